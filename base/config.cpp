@@ -1,0 +1,205 @@
+#include "base/config.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <mutex>
+
+#include "base/log.hpp"
+
+extern char** environ;
+
+namespace stria {
+namespace {
+
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+
+// Defaults that are measured carry their origin in docs/tuning.md.
+constexpr VarSpec kTable[] = {
+    {"STRIA_LOG", VarKind::choice, "warn", "", "trace|debug|info|warn|error|off", 0, 0,
+     "How much is written to stderr."},
+    {"STRIA_PROVIDERS", VarKind::text, "shm", "", "", 0, 0,
+     "Comma-separated providers to use, best first; names beyond the built-in ones are searched in "
+     "STRIA_PROVIDER_PATH."},
+    {"STRIA_PROVIDER_PATH", VarKind::text, "", "", "", 0, 0,
+     "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."},
+    {"STRIA_EAGER_LIMIT", VarKind::bytes, "16K", "bytes", "", 0, kMax,
+     "Messages up to this size travel with their match header; a provider may lower it."},
+    {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|both|pipeline", 0, 0,
+     "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
+    {"STRIA_RNDV_FRAGMENT", VarKind::bytes, "16K", "bytes", "", 1024, 1 << 30,
+     "Fragment of the packed pipeline; a provider may lower it."},
+    {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "1M", "bytes", "", 4096, 1 << 30,
+     "A get moves at most this much before other traffic is looked after."},
+    {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
+     "Payload a worker buffers for messages nobody asked for yet; beyond it senders are turned to rendezvous."},
+    {"STRIA_CLOSE_TIMEOUT_MS", VarKind::number, "5000", "milliseconds", "", 0, kMax,
+     "How long closing a worker waits for peers to take over what was sent."},
+    {"STRIA_LIVENESS_MS", VarKind::number, "500", "milliseconds", "", 1, 3600000,
+     "How often peers with work outstanding are checked for being alive."},
+    {"STRIA_WAIT_SPIN_US", VarKind::number, "50", "microseconds", "", 0, 1000000,
+     "How long a sleeping wait polls before it gives the core away."},
+    {"STRIA_SHM_WINDOWS", VarKind::number, "32", "", "", 0, 4096,
+     "PIO windows a worker gives to its peers; the others use its shared inbox."},
+    {"STRIA_SHM_WINDOW_BYTES", VarKind::bytes, "32K", "bytes", "", 4096, 1 << 24,
+     "Size of one PIO window, a power of two."},
+    {"STRIA_SHM_PIO_MTU", VarKind::bytes, "2K", "bytes", "", 0, 1 << 20,
+     "Longest message the PIO window takes; at most a quarter of the window."},
+    {"STRIA_SHM_INBOX_SLOTS", VarKind::number, "1024", "", "", 16, 1 << 20,
+     "Slots of the inbox shared by peers without a window, a power of two."},
+    {"STRIA_SHM_CELLS", VarKind::number, "128", "", "", 8, 1 << 16,
+     "Cells a worker packs buffered messages and pipeline fragments into."},
+    {"STRIA_SHM_CELL_BYTES", VarKind::bytes, "32K", "bytes", "", 4096, 1 << 24, "Size of one cell."},
+    {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
+     "Cross-memory attach: probed for each peer, or never used."},
+    {"STRIA_SHM_ATTACH", VarKind::choice, "auto", "", "auto|proc|socket", 0, 0,
+     "How a peer's memory is attached: through /proc, by a descriptor passed over a unix socket, or the first that "
+     "works."},
+    {"STRIA_SHM_MAX_PEERS", VarKind::number, "4096", "", "", 2, 1 << 20,
+     "Peers that can attach to one worker."},
+    {"STRIA_SHM_KEYS", VarKind::number, "16384", "", "", 64, 1 << 24, "Slots of a worker's key table."},
+    {"STRIA_FAKE_SEED", VarKind::number, "1", "", "", 0, kMax, "Seed of the fake provider's scheduler."},
+    {"STRIA_FAKE_DELAY", VarKind::number, "4", "steps", "", 0, 1 << 20,
+     "Longest delay of a packet in the fake provider, in progress steps."},
+    {"STRIA_FAKE_QUEUE", VarKind::number, "16", "packets", "", 1, 1 << 20,
+     "Packets a link of the fake provider holds before it answers no resource."},
+};
+static_assert(sizeof(kTable) / sizeof(kTable[0]) == kVarCount);
+
+struct Override {
+  std::string name, value, origin;
+};
+std::mutex& override_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+std::vector<Override>& overrides() {
+  static auto* list = new std::vector<Override>;
+  return *list;
+}
+
+bool is_choice(std::string_view choices, std::string_view value) {
+  while (!choices.empty()) {
+    const auto bar = choices.find('|');
+    if (choices.substr(0, bar) == value) return true;
+    if (bar == std::string_view::npos) break;
+    choices.remove_prefix(bar + 1);
+  }
+  return false;
+}
+
+Result<std::int64_t> parse_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    return Error{Status::invalid, fmt::format("'{}' is not a whole number", text)};
+  return value;
+}
+
+Result<VarValue> parse(const VarSpec& spec, std::string_view text, std::string_view origin) {
+  VarValue value{std::string(text), 0, std::string(origin)};
+  if (spec.kind == VarKind::text) return value;
+  if (spec.kind == VarKind::choice) {
+    if (!is_choice(spec.choices, text))
+      return Error{Status::invalid, fmt::format("{}='{}' is not one of {}", spec.name, text, spec.choices)};
+    return value;
+  }
+  auto number = spec.kind == VarKind::bytes ? parse_bytes(text) : parse_number(text);
+  if (!number) return Error{Status::invalid, fmt::format("{}: {}", spec.name, number.error().context)};
+  if (*number < spec.minimum || *number > spec.maximum)
+    return Error{Status::invalid,
+                 fmt::format("{}={} is outside [{}, {}]", spec.name, text, spec.minimum, spec.maximum)};
+  value.number = *number;
+  return value;
+}
+
+void warn_unknown_variables() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view line = *entry;
+    if (!line.starts_with("STRIA_") || line.starts_with("STRIA_TEST_")) continue;
+    const auto name = line.substr(0, line.find('='));
+    bool known = false;
+    for (const VarSpec& spec : kTable) known = known || name == spec.name;
+    if (!known) log::warn("{} is set but is no variable of stria; 'stria_info --config' lists them", name);
+  }
+}
+
+}  // namespace
+
+std::span<const VarSpec> config_table() noexcept { return kTable; }
+
+Result<std::int64_t> parse_bytes(std::string_view text) {
+  const Error malformed{Status::invalid, fmt::format("'{}' is not a size such as 4096, 64K, 1M or 2G", text)};
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < 0) return malformed;
+  std::string_view suffix(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (suffix.empty()) return value;
+  if (suffix.size() > 1) return malformed;
+  int shift = 0;
+  switch (suffix[0]) {
+    case 'k':
+    case 'K': shift = 10; break;
+    case 'm':
+    case 'M': shift = 20; break;
+    case 'g':
+    case 'G': shift = 30; break;
+    default: return malformed;
+  }
+  if (value > (kMax >> shift)) return malformed;
+  return value << shift;
+}
+
+Config::Config() {
+  values_.reserve(kVarCount);
+  for (const VarSpec& spec : kTable) {
+    auto value = parse(spec, spec.default_value, "default");
+    STRIA_CHECK(value.has_value(), "a default does not parse");
+    values_.push_back(*std::move(value));
+  }
+}
+
+Result<void> Config::set(std::string_view name, std::string_view value, std::string_view origin) {
+  for (std::size_t i = 0; i < kVarCount; ++i) {
+    if (name != kTable[i].name) continue;
+    auto parsed = parse(kTable[i], value, origin);
+    if (!parsed) return std::move(parsed).error();
+    values_[i] = *std::move(parsed);
+    return {};
+  }
+  return Error{Status::invalid, fmt::format("no variable is called '{}'", name)};
+}
+
+Result<Config> Config::from_environment() {
+  Config config;
+  {
+    const std::lock_guard lock(override_mutex());
+    for (const Override& entry : overrides()) {
+      auto done = config.set(entry.name, entry.value, entry.origin);
+      if (!done) return std::move(done).error();
+    }
+  }
+  for (const VarSpec& spec : kTable) {
+    const char* text = std::getenv(spec.name);
+    if (text == nullptr) continue;
+    auto done = config.set(spec.name, text, "environment");
+    if (!done) return std::move(done).error();
+  }
+  static std::once_flag reported;
+  std::call_once(reported, warn_unknown_variables);
+  return config;
+}
+
+Result<void> set_config_override(std::string_view name, std::string_view value, std::string_view origin) {
+  Config scratch;
+  auto checked = scratch.set(name, value, origin);
+  if (!checked) return checked;
+  const std::lock_guard lock(override_mutex());
+  overrides().push_back({std::string(name), std::string(value), std::string(origin)});
+  return {};
+}
+
+}  // namespace stria

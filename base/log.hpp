@@ -1,0 +1,45 @@
+// The log: one line a message on stderr, "stria[pid] warning: …". The level is STRIA_LOG (error, warn, info,
+// debug, trace; default warn). Setup code only: nothing on the data path logs.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace stria::log {
+
+enum class Level : int { trace, debug, info, warn, error, off };
+
+/// The level in force; read once from STRIA_LOG.
+Level level() noexcept;
+void set_level(Level level) noexcept;
+/// Writes one line. Thread safe.
+void write(Level level, std::string_view text) noexcept;
+
+template <class... Args>
+[[gnu::cold]] void print(Level at, fmt::format_string<Args...> format, Args&&... args) noexcept {
+  if (at < level()) return;
+  try {
+    write(at, fmt::format(format, std::forward<Args>(args)...));
+  } catch (...) {
+    write(at, "(a message that could not be formatted)");
+  }
+}
+template <class... Args>
+void error(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  print(Level::error, format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void warn(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  print(Level::warn, format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void info(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  print(Level::info, format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void debug(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  print(Level::debug, format, std::forward<Args>(args)...);
+}
+
+}  // namespace stria::log

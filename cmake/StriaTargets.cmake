@@ -1,0 +1,53 @@
+# Warnings, sanitizers and the three kinds of target: a room (one static library a folder), a program, a test.
+find_program(STRIA_CCACHE ccache)
+if(STRIA_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${STRIA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STRIA_CCACHE})
+endif()
+
+add_library(stria_options INTERFACE)
+target_compile_options(stria_options INTERFACE
+  -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wcast-align -Wundef -Wvla
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast>
+  -fno-math-errno -fno-semantic-interposition)
+target_compile_definitions(stria_options INTERFACE _GNU_SOURCE)
+if(STRIA_SANITIZE)
+  target_compile_options(stria_options INTERFACE -fsanitize=${STRIA_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(stria_options INTERFACE -fsanitize=${STRIA_SANITIZE})
+endif()
+
+# stria_room(NAME SOURCES ... DEPS ...): the static library stria_NAME of one folder. It links only against
+# the rooms named in DEPS, so that an include against the arrows fails at link time.
+function(stria_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(stria_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(stria_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(stria_${name} PUBLIC ${ARG_DEPS} PRIVATE stria_options)
+endfunction()
+
+# stria_program(NAME SOURCES ... DEPS ...): an executable in bin/.
+function(stria_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} stria_options)
+endfunction()
+
+# stria_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT s] [ARGS ...]): a GoogleTest program, one ctest entry.
+function(stria_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ARGS" ${ARGN})
+  if(NOT STRIA_TESTS)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} stria_options GTest::gtest GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
