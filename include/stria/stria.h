@@ -242,7 +242,7 @@ STRIA_API stria_status_t stria_layout_resized(const stria_layout_t* child, int64
 STRIA_API stria_layout_t* stria_layout_retain(const stria_layout_t* layout);
 STRIA_API void stria_layout_free(stria_layout_t* layout);
 
-typedef struct stria_layout_bounds {
+typedef struct stria_layout_figures {
   int64_t size;        /* bytes of data in one instance */
   int64_t lower_bound;
   int64_t extent;      /* distance of consecutive instances */
@@ -265,7 +265,7 @@ enum {
   STRIA_SEND_SYNCHRONOUS = 1u << 0 /* completes only after the receiver matched it */
 };
 
-typedef struct stria_send {
+typedef struct stria_send_args {
   const void* base;             /* base address; with a layout, offset 0 of it */
   const stria_layout_t* layout; /* NULL: `count` contiguous bytes */
   uint64_t count;               /* instances of the layout, or bytes */
@@ -286,7 +286,7 @@ typedef struct stria_match {
   uint64_t ignore;          /* bits of the tag that need not agree; 0: exact */
 } stria_match_t;
 
-typedef struct stria_recv {
+typedef struct stria_recv_args {
   void* base;
   const stria_layout_t* layout; /* NULL: `count` contiguous bytes */
   uint64_t count;

@@ -1,0 +1,148 @@
+#include "datatype/canonical.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "datatype/checked.hpp"
+
+namespace stria::datatype {
+namespace {
+
+NodePtr must_make(Form form) {
+  NodePtr node = make_node(std::move(form));
+  STRIA_CHECK(node != nullptr, "a rewrite of memory that fits 64 bits fits 64 bits");
+  return node;
+}
+
+NodePtr make_indexed(const Pieces& pieces) {
+  Indexed indexed;
+  indexed.displacements.reserve(pieces.size());
+  for (const Piece& p : pieces) indexed.displacements.push_back(p.displacement - pieces[0].displacement);
+  indexed.child = node_of(pieces[0]);
+  return must_make(std::move(indexed));
+}
+
+NodePtr make_blocks(const Pieces& pieces) {
+  Blocks blocks;
+  blocks.displacements.reserve(pieces.size());
+  blocks.starts.reserve(pieces.size() + 1);
+  blocks.starts.push_back(0);
+  for (const Piece& p : pieces) {
+    blocks.displacements.push_back(p.displacement - pieces[0].displacement);
+    blocks.starts.push_back(blocks.starts.back() + p.bytes);
+  }
+  return must_make(std::move(blocks));
+}
+
+/// Neighbouring pieces that one compact list can hold: blocks of any length, or equal shapes.
+bool same_group(const Piece& a, const Piece& b) noexcept {
+  return (!a.node && !b.node) || same_shape(a, b);
+}
+
+/// A composite whose children are the groups of the sequence, each canonical by itself.
+NodePtr make_composite(Pieces pieces) {
+  Composite composite;
+  const std::int64_t origin = pieces[0].displacement;
+  for (std::size_t i = 0; i < pieces.size();) {
+    std::size_t end = i + 1;
+    while (end < pieces.size() && same_group(pieces[i], pieces[end])) ++end;
+    Placed group;
+    if (end - i == 1) {
+      group = {pieces[i].displacement, node_of(pieces[i])};
+    } else {
+      const auto from = pieces.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto to = pieces.begin() + static_cast<std::ptrdiff_t>(end);
+      group = canonical_sequence(Pieces(std::make_move_iterator(from), std::make_move_iterator(to)));
+    }
+    composite.displacements.push_back(group.displacement - origin);
+    composite.children.push_back(std::move(group.node));
+    i = end;
+  }
+  STRIA_CHECK(fill_starts(composite), "parts of memory that fits 64 bits fit 64 bits");
+  return must_make(std::move(composite));
+}
+
+/// The list node of a sequence that does not fold any further.
+NodePtr make_list(Pieces pieces) {
+  const bool all_blocks = std::none_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !!p.node; });
+  const bool one_shape =
+      std::all_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return same_shape(pieces[0], p); });
+  if (one_shape) return make_indexed(pieces);
+  if (all_blocks) return make_blocks(pieces);
+  return make_composite(std::move(pieces));
+}
+
+/// Copies of `child` whose last run goes on in the next copy's first run: joins them across the seam.
+///   F M L | F M L | F M L   ->   F M, (LF M) (LF M), L
+/// order: the same runs in the same sequence, L and F of the seam written as one run LF; size, bounds: no
+/// byte moves. The result has count - 1 runs less, and no seam: M's end touching L was merged when `child`
+/// was made.
+NodePtr open_seam(std::int64_t count, std::int64_t stride, const NodePtr& child) {
+  if (child->runs <= kExpandRuns / count) {
+    Pieces copies;
+    copies.reserve(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) copies.push_back(make_piece(i * stride, child));
+    return canonical_sequence(std::move(copies)).node;
+  }
+  Pieces all{make_piece(0, child)};
+  open_front(all);
+  open_back(all);
+  const Piece first = all.front();
+  const Piece last = all.back();
+  Pieces inner{{last.displacement, last.bytes + first.bytes, nullptr}};
+  for (std::size_t i = 1; i + 1 < all.size(); ++i) {
+    inner.push_back(all[i]);
+    inner.back().displacement += stride;
+  }
+  const Placed middle = canonical_sequence(std::move(inner));
+  all.pop_back();
+  all.push_back(make_piece(middle.displacement, canonical_strided(count - 1, stride, middle.node)));
+  all.push_back({last.displacement + (count - 1) * stride, last.bytes, nullptr});
+  return canonical_sequence(std::move(all)).node;
+}
+
+}  // namespace
+
+Placed canonical_sequence(Pieces pieces) {
+  STRIA_ASSERT(!pieces.empty(), "a sequence has at least one piece");
+  if (pieces.size() > 1) {
+    if (count_runs(pieces, kExpandRuns) <= kExpandRuns)
+      pieces = expand(pieces);
+    else
+      pieces = splice_lists(std::move(pieces), kSpliceEntries);
+  }
+  // Every round that goes on has made the sequence shorter.
+  for (;;) {
+    merge_adjacent(pieces);
+    join_progressions(pieces);
+    const std::int64_t origin = pieces[0].displacement;
+    if (pieces.size() == 1) return {origin, node_of(pieces[0])};
+    if (const auto period = find_period(pieces)) {
+      const auto copies = static_cast<std::int64_t>(pieces.size() / period->pieces);
+      pieces.resize(period->pieces);
+      Placed one = canonical_sequence(std::move(pieces));
+      return {origin, canonical_strided(copies, period->shift, std::move(one.node))};
+    }
+    if (!roll_runs(pieces)) return {origin, make_list(std::move(pieces))};
+  }
+}
+
+NodePtr canonical_strided(std::int64_t count, std::int64_t stride, NodePtr child) {
+  if (count == 1) return child;
+  // Copies that follow each other without a gap are one block.
+  // order: byte j of copy i is byte i * bytes + j of the block; size count * bytes; bounds: no byte moves.
+  if (const Block* block = child->block(); block && block->bytes == stride)
+    return must_make(Block{count * block->bytes});
+  // Levels that are one progression are one level.
+  // order: element (i, j) lies at i * stride + j * t = (i m + j) t, and (i, j) is the (i m + j)th in order.
+  if (const Strided* inner = child->strided()) {
+    const Checked covered = Checked(inner->count) * inner->stride;
+    if (covered.ok() && covered.value() == stride)
+      return canonical_strided(count * inner->count, inner->stride, inner->child);
+  }
+  if (!child->block() && child->last_at + child->last_bytes == stride) return open_seam(count, stride, child);
+  return must_make(Strided{count, stride, std::move(child)});
+}
+
+}  // namespace stria::datatype

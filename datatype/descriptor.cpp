@@ -1,0 +1,260 @@
+#include "datatype/descriptor.hpp"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "datatype/checked.hpp"
+
+namespace stria::datatype {
+namespace {
+
+enum Tag : std::uint8_t { kBlock, kStrided, kIndexed, kBlocks, kComposite };
+constexpr std::uint8_t kExplicitBounds = 1;
+
+class Writer {
+ public:
+  void byte(std::uint8_t v) { out_.push_back(std::byte{v}); }
+  void number(std::uint64_t v) {
+    for (; v >= 0x80; v >>= 7) byte(static_cast<std::uint8_t>(v | 0x80));
+    byte(static_cast<std::uint8_t>(v));
+  }
+  void count(std::int64_t v) { number(static_cast<std::uint64_t>(v)); }
+  void offset(std::int64_t v) {
+    number((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
+  }
+  /// n, then the differences: displacement 0 is 0 by the tree's rules. Differences fit (make_node checks it).
+  void displacements(const std::vector<std::int64_t>& v) {
+    number(v.size());
+    for (std::size_t i = 1; i < v.size(); ++i) offset(v[i] - v[i - 1]);
+  }
+  std::vector<std::byte> take() && { return std::move(out_); }
+
+  void node(const Node& node) {
+    byte(static_cast<std::uint8_t>(node.form.index()));
+    std::visit([this](const auto& form) { write(form); }, node.form);
+  }
+
+ private:
+  void write(const Block& b) { count(b.bytes); }
+  void write(const Strided& s) {
+    count(s.count);
+    offset(s.stride);
+    node(*s.child);
+  }
+  void write(const Indexed& x) {
+    displacements(x.displacements);
+    node(*x.child);
+  }
+  void write(const Blocks& b) {
+    displacements(b.displacements);
+    for (std::size_t i = 0; i < b.displacements.size(); ++i) count(b.starts[i + 1] - b.starts[i]);
+  }
+  void write(const Composite& c) {
+    displacements(c.displacements);
+    for (const NodePtr& child : c.children) node(*child);
+  }
+
+  std::vector<std::byte> out_;
+};
+static_assert(std::is_same_v<std::variant_alternative_t<kComposite, Form>, Composite>);
+
+/// Reads with a latched error: after the first failure every read gives 0 and the reason stays.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> in) noexcept : in_(in) {}
+
+  bool ok() const noexcept { return reason_ == nullptr; }
+  const char* reason() const noexcept { return reason_; }
+  std::size_t left() const noexcept { return in_.size() - at_; }
+  void fail(const char* reason) noexcept {
+    if (reason_ == nullptr) reason_ = reason;
+  }
+
+  std::uint8_t byte() noexcept {
+    if (!ok() || left() == 0) {
+      fail("it ends early");
+      return 0;
+    }
+    return std::to_integer<std::uint8_t>(in_[at_++]);
+  }
+  std::uint64_t number() noexcept {
+    std::uint64_t v = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t b = byte();
+      if (!ok()) return 0;
+      if (shift == 63 && b > 1) break;
+      v |= std::uint64_t{b & 0x7fU} << shift;
+      if (b < 0x80) {
+        if (b == 0 && shift > 0) fail("a number is not in its shortest form");
+        return ok() ? v : 0;
+      }
+    }
+    fail("a number leaves 64 bits");
+    return 0;
+  }
+  std::int64_t count() noexcept {
+    const std::uint64_t v = number();
+    if (v > static_cast<std::uint64_t>(INT64_MAX)) {
+      fail("a count leaves 63 bits");
+      return 0;
+    }
+    return static_cast<std::int64_t>(v);
+  }
+  std::int64_t offset() noexcept {
+    const std::uint64_t v = number();
+    return static_cast<std::int64_t>((v >> 1) ^ (~(v & 1) + 1));
+  }
+  /// At least two entries, each of at least one byte of input, so a claim is bounded before memory is taken.
+  std::vector<std::int64_t> displacements() {
+    const std::uint64_t n = number();
+    if (ok() && (n < 2 || n - 1 > left())) fail("a list has an impossible length");
+    std::vector<std::int64_t> out;
+    if (!ok()) return out;
+    out.reserve(n);
+    out.push_back(0);
+    Checked sum = 0;
+    for (std::uint64_t i = 1; i < n; ++i) {
+      sum = sum + offset();
+      if (!sum.ok()) fail("a displacement leaves 64 bits");
+      if (!ok()) return out;
+      out.push_back(sum.value());
+    }
+    return out;
+  }
+
+  /// A node, or null after an error.
+  NodePtr node(int depth) {
+    if (depth > kMaxDepth) fail("it is nested too deeply");
+    const std::uint8_t tag = byte();
+    if (!ok()) return nullptr;
+    switch (tag) {
+      case kBlock:
+        return block();
+      case kStrided:
+        return strided(depth);
+      case kIndexed:
+        return indexed(depth);
+      case kBlocks:
+        return blocks();
+      case kComposite:
+        return composite(depth);
+      default:
+        fail("it has an unknown kind of node");
+        return nullptr;
+    }
+  }
+
+ private:
+  NodePtr finish(Form form) {
+    if (!ok()) return nullptr;
+    NodePtr node = make_node(std::move(form));
+    if (!node) fail("a size or bound leaves 64 bits");
+    return node;
+  }
+  NodePtr block() {
+    const std::int64_t bytes = count();
+    if (bytes == 0) fail("an inner node is empty");
+    return finish(Block{bytes});
+  }
+  NodePtr strided(int depth) {
+    Strided s;
+    s.count = count();
+    s.stride = offset();
+    if (s.count < 2) fail("a strided node has fewer than 2 elements");
+    if (ok()) s.child = node(depth + 1);
+    return finish(std::move(s));
+  }
+  NodePtr indexed(int depth) {
+    Indexed x;
+    x.displacements = displacements();
+    if (ok()) x.child = node(depth + 1);
+    return finish(std::move(x));
+  }
+  NodePtr blocks() {
+    Blocks b;
+    b.displacements = displacements();
+    if (ok() && b.displacements.size() > left()) fail("a list has an impossible length");
+    if (!ok()) return nullptr;
+    b.starts.reserve(b.displacements.size() + 1);
+    b.starts.push_back(0);
+    Checked sum = 0;
+    for (std::size_t i = 0; i < b.displacements.size(); ++i) {
+      const std::int64_t bytes = count();
+      if (bytes == 0) fail("an inner node is empty");
+      sum = sum + bytes;
+      if (!sum.ok()) fail("a size or bound leaves 64 bits");
+      if (!ok()) return nullptr;
+      b.starts.push_back(sum.value());
+    }
+    return finish(std::move(b));
+  }
+  NodePtr composite(int depth) {
+    Composite c;
+    c.displacements = displacements();
+    if (ok() && c.displacements.size() > left() / 2) fail("a list has an impossible length");
+    if (!ok()) return nullptr;
+    c.children.reserve(c.displacements.size());
+    for (std::size_t i = 0; i < c.displacements.size(); ++i) {
+      NodePtr child = node(depth + 1);
+      if (!child) return nullptr;
+      c.children.push_back(std::move(child));
+    }
+    if (!fill_starts(c)) fail("a size or bound leaves 64 bits");
+    return finish(std::move(c));
+  }
+
+  std::span<const std::byte> in_;
+  std::size_t at_ = 0;
+  const char* reason_ = nullptr;
+};
+
+Error refuse(const std::string& reason) {
+  return Error{Status::invalid, "layout descriptor refused: " + reason};
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Layout& layout) {
+  Writer out;
+  out.byte(kDescriptorVersion);
+  out.byte(layout.has_explicit_bounds() ? kExplicitBounds : 0);
+  out.offset(layout.origin());
+  out.offset(layout.lb());
+  out.offset(layout.extent());
+  out.node(layout.root());
+  return std::move(out).take();
+}
+
+Result<Layout> decode(std::span<const std::byte> descriptor, const DescriptorLimits& limits) {
+  if (descriptor.size() > limits.max_descriptor_bytes)
+    return refuse("length " + std::to_string(descriptor.size()) + " > " +
+                  std::to_string(limits.max_descriptor_bytes));
+  Reader in(descriptor);
+  const std::uint8_t version = in.byte();
+  if (in.ok() && version != kDescriptorVersion)
+    return refuse("version " + std::to_string(version) + " is not " + std::to_string(kDescriptorVersion));
+  const std::uint8_t flags = in.byte();
+  if ((flags & ~kExplicitBounds) != 0) in.fail("it has unknown flags");
+  const std::int64_t origin = in.offset();
+  const std::int64_t lb = in.offset();
+  const std::int64_t extent = in.offset();
+  // No memory at all is an empty block, which only stands as the root.
+  const std::span<const std::byte> rest = descriptor.last(in.left());
+  NodePtr root;
+  if (in.ok() && rest.size() == 2 && rest[0] == std::byte{kBlock} && rest[1] == std::byte{0}) {
+    if (origin != 0) in.fail("no bytes have an origin");
+    in.byte();
+    in.byte();
+    root = make_node(Block{0});
+  } else if (in.ok()) {
+    root = in.node(1);
+  }
+  if (!in.ok()) return refuse(in.reason());
+  if (in.left() > 0) return refuse(std::to_string(in.left()) + " bytes follow its end");
+  if (root->size > limits.max_packed_bytes)
+    return refuse("size " + std::to_string(root->size) + " > " + std::to_string(limits.max_packed_bytes));
+  return Layout::from_parts(origin, std::move(root), lb, extent, (flags & kExplicitBounds) != 0);
+}
+
+}  // namespace stria::datatype

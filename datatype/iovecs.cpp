@@ -1,0 +1,45 @@
+#include "datatype/pack.hpp"
+#include "datatype/walk.hpp"
+
+namespace stria::datatype {
+namespace {
+
+/// Appends runs to a bounded list, merging each with the one before where they touch.
+class Lister : public RunSink<Lister> {
+ public:
+  Lister(struct iovec* out, std::size_t max) noexcept : out_(out), max_(max) {}
+
+  bool run(Address memory, std::int64_t bytes) noexcept {
+    const auto length = static_cast<std::size_t>(bytes);
+    if (used_ > 0 && end_ == memory) {
+      out_[used_ - 1].iov_len += length;
+    } else {
+      if (used_ == max_) return false;
+      out_[used_++] = {at(memory), length};
+    }
+    end_ = memory + length;
+    covered_ += bytes;
+    return true;
+  }
+  std::size_t used() const noexcept { return used_; }
+  std::int64_t covered() const noexcept { return covered_; }
+
+ private:
+  struct iovec* out_;
+  std::size_t max_;
+  std::size_t used_ = 0;
+  std::int64_t covered_ = 0;
+  Address end_ = 0;
+};
+
+}  // namespace
+
+std::size_t iovecs(const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
+                   std::int64_t length, struct iovec* out, std::size_t max, std::int64_t* covered) noexcept {
+  Lister lister(out, max);
+  walk(layout, base, count, offset, length, lister);
+  *covered = lister.covered();
+  return lister.used();
+}
+
+}  // namespace stria::datatype

@@ -1,0 +1,244 @@
+// The constructors: each checks its input once, derives the bounds, and hands the memory to the
+// canonicaliser.
+#include "datatype/layout.hpp"
+
+#include <map>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "datatype/canonical.hpp"
+#include "datatype/checked.hpp"
+
+namespace stria::datatype {
+namespace {
+
+Error refuse(std::string what) {
+  return Error{Status::invalid, "layout: " + std::move(what)};
+}
+std::string text(std::int64_t v) {
+  return std::to_string(v);
+}
+
+NodePtr block_node(std::int64_t bytes) {
+  return make_node(Block{bytes});
+}
+
+/// Lower and upper bound of a typemap under construction. Entries without bytes and without markers say
+/// nothing; once a marker was seen only markers count (MPI-4.1, 5.1.6 and 5.1.7).
+class Bounds {
+ public:
+  void add(Checked lb, Checked ub, bool is_explicit) noexcept {
+    if (explicit_ && !is_explicit) return;
+    if (!any_ || (is_explicit && !explicit_)) {
+      lb_ = lb;
+      ub_ = ub;
+    } else {
+      lb_ = lesser(lb_, lb);
+      ub_ = greater(ub_, ub);
+    }
+    any_ = true;
+    explicit_ = is_explicit;
+  }
+  /// `count` copies of `child`, `step` bytes apart, the first at `at`.
+  void add_copies(const Layout& child, Checked at, std::int64_t count, std::int64_t step) noexcept {
+    if (count == 0 || (child.size() == 0 && !child.has_explicit_bounds())) return;
+    const Checked last = Checked(count - 1) * step;
+    add(at + lesser(0, last) + child.lb(), at + greater(0, last) + child.ub(), child.has_explicit_bounds());
+  }
+  Checked lb() const noexcept { return lb_; }
+  Checked extent() const noexcept { return ub_ - lb_; }
+  bool is_explicit() const noexcept { return explicit_; }
+
+ private:
+  Checked lb_ = 0, ub_ = 0;
+  bool any_ = false;
+  bool explicit_ = false;
+};
+
+Result<Layout> finish(std::int64_t origin, NodePtr root, const Bounds& bounds) {
+  if (!bounds.lb().ok() || !bounds.extent().ok()) return refuse("the bounds leave 64 bits");
+  return Layout::from_parts(origin, std::move(root), bounds.lb().value(), bounds.extent().value(),
+                            bounds.is_explicit());
+}
+
+/// `count` copies of `child` as memory and bounds; shared by contiguous, strided and, nested, vector.
+Result<Layout> copies(std::int64_t count, std::int64_t stride, const Layout& child) {
+  if (count < 0) return refuse("count " + text(count) + " < 0");
+  Bounds bounds;
+  bounds.add_copies(child, 0, count, stride);
+  if (count == 0 || child.size() == 0) return finish(0, block_node(0), bounds);
+  const Node& node = child.root();
+  const Checked last = Checked(count - 1) * stride;
+  const Checked low = lesser(0, last) + child.true_lb();
+  const Checked high = greater(0, last) + child.true_ub();
+  if (!(Checked(count) * node.size).ok() || !last.ok() || !(high - low).ok())
+    return refuse("count " + text(count) + " x (size " + text(node.size) + ", stride " + text(stride) +
+                  ") leaves 64 bits");
+  return finish(child.origin(), canonical_strided(count, stride, child.share_root()), bounds);
+}
+
+/// Collects the blocks of indexed and struct types: pieces in order, bounds, and checked totals.
+class Collector {
+ public:
+  explicit Collector(std::size_t entries) { pieces_.reserve(entries); }
+
+  /// `count` > 0 copies of `child`, extent apart, at `displacement`. False when a value leaves 64 bits.
+  bool add(std::int64_t count, std::int64_t displacement, const Layout& child) {
+    bounds_.add_copies(child, displacement, count, child.extent());
+    if (child.size() == 0) return true;
+    if (child.is_contiguous(count)) {
+      const Checked bytes = Checked(count) * child.size();
+      return bytes.ok() && add_piece(Checked(displacement) + child.origin(), {0, bytes.value(), nullptr});
+    }
+    const Layout* block = repeated(count, child);
+    if (block == nullptr) return false;
+    return add_piece(Checked(displacement) + block->origin(), make_piece(0, block->share_root()));
+  }
+
+  Result<Layout> finish_sequence() && {
+    if (pieces_.empty()) return finish(0, block_node(0), bounds_);
+    if (!(high_ - low_).ok()) return refuse("the displacements span more than 63 bits");
+    Placed placed = canonical_sequence(std::move(pieces_));
+    return finish(placed.displacement, std::move(placed.node), bounds_);
+  }
+
+ private:
+  bool add_piece(Checked at, Piece piece) {
+    const Checked low = at + (piece.node ? piece.node->true_lb : 0);
+    const Checked high = at + (piece.node ? piece.node->true_ub : piece.bytes);
+    size_ = size_ + piece.bytes;
+    low_ = pieces_.empty() ? low : lesser(low_, low);
+    high_ = pieces_.empty() ? high : greater(high_, high);
+    if (!size_.ok() || !low_.ok() || !high_.ok()) return false;
+    piece.displacement = at.value();
+    pieces_.push_back(std::move(piece));
+    return true;
+  }
+
+  /// contiguous(count, child), remembered per count for the child last asked for: lists repeat few lengths.
+  const Layout* repeated(std::int64_t count, const Layout& child) {
+    if (!child_ || !child_->shares_with(child)) {
+      child_ = child;
+      made_.clear();
+    }
+    if (const auto it = made_.find(count); it != made_.end()) return &it->second;
+    Result<Layout> made = Layout::contiguous(count, child);
+    if (!made) return nullptr;
+    return &made_.emplace(count, std::move(*made)).first->second;
+  }
+
+  Pieces pieces_;
+  Bounds bounds_;
+  Checked size_ = 0, low_ = 0, high_ = 0;
+  std::optional<Layout> child_;
+  std::map<std::int64_t, Layout> made_;
+};
+
+/// The common body of the list constructors; `count_of` and `child_of` give the parts of entry i.
+template <class CountOf, class ChildOf>
+Result<Layout> collect(std::span<const std::int64_t> displacements, CountOf count_of, ChildOf child_of) {
+  Collector collector(displacements.size());
+  for (std::size_t i = 0; i < displacements.size(); ++i) {
+    const std::int64_t count = count_of(i);
+    if (count < 0) return refuse("block length " + text(count) + " < 0 in entry " + std::to_string(i));
+    if (count == 0) continue;
+    if (!collector.add(count, displacements[i], child_of(i)))
+      return refuse("entry " + std::to_string(i) + " (block length " + text(count) + ", displacement " +
+                    text(displacements[i]) + ") leaves 64 bits");
+  }
+  return std::move(collector).finish_sequence();
+}
+
+}  // namespace
+
+Layout::Layout() : Layout(bytes(0)) {}
+
+Layout Layout::bytes(std::int64_t n) {
+  STRIA_CHECK(n >= 0, "a layout has at least 0 bytes");
+  return Layout(std::make_shared<const Rep>(Rep{block_node(n), 0, 0, n, false}));
+}
+
+Result<Layout> Layout::contiguous(std::int64_t count, const Layout& child) {
+  return copies(count, child.extent(), child);
+}
+
+Result<Layout> Layout::strided(std::int64_t count, std::int64_t stride_bytes, const Layout& child) {
+  return copies(count, stride_bytes, child);
+}
+
+Result<Layout> Layout::vector(std::int64_t count, std::int64_t blocklen, std::int64_t stride_bytes,
+                              const Layout& child) {
+  Result<Layout> block = contiguous(blocklen, child);
+  if (!block) return block;
+  return strided(count, stride_bytes, *block);
+}
+
+Result<Layout> Layout::indexed(std::span<const std::int64_t> blocklens,
+                               std::span<const std::int64_t> displacements_bytes, const Layout& child) {
+  if (blocklens.size() != displacements_bytes.size())
+    return refuse(std::to_string(blocklens.size()) + " block lengths for " +
+                  std::to_string(displacements_bytes.size()) + " displacements");
+  return collect(
+      displacements_bytes, [&](std::size_t i) { return blocklens[i]; },
+      [&](std::size_t) -> const Layout& { return child; });
+}
+
+Result<Layout> Layout::indexed_block(std::int64_t blocklen, std::span<const std::int64_t> displacements_bytes,
+                                     const Layout& child) {
+  return collect(
+      displacements_bytes, [&](std::size_t) { return blocklen; },
+      [&](std::size_t) -> const Layout& { return child; });
+}
+
+Result<Layout> Layout::composite(std::span<const std::int64_t> counts,
+                                 std::span<const std::int64_t> displacements_bytes,
+                                 std::span<const Layout> children) {
+  if (counts.size() != displacements_bytes.size() || counts.size() != children.size())
+    return refuse(std::to_string(counts.size()) + " counts, " + std::to_string(displacements_bytes.size()) +
+                  " displacements, " + std::to_string(children.size()) + " children");
+  return collect(
+      displacements_bytes, [&](std::size_t i) { return counts[i]; },
+      [&](std::size_t i) -> const Layout& { return children[i]; });
+}
+
+Result<Layout> Layout::resized(const Layout& child, std::int64_t lb, std::int64_t extent) {
+  return from_parts(child.origin(), child.share_root(), lb, extent, true);
+}
+
+Result<Layout> Layout::from_parts(std::int64_t origin, NodePtr root, std::int64_t lb, std::int64_t extent,
+                                  bool explicit_bounds) {
+  if (root == nullptr) return refuse("the tree leaves 64 bits");
+  if (!(Checked(lb) + extent).ok())
+    return refuse("lower bound " + text(lb) + " + extent " + text(extent) + " leaves 64 bits");
+  if (!(Checked(origin) + root->true_lb).ok() || !(Checked(origin) + root->true_ub).ok())
+    return refuse("origin " + text(origin) + " + true bounds leave 64 bits");
+  return Layout(std::make_shared<const Rep>(Rep{std::move(root), origin, lb, extent, explicit_bounds}));
+}
+
+std::optional<Reach> Layout::reach(std::int64_t count) const noexcept {
+  if (count < 0) return std::nullopt;
+  if (count == 0 || size() == 0) return Reach{};
+  const Checked last = Checked(count - 1) * extent();
+  const Checked low = lesser(0, last) + true_lb();
+  const Checked high = greater(0, last) + true_ub();
+  const Checked bytes = Checked(count) * size();
+  if (!bytes.ok() || !(high - low).ok()) return std::nullopt;
+  return Reach{low.value(), high.value(), bytes.value()};
+}
+
+bool operator==(const Layout& a, const Layout& b) noexcept {
+  return a.rep_ == b.rep_ || (a.lb() == b.lb() && a.extent() == b.extent() && same_memory(a, b));
+}
+
+std::size_t Layout::hash() const noexcept {
+  std::uint64_t h = root().hash;
+  for (const std::int64_t v : {origin(), lb(), extent()})
+    h = (h ^ static_cast<std::uint64_t>(v)) * 0x9e3779b97f4a7c15ULL + (h >> 31);
+  return h;
+}
+
+bool same_memory(const Layout& a, const Layout& b) noexcept {
+  return a.origin() == b.origin() && equal(a.root(), b.root());
+}
+
+}  // namespace stria::datatype

@@ -1,0 +1,128 @@
+// Layout: an immutable description of (non-)contiguous memory relative to a base address, cheap to copy.
+//
+// A layout is memory plus spacing. The memory is a canonical tree (node.hpp) at an origin: the bytes of one
+// instance, in typemap order. The spacing is lower bound and extent, which say only where the next instance
+// lies; they stand beside the tree. operator== asks for both: equal layouts give equal bytes for every count.
+// same_memory() asks for the memory of one instance only.
+//
+// Canonical: memory of up to kExpandRuns runs with the same bytes in the same order has the same tree,
+// whichever constructors made it; so have regular nests (vectors, subarrays) of any size. Larger irregular
+// memory written in two different nestings may keep two trees; both are right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+#include "datatype/node.hpp"
+
+namespace stria::datatype {
+
+/// All bytes that some instances touch, relative to the base address, and how many they pack to.
+struct Reach {
+  std::int64_t low = 0;    ///< lowest byte touched
+  std::int64_t high = 0;   ///< one beyond the highest byte touched; low == high when nothing is touched
+  std::int64_t bytes = 0;  ///< length of the packed stream
+};
+
+/// Threads: immutable, so any number of threads may read one layout; copying counts references atomically.
+/// Builders allocate and may throw std::bad_alloc; everything else is noexcept or setup-only (to_string).
+/// Counts must be >= 0; displacements, strides and bounds are signed bytes. An error names the offending
+/// value.
+class Layout {
+ public:
+  /// No bytes, extent 0.
+  Layout();
+
+  /// n contiguous bytes, extent n. n >= 0 (a negative n is a broken invariant: check user input first).
+  static Layout bytes(std::int64_t n);
+  /// `count` children, each child.extent() after the other.
+  static Result<Layout> contiguous(std::int64_t count, const Layout& child);
+  /// `count` children, each stride_bytes after the other (hvector with block length 1).
+  static Result<Layout> strided(std::int64_t count, std::int64_t stride_bytes, const Layout& child);
+  /// `count` blocks of `blocklen` children, blocks stride_bytes apart (hvector).
+  static Result<Layout> vector(std::int64_t count, std::int64_t blocklen, std::int64_t stride_bytes,
+                               const Layout& child);
+  /// Block i: blocklens[i] children at displacements_bytes[i] (hindexed). Spans of equal length.
+  static Result<Layout> indexed(std::span<const std::int64_t> blocklens,
+                                std::span<const std::int64_t> displacements_bytes, const Layout& child);
+  /// Blocks of one length at displacements_bytes[i] (hindexed_block).
+  static Result<Layout> indexed_block(std::int64_t blocklen,
+                                      std::span<const std::int64_t> displacements_bytes, const Layout& child);
+  /// Block i: counts[i] of children[i] at displacements_bytes[i] (struct). Spans of equal length. The padding
+  /// that a compiler would add at the end is not: whoever knows the alignment says it with resized().
+  static Result<Layout> composite(std::span<const std::int64_t> counts,
+                                  std::span<const std::int64_t> displacements_bytes,
+                                  std::span<const Layout> children);
+  /// The same memory with another lower bound and extent (may be negative). As in MPI, explicit bounds are
+  /// markers: a layout built from this one derives its bounds from markers alone, if it has any.
+  static Result<Layout> resized(const Layout& child, std::int64_t lb, std::int64_t extent);
+
+  std::int64_t size() const noexcept { return rep_->root->size; }  ///< packed bytes of one instance
+  std::int64_t lb() const noexcept { return rep_->lb; }
+  std::int64_t extent() const noexcept { return rep_->extent; }
+  std::int64_t ub() const noexcept { return rep_->lb + rep_->extent; }
+  /// Lowest byte of one instance and one beyond its highest; 0 and 0 when it has none.
+  std::int64_t true_lb() const noexcept { return rep_->origin + rep_->root->true_lb; }
+  std::int64_t true_ub() const noexcept { return rep_->origin + rep_->root->true_ub; }
+  std::int64_t true_extent() const noexcept { return true_ub() - true_lb(); }
+
+  /// One instance is one run of bytes, in order, starting at true_lb(). Also true for no bytes.
+  bool is_contiguous() const noexcept { return rep_->root->block() != nullptr; }
+  /// `count` instances are one such run.
+  bool is_contiguous(std::int64_t count) const noexcept {
+    return is_contiguous() && (count <= 1 || size() == 0 || extent() == size());
+  }
+  /// Contiguous runs of one instance as the tree has them, for cost models. 0 for no bytes.
+  std::int64_t block_count() const noexcept { return rep_->root->runs; }
+  /// What `count` instances touch; empty when that leaves 64 bits or count < 0. Ask before using a count or
+  /// a layout that came from outside: the data-path functions take it as given. (An absolute address added
+  /// to low and high is for the caller to check.)
+  std::optional<Reach> reach(std::int64_t count) const noexcept;
+
+  /// Where the first byte in typemap order lies; root() is placed there.
+  std::int64_t origin() const noexcept { return rep_->origin; }
+  const Node& root() const noexcept { return *rep_->root; }
+  const NodePtr& share_root() const noexcept { return rep_->root; }
+  /// Whether the two are one object, not only equal.
+  bool shares_with(const Layout& other) const noexcept { return rep_ == other.rep_; }
+  /// Whether lb and extent were set by resized(), here or in a part.
+  bool has_explicit_bounds() const noexcept { return rep_->explicit_bounds; }
+
+  std::string to_string() const;
+  friend bool operator==(const Layout& a, const Layout& b) noexcept;
+  /// Equal layouts have equal hashes.
+  std::size_t hash() const noexcept;
+
+  /// A layout from its parts, for the descriptor decoder; an error when any bound leaves 64 bits.
+  /// `root` as made by make_node().
+  static Result<Layout> from_parts(std::int64_t origin, NodePtr root, std::int64_t lb, std::int64_t extent,
+                                   bool explicit_bounds);
+
+ private:
+  struct Rep {
+    NodePtr root;
+    std::int64_t origin = 0;
+    std::int64_t lb = 0;
+    std::int64_t extent = 0;
+    bool explicit_bounds = false;
+  };
+  explicit Layout(std::shared_ptr<const Rep> rep) noexcept : rep_(std::move(rep)) {}
+
+  std::shared_ptr<const Rep> rep_;  // never null, except in a moved-from layout
+};
+
+/// Whether one instance of each is the same bytes in the same order, whatever the extents.
+bool same_memory(const Layout& a, const Layout& b) noexcept;
+
+}  // namespace stria::datatype
+
+template <>
+struct std::hash<stria::datatype::Layout> {
+  std::size_t operator()(const stria::datatype::Layout& layout) const noexcept { return layout.hash(); }
+};

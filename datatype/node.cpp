@@ -1,0 +1,166 @@
+// Derived values of a node (sizes, true bounds, hash), each computed once, and structural equality.
+#include "datatype/node.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "datatype/checked.hpp"
+
+namespace stria::datatype {
+namespace {
+
+/// Combines hashes; the constant is 2^64 / golden ratio, an odd number whose bits are well spread.
+class Hasher {
+ public:
+  void add(std::uint64_t v) noexcept {
+    state_ = (state_ ^ v) * 0x9e3779b97f4a7c15ULL;
+    state_ ^= state_ >> 29;
+  }
+  void add(std::int64_t v) noexcept { add(static_cast<std::uint64_t>(v)); }
+  void add(const std::vector<std::int64_t>& v) noexcept {
+    for (const std::int64_t x : v) add(x);
+  }
+  std::size_t value() const noexcept { return state_; }
+
+ private:
+  std::uint64_t state_ = 0x51a1a;
+};
+
+/// The derived values of a node while they are computed with overflow checks.
+struct Derived {
+  Checked size = 0, low = 0, high = 0, runs = 0, first = 0, last_at = 0, last_bytes = 0;
+  int depth = 1;
+  Hasher hash;
+};
+
+void derive(const Block& block, Derived& d) {
+  d.size = block.bytes;
+  d.high = block.bytes;
+  d.runs = block.bytes > 0 ? 1 : 0;
+  d.first = block.bytes;
+  d.last_bytes = block.bytes;
+  d.hash.add(block.bytes);
+}
+
+void derive(const Strided& strided, Derived& d) {
+  const Node& child = *strided.child;
+  const Checked last = Checked(strided.count - 1) * strided.stride;
+  d.size = Checked(strided.count) * child.size;
+  d.low = lesser(0, last) + child.true_lb;
+  d.high = greater(0, last) + child.true_ub;
+  d.runs = Checked(strided.count) * child.runs;
+  d.first = child.first_bytes;
+  d.last_at = last + child.last_at;
+  d.last_bytes = child.last_bytes;
+  d.depth = child.depth + 1;
+  d.hash.add(strided.count);
+  d.hash.add(strided.stride);
+  d.hash.add(std::uint64_t{child.hash});
+}
+
+void derive(const Indexed& indexed, Derived& d) {
+  const Node& child = *indexed.child;
+  const auto n = static_cast<std::int64_t>(indexed.displacements.size());
+  const auto [low, high] = std::minmax_element(indexed.displacements.begin(), indexed.displacements.end());
+  d.size = Checked(n) * child.size;
+  d.low = Checked(*low) + child.true_lb;
+  d.high = Checked(*high) + child.true_ub;
+  d.runs = Checked(n) * child.runs;
+  d.first = child.first_bytes;
+  d.last_at = Checked(indexed.displacements.back()) + child.last_at;
+  d.last_bytes = child.last_bytes;
+  d.depth = child.depth + 1;
+  d.hash.add(indexed.displacements);
+  d.hash.add(std::uint64_t{child.hash});
+}
+
+void derive(const Blocks& blocks, Derived& d) {
+  const std::size_t n = blocks.displacements.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t bytes = blocks.starts[i + 1] - blocks.starts[i];
+    d.low = lesser(d.low, blocks.displacements[i]);
+    d.high = greater(d.high, Checked(blocks.displacements[i]) + bytes);
+  }
+  d.size = blocks.starts[n];
+  d.runs = static_cast<std::int64_t>(n);
+  d.first = blocks.starts[1];
+  d.last_at = blocks.displacements[n - 1];
+  d.last_bytes = blocks.starts[n] - blocks.starts[n - 1];
+  d.hash.add(blocks.displacements);
+  d.hash.add(blocks.starts);
+}
+
+void derive(const Composite& composite, Derived& d) {
+  const std::size_t n = composite.displacements.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const Node& child = *composite.children[i];
+    const Checked at = composite.displacements[i];
+    d.low = lesser(d.low, at + child.true_lb);
+    d.high = greater(d.high, at + child.true_ub);
+    d.runs = d.runs + child.runs;
+    d.depth = std::max(d.depth, child.depth + 1);
+    d.hash.add(std::uint64_t{child.hash});
+  }
+  d.size = composite.starts[n];
+  d.first = composite.children[0]->first_bytes;
+  d.last_at = Checked(composite.displacements[n - 1]) + composite.children[n - 1]->last_at;
+  d.last_bytes = composite.children[n - 1]->last_bytes;
+  d.hash.add(composite.displacements);
+}
+
+bool same(const Block& a, const Block& b) noexcept {
+  return a.bytes == b.bytes;
+}
+bool same(const Strided& a, const Strided& b) noexcept {
+  return a.count == b.count && a.stride == b.stride && equal(*a.child, *b.child);
+}
+bool same(const Indexed& a, const Indexed& b) noexcept {
+  return a.displacements == b.displacements && equal(*a.child, *b.child);
+}
+bool same(const Blocks& a, const Blocks& b) noexcept {
+  return a.displacements == b.displacements && a.starts == b.starts;
+}
+bool same(const Composite& a, const Composite& b) noexcept {
+  return a.displacements == b.displacements &&
+         std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end(),
+                    [](const NodePtr& x, const NodePtr& y) { return equal(*x, *y); });
+}
+
+}  // namespace
+
+NodePtr make_node(Form form) {
+  Derived d;
+  d.hash.add(std::uint64_t{form.index()});
+  std::visit([&d](const auto& f) { derive(f, d); }, form);
+  const Checked true_extent =
+      d.high - d.low;  // differences of any two offsets fit, so cursors need no checks
+  const bool fits = d.size.ok() && d.low.ok() && d.high.ok() && true_extent.ok() && d.runs.ok() &&
+                    d.first.ok() && d.last_at.ok() && d.last_bytes.ok();
+  if (!fits || d.depth > kMaxDepth) return nullptr;
+  return std::make_shared<const Node>(Node{std::move(form), d.size.value(), d.low.value(), d.high.value(),
+                                           d.runs.value(), d.first.value(), d.last_at.value(),
+                                           d.last_bytes.value(), d.depth, d.hash.value()});
+}
+
+bool fill_starts(Composite& composite) {
+  composite.starts.clear();
+  composite.starts.reserve(composite.children.size() + 1);
+  composite.starts.push_back(0);
+  Checked sum = 0;
+  for (const NodePtr& child : composite.children) {
+    sum = sum + child->size;
+    if (!sum.ok()) return false;
+    composite.starts.push_back(sum.value());
+  }
+  return true;
+}
+
+bool equal(const Node& a, const Node& b) noexcept {
+  if (&a == &b) return true;
+  if (a.hash != b.hash || a.size != b.size || a.form.index() != b.form.index()) return false;
+  return std::visit(
+      [&b](const auto& form) { return same(form, std::get<std::decay_t<decltype(form)>>(b.form)); }, a.form);
+}
+
+}  // namespace stria::datatype

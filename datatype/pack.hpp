@@ -1,0 +1,48 @@
+// Moving bytes between described memory and the packed stream, or between two descriptions.
+//
+// The packed stream of (layout, base, count) is the bytes of `count` instances, extent() apart, in typemap
+// order; it has count * size() bytes. All functions take any range of it, seek in O(depth + log n), never
+// allocate, and give the same bytes however a stream is cut into ranges and in whichever order the ranges
+// come.
+//
+// Preconditions (asserted in debug builds): count >= 0; 0 <= offset; 0 <= length; offset + length <= count *
+// size(); Layout::reach(count) has a value. Memory of one call does not overlap between source and
+// destination. Threads: disjoint destinations may be written concurrently; layouts are only read.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "datatype/layout.hpp"
+
+namespace stria::datatype {
+
+/// Copies stream bytes [offset, offset + length) of the memory to `out`.
+void pack(const Layout& layout, const void* base, std::int64_t count, std::int64_t offset,
+          std::int64_t length, void* out) noexcept;
+
+/// Copies `in` to stream bytes [offset, offset + length) of the memory. Where a layout overlaps itself (an
+/// error in MPI for receives) the later byte in typemap order wins within a call.
+void unpack(const Layout& layout, void* base, std::int64_t count, std::int64_t offset, std::int64_t length,
+            const void* in) noexcept;
+
+/// Copies the first `length` bytes of the source's stream to the first `length` of the destination's, at most
+/// through a buffer on the stack. length <= the shorter stream.
+void transfer(const Layout& src, const void* src_base, std::int64_t src_count, const Layout& dst,
+              void* dst_base, std::int64_t dst_count, std::int64_t length) noexcept;
+
+/// Copies `length` bytes from stream offset src_offset of the source to stream offset dst_offset of the
+/// destination.
+void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,
+                    const Layout& dst, void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
+                    std::int64_t length) noexcept;
+
+/// Lists the runs of stream bytes [offset, offset + length) in order, neighbours merged, as far as `max`
+/// entries go. Returns the entries written; `*covered` is the stream bytes they hold: go on at offset +
+/// *covered. The runs are where the memory is; nothing is read or written there.
+std::size_t iovecs(const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
+                   std::int64_t length, struct iovec* out, std::size_t max, std::int64_t* covered) noexcept;
+
+}  // namespace stria::datatype

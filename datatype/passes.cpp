@@ -1,0 +1,282 @@
+#include "datatype/passes.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "datatype/checked.hpp"
+
+namespace stria::datatype {
+namespace {
+
+NodePtr must_make(Form form) {
+  NodePtr node = make_node(std::move(form));
+  STRIA_CHECK(node != nullptr, "a rewrite of memory that fits 64 bits fits 64 bits");
+  return node;
+}
+
+void expand_node(const Node& node, std::int64_t at, Pieces& out) {
+  if (const Block* block = node.block()) {
+    out.push_back({at, block->bytes, nullptr});
+  } else if (const Strided* strided = node.strided()) {
+    for (std::int64_t i = 0; i < strided->count; ++i)
+      expand_node(*strided->child, at + i * strided->stride, out);
+  } else if (const auto* indexed = std::get_if<Indexed>(&node.form)) {
+    for (const std::int64_t d : indexed->displacements) expand_node(*indexed->child, at + d, out);
+  } else if (const auto* blocks = std::get_if<Blocks>(&node.form)) {
+    for (std::size_t i = 0; i < blocks->displacements.size(); ++i)
+      out.push_back({at + blocks->displacements[i], blocks->starts[i + 1] - blocks->starts[i], nullptr});
+  } else {
+    const auto& composite = std::get<Composite>(node.form);
+    for (std::size_t i = 0; i < composite.children.size(); ++i)
+      expand_node(*composite.children[i], at + composite.displacements[i], out);
+  }
+}
+
+/// Entries of a list node; 0 for a block or a strided node.
+std::size_t list_length(const Piece& piece) noexcept {
+  if (!piece.node) return 0;
+  if (const auto* indexed = std::get_if<Indexed>(&piece.node->form)) return indexed->displacements.size();
+  if (const auto* blocks = std::get_if<Blocks>(&piece.node->form)) return blocks->displacements.size();
+  if (const auto* composite = std::get_if<Composite>(&piece.node->form)) return composite->children.size();
+  return 0;
+}
+
+/// Appends the entries of a list piece, one level down.
+void splice_one(const Piece& piece, Pieces& out) {
+  if (const auto* indexed = std::get_if<Indexed>(&piece.node->form)) {
+    for (const std::int64_t d : indexed->displacements)
+      out.push_back(make_piece(piece.displacement + d, indexed->child));
+  } else if (const auto* composite = std::get_if<Composite>(&piece.node->form)) {
+    for (std::size_t i = 0; i < composite->children.size(); ++i)
+      out.push_back(make_piece(piece.displacement + composite->displacements[i], composite->children[i]));
+  } else {
+    expand_node(*piece.node, piece.displacement, out);
+  }
+}
+
+/// A progression: `count` copies of a shape, `stride` apart (any stride when count is 1).
+struct Progression {
+  std::int64_t count;
+  std::int64_t stride;
+  Piece first;
+};
+
+Progression progression_of(const Piece& piece) {
+  if (piece.node) {
+    if (const Strided* s = piece.node->strided())
+      return {s->count, s->stride, make_piece(piece.displacement, s->child)};
+  }
+  return {1, 0, piece};
+}
+
+Piece piece_of(const Progression& p) {
+  if (p.count == 1) return p.first;
+  return make_piece(p.first.displacement, must_make(Strided{p.count, p.stride, node_of(p.first)}));
+}
+
+/// Where element `i` of a progression would start; empty when that leaves 64 bits.
+bool continues(const Progression& a, std::int64_t at) {
+  const Checked next = Checked(a.first.displacement) + Checked(a.count) * a.stride;
+  return next.ok() && next.value() == at;
+}
+
+/// a followed by b as one progression, if they are one. One of them has at least 2 elements.
+bool try_join(Progression a, const Progression& b, Piece& out) {
+  if (a.count == 1) {
+    // One element before a progression of the same shape: the step is b's.
+    a.stride = b.stride;
+    if (!same_shape(a.first, b.first) || !continues(a, b.first.displacement)) return false;
+  } else {
+    if (!same_shape(a.first, b.first) || (b.count > 1 && b.stride != a.stride)) return false;
+    if (!continues(a, b.first.displacement)) return false;
+  }
+  a.count += b.count;
+  out = piece_of(a);
+  return true;
+}
+
+/// Length of the run of equal shapes at one constant distance that starts at `from`.
+std::size_t run_length(const Pieces& pieces, std::size_t from) {
+  const std::size_t n = pieces.size();
+  if (from + 1 >= n || !same_shape(pieces[from], pieces[from + 1])) return 1;
+  const std::int64_t step = pieces[from + 1].displacement - pieces[from].displacement;
+  std::size_t end = from + 2;
+  while (end < n && same_shape(pieces[from], pieces[end]) &&
+         pieces[end].displacement - pieces[end - 1].displacement == step)
+    ++end;
+  return end - from;
+}
+
+}  // namespace
+
+Piece make_piece(std::int64_t displacement, const NodePtr& node) {
+  return {displacement, node->size, node->block() ? nullptr : node};
+}
+
+NodePtr node_of(const Piece& piece) {
+  return piece.node ? piece.node : must_make(Block{piece.bytes});
+}
+
+bool same_shape(const Piece& a, const Piece& b) noexcept {
+  if (a.bytes != b.bytes || !a.node != !b.node) return false;
+  return !a.node || equal(*a.node, *b.node);
+}
+
+std::int64_t count_runs(const Pieces& pieces, std::int64_t limit) noexcept {
+  std::int64_t sum = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.runs() > limit - sum) return limit + 1;
+    sum += piece.runs();
+  }
+  return sum;
+}
+
+Pieces expand(const Pieces& pieces) {
+  Pieces out;
+  out.reserve(pieces.size());
+  for (const Piece& piece : pieces) {
+    if (piece.node)
+      expand_node(*piece.node, piece.displacement, out);
+    else
+      out.push_back(piece);
+  }
+  return out;
+}
+
+Pieces splice_lists(Pieces pieces, std::size_t limit) {
+  // Entries of a list may be lists themselves (a composite holds indexed parts), so repeat until nothing
+  // opens.
+  for (;;) {
+    std::size_t total = pieces.size();
+    std::size_t longest = 0;
+    for (const Piece& piece : pieces) {
+      const std::size_t n = list_length(piece);
+      total += n;
+      longest = std::max(longest, n);
+    }
+    if (longest == 0 || total > std::max(limit, 2 * (pieces.size() + longest))) return pieces;
+    Pieces out;
+    out.reserve(total);
+    for (Piece& piece : pieces) {
+      if (list_length(piece) > 0)
+        splice_one(piece, out);
+      else
+        out.push_back(std::move(piece));
+    }
+    pieces = std::move(out);
+  }
+}
+
+void merge_adjacent(Pieces& pieces) {
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    Piece& a = pieces[last];
+    if (!a.node && !pieces[i].node && a.end_of_last() == pieces[i].displacement) {
+      a.bytes += pieces[i].bytes;
+    } else if (++last != i) {
+      pieces[last] = std::move(pieces[i]);
+    }
+  }
+  pieces.resize(last + 1);
+}
+
+void join_progressions(Pieces& pieces) {
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    Piece joined;
+    const bool may =
+        (pieces[last].node && pieces[last].node->strided()) || (pieces[i].node && pieces[i].node->strided());
+    // The element of a strided piece may equal the other piece as a whole, or both may be strided alike.
+    if (may && (try_join(progression_of(pieces[last]), progression_of(pieces[i]), joined) ||
+                try_join({1, 0, pieces[last]}, progression_of(pieces[i]), joined) ||
+                try_join(progression_of(pieces[last]), {1, 0, pieces[i]}, joined))) {
+      pieces[last] = std::move(joined);
+    } else if (++last != i) {
+      pieces[last] = std::move(pieces[i]);
+    }
+  }
+  pieces.resize(last + 1);
+}
+
+std::optional<Period> find_period(const Pieces& pieces) {
+  const std::size_t n = pieces.size();
+  if (n < 2) return std::nullopt;
+  // Symbol i = distance from piece i to piece i + 1, and the shape of piece i + 1. A period of the n - 1
+  // symbols is one of the pieces if piece 0 repeats too. border[i]: longest proper border of symbols 0 .. i.
+  const std::size_t symbols = n - 1;
+  auto matches = [&](std::size_t i, std::size_t j) {
+    return pieces[i + 1].displacement - pieces[i].displacement ==
+               pieces[j + 1].displacement - pieces[j].displacement &&
+           same_shape(pieces[i + 1], pieces[j + 1]);
+  };
+  std::vector<std::size_t> border(symbols, 0);
+  for (std::size_t j = 1, k = 0; j < symbols; ++j) {
+    while (k > 0 && !matches(k, j)) k = border[k - 1];
+    if (matches(k, j)) ++k;
+    border[j] = k;
+  }
+  // Periods of the symbols, smallest first: symbols - border, symbols - border of border, ..., symbols.
+  for (std::size_t b = border[symbols - 1];; b = border[b - 1]) {
+    const std::size_t p = symbols - b;
+    if (n % p == 0 && same_shape(pieces[0], pieces[p]))
+      return Period{p, pieces[p].displacement - pieces[0].displacement};
+    if (b == 0) return std::nullopt;
+  }
+}
+
+bool roll_runs(Pieces& pieces) {
+  bool changed = false;
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < pieces.size();) {
+    const std::size_t n = run_length(pieces, i);
+    if (n >= kMinRoll) {
+      const std::int64_t step = pieces[i + 1].displacement - pieces[i].displacement;
+      pieces[out++] = piece_of({static_cast<std::int64_t>(n), step, pieces[i]});
+      i += n;
+      changed = true;
+      continue;
+    }
+    // Too short: all but the last leave; the last may begin a longer run with what follows.
+    const std::size_t keep = n > 1 ? n - 1 : 1;
+    for (std::size_t k = 0; k < keep; ++k, ++i, ++out) {
+      if (out != i) pieces[out] = std::move(pieces[i]);
+    }
+  }
+  pieces.resize(out);
+  return changed;
+}
+
+void open_front(Pieces& pieces) {
+  while (pieces.front().node) {
+    const Piece front = std::move(pieces.front());
+    Pieces opened;
+    if (const Strided* s = front.node->strided()) {
+      opened.push_back(make_piece(front.displacement, s->child));
+      Progression rest{s->count - 1, s->stride, make_piece(front.displacement + s->stride, s->child)};
+      opened.push_back(piece_of(rest));
+    } else {
+      splice_one(front, opened);
+    }
+    pieces.erase(pieces.begin());
+    pieces.insert(pieces.begin(), std::make_move_iterator(opened.begin()),
+                  std::make_move_iterator(opened.end()));
+  }
+}
+
+void open_back(Pieces& pieces) {
+  while (pieces.back().node) {
+    const Piece back = std::move(pieces.back());
+    pieces.pop_back();
+    if (const Strided* s = back.node->strided()) {
+      const std::int64_t last = back.displacement + (s->count - 1) * s->stride;
+      pieces.push_back(piece_of({s->count - 1, s->stride, make_piece(back.displacement, s->child)}));
+      pieces.push_back(make_piece(last, s->child));
+    } else {
+      splice_one(back, pieces);
+    }
+  }
+}
+
+}  // namespace stria::datatype

@@ -1,0 +1,110 @@
+// Layout to layout. Four ways, by the shapes of the two sides:
+//   long runs on one side (or all of it one run): walk those, pack or unpack the other side straight into
+//   them both strided with equal blocks in step: one loop from strided to strided else: through a buffer that
+//   stays in the first-level cache, so that both halves use the packing kernels
+#include <algorithm>
+
+#include "datatype/kernels.hpp"
+#include "datatype/pack.hpp"
+#include "datatype/walk.hpp"
+
+namespace stria::datatype {
+namespace {
+
+constexpr std::int64_t kLongRun =
+    512;  // bytes; a seek of the other side costs about as much as copying these
+constexpr std::int64_t kBounce = 8192;  // bytes; a quarter of the smallest first-level data cache in use
+
+/// One side of a transfer: where its stream is read or written next.
+struct Side {
+  const Layout& layout;
+  const void* base;
+  std::int64_t count;
+  std::int64_t offset;
+
+  std::int64_t mean_run() const noexcept {
+    if (layout.is_contiguous(count)) return INT64_MAX;
+    return layout.size() / std::max<std::int64_t>(layout.block_count(), 1);
+  }
+};
+
+void pack_next(Side& side, std::int64_t length, std::byte* out) noexcept {
+  pack(side.layout, side.base, side.count, side.offset, length, out);
+  side.offset += length;
+}
+void unpack_next(Side& side, std::int64_t length, const std::byte* in) noexcept {
+  unpack(side.layout, const_cast<void*>(side.base), side.count, side.offset, length, in);
+  side.offset += length;
+}
+
+/// Runs of the destination, filled from the source.
+struct FillFrom : RunSink<FillFrom> {
+  explicit FillFrom(Side& s) noexcept : source(s) {}
+  bool run(Address memory, std::int64_t bytes) noexcept {
+    pack_next(source, bytes, at(memory));
+    return true;
+  }
+  Side& source;
+};
+/// Runs of the source, written to the destination.
+struct DrainTo : RunSink<DrainTo> {
+  explicit DrainTo(Side& s) noexcept : sink(s) {}
+  bool run(Address memory, std::int64_t bytes) noexcept {
+    unpack_next(sink, bytes, at(memory));
+    return true;
+  }
+  Side& sink;
+};
+
+/// Both sides a single strided level of equal blocks, both offsets and the length in whole blocks.
+bool try_strided_pair(const Side& src, const Side& dst, std::int64_t length) noexcept {
+  const Repeat from = repeat_of(src.layout, src.count);
+  const Repeat to = repeat_of(dst.layout, dst.count);
+  const Block* block = from.child->block();
+  const Block* other = to.child->block();
+  if (block == nullptr || other == nullptr || block->bytes != other->bytes) return false;
+  const std::int64_t n = block->bytes;
+  if (src.offset % n != 0 || dst.offset % n != 0 || length % n != 0) return false;
+  const std::int64_t from_at = src.layout.origin() + src.offset / n * from.stride;
+  const std::int64_t to_at = dst.layout.origin() + dst.offset / n * to.stride;
+  copy_strided_to_strided(moved(address_of(src.base), from_at), from.stride,
+                          moved(address_of(dst.base), to_at), to.stride, length / n, n);
+  return true;
+}
+
+}  // namespace
+
+void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,
+                    const Layout& dst, void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
+                    std::int64_t length) noexcept {
+  if (length == 0) return;
+  Side from{src, src_base, src_count, src_offset};
+  Side to{dst, dst_base, dst_count, dst_offset};
+  const std::int64_t from_run = from.mean_run();
+  const std::int64_t to_run = to.mean_run();
+  if (std::max(from_run, to_run) >= kLongRun) {
+    if (from_run >= to_run) {
+      DrainTo drain(to);
+      walk(src, src_base, src_count, src_offset, length, drain);
+    } else {
+      FillFrom fill(from);
+      walk(dst, dst_base, dst_count, dst_offset, length, fill);
+    }
+    return;
+  }
+  if (try_strided_pair(from, to, length)) return;
+  alignas(64) std::byte bounce[kBounce];
+  while (length > 0) {
+    const std::int64_t part = std::min(length, kBounce);
+    pack_next(from, part, bounce);
+    unpack_next(to, part, bounce);
+    length -= part;
+  }
+}
+
+void transfer(const Layout& src, const void* src_base, std::int64_t src_count, const Layout& dst,
+              void* dst_base, std::int64_t dst_count, std::int64_t length) noexcept {
+  transfer_range(src, src_base, src_count, 0, dst, dst_base, dst_count, 0, length);
+}
+
+}  // namespace stria::datatype

@@ -1,0 +1,197 @@
+// The one walk over a range of the packed stream; pack, unpack, transfer and iovecs are sinks of it.
+//
+// A sink takes runs of memory in stream order, singly or as whole lists:
+//   bool run(Address, bytes)
+//   bool strided(Address, count, stride, bytes)
+//   bool indexed(Address, displacements, count, bytes)
+//   bool blocks(Address, displacements, starts, count)
+// and answers false to stop the walk. Sinks that only care for runs derive from RunSink.
+//
+// A range is a partial element, whole elements, a partial element; only the partial ones descend with an
+// offset. So seeking divides once per level (binary search in lists of unequal parts), and recursion is
+// bounded by kMaxDepth.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/assert.hpp"
+#include "datatype/kernels.hpp"
+#include "datatype/layout.hpp"
+
+namespace stria::datatype {
+
+/// Breaks lists into single runs for Derived::run().
+template <class Derived>
+struct RunSink {
+  bool strided(Address memory, std::int64_t count, std::int64_t stride, std::int64_t bytes) noexcept {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!self().run(memory, bytes)) return false;
+      memory = moved(memory, stride);
+    }
+    return true;
+  }
+  bool indexed(Address memory, const std::int64_t* displacements, std::int64_t count,
+               std::int64_t bytes) noexcept {
+    for (std::int64_t i = 0; i < count; ++i)
+      if (!self().run(moved(memory, displacements[i]), bytes)) return false;
+    return true;
+  }
+  bool blocks(Address memory, const std::int64_t* displacements, const std::int64_t* starts,
+              std::int64_t count) noexcept {
+    for (std::int64_t i = 0; i < count; ++i)
+      if (!self().run(moved(memory, displacements[i]), starts[i + 1] - starts[i])) return false;
+    return true;
+  }
+
+ private:
+  Derived& self() noexcept { return static_cast<Derived&>(*this); }
+};
+
+template <class Sink>
+bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int64_t length,
+                Sink& sink) noexcept;
+
+/// Elements [first, first + count) of equal-child forms, whole.
+template <class Sink>
+bool walk_elements(const Node& child, Address memory, std::int64_t stride, std::int64_t first,
+                   std::int64_t count, Sink& sink) noexcept {
+  if (count == 0) return true;
+  memory = moved(memory, first * stride);
+  if (const Block* block = child.block()) return sink.strided(memory, count, stride, block->bytes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!walk_range(child, memory, 0, child.size, sink)) return false;
+    memory = moved(memory, stride);
+  }
+  return true;
+}
+template <class Sink>
+bool walk_elements(const Node& child, Address memory, const std::int64_t* displacements, std::int64_t first,
+                   std::int64_t count, Sink& sink) noexcept {
+  if (count == 0) return true;
+  if (const Block* block = child.block())
+    return sink.indexed(memory, displacements + first, count, block->bytes);
+  for (std::int64_t i = first; i < first + count; ++i)
+    if (!walk_range(child, moved(memory, displacements[i]), 0, child.size, sink)) return false;
+  return true;
+}
+
+inline std::int64_t place_of(std::int64_t stride, std::int64_t i) noexcept {
+  return i * stride;
+}
+inline std::int64_t place_of(const std::int64_t* displacements, std::int64_t i) noexcept {
+  return displacements[i];
+}
+
+/// A range over equal children; `places` is a stride or a list of displacements.
+template <class Places, class Sink>
+bool walk_equal(const Node& child, Address memory, Places places, std::int64_t offset, std::int64_t length,
+                Sink& sink) noexcept {
+  std::int64_t i = 0;
+  if (offset > 0) {
+    i = offset / child.size;
+    const std::int64_t inside = offset % child.size;
+    if (inside > 0) {
+      const std::int64_t part = std::min(child.size - inside, length);
+      if (!walk_range(child, moved(memory, place_of(places, i)), inside, part, sink)) return false;
+      length -= part;
+      ++i;
+    }
+  }
+  const std::int64_t whole = length / child.size;
+  if (!walk_elements(child, memory, places, i, whole, sink)) return false;
+  const std::int64_t rest = length - whole * child.size;
+  return rest == 0 || walk_range(child, moved(memory, place_of(places, i + whole)), 0, rest, sink);
+}
+
+/// The part of a list with prefix sums `starts` that holds stream byte `offset`.
+inline std::int64_t part_at(const std::vector<std::int64_t>& starts, std::int64_t offset) noexcept {
+  if (offset == 0) return 0;
+  return std::upper_bound(starts.begin(), starts.end(), offset) - starts.begin() - 1;
+}
+
+template <class Sink>
+bool walk_blocks(const Blocks& list, Address memory, std::int64_t offset, std::int64_t length,
+                 Sink& sink) noexcept {
+  const std::int64_t* displacements = list.displacements.data();
+  const std::int64_t* starts = list.starts.data();
+  const std::int64_t end = offset + length;
+  std::int64_t i = part_at(list.starts, offset);
+  if (offset > starts[i] || end < starts[i + 1]) {
+    const std::int64_t inside = offset - starts[i];
+    if (!sink.run(moved(memory, displacements[i] + inside), std::min(end, starts[i + 1]) - offset))
+      return false;
+    if (end <= starts[++i]) return true;
+  }
+  const std::int64_t last = end == list.starts.back() ? static_cast<std::int64_t>(list.displacements.size())
+                                                      : part_at(list.starts, end);
+  if (last > i && !sink.blocks(memory, displacements + i, starts + i, last - i)) return false;
+  return end == starts[last] || sink.run(moved(memory, displacements[last]), end - starts[last]);
+}
+
+template <class Sink>
+bool walk_composite(const Composite& list, Address memory, std::int64_t offset, std::int64_t length,
+                    Sink& sink) noexcept {
+  const std::int64_t end = offset + length;
+  for (auto i = static_cast<std::size_t>(part_at(list.starts, offset)); offset < end; ++i) {
+    const std::int64_t part = std::min(end, list.starts[i + 1]) - offset;
+    if (!walk_range(*list.children[i], moved(memory, list.displacements[i]), offset - list.starts[i], part,
+                    sink))
+      return false;
+    offset += part;
+  }
+  return true;
+}
+
+/// Stream bytes [offset, offset + length) of one node whose first byte is at `memory`; length > 0.
+template <class Sink>
+bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int64_t length,
+                Sink& sink) noexcept {
+  switch (node.form.index()) {
+    case 0:
+      return sink.run(moved(memory, offset), length);
+    case 1: {
+      const Strided& s = *std::get_if<Strided>(&node.form);
+      return walk_equal(*s.child, memory, s.stride, offset, length, sink);
+    }
+    case 2: {
+      const Indexed& x = *std::get_if<Indexed>(&node.form);
+      return walk_equal(*x.child, memory, x.displacements.data(), offset, length, sink);
+    }
+    case 3:
+      return walk_blocks(*std::get_if<Blocks>(&node.form), memory, offset, length, sink);
+    default:
+      return walk_composite(*std::get_if<Composite>(&node.form), memory, offset, length, sink);
+  }
+}
+
+/// `count` instances as one more strided level, fused with the root where the two are one progression.
+struct Repeat {
+  std::int64_t count = 0;
+  std::int64_t stride = 0;
+  const Node* child = nullptr;
+};
+inline Repeat repeat_of(const Layout& layout, std::int64_t count) noexcept {
+  const Node& root = layout.root();
+  const Strided* s = root.strided();
+  std::int64_t covered = 0;
+  if (s != nullptr &&
+      (count == 1 || (!__builtin_mul_overflow(s->count, s->stride, &covered) && covered == layout.extent())))
+    return {count * s->count, s->stride, s->child.get()};
+  return {count, layout.extent(), &root};
+}
+
+/// Stream bytes [offset, offset + length) of `count` instances at `base`. False when the sink stopped it.
+template <class Sink>
+bool walk(const Layout& layout, const void* base, std::int64_t count, std::int64_t offset,
+          std::int64_t length, Sink& sink) noexcept {
+  STRIA_ASSERT(count >= 0 && offset >= 0 && length >= 0, "a range has no negative part");
+  STRIA_ASSERT(length <= layout.size() * count - offset, "a range lies within the stream");
+  if (length == 0) return true;
+  const Address memory = moved(address_of(base), layout.origin());
+  if (layout.is_contiguous(count)) return sink.run(moved(memory, offset), length);
+  const Repeat repeat = repeat_of(layout, count);
+  return walk_equal(*repeat.child, memory, repeat.stride, offset, length, sink);
+}
+
+}  // namespace stria::datatype

@@ -1,0 +1,44 @@
+// Buffers for payload that arrives before its receive: powers of two, taken from and given back to free lists, so that
+// a steady state allocates nothing. The credits bound what is in use; what is free is trimmed to the same bound.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace stria::eager {
+
+/// Threads: the worker's lock.
+class BufferPool {
+ public:
+  /// Keeps at most `cache_bytes` of free buffers.
+  explicit BufferPool(std::uint64_t cache_bytes) noexcept : cache_limit_(cache_bytes) {}
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool();
+
+  /// A buffer of at least `bytes`; null when memory is out.
+  std::byte* take(std::uint64_t bytes) noexcept;
+  /// Gives it back; `bytes` as it was taken.
+  void give(std::byte* buffer, std::uint64_t bytes) noexcept;
+
+  std::uint64_t in_use() const noexcept { return in_use_; }
+  std::uint64_t in_use_max() const noexcept { return in_use_max_; }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  static constexpr unsigned kSmallest = 5;  // 32 bytes
+  static constexpr unsigned kClasses = 40;
+  static unsigned class_of(std::uint64_t bytes) noexcept;
+  void trim() noexcept;
+
+  std::array<Free*, kClasses> free_{};
+  std::uint64_t cache_limit_;
+  std::uint64_t cached_ = 0;
+  std::uint64_t in_use_ = 0;
+  std::uint64_t in_use_max_ = 0;
+};
+
+}  // namespace stria::eager

@@ -1,0 +1,147 @@
+#include "hw/key_table.hpp"
+
+#include <cstring>
+
+#include "base/assert.hpp"
+
+namespace stria::hw {
+namespace {
+
+constexpr std::uint64_t kPinnedBit = std::uint64_t{1} << 32;
+
+constexpr std::uint64_t make_control(KeyState state, std::uint8_t access, std::uint8_t consumer,
+                                     std::uint32_t generation) noexcept {
+  return static_cast<std::uint64_t>(state) | (std::uint64_t{access} << 8) | (std::uint64_t{consumer} << 16) |
+         (std::uint64_t{generation} << 32);
+}
+constexpr KeyState state_of(std::uint64_t control) noexcept { return static_cast<KeyState>(control & 0xff); }
+constexpr std::uint8_t access_of(std::uint64_t control) noexcept { return static_cast<std::uint8_t>(control >> 8); }
+constexpr std::uint8_t consumer_of(std::uint64_t control) noexcept {
+  return static_cast<std::uint8_t>(control >> 16);
+}
+constexpr std::uint32_t generation_of(std::uint64_t control) noexcept {
+  return static_cast<std::uint32_t>(control >> 32);
+}
+
+}  // namespace
+
+KeyTableView::KeyTableView(std::byte* memory, const KeyTableShape& shape) noexcept
+    : header_(reinterpret_cast<KeyTableHeader*>(memory)),
+      slot_(reinterpret_cast<KeySlot*>(memory + sizeof(KeyTableHeader))),
+      pin_(reinterpret_cast<KeyPin*>(memory + sizeof(KeyTableHeader) + std::size_t{shape.slots} * sizeof(KeySlot))),
+      shape_(shape) {}
+
+Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& record,
+                             std::uint64_t& control) const noexcept {
+  if (key_index(word) >= shape_.slots) return Status::access_error;
+  const KeySlot& slot = slot_[key_index(word)];
+  // seq_cst: after a pin, see begin_write(). Pairs with the release in bind().
+  control = slot.control.load(std::memory_order_seq_cst);
+  if (state_of(control) != KeyState::valid || consumer_of(control) != key_consumer(word) ||
+      (access_of(control) & access) != access)
+    return Status::access_error;
+  std::uint64_t words[KeySlot::kWords];
+  for (std::size_t i = 0; i < KeySlot::kWords; ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
+  std::memcpy(&record, words, sizeof record);
+  return still(word, control);
+}
+
+Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
+  // Whatever was read before stays before this load.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return slot_[key_index(word)].control.load(std::memory_order_relaxed) == control ? Status::ok
+                                                                                   : Status::access_error;
+}
+
+Status KeyTableView::begin_write(std::uint32_t accessor, KeyWord word, KeyRecord& record) const noexcept {
+  STRIA_ASSERT(accessor < shape_.accessors, "an accessor without a pin");
+  // Pin, count, then look: either the owner's invalidate() sees the count, or we see its change (both seq_cst).
+  pin_[accessor].word.store(kPinnedBit | word, std::memory_order_seq_cst);
+  header_->writers.fetch_add(1, std::memory_order_seq_cst);
+  std::uint64_t control = 0;
+  const Status status = look_up(word, kKeyWrite, record, control);
+  if (status != Status::ok) end_write(accessor);
+  return status;
+}
+
+void KeyTableView::end_write(std::uint32_t accessor) const noexcept {
+  // Release: the bytes are written before the owner's invalidate() returns.
+  header_->writers.fetch_sub(1, std::memory_order_release);
+  pin_[accessor].word.store(0, std::memory_order_release);
+}
+
+bool in_bounds(const KeyRecord& record, std::uint64_t offset, std::int64_t length) noexcept {
+  if (length < 0 || record.bytes < 0) return false;
+  const auto bytes = static_cast<std::uint64_t>(record.bytes);
+  return offset <= bytes && static_cast<std::uint64_t>(length) <= bytes - offset;
+}
+
+KeyTable::KeyTable(std::byte* memory, const KeyTableShape& shape) : KeyTableView(memory, shape) {
+  STRIA_CHECK(shape.slots > 0 && shape.slots <= kKeyMaxSlots, "key table size");
+  ring_.resize(shape.slots);
+}
+
+Status KeyTable::allocate(std::uint32_t& index) noexcept {
+  if (fresh_ < shape_.slots && ring_count_ < kQuarantine) {
+    index = fresh_++;
+  } else if (ring_count_ > 0) {
+    index = ring_[ring_head_];
+    ring_head_ = ring_head_ + 1 == shape_.slots ? 0 : ring_head_ + 1;
+    --ring_count_;
+  } else {
+    return Status::no_resource;
+  }
+  KeySlot& slot = slot_[index];
+  const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
+  slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)),
+                     std::memory_order_relaxed);
+  return Status::ok;
+}
+
+Status KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access, KeyWord& word) noexcept {
+  KeySlot& slot = slot_[index];
+  const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
+  if (state_of(old) != KeyState::invalid) return Status::invalid;
+  const auto consumer = static_cast<std::uint8_t>(consumer_of(old) + 1);
+  const std::uint32_t generation = generation_of(old) + 1;
+  std::uint64_t words[KeySlot::kWords];
+  std::memcpy(words, &record, sizeof record);
+  // Release on each word: a reader that sees one of them sees the `invalid` before it.
+  for (std::size_t i = 0; i < KeySlot::kWords; ++i) slot.words[i].store(words[i], std::memory_order_release);
+  slot.control.store(make_control(KeyState::valid, access, consumer, generation), std::memory_order_release);
+  word = make_key_word(index, consumer);
+  return Status::ok;
+}
+
+Status KeyTable::close(KeyWord word, bool& wait) noexcept {
+  if (key_index(word) >= shape_.slots) return Status::invalid;
+  KeySlot& slot = slot_[key_index(word)];
+  const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
+  if (state_of(old) != KeyState::valid || consumer_of(old) != key_consumer(word)) return Status::invalid;
+  slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)),
+                     std::memory_order_seq_cst);
+  wait = (access_of(old) & kKeyWrite) != 0 && header_->writers.load(std::memory_order_seq_cst) != 0;
+  return Status::ok;
+}
+
+void KeyTable::release(std::uint32_t index) noexcept {
+  KeySlot& slot = slot_[index];
+  const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
+  STRIA_CHECK(state_of(old) == KeyState::invalid, "release of a key that is not invalid");
+  slot.control.store(make_control(KeyState::free, 0, consumer_of(old), generation_of(old)), std::memory_order_relaxed);
+  std::uint32_t at = ring_head_ + ring_count_;
+  if (at >= shape_.slots) at -= shape_.slots;
+  ring_[at] = index;
+  ++ring_count_;
+}
+
+Status KeyTable::record_of(KeyWord word, KeyRecord& record) const noexcept {
+  std::uint64_t control = 0;
+  return look_up(word, 0, record, control);
+}
+
+void KeyTable::clear_accessor(std::uint32_t accessor) noexcept {
+  if (accessor < shape_.accessors) pin_[accessor].word.store(0, std::memory_order_release);
+}
+
+}  // namespace stria::hw

@@ -1,0 +1,149 @@
+// The software form of an adapter's memory-translation table, in shared memory: the owner makes keys valid and invalid,
+// other processes look them up and copy.
+//
+//   key word    index 24 bits | consumer key 8 bits, bumped at every re-use of the slot
+//   slot        free -> invalid (allocate) -> valid (bind) -> invalid (invalidate) -> free (release)
+//   control     state 8 | access 8 | consumer key 8 | - 8 | generation 32: a look-up that sees the same control before
+//               and after it read the slot has read one key's record, and one that sees it again after its copy knows
+//               that the copy was done under a valid key
+//
+// A read (get) is refused when the control changed while it copied: what was read is not used. A write cannot be taken
+// back, so a writer pins: it notes the key in a line of its own, counts itself, and only then checks the key.
+// invalidate() changes the control, then waits for writers whose pin names the key: none of them writes afterwards. Pins
+// of dead processes are passed over. The count may stay too high when a writer dies: invalidate() then looks at the pins
+// although nobody writes; it is never too low.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/cache_line.hpp"
+#include "base/status.hpp"
+
+namespace stria::hw {
+
+inline constexpr std::uint32_t kKeyIndexBits = 24;
+inline constexpr std::uint32_t kKeyMaxSlots = 1u << kKeyIndexBits;
+
+/// The word a peer needs: index in the low 24 bits, consumer key above.
+using KeyWord = std::uint32_t;
+constexpr KeyWord make_key_word(std::uint32_t index, std::uint8_t consumer) noexcept {
+  return index | (std::uint32_t{consumer} << kKeyIndexBits);
+}
+constexpr std::uint32_t key_index(KeyWord word) noexcept { return word & (kKeyMaxSlots - 1); }
+constexpr std::uint8_t key_consumer(KeyWord word) noexcept {
+  return static_cast<std::uint8_t>(word >> kKeyIndexBits);
+}
+
+enum KeyAccess : std::uint8_t { kKeyRead = 1, kKeyWrite = 2 };
+
+/// What a valid key stands for: `count` instances of a layout at `base`, `bytes` long as a packed stream.
+struct KeyRecord {
+  std::uint64_t base = 0;
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t layout = 0;  ///< the owner's number of a published layout; 0: contiguous
+  std::uint32_t layout_generation = 0;
+  std::uint64_t segment = 0;  ///< memory that peers can map, 0: none; meaning is the provider's
+  std::uint64_t segment_offset = 0;
+};
+
+enum class KeyState : std::uint8_t { free = 0, invalid = 1, valid = 2 };
+
+struct alignas(kCacheLine) KeySlot {
+  static constexpr std::size_t kWords = sizeof(KeyRecord) / 8;
+  std::atomic<std::uint64_t> control;
+  std::atomic<std::uint64_t> words[kWords];
+};
+static_assert(sizeof(KeySlot) == kCacheLine && sizeof(KeyRecord) == 48);
+
+struct alignas(kCacheLine) KeyTableHeader {
+  std::atomic<std::uint32_t> writers;  // writes under way, or more
+};
+struct alignas(kCacheLine) KeyPin {
+  std::atomic<std::uint64_t> word;  // bit 32 | key word while a write is under way
+};
+
+/// The memory of a table: zero bytes are an empty table.
+struct KeyTableShape {
+  std::uint32_t slots = 0;
+  std::uint32_t accessors = 0;  ///< processes that can write at the same time, each with a number of its own
+  constexpr std::size_t bytes() const noexcept {
+    return sizeof(KeyTableHeader) + std::size_t{slots} * sizeof(KeySlot) + std::size_t{accessors} * sizeof(KeyPin);
+  }
+};
+
+/// A process's view of another's table (or its own). Trivially copyable; the memory outlives it.
+class KeyTableView {
+ public:
+  KeyTableView() = default;
+  /// `memory` is kCacheLine aligned and shape.bytes() long.
+  KeyTableView(std::byte* memory, const KeyTableShape& shape) noexcept;
+
+  /// Reads the record behind a valid key. access_error: stale, never made, or without a right of `access`.
+  Status look_up(KeyWord word, std::uint8_t access, KeyRecord& record, std::uint64_t& control) const noexcept;
+  /// ok while the key is what look_up() saw. Ask after a read; access_error: the bytes read must not be used.
+  Status still(KeyWord word, std::uint64_t control) const noexcept;
+  /// look_up() for writing: until end_write() the owner's invalidate() waits. One write at a time per accessor.
+  Status begin_write(std::uint32_t accessor, KeyWord word, KeyRecord& record) const noexcept;
+  void end_write(std::uint32_t accessor) const noexcept;
+
+ protected:
+  KeyTableHeader* header_ = nullptr;
+  KeySlot* slot_ = nullptr;
+  KeyPin* pin_ = nullptr;
+  KeyTableShape shape_{};
+};
+
+/// Whether [offset, offset + length) lies in a stream of record.bytes bytes.
+bool in_bounds(const KeyRecord& record, std::uint64_t offset, std::int64_t length) noexcept;
+
+/// The owner's side. One thread at a time; views may be used by other threads and processes meanwhile.
+class KeyTable : public KeyTableView {
+ public:
+  KeyTable() = default;
+  KeyTable(std::byte* memory, const KeyTableShape& shape);
+
+  /// free -> invalid. no_resource: all slots are in use.
+  Status allocate(std::uint32_t& index) noexcept;
+  /// invalid -> valid with the next consumer key. O(1).
+  Status bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access, KeyWord& word) noexcept;
+  /// valid -> invalid; on return nobody writes through the key and no read under way will be accepted. `alive(accessor)`
+  /// tells whether a writer that is waited for still exists. Only accessors below `accessors` are looked at.
+  /// invalid: the word is stale.
+  template <class Alive>
+  Status invalidate(KeyWord word, std::uint32_t accessors, Alive&& alive) noexcept {
+    bool wait = false;
+    const Status status = close(word, wait);
+    if (status != Status::ok || !wait) return status;
+    const std::uint64_t pinned = kPinned | word;
+    for (std::uint32_t i = 0; i < accessors && i < shape_.accessors; ++i)
+      for (std::uint32_t spins = 1; pin_[i].word.load(std::memory_order_acquire) == pinned; ++spins) {
+        if (spins % 4096 == 0 && !alive(i)) break;
+        cpu_relax();
+      }
+    return Status::ok;
+  }
+  /// invalid -> free.
+  void release(std::uint32_t index) noexcept;
+  /// The record of a valid key, for the owner.
+  Status record_of(KeyWord word, KeyRecord& record) const noexcept;
+  /// Forgets what a dead accessor pinned.
+  void clear_accessor(std::uint32_t accessor) noexcept;
+
+ private:
+  friend class KeyTableView;
+  static constexpr std::uint64_t kPinned = std::uint64_t{1} << 32;
+  Status close(KeyWord word, bool& wait) noexcept;
+
+  // Free slots are re-used in turn, and only when enough of them wait, so that a consumer key comes round again only
+  // after 256 times kQuarantine registrations.
+  static constexpr std::uint32_t kQuarantine = 256;
+  std::vector<std::uint32_t> ring_;
+  std::uint32_t ring_head_ = 0, ring_count_ = 0, fresh_ = 0;
+};
+
+}  // namespace stria::hw

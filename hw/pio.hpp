@@ -1,0 +1,65 @@
+// Stores of messages by the CPU into memory that somebody else polls: another core's cache or a device's window. The
+// unit is the line: what belongs to one line is written back to back, so that the line changes hands once, and no byte
+// is first gathered in a temporary (a wide load of bytes just written in small pieces waits for the store buffer).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/cache_line.hpp"
+
+namespace stria::hw {
+
+/// Copies `bytes` <= 64 with few, possibly overlapping, moves of fixed size. Reads and writes exactly these bytes.
+inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
+  const auto move = [&](auto unit, std::uint32_t at) {
+    std::memcpy(&unit, from + at, sizeof unit);
+    std::memcpy(to + at, &unit, sizeof unit);
+  };
+  struct Vector {
+    alignas(16) std::byte bytes[16];
+  };
+  if (bytes >= 16) {
+    move(Vector{}, 0);
+    if (bytes > 32) move(Vector{}, 16);
+    if (bytes > 48) move(Vector{}, 32);
+    move(Vector{}, bytes - 16);
+  } else if (bytes >= 8) {
+    move(std::uint64_t{}, 0);
+    move(std::uint64_t{}, bytes - 8);
+  } else if (bytes >= 4) {
+    move(std::uint32_t{}, 0);
+    move(std::uint32_t{}, bytes - 4);
+  } else if (bytes >= 2) {
+    move(std::uint16_t{}, 0);
+    move(std::uint16_t{}, bytes - 2);
+  } else if (bytes == 1) {
+    *to = *from;
+  }
+}
+
+/// A message's payload of any length.
+inline void copy_lines(std::byte* to, const void* from, std::uint32_t bytes) noexcept {
+  if (bytes <= 64)
+    copy_line(to, static_cast<const std::byte*>(from), bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
+
+/// The word that makes a message visible, and its counterpart. `at` is 8-byte aligned shared memory.
+inline std::uint64_t load_word(const std::byte* at) noexcept {
+  return reinterpret_cast<const std::atomic<std::uint64_t>*>(at)->load(std::memory_order_acquire);
+}
+/// After everything stored before; pairs with load_word().
+inline void publish_word(std::byte* at, std::uint64_t value) noexcept {
+  reinterpret_cast<std::atomic<std::uint64_t>*>(at)->store(value, std::memory_order_release);
+}
+/// Without an order of its own: a later publish_word() covers it.
+inline void store_word(std::byte* at, std::uint64_t value) noexcept {
+  reinterpret_cast<std::atomic<std::uint64_t>*>(at)->store(value, std::memory_order_relaxed);
+}
+static_assert(sizeof(std::atomic<std::uint64_t>) == 8 && std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace stria::hw

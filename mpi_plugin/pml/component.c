@@ -1,0 +1,142 @@
+/* The component: how Open MPI finds it, asks whether it can work, switches it on, and takes it down. */
+#include <string.h>
+
+#include "memory.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+#include "request.h"
+
+/* Context ids are 31 bits in Open MPI's tables; the sign bit of the tag stays with the tag. */
+pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
+                                          .pml_del_procs = pml_stria_del_procs,
+                                          .pml_enable = pml_stria_enable,
+                                          .pml_progress = pml_stria_progress,
+                                          .pml_add_comm = pml_stria_add_comm,
+                                          .pml_del_comm = pml_stria_del_comm,
+                                          .pml_irecv_init = pml_stria_irecv_init,
+                                          .pml_irecv = pml_stria_irecv,
+                                          .pml_recv = pml_stria_recv,
+                                          .pml_isend_init = pml_stria_isend_init,
+                                          .pml_isend = pml_stria_isend,
+                                          .pml_send = pml_stria_send,
+                                          .pml_iprobe = pml_stria_iprobe,
+                                          .pml_probe = pml_stria_probe,
+                                          .pml_start = pml_stria_start,
+                                          .pml_improbe = pml_stria_improbe,
+                                          .pml_mprobe = pml_stria_mprobe,
+                                          .pml_imrecv = pml_stria_imrecv,
+                                          .pml_mrecv = pml_stria_mrecv,
+                                          .pml_dump = pml_stria_dump,
+                                          .pml_ft_event = NULL,
+                                          .pml_max_contextid = INT32_MAX,
+                                          .pml_max_tag = INT32_MAX,
+                                          /* All peers are announced in MPI_Init, so that one out of reach
+                                             ends the job there, on every rank. */
+                                          .pml_flags = MCA_PML_BASE_FLAG_REQUIRE_WORLD},
+                                .output = -1};
+
+int pml_stria_progress(void) {
+  if (OPAL_UNLIKELY(NULL == pml_stria.worker)) return 0;
+  const int events = (int)stria_worker_progress(pml_stria.worker);
+  pml_stria_requests_run_deferred();
+  if (OPAL_UNLIKELY(pml_stria.show_peers)) pml_stria_show_peers();
+  return events;
+}
+
+int pml_stria_enable(bool enable) {
+  if (!enable) return OMPI_SUCCESS;
+  const int rc = pml_stria_requests_open();
+  return OMPI_SUCCESS == rc ? pml_stria_layouts_open() : rc;
+}
+
+static int open_component(void) {
+  OBJ_CONSTRUCT(&pml_stria.lock, opal_mutex_t);
+  opal_output_stream_t stream;
+  OBJ_CONSTRUCT(&stream, opal_output_stream_t);
+  stream.lds_want_stderr = true;
+  stream.lds_prefix = "stria: ";
+  pml_stria.output = opal_output_open(&stream);
+  return OMPI_SUCCESS;
+}
+
+static int close_component(void) {
+  if (pml_stria.output >= 0) opal_output_close(pml_stria.output);
+  pml_stria.output = -1;
+  OBJ_DESTRUCT(&pml_stria.lock);
+  return OMPI_SUCCESS;
+}
+
+static int finalize(void) {
+  if (NULL != pml_stria.worker) {
+    if (pml_stria.verbose > 0) pml_stria_show_peers();
+    pml_stria_forget_peers();
+    /* Drains what peers have not taken over yet. */
+    stria_worker_close(pml_stria.worker);
+    pml_stria.worker = NULL;
+  }
+  if (NULL != pml_stria.context) stria_context_close(pml_stria.context);
+  pml_stria.context = NULL;
+  pml_stria_layouts_close();
+  pml_stria_requests_close();
+  return OMPI_SUCCESS;
+}
+
+static bool open_worker(bool enable_mpi_threads) {
+  stria_thread_mode_t mode = STRIA_THREAD_SINGLE;
+  if (enable_mpi_threads || opal_using_threads()) {
+    mode = STRIA_THREAD_MULTIPLE;
+  } else if (MPI_THREAD_SERIALIZED == ompi_mpi_thread_provided) {
+    mode = STRIA_THREAD_SERIALIZED;
+  }
+  /* No secret of this job's own: spawned and connected jobs, which have others, must be able to talk to it.
+   * The library then takes the user's identity, which keeps other users out. */
+  const stria_context_params_t context = {.size = sizeof context, .name = "pml stria"};
+  const stria_worker_params_t worker = {.size = sizeof worker, .thread_mode = mode};
+  return STRIA_OK == stria_context_open(&context, &pml_stria.context) &&
+         STRIA_OK == stria_worker_open(pml_stria.context, &worker, &pml_stria.worker);
+}
+
+/* Another release may lay out requests and types differently. */
+static bool release_fits(void) {
+  static const char kExpected[] = "Open MPI v4.1.";
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  (void)MPI_Get_library_version(version, &length);
+  return 0 == strncmp(version, kExpected, sizeof kExpected - 1);
+}
+
+static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, bool enable_mpi_threads) {
+  (void)enable_progress_threads;
+  *priority = pml_stria.priority;
+  const char* reason = NULL;
+  pml_stria_speaker_t speaker = PML_STRIA_EVERY_RANK;
+  if (!release_fits()) {
+    reason = "it was built for Open MPI 4.1, and this is another release";
+  } else if (!pml_stria_apply_parameters()) {
+    reason = stria_last_error();
+    speaker = PML_STRIA_FIRST_RANK;
+  } else if (!open_worker(enable_mpi_threads)) {
+    reason = stria_last_error();
+  } else if (OMPI_SUCCESS != pml_stria_publish_address()) {
+    reason = "its address could not be published";
+  }
+  if (NULL == reason) return &pml_stria.super;
+  /* Another layer will do, unless this one was asked for. */
+  if (pml_stria_was_asked_for() || pml_stria.verbose > 0) {
+    pml_stria_tell(speaker, "cannot be used by rank %u on host '%s': %s", OMPI_PROC_MY_NAME->vpid,
+                   ompi_process_info.nodename, reason);
+  }
+  (void)finalize();
+  return NULL;
+}
+
+__attribute__((visibility("default"))) const mca_pml_base_component_2_0_0_t mca_pml_stria_component = {
+    .pmlm_version = {MCA_PML_BASE_VERSION_2_0_0, .mca_component_name = "stria",
+                     MCA_BASE_MAKE_VERSION(component, STRIA_VERSION_MAJOR, STRIA_VERSION_MINOR,
+                                           STRIA_VERSION_PATCH),
+                     .mca_open_component = open_component, .mca_close_component = close_component,
+                     .mca_register_component_params = pml_stria_register},
+    .pmlm_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE},
+    .pmlm_init = init,
+    .pmlm_finalize = finalize};

@@ -1,0 +1,96 @@
+/* Layouts are made once per type and kept in its pml_data. Open MPI calls nobody when a type goes away,
+ * except the delete callbacks of its attributes: so a type with a layout gets an attribute. Predefined types
+ * (some have gaps) live as long as the library; their layouts are listed here and freed when the component
+ * closes.
+ */
+#include "memory.h"
+
+#include <stdlib.h>
+
+#include "description.h"
+#include "ompi/attribute/attribute.h"
+
+typedef struct permanent {
+  struct permanent* next;
+  ompi_datatype_t* type;
+} permanent_t;
+
+static permanent_t* permanents;
+static int keyval = MPI_KEYVAL_INVALID;
+
+static int type_is_freed(ompi_datatype_t* type, int key, void* value, void* extra) {
+  (void)key;
+  (void)extra;
+  type->pml_data = 0;
+  stria_layout_free((stria_layout_t*)value);
+  return MPI_SUCCESS;
+}
+
+/* A duplicate makes its own layout when it is first used. */
+static int do_not_copy(ompi_datatype_t* type, int key, void* extra, void* value, void* copy, int* copied,
+                       ompi_datatype_t* duplicate) {
+  (void)type;
+  (void)key;
+  (void)extra;
+  (void)value;
+  (void)copy;
+  (void)duplicate;
+  *copied = 0;
+  return MPI_SUCCESS;
+}
+
+int pml_stria_layouts_open(void) {
+  const ompi_attribute_fn_ptr_union_t copy = {.attr_datatype_copy_fn = do_not_copy};
+  const ompi_attribute_fn_ptr_union_t destroy = {.attr_datatype_delete_fn = type_is_freed};
+  return ompi_attr_create_keyval(TYPE_ATTR, copy, destroy, &keyval, NULL, 0, NULL);
+}
+
+void pml_stria_layouts_close(void) {
+  for (permanent_t* p = permanents; NULL != p;) {
+    permanent_t* next = p->next;
+    stria_layout_free((stria_layout_t*)(uintptr_t)p->type->pml_data);
+    p->type->pml_data = 0;
+    free(p);
+    p = next;
+  }
+  permanents = NULL;
+  if (MPI_KEYVAL_INVALID != keyval) (void)ompi_attr_free_keyval(TYPE_ATTR, &keyval, false);
+  keyval = MPI_KEYVAL_INVALID;
+}
+
+/* Binds a published layout to the life of its type. */
+static bool keep(ompi_datatype_t* type, stria_layout_t* layout) {
+  if (!ompi_datatype_is_predefined(type)) {
+    return OMPI_SUCCESS == ompi_attr_set_c(TYPE_ATTR, type, &type->d_keyhash, keyval, layout, false);
+  }
+  permanent_t* p = malloc(sizeof *p);
+  if (NULL == p) return false;
+  p->type = type;
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  p->next = permanents;
+  permanents = p;
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+  return true;
+}
+
+const stria_layout_t* pml_stria_layout(ompi_datatype_t* type) {
+  uint64_t known = __atomic_load_n(&type->pml_data, __ATOMIC_ACQUIRE);
+  if (OPAL_LIKELY(0 != known)) return (const stria_layout_t*)(uintptr_t)known;
+
+  stria_layout_t* layout = pml_stria_layout_of(&type->super);
+  if (NULL == layout) {
+    pml_stria_tell(PML_STRIA_EVERY_RANK, "the datatype '%s' (%zu bytes) cannot be described: %s", type->name,
+                   type->super.size, stria_last_error());
+    return NULL;
+  }
+  /* Two threads may have made it at the same time: the first one's stays. */
+  if (!__atomic_compare_exchange_n(&type->pml_data, &known, (uint64_t)(uintptr_t)layout, false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    stria_layout_free(layout);
+    return (const stria_layout_t*)(uintptr_t)known;
+  }
+  /* Where the type cannot be told to free it, the layout stays to the end of the process. */
+  if (!keep(type, layout))
+    pml_stria_tell(PML_STRIA_EVERY_RANK, "out of memory: a datatype's layout will not be freed");
+  return layout;
+}

@@ -1,0 +1,56 @@
+/* Messages for people, and stria's outcomes in MPI's words. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "pml_stria.h"
+
+/* Open MPI's own aggregation of messages garbles them when several ranks speak at once (over every layer), so
+ * the lines go straight to standard error, and who speaks is decided without talking to anyone. */
+enum { kMostMessages = 16 };
+static const struct timespec kPatience = {.tv_sec = 2, .tv_nsec = 0};
+
+void pml_stria_tell(pml_stria_speaker_t speaker, const char* format, ...) {
+  static int told;
+  if (PML_STRIA_FIRST_RANK == speaker && 0 != OMPI_PROC_MY_NAME->vpid) {
+    /* What is told this way ends the job: the first rank must come to speak before this one's end takes it
+     * along. */
+    (void)nanosleep(&kPatience, NULL);
+    return;
+  }
+  if (__atomic_fetch_add(&told, 1, __ATOMIC_RELAXED) >= kMostMessages) return;
+  char text[1024];
+  const int start = snprintf(text, sizeof text, "stria: ");
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(text + start, sizeof text - (size_t)start, format, arguments);
+  va_end(arguments);
+  /* One write, so that the lines of two ranks do not mix. */
+  (void)fprintf(stderr, "%s\n", text);
+}
+
+int pml_stria_mpi_error(stria_status_t status) {
+  switch (status) {
+    case STRIA_OK:
+    case STRIA_ERR_CANCELLED: /* told by the status, not by an error */
+      return MPI_SUCCESS;
+    case STRIA_ERR_TRUNCATED:
+      return MPI_ERR_TRUNCATE;
+    case STRIA_ERR_NO_RESOURCE:
+      return MPI_ERR_NO_MEM;
+    case STRIA_ERR_INVALID:
+      return MPI_ERR_ARG;
+    case STRIA_ERR_UNSUPPORTED:
+      return MPI_ERR_UNSUPPORTED_OPERATION;
+    default:
+      return MPI_ERR_OTHER;
+  }
+}
+
+int pml_stria_refused(stria_status_t status, const char* what) {
+  if (STRIA_ERR_PEER_FAILED != status) {
+    pml_stria_tell(PML_STRIA_EVERY_RANK, "%s was refused (%s): %s", what, stria_status_string(status),
+                   stria_last_error());
+  }
+  return pml_stria_mpi_error(status);
+}

@@ -1,0 +1,154 @@
+/* Parameters and counters as MPI users know them. Every variable of the library's configuration is the MCA
+ * parameter pml_stria_<its name without STRIA_, in lower case>; one that was given overrides the environment
+ * variable. The library's counters are MPI_T performance variables.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "pml_stria.h"
+
+typedef struct parameter {
+  int index;      /* of the MCA variable */
+  char* value;    /* the MCA variable's storage */
+  char* variable; /* "STRIA_EAGER_LIMIT" */
+} parameter_t;
+
+static parameter_t* parameters;
+static size_t parameter_count;
+
+static void register_parameter(const stria_config_variable_t* variable, parameter_t* out) {
+  static const char kPrefix[] = "STRIA_";
+  char name[128];
+  char text[1024];
+  const char* tail = variable->name;
+  if (0 == strncmp(tail, kPrefix, sizeof kPrefix - 1)) tail += sizeof kPrefix - 1;
+  size_t n = 0;
+  for (; '\0' != tail[n] && n + 1 < sizeof name; ++n) name[n] = (char)tolower((unsigned char)tail[n]);
+  name[n] = '\0';
+  (void)snprintf(text, sizeof text, "%s%s%s%s Environment: %s.", variable->meaning,
+                 '\0' != variable->unit[0] ? " Unit: " : "", variable->unit,
+                 '\0' != variable->unit[0] ? "." : "", variable->name);
+  /* MCA makes its own copy of the default. */
+  out->value = (char*)variable->value;
+  out->variable = strdup(variable->name);
+  out->index = mca_base_component_var_register(&mca_pml_stria_component.pmlm_version, name, text,
+                                               MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_5,
+                                               MCA_BASE_VAR_SCOPE_READONLY, &out->value);
+}
+
+static void register_integer(const char* name, const char* text, mca_base_var_info_lvl_t level,
+                             int* storage) {
+  (void)mca_base_component_var_register(&mca_pml_stria_component.pmlm_version, name, text,
+                                        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, level, MCA_BASE_VAR_SCOPE_READONLY,
+                                        storage);
+}
+
+/* ---- performance variables
+ * ----------------------------------------------------------------------------------- */
+
+typedef struct counter {
+  const char* name;
+  const char* text;
+  int var_class;
+  size_t offset; /* in stria_counters_t */
+} counter_t;
+
+#define COUNTER(field, var_class, text) \
+  { #field, text, var_class, offsetof(stria_counters_t, field) }
+static const counter_t kCounters[] = {
+    COUNTER(sent_pio, MCA_BASE_PVAR_CLASS_COUNTER, "Messages stored inline through a PIO window"),
+    COUNTER(sent_buffered, MCA_BASE_PVAR_CLASS_COUNTER, "Messages packed into transport memory"),
+    COUNTER(sent_rendezvous, MCA_BASE_PVAR_CLASS_COUNTER, "Messages announced first (rendezvous)"),
+    COUNTER(received_eager, MCA_BASE_PVAR_CLASS_COUNTER, "Messages received with their header"),
+    COUNTER(received_get, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by a get through a key"),
+    COUNTER(received_put, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous copied by both sides at once"),
+    COUNTER(received_mapped, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by loads from mapped memory"),
+    COUNTER(received_pipeline, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by the packed pipeline"),
+    COUNTER(fallbacks, MCA_BASE_PVAR_CLASS_COUNTER, "Times a preferred path was refused and another taken"),
+    COUNTER(unexpected_messages, MCA_BASE_PVAR_CLASS_LEVEL, "Messages in the unexpected queue"),
+    COUNTER(unexpected_bytes, MCA_BASE_PVAR_CLASS_LEVEL, "Payload bytes buffered for unexpected messages"),
+    COUNTER(unexpected_bytes_max, MCA_BASE_PVAR_CLASS_HIGHWATERMARK, "Most payload bytes buffered so far"),
+    COUNTER(posted_receives, MCA_BASE_PVAR_CLASS_LEVEL, "Receives in the posted queue"),
+};
+
+static int read_counter(const mca_base_pvar_t* pvar, void* value, void* object) {
+  (void)object;
+  const counter_t* counter = pvar->ctx;
+  stria_counters_t counters;
+  memset(&counters, 0, sizeof counters);
+  counters.size = sizeof counters;
+  if (NULL != pml_stria.worker) (void)stria_worker_counters(pml_stria.worker, &counters);
+  uint64_t number;
+  memcpy(&number, (const char*)&counters + counter->offset, sizeof number);
+  *(unsigned long long*)value = number;
+  return OMPI_SUCCESS;
+}
+
+static void register_counters(void) {
+  for (size_t i = 0; i < sizeof kCounters / sizeof kCounters[0]; ++i) {
+    (void)mca_base_component_pvar_register(
+        &mca_pml_stria_component.pmlm_version, kCounters[i].name, kCounters[i].text, OPAL_INFO_LVL_4,
+        kCounters[i].var_class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MCA_BASE_VAR_BIND_NO_OBJECT,
+        MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_counter, NULL, NULL,
+        (void*)&kCounters[i]);
+  }
+}
+
+/* ---- the component's calls
+ * ----------------------------------------------------------------------------------- */
+
+int pml_stria_register(void) {
+  pml_stria.priority = 1;
+  register_integer(
+      "priority",
+      "Priority of stria among the point-to-point layers; ob1 has 20. With `--mca pml stria` it does not "
+      "matter.",
+      OPAL_INFO_LVL_3, &pml_stria.priority);
+  pml_stria.verbose = 0;
+  register_integer("verbose",
+                   "1: one line per peer, once it is connected, about the path to it; on standard error.",
+                   OPAL_INFO_LVL_3, &pml_stria.verbose);
+  /* Open MPI may register a component twice; the first table is kept. */
+  if (NULL == parameters) {
+    parameter_count = stria_config_count();
+    parameters = calloc(parameter_count ? parameter_count : 1, sizeof *parameters);
+    if (NULL == parameters) return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  for (size_t i = 0; i < parameter_count; ++i) {
+    stria_config_variable_t variable;
+    free(parameters[i].variable);
+    parameters[i] = (parameter_t){.index = -1, .value = NULL, .variable = NULL};
+    if (STRIA_OK == stria_config_get(i, &variable)) register_parameter(&variable, &parameters[i]);
+  }
+  register_counters();
+  return OMPI_SUCCESS;
+}
+
+bool pml_stria_apply_parameters(void) {
+  for (size_t i = 0; i < parameter_count; ++i) {
+    mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+    if (parameters[i].index < 0 || NULL == parameters[i].value ||
+        OPAL_SUCCESS != mca_base_var_get_value(parameters[i].index, NULL, &source, NULL) ||
+        MCA_BASE_VAR_SOURCE_DEFAULT == source) {
+      continue;
+    }
+    if (STRIA_OK != stria_config_set(parameters[i].variable, parameters[i].value, "MCA parameter")) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool pml_stria_was_asked_for(void) {
+  const int index = mca_base_var_find("ompi", "pml", NULL, NULL);
+  char** choice = NULL;
+  if (index < 0 || OPAL_SUCCESS != mca_base_var_get_value(index, &choice, NULL, NULL) || NULL == choice ||
+      NULL == *choice) {
+    return false;
+  }
+  return '^' != (*choice)[0] && NULL != strstr(*choice, "stria");
+}

@@ -1,0 +1,144 @@
+/* Peers: addresses go through the modex; an endpoint is opened when Open MPI announces a process or, at the
+ * latest, when something is sent to it. Whether a peer can be reached is stria's judgement of its address.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "opal/mca/pmix/pmix.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+#include "pml_stria.h"
+
+int pml_stria_publish_address(void) {
+  unsigned char address[STRIA_ADDRESS_MAX];
+  size_t bytes = sizeof address;
+  if (STRIA_OK != stria_worker_address(pml_stria.worker, address, &bytes)) return OMPI_ERROR;
+  int rc = OMPI_SUCCESS;
+  OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_pml_stria_component.pmlm_version, address, bytes);
+  return rc;
+}
+
+/* A job that spans hosts does so for its first rank too, which speaks for all. What is wrong between two
+ * processes of one host, or with another job, may be seen by this process alone. */
+static pml_stria_speaker_t speaker_about(const ompi_proc_t* proc, const char* host) {
+  const bool same_job = proc->super.proc_name.jobid == OMPI_PROC_MY_NAME->jobid;
+  return same_job && 0 != strcmp(host, ompi_process_info.nodename) ? PML_STRIA_FIRST_RANK
+                                                                   : PML_STRIA_EVERY_RANK;
+}
+
+/* The caller holds the lock. */
+static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
+  const char* host = opal_get_proc_hostname(&proc->super);
+  if (NULL == host) host = "unknown";
+  void* address = NULL;
+  size_t bytes = 0;
+  int rc = OMPI_SUCCESS;
+  OPAL_MODEX_RECV(rc, &mca_pml_stria_component.pmlm_version, &proc->super.proc_name, &address, &bytes);
+  if (OMPI_SUCCESS != rc || NULL == address) {
+    pml_stria_tell(
+        PML_STRIA_EVERY_RANK,
+        "process %s on host '%s' does not use stria and cannot be talked to. Start jobs that connect to "
+        "each other with the same layer: `--mca pml stria` or `--mca pml ob1`.",
+        OMPI_NAME_PRINT(&proc->super.proc_name), host);
+    return NULL;
+  }
+  stria_endpoint_t* endpoint = NULL;
+  pml_stria_peer_t* peer = calloc(1, sizeof *peer);
+  const stria_endpoint_params_t params = {
+      .size = sizeof params, .address = address, .address_bytes = bytes, .user = peer};
+  if (NULL != peer && STRIA_OK == stria_endpoint_open(pml_stria.worker, &params, &endpoint)) {
+    peer->endpoint = endpoint;
+    peer->name = proc->super.proc_name;
+    peer->host = strdup(host);
+    peer->next = pml_stria.peers;
+    pml_stria.peers = peer;
+    pml_stria.show_peers = pml_stria.verbose > 0;
+    __atomic_store_n(&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML], endpoint, __ATOMIC_RELEASE);
+  } else {
+    pml_stria_tell(
+        speaker_about(proc, host),
+        "process %s on host '%s' cannot be reached from host '%s': %s. Run the job on one host, or choose "
+        "a layer that spans hosts: `--mca pml ob1`.",
+        OMPI_NAME_PRINT(&proc->super.proc_name), host, ompi_process_info.nodename,
+        NULL == peer ? "out of memory" : stria_last_error());
+    free(peer);
+    endpoint = NULL;
+  }
+  free(address);
+  return endpoint;
+}
+
+int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
+  /* Compares this job's choice only; a process of another job is found to lack an address below. */
+  const int rc = mca_pml_base_pml_check_selected("stria", procs, count);
+  if (OMPI_SUCCESS != rc) return rc;
+  for (size_t i = 0; i < count; ++i) {
+    if (NULL == pml_stria_late_endpoint(procs[i])) return OMPI_ERR_UNREACH;
+  }
+  return OMPI_SUCCESS;
+}
+
+stria_endpoint_t* pml_stria_late_endpoint(ompi_proc_t* proc) {
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  stria_endpoint_t* endpoint = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+  if (NULL == endpoint) endpoint = open_endpoint(proc);
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+  return endpoint;
+}
+
+static void forget(pml_stria_peer_t* peer) {
+  stria_endpoint_close(peer->endpoint);
+  free(peer->host);
+  free(peer);
+}
+
+int pml_stria_del_procs(ompi_proc_t** procs, size_t count) {
+  if (pml_stria.verbose > 0) pml_stria_show_peers();
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  for (size_t i = 0; i < count; ++i) {
+    void* endpoint = procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+    if (NULL == endpoint) continue;
+    procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
+    for (pml_stria_peer_t** link = &pml_stria.peers; NULL != *link; link = &(*link)->next) {
+      if ((*link)->endpoint != endpoint) continue;
+      pml_stria_peer_t* gone = *link;
+      *link = gone->next;
+      forget(gone);
+      break;
+    }
+  }
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+  return OMPI_SUCCESS;
+}
+
+void pml_stria_forget_peers(void) {
+  while (NULL != pml_stria.peers) {
+    pml_stria_peer_t* peer = pml_stria.peers;
+    pml_stria.peers = peer->next;
+    forget(peer);
+  }
+}
+
+static bool show(pml_stria_peer_t* peer) {
+  stria_endpoint_state_t state = {.size = sizeof state};
+  if (STRIA_OK != stria_endpoint_info(peer->endpoint, &state) || !state.connected) return false;
+  const bool falls_back = NULL != state.fallback && '\0' != state.fallback[0];
+  opal_output(pml_stria.output,
+              "%s to %s on %s: %s, %s; window for %llu bytes (%llu free), eager to %llu bytes%s%s",
+              OMPI_NAME_PRINT(OMPI_PROC_MY_NAME), OMPI_NAME_PRINT(&peer->name), peer->host, state.provider,
+              state.path, (unsigned long long)state.pio_mtu, (unsigned long long)state.pio_credits,
+              (unsigned long long)state.eager_limit, falls_back ? "; fallback: " : "",
+              falls_back ? state.fallback : "");
+  return true;
+}
+
+void pml_stria_show_peers(void) {
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  bool waiting = false;
+  for (pml_stria_peer_t* peer = pml_stria.peers; NULL != peer; peer = peer->next) {
+    if (!peer->shown) peer->shown = show(peer);
+    waiting |= !peer->shown;
+  }
+  pml_stria.show_peers = waiting;
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+}

@@ -1,0 +1,69 @@
+/* Persistent requests keep their arguments, their layout and their type; a start is one operation on them. */
+#include "request.h"
+
+int pml_stria_irecv_init(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
+                         ompi_communicator_t* comm, ompi_request_t** out) {
+  pml_stria_memory_t memory;
+  stria_match_t match;
+  if (!pml_stria_match(comm, source, tag, &match)) return OMPI_ERR_UNREACH;
+  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  pml_stria_request_t* request = pml_stria_request_new(true, true, &memory, comm);
+  if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
+  request->match = match;
+  request->type = type;
+  OMPI_DATATYPE_RETAIN(type);
+  *out = &request->super;
+  return OMPI_SUCCESS;
+}
+
+int pml_stria_isend_init(const void* buf, size_t count, ompi_datatype_t* type, int destination, int tag,
+                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** out) {
+  pml_stria_memory_t memory;
+  stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
+  if (NULL == endpoint) return OMPI_ERR_UNREACH;
+  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  pml_stria_request_t* request = pml_stria_request_new(false, true, &memory, comm);
+  if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
+  request->mode = mode;
+  request->destination = endpoint;
+  request->tag = pml_stria_tag(comm, tag);
+  request->immediate = (uint32_t)ompi_comm_rank(comm);
+  request->type = type;
+  OMPI_DATATYPE_RETAIN(type);
+  *out = &request->super;
+  return OMPI_SUCCESS;
+}
+
+static int start_one(pml_stria_request_t* request) {
+  stria_status_t status;
+  if (request->is_recv) {
+    status = pml_stria_start_recv(request, &request->match);
+  } else if (MCA_PML_BASE_SEND_BUFFERED == request->mode) {
+    /* The transfer is another request's; this one is over as soon as the data is in the attached buffer. */
+    const int rc =
+        pml_stria_start_buffered(&request->memory, request->destination, request->tag, request->immediate);
+    if (OMPI_SUCCESS != rc) return rc;
+    pml_stria_request_activate(request);
+    status = STRIA_OK;
+  } else {
+    status =
+        pml_stria_start_send(request, request->destination, request->tag, request->immediate, request->mode);
+  }
+  if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;
+  if (STRIA_OK == status) {
+    pml_stria_request_ended(request);
+    return OMPI_SUCCESS;
+  }
+  request->super.req_state = OMPI_REQUEST_INACTIVE;
+  request->super.req_complete = REQUEST_COMPLETED;
+  return pml_stria_refused(status, "the start of a persistent request");
+}
+
+int pml_stria_start(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    if (NULL == requests[i] || OMPI_REQUEST_PML != requests[i]->req_type) continue;
+    const int rc = start_one((void*)requests[i]);
+    if (OMPI_SUCCESS != rc) return rc;
+  }
+  return OMPI_SUCCESS;
+}

@@ -1,0 +1,91 @@
+/* Receives. A blocking one has its request on the stack; a non-blocking one is a request from the free list.
+ */
+#include "request.h"
+#include "wait.h"
+
+static void fill(stria_recv_t* recv, const pml_stria_memory_t* memory, const stria_match_t* match) {
+  recv->base = memory->base;
+  recv->layout = memory->layout;
+  recv->count = memory->count;
+  recv->match = *match;
+  recv->callback = NULL;
+  recv->user = NULL;
+}
+
+stria_status_t pml_stria_start_recv(pml_stria_request_t* request, const stria_match_t* match) {
+  stria_recv_t recv;
+  fill(&recv, &request->memory, match);
+  recv.callback = pml_stria_request_callback;
+  recv.user = request;
+  pml_stria_request_activate(request);
+  const stria_status_t status = stria_recv(pml_stria.worker, &recv, &request->op);
+  if (STRIA_OK == status) {
+    stria_info_t info;
+    (void)stria_request_test(&request->op, &info);
+    pml_stria_request_outcome(request, &info);
+  }
+  return status;
+}
+
+int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
+                    ompi_communicator_t* comm, ompi_request_t** out) {
+  pml_stria_memory_t memory;
+  stria_match_t match;
+  if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &match))) return OMPI_ERR_UNREACH;
+  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
+  pml_stria_request_t* request = pml_stria_request_new(true, false, &memory, comm);
+  if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const stria_status_t status = pml_stria_start_recv(request, &match);
+  if (STRIA_OK == status) {
+    request->flags = PML_STRIA_ENDED;
+    request->super.req_complete = REQUEST_COMPLETED;
+  } else if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != status)) {
+    pml_stria_request_return(request);
+    return pml_stria_refused(status, "a receive");
+  }
+  *out = &request->super;
+  return OMPI_SUCCESS;
+}
+
+static int recv_and_wait_with_threads(const pml_stria_memory_t* memory, const stria_match_t* match,
+                                      ompi_communicator_t* comm, ompi_status_public_t* status) {
+  pml_stria_request_t* request = pml_stria_request_new(true, false, memory, comm);
+  if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const stria_status_t answer = pml_stria_start_recv(request, match);
+  int rc;
+  if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer)) {
+    rc = pml_stria_refused(answer, "a receive");
+  } else {
+    if (STRIA_IN_PROGRESS == answer) ompi_request_wait_completion(&request->super);
+    if (MPI_STATUS_IGNORE != status) OMPI_COPY_STATUS(status, request->super.req_status, false);
+    rc = request->super.req_status.MPI_ERROR;
+  }
+  pml_stria_request_return(request);
+  return rc;
+}
+
+int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
+                   ompi_communicator_t* comm, ompi_status_public_t* status) {
+  pml_stria_memory_t memory;
+  stria_recv_t recv;
+  if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &recv.match))) return OMPI_ERR_UNREACH;
+  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (OPAL_UNLIKELY(opal_using_threads()))
+    return recv_and_wait_with_threads(&memory, &recv.match, comm, status);
+
+  stria_request_t op;
+  stria_info_t info;
+  recv.base = memory.base;
+  recv.layout = memory.layout;
+  recv.count = memory.count;
+  recv.callback = NULL;
+  recv.user = NULL;
+  const stria_status_t answer = stria_recv(pml_stria.worker, &recv, &op);
+  if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer))
+    return pml_stria_refused(answer, "a receive");
+  pml_stria_wait(&op, &info);
+  if (OPAL_LIKELY(STRIA_OK == info.status || STRIA_ERR_TRUNCATED == info.status)) {
+    if (MPI_STATUS_IGNORE != status) pml_stria_set_status(status, &info);
+  }
+  return pml_stria_mpi_error(info.status);
+}

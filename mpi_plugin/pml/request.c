@@ -1,0 +1,174 @@
+/* The life of a request. Who comes second of "the operation ended" and "the handle was freed" gives it back.
+ */
+#include "request.h"
+
+#include "ompi/mca/pml/base/pml_base_bsend.h"
+
+static void construct(pml_stria_request_t* request) {
+  request->super.req_type = OMPI_REQUEST_PML;
+  request->super.req_start = pml_stria_start;
+  request->super.req_free = pml_stria_request_free;
+  request->super.req_cancel = pml_stria_request_cancel;
+  request->flags = 0;
+  request->buffered = NULL;
+  request->memory.layout = NULL;
+  request->type = NULL;
+}
+
+OBJ_CLASS_INSTANCE(pml_stria_request_t, ompi_request_t, construct, NULL);
+
+enum { kCacheLine = 64, kFirstRequests = 64, kMoreRequests = 128 };
+
+int pml_stria_requests_open(void) {
+  OBJ_CONSTRUCT(&pml_stria.requests, opal_free_list_t);
+  pml_stria.requests_ready = true;
+  return opal_free_list_init(&pml_stria.requests, sizeof(pml_stria_request_t), kCacheLine,
+                             OBJ_CLASS(pml_stria_request_t), 0, 0, kFirstRequests, -1, kMoreRequests, NULL, 0,
+                             NULL, NULL, NULL);
+}
+
+void pml_stria_requests_close(void) {
+  if (pml_stria.requests_ready) OBJ_DESTRUCT(&pml_stria.requests);
+  pml_stria.requests_ready = false;
+}
+
+pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const pml_stria_memory_t* memory,
+                                           ompi_communicator_t* comm) {
+  pml_stria_request_t* request = (void*)opal_free_list_get(&pml_stria.requests);
+  if (OPAL_UNLIKELY(NULL == request)) return NULL;
+  OMPI_REQUEST_INIT(&request->super, persistent);
+  request->super.req_mpi_object.comm = comm;
+  request->is_recv = is_recv;
+  request->flags = 0;
+  request->memory = *memory;
+  /* A communicator, and so its context id, lives until its last operation ended. */
+  if (OPAL_LIKELY(NULL != comm)) OBJ_RETAIN(comm);
+  /* The type may be freed while the operation is under way: the layout outlives it. */
+  if (NULL != memory->layout) request->memory.layout = stria_layout_retain(memory->layout);
+  return request;
+}
+
+void pml_stria_request_return(pml_stria_request_t* request) {
+  OMPI_REQUEST_FINI(&request->super);
+  if (NULL != request->memory.layout) {
+    stria_layout_free((stria_layout_t*)request->memory.layout);
+    request->memory.layout = NULL;
+  }
+  if (NULL != request->type) {
+    OMPI_DATATYPE_RELEASE(request->type);
+    request->type = NULL;
+  }
+  ompi_communicator_t* comm = request->super.req_mpi_object.comm;
+  request->super.req_mpi_object.comm = NULL;
+  opal_free_list_return(&pml_stria.requests, &request->super.super);
+  if (NULL != comm) OBJ_RELEASE(comm);
+}
+
+void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t* info) {
+  ompi_status_public_t* status = &request->super.req_status;
+  if (OPAL_LIKELY(STRIA_OK == info->status || STRIA_ERR_TRUNCATED == info->status)) {
+    if (request->is_recv) pml_stria_set_status(status, info);
+    status->MPI_ERROR = STRIA_OK == info->status ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    return;
+  }
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  status->_ucount = 0;
+  status->_cancelled = STRIA_ERR_CANCELLED == info->status;
+  status->MPI_ERROR = pml_stria_mpi_error(info->status);
+}
+
+/* Ended requests whose end runs code of others: a completion callback, or the end of a communicator. With
+ * threads that code takes locks of its own, whose holders may be waiting for the worker's; so it runs after
+ * progress gave that up. */
+static pml_stria_request_t* deferred;
+
+static void defer(pml_stria_request_t* request) {
+  request->next = __atomic_load_n(&deferred, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&deferred, &request->next, request, true, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED)) {
+  }
+}
+
+void pml_stria_requests_run_deferred(void) {
+  if (NULL == __atomic_load_n(&deferred, __ATOMIC_RELAXED)) return;
+  pml_stria_request_t* newest_first = __atomic_exchange_n(&deferred, NULL, __ATOMIC_ACQUIRE);
+  pml_stria_request_t* oldest_first = NULL;
+  while (NULL != newest_first) {
+    pml_stria_request_t* next = newest_first->next;
+    newest_first->next = oldest_first;
+    oldest_first = newest_first;
+    newest_first = next;
+  }
+  while (NULL != oldest_first) {
+    pml_stria_request_t* request = oldest_first;
+    oldest_first = request->next;
+    if (__atomic_fetch_or(&request->flags, PML_STRIA_RUNS, __ATOMIC_ACQ_REL) & PML_STRIA_FREED) {
+      pml_stria_request_return(request);
+    } else {
+      ompi_request_complete(&request->super, true);
+    }
+  }
+}
+
+void pml_stria_request_ended(pml_stria_request_t* request) {
+  const bool calls = NULL != request->super.req_complete_cb;
+  const bool threads = opal_using_threads();
+  uint32_t ended = PML_STRIA_ENDED;
+  if (OPAL_UNLIKELY(calls)) ended |= threads ? PML_STRIA_CALLS : PML_STRIA_CALLS | PML_STRIA_RUNS;
+  uint32_t before = request->flags;
+  if (threads) {
+    before = __atomic_fetch_or(&request->flags, ended, __ATOMIC_ACQ_REL);
+  } else {
+    request->flags = before | ended;
+  }
+  const bool freed = before & PML_STRIA_FREED;
+  if (OPAL_UNLIKELY(threads && (calls || (freed && NULL != request->super.req_mpi_object.comm)))) {
+    defer(request);
+  } else if (OPAL_UNLIKELY(freed)) {
+    pml_stria_request_return(request);
+  } else {
+    /* From here on the request may be freed, or started again, by whoever waits for it. */
+    ompi_request_complete(&request->super, true);
+  }
+}
+
+void pml_stria_request_callback(stria_request_t* op, const stria_info_t* info, void* user) {
+  (void)op;
+  pml_stria_request_t* request = user;
+  if (NULL != request->buffered) {
+    mca_pml_base_bsend_request_free(request->buffered);
+    request->buffered = NULL;
+  }
+  pml_stria_request_outcome(request, info);
+  pml_stria_request_ended(request);
+}
+
+int pml_stria_request_free(ompi_request_t** handle) {
+  pml_stria_request_t* request = (void*)*handle;
+  *handle = MPI_REQUEST_NULL;
+  if (!REQUEST_COMPLETE(&request->super)) {
+    const uint32_t before = __atomic_fetch_or(&request->flags, PML_STRIA_FREED, __ATOMIC_ACQ_REL);
+    if (!(before & PML_STRIA_ENDED)) return OMPI_SUCCESS;
+    if (before & PML_STRIA_CALLS) {
+      /* Freed from its own callback: nobody touches it afterwards. Before that, the deferred end gives it
+       * back. */
+      if (!(before & PML_STRIA_RUNS)) return OMPI_SUCCESS;
+    } else {
+      /* Another thread is a few instructions away from marking it complete. */
+      while (!REQUEST_COMPLETE(&request->super)) opal_atomic_rmb();
+    }
+  }
+  pml_stria_request_return(request);
+  return OMPI_SUCCESS;
+}
+
+int pml_stria_request_cancel(ompi_request_t* handle, int flag) {
+  (void)flag;
+  pml_stria_request_t* request = (void*)handle;
+  /* A send completes as usual, which MPI allows; so does a receive that was matched. */
+  if (request->is_recv && OMPI_REQUEST_ACTIVE == handle->req_state && !REQUEST_COMPLETE(handle)) {
+    (void)stria_request_cancel(pml_stria.worker, &request->op);
+  }
+  return OMPI_SUCCESS;
+}

@@ -1,0 +1,72 @@
+/* The request: Open MPI's with stria's inside it, from one free list, so that an operation allocates nothing.
+ */
+#ifndef PML_STRIA_REQUEST_H
+#define PML_STRIA_REQUEST_H
+
+#include "memory.h"
+#include "pml_stria.h"
+
+enum {
+  PML_STRIA_ENDED = 1u << 0, /* the operation ended; the request is complete, or about to be */
+  PML_STRIA_FREED = 1u << 1, /* nobody holds the handle any more: it goes back when the operation ends */
+  PML_STRIA_CALLS = 1u << 2, /* its completion runs a callback of Open MPI's, which may free it */
+  PML_STRIA_RUNS = 1u << 3   /* that callback is running */
+};
+
+typedef struct pml_stria_request {
+  ompi_request_t super;
+  uint32_t flags; /* PML_STRIA_*; atomic when there are threads */
+  bool is_recv;
+  struct pml_stria_request* next; /* while its end is deferred */
+  void* buffered;                 /* memory of the attached buffer to give back at the end; NULL: none */
+  /* What it works on. Layout and communicator are held until the request is given back. */
+  pml_stria_memory_t memory;
+  /* A persistent request keeps its arguments. */
+  mca_pml_base_send_mode_t mode;
+  stria_endpoint_t* destination;
+  uint64_t tag;
+  uint32_t immediate;
+  stria_match_t match;
+  ompi_datatype_t* type;
+  stria_request_t op;
+} pml_stria_request_t;
+OBJ_CLASS_DECLARATION(pml_stria_request_t);
+
+int pml_stria_requests_open(void);
+void pml_stria_requests_close(void);
+
+/* A request for an operation on `memory`. `comm` NULL: an internal one. NULL when memory ran out. */
+pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const pml_stria_memory_t* memory,
+                                           ompi_communicator_t* comm);
+/* Gives a request that is not in flight back. */
+void pml_stria_request_return(pml_stria_request_t* request);
+/* Sets it up for (another) operation; nothing may be in flight. */
+static inline void pml_stria_request_activate(pml_stria_request_t* request) {
+  request->flags = 0;
+  request->super.req_status._cancelled = 0;
+  request->super.req_status.MPI_ERROR = MPI_SUCCESS;
+  request->super.req_complete = REQUEST_PENDING;
+  request->super.req_state = OMPI_REQUEST_ACTIVE;
+}
+/* Takes over how the operation ended. */
+void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t* info);
+/* The operation ended: completes the request, or gives it back when nobody waits for it. */
+void pml_stria_request_ended(pml_stria_request_t* request);
+/* Completes what could not be completed under the worker's lock. */
+void pml_stria_requests_run_deferred(void);
+/* stria's callback for every operation of a request; `user` is the request. */
+void pml_stria_request_callback(stria_request_t* op, const stria_info_t* info, void* user);
+
+int pml_stria_request_free(ompi_request_t** request);
+int pml_stria_request_cancel(ompi_request_t* request, int flag);
+
+/* Starts one. Answers as stria_send and stria_recv do; a receive that is OK has its outcome taken over. */
+stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint_t* destination, uint64_t tag,
+                                    uint32_t immediate, mca_pml_base_send_mode_t mode);
+stria_status_t pml_stria_start_recv(pml_stria_request_t* request, const stria_match_t* match);
+/* Copies `memory` into the attached buffer and sends it from there. Errors: MPI_ERR_BUFFER and those of a
+ * send. */
+int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t* destination, uint64_t tag,
+                             uint32_t immediate);
+
+#endif

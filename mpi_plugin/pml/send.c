@@ -1,0 +1,151 @@
+/* Sends. One that completes at once, as small ones do, involves no request at all. */
+#include "ompi/mca/pml/base/pml_base_bsend.h"
+#include "request.h"
+#include "wait.h"
+
+static uint32_t send_flags(mca_pml_base_send_mode_t mode) {
+  return MCA_PML_BASE_SEND_SYNCHRONOUS == mode ? (uint32_t)STRIA_SEND_SYNCHRONOUS : 0u;
+}
+
+static void fill(stria_send_t* send, const pml_stria_memory_t* memory, uint64_t tag, uint32_t immediate,
+                 uint32_t flags) {
+  send->base = memory->base;
+  send->layout = memory->layout;
+  send->count = memory->count;
+  send->tag = tag;
+  send->immediate = immediate;
+  send->flags = flags;
+  send->callback = NULL;
+  send->user = NULL;
+}
+
+stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint_t* destination, uint64_t tag,
+                                    uint32_t immediate, mca_pml_base_send_mode_t mode) {
+  stria_send_t send;
+  fill(&send, &request->memory, tag, immediate, send_flags(mode));
+  send.callback = pml_stria_request_callback;
+  send.user = request;
+  pml_stria_request_activate(request);
+  return stria_send(destination, &send, &request->op);
+}
+
+static void* take_from_attached_buffer(size_t bytes) {
+  void* taken = mca_pml_base_bsend_request_alloc_buf(bytes);
+  if (NULL == taken) {
+    /* Sends that ended without having been looked at may still hold their part. */
+    opal_progress();
+    taken = mca_pml_base_bsend_request_alloc_buf(bytes);
+  }
+  return taken;
+}
+
+int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t* destination, uint64_t tag,
+                             uint32_t immediate) {
+  uint64_t bytes = memory->count;
+  if (NULL != memory->layout) {
+    stria_layout_bounds_t bounds;
+    (void)stria_layout_bounds(memory->layout, &bounds);
+    bytes *= (uint64_t)bounds.size;
+  }
+  void* copy = NULL;
+  if (bytes > 0) {
+    copy = take_from_attached_buffer(bytes);
+    if (NULL == copy) return MPI_ERR_BUFFER;
+    if (NULL == memory->layout) {
+      memcpy(copy, memory->base, bytes);
+    } else {
+      (void)stria_layout_pack(memory->layout, memory->base, (int64_t)memory->count, 0, (int64_t)bytes, copy);
+    }
+  }
+  const pml_stria_memory_t packed = {copy, NULL, bytes};
+  pml_stria_request_t* request = pml_stria_request_new(false, false, &packed, NULL);
+  stria_status_t status = STRIA_ERR_NO_RESOURCE;
+  if (NULL != request) {
+    stria_send_t send;
+    fill(&send, &packed, tag, immediate, 0);
+    send.callback = pml_stria_request_callback;
+    send.user = request;
+    pml_stria_request_activate(request);
+    request->buffered = copy;
+    request->flags = PML_STRIA_FREED;
+    status = stria_send(destination, &send, &request->op);
+    if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;
+    request->buffered = NULL;
+    pml_stria_request_return(request);
+  }
+  if (NULL != copy) mca_pml_base_bsend_request_free(copy);
+  return STRIA_OK == status ? OMPI_SUCCESS : pml_stria_refused(status, "a buffered send");
+}
+
+int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int destination, int tag,
+                    mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** out) {
+  pml_stria_memory_t memory;
+  stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
+  if (OPAL_UNLIKELY(NULL == endpoint)) return OMPI_ERR_UNREACH;
+  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
+  const uint64_t bits = pml_stria_tag(comm, tag);
+  const uint32_t rank = (uint32_t)ompi_comm_rank(comm);
+
+  if (OPAL_UNLIKELY(MCA_PML_BASE_SEND_BUFFERED == mode)) {
+    const int rc = pml_stria_start_buffered(&memory, endpoint, bits, rank);
+    if (OMPI_SUCCESS == rc) *out = &ompi_request_empty;
+    return rc;
+  }
+  pml_stria_request_t* request = pml_stria_request_new(false, false, &memory, comm);
+  if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const stria_status_t status = pml_stria_start_send(request, endpoint, bits, rank, mode);
+  if (STRIA_IN_PROGRESS == status) {
+    *out = &request->super;
+    return OMPI_SUCCESS;
+  }
+  pml_stria_request_return(request);
+  if (OPAL_UNLIKELY(STRIA_OK != status)) return pml_stria_refused(status, "a send");
+  /* Of a send that is over nothing can be asked but whether it was cancelled: one request serves all. */
+  *out = &ompi_request_empty;
+  return OMPI_SUCCESS;
+}
+
+/* With threads the request lets Open MPI choose which of the waiting threads makes progress. */
+static int send_and_wait_with_threads(const pml_stria_memory_t* memory, stria_endpoint_t* endpoint,
+                                      uint64_t bits, mca_pml_base_send_mode_t mode,
+                                      ompi_communicator_t* comm) {
+  pml_stria_request_t* request = pml_stria_request_new(false, false, memory, comm);
+  if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const stria_status_t status =
+      pml_stria_start_send(request, endpoint, bits, (uint32_t)ompi_comm_rank(comm), mode);
+  int rc = MPI_SUCCESS;
+  if (STRIA_IN_PROGRESS == status) {
+    ompi_request_wait_completion(&request->super);
+    rc = request->super.req_status.MPI_ERROR;
+  } else if (STRIA_OK != status) {
+    rc = pml_stria_refused(status, "a send");
+  }
+  pml_stria_request_return(request);
+  return rc;
+}
+
+int pml_stria_send(const void* buf, size_t count, ompi_datatype_t* type, int destination, int tag,
+                   mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+  pml_stria_memory_t memory;
+  stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
+  if (OPAL_UNLIKELY(NULL == endpoint)) return OMPI_ERR_UNREACH;
+  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
+  const uint64_t bits = pml_stria_tag(comm, tag);
+  const uint32_t rank = (uint32_t)ompi_comm_rank(comm);
+
+  if (OPAL_UNLIKELY(MCA_PML_BASE_SEND_BUFFERED == mode)) {
+    return pml_stria_start_buffered(&memory, endpoint, bits, rank);
+  }
+  if (OPAL_UNLIKELY(opal_using_threads()))
+    return send_and_wait_with_threads(&memory, endpoint, bits, mode, comm);
+
+  stria_request_t op;
+  stria_send_t send;
+  fill(&send, &memory, bits, rank, send_flags(mode));
+  const stria_status_t status = stria_send(endpoint, &send, &op);
+  if (OPAL_LIKELY(STRIA_OK == status)) return OMPI_SUCCESS;
+  if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != status)) return pml_stria_refused(status, "a send");
+  stria_info_t info;
+  pml_stria_wait(&op, &info);
+  return pml_stria_mpi_error(info.status);
+}

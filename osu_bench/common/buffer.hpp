@@ -1,0 +1,42 @@
+// Page-aligned memory of a benchmark. Pages are touched by whoever writes them first, so a matrix of which
+// only a column is used costs what the column touches.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace stria::bench {
+
+class Buffer {
+ public:
+  Buffer() = default;
+  /// `bytes` may be 0: the pointer is valid all the same. Throws std::bad_alloc.
+  explicit Buffer(std::size_t bytes) : bytes_(bytes == 0 ? 1 : bytes) {
+    void* at =
+        ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    data_ = static_cast<std::byte*>(at);
+  }
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_ != nullptr) ::munmap(data_, bytes_);
+  }
+
+  std::byte* data() const noexcept { return data_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace stria::bench

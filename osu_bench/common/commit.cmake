@@ -1,0 +1,20 @@
+# Writes OUTPUT with the commit of SOURCE; at build time, and only when it changed.
+set(commit unknown)
+execute_process(COMMAND git -C ${SOURCE} rev-parse --short=12 HEAD
+                OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(NOT failed AND head)
+  set(commit ${head})
+  execute_process(COMMAND git -C ${SOURCE} status --porcelain --untracked-files=no
+                  OUTPUT_VARIABLE changes OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(changes)
+    string(APPEND commit "-dirty")
+  endif()
+endif()
+set(text "#pragma once\n#define STRIA_BENCH_COMMIT \"${commit}\"\n")
+set(old "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUTPUT} ${text})
+endif()

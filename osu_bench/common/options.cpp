@@ -1,0 +1,118 @@
+// Command lines by CLI11; sizes take the suffixes K, M and G (powers of 1024).
+#include "osu_bench/common/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+
+namespace stria::bench {
+namespace {
+
+std::size_t size_of(const std::string& text) {
+  std::size_t used = 0;
+  unsigned long long value = 0;
+  try {
+    if (text.empty() || text[0] == '-') throw std::invalid_argument(text);
+    value = std::stoull(text, &used);
+  } catch (const std::exception&) {
+    throw std::invalid_argument("\"" + text + "\" is not a size in bytes");
+  }
+  const std::string suffix = text.substr(used);
+  unsigned shift = 0;
+  if (suffix == "K" || suffix == "k") shift = 10;
+  if (suffix == "M" || suffix == "m") shift = 20;
+  if (suffix == "G" || suffix == "g") shift = 30;
+  if (shift == 0 && !suffix.empty()) throw std::invalid_argument("\"" + text + "\" has an unknown unit");
+  if (value > (~0ULL >> 8U >> shift)) throw std::invalid_argument("\"" + text + "\" is too large");
+  return static_cast<std::size_t>(value << shift);
+}
+
+CLI::Validator size_check() {
+  return CLI::Validator(
+      [](std::string& text) {
+        try {
+          text = std::to_string(size_of(text));
+        } catch (const std::invalid_argument& error) {
+          return std::string(error.what());
+        }
+        return std::string();
+      },
+      "BYTES");
+}
+
+}  // namespace
+
+std::vector<std::size_t> size_range(const std::string& text, std::size_t default_min) {
+  const auto colon = text.find(':');
+  const std::size_t low = colon == std::string::npos ? default_min : size_of(text.substr(0, colon));
+  const std::size_t high = size_of(colon == std::string::npos ? text : text.substr(colon + 1));
+  if (low > high) throw std::invalid_argument("\"" + text + "\": the smallest size is above the largest");
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = low; size < high; size = size == 0 ? 1 : size * 2) sizes.push_back(size);
+  sizes.push_back(high);
+  return sizes;
+}
+
+Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
+  Options options;
+  std::string range = std::to_string(program.min_size) + ":" + std::to_string(program.max_size);
+  CLI::App app{"stria osu_bench: " + program.title, program.name};
+  app.add_option("-i,--iterations", options.iterations,
+                 "iterations of the timed loop (default: OSU's, within --row-ms)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("-x,--warmup", options.warmup, "iterations before it")->check(CLI::NonNegativeNumber);
+  app.add_option("--row-ms", options.row_ms, "time for one row when -i is not given, ms")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--validate,!--no-validate", options.validate,
+               "check a payload outside the timed part (default)");
+  app.add_flag("--json", options.json, "print one JSON object a line");
+  if (program.datatype) {
+    app.add_option("--cases", options.cases, "only these cases, separated by commas")->delimiter(',');
+    app.add_option("--ways", options.ways, "only these of derived, contiguous, packed")->delimiter(',');
+    app.add_option("--parameters", options.parameters, "only these parameters")->delimiter(',');
+  } else {
+    auto* sizes = app.add_option("--sizes", options.sizes, "exactly these sizes, bytes")
+                      ->delimiter(',')
+                      ->transform(size_check());
+    app.add_option("-m,--message-size", range, "[MIN:]MAX, powers of two, bytes")
+        ->capture_default_str()
+        ->excludes(sizes);
+  }
+  if (program.window) {
+    app.add_option("-w,-W,--window-size", options.window, "messages in flight")
+        ->capture_default_str()
+
+        ->check(CLI::Range(1, 65536));
+  }
+  if (program.processes) {
+    app.add_option("-n,--processes", options.processes, "processes to start, an even number")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 64));
+  }
+  try {
+    app.parse(argc, argv);
+    if (options.processes % 2 != 0) throw CLI::ValidationError("--processes", "the number must be even");
+    if (!program.datatype && options.sizes.empty()) {
+      try {
+        options.sizes = size_range(range, program.min_size);
+      } catch (const std::invalid_argument& error) {
+        throw CLI::ValidationError("--message-size", error.what());
+      }
+    }
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = app.exit(error, out, err);
+    if (speaking) {
+      std::fputs(out.str().c_str(), stdout);
+      std::fputs(err.str().c_str(), stderr);
+    }
+    return {std::nullopt, code};
+  }
+  return {options, 0};
+}
+
+}  // namespace stria::bench

@@ -1,0 +1,47 @@
+// What the command line of a benchmark says, with OSU's letters where OSU has them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stria::bench {
+
+struct Options {
+  std::vector<std::size_t> sizes;  ///< message sizes in bytes, ascending
+  long iterations = 0;             ///< 0: OSU's counts, cut to the time of `row_ms`
+  long warmup = -1;                ///< -1: OSU's counts
+  int window = 64;                 ///< messages in flight (bandwidth)
+  double row_ms = 250;             ///< wall-clock budget of one row when `iterations` is 0
+  bool validate = true;            ///< exchange and check a payload outside the timed part
+  bool json = false;               ///< one JSON line a row
+  int processes = 2;               ///< native programs: how many to fork
+  std::vector<std::string> cases;  ///< datatype benchmark: which shapes; empty = all
+  std::vector<std::string> ways;   ///< datatype benchmark: which ways; empty = all
+  std::vector<long> parameters;    ///< datatype benchmark: which parameters; empty = all
+};
+
+/// What differs between the programs' command lines.
+struct Program {
+  std::string name;        ///< osu_latency
+  std::string title;       ///< MPI Latency Test
+  bool window = false;     ///< has -w
+  bool datatype = false;   ///< has --cases, --ways, --parameters instead of sizes
+  bool processes = false;  ///< has -n
+  std::size_t min_size = 1;
+  std::size_t max_size = 4U << 20U;
+};
+
+/// The options, or the code to exit with. Only a `speaking` process prints (help, errors).
+struct Parsed {
+  std::optional<Options> options;
+  int exit_code = 0;
+};
+Parsed parse(int argc, char** argv, const Program& program, bool speaking);
+
+/// "MIN:MAX" or "MAX" as powers of two from MIN (0 gives 0, 1, 2, …), MAX included. Throws
+/// std::invalid_argument.
+std::vector<std::size_t> size_range(const std::string& text, std::size_t default_min);
+
+}  // namespace stria::bench

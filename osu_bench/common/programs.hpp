@@ -1,0 +1,58 @@
+// The six programs: which template each runs, and with which options. `P` is the library under test.
+#pragma once
+
+#include <string>
+
+#include "osu_bench/common/datatype.hpp"
+
+namespace stria::bench {
+
+enum class Question { latency, multi_lat, bw, bibw, mbw_mr, datatype };
+
+inline Program program_of(Question question, const std::string& api) {
+  switch (question) {
+    case Question::latency:
+      return {.name = "osu_latency", .title = api + " Latency Test", .min_size = 0};
+    case Question::multi_lat:
+      return {
+          .name = "osu_multi_lat", .title = api + " Multi Latency Test", .processes = true, .min_size = 0};
+    case Question::bw:
+      return {.name = "osu_bw", .title = api + " Bandwidth Test", .window = true};
+    case Question::bibw:
+      return {.name = "osu_bibw", .title = api + " Bi-Directional Bandwidth Test", .window = true};
+    case Question::mbw_mr:
+      return {.name = "osu_mbw_mr",
+              .title = api + " Multiple Bandwidth / Message Rate Test",
+              .window = true,
+              .processes = true};
+    case Question::datatype:
+      return {.name = "osu_datatype", .title = api + " Derived Datatype Test", .datatype = true};
+  }
+  return {};
+}
+
+/// Whether a number of processes suits the question: two, or an even number where there are several pairs.
+inline bool takes_processes(Question question, int processes) {
+  const bool pairs = question == Question::multi_lat || question == Question::mbw_mr;
+  return pairs ? processes >= 2 && processes % 2 == 0 : processes == 2;
+}
+
+/// Returns whether every payload that was checked was right. Collective.
+template <TypedPeer P>
+bool run_question(Question question, P& peer, const Program& program, const Options& options) {
+  switch (question) {
+    case Question::latency:
+    case Question::multi_lat:
+      return run_latency(peer, program, options);
+    case Question::bw:
+    case Question::mbw_mr:
+      return run_bandwidth(peer, program, options, Direction::one_way);
+    case Question::bibw:
+      return run_bandwidth(peer, program, options, Direction::both_ways);
+    case Question::datatype:
+      return run_datatype(peer, program, options);
+  }
+  return false;
+}
+
+}  // namespace stria::bench

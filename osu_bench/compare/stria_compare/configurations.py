@@ -1,0 +1,110 @@
+"""The named ways of running an MPI program, and where their programs are.
+
+Each is a launcher's command line and an environment; the programs are the same source in all of them.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    name: str
+    meaning: str
+    folder: str  # of the programs, below the tree's
+    launcher: tuple = ()
+    environment: dict = dataclasses.field(default_factory=dict)
+
+    def command(self, programs, benchmark, arguments):
+        return [*self.launcher, str(programs / self.folder / benchmark), *arguments]
+
+
+class Unavailable(Exception):
+    """Says why a configuration cannot run here."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """Where programs and component lie: a build folder, or a prefix after installation."""
+
+    programs: pathlib.Path
+    component: pathlib.Path  # the folder of mca_pml_stria.so
+
+    @staticmethod
+    def of_build(build):
+        return Tree(build / "bin", build / "lib" / "openmpi")
+
+    @staticmethod
+    def of_prefix(prefix):
+        found = sorted(prefix.glob("lib*/**/openmpi/mca_pml_stria.so"))
+        component = found[0].parent if found else prefix / "lib" / "openmpi"
+        return Tree(prefix / "libexec" / "stria", component)
+
+    @staticmethod
+    def find(build):
+        """The build folder that was named; else the tree this file is part of: a checkout or a prefix."""
+        if build:
+            return Tree.of_build(pathlib.Path(build).resolve())
+        here = pathlib.Path(__file__).resolve()
+        if here.parts[-4:-2] == ("share", "stria"):
+            return Tree.of_prefix(here.parents[4])
+        return Tree.of_build(here.parents[3] / "build" / "release")
+
+
+OPEN_MPI = ("-n", "2", "--bind-to", "core", "--mca", "btl_base_warn_component_unused", "0")
+OB1 = ("--mca", "pml", "ob1", "--mca", "btl", "vader,self")
+UCX = ("--mca", "pml", "ucx", "--mca", "btl", "^vader", "-x", "UCX_TLS=posix,cma,self",
+       "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any")
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+NAMES = {
+    "stria": "Open MPI over pml stria",
+    "ob1": "Open MPI over ob1 and vader, single copy by cross-memory attach",
+    "ob1-nosc": "Open MPI over ob1 and vader, copy in and copy out",
+    "ucx": "Open MPI over UCX: posix shared memory and cross-memory attach",
+    "mpich": "MPICH as Debian builds it",
+    "native": "stria's own API, no MPI",
+}
+
+
+def _program(*names):
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return found
+    raise Unavailable(f"no {names[0]} is installed")
+
+
+def _has_component(framework, component):
+    listing = subprocess.run([_program("ompi_info"), "--parsable"], capture_output=True, text=True, check=False).stdout
+    return any(line.startswith(f"mca:{framework}:{component}:") for line in listing.splitlines())
+
+
+def configuration(name, tree):
+    """The configuration of that name for `tree`; raises Unavailable with the reason against it."""
+    if name not in NAMES:
+        raise Unavailable(f"there is no such configuration; there are {', '.join(NAMES)}")
+    folder = {"mpich": "mpich", "native": "native"}.get(name, "mpi")
+    if not (tree.programs / folder / "osu_latency").exists():
+        raise Unavailable(f"its programs are not built: {tree.programs / folder}/osu_latency is missing")
+    meaning = NAMES[name]
+    if name == "native":
+        return Configuration(name, meaning, folder)
+    if name == "mpich":
+        return Configuration(name, meaning, folder, (_program("mpirun.mpich"), "-n", "2", "-bind-to", "core"))
+    launcher = (_program("mpirun.openmpi", "mpirun"), *OPEN_MPI)
+    environment = dict(AS_ROOT) if os.geteuid() == 0 else {}
+    if name == "stria":
+        if not (tree.component / "mca_pml_stria.so").exists():
+            raise Unavailable(f"the component is not built: {tree.component}/mca_pml_stria.so is missing")
+        environment["OMPI_MCA_mca_base_component_path"] = f"{tree.component}:SYS_DEFAULT:USER_DEFAULT"
+        return Configuration(name, meaning, folder, (*launcher, "--mca", "pml", "stria"), environment)
+    if name == "ucx":
+        if not _has_component("pml", "ucx"):
+            raise Unavailable("this Open MPI has no pml ucx")
+        return Configuration(name, meaning, folder, (*launcher, *UCX), environment)
+    more = ("--mca", "btl_vader_single_copy_mechanism", "none") if name == "ob1-nosc" else ()
+    return Configuration(name, meaning, folder, (*launcher, *OB1, *more), environment)

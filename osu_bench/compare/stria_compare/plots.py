@@ -1,0 +1,129 @@
+"""The report's plots by matplotlib, each as an SVG text that can stand inside a page."""
+
+import io
+import re
+
+import matplotlib
+
+matplotlib.use("svg")
+from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
+
+COLOURS = ["#0b6bcb", "#d9622b", "#3a9a5b", "#8250c4", "#9a7b1c", "#c2356b"]
+MARKERS = ["o", "s", "^", "D", "v", "P"]
+FLOOR = "#8a94a6"
+
+pyplot.rcParams.update({
+    "svg.fonttype": "none", "font.family": "DejaVu Sans",
+    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#b6bfcc",
+    "axes.labelcolor": "#3a4454", "xtick.color": "#3a4454", "ytick.color": "#3a4454", "axes.grid": True,
+    "grid.color": "#e6eaf0", "grid.linewidth": 0.8, "axes.axisbelow": True, "legend.frameon": False,
+    "svg.hashsalt": "stria", "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
+})
+
+
+def colour_of(index):
+    return COLOURS[index % len(COLOURS)]
+
+
+def _short(size, _=None):
+    for unit, shift in (("M", 20), ("K", 10)):
+        if size >= 1 << shift:
+            return f"{size / (1 << shift):g}{unit}"
+    return f"{size:g}"
+
+
+def _plain(value, _=None):
+    return f"{value:g}" if value < 1e5 else f"{value:.0e}".replace("e+0", "e")
+
+
+def _svg(figure, name):
+    """The figure as an <svg> element; ids are made unique by `name`, for several stand in one page."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
+    text = out.getvalue()
+    text = text[text.index("<svg"):]
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = text.replace("url(#", f"url(#{name}-").replace('xlink:href="#', f'xlink:href="#{name}-')
+    return re.sub(r'(<svg[^>]*?) (?:height="[^"]*pt" )', r"\1 ", text).replace("<svg", '<svg role="img"', 1)
+
+
+def curves(benchmark, names, floor):
+    """A figure over the message size, both axes logarithmic, with the machine's floor beside it."""
+    figure, axes = pyplot.subplots(figsize=(7.4, 4.1))
+    lines = [line for line in benchmark["lines"] if line["size"] > 0]
+    for i, name in enumerate(names):
+        points = [(line["size"], line["medians"][name]) for line in lines if name in line["medians"]]
+        axes.plot(*zip(*points), label=name, color=colour_of(i), marker=MARKERS[i % len(MARKERS)], markersize=4,
+                  linewidth=2.2 if i == 0 else 1.4, zorder=10 - i)
+    largest = max((line["size"] for line in lines), default=0)
+    copies = [row for row in floor if row["what"] == "copy" and row["size"] <= largest]
+    passed = [row for row in floor if row["what"] == "line"]
+    if benchmark["unit"] == "µs":
+        if passed:
+            axes.axhline(passed[0]["median_us"], color=FLOOR, linestyle=":", label="floor: one line, core to core")
+        if copies:
+            axes.plot([r["size"] for r in copies], [r["median_us"] for r in copies], color=FLOOR, linestyle="--",
+                      linewidth=1, label="floor: one memcpy")
+    elif benchmark["unit"] == "MB/s" and copies:
+        axes.plot([r["size"] for r in copies], [r["size"] / r["median_us"] for r in copies], color=FLOOR,
+                  linestyle="--", linewidth=1, label="floor: one memcpy")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=4, numticks=16))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(_short))
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.set_xlabel("message size, bytes")
+    axes.set_ylabel(f"{'one way, ' if benchmark['unit'] == 'µs' else ''}{benchmark['unit']}")
+    axes.legend(loc="upper left", fontsize=9)
+    return _svg(figure, benchmark["name"])
+
+
+def ratios(benchmark, names):
+    """Ratios of times with their quartiles over the message size; 1 is the line to stay below."""
+    figure, axes = pyplot.subplots(figsize=(7.4, 2.7))
+    for i, name in enumerate(names[1:], start=1):
+        known = [line for line in benchmark["lines"] if name in line["ratios"] and line["size"] > 0]
+        xs = [line["size"] for line in known]
+        each = [line["ratios"][name] for line in known]
+        axes.fill_between(xs, [r["low"] for r in each], [r["high"] for r in each], color=colour_of(i), alpha=0.15,
+                          linewidth=0)
+        axes.plot(xs, [r["median"] for r in each], label=f"{names[0]} / {name}", color=colour_of(i),
+                  marker=MARKERS[i % len(MARKERS)], markersize=4, linewidth=1.6)
+    axes.axhline(1, color="#3a4454", linewidth=1)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(LogLocator(base=4, numticks=16))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(_short))
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("message size, bytes")
+    axes.set_ylabel("ratio of times")
+    axes.legend(loc="best", fontsize=9)
+    return _svg(figure, benchmark["name"] + "-ratio")
+
+
+def bars(benchmark, names, case, way, floor):
+    """One case of the datatype benchmark: a group of bars a parameter."""
+    figure, axes = pyplot.subplots(figsize=(7.4, 3.6))
+    lines = [line for line in benchmark["lines"] if line["key"][0] == case and line["key"][2] == way]
+    width = 0.8 / max(len(names), 1)
+    for i, name in enumerate(names):
+        known = [(at, line["medians"][name]) for at, line in enumerate(lines) if name in line["medians"]]
+        axes.bar([at + (i - (len(names) - 1) / 2) * width for at, _ in known], [v for _, v in known], width * 0.92,
+                 label=name, color=colour_of(i))
+    if case == "column":
+        copied = {row["size"]: row["median_us"] for row in floor if row["what"] == "column"}
+        marks = [(at, copied[line["key"][1]]) for at, line in enumerate(lines) if line["key"][1] in copied]
+        for number, (at, value) in enumerate(marks):
+            axes.plot([at - 0.42, at + 0.42], [value, value], color="#1d2430", linewidth=1.2, linestyle=":",
+                      label="one core copies column to column" if number == 0 else None)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.set_xticks(range(len(lines)), [str(line["key"][1]) for line in lines])
+    axes.grid(axis="x", visible=False)
+    axes.set_xlabel({"column": "N: rows of the matrix of doubles", "vector": "bytes of a block"}.get(case, "parameter"))
+    axes.set_ylabel("one way, µs")
+    axes.legend(loc="upper left", fontsize=9)
+    return _svg(figure, f"{benchmark['name']}-{case}-{way}")

@@ -1,0 +1,124 @@
+"""Runs every benchmark under every configuration, a round at a time: A B C, A B C, …
+
+Machines drift: neighbours come and go, cores change speed. Alternation spreads what drifts over all
+configurations, and a ratio is formed within a round, between runs that are seconds apart.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+
+@dataclasses.dataclass
+class Run:
+    header: dict
+    rows: dict  # key of the row -> the figure that is compared
+    sizes: dict  # key of the row -> bytes
+
+
+class RunFailed(Exception):
+    pass
+
+
+class Progress:
+    """One line on stderr: rewritten in place on a terminal, a line a run elsewhere."""
+
+    def __init__(self, total, stream=None):
+        self.total, self.done, self.stream = total, 0, stream or sys.stderr
+        self.start = time.monotonic()
+        self.width = 0
+
+    def _write(self, text, end):
+        if self.stream.isatty():
+            self.stream.write("\r" + text.ljust(self.width) + end)
+            self.width = len(text)
+        elif end:
+            self.stream.write(text + "\n")
+        self.stream.flush()
+
+    def begin(self, what):
+        self._write(f"[{self.done + 1:>3}/{self.total}] {what} …", "")
+
+    def end(self, what, seconds, failed=False):
+        self.done += 1
+        left = (time.monotonic() - self.start) / self.done * (self.total - self.done)
+        rest = f", about {left:.0f} s left" if self.done < self.total else ""
+        text = f"[{self.done:>3}/{self.total}] {what}: {'FAILED' if failed else f'{seconds:.1f} s'}{rest}"
+        self._write(text, "\n" if failed or self.done == self.total else "")
+        if not self.stream.isatty() and not (failed or self.done == self.total):
+            self.stream.write(text + "\n")
+            self.stream.flush()
+
+    def note(self, text):
+        self._write(text, "\n")
+
+
+def run_once(configuration, benchmark, tree, arguments, timeout):
+    """One run of one program; its rows, or RunFailed with what it printed."""
+    command = configuration.command(tree.programs, benchmark.program, [*benchmark.arguments, *arguments, "--json"])
+    environment = {**os.environ, **configuration.environment}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise RunFailed(f"no end after {timeout} s: {' '.join(command)}") from None
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
+    if process.returncode != 0:
+        raise RunFailed(f"exit code {process.returncode}: {' '.join(command)}\n{err.strip()}")
+    run = Run({}, {}, {})
+    for line in out.splitlines():
+        if not line.startswith("{"):
+            continue
+        record = json.loads(line)
+        if record["record"] == "header":
+            run.header = record
+            continue
+        if record.get("valid") is False:
+            raise RunFailed(f"a payload was wrong: {' '.join(command)}\n{line}")
+        key = benchmark.key(record)
+        run.rows[key] = record[benchmark.figure]
+        run.sizes[key] = record["size"]
+    if not run.rows:
+        raise RunFailed(f"no rows: {' '.join(command)}\n{err.strip()}")
+    return run
+
+
+def run_all(configurations, benchmarks, tree, rounds, arguments, timeout, progress):
+    """{benchmark name: {configuration name: [Run or None a round]}} and the failures as text."""
+    runs = {b.name: {c.name: [] for c in configurations} for b in benchmarks}
+    failures = []
+    for turn in range(rounds):
+        for benchmark in benchmarks:
+            for configuration in configurations:
+                what = f"round {turn + 1} of {rounds}, {benchmark.name} over {configuration.name}"
+                progress.begin(what)
+                start = time.monotonic()
+                try:
+                    run = run_once(configuration, benchmark, tree, arguments(benchmark), timeout)
+                except RunFailed as failure:
+                    run = None
+                    failures.append(f"{what}: {failure}")
+                    progress.end(what, 0, failed=True)
+                else:
+                    progress.end(what, time.monotonic() - start)
+                runs[benchmark.name][configuration.name].append(run)
+    return runs, failures
+
+
+def measure_floor(tree, sizes, timeout):
+    """Rows of osu_floor, or none where it is not built."""
+    program = tree.programs / "native" / "osu_floor"
+    if not program.exists():
+        return []
+    command = [str(program), "--json", "--row-ms", "10", "--sizes", ",".join(str(s) for s in sizes if s >= 64)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False)
+    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [r for r in records if r["record"] == "row"]

@@ -1,0 +1,41 @@
+"""The comparison as text."""
+
+
+def size_text(size):
+    for unit, shift in (("MiB", 20), ("KiB", 10)):
+        if size >= 1 << shift and size % (1 << shift) == 0:
+            return f"{size >> shift} {unit}"
+    return f"{size} B"
+
+
+def label(benchmark, line):
+    if not benchmark.by_case:
+        return size_text(line.size)
+    case, parameter, way = line.key
+    return f"{case} {parameter}" if benchmark.name == "column" else f"{case} {parameter} {way}"
+
+
+def figure_text(value):
+    if value is None:
+        return "-"
+    if value >= 1e6:
+        return f"{value / 1e6:.2f}M"
+    return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 100 else f"{value:.2f}"
+
+
+def text_table(benchmark, names, lines):
+    """A table of one benchmark: the medians, then the ratios with their quartiles."""
+    head = [benchmark.title] + [f"{n}, {benchmark.unit}" for n in names] + [f"{names[0]} / {n}" for n in names[1:]]
+    rows = []
+    for line in lines:
+        row = [label(benchmark, line)] + [figure_text(line.medians.get(n)) for n in names]
+        for name in names[1:]:
+            r = line.ratios.get(name)
+            row.append(f"{r.median:.2f} ({r.low:.2f}-{r.high:.2f})" if r else "-")
+        rows.append(row)
+    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+
+    def joined(row):
+        return "  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
+
+    return "\n".join([joined(head), "-" * len(joined(head)), *(joined(r) for r in rows)])

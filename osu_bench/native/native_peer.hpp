@@ -1,0 +1,117 @@
+// stria's own API as a Peer: tagged messages between workers that know each other by address bytes alone.
+#pragma once
+
+#include <stria/stria.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "osu_bench/common/peer.hpp"
+#include "osu_bench/common/recipe.hpp"
+#include "osu_bench/native/team.hpp"
+
+namespace stria::bench {
+
+/// Prints what `call` answered and ends the process: a benchmark has no use for a failed message.
+[[noreturn, gnu::cold]] void give_up(const char* call, stria_status_t status);
+
+class NativePeer {
+ public:
+  struct FreeLayout {
+    void operator()(stria_layout_t* layout) const { stria_layout_free(layout); }
+  };
+  using Type = std::unique_ptr<stria_layout_t, FreeLayout>;
+
+  NativePeer(int rank, Team& team);
+  ~NativePeer();
+  NativePeer(const NativePeer&) = delete;
+  NativePeer& operator=(const NativePeer&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return team_.size(); }
+
+  void send(const void* from, std::size_t bytes) {
+    finish(post_send(from, nullptr, bytes, request_), request_);
+  }
+  void recv(void* to, std::size_t bytes) { finish(post_recv(to, nullptr, bytes, request_), request_); }
+  void send_typed(const void* base, const Type& type) {
+    finish(post_send(base, type.get(), 1, request_), request_);
+  }
+  void recv_typed(void* base, const Type& type) {
+    finish(post_recv(base, type.get(), 1, request_), request_);
+  }
+  void start_send(int slot, const void* from, std::size_t bytes) {
+    Slot& at = slots_[static_cast<std::size_t>(slot)];
+    at.active = post_send(from, nullptr, bytes, at.request) == STRIA_IN_PROGRESS;
+  }
+  void start_recv(int slot, void* to, std::size_t bytes) {
+    Slot& at = slots_[static_cast<std::size_t>(slot)];
+    at.active = post_recv(to, nullptr, bytes, at.request) == STRIA_IN_PROGRESS;
+  }
+  void wait_slots(int count) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      if (!slots_[i].active) continue;
+      finish(STRIA_IN_PROGRESS, slots_[i].request);
+      slots_[i].active = false;
+    }
+  }
+  void make_slots(int count) { slots_ = std::vector<Slot>(static_cast<std::size_t>(count)); }
+
+  Type make_type(const Recipe& recipe);
+  void pack(const void* base, const Type& type, void* to, std::size_t bytes) {
+    check("stria_layout_pack",
+          stria_layout_pack(type.get(), base, 1, 0, static_cast<std::int64_t>(bytes), to));
+  }
+  void unpack(const void* from, std::size_t bytes, void* base, const Type& type) {
+    check("stria_layout_unpack",
+          stria_layout_unpack(type.get(), base, 1, 0, static_cast<std::int64_t>(bytes), from));
+  }
+
+  void barrier() { team_.barrier(); }
+  long broadcast(long number);
+  std::vector<double> gather(double mine);
+  /// Library version, the path to the partner, and where each process is bound. Collective.
+  Environment environment();
+
+ private:
+  struct Slot {
+    stria_request_t request;
+    bool active = false;
+  };
+  static constexpr std::uint64_t kTag = 1;
+
+  static void check(const char* call, stria_status_t status) {
+    if (status < 0) [[unlikely]]
+      give_up(call, status);
+  }
+  stria_status_t post_send(const void* base, const stria_layout_t* layout, std::uint64_t count,
+                           stria_request_t& request) {
+    const stria_send_t message = {base, layout, count, kTag, 0, 0, nullptr, nullptr};
+    const stria_status_t status = stria_send(endpoint_, &message, &request);
+    check("stria_send", status);
+    return status;
+  }
+  stria_status_t post_recv(void* base, const stria_layout_t* layout, std::uint64_t count,
+                           stria_request_t& request) {
+    const stria_recv_t message = {base, layout, count, {endpoint_, kTag, 0}, nullptr, nullptr};
+    const stria_status_t status = stria_recv(worker_, &message, &request);
+    check("stria_recv", status);
+    return status;
+  }
+  void finish(stria_status_t posted, stria_request_t& request) {
+    if (posted == STRIA_IN_PROGRESS)
+      check("stria_request_wait", stria_request_wait(worker_, &request, nullptr));
+  }
+
+  int rank_;
+  Team& team_;
+  stria_context_t* context_ = nullptr;
+  stria_worker_t* worker_ = nullptr;
+  stria_endpoint_t* endpoint_ = nullptr;
+  stria_request_t request_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace stria::bench

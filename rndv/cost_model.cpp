@@ -1,0 +1,67 @@
+#include "rndv/cost_model.hpp"
+
+#include <algorithm>
+
+namespace stria::rndv {
+namespace {
+
+double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
+  if (block == 0) return 1.0;
+  return std::max(1.0, static_cast<double>(length) / block);
+}
+
+}  // namespace
+
+std::string_view to_string(Scheme scheme) noexcept {
+  switch (scheme) {
+    case Scheme::none: return "none";
+    case Scheme::get: return "get";
+    case Scheme::pipeline: return "pipeline";
+  }
+  return "?";
+}
+
+Force parse_force(std::string_view text) noexcept {
+  if (text == "get") return Force::get;
+  if (text == "pipeline") return Force::pipeline;
+  return Force::automatic;
+}
+
+const Parameters& parameters() noexcept {
+  static constexpr Parameters kOneHost{};
+  return kOneHost;
+}
+
+Answer choose(const Question& q) noexcept {
+  Answer answer;
+  if (q.length == 0) {
+    answer.reason = "no bytes to move";
+    return answer;
+  }
+  const Parameters& p = parameters();
+  const double kib = static_cast<double>(q.length) / 1024.0;
+  const double source_blocks = blocks_of(q.length, q.source_block);
+  const double sink_blocks = blocks_of(q.length, q.sink_block);
+  // Packing and unpacking overlap, so the pipeline pays for the side with more blocks; a get pays for every entry.
+  answer.pipeline_us = p.pipeline_start_us + kib * p.pipeline_us_per_kib +
+                       std::max(source_blocks, sink_blocks) * p.pipeline_us_per_block;
+  if (!q.can_get) {
+    answer.scheme = Scheme::pipeline;
+    answer.reason = "the link has no get for this memory";
+    return answer;
+  }
+  answer.get_us =
+      p.get_start_us + kib * p.get_us_per_kib + (source_blocks + sink_blocks - 2) * p.get_us_per_entry;
+  if (q.force != Force::automatic) {
+    answer.scheme = q.force == Force::get ? Scheme::get : Scheme::pipeline;
+    answer.reason = "forced by STRIA_RNDV_SCHEME";
+    return answer;
+  }
+  answer.scheme = answer.get_us <= answer.pipeline_us ? Scheme::get : Scheme::pipeline;
+  answer.reason = answer.scheme == Scheme::get       ? "one copy costs less than two overlapped ones"
+                  : (q.source_block | q.sink_block) != 0 ? "blocks too small for one list entry each"
+                                                         : "two overlapped copies cost less than one through the kernel";
+  return answer;
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,49 @@
+// The cost model: which scheme moves a rendezvous, from what both sides know of their memory and what the link can do.
+// A pure function, so that stria_info --schemes prints exactly what the engine does.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace stria::rndv {
+
+enum class Scheme : std::uint8_t {
+  none,      ///< nothing to move
+  get,       ///< the receiver reads the sender's memory through its key
+  pipeline,  ///< the sender packs fragments, the receiver unpacks them
+};
+std::string_view to_string(Scheme scheme) noexcept;
+
+/// What a user may force by STRIA_RNDV_SCHEME.
+enum class Force : std::uint8_t { automatic, get, pipeline };
+Force parse_force(std::string_view text) noexcept;
+
+struct Question {
+  std::uint64_t length = 0;        ///< bytes to move
+  std::uint32_t source_block = 0;  ///< mean contiguous run at the sender, bytes; 0: contiguous
+  std::uint32_t sink_block = 0;    ///< the same at the receiver
+  bool can_get = false;            ///< the link can, and the sender made a key
+  Force force = Force::automatic;
+};
+
+struct Answer {
+  Scheme scheme = Scheme::none;
+  const char* reason = "";  ///< for people; constant text
+  double get_us = 0;        ///< predicted time of each scheme; 0 where it cannot be taken
+  double pipeline_us = 0;
+};
+
+Answer choose(const Question& question) noexcept;
+
+/// The model's parameters on one host; docs/tuning.md has the measurements.
+struct Parameters {
+  double get_start_us = 1.0;        ///< system call and page look-up
+  double get_us_per_kib = 0.078;    ///< copy by one core through the kernel
+  double get_us_per_entry = 0.06;   ///< an entry of a gather or scatter list
+  double pipeline_start_us = 0.7;   ///< the RTR's way and the first fragment's
+  double pipeline_us_per_kib = 0.075;  ///< the slower of packing and unpacking, overlapped
+  double pipeline_us_per_block = 0.004;
+};
+const Parameters& parameters() noexcept;
+
+}  // namespace stria::rndv

@@ -1,0 +1,257 @@
+#include "rndv/engine.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/log.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+using transport::Header;
+using transport::LinkRef;
+using transport::Packet;
+
+bool Engine::name(Operation& op) noexcept {
+  if (op.id != 0) return true;
+  try {
+    op.id = table_.insert(&op);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void Engine::activate(Operation& op) noexcept {
+  if (op.active) return;
+  op.active = true;
+  active_.push_back(&op);
+}
+
+void Engine::deactivate(Operation& op) noexcept {
+  if (!op.active) return;
+  op.active = false;
+  op.unlink();
+}
+
+Operation* Engine::find(wire::OpId id, Operation::Kind kind, const LinkRef& link) noexcept {
+  Operation* op = table_.find(id);
+  if (op == nullptr || op->kind != kind || op->link != &link) {
+    log::debug("a packet names operation {:#x}, which is not under way on its link; dropped", id);
+    return nullptr;
+  }
+  return op;
+}
+
+void Engine::finish(Operation& op) noexcept {
+  deactivate(op);
+  if (op.id != 0) {
+    table_.erase(op.id);
+    op.id = 0;
+  }
+  op.state = Operation::State::idle;
+  --live_;
+  if (op.kind == Operation::Kind::send) {
+    auto& send = static_cast<SendOp&>(op);
+    if (send.key.bytes != 0) {
+      // The last message invalidated the key; a peer that ended the operation without it must not keep it alive.
+      transport::Key key;
+      key.bytes = send.key.bytes;
+      std::memcpy(key.data, send.key.data, send.key.bytes);
+      static_cast<void>(send.link->invalidate(key));
+      send.key.bytes = 0;
+    }
+    if (op.remote_half) {
+      delete &send;
+    } else {
+      events_.sent(events_.self, send);
+    }
+  } else if (op.remote_half) {
+    delete &static_cast<RecvOp&>(op);
+  } else {
+    events_.received(events_.self, static_cast<RecvOp&>(op));
+  }
+}
+
+Status Engine::announce(SendOp& op, const Header& header) noexcept {
+  using transport::mean_block;
+  const std::uint32_t block = mean_block(op.memory);
+  if (op.state == Operation::State::idle) {
+    if (!name(op)) return Status::no_resource;
+    op.state = Operation::State::announce;
+    ++live_;
+    // A key is worth its registration only where a get could win with the best of sinks.
+    const Answer best = choose({op.length, block, 0, op.link->can_get, options_.force});
+    if (best.scheme == Scheme::get) {
+      transport::Key key;
+      if (op.link->fast_register(op.memory, STRIA_ACCESS_REMOTE_READ, key) == Status::ok) {
+        if (key.bytes <= sizeof(op.key.data)) {
+          op.key.bytes = key.bytes;
+          std::memcpy(op.key.data, key.data, key.bytes);
+        } else {
+          static_cast<void>(op.link->invalidate(key));
+        }
+      }
+    }
+  }
+  std::byte body[sizeof(wire::RtsBody) + sizeof(op.key.data)];
+  const wire::RtsBody rts{op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes), {}};
+  std::memcpy(body, &rts, sizeof(rts));
+  std::memcpy(body + sizeof(rts), op.key.data, op.key.bytes);
+  const Status sent =
+      op.link->send_control(header, body, static_cast<std::uint32_t>(sizeof(rts) + op.key.bytes));
+  if (sent == Status::ok) {
+    op.state = Operation::State::waiting;
+    return sent;
+  }
+  if (sent != Status::no_resource) abandon(op);
+  return sent;
+}
+
+void Engine::abandon(SendOp& op) noexcept {
+  if (op.state == Operation::State::idle) return;
+  deactivate(op);
+  if (op.id != 0) table_.erase(op.id);
+  op.id = 0;
+  if (op.key.bytes != 0) {
+    transport::Key key;
+    key.bytes = op.key.bytes;
+    std::memcpy(key.data, op.key.data, op.key.bytes);
+    static_cast<void>(op.link->invalidate(key));
+    op.key.bytes = 0;
+  }
+  op.state = Operation::State::idle;
+  --live_;
+}
+
+bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcept {
+  wire::RtsBody rts;
+  if (packet.bytes < sizeof(rts)) return false;
+  std::memcpy(&rts, packet.payload, sizeof(rts));
+  if (rts.key_bytes > sizeof(out.key.data) || packet.bytes != sizeof(rts) + rts.key_bytes) return false;
+  out.length = rts.length;
+  out.sender_op = rts.sender_op;
+  out.block_bytes = rts.block_bytes;
+  out.key.bytes = rts.key_bytes;
+  std::memcpy(out.key.data, static_cast<const std::byte*>(packet.payload) + sizeof(rts), rts.key_bytes);
+  return true;
+}
+
+void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
+  ++live_;
+  op.peer_op = announcement.sender_op;
+  op.key = announcement.key;
+  const Answer answer = choose({op.length, announcement.block_bytes, transport::mean_block(op.memory),
+                                op.link->can_get && op.key.bytes != 0, options_.force});
+  switch (answer.scheme) {
+    case Scheme::none: op.state = Operation::State::fin_due; break;
+    case Scheme::get:
+      op.state = Operation::State::reading;
+      ++counters_.get;
+      break;
+    case Scheme::pipeline:
+      op.state = Operation::State::rtr_due;
+      ++counters_.pipeline;
+      break;
+  }
+  activate(op);
+  step(op);
+}
+
+bool Engine::step(Operation& op) noexcept {
+  using State = Operation::State;
+  switch (op.state) {
+    case State::reading: return step_reading(static_cast<RecvOp&>(op));
+    case State::rtr_due: return step_rtr(static_cast<RecvOp&>(op));
+    case State::rma_due: return step_remote(op);
+    case State::streaming: return step_streaming(static_cast<SendOp&>(op));
+    case State::fin_due: return step_fin(static_cast<RecvOp&>(op));
+    case State::idle:
+    case State::announce:
+    case State::waiting:
+    case State::receiving: break;
+  }
+  return false;
+}
+
+unsigned Engine::progress() noexcept {
+  unsigned moved = 0;
+  // Ends of operations may add and remove others: walk a private list, and give back what is still under way.
+  IntrusiveList<Operation> round;
+  while (Operation* op = active_.pop_front()) round.push_back(op);
+  while (Operation* op = round.pop_front()) {
+    active_.push_back(op);
+    moved += step(*op) ? 1 : 0;
+  }
+  return moved;
+}
+
+bool Engine::step_fin(RecvOp& op) noexcept {
+  const Header header =
+      wire::make_header(wire::Kind::fin, op.peer_op, static_cast<std::uint32_t>(static_cast<int>(op.outcome)));
+  Status sent;
+  if (op.key.bytes != 0) {
+    transport::Key key;
+    key.bytes = op.key.bytes;
+    std::memcpy(key.data, op.key.data, op.key.bytes);
+    sent = op.link->send_invalidate(header, nullptr, 0, key);
+  } else {
+    sent = op.link->send_control(header, nullptr, 0);
+  }
+  if (sent == Status::no_resource) return false;
+  finish(op);
+  return true;
+}
+
+void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
+  Operation* op = table_.find(packet.header->tag);
+  const auto status = static_cast<std::int32_t>(packet.header->immediate);
+  if (op == nullptr || op->link != &link) return;
+  const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting
+                                                         : op->state == Operation::State::receiving;
+  if (!expects) return;
+  const bool known = status <= 0 && status >= static_cast<int>(Status::io_error);
+  const auto outcome = known ? static_cast<Status>(status) : Status::invalid;
+  // A receive under way is ended by a FIN only when the peer refuses to send.
+  if (op->kind == Operation::Kind::recv && outcome == Status::ok) return;
+  op->outcome = outcome;
+  finish(*op);
+}
+
+bool Engine::region_busy(std::uint64_t region) noexcept {
+  bool busy = false;
+  table_.for_each([&](const Operation& op) { busy = busy || (op.remote_half && op.region == region); });
+  for (Operation* op = active_.front(); op != nullptr; op = active_.next(op))
+    busy = busy || (op->remote_half && op->region == region);
+  return busy;
+}
+
+void Engine::fail_link(const LinkRef& link, Status why) noexcept {
+  // Ends change the table and the list under our feet, so start again after each; this is the cold path.
+  const auto end_one = [&](Operation& op) {
+    if (op.in_flight) {
+      op.failed = true;  // its completion ends it
+      return false;
+    }
+    op.outcome = why;
+    finish(op);
+    return true;
+  };
+  for (bool again = true; again;) {
+    again = false;
+    Operation* victim = nullptr;
+    table_.for_each([&](Operation& op) {
+      if (op.link == &link && !(op.in_flight && op.failed)) victim = &op;
+    });
+    if (victim == nullptr) {
+      for (Operation* op = active_.front(); op != nullptr; op = active_.next(op))
+        if (op->link == &link && !(op->in_flight && op->failed)) victim = op;
+    }
+    if (victim != nullptr) {
+      end_one(*victim);
+      again = true;
+    }
+  }
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,108 @@
+// The rendezvous engine of one worker: starts, advances and ends the operations of operation.hpp. One file a scheme:
+// get.cpp reads through the sender's key, pipeline.cpp moves packed fragments; remote.cpp serves puts and gets that a
+// provider cannot do itself.
+//
+// Whatever cannot be sent at once stays in the active list and is tried again by progress(), so that nothing is ever
+// lost to back-pressure. Every function that ends an operation calls the owner's event last: the owner may free or
+// reuse the operation, and start others, inside it.
+#pragma once
+
+#include <cstdint>
+
+#include "rndv/cost_model.hpp"
+#include "rndv/op_table.hpp"
+#include "rndv/operation.hpp"
+
+namespace stria::rndv {
+
+struct Options {
+  Force force = Force::automatic;
+  std::uint64_t pull_slice = 1u << 20;
+  std::uint32_t fragment_bytes = 16384;
+};
+
+/// What the owner hears; op.outcome has the result.
+struct Events {
+  void* self = nullptr;
+  void (*sent)(void* self, SendOp& op) = nullptr;
+  void (*received)(void* self, RecvOp& op) = nullptr;
+};
+
+struct Counters {
+  std::uint64_t get = 0;
+  std::uint64_t pipeline = 0;
+  std::uint64_t fallbacks = 0;
+};
+
+/// Threads: the worker's lock is held above.
+class Engine {
+ public:
+  Engine(const Options& options, const Events& events) noexcept : options_(options), events_(events) {}
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Sends the RTS for op (memory, length and link set). ok: announced. no_resource: call again; what was prepared is
+  /// kept in op. Anything else: the operation did not start.
+  Status announce(SendOp& op, const transport::Header& header) noexcept;
+
+  /// Starts receiving what was announced into op.memory (link and length set, length <= announcement.length). May end
+  /// the operation before it returns.
+  void accept(RecvOp& op, const Announcement& announcement) noexcept;
+
+  /// Asks the peer's engine for a get (op.length bytes of `region` from `offset` on) or a put.
+  void start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
+  void start_remote_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
+  /// The peer's halves; `memory` is the part of the region asked for, `status` why it is refused.
+  void serve_get(const transport::LinkRef& link, const wire::RmaBody& body, const transport::Payload& memory,
+                 Status status) noexcept;
+  void serve_put(const transport::LinkRef& link, const wire::RmaBody& body, const transport::Payload& memory,
+                 Status status) noexcept;
+
+  // Packets. Anything that does not fit an operation is dropped with a log line: it came from a confused peer.
+  void on_rtr(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  void on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+
+  /// Reads an RTS's body; false when it is malformed.
+  static bool parse_announcement(const transport::Packet& packet, Announcement& out) noexcept;
+
+  /// Advances everything in the active list once. Returns how many operations moved.
+  unsigned progress() noexcept;
+  /// Nothing is under way at all.
+  bool idle() const noexcept { return live_ == 0; }
+  /// progress() has nothing to do: everything under way waits for a peer.
+  bool resting() const noexcept { return active_.empty(); }
+
+  /// Ends every operation of the link with `why`.
+  void fail_link(const transport::LinkRef& link, Status why) noexcept;
+  /// Whether a peer's put or get is under way on `region`.
+  bool region_busy(std::uint64_t region) noexcept;
+  /// Takes a waiting send back (its request is abandoned at close).
+  void abandon(SendOp& op) noexcept;
+  const Counters& counters() const noexcept { return counters_; }
+
+ private:
+  bool step(Operation& op) noexcept;  // true when something moved
+  bool step_reading(RecvOp& op) noexcept;
+  bool step_rtr(RecvOp& op) noexcept;
+  bool step_remote(Operation& op) noexcept;
+  bool step_streaming(SendOp& op) noexcept;
+  bool step_fin(RecvOp& op) noexcept;
+  void finish(Operation& op) noexcept;
+  void refuse_remote(const transport::LinkRef& link, wire::OpId initiator, Status status) noexcept;
+  static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
+
+  bool name(Operation& op) noexcept;  // gives it an id; false when out of memory
+  void activate(Operation& op) noexcept;
+  void deactivate(Operation& op) noexcept;
+  Operation* find(wire::OpId id, Operation::Kind kind, const transport::LinkRef& link) noexcept;
+
+  Options options_;
+  Events events_;
+  OpTable table_;
+  IntrusiveList<Operation> active_;
+  std::uint64_t live_ = 0;  // operations started and not ended
+  Counters counters_;
+};
+
+}  // namespace stria::rndv

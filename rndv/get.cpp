@@ -1,0 +1,63 @@
+// The get scheme: the receiver reads the sender's memory through the announced key, a slice at a time so that other
+// traffic goes on, and the last message (FIN, with the key to invalidate) ends the sender's side.
+//
+//   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, get, get, …
+//            complete, key dead ◄── FIN + invalidate ──  complete
+#include <algorithm>
+
+#include "rndv/engine.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+// The one trampoline from the provider's completion back to the engine: op.fragment_bytes holds the slice under way.
+void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
+  auto& op = static_cast<RecvOp&>(*completion);
+  op.in_flight = false;
+  const Status done = transport::from_c(status);
+  if (op.failed) {
+    op.outcome = Status::peer_failed;
+    op.state = Operation::State::fin_due;
+  } else if (done == Status::ok) {
+    op.moved += op.fragment_bytes;
+  } else {
+    op.outcome = done;
+    op.state = Operation::State::fin_due;
+  }
+  // The operation is in the active list; the engine's next progress takes it on.
+}
+
+bool Engine::step_reading(RecvOp& op) noexcept {
+  if (op.in_flight) return false;
+  if (op.moved < op.length) {
+    const std::uint64_t bytes = std::min(options_.pull_slice, op.length - op.moved);
+    transport::Key key;
+    key.bytes = op.key.bytes;
+    std::memcpy(key.data, op.key.data, op.key.bytes);
+    op.done = &Engine::on_get_done;
+    op.fragment_bytes = static_cast<std::uint32_t>(bytes);
+    op.in_flight = true;
+    const Status status = op.link->get(transport::slice(op.memory, op.moved, bytes), key, op.moved, &op);
+    if (status == Status::in_progress) return true;
+    op.in_flight = false;
+    switch (status) {
+      case Status::ok: op.moved += bytes; break;
+      case Status::no_resource: return false;
+      case Status::unsupported:  // the path was refused after all: the rest goes packed
+        ++counters_.fallbacks;
+        ++counters_.pipeline;
+        op.state = Operation::State::rtr_due;
+        step_rtr(op);
+        return true;
+      default:
+        op.outcome = status;
+        op.state = Operation::State::fin_due;
+        break;
+    }
+  }
+  if (op.state == Operation::State::reading && op.moved == op.length) op.state = Operation::State::fin_due;
+  if (op.state == Operation::State::fin_due) step_fin(op);
+  return true;
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,69 @@
+// The two halves of a rendezvous: SendOp at the sender, RecvOp at the receiver. They live in the memory of the request
+// that owns them, or on the heap for the remote half of a put or get that the provider cannot do itself.
+//
+//   SendOp:  announce -> waiting -> (RTR) streaming -> done
+//                            \-----> (FIN) done
+//   RecvOp:  reading slice after slice -> fin_due -> done         get
+//            rtr_due -> receiving -> (fin_due) -> done            pipeline
+//            rma_due -> receiving -> done                         a get served by the peer's engine
+#pragma once
+
+#include <cstdint>
+
+#include "base/intrusive_list.hpp"
+#include "rndv/cost_model.hpp"
+#include "transport/link_ref.hpp"
+
+namespace stria::rndv {
+
+/// An operation with work to do in progress() is a member of the engine's active list.
+struct Operation : ListNode {
+  enum class Kind : std::uint8_t { send, recv };
+  enum class State : std::uint8_t { idle, announce, waiting, streaming, reading, rtr_due, rma_due, receiving, fin_due };
+  Kind kind;
+  State state = State::idle;
+  Status outcome = Status::ok;
+  bool active = false;       ///< in the active list
+  bool needs_fin = false;    ///< SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving
+  bool remote_half = false;  ///< on the heap, serves a peer's put or get
+  bool in_flight = false;    ///< RecvOp: an asynchronous get is under way, the provider still writes the memory
+  bool failed = false;       ///< its peer failed while it was in flight
+  wire::OpId id = 0;  ///< our name for it, 0 when not in the table
+  wire::OpId peer_op = 0;
+  const transport::LinkRef* link = nullptr;
+  transport::Payload memory{};  ///< the local memory; its range holds the bytes to move
+  std::uint64_t moved = 0;      ///< bytes done: streamed, read or received
+  std::uint64_t length = 0;     ///< bytes to move
+  std::uint64_t start = 0;      ///< where fragment 0 begins
+  std::uint32_t fragment_bytes = 0;
+  std::uint64_t region = 0;  ///< remote half: the region it works on
+
+  explicit Operation(Kind k) noexcept : kind(k) {}
+};
+
+/// A provider's key, cut to what travels: enough for every path inside one host and for verbs.
+struct SmallKey {
+  std::uint32_t bytes = 0;
+  std::uint8_t data[36] = {};
+};
+
+struct SendOp : Operation {
+  SendOp() noexcept : Operation(Kind::send) {}
+  SmallKey key;
+};
+
+/// The base class Completion is what an asynchronous get or put hands back.
+struct RecvOp : Operation, transport::Completion {
+  RecvOp() noexcept : Operation(Kind::recv), transport::Completion{} {}
+  SmallKey key;  ///< the sender's
+};
+
+/// What a receiver learns from an RTS.
+struct Announcement {
+  std::uint64_t length = 0;
+  wire::OpId sender_op = 0;
+  std::uint32_t block_bytes = 0;
+  SmallKey key;
+};
+
+}  // namespace stria::rndv

@@ -1,0 +1,114 @@
+// The packed pipeline: the sender packs fragment k+1 while the receiver unpacks fragment k. It needs nothing but
+// eager_send, so it is the scheme that always works, on every provider and for every pair of layouts.
+//
+//   sender   ── RTS{length, op} ──►  receiver: match
+//            ◄── RTR{ops, range, fragment size} ──
+//            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both complete with the last fragment
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "rndv/engine.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+using transport::Header;
+using transport::LinkRef;
+using transport::Packet;
+
+namespace {
+constexpr unsigned kFragmentsPerStep = 8;  // then other traffic is looked after
+}
+
+bool Engine::step_rtr(RecvOp& op) noexcept {
+  if (!name(op)) return false;
+  op.fragment_bytes = std::min(options_.fragment_bytes, op.link->eager_max);
+  op.start = op.moved;
+  const wire::RtrBody rtr{op.peer_op, op.id, op.moved, op.length - op.moved, op.fragment_bytes, 0, {}};
+  const Header header = wire::make_header(wire::Kind::rtr, op.peer_op);
+  const Status sent = op.link->send_control(header, &rtr, sizeof(rtr));
+  if (sent == Status::no_resource) return false;
+  if (sent != Status::ok) {
+    op.outcome = sent;
+    finish(op);
+    return true;
+  }
+  op.state = Operation::State::receiving;
+  deactivate(op);
+  return true;
+}
+
+void Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
+  wire::RtrBody rtr;
+  if (packet.bytes < sizeof(rtr)) return;
+  std::memcpy(&rtr, packet.payload, sizeof(rtr));
+  Operation* found = find(rtr.sender_op, Operation::Kind::send, link);
+  if (found == nullptr || found->state != Operation::State::waiting) return;
+  auto& op = static_cast<SendOp&>(*found);
+  const bool fits = rtr.offset <= op.length && rtr.length <= op.length - rtr.offset;
+  if (!fits || rtr.fragment_bytes == 0 || rtr.fragment_bytes > link.eager_max) {
+    log::error("a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
+               rtr.offset, rtr.length, rtr.fragment_bytes, op.length, link.eager_max);
+    op.outcome = Status::invalid;
+    finish(op);
+    return;
+  }
+  op.peer_op = rtr.receiver_op;
+  op.start = op.moved = rtr.offset;
+  op.length = rtr.offset + rtr.length;
+  op.fragment_bytes = rtr.fragment_bytes;
+  op.state = Operation::State::streaming;
+  activate(op);
+  step_streaming(op);
+}
+
+bool Engine::step_streaming(SendOp& op) noexcept {
+  bool any = false;
+  for (unsigned i = 0; i < kFragmentsPerStep && op.moved < op.length; ++i) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
+    const auto index = static_cast<std::uint32_t>((op.moved - op.start) / op.fragment_bytes);
+    const Header header = wire::make_header(wire::Kind::frag, op.peer_op, index);
+    const Status sent = op.link->eager_send(header, transport::slice(op.memory, op.moved, bytes));
+    if (sent == Status::no_resource) return any;
+    if (sent != Status::ok) {
+      op.outcome = sent;
+      finish(op);
+      return true;
+    }
+    op.moved += bytes;
+    any = true;
+  }
+  if (op.moved < op.length) return any;
+  if (op.needs_fin) {
+    op.state = Operation::State::waiting;
+    deactivate(op);
+  } else {
+    finish(op);
+  }
+  return true;
+}
+
+void Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
+  Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
+  if (found == nullptr || found->state != Operation::State::receiving) return;
+  auto& op = static_cast<RecvOp&>(*found);
+  const std::uint64_t offset =
+      op.start + static_cast<std::uint64_t>(packet.header->immediate) * op.fragment_bytes;
+  if (offset >= op.length || packet.bytes != std::min<std::uint64_t>(op.fragment_bytes, op.length - offset)) {
+    log::error("fragment {} of {} bytes does not fit a receive of {} bytes; dropped", packet.header->immediate,
+               packet.bytes, op.length);
+    return;
+  }
+  transport::unpack(transport::slice(op.memory, offset, packet.bytes), packet.payload);
+  op.moved += packet.bytes;
+  if (op.moved < op.length) return;
+  if (op.needs_fin) {
+    op.state = Operation::State::fin_due;
+    activate(op);
+    step_fin(op);
+  } else {
+    finish(op);
+  }
+}
+
+}  // namespace stria::rndv

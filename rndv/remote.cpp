@@ -1,0 +1,111 @@
+// Puts and gets that a provider cannot do itself: the target's engine serves them while it progresses, with the packed
+// pipeline. A get is a receive whose sender is made on demand; a put is a send whose receiver is.
+#include <memory>
+#include <new>
+
+#include "rndv/engine.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+using transport::LinkRef;
+using transport::Payload;
+
+void Engine::start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
+  ++live_;
+  ++counters_.fallbacks;
+  op.peer_op = region;
+  op.start = offset;
+  op.state = Operation::State::rma_due;
+  activate(op);
+  step_remote(op);
+}
+
+void Engine::start_remote_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
+  ++live_;
+  ++counters_.fallbacks;
+  op.peer_op = region;
+  op.start = offset;
+  op.needs_fin = true;
+  op.state = Operation::State::rma_due;
+  activate(op);
+  step_remote(op);
+}
+
+// peer_op and start hold region and remote offset until the request is out.
+bool Engine::step_remote(Operation& op) noexcept {
+  if (!name(op)) return false;
+  const bool is_get = op.kind == Operation::Kind::recv;
+  op.fragment_bytes = std::min(options_.fragment_bytes, op.link->eager_max);
+  const wire::RmaBody body{op.peer_op, op.start, op.length, op.id, op.fragment_bytes, 0};
+  const auto kind = is_get ? wire::Kind::rma_get : wire::Kind::rma_put;
+  const Status sent = op.link->send_control(wire::make_header(kind, op.peer_op), &body, sizeof(body));
+  if (sent == Status::no_resource) return false;
+  if (sent != Status::ok) {
+    op.outcome = sent;
+    finish(op);
+    return true;
+  }
+  op.start = 0;
+  op.peer_op = 0;
+  op.state = is_get ? Operation::State::receiving : Operation::State::waiting;
+  deactivate(op);
+  return true;
+}
+
+void Engine::refuse_remote(const LinkRef& link, wire::OpId initiator, Status status) noexcept {
+  auto* op = new (std::nothrow) RecvOp;
+  if (op == nullptr) return;
+  ++live_;
+  op->remote_half = true;
+  op->link = &link;
+  op->peer_op = initiator;
+  op->outcome = status;
+  op->state = Operation::State::fin_due;
+  activate(*op);
+  step_fin(*op);
+}
+
+void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Payload& memory,
+                       Status status) noexcept {
+  if (status == Status::ok && (body.fragment_bytes == 0 || body.fragment_bytes > link.eager_max))
+    status = Status::invalid;
+  auto* op = status == Status::ok ? new (std::nothrow) SendOp : nullptr;
+  if (op == nullptr) {
+    refuse_remote(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    return;
+  }
+  ++live_;
+  op->remote_half = true;
+  op->link = &link;
+  op->memory = memory;
+  op->region = body.region;
+  op->length = body.length;
+  op->peer_op = body.initiator_op;
+  op->fragment_bytes = body.fragment_bytes;
+  op->state = Operation::State::streaming;
+  activate(*op);
+  step_streaming(*op);
+}
+
+void Engine::serve_put(const LinkRef& link, const wire::RmaBody& body, const Payload& memory,
+                       Status status) noexcept {
+  auto* op = status == Status::ok ? new (std::nothrow) RecvOp : nullptr;
+  if (op == nullptr) {
+    refuse_remote(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    return;
+  }
+  ++live_;
+  op->remote_half = true;
+  op->needs_fin = true;
+  op->link = &link;
+  op->memory = memory;
+  op->region = body.region;
+  op->length = body.length;
+  op->peer_op = body.initiator_op;
+  op->state = Operation::State::rtr_due;
+  activate(*op);
+  step_rtr(*op);
+}
+
+}  // namespace stria::rndv

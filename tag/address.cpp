@@ -1,0 +1,92 @@
+#include "tag/address.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "transport/wire.hpp"
+
+namespace stria::tag {
+namespace {
+
+constexpr char kMagic[4] = {'S', 'T', 'R', 'A'};
+struct Head {
+  char magic[4];
+  std::uint8_t wire_version;
+  std::uint8_t parts;
+  std::uint8_t reserved[2];
+  std::uint64_t worker_id;
+};
+static_assert(sizeof(Head) == 16);
+
+/// One step through the parts; false at a malformed one.
+bool next_part(std::span<const std::byte>& rest, std::string_view& name, std::span<const std::byte>& bytes) noexcept {
+  if (rest.empty()) return false;
+  const auto name_length = std::to_integer<std::size_t>(rest[0]);
+  if (rest.size() < 1 + name_length + 2) return false;
+  name = {reinterpret_cast<const char*>(rest.data() + 1), name_length};
+  std::uint16_t length = 0;
+  std::memcpy(&length, rest.data() + 1 + name_length, 2);
+  rest = rest.subspan(1 + name_length + 2);
+  if (rest.size() < length) return false;
+  bytes = rest.first(length);
+  rest = rest.subspan(length);
+  return true;
+}
+
+}  // namespace
+
+Result<ParsedAddress> parse_address(std::span<const std::byte> bytes) {
+  Head head;
+  if (bytes.size() < sizeof(head))
+    return Error{Status::invalid, fmt::format("an address of {} bytes is too short: it begins with {}", bytes.size(),
+                                              sizeof(head))};
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  if (std::memcmp(head.magic, kMagic, sizeof(kMagic)) != 0)
+    return Error{Status::invalid, "these bytes are not a worker's address"};
+  if (head.wire_version != wire::kVersion)
+    return Error{Status::invalid, fmt::format("the peer speaks wire version {}, this library {}; use one version of "
+                                              "stria in a job", head.wire_version, wire::kVersion)};
+  ParsedAddress parsed;
+  parsed.worker_id = head.worker_id;
+  parsed.parts_ = bytes.subspan(sizeof(head));
+  parsed.count_ = head.parts;
+  std::span<const std::byte> rest = parsed.parts_;
+  for (unsigned i = 0; i < head.parts; ++i) {
+    std::string_view name;
+    std::span<const std::byte> part;
+    if (!next_part(rest, name, part))
+      return Error{Status::invalid, fmt::format("part {} of {} of an address is cut off", i + 1, head.parts)};
+  }
+  return parsed;
+}
+
+std::span<const std::byte> ParsedAddress::part(std::string_view provider) const noexcept {
+  std::span<const std::byte> rest = parts_;
+  for (unsigned i = 0; i < count_; ++i) {
+    std::string_view name;
+    std::span<const std::byte> bytes;
+    if (!next_part(rest, name, bytes)) break;
+    if (name == provider) return bytes;
+  }
+  return {};
+}
+
+std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const AddressPart> parts) {
+  Head head{{kMagic[0], kMagic[1], kMagic[2], kMagic[3]}, wire::kVersion, static_cast<std::uint8_t>(parts.size()),
+            {}, worker_id};
+  std::vector<std::byte> out(sizeof(head));
+  std::memcpy(out.data(), &head, sizeof(head));
+  for (const AddressPart& part : parts) {
+    out.push_back(static_cast<std::byte>(part.provider.size()));
+    const auto* name = reinterpret_cast<const std::byte*>(part.provider.data());
+    out.insert(out.end(), name, name + part.provider.size());
+    const auto length = static_cast<std::uint16_t>(part.bytes.size());
+    out.push_back(static_cast<std::byte>(length & 0xff));
+    out.push_back(static_cast<std::byte>(length >> 8));
+    out.insert(out.end(), part.bytes.begin(), part.bytes.end());
+  }
+  return out;
+}
+
+}  // namespace stria::tag

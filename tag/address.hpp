@@ -1,0 +1,38 @@
+// A worker's address: opaque bytes for the application, one part per provider inside.
+//
+//   | 'S' 'T' 'R' 'A' | wire version 1 | parts 1 | reserved 2 | worker id 8 |
+//   then for each part | name length 1 | name | bytes 2 | bytes of the provider |
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace stria::tag {
+
+class ParsedAddress {
+ public:
+  std::uint64_t worker_id = 0;
+  /// The part of a provider; empty when the address has none.
+  std::span<const std::byte> part(std::string_view provider) const noexcept;
+
+ private:
+  friend Result<ParsedAddress> parse_address(std::span<const std::byte> bytes);
+  std::span<const std::byte> parts_;
+  unsigned count_ = 0;
+};
+
+/// The result points into `bytes`. Errors: not an address; another wire version (both are named).
+Result<ParsedAddress> parse_address(std::span<const std::byte> bytes);
+
+struct AddressPart {
+  std::string_view provider;
+  std::vector<std::byte> bytes;
+};
+std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const AddressPart> parts);
+
+}  // namespace stria::tag

@@ -1,0 +1,121 @@
+// stria.h: status, configuration, context, mappable memory.
+#include <fmt/format.h>
+
+#include <deque>
+#include <mutex>
+
+#include "tag/api/builtins.hpp"
+#include "tag/api/convert.hpp"
+
+using namespace stria;
+using namespace stria::tag;
+
+namespace stria::tag {
+namespace {
+std::string& last_error_text() noexcept {
+  static thread_local std::string text;
+  return text;
+}
+}  // namespace
+void set_last_error(std::string text) noexcept { last_error_text() = std::move(text); }
+const char* last_error() noexcept { return last_error_text().c_str(); }
+}  // namespace stria::tag
+
+namespace {
+constexpr const char* kVersion = STRIA_PROJECT_VERSION;
+
+/// What stria_config_get shows: a snapshot that stria_config_set refreshes.
+struct ConfigView {
+  std::mutex mutex;
+  std::deque<Config> snapshots;  // texts handed out stay valid
+  bool stale = true;
+};
+ConfigView& config_view() {
+  static auto* view = new ConfigView;
+  return *view;
+}
+}  // namespace
+
+extern "C" {
+
+const char* stria_status_string(stria_status_t status) { return to_string(transport::from_c(status)).data(); }
+const char* stria_last_error(void) { return last_error(); }
+const char* stria_version(void) { return kVersion; }
+
+size_t stria_config_count(void) { return kVarCount; }
+
+stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
+  return at_boundary([&] {
+    if (index >= kVarCount || out == nullptr)
+      return refuse(Status::invalid, fmt::format("configuration variable {} of {}", index, kVarCount));
+    ConfigView& view = config_view();
+    const std::lock_guard lock(view.mutex);
+    if (view.stale) {
+      auto config = Config::from_environment();
+      if (!config) return refuse(config.error());
+      view.snapshots.push_back(*std::move(config));
+      view.stale = false;
+    }
+    const VarSpec& spec = config_table()[index];
+    const VarValue& value = view.snapshots.back().value(index);
+    *out = {spec.name, spec.default_value, spec.unit, spec.meaning, value.text.c_str(), value.origin.c_str()};
+    return STRIA_OK;
+  });
+}
+
+stria_status_t stria_config_set(const char* name, const char* value, const char* origin) {
+  return at_boundary([&] {
+    if (name == nullptr || value == nullptr) return refuse(Status::invalid, "a variable needs a name and a value");
+    auto done = set_config_override(name, value, origin == nullptr ? "application" : origin);
+    if (!done) return refuse(done.error());
+    ConfigView& view = config_view();
+    const std::lock_guard lock(view.mutex);
+    view.stale = true;
+    return STRIA_OK;
+  });
+}
+
+stria_status_t stria_context_open(const stria_context_params_t* params, stria_context_t** out) {
+  return at_boundary([&] {
+    if (out == nullptr) return refuse(Status::invalid, "stria_context_open: out is NULL");
+    *out = nullptr;
+    if (params != nullptr && params->size != sizeof(*params))
+      return refuse(Status::invalid, fmt::format("stria_context_params_t of {} bytes, this library knows {}",
+                                                 params->size, sizeof(*params)));
+    auto context = open_context(params, builtin_providers());
+    if (!context) return refuse(context.error());
+    *out = reinterpret_cast<stria_context_t*>(context->release());
+    return STRIA_OK;
+  });
+}
+
+void stria_context_close(stria_context_t* context) {
+  if (context == nullptr) return;
+  STRIA_CHECK(as_context(context)->workers == 0, "a context is closed after its workers");
+  delete as_context(context);
+}
+
+stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** out) {
+  return at_boundary([&] {
+    if (context == nullptr || out == nullptr) return refuse(Status::invalid, "stria_mem_alloc: a NULL argument");
+    for (const stria_provider_t* provider : as_context(context)->providers) {
+      const stria_status_t status = provider->mem_alloc(bytes, out);
+      if (status == STRIA_OK) return status;
+      if (status != STRIA_ERR_UNSUPPORTED)
+        return refuse(transport::from_c(status), fmt::format("{} bytes of mappable memory from provider {}", bytes,
+                                                             provider->name));
+    }
+    return refuse(Status::unsupported, "no provider in use has memory that peers can map");
+  });
+}
+
+stria_status_t stria_mem_free(stria_context_t* context, void* memory) {
+  if (memory == nullptr) return STRIA_OK;
+  if (context == nullptr) return refuse(Status::invalid, "stria_mem_free: the context is NULL");
+  for (const stria_provider_t* provider : as_context(context)->providers) {
+    if (provider->mem_free(memory) == STRIA_OK) return STRIA_OK;
+  }
+  return refuse(Status::invalid, "this memory was not allocated by stria_mem_alloc");
+}
+
+}  // extern "C"

@@ -1,0 +1,55 @@
+// From the opaque handles of stria.h to the objects behind them, and from Result to the C error convention.
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "tag/worker.hpp"
+
+namespace stria::tag {
+
+inline Context* as_context(stria_context_t* handle) noexcept { return reinterpret_cast<Context*>(handle); }
+inline Worker* as_worker(stria_worker_t* handle) noexcept { return reinterpret_cast<Worker*>(handle); }
+inline const Worker* as_worker(const stria_worker_t* handle) noexcept {
+  return reinterpret_cast<const Worker*>(handle);
+}
+inline Endpoint* as_endpoint(stria_endpoint_t* handle) noexcept { return reinterpret_cast<Endpoint*>(handle); }
+inline Request* as_request(stria_request_t* handle) noexcept { return reinterpret_cast<Request*>(handle); }
+inline const Request* as_request(const stria_request_t* handle) noexcept {
+  return reinterpret_cast<const Request*>(handle);
+}
+
+inline stria_status_t refuse(const Error& error) noexcept {
+  set_last_error(error.context);
+  return transport::to_c(error.status);
+}
+inline stria_status_t refuse(Status status, std::string text) noexcept {
+  set_last_error(std::move(text));
+  return transport::to_c(status);
+}
+
+/// Runs setup code that may throw; exceptions end here.
+template <class F>
+stria_status_t at_boundary(F&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return refuse(Status::io_error, "out of memory");
+  } catch (const std::exception& error) {
+    return refuse(Status::io_error, error.what());
+  }
+}
+
+/// Holds a worker's lock for a scope.
+class Locked {
+ public:
+  explicit Locked(Worker& worker) noexcept : lock_(worker.lock()) { lock_.lock(); }
+  ~Locked() { lock_.unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  WorkerLock& lock_;
+};
+
+}  // namespace stria::tag

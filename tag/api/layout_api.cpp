@@ -1,0 +1,123 @@
+// stria.h: layouts.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <vector>
+
+#include "datatype/pack.hpp"
+#include "tag/api/convert.hpp"
+
+using namespace stria;
+using namespace stria::tag;
+using datatype::Layout;
+
+namespace {
+
+stria_status_t give(Result<Layout> made, stria_layout_t** out) {
+  if (!made) return refuse(made.error());
+  *out = new stria_layout{.value = *std::move(made)};
+  return STRIA_OK;
+}
+
+std::span<const std::int64_t> list(const std::int64_t* values, std::int64_t count) {
+  return {values, static_cast<std::size_t>(count)};
+}
+
+stria_status_t negative(const char* what, std::int64_t value) {
+  return refuse(Status::invalid, fmt::format("{} {} is negative", what, value));
+}
+
+bool range_fits(const Layout& layout, std::int64_t count, std::int64_t offset, std::int64_t length) {
+  const auto reach = layout.reach(count);
+  return reach && offset >= 0 && length >= 0 && offset <= reach->bytes && length <= reach->bytes - offset;
+}
+
+}  // namespace
+
+extern "C" {
+
+stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out) {
+  return at_boundary([&] {
+    if (bytes < 0) return negative("a layout's size", bytes);
+    return give(Layout::bytes(bytes), out);
+  });
+}
+
+stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child, stria_layout_t** out) {
+  return at_boundary([&] { return give(Layout::contiguous(count, child->value), out); });
+}
+
+stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stride_bytes,
+                                   const stria_layout_t* child, stria_layout_t** out) {
+  return at_boundary([&] { return give(Layout::vector(count, blocklen, stride_bytes, child->value), out); });
+}
+
+stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens, const int64_t* displacements_bytes,
+                                    const stria_layout_t* child, stria_layout_t** out) {
+  return at_boundary([&] {
+    if (count < 0) return negative("a count of blocks", count);
+    return give(Layout::indexed(list(blocklens, count), list(displacements_bytes, count), child->value), out);
+  });
+}
+
+stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts, const int64_t* displacements_bytes,
+                                      const stria_layout_t* const* children, stria_layout_t** out) {
+  return at_boundary([&] {
+    if (count < 0) return negative("a count of parts", count);
+    std::vector<Layout> parts;
+    parts.reserve(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) parts.push_back(children[i]->value);
+    return give(Layout::composite(list(child_counts, count), list(displacements_bytes, count), parts), out);
+  });
+}
+
+stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound, int64_t extent,
+                                    stria_layout_t** out) {
+  return at_boundary([&] { return give(Layout::resized(child->value, lower_bound, extent), out); });
+}
+
+stria_layout_t* stria_layout_retain(const stria_layout_t* layout) {
+  auto* shared = const_cast<stria_layout_t*>(layout);
+  shared->references.fetch_add(1, std::memory_order_relaxed);
+  return shared;
+}
+
+void stria_layout_free(stria_layout_t* layout) {
+  // acq_rel: the last holder sees what the others did before they let go.
+  if (layout != nullptr && layout->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete layout;
+}
+
+stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bounds_t* out) {
+  const Layout& value = layout->value;
+  *out = {value.size(), value.lb(), value.extent(), value.true_lb(), value.true_extent(), value.block_count()};
+  return STRIA_OK;
+}
+
+size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t bytes) {
+  try {
+    const std::string text = layout->value.to_string();
+    if (bytes > 0) buffer[text.copy(buffer, bytes - 1)] = '\0';
+    return text.size() + 1;
+  } catch (const std::bad_alloc&) {
+    if (bytes > 0) buffer[0] = '\0';
+    return 1;
+  }
+}
+
+stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count, int64_t offset,
+                                 int64_t length, void* out) {
+  if (!range_fits(layout->value, count, offset, length))
+    return refuse(Status::invalid, "stria_layout_pack: the range leaves the packed stream");
+  datatype::pack(layout->value, base, count, offset, length, out);
+  return STRIA_OK;
+}
+
+stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int64_t count, int64_t offset,
+                                   int64_t length, const void* in) {
+  if (!range_fits(layout->value, count, offset, length))
+    return refuse(Status::invalid, "stria_layout_unpack: the range leaves the packed stream");
+  datatype::unpack(layout->value, base, count, offset, length, in);
+  return STRIA_OK;
+}
+
+}  // extern "C"

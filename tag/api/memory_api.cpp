@@ -1,0 +1,108 @@
+// stria.h: regions, keys, put and get.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tag/api/convert.hpp"
+
+using namespace stria;
+using namespace stria::tag;
+
+namespace {
+
+void append(std::vector<std::byte>& out, const void* data, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  out.insert(out.end(), begin, begin + bytes);
+}
+
+stria_status_t start(RequestKind kind, stria_endpoint_t* handle, const stria_rma_t* rma, stria_request_t* request) {
+  if (rma->key == nullptr) return refuse(Status::invalid, "a put or get needs a key");
+  Endpoint& endpoint = *as_endpoint(handle);
+  const Locked lock(*endpoint.worker);
+  const Status status = endpoint.worker->rma(kind, *endpoint.peer, *rma, request);
+  if (status == Status::access_error)
+    set_last_error(fmt::format("the key does not allow {} bytes at offset {} of its region", rma->count,
+                               rma->remote_offset));
+  return transport::to_c(status);
+}
+
+}  // namespace
+
+extern "C" {
+
+stria_status_t stria_region_register(stria_worker_t* handle, void* base, const stria_layout_t* layout,
+                                     uint64_t count, unsigned access, stria_region_t** out) {
+  return at_boundary([&] {
+    const Locked lock(*as_worker(handle));
+    auto region = as_worker(handle)->register_region(base, layout, count, access);
+    if (!region) return refuse(region.error());
+    *out = reinterpret_cast<stria_region_t*>(*region);
+    return STRIA_OK;
+  });
+}
+
+stria_status_t stria_region_deregister(stria_region_t* handle) {
+  if (handle == nullptr) return STRIA_OK;
+  auto* region = reinterpret_cast<Region*>(handle);
+  Worker& worker = *region->worker;
+  const Locked lock(worker);
+  worker.deregister_region(region);
+  return STRIA_OK;
+}
+
+stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size_t* bytes) {
+  return at_boundary([&] {
+    const auto& region = *reinterpret_cast<const Region*>(handle);
+    KeyHead head{kKeyVersion, 0, static_cast<std::uint8_t>(region.access), {}, region.worker->id(), region.id,
+                 static_cast<std::uint64_t>(region.memory.length)};
+    std::vector<std::byte> packed(sizeof(head));
+    for (std::size_t i = 0; i < region.keys.size(); ++i) {
+      const stria_provider_key_t& key = region.keys[i];
+      const std::string_view name = region.worker->provider_name(i);
+      if (key.bytes == 0 || packed.size() + 2 + name.size() + key.bytes > STRIA_KEY_MAX) continue;
+      packed.push_back(static_cast<std::byte>(name.size()));
+      append(packed, name.data(), name.size());
+      packed.push_back(static_cast<std::byte>(key.bytes));
+      append(packed, key.data, key.bytes);
+      ++head.parts;
+    }
+    std::memcpy(packed.data(), &head, sizeof(head));
+    const std::size_t room = *bytes;
+    *bytes = packed.size();
+    if (room < packed.size())
+      return refuse(Status::invalid, fmt::format("room for {} bytes, the key has {}", room, packed.size()));
+    std::memcpy(buffer, packed.data(), packed.size());
+    return STRIA_OK;
+  });
+}
+
+stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes, stria_key_t** out) {
+  return at_boundary([&] {
+    auto key = std::make_unique<RemoteKey>();
+    if (bytes < sizeof(key->head) || bytes > STRIA_KEY_MAX)
+      return refuse(Status::invalid, fmt::format("a key has {} to {} bytes, not {}", sizeof(key->head),
+                                                 STRIA_KEY_MAX, bytes));
+    std::memcpy(&key->head, packed, sizeof(key->head));
+    if (key->head.version != kKeyVersion)
+      return refuse(Status::invalid, fmt::format("key version {}, this library reads {}", key->head.version,
+                                                 kKeyVersion));
+    if (key->head.owner != as_endpoint(endpoint)->peer->worker_id)
+      return refuse(Status::invalid, fmt::format("the key is of worker {:#x}, the endpoint leads to {:#x}",
+                                                 key->head.owner, as_endpoint(endpoint)->peer->worker_id));
+    append(key->parts, static_cast<const std::byte*>(packed) + sizeof(key->head), bytes - sizeof(key->head));
+    *out = reinterpret_cast<stria_key_t*>(key.release());
+    return STRIA_OK;
+  });
+}
+
+void stria_key_close(stria_key_t* key) { delete reinterpret_cast<RemoteKey*>(key); }
+
+stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request) {
+  return start(RequestKind::put, endpoint, rma, request);
+}
+
+stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request) {
+  return start(RequestKind::get, endpoint, rma, request);
+}
+
+}  // extern "C"

@@ -1,0 +1,176 @@
+// What an arriving packet means. Matchable packets (eager, rts) are put back into the order of their sender first.
+#include "base/log.hpp"
+#include "tag/worker.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::tag {
+
+using transport::Packet;
+using wire::Kind;
+
+void Worker::on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept {
+  static_cast<Device*>(self)->worker->deliver(*static_cast<Peer*>(peer), *packet);
+}
+
+void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
+  switch (static_cast<Kind>(packet.header->kind)) {
+    case Kind::eager:
+    case Kind::rts: deliver_matchable(peer, packet); break;
+    case Kind::rtr: rndv_.on_rtr(peer.link, packet); break;
+    case Kind::frag: rndv_.on_frag(peer.link, packet); break;
+    case Kind::fin: rndv_.on_fin(peer.link, packet); break;
+    case Kind::credit: peer.credit += packet.header->tag; break;
+    case Kind::rma_get: serve_rma(peer, packet, true); break;
+    case Kind::rma_put: serve_rma(peer, packet, false); break;
+    case Kind::none:
+    default:
+      log::error("a packet of unknown kind {} from worker {:#x}; dropped", packet.header->kind, peer.worker_id);
+      break;
+  }
+}
+
+void Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
+  if (packet.header->sequence == peer.recv_sequence) [[likely]] {
+    deliver_in_order(peer, packet);
+    if (peer.stash.empty()) [[likely]]
+      return;
+    for (auto next = peer.stash.find(peer.recv_sequence); next != peer.stash.end();
+         next = peer.stash.find(peer.recv_sequence)) {
+      const Stashed stashed = std::move(next->second);
+      peer.stash.erase(next);
+      deliver_in_order(peer, Packet{&stashed.header, stashed.payload.data(),
+                                    static_cast<std::uint32_t>(stashed.payload.size()), stashed.buffered});
+    }
+    return;
+  }
+  // It overtook an earlier message on another path; the paths' own credits bound how many can.
+  const auto* payload = static_cast<const std::byte*>(packet.payload);
+  try {
+    peer.stash.insert_or_assign(packet.header->sequence, Stashed{*packet.header, packet.buffered != 0,
+                                                                 {payload, payload + packet.bytes}});
+  } catch (const std::bad_alloc&) {
+    log::error("out of memory for a message of {} bytes that came out of order; its sender is given up", packet.bytes);
+    fail_peer(peer, Status::io_error);
+  }
+}
+
+void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
+  ++peer.recv_sequence;
+  if (static_cast<Kind>(packet.header->kind) == Kind::eager) {
+    arrive_eager(peer, packet);
+  } else {
+    arrive_announcement(peer, packet);
+  }
+}
+
+void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
+  budget_.arrived(peer.grant, packet.bytes);
+  PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
+  if (posted == nullptr) {
+    store_payload(peer, packet);
+    return;
+  }
+  Request& request = *Request::of(*posted);
+  const auto capacity = static_cast<std::uint64_t>(posted->memory.length);
+  const std::uint64_t bytes = std::min<std::uint64_t>(capacity, packet.bytes);
+  transport::unpack(transport::slice(posted->memory, 0, bytes), packet.payload);
+  ++counters_.received_eager;
+  credit_consumed(peer, packet.bytes);
+  request.info.tag = packet.header->tag;
+  request.info.immediate = packet.header->immediate;
+  request.info.length = packet.bytes;
+  request.info.received = bytes;
+  request.info.source = peer.worker_id;
+  complete(request, packet.bytes > capacity ? Status::truncated : Status::ok);
+}
+
+void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
+  rndv::Announcement announced;
+  if (!rndv::Engine::parse_announcement(packet, announced)) {
+    log::error("a malformed announcement of {} bytes from worker {:#x}; its sender is given up", packet.bytes,
+               peer.worker_id);
+    fail_peer(peer, Status::invalid);
+    return;
+  }
+  top_up(peer);
+  PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
+  if (posted == nullptr) {
+    store_announcement(peer, *packet.header, announced);
+    return;
+  }
+  Request& request = *Request::of(*posted);
+  request.info.tag = packet.header->tag;
+  request.info.immediate = packet.header->immediate;
+  start_rendezvous(request, peer, announced, stria_payload_t(posted->memory));
+}
+
+void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
+  Unexpected* entry = unexpected_.allocate();
+  std::byte* buffer = nullptr;
+  if (entry != nullptr && packet.bytes > Unexpected::kInlineMax) {
+    buffer = buffers_.take(packet.bytes);
+    if (buffer == nullptr) {
+      unexpected_.release(entry);
+      entry = nullptr;
+    }
+  }
+  if (entry == nullptr) {
+    log::error("out of memory for an unexpected message of {} bytes; its sender is given up", packet.bytes);
+    fail_peer(peer, Status::io_error);
+    return;
+  }
+  entry->tag = packet.header->tag;
+  entry->immediate = packet.header->immediate;
+  entry->length = packet.bytes;
+  entry->source = peer.index;
+  if (buffer == nullptr) {
+    entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::inline_payload);
+    if (packet.bytes > 0) std::memcpy(entry->payload, packet.payload, packet.bytes);
+  } else {
+    entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::buffer);
+    std::memcpy(buffer, packet.payload, packet.bytes);
+    entry->buffer = buffer;
+  }
+  unexpected_.push(entry);
+  top_up(peer);
+}
+
+void Worker::store_announcement(Peer& peer, const stria_header_t& header,
+                                const rndv::Announcement& announced) noexcept {
+  Unexpected* entry = unexpected_.allocate();
+  std::byte* buffer = nullptr;
+  const bool long_key = announced.key.bytes > sizeof(entry->announced.key);
+  if (entry != nullptr && long_key) buffer = buffers_.take(sizeof(announced));
+  if (entry == nullptr || (long_key && buffer == nullptr)) {
+    if (entry != nullptr) unexpected_.release(entry);
+    log::error("out of memory for an announcement; its sender is given up");
+    fail_peer(peer, Status::io_error);
+    return;
+  }
+  entry->tag = header.tag;
+  entry->immediate = header.immediate;
+  entry->length = announced.length;
+  entry->source = peer.index;
+  entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::announced);
+  entry->block_bytes = std::min(announced.block_bytes, (1u << 24) - 1);
+  entry->key_bytes = announced.key.bytes;
+  if (long_key) {
+    std::memcpy(buffer, &announced, sizeof(announced));
+    entry->buffer = buffer;
+  } else {
+    entry->announced.sender_op = announced.sender_op;
+    std::memcpy(entry->announced.key, announced.key.data, announced.key.bytes);
+  }
+  unexpected_.push(entry);
+}
+
+void Worker::credit_consumed(Peer& peer, std::uint64_t bytes) noexcept {
+  budget_.consumed(bytes);
+  top_up(peer);
+}
+
+void Worker::top_up(Peer& peer) noexcept {
+  if (budget_.top_up(peer.grant)) add_to_backlog(peer);
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,72 @@
+// The objects behind the opaque types of stria.h that carry no behaviour of their own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "datatype/layout.hpp"
+#include "stria/provider.h"
+#include "stria/stria.h"
+
+namespace stria::tag {
+
+class Worker;
+struct Peer;
+
+/// Configuration, providers and the job's secret; workers hold a reference.
+struct Context {
+  Config config;
+  std::vector<const stria_provider_t*> providers;  ///< best first
+  std::vector<std::byte> job_secret;
+  std::string name;
+  std::atomic<unsigned> workers{0};
+};
+
+/// Opens a context with the built-in providers and those STRIA_PROVIDERS names. Errors name the variable or provider.
+Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* params,
+                                              std::span<const stria_provider_t* const> builtins);
+
+struct Endpoint {
+  Worker* worker;
+  Peer* peer;
+  void* user;
+};
+
+/// A key as it travels: this head, then one part per provider: name length, name, key length, key.
+struct KeyHead {
+  std::uint8_t version;
+  std::uint8_t parts;
+  std::uint8_t access;
+  std::uint8_t reserved[5];
+  std::uint64_t owner;   ///< worker id
+  std::uint64_t region;  ///< slot index and generation in the owner's table
+  std::uint64_t length;  ///< bytes of the packed stream
+};
+static_assert(sizeof(KeyHead) == 32);
+inline constexpr std::uint8_t kKeyVersion = 1;
+
+struct Region {
+  Worker* worker;
+  stria_payload_t memory;
+  unsigned access;
+  std::uint64_t id;
+  std::vector<stria_provider_key_t> keys;  ///< one per device; bytes == 0 where the device gave none
+};
+
+struct RemoteKey {
+  KeyHead head;
+  std::vector<std::byte> parts;
+};
+
+}  // namespace stria::tag
+
+/// A layout of the API: reference counted, because C callers share it across operations and threads.
+struct stria_layout {
+  stria::datatype::Layout value;
+  std::atomic<unsigned> references{1};
+};

@@ -1,0 +1,158 @@
+// The life of peers: opened by an endpoint or by their own first word, connected on first use, failed once and for all.
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "tag/address.hpp"
+#include "tag/worker.hpp"
+
+namespace stria::tag {
+
+Peer& Worker::peer_for(std::uint64_t worker_id) {
+  Peer*& known = by_id_[worker_id];
+  if (known == nullptr) {
+    peers_.push_back(std::make_unique<Peer>());
+    known = peers_.back().get();
+    known->index = static_cast<std::uint32_t>(peers_.size() - 1);
+    known->worker = this;
+    known->worker_id = worker_id;
+  }
+  return *known;
+}
+
+Result<Endpoint*> Worker::open_endpoint(const stria_endpoint_params_t& params) {
+  const auto* begin = static_cast<const std::byte*>(params.address);
+  auto parsed = parse_address({begin, params.address_bytes});
+  if (!parsed) return std::move(parsed).error();
+  Peer& peer = peer_for(parsed->worker_id);
+  if (peer.address.empty()) peer.address.assign(begin, begin + params.address_bytes);
+  peer.low_latency = peer.low_latency || params.endpoint_class == STRIA_CLASS_LOW_LATENCY;
+  endpoints_.push_back(std::make_unique<Endpoint>(Endpoint{this, &peer, params.user}));
+  return endpoints_.back().get();
+}
+
+void Worker::close_endpoint(Endpoint* endpoint) noexcept {
+  for (auto& owned : endpoints_) {
+    if (owned.get() != endpoint) continue;
+    std::swap(owned, endpoints_.back());
+    endpoints_.pop_back();
+    return;
+  }
+}
+
+Status Worker::connect(Peer& peer) noexcept {
+  if (peer.state == Peer::State::up) return Status::ok;
+  if (peer.state == Peer::State::failed) return Status::peer_failed;
+  std::string reasons;
+  Status answer = Status::unreachable;
+  const auto parsed = parse_address(peer.address);
+  for (auto& device : devices_) {
+    const std::span<const std::byte> part = parsed ? parsed->part(device->provider->name) : std::span<const std::byte>{};
+    if (part.empty()) {
+      reasons += fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device->provider->name);
+      continue;
+    }
+    char error[512] = "";
+    stria_link_t* link = nullptr;
+    const stria_status_t connected =
+        device->provider->connect(device->handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer,
+                                  peer.low_latency ? 1 : 0, &link, error, sizeof(error));
+    if ((connected == STRIA_OK || connected == STRIA_IN_PROGRESS) && link != nullptr) {
+      link_up(peer, *device, link);
+      return Status::ok;
+    }
+    answer = transport::from_c(connected);
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->provider->name, error);
+  }
+  const std::string text = fmt::format("worker {:#x} cannot be reached ({})", peer.worker_id, reasons);
+  log::debug("{}", text);
+  set_last_error(text);
+  return answer;
+}
+
+void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
+  if (peer.state == Peer::State::up) return;  // its own connection came in while we connected
+  stria_link_limits_t limits{};
+  device.provider->link_limits(link, &limits);
+  peer.device = &device;
+  peer.link = {device.provider->ops,
+               link,
+               device.handle,
+               limits.pio_max == 0 ? 0 : limits.pio_max + 1,
+               limits.eager_max,
+               limits.can_get != 0,
+               limits.can_put != 0};
+  peer.eager_limit = std::min<std::uint64_t>(eager_limit_, std::max(limits.pio_max, limits.eager_max));
+  peer.state = Peer::State::up;
+  budget_.peer_joined();
+}
+
+void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept {
+  auto& device = *static_cast<Device*>(self);
+  Worker& worker = *device.worker;
+  Peer& peer = worker.peer_for(worker_id);
+  worker.link_up(peer, device, link);
+  return &peer;
+}
+
+void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
+  const Status status = why == STRIA_OK ? Status::peer_failed : transport::from_c(why);
+  static_cast<Device*>(self)->worker->fail_peer(*static_cast<Peer*>(peer), status);
+}
+
+void Worker::fail_peer(Peer& peer, Status why) noexcept {
+  if (peer.state == Peer::State::failed) return;
+  peer.state = Peer::State::failed;
+  peer.link.pio_below = 0;
+  if (peer.linked()) peer.unlink();
+  budget_.peer_left(peer.grant);
+  peer.grant = {.outstanding = 0, .due = 0};
+  peer.stash.clear();
+  while (rndv::Operation* op = peer.pending.pop_front()) {
+    Request& request = *Request::of(*op);
+    rndv_.abandon(request.body.send);
+    complete(request, why);
+  }
+  rndv_.fail_link(peer.link, why);
+  // Receives that name the peer end; those from any source stay while others can match them.
+  for (bool again = true; again;) {
+    again = false;
+    PostedRecv* victim = nullptr;
+    posted_.for_each([&](PostedRecv& recv) {
+      if (victim == nullptr && recv.source == peer.index) victim = &recv;
+    });
+    if (victim != nullptr) {
+      posted_.remove(victim);
+      Request& request = *Request::of(*victim);
+      request.info.source = peer.worker_id;
+      complete(request, why);
+      again = true;
+    }
+  }
+}
+
+void Worker::check_liveness(bool force) noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  if (!force && now < next_check_) return;
+  next_check_ = now + std::chrono::milliseconds(context_.config.number(Var::liveness_ms));
+  for (auto& device : devices_) device->provider->check(device->handle);
+}
+
+void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& out) noexcept {
+  const Peer& peer = *endpoint.peer;
+  out.peer = peer.worker_id;
+  out.user = endpoint.user;
+  out.connected = peer.state == Peer::State::up ? 1 : 0;
+  out.provider = out.path = out.fallback = "";
+  out.pio_mtu = out.pio_credits = 0;
+  out.eager_limit = peer.eager_limit;
+  if (peer.state != Peer::State::up) return;
+  stria_link_limits_t limits{};
+  peer.device->provider->link_limits(peer.link.link, &limits);
+  out.provider = peer.device->provider->name;
+  out.path = limits.path != nullptr ? limits.path : "";
+  out.fallback = limits.fallback != nullptr ? limits.fallback : "";
+  out.pio_mtu = limits.pio_max;
+  out.pio_credits = limits.pio_credits;
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,168 @@
+// Receives: what is already here is taken at once, everything else is posted. Probes and cancels work on the same two
+// queues.
+#include "tag/worker.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::tag {
+
+void Worker::complete(Request& request, Status status) noexcept {
+  request.info.status = transport::to_c(status);
+  const stria_callback_t callback = request.callback;
+  if (callback == nullptr) {
+    request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
+    return;
+  }
+  // The callback may reuse the request's memory, and a thread that tests may do so before the callback runs.
+  const stria_info_t info = request.info;
+  void* user = request.user;
+  stria_request_t* handle = request.handle();
+  request.state.store(RequestState::done, std::memory_order_release);
+  callback(handle, &info, user);
+}
+
+Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
+  stria_payload_t memory;
+  if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
+  const Peer* source = recv.match.source == nullptr
+                           ? nullptr
+                           : reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
+  const std::uint32_t index = source == nullptr ? kAnySource : source->index;
+
+  Unexpected* entry = taken;
+  if (entry == nullptr) {
+    entry = unexpected_.find(index, recv.match.tag, recv.match.ignore);
+    if (entry != nullptr) unexpected_.remove(entry);
+  }
+  if (entry == nullptr && source != nullptr && source->state == Peer::State::failed) return Status::peer_failed;
+
+  Request* made = Request::make(request, this, RequestKind::recv, recv.callback, recv.user);
+  if (entry != nullptr) {
+    // A call that completes its request answers ok instead of calling back.
+    made->callback = nullptr;
+    take_unexpected(*entry, memory, *made);
+    if (made->state.load(std::memory_order_relaxed) == RequestState::done) return Status::ok;
+    made->callback = recv.callback;
+    return Status::in_progress;
+  }
+  PostedRecv& posted = made->make_posted();
+  posted.tag = recv.match.tag;
+  posted.ignore = recv.match.ignore;
+  posted.source = index;
+  posted.memory = memory;
+  made->state.store(RequestState::posted, std::memory_order_relaxed);
+  posted_.push(&posted);
+  return Status::in_progress;
+}
+
+void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
+  Peer& peer = *peers_[entry.source];
+  describe(entry, request.info);
+  if (entry.what() == Unexpected::Kind::announced) {
+    const rndv::Announcement announced = announcement_of(entry);
+    free_unexpected(entry);
+    start_rendezvous(request, peer, announced, memory);
+    return;
+  }
+  const auto capacity = static_cast<std::uint64_t>(memory.length);
+  const std::uint64_t bytes = std::min(capacity, entry.length);
+  const bool fits = entry.length <= capacity;
+  transport::unpack(transport::slice(memory, 0, bytes),
+                    entry.what() == Unexpected::Kind::buffer ? entry.buffer : entry.payload);
+  request.info.received = bytes;
+  ++counters_.received_eager;
+  free_unexpected(entry);
+  complete(request, fits ? Status::ok : Status::truncated);
+}
+
+void Worker::start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
+                              const stria_payload_t& memory) noexcept {
+  request.peer = &peer;
+  request.info.source = peer.worker_id;
+  request.info.length = announced.length;
+  request.info.received = 0;
+  rndv::RecvOp& op = request.make_recv();
+  op.link = &peer.link;
+  op.memory = memory;
+  op.length = std::min(announced.length, static_cast<std::uint64_t>(memory.length));
+  request.state.store(RequestState::active, std::memory_order_relaxed);
+  if (peer.state != Peer::State::up) {
+    complete(request, Status::peer_failed);
+    return;
+  }
+  rndv_.accept(op, announced);
+}
+
+void Worker::on_received(void* self, rndv::RecvOp& op) noexcept {
+  Request& request = *Request::of(op);
+  if (request.kind == RequestKind::get) --static_cast<Worker*>(self)->rma_in_flight_;
+  if (op.outcome != Status::ok) {
+    complete(request, op.outcome);
+    return;
+  }
+  request.info.received = op.length;
+  complete(request, request.info.length > op.length ? Status::truncated : Status::ok);
+}
+
+void Worker::on_sent(void* self, rndv::SendOp& op) noexcept {
+  Request& request = *Request::of(op);
+  if (request.kind == RequestKind::put) --static_cast<Worker*>(self)->rma_in_flight_;
+  complete(request, op.outcome);
+}
+
+rndv::Announcement Worker::announcement_of(const Unexpected& entry) noexcept {
+  rndv::Announcement announced;
+  if (entry.key_bytes > sizeof(entry.announced.key)) {
+    std::memcpy(&announced, entry.buffer, sizeof(announced));
+    return announced;
+  }
+  announced.length = entry.length;
+  announced.sender_op = entry.announced.sender_op;
+  announced.block_bytes = entry.block_bytes;
+  announced.key.bytes = entry.key_bytes;
+  std::memcpy(announced.key.data, entry.announced.key, entry.key_bytes);
+  return announced;
+}
+
+void Worker::describe(const Unexpected& entry, stria_info_t& info) noexcept {
+  info.status = STRIA_OK;
+  info.tag = entry.tag;
+  info.immediate = entry.immediate;
+  info.length = entry.length;
+  info.received = 0;
+  info.source = peers_[entry.source]->worker_id;
+}
+
+void Worker::free_unexpected(Unexpected& entry) noexcept {
+  Peer& peer = *peers_[entry.source];
+  switch (entry.what()) {
+    case Unexpected::Kind::buffer:
+      buffers_.give(entry.buffer, entry.length);
+      credit_consumed(peer, entry.length);
+      break;
+    case Unexpected::Kind::inline_payload: credit_consumed(peer, entry.length); break;
+    case Unexpected::Kind::announced:
+      if (entry.key_bytes > sizeof(entry.announced.key)) buffers_.give(entry.buffer, sizeof(rndv::Announcement));
+      break;
+  }
+  unexpected_.release(&entry);
+}
+
+Unexpected* Worker::probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept {
+  const std::uint32_t index =
+      match.source == nullptr ? kAnySource : reinterpret_cast<const Endpoint*>(match.source)->peer->index;
+  Unexpected* entry = unexpected_.find(index, match.tag, match.ignore);
+  if (entry == nullptr) return nullptr;
+  if (info != nullptr) describe(*entry, *info);
+  if (take) unexpected_.remove(entry);
+  return entry;
+}
+
+Status Worker::cancel(Request& request) noexcept {
+  if (request.kind != RequestKind::recv) return Status::unsupported;
+  if (request.state.load(std::memory_order_relaxed) != RequestState::posted) return Status::no_resource;
+  posted_.remove(&request.body.posted);
+  complete(request, Status::cancelled);
+  return Status::ok;
+}
+
+}  // namespace stria::tag

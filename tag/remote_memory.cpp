@@ -1,0 +1,165 @@
+// Regions and keys, puts and gets: by the provider where it can, else by the peer's engine.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tag/worker.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::tag {
+namespace {
+
+/// The key part of one provider; bytes == 0 when the key has none or is malformed.
+stria_provider_key_t part_for(const RemoteKey& key, std::string_view provider) noexcept {
+  stria_provider_key_t out{};
+  std::span<const std::byte> rest = key.parts;
+  for (unsigned i = 0; i < key.head.parts && !rest.empty(); ++i) {
+    const auto name_length = std::to_integer<std::size_t>(rest[0]);
+    if (rest.size() < 2 + name_length) return out;
+    const std::string_view name(reinterpret_cast<const char*>(rest.data() + 1), name_length);
+    const auto bytes = std::to_integer<std::size_t>(rest[1 + name_length]);
+    rest = rest.subspan(2 + name_length);
+    if (rest.size() < bytes || bytes > sizeof(out.data)) return out;
+    if (name == provider) {
+      out.bytes = static_cast<std::uint32_t>(bytes);
+      std::memcpy(out.data, rest.data(), bytes);
+      return out;
+    }
+    rest = rest.subspan(bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout, std::uint64_t count,
+                                        unsigned access) {
+  stria_payload_t memory;
+  if (describe_memory(base, layout, count, memory) != Status::ok)
+    return Error{Status::invalid, fmt::format("a region of {} instances leaves 64 bits", count)};
+  constexpr unsigned kKnown = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE;
+  if ((access & ~kKnown) != 0 || access == 0)
+    return Error{Status::invalid, fmt::format("access {:#x} is not made of STRIA_ACCESS_* bits", access)};
+  auto region = std::make_unique<Region>();
+  region->worker = this;
+  region->memory = memory;
+  region->access = access;
+  region->keys.resize(devices_.size());
+  std::size_t slot = 0;
+  while (slot < regions_.size() && regions_[slot].region != nullptr) ++slot;
+  if (slot == regions_.size()) regions_.emplace_back();
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const Device& device = *devices_[i];
+    stria_provider_key_t key{};
+    // A device without a key for this memory is no obstacle: the engine serves puts and gets itself.
+    if (device.provider->ops->fast_register(device.handle, &region->memory, access, &key) == STRIA_OK)
+      region->keys[i] = key;
+  }
+  regions_[slot].region = region.get();
+  region->id = (static_cast<std::uint64_t>(regions_[slot].generation) << 32) | slot;
+  return region.release();
+}
+
+Region* Worker::find_region(std::uint64_t id) noexcept {
+  const auto slot = static_cast<std::uint32_t>(id);
+  if (slot >= regions_.size() || regions_[slot].generation != static_cast<std::uint32_t>(id >> 32)) return nullptr;
+  return regions_[slot].region;
+}
+
+void Worker::deregister_region(Region* region) noexcept {
+  RegionSlot& slot = regions_[static_cast<std::uint32_t>(region->id)];
+  slot.region = nullptr;
+  ++slot.generation;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (region->keys[i].bytes != 0)
+      static_cast<void>(devices_[i]->provider->ops->invalidate(devices_[i]->handle, &region->keys[i]));
+  }
+  // Accesses that this engine serves go on until they ended or their peer died.
+  while (rndv_.region_busy(region->id)) {
+    if (progress() == 0) check_liveness(false);
+  }
+  delete region;
+}
+
+void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept {
+  wire::RmaBody body;
+  if (packet.bytes != sizeof(body)) return;
+  std::memcpy(&body, packet.payload, sizeof(body));
+  const unsigned right = is_get ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE;
+  const Region* region = find_region(body.region);
+  stria_payload_t memory{};
+  Status status = Status::access_error;
+  if (region != nullptr && (region->access & right) != 0) {
+    const auto length = static_cast<std::uint64_t>(region->memory.length);
+    if (body.offset <= length && body.length <= length - body.offset) {
+      memory = transport::slice(region->memory, body.offset, body.length);
+      status = Status::ok;
+    }
+  }
+  if (is_get) {
+    rndv_.serve_get(peer.link, body, memory, status);
+  } else {
+    rndv_.serve_put(peer.link, body, memory, status);
+  }
+}
+
+void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept {
+  auto& op = static_cast<rndv::RecvOp&>(*completion);
+  Request& request = *Request::of(op);
+  --request.worker->rma_in_flight_;
+  if (status == STRIA_OK) request.info.received = op.length;
+  complete(request, transport::from_c(status));
+}
+
+Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept {
+  const auto& key = *reinterpret_cast<const RemoteKey*>(rma.key);
+  stria_payload_t memory;
+  if (describe_memory(rma.base, rma.layout, rma.count, memory) != Status::ok) return Status::invalid;
+  const auto length = static_cast<std::uint64_t>(memory.length);
+  const unsigned right = kind == RequestKind::get ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE;
+  if (key.head.owner != peer.worker_id || (key.head.access & right) == 0) return Status::access_error;
+  if (rma.remote_offset > key.head.length || length > key.head.length - rma.remote_offset)
+    return Status::access_error;
+  if (peer.state != Peer::State::up) {
+    const Status connected = connect(peer);
+    if (connected != Status::ok) return connected;
+  }
+
+  Request* made = Request::make(request, this, kind, rma.callback, rma.user);
+  made->peer = &peer;
+  made->info.length = length;
+  made->info.source = peer.worker_id;
+  made->state.store(RequestState::active, std::memory_order_relaxed);
+  ++rma_in_flight_;
+  const bool can = kind == RequestKind::get ? peer.link.can_get : peer.link.can_put;
+  const stria_provider_key_t part = part_for(key, peer.device->provider->name);
+  if (can && part.bytes != 0) {
+    rndv::RecvOp& op = made->make_recv();
+    op.done = &Worker::on_rma_done;
+    op.length = length;
+    const Status done = kind == RequestKind::get ? peer.link.get(memory, part, rma.remote_offset, &op)
+                                                 : peer.link.put(memory, part, rma.remote_offset, &op);
+    if (done == Status::in_progress) return done;
+    if (done != Status::unsupported && done != Status::no_resource) {
+      --rma_in_flight_;
+      return done;
+    }
+  }
+  // The peer's engine does it. The call answers in_progress: nothing comes back before progress.
+  if (kind == RequestKind::get) {
+    rndv::RecvOp& op = made->make_recv();
+    op.link = &peer.link;
+    op.memory = memory;
+    op.length = length;
+    rndv_.start_remote_get(op, key.head.region, rma.remote_offset);
+  } else {
+    rndv::SendOp& op = made->make_send();
+    op.link = &peer.link;
+    op.memory = memory;
+    op.length = length;
+    rndv_.start_remote_put(op, key.head.region, rma.remote_offset);
+  }
+  return Status::in_progress;
+}
+
+}  // namespace stria::tag

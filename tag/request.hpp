@@ -1,0 +1,69 @@
+// Request: an operation of the application, built in the memory the caller gave (stria_request_t). What it is doing
+// decides which part of the body is alive: a posted receive, or one half of a rendezvous (also a send that waits for
+// credit). The body comes first, so that a part's address is the request's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "rndv/operation.hpp"
+#include "stria/stria.h"
+#include "tag/posted_queue.hpp"
+
+namespace stria::tag {
+
+class Worker;
+struct Peer;
+
+enum class RequestKind : std::uint8_t { send, recv, put, get };
+enum class RequestState : std::uint8_t {
+  posted,   ///< a receive in the posted queue
+  pending,  ///< a send in its peer's backlog
+  active,   ///< in the hands of the rendezvous engine or of the provider
+  done,
+};
+
+struct Request {
+  union Body {
+    Body() noexcept {}
+    PostedRecv posted;
+    rndv::SendOp send;
+    rndv::RecvOp recv;
+  } body;
+  Worker* worker;
+  Peer* peer;  ///< null for a receive from any source that was not matched
+  stria_callback_t callback;
+  void* user;
+  stria_info_t info;
+  std::atomic<RequestState> state;
+  RequestKind kind;
+  bool synchronous;
+
+  static Request* make(stria_request_t* memory, Worker* worker, RequestKind kind, stria_callback_t callback,
+                       void* user) noexcept {
+    auto* request = new (memory) Request;
+    request->worker = worker;
+    request->peer = nullptr;
+    request->callback = callback;
+    request->user = user;
+    request->info = stria_info_t{};
+    request->kind = kind;
+    request->synchronous = false;
+    return request;
+  }
+  /// The request whose body a part is.
+  template <class Part>
+  static Request* of(Part& part) noexcept {
+    return reinterpret_cast<Request*>(&part);
+  }
+  stria_request_t* handle() noexcept { return reinterpret_cast<stria_request_t*>(this); }
+
+  PostedRecv& make_posted() noexcept { return *new (&body.posted) PostedRecv; }
+  rndv::SendOp& make_send() noexcept { return *new (&body.send) rndv::SendOp; }
+  rndv::RecvOp& make_recv() noexcept { return *new (&body.recv) rndv::RecvOp; }
+};
+static_assert(sizeof(Request) <= sizeof(stria_request_t), "STRIA_REQUEST_SIZE is part of the ABI");
+static_assert(sizeof(Request) <= 4 * 64 && alignof(Request) <= STRIA_REQUEST_ALIGN);
+
+}  // namespace stria::tag

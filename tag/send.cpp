@@ -1,0 +1,140 @@
+// How a message leaves: inline or buffered while the receiver's credit lasts, announced otherwise; behind earlier
+// messages to the same peer when there is no room, so that sequence numbers are given in the order of the calls.
+#include "base/fits.hpp"
+#include "eager/send.hpp"
+#include "tag/worker.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::tag {
+
+using transport::Header;
+
+Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
+                       stria_payload_t& out) noexcept {
+  auto* memory = static_cast<std::byte*>(const_cast<void*>(base));
+  const auto n = static_cast<std::int64_t>(count);
+  if (n < 0) return Status::invalid;
+  if (layout == nullptr) {
+    out = {nullptr, memory, n, 0, n};
+    return Status::ok;
+  }
+  const datatype::Layout& shape = layout->value;
+  const auto reach = shape.reach(n);
+  if (!reach) return Status::invalid;
+  if (shape.is_contiguous(n)) {
+    out = {nullptr, memory + shape.true_lb(), reach->bytes, 0, reach->bytes};
+  } else {
+    out = {&shape, memory, n, 0, reach->bytes};
+  }
+  return Status::ok;
+}
+
+Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
+  stria_payload_t memory;
+  if (send.layout == nullptr) {
+    memory = {nullptr, const_cast<void*>(send.base), static_cast<std::int64_t>(send.count), 0,
+              static_cast<std::int64_t>(send.count)};
+    // The short way: contiguous, fits the window, nothing waits before it. pio_below is 0 until the link is up.
+    if (send.count < peer.link.pio_below && send.count <= peer.credit && peer.state == Peer::State::up &&
+        peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0 && send.count <= peer.eager_limit) {
+      Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);
+      header.sequence = peer.send_sequence;
+      if (peer.link.pio_send(header, send.base, static_cast<std::uint32_t>(send.count)) == Status::ok) {
+        ++peer.send_sequence;
+        peer.credit -= send.count;
+        ++counters_.sent_pio;
+        return Status::ok;
+      }
+    }
+    if (memory.length < 0) return Status::invalid;
+  } else if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) {
+    return Status::invalid;
+  }
+  return send_slow(peer, send, memory, request);
+}
+
+Status Worker::send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
+                         stria_request_t* request) noexcept {
+  if (peer.state != Peer::State::up) {
+    if (peer.state == Peer::State::failed) return Status::peer_failed;
+    const Status connected = connect(peer);
+    if (connected != Status::ok) return connected;
+  }
+  Request* made = Request::make(request, this, RequestKind::send, send.callback, send.user);
+  made->peer = &peer;
+  made->synchronous = (send.flags & STRIA_SEND_SYNCHRONOUS) != 0;
+  made->info.tag = send.tag;
+  made->info.immediate = send.immediate;
+  made->info.length = static_cast<std::uint64_t>(memory.length);
+  made->info.source = id_;
+  rndv::SendOp& op = made->make_send();
+  op.link = &peer.link;
+  op.memory = memory;
+  op.length = made->info.length;
+  Status started = Status::no_resource;
+  if (peer.pending.empty()) started = start_send(peer, *made);
+  if (started == Status::no_resource) {
+    made->state.store(RequestState::pending, std::memory_order_relaxed);
+    peer.pending.push_back(&op);
+    add_to_backlog(peer);
+    return Status::in_progress;
+  }
+  return started;
+}
+
+// ok: gone, the request is not needed. in_progress: announced. no_resource: nothing changed.
+Status Worker::start_send(Peer& peer, Request& request) noexcept {
+  rndv::SendOp& op = request.body.send;
+  Header header = wire::make_header(wire::Kind::eager, request.info.tag, request.info.immediate);
+  header.sequence = peer.send_sequence;
+  const bool announced = op.state == rndv::Operation::State::announce;
+  if (!announced && !request.synchronous && op.length <= peer.eager_limit && op.length <= peer.credit) {
+    eager::Path path;
+    const Status sent = eager::try_send(peer.link, header, op.memory, path);
+    if (sent != Status::ok) return sent;
+    ++peer.send_sequence;
+    peer.credit -= op.length;
+    ++(path == eager::Path::pio ? counters_.sent_pio : counters_.sent_buffered);
+    return Status::ok;
+  }
+  header.kind = static_cast<std::uint8_t>(wire::Kind::rts);
+  const Status sent = rndv_.announce(op, header);
+  if (sent != Status::ok) return sent;
+  ++peer.send_sequence;
+  ++counters_.sent_rendezvous;
+  request.state.store(RequestState::active, std::memory_order_relaxed);
+  return Status::in_progress;
+}
+
+void Worker::add_to_backlog(Peer& peer) noexcept {
+  if (!peer.linked()) backlog_.push_back(&peer);
+}
+
+// Sends what waits for the peer, credits first. The peer leaves the backlog when nothing waits any more.
+unsigned Worker::flush(Peer& peer) noexcept {
+  unsigned moved = 0;
+  if (peer.state != Peer::State::up) {
+    if (peer.linked()) peer.unlink();
+    return 0;
+  }
+  if (peer.grant.due > 0) {
+    const Header header = wire::make_header(wire::Kind::credit, peer.grant.due);
+    const Status sent = peer.link.send_control(header, nullptr, 0);
+    if (sent == Status::no_resource) return moved;
+    peer.grant.due = 0;
+    ++moved;
+  }
+  while (rndv::Operation* op = peer.pending.front()) {
+    Request& request = *Request::of(*op);
+    const Status started = start_send(peer, request);
+    if (started == Status::no_resource) return moved;
+    ++moved;
+    op->unlink();
+    if (started != Status::in_progress) complete(request, started);
+    if (peer.state != Peer::State::up) return moved;
+  }
+  if (peer.linked()) peer.unlink();
+  return moved;
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,230 @@
+#include "tag/worker.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+
+#include <random>
+
+#include "base/log.hpp"
+#include "tag/address.hpp"
+#include "transport/services.hpp"
+
+namespace stria::tag {
+namespace {
+
+constexpr unsigned kPollBudget = 64;     // packets of one device before the others are looked after
+constexpr unsigned kLookAtClock = 1024;  // progress calls between two looks at the clock
+constexpr unsigned kMaxAddressPart = 256;
+
+std::uint64_t random_id() {
+  std::random_device source;
+  std::uint64_t id = 0;
+  while (id == 0) id = (static_cast<std::uint64_t>(source()) << 32) | source();
+  return id;
+}
+
+}  // namespace
+
+Worker::Worker(Context& context, stria_thread_mode_t mode)
+    : context_(context),
+      id_(random_id()),
+      buffers_(static_cast<std::uint64_t>(context.config.number(Var::unexpected_budget))),
+      budget_(static_cast<std::uint64_t>(context.config.number(Var::unexpected_budget))),
+      rndv_({rndv::parse_force(context.config.text(Var::rndv_scheme)),
+             static_cast<std::uint64_t>(context.config.number(Var::rndv_pull_slice)),
+             static_cast<std::uint32_t>(context.config.number(Var::rndv_fragment))},
+            {this, &Worker::on_sent, &Worker::on_received}),
+      eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
+      next_check_(std::chrono::steady_clock::now()) {
+  lock_.enable(mode == STRIA_THREAD_MULTIPLE);
+  ++context_.workers;
+}
+
+Result<std::unique_ptr<Worker>> Worker::open(Context& context, stria_thread_mode_t mode) {
+  std::unique_ptr<Worker> worker(new Worker(context, mode));
+  auto opened = worker->open_devices();
+  if (!opened) return std::move(opened).error();
+  worker->build_address();
+  return worker;
+}
+
+Result<void> Worker::open_devices() {
+  std::string reasons;
+  for (const stria_provider_t* provider : context_.providers) {
+    auto device = std::make_unique<Device>();
+    device->worker = this;
+    device->provider = provider;
+    device->sink = {device.get(), &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down};
+    const auto read_config = [](void* self, const char* name) -> const char* {
+      const auto& config = *static_cast<const Config*>(self);
+      const auto table = config_table();
+      for (std::size_t i = 0; i < table.size(); ++i)
+        if (std::string_view(name) == table[i].name) return config.value(i).text.c_str();
+      return "";
+    };
+    const stria_device_params_t params = {
+        .size = sizeof(params),
+        .worker_id = id_,
+        .job_secret = context_.job_secret.data(),
+        .job_secret_bytes = static_cast<std::uint32_t>(context_.job_secret.size()),
+        .sink = &device->sink,
+        .services = &transport::services(),
+        .config = read_config,
+        .config_self = &context_.config,
+    };
+    char error[512] = "";
+    const stria_status_t opened = provider->open(&params, &device->handle, error, sizeof(error));
+    if (opened != STRIA_OK) {
+      log::warn("provider {} is not used: {}", provider->name, error);
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name, error);
+      continue;
+    }
+    devices_.push_back(std::move(device));
+  }
+  if (devices_.empty())
+    return Error{Status::io_error, fmt::format("no provider could be opened ({})", reasons)};
+  return {};
+}
+
+void Worker::build_address() {
+  std::vector<AddressPart> parts;
+  for (const auto& device : devices_) {
+    std::vector<std::byte> bytes(kMaxAddressPart);
+    const std::uint32_t needed = device->provider->address(device->handle, bytes.data(), kMaxAddressPart);
+    if (needed > kMaxAddressPart) {
+      log::warn("provider {} wants {} bytes of the address, {} are allowed; it is not offered to peers",
+                device->provider->name, needed, kMaxAddressPart);
+      continue;
+    }
+    bytes.resize(needed);
+    parts.push_back({device->provider->name, std::move(bytes)});
+  }
+  address_ = make_address(id_, parts);
+  STRIA_CHECK(address_.size() <= STRIA_ADDRESS_MAX || parts.size() > 1, "one provider's address fits");
+}
+
+Worker::~Worker() {
+  // Nobody hears the ends of what is left: the caller closes on purpose.
+  drain(std::chrono::milliseconds(context_.config.number(Var::close_timeout_ms)));
+  for (bool again = true; again;) {
+    PostedRecv* victim = nullptr;
+    posted_.for_each([&](PostedRecv& recv) { victim = &recv; });
+    again = victim != nullptr;
+    if (!again) break;
+    posted_.remove(victim);
+    complete(*Request::of(*victim), Status::cancelled);
+  }
+  for (auto& peer : peers_) {
+    if (peer->state == Peer::State::up) fail_peer(*peer, Status::cancelled);
+  }
+  const int timeout = static_cast<int>(context_.config.number(Var::close_timeout_ms));
+  for (auto& device : devices_) device->provider->close(device->handle, timeout);
+  for (auto& slot : regions_) delete slot.region;
+  --context_.workers;
+}
+
+void Worker::drain(std::chrono::milliseconds limit) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!backlog_.empty() || !rndv_.idle()) {
+    if (progress() == 0) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());
+        return;
+      }
+      ::sched_yield();
+    }
+  }
+}
+
+unsigned Worker::progress() noexcept {
+  if (in_progress_) return 0;  // a callback asked; the outer call goes on
+  in_progress_ = true;
+  unsigned handled = 0;
+  for (auto& device : devices_) handled += device->provider->ops->progress(device->handle, kPollBudget);
+  if (!rndv_.resting()) handled += rndv_.progress();
+  for (Peer* peer = backlog_.front(); peer != nullptr;) {
+    Peer* next = backlog_.next(peer);
+    handled += flush(*peer);
+    peer = next;
+  }
+  if (++quiet_ >= kLookAtClock) {
+    quiet_ = 0;
+    check_liveness(false);
+  }
+  in_progress_ = false;
+  return handled;
+}
+
+int Worker::event_fd() noexcept {
+  // One descriptor serves while one device is in use; several would need an epoll instance over them.
+  for (auto& device : devices_) {
+    const int fd = device->provider->event_fd(device->handle);
+    if (fd >= 0) return fd;
+  }
+  return -1;
+}
+
+Status Worker::arm() noexcept {
+  if (!rndv_.resting() || !backlog_.empty()) return Status::no_resource;
+  for (auto& device : devices_) {
+    const Status armed = transport::from_c(device->provider->arm(device->handle));
+    if (armed != Status::ok) return armed;
+  }
+  return Status::ok;
+}
+
+Status Worker::wait(int timeout_ms) noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto spin_until = begin + std::chrono::microseconds(context_.config.number(Var::wait_spin_us));
+  const auto deadline = begin + std::chrono::milliseconds(timeout_ms);
+  const auto liveness = static_cast<int>(context_.config.number(Var::liveness_ms));
+  for (unsigned round = 0;; ++round) {
+    lock_.lock();
+    const unsigned handled = progress();
+    lock_.unlock();
+    if (handled > 0) return Status::ok;
+    const auto now = Clock::now();
+    if (timeout_ms >= 0 && now >= deadline) return Status::in_progress;
+    if (now < spin_until) {
+      if ((round & 15) == 15) ::sched_yield();
+      continue;
+    }
+    lock_.lock();
+    const bool asleep = arm() == Status::ok;
+    const int fd = event_fd();
+    lock_.unlock();
+    if (!asleep || fd < 0) {
+      ::sched_yield();
+      continue;
+    }
+    // Wake now and then to see whether peers are alive.
+    int sleep_ms = liveness;
+    if (timeout_ms >= 0) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now).count() + 1;
+      sleep_ms = static_cast<int>(std::min<std::int64_t>(sleep_ms, left));
+    }
+    pollfd entry{fd, POLLIN, 0};
+    if (::poll(&entry, 1, sleep_ms) == 0) {
+      lock_.lock();
+      check_liveness(false);
+      lock_.unlock();
+    }
+  }
+}
+
+void Worker::counters(stria_counters_t& out) noexcept {
+  const std::size_t size = out.size;
+  out = counters_;
+  out.size = size;
+  out.received_get = rndv_.counters().get;
+  out.received_pipeline = rndv_.counters().pipeline;
+  out.fallbacks += rndv_.counters().fallbacks;
+  out.unexpected_messages = unexpected_.size();
+  out.unexpected_bytes = buffers_.in_use();
+  out.unexpected_bytes_max = buffers_.in_use_max();
+  out.posted_receives = posted_.size();
+}
+
+}  // namespace stria::tag

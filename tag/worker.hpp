@@ -1,0 +1,159 @@
+// Worker: the progress engine. It owns the devices, the peers, the matching queues and the rendezvous engine, and puts
+// the protocols together: which way a message leaves (send.cpp), what an arriving packet means (deliver.cpp), what a
+// receive finds (receive.cpp), puts and gets (remote_memory.cpp), and the life of peers (peers.cpp).
+//
+// Threads: every public function takes the worker's lock; functions with a leading capital comment "locked" expect it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "eager/buffer_pool.hpp"
+#include "eager/credit.hpp"
+#include "rndv/engine.hpp"
+#include "tag/lock.hpp"
+#include "tag/objects.hpp"
+#include "tag/peer.hpp"
+#include "tag/posted_queue.hpp"
+#include "tag/request.hpp"
+#include "tag/unexpected_queue.hpp"
+
+namespace stria::tag {
+
+/// A provider's device under this worker.
+struct Device {
+  Worker* worker;
+  const stria_provider_t* provider;
+  stria_device_t* handle;
+  stria_sink_t sink;
+};
+
+class Worker {
+ public:
+  static Result<std::unique_ptr<Worker>> open(Context& context, stria_thread_mode_t mode);
+  /// Drains for at most STRIA_CLOSE_TIMEOUT_MS, ends what is left with CANCELLED, closes the devices.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  std::uint64_t id() const noexcept { return id_; }
+  const char* provider_name(std::size_t device) const noexcept { return devices_[device]->provider->name; }
+  const std::vector<std::byte>& address() const noexcept { return address_; }
+  WorkerLock& lock() noexcept { return lock_; }
+
+  // Progress and waiting.
+  unsigned progress() noexcept;
+  Status wait(int timeout_ms) noexcept;
+  int event_fd() noexcept;
+  Status arm() noexcept;
+  void counters(stria_counters_t& out) noexcept;
+
+  // Endpoints. connect: ok, or why not.
+  Result<Endpoint*> open_endpoint(const stria_endpoint_params_t& params);
+  void close_endpoint(Endpoint* endpoint) noexcept;
+  Status connect(Peer& peer) noexcept;
+  void endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& out) noexcept;
+
+  // Messages.
+  Status send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept;
+  Status recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept;
+  Unexpected* probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept;
+  Status cancel(Request& request) noexcept;
+
+  // Remote memory.
+  Result<Region*> register_region(void* base, const stria_layout_t* layout, std::uint64_t count, unsigned access);
+  void deregister_region(Region* region) noexcept;
+  Status rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept;
+
+ private:
+  Worker(Context& context, stria_thread_mode_t mode);
+  Result<void> open_devices();
+  void build_address();
+
+  // Upcalls of providers; self is the Device.
+  static void on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept;
+  static void* on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept;
+  static void on_link_down(void* self, void* peer, stria_status_t why) noexcept;
+  static void on_sent(void* self, rndv::SendOp& op) noexcept;
+  static void on_received(void* self, rndv::RecvOp& op) noexcept;
+  static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
+
+  // send.cpp
+  Status start_send(Peer& peer, Request& request) noexcept;
+  Status send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
+                   stria_request_t* request) noexcept;
+  unsigned flush(Peer& peer) noexcept;
+  void add_to_backlog(Peer& peer) noexcept;
+
+  // deliver.cpp
+  void deliver(Peer& peer, const stria_packet_t& packet) noexcept;
+  void deliver_matchable(Peer& peer, const stria_packet_t& packet) noexcept;
+  void deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
+  void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
+  void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;
+  void store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
+  void store_announcement(Peer& peer, const stria_header_t& header, const rndv::Announcement& announced) noexcept;
+  void credit_consumed(Peer& peer, std::uint64_t bytes) noexcept;
+  void top_up(Peer& peer) noexcept;
+  void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
+
+  // receive.cpp
+  void take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept;
+  void start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
+                        const stria_payload_t& memory) noexcept;
+  void free_unexpected(Unexpected& entry) noexcept;
+  rndv::Announcement announcement_of(const Unexpected& entry) noexcept;
+  void describe(const Unexpected& entry, stria_info_t& info) noexcept;
+  static void complete(Request& request, Status status) noexcept;
+
+  // peers.cpp
+  Peer& peer_for(std::uint64_t worker_id);
+  void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
+  void fail_peer(Peer& peer, Status why) noexcept;
+  void check_liveness(bool force) noexcept;
+  void drain(std::chrono::milliseconds limit) noexcept;
+
+  Context& context_;
+  WorkerLock lock_;
+  std::uint64_t id_;
+  bool in_progress_ = false;
+  unsigned quiet_ = 0;  // progress calls since the clock was looked at
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::byte> address_;
+
+  std::vector<std::unique_ptr<Peer>> peers_;  // by index
+  std::unordered_map<std::uint64_t, Peer*> by_id_;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  IntrusiveList<Peer> backlog_;
+
+  PostedQueue posted_;
+  UnexpectedQueue unexpected_;
+  eager::BufferPool buffers_;
+  eager::Budget budget_;
+  rndv::Engine rndv_;
+  std::uint64_t eager_limit_;
+
+  struct RegionSlot {
+    Region* region = nullptr;
+    std::uint32_t generation = 1;
+  };
+  std::vector<RegionSlot> regions_;
+  Region* find_region(std::uint64_t id) noexcept;
+
+  std::uint64_t rma_in_flight_ = 0;
+  std::chrono::steady_clock::time_point next_check_;
+  stria_counters_t counters_{};
+};
+
+/// The bytes a send or receive means: a layout that is contiguous for this count becomes plain memory. ok, or invalid
+/// for a negative or overflowing amount.
+Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
+                       stria_payload_t& out) noexcept;
+
+/// Remembers what stria_last_error() of this thread answers.
+void set_last_error(std::string text) noexcept;
+const char* last_error() noexcept;
+
+}  // namespace stria::tag

@@ -1,0 +1,265 @@
+#include "tests/contract/peer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "transport/contract.hpp"
+#include "transport/services.hpp"
+
+namespace stria::contract {
+namespace {
+
+constexpr char kSecret[] = "a secret of sixteen";
+
+}  // namespace
+
+Ending::Ending() {
+  static_assert(offsetof(Ending, base) == 0);
+  base.done = [](stria_completion_t* self, stria_status_t status) {
+    auto* ending = reinterpret_cast<Ending*>(self);
+    ++ending->calls;
+    ending->status = transport::from_c(status);
+  };
+}
+
+Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id) : table_(table), worker_id_(worker_id) {
+  sink_.self = this;
+  sink_.deliver = [](void* self, void* cookie, const stria_packet_t* packet) {
+    static_cast<Peer*>(self)->deliver(cookie, *packet);
+  };
+  sink_.peer_up = [](void* self, std::uint64_t worker, stria_link_t* link) {
+    return static_cast<Peer*>(self)->peer_up(worker, link);
+  };
+  sink_.link_down = [](void* self, void* cookie, stria_status_t why) {
+    static_cast<Peer*>(self)->link_down(cookie, why);
+  };
+  stria_device_params_t params{};
+  params.size = sizeof params;
+  params.worker_id = worker_id;
+  params.job_secret = kSecret;
+  params.job_secret_bytes = sizeof kSecret;
+  params.sink = &sink_;
+  params.services = &transport::services();
+  params.config_self = &config_;
+  params.config = [](void* self, const char* name) -> const char* {
+    const auto specs = config_table();
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      if (std::strcmp(specs[i].name, name) == 0) return static_cast<Config*>(self)->value(i).text.c_str();
+    return "";
+  };
+  char error[256] = "";
+  const stria_status_t status = table.open(&params, &device_, error, sizeof error);
+  EXPECT_EQ(status, STRIA_OK) << error;
+  if (device_ == nullptr) throw std::runtime_error(std::string("cannot open a device: ") + error);
+}
+
+Peer::~Peer() {
+  close();
+}
+
+void Peer::close(int timeout_ms) {
+  if (device_ != nullptr) table_.close(device_, timeout_ms);
+  device_ = nullptr;
+}
+
+Bytes Peer::address() const {
+  Bytes bytes(256);
+  const std::uint32_t needed =
+      table_.address(device_, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
+  EXPECT_GT(needed, 0u);
+  EXPECT_LE(needed, 256u);
+  bytes.resize(std::min<std::size_t>(needed, 256));
+  return bytes;
+}
+
+stria_link_t* Peer::connect(const Peer& other, int low_latency) {
+  stria_status_t status = STRIA_OK;
+  stria_link_t* link = try_connect(other.address(), contact(other.worker_id()), status, low_latency);
+  EXPECT_NE(link, nullptr) << error_;
+  if (link == nullptr) throw std::runtime_error("cannot connect: " + error_);
+  return link;
+}
+
+stria_link_t* Peer::try_connect(const Bytes& address, Contact& contact, stria_status_t& status,
+                                int low_latency) {
+  if (!knows(&contact)) foreign_.push_back(&contact);
+  stria_link_t* link = nullptr;
+  char error[256] = "";
+  status = table_.connect(device_, address.data(), static_cast<std::uint32_t>(address.size()), &contact,
+                          low_latency, &link, error, sizeof error);
+  error_ = error;
+  EXPECT_EQ(link == nullptr, status < 0) << "a link exactly when it was not refused";
+  return link;
+}
+
+unsigned Peer::progress(unsigned budget) {
+  inside_ = true;
+  const unsigned handled = table_.ops->progress(device_, budget);
+  inside_ = false;
+  EXPECT_LE(handled, budget);
+  return handled;
+}
+
+void Peer::check() {
+  inside_ = true;
+  table_.check(device_);
+  inside_ = false;
+}
+
+stria_capabilities_t Peer::capabilities() const {
+  stria_capabilities_t out{};
+  table_.capabilities(device_, &out);
+  return out;
+}
+
+stria_link_limits_t Peer::limits(stria_link_t* link) const {
+  stria_link_limits_t out{};
+  table_.link_limits(link, &out);
+  return out;
+}
+
+Status Peer::try_send(stria_link_t* link, Path path, const stria_header_t& header, const void* data,
+                      std::size_t bytes) {
+  if (path == Path::pio)
+    return transport::from_c(table_.ops->pio_send(link, &header, data, static_cast<std::uint32_t>(bytes)));
+  return try_send(link, header, contiguous(const_cast<void*>(data), bytes));
+}
+Status Peer::try_send(stria_link_t* link, const stria_header_t& header, const stria_payload_t& payload) {
+  return transport::from_c(table_.ops->eager_send(link, &header, &payload));
+}
+Status Peer::try_send_invalidate(stria_link_t* link, const stria_header_t& header, const Bytes& data,
+                                 const stria_provider_key_t& key) {
+  return transport::from_c(
+      table_.ops->send_invalidate(link, &header, data.data(), static_cast<std::uint32_t>(data.size()), &key));
+}
+Status Peer::fast_register(const stria_payload_t& memory, unsigned access, stria_provider_key_t& key) {
+  return transport::from_c(table_.ops->fast_register(device_, &memory, access, &key));
+}
+Status Peer::invalidate(const stria_provider_key_t& key) {
+  return transport::from_c(table_.ops->invalidate(device_, &key));
+}
+Status Peer::get(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
+                 std::uint64_t offset, Ending& ending) {
+  return transport::from_c(table_.ops->get(link, &local, &key, offset, &ending.base));
+}
+Status Peer::put(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
+                 std::uint64_t offset, Ending& ending) {
+  return transport::from_c(table_.ops->put(link, &local, &key, offset, &ending.base));
+}
+
+bool Peer::knows(const void* cookie) const {
+  return std::any_of(contacts_.begin(), contacts_.end(), [&](const Contact& c) { return &c == cookie; }) ||
+         std::find(foreign_.begin(), foreign_.end(), cookie) != foreign_.end();
+}
+
+Contact& Peer::contact(std::uint64_t worker) {
+  for (Contact& known : contacts_)
+    if (known.worker == worker) return known;
+  contacts_.push_back({.worker = worker});
+  return contacts_.back();
+}
+
+void Peer::deliver(void* cookie, const stria_packet_t& packet) {
+  EXPECT_TRUE(inside_) << "deliver outside of progress and check";
+  ASSERT_TRUE(knows(cookie)) << "a packet with a cookie that nobody gave";
+  auto* from = static_cast<Contact*>(cookie);
+  EXPECT_FALSE(from->down) << "a packet after link_down";
+  ++from->packets;
+  Received got;
+  got.header = *packet.header;
+  const auto* data = static_cast<const std::byte*>(packet.payload);
+  got.payload.assign(data, data + packet.bytes);
+  got.path = packet.buffered != 0 ? Path::buffered : Path::pio;
+  got.from = from;
+  received.push_back(got);
+  if (on_deliver) on_deliver(got);
+}
+
+void* Peer::peer_up(std::uint64_t worker, stria_link_t* link) {
+  EXPECT_TRUE(inside_) << "peer_up outside of progress and check";
+  EXPECT_NE(link, nullptr);
+  EXPECT_TRUE(ups.emplace(worker, link).second) << "peer_up twice for one worker";
+  Contact& known = contact(worker);
+  EXPECT_EQ(known.packets, 0) << "a packet before peer_up";
+  known.named_by_peer_up = true;
+  if (on_peer_up) on_peer_up(worker, link);
+  return &known;
+}
+
+void Peer::link_down(void* cookie, stria_status_t why) {
+  EXPECT_TRUE(inside_) << "link_down outside of progress and check";
+  EXPECT_LT(why, 0) << "link_down without a reason";
+  ASSERT_TRUE(knows(cookie)) << "link_down with a cookie that nobody gave";
+  auto* from = static_cast<Contact*>(cookie);
+  EXPECT_FALSE(from->down) << "link_down twice";
+  from->down = true;
+  downs.push_back(from);
+}
+
+bool drive(const std::vector<Peer*>& peers, const std::function<bool()>& done) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (unsigned round = 0; !done(); ++round) {
+    unsigned handled = 0;
+    for (Peer* peer : peers)
+      if (peer->is_open()) handled += peer->progress();
+    if (handled > 0) continue;
+    if (round % 64 == 63) {
+      for (Peer* peer : peers)
+        if (peer->is_open()) peer->check();
+      if (std::chrono::steady_clock::now() > end) return done();
+    }
+    if (round > 1000) std::this_thread::yield();
+  }
+  return true;
+}
+bool drive(std::initializer_list<Peer*> peers, const std::function<bool()>& done) {
+  return drive(std::vector<Peer*>(peers), done);
+}
+
+void drive_for(std::initializer_list<Peer*> peers, int rounds) {
+  for (int i = 0; i < rounds; ++i)
+    for (Peer* peer : peers)
+      if (peer->is_open()) peer->progress();
+}
+
+Status send(std::initializer_list<Peer*> peers, Peer& from, stria_link_t* link, Path path,
+            const stria_header_t& header, const Bytes& data) {
+  Status status = Status::no_resource;
+  drive(peers, [&] {
+    status = from.try_send(link, path, header, data.data(), data.size());
+    return status != Status::no_resource;
+  });
+  return status;
+}
+
+Bytes pattern(std::uint64_t seed, std::size_t bytes) {
+  Bytes out(bytes);
+  std::uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+  for (std::byte& byte : out) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    byte = static_cast<std::byte>(state >> 32);
+  }
+  return out;
+}
+
+stria_header_t header(std::uint16_t sequence, std::uint64_t tag) {
+  stria_header_t made{};
+  made.kind = 1;
+  made.flags = 0x5a;
+  made.sequence = sequence;
+  made.immediate = 0xdeadbeefu ^ sequence;
+  made.tag = tag;
+  return made;
+}
+
+stria_payload_t contiguous(void* base, std::size_t bytes) {
+  return {nullptr, base, static_cast<std::int64_t>(bytes), 0, static_cast<std::int64_t>(bytes)};
+}
+
+}  // namespace stria::contract

@@ -1,0 +1,131 @@
+// A device under test with everything that happened to it. Peers of one test are driven by one thread; the
+// rules that hold for every upcall are checked as they happen.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "stria/provider.h"
+
+namespace stria::contract {
+
+using Bytes = std::vector<std::byte>;
+
+enum class Path { pio, buffered };
+
+/// What a cookie points to: who the packets come from, as the device's owner knows it.
+struct Contact {
+  std::uint64_t worker = 0;
+  bool named_by_peer_up = false;
+  bool down = false;
+  int packets = 0;
+};
+
+struct Received {
+  stria_header_t header{};
+  Bytes payload;
+  Path path = Path::pio;
+  Contact* from = nullptr;
+};
+
+/// Remembers how a get or put ended; alive until then.
+struct Ending {
+  stria_completion_t base{};
+  int calls = 0;
+  Status status = Status::in_progress;
+  Ending();
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+};
+
+class Peer {
+ public:
+  Peer(const stria_provider_t& table, std::uint64_t worker_id);
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  void close(int timeout_ms = 2000);
+  bool is_open() const { return device_ != nullptr; }
+
+  Bytes address() const;
+  /// Connects; fails the test when it is refused.
+  stria_link_t* connect(const Peer& other, int low_latency = 0);
+  /// Connects to address bytes. Null and `error()` when refused.
+  stria_link_t* try_connect(const Bytes& address, Contact& contact, stria_status_t& status,
+                            int low_latency = 0);
+  const std::string& error() const { return error_; }
+
+  unsigned progress(unsigned budget = 64);
+  void check();
+  stria_capabilities_t capabilities() const;
+  bool has(std::uint64_t flags) const { return (capabilities().flags & flags) == flags; }
+  stria_link_limits_t limits(stria_link_t* link) const;
+
+  Status try_send(stria_link_t* link, Path path, const stria_header_t& header, const void* data,
+                  std::size_t bytes);
+  Status try_send(stria_link_t* link, const stria_header_t& header, const stria_payload_t& payload);
+  Status try_send_invalidate(stria_link_t* link, const stria_header_t& header, const Bytes& data,
+                             const stria_provider_key_t& key);
+  Status fast_register(const stria_payload_t& memory, unsigned access, stria_provider_key_t& key);
+  Status invalidate(const stria_provider_key_t& key);
+  Status get(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
+             std::uint64_t offset, Ending& ending);
+  Status put(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
+             std::uint64_t offset, Ending& ending);
+
+  const stria_provider_t& table() const { return table_; }
+  stria_device_t* device() const { return device_; }
+  std::uint64_t worker_id() const { return worker_id_; }
+
+  std::deque<Received> received;
+  std::map<std::uint64_t, stria_link_t*> ups;  ///< links that peer_up announced, by worker
+  std::vector<Contact*> downs;                 ///< in the order of link_down
+  std::function<void(const Received&)> on_deliver;
+  std::function<void(std::uint64_t, stria_link_t*)> on_peer_up;
+
+ private:
+  void deliver(void* cookie, const stria_packet_t& packet);
+  void* peer_up(std::uint64_t worker, stria_link_t* link);
+  void link_down(void* cookie, stria_status_t why);
+  bool knows(const void* cookie) const;
+  Contact& contact(std::uint64_t worker);
+
+  const stria_provider_t& table_;
+  std::uint64_t worker_id_;
+  Config config_;
+  stria_sink_t sink_{};
+  stria_device_t* device_ = nullptr;
+  std::deque<Contact> contacts_;
+  std::vector<const Contact*> foreign_;  // contacts of the test itself
+  std::string error_;
+  bool inside_ = false;  // progress or check is running
+};
+
+/// Progresses all peers in turn, checks them now and then, until `done` or 20 s have passed. Returns done().
+bool drive(std::initializer_list<Peer*> peers, const std::function<bool()>& done);
+bool drive(const std::vector<Peer*>& peers, const std::function<bool()>& done);
+/// Progresses for `rounds` rounds.
+void drive_for(std::initializer_list<Peer*> peers, int rounds);
+
+/// Sends, progressing all peers while there is no resource. The last answer.
+Status send(std::initializer_list<Peer*> peers, Peer& from, stria_link_t* link, Path path,
+            const stria_header_t& header, const Bytes& data);
+
+/// Bytes that depend on the seed and on their position.
+Bytes pattern(std::uint64_t seed, std::size_t bytes);
+stria_header_t header(std::uint16_t sequence, std::uint64_t tag = 7);
+stria_payload_t contiguous(void* base, std::size_t bytes);
+inline stria_payload_t contiguous(const Bytes& bytes) {
+  return contiguous(const_cast<std::byte*>(bytes.data()), bytes.size());
+}
+
+}  // namespace stria::contract

@@ -1,0 +1,81 @@
+#include "tests/contract/subject.hpp"
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "transport/fake/control.hpp"
+#include "transport/fake/fake.hpp"
+#include "transport/loader.hpp"
+#ifdef STRIA_TEST_SHM
+#include "transport/shm/shm.hpp"
+#endif
+
+namespace stria::contract {
+namespace {
+
+std::shared_ptr<void> nowhere() {
+  return nullptr;
+}
+
+Subject fake_subject(const char* label, const fake::FabricOptions& options) {
+  return {label, []() -> const stria_provider_t& { return fake::fake_provider(); },
+          [options] { return std::make_shared<fake::UseFabric>(fake::make_fabric(options)); }};
+}
+
+Subject loaded_subject(const std::string& name) {
+  const auto load = [name]() -> const stria_provider_t& {
+    const char* path = std::getenv("STRIA_PROVIDER_PATH");
+    auto found = transport::find_provider(name, path == nullptr ? "" : path, {});
+    if (!found) throw std::runtime_error(found.error().context);
+    return **found;
+  };
+  return {"loaded_" + name, load, nowhere};
+}
+
+}  // namespace
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> list;
+  if (const char* only = std::getenv("STRIA_TEST_PROVIDER")) {
+    list.push_back(loaded_subject(only));
+    return list;
+  }
+  list.push_back(fake_subject("fake_prompt", {.delay = 0, .queue = 64}));
+  list.push_back(fake_subject("fake_rough", {.seed = 11,
+                                             .delay = 9,
+                                             .queue = 5,
+                                             .no_resource_percent = 40,
+                                             .connect_delay = 7,
+                                             .async_percent = 60}));
+  list.push_back(fake_subject("fake_bare", {.seed = 12,
+                                            .delay = 3,
+                                            .death_seen_by_check_only = true,
+                                            .pio = false,
+                                            .get = false,
+                                            .put = false,
+                                            .fast_register = false,
+                                            .send_invalidate = false,
+                                            .event_fd = false,
+                                            .eager_max = 100}));
+#ifdef STRIA_TEST_SHM
+  list.push_back({"shm", []() -> const stria_provider_t& { return shm::shm_provider(); }, nowhere});
+#endif
+  return list;
+}
+
+std::ostream& operator<<(std::ostream& out, const Subject& subject) {
+  return out << subject.label;
+}
+
+std::vector<Path> Contract::paths(const Peer& peer, stria_link_t* link) {
+  std::vector<Path> list;
+  if (peer.has(STRIA_CAP_PIO) && peer.limits(link).pio_max > 0) list.push_back(Path::pio);
+  if (peer.has(STRIA_CAP_EAGER)) list.push_back(Path::buffered);
+  return list;
+}
+
+std::size_t Contract::limit(const Peer& peer, stria_link_t* link, Path path) {
+  return path == Path::pio ? peer.limits(link).pio_max : peer.limits(link).eager_max;
+}
+
+}  // namespace stria::contract

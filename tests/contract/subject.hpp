@@ -1,0 +1,45 @@
+// What the suite runs on: every provider of the build, the fake in several moods, and the loaded one that
+// STRIA_TEST_PROVIDER names. A provider that lacks a capability skips the tests of it aloud.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/contract/peer.hpp"
+
+namespace stria::contract {
+
+struct Subject {
+  std::string label;
+  std::function<const stria_provider_t&()> table;
+  std::function<std::shared_ptr<void>()> enter;  ///< the world that the devices of one test live in
+};
+
+std::vector<Subject> subjects();
+std::ostream& operator<<(std::ostream& out, const Subject& subject);
+
+class Contract : public testing::TestWithParam<Subject> {
+ protected:
+  Contract() : world_(GetParam().enter()), table_(GetParam().table()) {}
+  std::unique_ptr<Peer> open(std::uint64_t worker_id) { return std::make_unique<Peer>(table_, worker_id); }
+  std::string lacks(const char* what) const { return GetParam().label + " lacks " + what; }
+  /// The paths that `link` can send on.
+  static std::vector<Path> paths(const Peer& peer, stria_link_t* link);
+  static std::size_t limit(const Peer& peer, stria_link_t* link, Path path);
+  const stria_provider_t& table() const { return table_; }
+
+ private:
+  std::shared_ptr<void> world_;
+  const stria_provider_t& table_;
+};
+
+}  // namespace stria::contract
+
+#define STRIA_CONTRACT_SUITE(Name)                                       \
+  INSTANTIATE_TEST_SUITE_P(                                              \
+      Providers, Name, testing::ValuesIn(::stria::contract::subjects()), \
+      [](const testing::TestParamInfo<::stria::contract::Subject>& param) { return param.param.label; })

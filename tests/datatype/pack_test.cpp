@@ -1,0 +1,212 @@
+// pack, unpack, iovecs and Cursor against the naive typemap walk, on random types.
+#include "datatype/pack.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "datatype/cursor.hpp"
+#include "tests/datatype/random_type.hpp"
+
+namespace stria::datatype {
+namespace {
+
+std::vector<std::byte> naive_pack(TestMemory& memory, const naive::Typemap& all) {
+  std::vector<std::byte> out;
+  for (const std::int64_t b : all.bytes) out.push_back(memory.at(b));
+  return out;
+}
+
+/// Everything that must hold for `count` instances of one type.
+void check_type(const RandomType& type, std::int64_t count, Random& random) {
+  const naive::Typemap all = naive::instances(count, type.typemap);
+  const auto total = static_cast<std::int64_t>(all.bytes.size());
+  ASSERT_EQ(type.layout.size() * count, total);
+  const auto reach = type.layout.reach(count);
+  ASSERT_TRUE(reach.has_value());
+  EXPECT_EQ(reach->low, all.true_lb());
+  EXPECT_EQ(reach->high, all.true_ub());
+  EXPECT_EQ(reach->bytes, total);
+
+  TestMemory memory(all);
+  const TestMemory before = memory;
+  const std::vector<std::byte> stream = naive_pack(memory, all);
+
+  std::vector<std::byte> packed(stream.size(), std::byte{0xee});
+  pack(type.layout, memory.base(), count, 0, total, packed.data());
+  ASSERT_EQ(packed, stream);
+
+  const auto fragments = random_fragments(random, total);
+  std::fill(packed.begin(), packed.end(), std::byte{0xee});
+  for (const auto& [at, n] : fragments) {
+    // An exact buffer of its own, so that a sanitizer sees a write beyond the fragment.
+    std::vector<std::byte> piece(static_cast<std::size_t>(n));
+    pack(type.layout, memory.base(), count, at, n, piece.data());
+    std::copy(piece.begin(), piece.end(), packed.begin() + at);
+  }
+  ASSERT_EQ(packed, stream);
+  ASSERT_TRUE(memory == before) << "packing changed the memory";
+
+  std::vector<std::byte> incoming(stream.size());
+  for (std::byte& b : incoming) b = static_cast<std::byte>(random.in(0, 255));
+  TestMemory expected = memory;
+  for (std::size_t i = 0; i < incoming.size(); ++i) expected.at(all.bytes[i]) = incoming[i];
+  unpack(type.layout, memory.base(), count, 0, total, incoming.data());
+  ASSERT_TRUE(memory == expected);
+  if (!all.overlaps()) {
+    memory = before;
+    for (const auto& [at, n] : fragments) {
+      const std::vector<std::byte> piece(incoming.begin() + at, incoming.begin() + at + n);
+      unpack(type.layout, memory.base(), count, at, n, piece.data());
+    }
+    ASSERT_TRUE(memory == expected);
+  }
+}
+
+/// iovecs over a random range, `max` at a time, against the naive list of maximal runs.
+void check_iovecs(const RandomType& type, std::int64_t count, Random& random) {
+  const naive::Typemap all = naive::instances(count, type.typemap);
+  const auto total = static_cast<std::int64_t>(all.bytes.size());
+  TestMemory memory(all);
+  const std::int64_t from = random.in(0, total), to = random.in(from, total);
+  const auto max = static_cast<std::size_t>(random.in(1, 5));
+  std::int64_t at = from;
+  while (at < to) {
+    struct iovec out[5];
+    std::int64_t covered = -1;
+    const std::size_t n = iovecs(type.layout, memory.base(), count, at, to - at, out, max, &covered);
+    ASSERT_GE(n, 1U);
+    ASSERT_LE(n, max);
+    ASSERT_GT(covered, 0);
+    std::int64_t seen = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t b = 0; b < out[i].iov_len; ++b, ++seen)
+        ASSERT_EQ(static_cast<std::byte*>(out[i].iov_base) + b,
+                  memory.base() + all.bytes[static_cast<std::size_t>(at + seen)]);
+      if (i > 0) {
+        ASSERT_NE(static_cast<std::byte*>(out[i - 1].iov_base) + out[i - 1].iov_len, out[i].iov_base)
+            << "neighbours are merged";
+      }
+    }
+    ASSERT_EQ(seen, covered);
+    if (at + covered < to) {
+      ASSERT_EQ(n, max) << "it stops only when the list is full";
+    }
+    at += covered;
+  }
+  ASSERT_EQ(at, to);
+}
+
+TEST(Pack, gives_the_bytes_of_the_typemap_for_random_types) {
+  for (std::int64_t round = 0; round < rounds(30000); ++round) {
+    Random random(seed_of(round));
+    const RandomType type = random_type(random, static_cast<int>(random.in(1, 4)), 2000);
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n"
+                                    << type.how << "\n"
+                                    << type.layout.to_string());
+    check_type(type, random.in(0, 3), random);
+    check_iovecs(type, random.in(0, 3), random);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Pack, gives_the_bytes_of_the_typemap_for_types_too_large_to_write_out) {
+  for (std::int64_t round = 0; round < rounds(60); ++round) {
+    Random random(seed_of(round));
+    // An array of random types, repeated often enough that whole children are kept.
+    RandomType inner = random_type(random, 3, 600);
+    const std::int64_t n = random.in(40, 400);
+    const std::int64_t stride = inner.typemap.extent() + (random.one_in(2) ? 0 : random.in(0, 24));
+    RandomType array{must(Layout::strided(n, stride, inner.layout)),
+                     naive::vector(n, 1, stride, inner.typemap), "array of " + inner.how};
+    const RandomType other = random_type(random, 2, 300);
+    const std::vector<std::int64_t> counts{1, 2, 1};
+    const std::vector<std::int64_t> at{random.in(-50, 50), array.typemap.true_ub(), -700};
+    const std::vector<Layout> children{array.layout, other.layout, array.layout};
+    RandomType both{must(Layout::composite(counts, at, children)),
+                    {},
+                    "struct of twice " + array.how + " and " + other.how};
+    naive::append_blocks(
+        both.typemap, 1, 1, [&](std::int64_t) { return at[0]; }, array.typemap);
+    naive::append_blocks(
+        both.typemap, 1, 2, [&](std::int64_t) { return at[1]; }, other.typemap);
+    naive::append_blocks(
+        both.typemap, 1, 1, [&](std::int64_t) { return at[2]; }, array.typemap);
+    for (const RandomType& type : {array, both}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n"
+                                      << type.how << "\n"
+                                      << type.layout.to_string());
+      EXPECT_EQ(type.layout.lb(), type.typemap.lb());
+      EXPECT_EQ(type.layout.ub(), type.typemap.ub());
+      check_type(type, random.in(1, 2), random);
+      check_iovecs(type, 1, random);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Pack, handles_every_small_block_size) {
+  for (std::int64_t bytes = 1; bytes <= 130; ++bytes) {
+    for (const std::int64_t stride : {bytes + 1, bytes * 3, -(bytes + 5)}) {
+      Random random(seed_of(bytes));
+      const RandomType type{must(Layout::strided(11, stride, Layout::bytes(bytes))),
+                            naive::vector(11, 1, stride, naive::run(bytes)), "strided"};
+      SCOPED_TRACE(testing::Message() << bytes << " bytes, stride " << stride);
+      check_type(type, 2, random);
+    }
+  }
+}
+
+TEST(Pack, takes_absolute_displacements_from_a_null_base) {
+  std::vector<double> a(10), b(10);
+  std::iota(a.begin(), a.end(), 0.0);
+  std::iota(b.begin(), b.end(), 100.0);
+  const std::vector<std::int64_t> at{reinterpret_cast<std::intptr_t>(b.data()),
+                                     reinterpret_cast<std::intptr_t>(a.data())};
+  const Layout layout = must(Layout::indexed(std::vector<std::int64_t>{2, 3}, at, Layout::bytes(8)));
+  std::vector<double> out(5);
+  pack(layout, nullptr, 1, 0, 40, out.data());
+  EXPECT_EQ(out, (std::vector<double>{100, 101, 0, 1, 2}));
+}
+
+TEST(Pack, seeks_in_a_stream_of_2_to_the_55_bytes_without_walking) {
+  // No such memory exists; iovecs touch none.
+  const std::int64_t rows = std::int64_t{1} << 26, columns = std::int64_t{1} << 26;
+  const Layout column = must(Layout::strided(rows, 64, Layout::bytes(8)));
+  const Layout matrix = must(Layout::strided(columns, std::int64_t{1} << 34, column));
+  ASSERT_EQ(matrix.size(), std::int64_t{1} << 55);
+  for (const std::int64_t element : {std::int64_t{0}, rows * 7 + 3, rows * columns - 2}) {
+    struct iovec out[1];
+    std::int64_t covered = 0;
+    ASSERT_EQ(iovecs(matrix, nullptr, 1, element * 8 + 5, 9, out, 1, &covered), 1U);
+    EXPECT_EQ(covered, 3);
+    EXPECT_EQ(out[0].iov_len, 3U);
+    EXPECT_EQ(reinterpret_cast<std::intptr_t>(out[0].iov_base),
+              element / rows * (std::int64_t{1} << 34) + element % rows * 64 + 5);
+  }
+}
+
+TEST(Cursor, walks_the_stream_in_pieces_of_any_size) {
+  for (std::int64_t round = 0; round < rounds(3000); ++round) {
+    Random random(seed_of(round));
+    const RandomType type = random_type(random, 3, 800);
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << type.how);
+    const naive::Typemap all = naive::instances(2, type.typemap);
+    if (all.overlaps()) continue;
+    TestMemory from(all), to(all, 99);
+    TestMemory expected = to;
+    for (const std::int64_t b : all.bytes) expected.at(b) = from.at(b);
+    Cursor out({&type.layout, from.base(), 2}), in({&type.layout, to.base(), 2});
+    std::byte buffer[64];
+    while (out.remaining() > 0) {
+      const std::int64_t n = out.pack_next(buffer, random.in(1, 64));
+      ASSERT_EQ(in.unpack_next(buffer, n), n);
+    }
+    EXPECT_EQ(out.pack_next(buffer, 64), 0);
+    EXPECT_EQ(in.remaining(), 0);
+    ASSERT_TRUE(to == expected);
+  }
+}
+
+}  // namespace
+}  // namespace stria::datatype

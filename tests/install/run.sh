@@ -1,0 +1,77 @@
+#!/bin/bash
+# Installs a build into a prefix of its own, moves the prefix, and uses it as a stranger would: a C program through
+# pkg-config, a C++ program through find_package, the tools. run.sh BUILD SOURCE CC CXX
+set -euo pipefail
+build=$1 source=$2 cc=$3 cxx=$4
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+step() { printf '\n== %s\n' "$*"; }
+die() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+
+step "install"
+cmake --install "$build" --prefix "$work/first" >"$work/install.log" 2>&1 ||
+  { tail -20 "$work/install.log"; die "cmake --install; was everything built?"; }
+mv "$work/first" "$work/prefix" # a prefix may be moved
+prefix=$work/prefix
+
+step "what must be there"
+libdir=$(dirname "$(find "$prefix" -name libstria.so -print -quit)")
+[[ $libdir == "$prefix"/* ]] || die "no libstria.so"
+for file in include/stria/stria.h include/stria/stria.hpp include/stria/provider.h bin/stria_info bin/stria_mpirun; do
+  [[ -e $prefix/$file ]] || die "no $file"
+done
+for file in pkgconfig/stria.pc cmake/stria/stria-config.cmake stria/providers; do
+  [[ -e $libdir/$file ]] || die "no $file in $libdir"
+done
+for program in latency bw bibw mbw_mr multi_lat datatype; do
+  [[ -x $prefix/libexec/stria/native/osu_$program ]] || die "no native osu_$program"
+done
+if grep -q '^STRIA_MPI:BOOL=ON' "$build/CMakeCache.txt"; then
+  component=$(find "$libdir" -path '*/openmpi/mca_pml_stria.so' -print -quit)
+  [[ -n $component ]] || die "no openmpi/mca_pml_stria.so"
+  ldd "$component" | grep -q "libstria.so.* => $prefix/" || die "the component does not find its library: $(ldd "$component")"
+  [[ -x $prefix/libexec/stria/mpi/osu_latency ]] || die "no mpi osu_latency"
+fi
+
+step "nothing names the build, the source or the first prefix"
+if grep -rIlF -e "$build" -e "$source" -e "$work/first" "$prefix/include" "$libdir/pkgconfig" "$libdir/cmake"; then
+  die "the files above hold paths of the build"
+fi
+
+step "the library exports its API and nothing else"
+nm -D --defined-only "$libdir/libstria.so" | awk '{ print $NF }' | sed 's/@.*//' | sort -u >"$work/exported"
+if grep -v '^stria_' "$work/exported"; then die "the symbols above are exported"; fi
+# Every function that the header declares is there.
+grep -oE 'STRIA_API [^;(]*[ *](stria_[a-z0-9_]+)\(' "$prefix/include/stria/stria.h" |
+  grep -oE 'stria_[a-z0-9_]+\($' | tr -d '(' | sort -u >"$work/declared"
+[[ $(wc -l <"$work/declared") -ge 40 ]] || die "found only $(wc -l <"$work/declared") functions in stria.h"
+missing=$(comm -23 "$work/declared" "$work/exported")
+[[ -z $missing ]] || die "declared but not exported: $missing"
+
+step "C, by pkg-config"
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+[[ $(pkg-config --variable=prefix --define-variable=pcfiledir="$libdir/pkgconfig" stria) ]] || die "no prefix variable"
+read -ra flags <<<"$(pkg-config --cflags --libs stria)"
+"$cc" -std=c11 -Wall -Wextra -Werror -pedantic "$here/c_program/loopback.c" -o "$work/c_loopback" "${flags[@]}"
+LD_LIBRARY_PATH=$libdir timeout 60 "$work/c_loopback"
+# An example, from its own source, against the prefix alone.
+"$cc" -std=gnu11 "$source/examples/tag_pingpong.c" -o "$work/tag_pingpong" "${flags[@]}"
+LD_LIBRARY_PATH=$libdir timeout 60 "$source/examples/run_pair.sh" "$work/tag_pingpong" >/dev/null
+
+step "C++, by find_package"
+cmake -S "$here/cpp_program" -B "$work/cpp" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >/dev/null
+cmake --build "$work/cpp" >/dev/null
+timeout 60 "$work/cpp/loopback"
+
+step "the tools from the prefix"
+"$prefix/bin/stria_info" --version
+"$prefix/bin/stria_info" --json --config | grep -q STRIA_EAGER_LIMIT || die "stria_info --config"
+timeout 60 "$prefix/libexec/stria/native/osu_latency" --help >/dev/null || die "the native osu_latency does not start"
+
+step "done"

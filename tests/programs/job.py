@@ -1,0 +1,202 @@
+"""One MPI job, bounded in time: assembles the mpirun line for the transport under test, runs it, sorts what
+each rank printed, ends what is left of the job, and checks that the transport asked for really carried it.
+
+The transport is chosen by the environment, so that every program runs unchanged over another one:
+  STRIA_TEST_PML         stria (default), ob1, ucx ...
+  STRIA_TEST_COMPONENTS  folder of the built Open MPI component (needed for stria)
+  STRIA_TEST_CHECK_PATH  1: every rank must print a line that begins with "stria" (default: 1 for stria, else 0)
+  STRIA_TEST_MCA         more MCA parameters, "name=value name=value"
+  STRIA_TEST_KEEP        1: keep the job's folder and print its name
+"""
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+MARK = "STRIA_TEST_JOB"
+SKIPPED = 77  # the exit code ctest takes for "not run, and said why"
+
+
+class Setup(Exception):
+    """The job cannot be started; the message says what is missing."""
+
+
+def transport():
+    return os.environ.get("STRIA_TEST_PML", "stria")
+
+
+def checks_path():
+    return os.environ.get("STRIA_TEST_CHECK_PATH", "1" if transport() == "stria" else "0") == "1"
+
+
+def mca_parameters(ranks):
+    """The (name, value) pairs that select the transport under test."""
+    pairs = [("pml", transport()), ("btl", "vader,self")]
+    if transport() == "stria":
+        folder = os.environ.get("STRIA_TEST_COMPONENTS", "")
+        if not os.path.isfile(os.path.join(folder, "mca_pml_stria.so")):
+            raise Setup(f"no mca_pml_stria.so in STRIA_TEST_COMPONENTS='{folder}': build the component, "
+                        "or choose another transport with STRIA_TEST_PML")
+        pairs += [("mca_base_component_path", f"{os.path.abspath(folder)}:SYSTEM_DEFAULT:USER_DEFAULT")]
+        if checks_path():
+            pairs += [("pml_stria_verbose", "1")]
+    if ranks > (os.cpu_count() or 1):
+        pairs += [("mpi_yield_when_idle", "1")]
+    for word in os.environ.get("STRIA_TEST_MCA", "").split():
+        name, _, value = word.partition("=")
+        pairs += [(name, value)]
+    return pairs
+
+
+def mpirun_line(ranks, command, output_folder=None):
+    """The whole command line; MCA parameters are given on it, so that spawned jobs inherit them too."""
+    line = [shutil.which("mpirun.openmpi") or shutil.which("mpirun") or "", "-n", str(ranks),
+            "--oversubscribe", "--bind-to", "none"]
+    if not line[0]:
+        raise Setup("mpirun is missing: install the Debian package openmpi-bin")
+    if output_folder:
+        line += ["--output-filename", output_folder + ":nocopy"]
+    for name, value in mca_parameters(ranks):
+        line += ["--mca", name, value]
+    return line + list(command)
+
+
+def _die_with_parent():
+    """In mpirun before it starts: a killed script (ctest's own limit) takes its job with it."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _marked(mark):
+    """Processes that inherited this job's mark, whatever process group they have since made."""
+    wanted = f"{MARK}={mark}".encode()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if wanted in file.read().split(b"\0"):
+                        yield int(entry)
+            except OSError:
+                pass
+
+
+class Job:
+    """A started job. finish() waits for it, at most until its time is up, and cleans up after it."""
+
+    def __init__(self, ranks, command, timeout_s, cwd=None, env=None):
+        self.ranks, self.timeout_s = ranks, timeout_s
+        self.code, self.timed_out, self.problem = None, False, ""
+        self.text, self.stdout, self.stderr, self.seconds = "", {}, {}, 0.0
+        self._mark = uuid.uuid4().hex
+        self._folder = tempfile.mkdtemp(prefix="stria-job-")
+        environment = dict(os.environ, **(env or {}))
+        environment.update({MARK: self._mark, "TMPDIR": self._folder, "OMP_NUM_THREADS": "1",
+                            "OPENBLAS_NUM_THREADS": "1"})
+        if os.geteuid() == 0:
+            environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        self._started = time.monotonic()
+        try:
+            line = mpirun_line(ranks, command, os.path.join(self._folder, "out"))
+            with open(os.path.join(self._folder, "launcher"), "wb") as launcher:
+                self._process = subprocess.Popen(line, cwd=cwd or self._folder, env=environment, stdout=launcher,
+                                                 stdin=subprocess.DEVNULL, stderr=launcher, start_new_session=True,
+                                                 preexec_fn=_die_with_parent)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def finish(self):
+        try:
+            self.code = self._process.wait(max(1.0, self.timeout_s - (time.monotonic() - self._started)))
+        except subprocess.TimeoutExpired:
+            self.timed_out, self.code = True, 124
+        finally:
+            self._end()
+            self.seconds = time.monotonic() - self._started
+            self._collect()
+        if self.timed_out:
+            self.problem = f"still running after {self.timeout_s} s, ended"
+        elif self.code != 0:
+            self.problem = f"mpirun ended with code {self.code}"
+        elif checks_path():
+            silent = [rank for rank in range(self.ranks)
+                      if not re.search(r"(?m)^stria", self.stderr.get(rank, ""))]
+            if silent:
+                self.problem = f"no line of stria's from rank {', '.join(map(str, silent))}: was it used at all?"
+        return self
+
+    def _end(self):
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                pass
+        for _ in range(50):
+            left = list(_marked(self._mark))
+            if not left:
+                break
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass
+            time.sleep(0.1)
+        self._process.wait()
+
+    def _collect(self):
+        def read(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        launcher = read(os.path.join(self._folder, "launcher"))
+        parts = []
+        for folder, _, files in sorted(os.walk(os.path.join(self._folder, "out"))):
+            found = re.search(r"/out/1/rank\.(\d+)$", folder)
+            for name in sorted(files):
+                content = read(os.path.join(folder, name))
+                if found and name in ("stdout", "stderr"):
+                    getattr(self, name)[int(found.group(1))] = content
+                if content.strip():
+                    parts.append(f"--- {folder.split('/out/', 1)[-1]} {name}\n{content}")
+        self.text = "\n".join(parts + ([f"--- mpirun\n{launcher}"] if launcher.strip() else []))
+        if os.environ.get("STRIA_TEST_KEEP") == "1":
+            print(f"kept: {self._folder}", flush=True)
+        else:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def run(ranks, command, timeout_s, cwd=None, env=None):
+    return Job(ranks, command, timeout_s, cwd, env).finish()
+
+
+def tail(text, lines=60):
+    kept = text.rstrip().splitlines()
+    return "\n".join((["..."] if len(kept) > lines else []) + kept[-lines:])
+
+
+def needs(path, package):
+    """The program's full path; without it the test is skipped with the package's name."""
+    found = shutil.which(path) or (path if os.path.exists(path) else None)
+    if not found:
+        skip(f"{path} is missing: install the Debian package {package}")
+    return found
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}", flush=True)
+    sys.exit(SKIPPED)
+
+
+def main_guard(main):
+    """Runs main() and turns a job that cannot be started into a clear message; SIGTERM cleans up like an error."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main())
+    except Setup as problem:
+        print(f"FAILED: {problem}", flush=True)
+        sys.exit(2)

@@ -1,0 +1,87 @@
+// What the benchmarks' figures and payload checks rest on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+#include "osu_bench/common/cases.hpp"
+#include "osu_bench/common/options.hpp"
+#include "osu_bench/common/pattern.hpp"
+#include "osu_bench/common/statistics.hpp"
+
+namespace stria::bench {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Statistics, the_99th_percentile_is_the_sample_that_99_of_100_do_not_exceed) {
+  std::vector<double> samples;
+  for (int i = 100; i >= 1; --i) samples.push_back(i);
+  const Summary summary = summarise(samples);
+  EXPECT_EQ(summary.min, 1);
+  EXPECT_EQ(summary.median, 50);
+  EXPECT_EQ(summary.p99, 99);
+  EXPECT_EQ(summary.average, 50.5);
+  EXPECT_EQ(summarise({}).median, 0);
+  EXPECT_EQ(summarise({7}).p99, 7);
+}
+
+TEST(Options, a_range_of_sizes_doubles_from_the_smallest_and_ends_with_the_largest) {
+  EXPECT_THAT(size_range("8", 1), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(size_range("0:3", 1), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(size_range("1K:4K", 1), ElementsAre(1024, 2048, 4096));
+  EXPECT_THROW(size_range("8:4", 1), std::invalid_argument);
+  EXPECT_THROW(size_range("-1", 1), std::invalid_argument);
+  EXPECT_THROW(size_range("3x", 1), std::invalid_argument);
+  EXPECT_THROW(size_range("99999999999G", 1), std::invalid_argument);
+}
+
+TEST(Pattern, sees_a_byte_that_changed_moved_or_was_never_written) {
+  std::vector<std::byte> bytes(256);
+  EXPECT_FALSE(has_pattern(bytes.data(), 1, 1));
+  fill_pattern(bytes.data(), bytes.size(), 1);
+  EXPECT_TRUE(has_pattern(bytes.data(), bytes.size(), 1));
+  EXPECT_FALSE(has_pattern(bytes.data(), bytes.size(), 2));
+  EXPECT_FALSE(has_pattern(bytes.data() + 1, bytes.size() - 1, 1));
+  bytes[200] ^= std::byte{1};
+  EXPECT_FALSE(has_pattern(bytes.data(), bytes.size(), 1));
+}
+
+TEST(Cases, send_and_receive_the_same_number_of_bytes_without_touching_one_twice) {
+  for (const Case& shape : datatype_cases()) {
+    if (shape.sent.size() > (1 << 20)) continue;  // the walk below keeps every offset
+    SCOPED_TRACE(shape.name + " " + std::to_string(shape.parameter));
+    EXPECT_EQ(shape.sent.size(), shape.received.size());
+    for (const Recipe* side : {&shape.sent, &shape.received}) {
+      std::set<std::int64_t> offsets;
+      std::int64_t bytes = 0;
+      const std::int64_t end = side->end();
+      side->walk(0, [&](std::int64_t at, std::int64_t length) {
+        EXPECT_TRUE(offsets.insert(at).second) << "offset " << at;
+        EXPECT_GE(at, 0);
+        EXPECT_LE(at + length, end);
+        bytes += length;
+      });
+      EXPECT_EQ(bytes, side->size());
+    }
+  }
+}
+
+TEST(Cases, the_transposing_exchange_takes_rows_to_columns) {
+  for (const Case& shape : datatype_cases()) {
+    if (shape.name != "transpose" || shape.parameter != 64) continue;
+    std::vector<std::int64_t> offsets;
+    shape.received.walk(0, [&](std::int64_t at, std::int64_t) { offsets.push_back(at); });
+    ASSERT_EQ(offsets.size(), 64U * 64U);
+    EXPECT_EQ(offsets[1], 64 * 8);   // the second of the first row goes to the second row
+    EXPECT_EQ(offsets[64], 8);       // the first of the second row goes to the second column
+    EXPECT_EQ(offsets[65], 65 * 8);  // the diagonal stays
+    return;
+  }
+  FAIL() << "no transposing case";
+}
+
+}  // namespace
+}  // namespace stria::bench

@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# What the tools share: messages, missing packages, the build. Sourced, never run.
+
+# The top of the tree.
+stria_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "== $*" >&2; }
+
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# packages_of GROUP...: the packages of these groups, each once.
+packages_of() {
+  local group
+  for group in "$@"; do
+    awk -v group="$group" '$1 == group { print $2 }' "${STRIA_PACKAGES:-$stria_root/tools/packages}"
+  done | sort -u
+}
+
+# missing_packages GROUP...: those of them that are not installed.
+missing_packages() {
+  local wanted installed
+  wanted=$(packages_of "$@")
+  # A package that dpkg never heard of makes dpkg-query fail: what it prints of the others still counts.
+  # shellcheck disable=SC2086  # one word a package
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' $wanted 2>/dev/null |
+    awk '$1 == "installed" { print $2 }' | sort -u) || true
+  comm -23 <(printf '%s\n' "$wanted") <(printf '%s\n' "$installed")
+}
+
+# need_packages GROUP...: installs what is missing as root; otherwise names the command that does and ends.
+need_packages() {
+  local missing
+  command -v dpkg-query >/dev/null || die "this needs Debian 12 (no dpkg-query here)"
+  missing=$(missing_packages "$@" | tr '\n' ' ')
+  missing=${missing% }
+  [[ -z $missing ]] && return 0
+  if ((EUID != 0)); then
+    printf '%s\n' "Debian packages are missing. Install them, then start again:" "" \
+      "  sudo apt-get install --no-install-recommends -y $missing" "" >&2
+    exit 1
+  fi
+  say "installing Debian packages: $missing"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -q </dev/null >&2
+  # shellcheck disable=SC2086  # one word a package
+  apt-get install -q -y --no-install-recommends $missing </dev/null >&2
+}
+
+# build_preset PRESET [CMAKE_BUILD_ARGUMENT...]: configures and builds into build/PRESET; all output on stderr.
+build_preset() {
+  local preset=$1
+  shift
+  say "building: preset $preset into build/$preset"
+  (cd "$stria_root" && cmake --preset "$preset" -Wno-dev --log-level=WARNING >&2 &&
+    cmake --build --preset "$preset" "$@" >&2)
+}
+
+# The seconds since the script began, for its last line.
+elapsed() { printf '%d min %02d s' $((SECONDS / 60)) $((SECONDS % 60)); }

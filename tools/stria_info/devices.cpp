@@ -1,0 +1,141 @@
+#include "tools/stria_info/devices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <random>
+
+#include "tag/api/builtins.hpp"
+#include "transport/contract.hpp"
+#include "transport/loader.hpp"
+#include "transport/services.hpp"
+
+namespace stria::info {
+namespace {
+
+constexpr std::string_view kPrefix = "libstria_provider_";
+constexpr std::string_view kSuffix = ".so";
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const auto at = text.find(separator);
+    if (at != 0) parts.emplace_back(text.substr(0, at));
+    if (at == std::string_view::npos) break;
+    text.remove_prefix(at + 1);
+  }
+  return parts;
+}
+
+struct File {
+  std::string name;
+  std::string path;
+};
+
+/// Provider libraries in the folders, those that the loader would find first.
+std::vector<File> files_in(std::string_view path) {
+  std::vector<std::string> folders = split(path, ':');
+  if (!transport::installed_provider_folder().empty())
+    folders.emplace_back(transport::installed_provider_folder());
+  std::vector<File> files;
+  for (const std::string& folder : folders) {
+    std::error_code ignored;
+    std::vector<File> here;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.size() <= kPrefix.size() + kSuffix.size() || !name.starts_with(kPrefix) ||
+          !name.ends_with(kSuffix))
+        continue;
+      here.push_back(
+          {name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()), entry.path()});
+    }
+    std::sort(here.begin(), here.end(), [](const File& a, const File& b) { return a.name < b.name; });
+    for (File& file : here) {
+      const auto same = [&](const File& known) { return known.name == file.name; };
+      if (std::none_of(files.begin(), files.end(), same)) files.push_back(std::move(file));
+    }
+  }
+  return files;
+}
+
+const char* config_text(void* self, const char* name) {
+  const auto& config = *static_cast<const Config*>(self);
+  const auto table = config_table();
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (std::string_view(table[i].name) == name) return config.value(i).text.c_str();
+  return "";
+}
+
+/// Opens a device that talks to nobody, asks it, and closes it.
+void ask(const stria_provider_t& provider, const Config& config, Device& out) {
+  stria_sink_t deaf{};
+  deaf.deliver = [](void*, void*, const stria_packet_t*) {};
+  deaf.peer_up = [](void*, std::uint64_t, stria_link_t*) -> void* { return nullptr; };
+  deaf.link_down = [](void*, void*, stria_status_t) {};
+  std::random_device random;
+  const std::uint64_t high = random();
+  const std::array<std::uint32_t, 4> secret = {random(), random(), random(),
+                                               random()};  // so nobody can connect
+  stria_device_params_t params{};
+  params.size = sizeof params;
+  params.worker_id = (high << 32) | random() | 1;
+  params.job_secret = secret.data();
+  params.job_secret_bytes = sizeof secret;
+  params.sink = &deaf;
+  params.services = &transport::services();
+  params.config = config_text;
+  params.config_self = const_cast<Config*>(&config);  // read only, see config_text
+  char text[512] = "";
+  stria_device_t* device = nullptr;
+  const stria_status_t status = provider.open(&params, &device, text, sizeof text);
+  if (status != STRIA_OK || device == nullptr) {
+    out.problem =
+        fmt::format("{}{}{}", to_string(transport::from_c(status)), text[0] == '\0' ? "" : ": ", text);
+    return;
+  }
+  provider.capabilities(device, &out.capabilities);
+  out.address_bytes = provider.address(device, nullptr, 0);
+  out.can_sleep = provider.event_fd(device) >= 0;
+  provider.close(device, 0);
+}
+
+}  // namespace
+
+std::vector<Device> look_for_devices(const Config& config) {
+  const std::string& path = config.text(Var::provider_path);
+  const std::vector<File> files = files_in(path);
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  const std::vector<std::string> used = split(config.text(Var::providers), ',');
+  for (const std::string& name : used) add(name);
+  const std::size_t ranked = names.size();
+  for (const stria_provider_t* table : tag::builtin_providers()) add(table->name);
+  for (const File& file : files) add(file.name);
+
+  std::vector<Device> devices;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Device device;
+    device.provider = names[i];
+    device.rank = i < ranked ? static_cast<int>(i) + 1 : 0;
+    device.origin = "not found";
+    for (const File& file : files)
+      if (file.name == names[i]) device.origin = file.path;
+    for (const stria_provider_t* table : tag::builtin_providers())
+      if (table->name == names[i]) device.origin = "built in";
+    const auto found = transport::find_provider(names[i], path, tag::builtin_providers());
+    if (found) {
+      device.description = (*found)->description;
+      ask(**found, config, device);
+    } else {
+      device.problem = found.error().context;
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+}  // namespace stria::info

@@ -1,0 +1,27 @@
+// The providers there are: built in, named by STRIA_PROVIDERS, or lying in a provider folder; and what a
+// device of each can do, asked of a device opened for the question and closed again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "hw/capabilities.hpp"
+
+namespace stria::info {
+
+struct Device {
+  std::string provider;
+  std::string description;
+  std::string origin;   ///< "built in" or the library's file
+  int rank = 0;         ///< place in STRIA_PROVIDERS, 1 is first; 0: not in use
+  std::string problem;  ///< why it could not be opened; "" if it was
+  hw::Capabilities capabilities{};
+  unsigned address_bytes = 0;
+  bool can_sleep = false;  ///< it has an event descriptor
+};
+
+/// Providers in use first, in their order, then the others by name.
+std::vector<Device> look_for_devices(const Config& config);
+
+}  // namespace stria::info

@@ -1,0 +1,106 @@
+// stria_info: what this stria is, what it can do here, and what it would do and why.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "tools/stria_info/section.hpp"
+
+namespace stria::info {
+namespace {
+
+struct Wishes {
+  bool version = false;
+  bool providers = false;
+  bool topology = false;
+  bool config = false;
+  bool schemes = false;
+  bool json = false;
+  bool no_io = false;
+  std::vector<std::string> layouts;
+  bool none() const { return !(version || providers || topology || config || schemes) && layouts.empty(); }
+};
+
+void declare(CLI::App& app, Wishes& wishes) {
+  app.add_flag("-V,--version", wishes.version,
+               "versions of the library, the provider contract and the wire format");
+  app.add_flag("-p,--providers", wishes.providers, "providers, their devices and every capability");
+  app.add_flag("-t,--topology", wishes.topology,
+               "cores, caches, memory, binding, devices, and what is near what");
+  app.add_flag("-c,--config", wishes.config,
+               "configuration variables: value, origin, default, unit, what is allowed, meaning");
+  app.add_flag("-s,--schemes", wishes.schemes, "which way messages go, by size and layout, and why");
+  app.add_option("-l,--layout", wishes.layouts,
+                 "describe a layout expression (may be repeated); with --schemes: the layouts to show")
+      ->type_name("EXPRESSION");
+  app.add_flag("-j,--json", wishes.json, "one JSON object instead of text");
+  app.add_flag("--no-io", wishes.no_io, "leave the I/O buses out of the topology");
+  app.footer(std::string("Without a choice, everything is shown.\n\n") + kLayoutHelp);
+}
+
+int print(const std::vector<Section>& sections, bool json) {
+  if (json) {
+    Json all = Json::object();
+    for (const Section& section : sections) all[section.key] = section.json;
+    fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    const char* gap = "";
+    for (const Section& section : sections) {
+      fmt::print("{}{}\n{:-<{}}\n{}", gap, section.title, "", section.title.size(), section.text);
+      gap = "\n";
+    }
+  }
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+int run(const Wishes& wishes) {
+  std::vector<NamedLayout> layouts;
+  for (const std::string& expression : wishes.layouts) {
+    auto layout = parse_layout(expression);
+    if (!layout) {
+      fmt::print(stderr, "stria_info: {}\n", layout.error().context);
+      return 2;
+    }
+    layouts.push_back({expression, *std::move(layout)});
+  }
+  const bool all = wishes.none();
+  std::string problem;
+  Config config;
+  if (auto read = Config::from_environment()) {
+    config = *std::move(read);
+  } else {
+    problem = read.error().context;
+  }
+  std::vector<Device> devices;
+  if (all || wishes.providers || wishes.schemes) devices = look_for_devices(config);
+
+  std::vector<Section> sections;
+  if (all || wishes.version) sections.push_back(version_section());
+  if (all || wishes.providers) sections.push_back(devices_section(devices));
+  if (all || wishes.topology) sections.push_back(topology_section(!wishes.no_io));
+  if (all || wishes.config) sections.push_back(config_section(config, problem));
+  if (!layouts.empty()) sections.push_back(layout_section(layouts));
+  if (all || wishes.schemes)
+    sections.push_back(schemes_section(config, devices, layouts.empty() ? usual_layouts() : layouts));
+  const int printed = print(sections, wishes.json);
+  if (problem.empty()) return printed;
+  fmt::print(stderr, "stria_info: {}\n", problem);
+  return 1;
+}
+
+}  // namespace
+}  // namespace stria::info
+
+int main(int argc, char** argv) {
+  CLI::App app{"stria_info: versions, providers, topology, configuration, and which way messages go."};
+  stria::info::Wishes wishes;
+  stria::info::declare(app, wishes);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return stria::info::run(wishes);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "stria_info: {}\n", error.what());
+    return 1;
+  }
+}

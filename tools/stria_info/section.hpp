@@ -1,0 +1,43 @@
+// What stria_info prints: sections, each made once as text for people and as JSON for programs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "tools/stria_info/devices.hpp"
+#include "tools/stria_info/layout_language.hpp"
+
+namespace stria::info {
+
+using Json = nlohmann::ordered_json;
+
+struct Section {
+  std::string key;    ///< in JSON
+  std::string title;  ///< above the text
+  std::string text;   ///< whole lines
+  Json json;
+};
+
+/// A layout by the expression it was asked for with.
+struct NamedLayout {
+  std::string name;
+  datatype::Layout layout;
+};
+
+Section version_section();
+Section devices_section(const std::vector<Device>& devices);
+/// Without I/O devices when `io` is false.
+Section topology_section(bool io);
+/// `problem`: why the environment could not be read, "" if it could.
+Section config_section(const Config& config, const std::string& problem);
+/// Which way a message goes, for sizes times layouts, over each device in use, and why.
+Section schemes_section(const Config& config, const std::vector<Device>& devices,
+                        const std::vector<NamedLayout>& layouts);
+Section layout_section(const std::vector<NamedLayout>& layouts);
+
+/// The layouts that schemes_section shows when none is asked for.
+std::vector<NamedLayout> usual_layouts();
+
+}  // namespace stria::info

@@ -1,0 +1,123 @@
+// Which way a message goes, by size and layout, and why: the rules of eager/send.hpp and tag/send.cpp for
+// what travels with its header, and rndv::choose() itself, the function the engine calls, for what does not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "eager/send.hpp"
+#include "rndv/cost_model.hpp"
+#include "tools/stria_info/section.hpp"
+
+namespace stria::info {
+namespace {
+
+struct Way {
+  std::string name;
+  std::string reason;
+  double get_us = 0;  // predictions of the cost model; 0: none
+  double pipeline_us = 0;
+};
+
+/// What the decision looks at.
+struct Path {
+  std::uint64_t pio_max;
+  std::uint64_t eager_max;
+  std::uint64_t eager_limit;
+  bool can_get;
+  rndv::Force force;
+};
+
+Path path_of(const Device& device, const Config& config) {
+  const hw::Capabilities& can = device.capabilities;
+  Path path{};
+  path.pio_max = hw::has(can, STRIA_CAP_PIO) ? can.pio_max : 0;
+  path.eager_max = hw::has(can, STRIA_CAP_EAGER) ? can.eager_max : 0;
+  path.eager_limit = std::min<std::uint64_t>(static_cast<std::uint64_t>(config.number(Var::eager_limit)),
+                                             std::max(path.pio_max, path.eager_max));
+  path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
+  path.force = rndv::parse_force(config.text(Var::rndv_scheme));
+  return path;
+}
+
+/// The same mean run at both sides; 0: contiguous.
+std::uint32_t block_of(const datatype::Layout& layout, std::uint64_t length) {
+  if (layout.block_count() == 0) return 0;
+  const auto mean = static_cast<std::uint64_t>(layout.size() / layout.block_count());
+  const bool one_run = layout.is_contiguous() && (layout.extent() == layout.size() || length <= mean);
+  return one_run ? 0 : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(mean, 1, 0x7fffffff));
+}
+
+Way way_of(const Path& path, std::uint64_t length, std::uint32_t block) {
+  if (length <= path.eager_limit) {
+    const bool gathered = block == 0 || length <= eager::kGatherMax;
+    if (length <= path.pio_max && gathered)
+      return {"pio", block == 0 ? "fits the PIO window" : "fits the PIO window, gathered on the stack"};
+    return {"buffered", length <= path.pio_max ? "strided: packed straight into provider memory"
+                                               : "longer than the window takes, within the eager limit"};
+  }
+  rndv::Question question;
+  question.length = length;
+  question.source_block = block;
+  question.sink_block = block;
+  question.can_get = path.can_get;
+  question.force = path.force;
+  const rndv::Answer answer = rndv::choose(question);
+  return {fmt::format("rendezvous {}", rndv::to_string(answer.scheme)), answer.reason, answer.get_us,
+          answer.pipeline_us};
+}
+
+/// Powers of four and both sides of every threshold.
+std::set<std::uint64_t> sizes_for(const Path& path) {
+  std::set<std::uint64_t> sizes;
+  for (std::uint64_t size = 1; size <= std::uint64_t{64} << 20; size *= 4) sizes.insert(size);
+  for (const std::uint64_t threshold : {path.pio_max, path.eager_limit}) {
+    if (threshold == 0) continue;
+    sizes.insert(threshold);
+    sizes.insert(threshold + 1);
+  }
+  return sizes;
+}
+
+std::string us_text(double us) {
+  return us > 0 ? fmt::format("{:.1f}", us) : "-";
+}
+
+}  // namespace
+
+Section schemes_section(const Config& config, const std::vector<Device>& devices,
+                        const std::vector<NamedLayout>& layouts) {
+  Section section{"schemes", "Schemes by size and layout (both sides alike, credit at hand)", "",
+                  Json::array()};
+  for (const Device& device : devices) {
+    if (device.rank == 0 || !device.problem.empty()) continue;
+    const Path path = path_of(device, config);
+    section.text +=
+        fmt::format("{}: PIO up to {}, eager up to {} bytes, get {}, STRIA_RNDV_SCHEME={}\n", device.provider,
+                    path.pio_max, path.eager_limit, path.can_get ? "where the link allows it" : "never",
+                    config.text(Var::rndv_scheme));
+    section.text +=
+        "A synchronous send, or one without credit for unexpected payload, is a rendezvous at any size.\n";
+    for (const auto& [name, layout] : layouts) {
+      section.text += fmt::format("\n{}\n  {:>10}  {:<20} {:>9} {:>12}  {}\n", name, "bytes", "way", "get us",
+                                  "pipeline us", "reason");
+      Json rows = Json::array();
+      for (const std::uint64_t size : sizes_for(path)) {
+        const Way way = way_of(path, size, block_of(layout, size));
+        section.text += fmt::format("  {:>10}  {:<20} {:>9} {:>12}  {}\n", size, way.name,
+                                    us_text(way.get_us), us_text(way.pipeline_us), way.reason);
+        Json row{{"bytes", size}, {"way", way.name}, {"reason", way.reason}};
+        if (way.get_us > 0) row["get_us"] = way.get_us;
+        if (way.pipeline_us > 0) row["pipeline_us"] = way.pipeline_us;
+        rows.push_back(std::move(row));
+      }
+      section.json.push_back({{"provider", device.provider}, {"layout", name}, {"rows", std::move(rows)}});
+    }
+    section.text += '\n';
+  }
+  if (section.json.empty()) section.text = "no provider of STRIA_PROVIDERS can be used\n";
+  while (section.text.ends_with("\n\n")) section.text.pop_back();
+  return section;
+}
+
+}  // namespace stria::info

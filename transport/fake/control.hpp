@@ -1,0 +1,90 @@
+// How a test drives the fake provider. A fabric is a world of its own: devices opened while a thread has it
+// selected belong to it and reach each other, nobody else. Its scheduler draws every choice from one seed, so
+// a run that is driven by one thread is repeatable: print the seed when a test fails.
+//
+//   auto fabric = fake::make_fabric({.seed = seed, .delay = 8, .no_resource_percent = 20});
+//   fake::UseFabric use(fabric);        // devices this thread opens from here on are in it
+//   ... open contexts and workers with provider "fake" ...
+//   fake::kill(*fabric, worker_id, fake::Loss::random);
+//
+// Devices opened without a selected fabric share the process's default one, made from STRIA_FAKE_*.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace stria::fake {
+
+class Fabric;
+
+/// Times are steps: one call of a device's progress is one step of that device.
+struct FabricOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t delay = 4;                ///< longest delay of a packet in steps of the receiver; 0: none
+  std::uint32_t queue = 16;               ///< packets of one link and direction before no_resource
+  std::uint32_t no_resource_percent = 0;  ///< sends refused at random although there is room; below 100
+  std::uint32_t connect_delay = 0;  ///< longest time until a link is up; sends answer no_resource before
+  std::uint32_t async_percent = 0;  ///< gets and puts that complete later instead of at once
+  bool death_seen_by_check_only = false;  ///< link_down comes from check(), not from progress()
+
+  bool pio = true;  ///< what is switched off is absent from the capabilities and answers unsupported
+  bool get = true;
+  bool put = true;
+  bool fast_register = true;
+  bool send_invalidate = true;
+  bool event_fd = true;
+  bool contiguous_keys_only = false;  ///< fast_register of anything else answers unsupported
+
+  std::uint32_t pio_max = 256;            ///< payload bytes
+  std::uint32_t pio_windows = 1024;       ///< links of a device that have a window
+  std::uint32_t pio_window_bytes = 8192;  ///< credit of one link and direction, headers included
+  std::uint32_t eager_max = 16384;        ///< payload bytes
+  std::uint32_t max_keys = 4096;
+};
+
+/// A fabric lives while a handle or one of its devices does.
+std::shared_ptr<Fabric> make_fabric(const FabricOptions& options);
+
+/// Selects a fabric for the devices that this thread opens, until the scope ends.
+class UseFabric {
+ public:
+  explicit UseFabric(std::shared_ptr<Fabric> fabric);
+  ~UseFabric();
+  UseFabric(const UseFabric&) = delete;
+  UseFabric& operator=(const UseFabric&) = delete;
+
+ private:
+  std::shared_ptr<Fabric> previous_;
+};
+
+enum class Loss : std::uint8_t {
+  none,    ///< what was sent before the death still arrives
+  random,  ///< of each path a random tail is lost
+};
+
+/// The device of `worker_id` dies as by kill -9: its own calls do nothing from now on, its keys are gone,
+/// peers see link_down after what was not lost. It must still be closed. False: no such device. Any thread;
+/// the device itself must not be in use by another thread.
+bool kill(Fabric& fabric, std::uint64_t worker_id, Loss loss);
+
+/// While blocked, what `from` sends to `to` stays in the queue (sends answer no_resource once it is full).
+/// False: no such link. Death ends a block.
+bool block(Fabric& fabric, std::uint64_t from, std::uint64_t to, bool blocked);
+
+/// What the fabric did so far.
+struct Statistics {
+  std::uint64_t delivered_pio = 0;
+  std::uint64_t delivered_buffered = 0;
+  std::uint64_t overtakes = 0;        ///< packets delivered before an older one of the link's other path
+  std::uint64_t refused = 0;          ///< sends answered with no_resource
+  std::uint64_t completed_later = 0;  ///< gets and puts that were asynchronous
+  std::uint64_t lost = 0;             ///< packets that died with a device
+  std::uint64_t in_flight = 0;        ///< packets sent and not delivered, now
+};
+Statistics statistics(Fabric& fabric);
+
+/// Valid keys of the device of `worker_id` now: 0 after a test says that nothing leaked.
+std::size_t valid_keys(Fabric& fabric, std::uint64_t worker_id);
+
+}  // namespace stria::fake

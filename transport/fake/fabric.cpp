@@ -1,0 +1,106 @@
+#include "transport/fake/fabric.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstring>
+
+#include "transport/fake/device.hpp"
+
+namespace stria::fake {
+namespace {
+
+std::uint64_t next_fabric_id() noexcept {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::shared_ptr<Fabric>& selected() noexcept {
+  thread_local std::shared_ptr<Fabric> fabric;
+  return fabric;
+}
+
+std::uint64_t number(const transport::DeviceParams& params, const char* name,
+                     std::uint64_t otherwise) noexcept {
+  if (params.config == nullptr) return otherwise;
+  const char* text = params.config(params.config_self, name);
+  std::uint64_t value = otherwise;
+  if (text != nullptr)
+    std::from_chars(text, text + std::strlen(text), value);  // leaves value alone on failure
+  return value;
+}
+
+FabricOptions default_options(const transport::DeviceParams& params) noexcept {
+  FabricOptions options;
+  options.seed = number(params, "STRIA_FAKE_SEED", options.seed);
+  options.delay = static_cast<std::uint32_t>(number(params, "STRIA_FAKE_DELAY", options.delay));
+  options.queue = static_cast<std::uint32_t>(number(params, "STRIA_FAKE_QUEUE", options.queue));
+  options.async_percent = options.delay > 0 ? 50 : 0;
+  return options;
+}
+
+}  // namespace
+
+Fabric::Fabric(const FabricOptions& options)
+    : options_(options), id_(next_fabric_id()), random_(options.seed) {
+  STRIA_CHECK(options.no_resource_percent < 100, "a fabric that refuses every send");
+  STRIA_CHECK(options.queue > 0, "a fabric whose links hold nothing");
+  STRIA_CHECK(options.pio_window_bytes >= options.pio_max + sizeof(transport::Header),
+              "a PIO window smaller than its longest message");
+  STRIA_CHECK(options.max_keys <= 1u << 24, "more keys than a 24-bit index names");
+}
+
+std::uint32_t Fabric::add(Device& device) {
+  devices_.push_back(&device);
+  return next_device_++;
+}
+
+void Fabric::remove(Device& device) noexcept {
+  std::erase(devices_, &device);
+}
+
+Device* Fabric::find(std::uint32_t number) noexcept {
+  const auto at =
+      std::find_if(devices_.begin(), devices_.end(), [&](Device* d) { return d->number() == number; });
+  return at == devices_.end() ? nullptr : *at;
+}
+
+Device* Fabric::find_worker(std::uint64_t worker_id) noexcept {
+  const auto at =
+      std::find_if(devices_.begin(), devices_.end(), [&](Device* d) { return d->worker_id() == worker_id; });
+  return at == devices_.end() ? nullptr : *at;
+}
+
+std::uint64_t Fabric::random(std::uint64_t limit) noexcept {
+  // Plain modulo: the bias is below 2^-32 for every limit in use, and the sequence is the same with every
+  // library.
+  return random_() % (limit + 1);
+}
+
+Result<std::shared_ptr<Fabric>> fabric_for(const transport::DeviceParams& params) {
+  if (selected() != nullptr) return selected();
+  static auto* mutex = new std::mutex;
+  static auto* shared = new std::weak_ptr<Fabric>;
+  const FabricOptions wanted = default_options(params);
+  const std::lock_guard lock(*mutex);
+  if (auto fabric = shared->lock()) {
+    const FabricOptions& has = fabric->options();
+    if (has.seed != wanted.seed || has.delay != wanted.delay || has.queue != wanted.queue)
+      return Error{Status::invalid,
+                   fmt::format("fake: this process's fabric is in use with seed {}, delay {}, queue {}; "
+                               "seed {}, delay {}, queue {} were asked for",
+                               has.seed, has.delay, has.queue, wanted.seed, wanted.delay, wanted.queue)};
+    return fabric;
+  }
+  auto fabric = std::make_shared<Fabric>(wanted);
+  *shared = fabric;
+  return fabric;
+}
+
+std::shared_ptr<Fabric> select_fabric(std::shared_ptr<Fabric> fabric) noexcept {
+  return std::exchange(selected(), std::move(fabric));
+}
+
+}  // namespace stria::fake

@@ -1,0 +1,55 @@
+// The world that some fake devices share: the lock, the random numbers, and who is in it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "base/result.hpp"
+#include "transport/contract.hpp"
+#include "transport/fake/control.hpp"
+
+namespace stria::fake {
+
+class Device;
+
+class Fabric {
+ public:
+  explicit Fabric(const FabricOptions& options);
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  const FabricOptions& options() const noexcept { return options_; }
+  std::uint64_t id() const noexcept { return id_; }
+  std::mutex& mutex() noexcept { return mutex_; }
+
+  // The rest: under the lock.
+  std::uint32_t add(Device& device);  ///< returns the device's number
+  void remove(Device& device) noexcept;
+  Device* find(std::uint32_t number) noexcept;
+  Device* find_worker(std::uint64_t worker_id) noexcept;
+  /// A number in [0, limit].
+  std::uint64_t random(std::uint64_t limit) noexcept;
+  bool chance(std::uint32_t percent) noexcept { return percent > 0 && random(99) < percent; }
+  Statistics& statistics() noexcept { return statistics_; }
+
+ private:
+  const FabricOptions options_;
+  const std::uint64_t id_;
+  std::mutex mutex_;
+  std::mt19937_64 random_;
+  std::uint32_t next_device_ = 1;
+  std::vector<Device*> devices_;
+  Statistics statistics_;
+};
+
+/// The fabric that this thread selected, else the process's default one made from STRIA_FAKE_*. Errors: the
+/// default one is in use with other values.
+Result<std::shared_ptr<Fabric>> fabric_for(const transport::DeviceParams& params);
+
+/// Selects a fabric for this thread (may be empty) and returns the one before.
+std::shared_ptr<Fabric> select_fabric(std::shared_ptr<Fabric> fabric) noexcept;
+
+}  // namespace stria::fake

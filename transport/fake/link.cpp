@@ -1,0 +1,254 @@
+#include "transport/fake/link.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+#include "transport/fake/device.hpp"
+#include "transport/fake/fabric.hpp"
+#include "transport/payload.hpp"
+#include "transport/services.hpp"
+
+namespace stria::fake {
+namespace {
+
+constexpr std::size_t index(Path path) noexcept {
+  return static_cast<std::size_t>(path);
+}
+
+transport::Payload contiguous(const void* data, std::uint32_t bytes) noexcept {
+  return {nullptr, const_cast<void*>(data), bytes, 0, bytes};
+}
+
+}  // namespace
+
+void broken_contract(const char* call, const char* what) noexcept {
+  std::fprintf(stderr, "stria fake: %s: %s\n", call, what);
+  std::abort();
+}
+namespace {
+void demand(bool condition, const char* call, const char* what) noexcept {
+  if (!condition) broken_contract(call, what);
+}
+void demand_range(const transport::Payload& payload, const char* call) noexcept {
+  demand(payload.length >= 0 && payload.offset >= 0, call, "a payload with a negative offset or length");
+  demand(payload.base != nullptr || payload.length == 0 || payload.layout != nullptr, call,
+         "no payload memory");
+  if (const auto* layout = transport::layout_of(payload))
+    demand(payload.length <= layout->size() * payload.count - payload.offset, call,
+           "a payload range beyond the end of its stream");
+}
+}  // namespace
+
+Link::Link(Device& owner, const Params& params) noexcept : owner_(owner), params_(params) {}
+
+void Link::check_use(const char* call) const noexcept {
+  demand(!down_, call, "a call on a link after its link_down");
+}
+
+Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
+  const FabricOptions& options = owner_.fabric().options();
+  if (!options.pio || !params_.window) return Status::unsupported;
+  demand(bytes <= options.pio_max, "pio_send", "more bytes than pio_max");
+  return send({header, contiguous(payload, bytes), nullptr, Path::pio}, "pio_send");
+}
+
+Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
+  demand(payload.length <= owner_.fabric().options().eager_max, "eager_send", "more bytes than eager_max");
+  return send({header, payload, nullptr, Path::buffered}, "eager_send");
+}
+
+Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                             const transport::Key& key) noexcept {
+  const FabricOptions& options = owner_.fabric().options();
+  if (!options.send_invalidate) return Status::unsupported;
+  const bool window = options.pio && params_.window;
+  demand(bytes <= (window ? options.pio_max : options.eager_max), "send_invalidate",
+         "more bytes than the limit");
+  return send({header, contiguous(payload, bytes), &key, window ? Path::pio : Path::buffered},
+              "send_invalidate");
+}
+
+Status Link::send(const Message& message, const char* call) noexcept {
+  const Device::Use use(owner_, call);
+  demand(message.header.kind != 0, call, "a header of kind 0");
+  demand_range(message.payload, call);
+  Fabric& fabric = owner_.fabric();
+  const std::lock_guard lock(fabric.mutex());
+  if (owner_.dead()) return Status::ok;  // the dead send nothing, and nobody reads their answers
+  check_use(call);
+  if (params_.ready_at > owner_.step()) return Status::no_resource;
+  if (twin_ == nullptr) {
+    // Gone, but link_down was not seen yet: like a peer whose memory is still mapped, or a closed connection.
+    constexpr Status kAnswers[] = {Status::ok, Status::no_resource, Status::peer_failed};
+    return kAnswers[fabric.random(2)];
+  }
+  if (message.ends_key != nullptr && !twin_->owner_.keys().names_this_table(*message.ends_key))
+    return Status::access_error;
+  if (fabric.chance(fabric.options().no_resource_percent) || !twin_->has_room(message)) {
+    ++fabric.statistics().refused;
+    return Status::no_resource;
+  }
+  twin_->accept(message);
+  return Status::ok;
+}
+
+bool Link::has_room(const Message& message) const noexcept {
+  const FabricOptions& options = owner_.fabric().options();
+  if (arriving_[0].size() + arriving_[1].size() >= options.queue) return false;
+  if (message.path == Path::buffered) return true;
+  return window_used_ + sizeof(transport::Header) + static_cast<std::uint64_t>(message.payload.length) <=
+         options.pio_window_bytes;
+}
+
+void Link::accept(const Message& message) noexcept {
+  Fabric& fabric = owner_.fabric();
+  QueuedPacket packet;
+  packet.header = message.header;
+  packet.payload.resize(static_cast<std::size_t>(message.payload.length));
+  transport::pack(message.payload, packet.payload.data());
+  if (message.ends_key != nullptr) packet.ends_key = *message.ends_key;
+  packet.order = next_order_++;
+  packet.path = message.path;
+  std::uint64_t& last = last_due_[index(message.path)];
+  last = std::max(last, owner_.step() + fabric.random(fabric.options().delay));
+  packet.due = last;
+  if (message.path == Path::pio) window_used_ += sizeof packet.header + packet.payload.size();
+  arriving_[index(message.path)].push_back(std::move(packet));
+  ++fabric.statistics().in_flight;
+  if (!blocked_) owner_.wake();
+}
+
+QueuedPacket Link::take(Path path) noexcept {
+  auto& queue = arriving_[index(path)];
+  QueuedPacket packet = std::move(queue.front());
+  queue.pop_front();
+  Statistics& statistics = owner_.fabric().statistics();
+  --statistics.in_flight;
+  const auto& other = arriving_[1 - index(path)];
+  if (!other.empty() && other.front().order < packet.order) ++statistics.overtakes;
+  if (path == Path::pio) {
+    window_used_ -= sizeof packet.header + packet.payload.size();
+    ++statistics.delivered_pio;
+  } else {
+    ++statistics.delivered_buffered;
+  }
+  return packet;
+}
+
+bool Link::due(Path path, std::uint64_t step) const noexcept {
+  const auto& packets = queue(path);
+  return params_.announced && !down_ && !blocked_ && !packets.empty() && packets.front().due <= step;
+}
+
+bool Link::down_due(std::uint64_t step) const noexcept {
+  return gone_ && !down_ && params_.announced && !has_arriving() && gone_at_ <= step;
+}
+
+bool Link::waits() const noexcept {
+  if (down_) return false;
+  if (!params_.announced || params_.ready_at > owner_.step()) return true;
+  if (has_arriving()) return !blocked_;
+  return gone_ && gone_at_ != std::numeric_limits<std::uint64_t>::max();
+}
+
+void Link::set_cookie(void* cookie) noexcept {
+  params_.cookie = cookie;
+  params_.announced = true;
+}
+
+void Link::set_blocked(bool blocked) noexcept {
+  blocked_ = blocked && !gone_;
+  if (!blocked_ && has_arriving()) owner_.wake();
+}
+
+void Link::lose_peer(Loss loss, std::uint64_t step) noexcept {
+  if (gone_) return;
+  twin_ = nullptr;
+  gone_ = true;
+  gone_at_ = step;
+  blocked_ = false;
+  if (loss == Loss::random) {
+    Fabric& fabric = owner_.fabric();
+    const std::uint64_t kept_pio = fabric.random(arriving_[0].size());
+    lose_all_but(kept_pio, fabric.random(arriving_[1].size()));
+  }
+  owner_.wake();
+}
+
+void Link::lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noexcept {
+  Statistics& statistics = owner_.fabric().statistics();
+  const std::uint64_t kept[] = {kept_pio, kept_buffered};
+  for (std::size_t i = 0; i < arriving_.size(); ++i) {
+    const std::uint64_t lost = arriving_[i].size() - kept[i];
+    statistics.lost += lost;
+    statistics.in_flight -= lost;
+    arriving_[i].resize(static_cast<std::size_t>(kept[i]));
+  }
+}
+
+Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                 transport::Completion* completion) noexcept {
+  if (!owner_.fabric().options().get) return Status::unsupported;
+  return remote_access(false, local, key, offset, completion);
+}
+
+Status Link::put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                 transport::Completion* completion) noexcept {
+  if (!owner_.fabric().options().put) return Status::unsupported;
+  return remote_access(true, local, key, offset, completion);
+}
+
+Status Link::remote_access(bool write, const transport::Payload& local, const transport::Key& key,
+                           std::uint64_t offset, transport::Completion* completion) noexcept {
+  const char* call = write ? "put" : "get";
+  const Device::Use use(owner_, call);
+  demand_range(local, call);
+  demand(completion != nullptr && completion->done != nullptr, call, "no completion");
+  Fabric& fabric = owner_.fabric();
+  const std::lock_guard lock(fabric.mutex());
+  if (owner_.dead()) return Status::peer_failed;
+  check_use(call);
+  if (twin_ == nullptr) return Status::peer_failed;
+  if (params_.ready_at > owner_.step()) return Status::no_resource;
+  if (fabric.chance(fabric.options().async_percent)) {
+    ++fabric.statistics().completed_later;
+    owner_.complete_later({this, write, local, key, offset, completion,
+                           owner_.step() + 1 + fabric.random(fabric.options().delay)});
+    return Status::in_progress;
+  }
+  return move(write, local, key, offset);
+}
+
+Status Link::move(bool write, const transport::Payload& local, const transport::Key& key,
+                  std::uint64_t offset) noexcept {
+  if (twin_ == nullptr) return Status::peer_failed;
+  const unsigned access = write ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
+  const auto remote =
+      twin_->owner_.keys().find(key, access, offset, static_cast<std::uint64_t>(local.length));
+  if (!remote) return Status::access_error;
+  if (local.length > 0) write ? transport::copy(local, *remote) : transport::copy(*remote, local);
+  return Status::ok;
+}
+
+void Link::limits(transport::LinkLimits& out) noexcept {
+  const Device::Use use(owner_, "link_limits");
+  const std::lock_guard lock(owner_.fabric().mutex());
+  if (!owner_.dead()) check_use("link_limits");
+  const FabricOptions& options = owner_.fabric().options();
+  const bool window = options.pio && params_.window;
+  out = {};
+  out.pio_max = window ? options.pio_max : 0;
+  out.eager_max = options.eager_max;
+  out.can_get = options.get ? 1 : 0;
+  out.can_put = options.put ? 1 : 0;
+  if (window && twin_ != nullptr && params_.ready_at <= owner_.step() &&
+      twin_->arriving_[0].size() + twin_->arriving_[1].size() < options.queue)
+    out.pio_credits = static_cast<std::uint32_t>(options.pio_window_bytes - twin_->window_used_);
+  out.low_latency = window && params_.low_latency ? 1 : 0;
+  out.path = window ? "fake: pio window + copies" : "fake: copies";
+  out.fallback = !options.pio || window ? "" : "no pio window left";
+}
+
+}  // namespace stria::fake

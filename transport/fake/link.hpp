@@ -1,0 +1,114 @@
+// One end of a connection. What the peer sends waits at this end, in two queues of packets in order (PIO and
+// buffered) that overtake each other; the peer's end only looks at how full they are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/status.hpp"
+#include "transport/contract.hpp"
+#include "transport/fake/control.hpp"
+
+namespace stria::fake {
+
+class Device;
+
+enum class Path : std::uint8_t { pio = 0, buffered = 1 };
+
+struct QueuedPacket {
+  transport::Header header{};
+  std::vector<std::byte> payload;
+  transport::Key ends_key{};  ///< bytes == 0: none
+  std::uint64_t order = 0;    ///< of all packets sent to this end
+  std::uint64_t due = 0;      ///< step of the receiver
+  Path path = Path::pio;
+};
+
+class Link {
+ public:
+  struct Params {
+    std::uint64_t peer_worker = 0;
+    void* cookie = nullptr;
+    bool announced = false;      ///< the owner knows of it; else peer_up is due at `ready_at`
+    std::uint64_t ready_at = 0;  ///< step of the owner from which on it can send
+    bool window = false;
+    bool low_latency = false;
+  };
+  Link(Device& owner, const Params& params) noexcept;
+
+  // The contract.
+  Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
+  Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
+  Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                         const transport::Key& key) noexcept;
+  Status get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+             transport::Completion* completion) noexcept;
+  Status put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+             transport::Completion* completion) noexcept;
+  void limits(transport::LinkLimits& out) noexcept;
+
+  // Under the fabric's lock, for the device.
+  void join(Link& twin) noexcept { twin_ = &twin; }
+  Link* twin() noexcept { return twin_; }
+  Device& owner() noexcept { return owner_; }
+  void* cookie() const noexcept { return params_.cookie; }
+  void set_cookie(void* cookie) noexcept;
+  void set_blocked(bool blocked) noexcept;
+  std::uint64_t peer_worker() const noexcept { return params_.peer_worker; }
+  bool announced() const noexcept { return params_.announced; }
+  bool announce_due(std::uint64_t step) const noexcept {
+    return !params_.announced && params_.ready_at <= step;
+  }
+  void set_announced() noexcept { params_.announced = true; }
+  /// The peer is gone; of what it sent, `loss` decides. link_down is due at `step` of the owner.
+  void lose_peer(Loss loss, std::uint64_t step) noexcept;
+  /// Drops all that arrived and was not delivered: the owner dies or leaves.
+  void discard() noexcept { lose_all_but(0, 0); }
+  bool peer_gone() const noexcept { return gone_; }
+  bool is_down() const noexcept { return down_; }
+  void set_down() noexcept { down_ = true; }
+  /// Whether the head of a queue may be delivered at `step`.
+  bool due(Path path, std::uint64_t step) const noexcept;
+  bool down_due(std::uint64_t step) const noexcept;
+  bool has_arriving() const noexcept { return !queue(Path::pio).empty() || !queue(Path::buffered).empty(); }
+  /// Anything that progress would see to in this or a later step.
+  bool waits() const noexcept;
+  QueuedPacket take(Path path) noexcept;
+  /// Performs a get or put between `local` and the peer's memory.
+  Status move(bool write, const transport::Payload& local, const transport::Key& key,
+              std::uint64_t offset) noexcept;
+
+ private:
+  struct Message {
+    const transport::Header& header;
+    const transport::Payload& payload;
+    const transport::Key* ends_key;
+    Path path;
+  };
+  Status send(const Message& message, const char* call) noexcept;
+  Status remote_access(bool write, const transport::Payload& local, const transport::Key& key,
+                       std::uint64_t offset, transport::Completion* completion) noexcept;
+  void lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noexcept;
+  bool has_room(const Message& message) const noexcept;
+  void accept(const Message& message) noexcept;
+  void check_use(const char* call) const noexcept;
+  const std::deque<QueuedPacket>& queue(Path path) const noexcept {
+    return arriving_[static_cast<std::size_t>(path)];
+  }
+
+  Device& owner_;
+  Params params_;
+  Link* twin_ = nullptr;
+  std::array<std::deque<QueuedPacket>, 2> arriving_;
+  std::array<std::uint64_t, 2> last_due_{};
+  std::uint64_t next_order_ = 0;
+  std::uint64_t window_used_ = 0;  // bytes of PIO packets in arriving_
+  std::uint64_t gone_at_ = 0;
+  bool blocked_ = false;
+  bool gone_ = false;
+  bool down_ = false;
+};
+
+}  // namespace stria::fake

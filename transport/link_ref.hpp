@@ -1,0 +1,56 @@
+// LinkRef: what an engine needs to know of a link to send on it, copied from the provider once, when the link comes up.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/status.hpp"
+#include "transport/contract.hpp"
+#include "transport/wire.hpp"
+
+namespace stria::transport {
+
+struct LinkRef {
+  const stria_hot_ops_t* ops = nullptr;
+  stria_link_t* link = nullptr;  ///< null until connected
+  stria_device_t* device = nullptr;
+  std::uint32_t pio_below = 0;  ///< payloads shorter than this go inline: pio_max + 1, or 0 without a window
+  std::uint32_t eager_max = 0;
+  bool can_get = false;
+  bool can_put = false;
+
+  Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {
+    return from_c(ops->pio_send(link, &header, payload, bytes));
+  }
+  Status eager_send(const Header& header, const Payload& payload) const noexcept {
+    return from_c(ops->eager_send(link, &header, &payload));
+  }
+  Status send_invalidate(const Header& header, const void* body, std::uint32_t bytes, const Key& key) const noexcept {
+    return from_c(ops->send_invalidate(link, &header, body, bytes, &key));
+  }
+  Status get(const Payload& local, const Key& key, std::uint64_t offset, Completion* completion) const noexcept {
+    return from_c(ops->get(link, &local, &key, offset, completion));
+  }
+  Status put(const Payload& local, const Key& key, std::uint64_t offset, Completion* completion) const noexcept {
+    return from_c(ops->put(link, &local, &key, offset, completion));
+  }
+  Status fast_register(const Payload& memory, unsigned access, Key& key) const noexcept {
+    return from_c(ops->fast_register(device, &memory, access, &key));
+  }
+  Status invalidate(const Key& key) const noexcept { return from_c(ops->invalidate(device, &key)); }
+
+  /// Sends a small packet of an engine: inline where a window takes it, buffered otherwise.
+  Status send_control(const Header& header, const void* body, std::uint32_t bytes) const noexcept {
+    if (bytes < pio_below) {
+      const Status sent = pio_send(header, body, bytes);
+      if (sent != Status::no_resource) return sent;
+    }
+    return eager_send(header, contiguous_payload(body, bytes));
+  }
+
+  static Payload contiguous_payload(const void* data, std::int64_t bytes) noexcept {
+    return Payload{nullptr, const_cast<void*>(data), bytes, 0, bytes};
+  }
+};
+
+}  // namespace stria::transport

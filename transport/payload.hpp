@@ -1,0 +1,52 @@
+// Helpers over Payload, the byte range of a described memory that every layer hands down.
+#pragma once
+
+#include <cstring>
+
+#include "datatype/pack.hpp"
+#include "transport/contract.hpp"
+
+namespace stria::transport {
+
+/// Bytes [offset, offset + length) of the range that `whole` describes.
+inline Payload slice(const Payload& whole, std::uint64_t offset, std::uint64_t length) noexcept {
+  Payload part = whole;
+  part.offset += static_cast<std::int64_t>(offset);
+  part.length = static_cast<std::int64_t>(length);
+  return part;
+}
+
+/// Where contiguous memory's range begins; only for payload.layout == nullptr.
+inline std::byte* contiguous_begin(const Payload& payload) noexcept {
+  return static_cast<std::byte*>(payload.base) + payload.offset;
+}
+
+inline void pack(const Payload& payload, void* out) noexcept {
+  if (payload.length == 0) return;
+  if (payload.layout == nullptr) {
+    std::memcpy(out, contiguous_begin(payload), static_cast<std::size_t>(payload.length));
+  } else {
+    datatype::pack(*layout_of(payload), payload.base, payload.count, payload.offset, payload.length, out);
+  }
+}
+
+inline void unpack(const Payload& payload, const void* in) noexcept {
+  if (payload.length == 0) return;
+  if (payload.layout == nullptr) {
+    std::memcpy(contiguous_begin(payload), in, static_cast<std::size_t>(payload.length));
+  } else {
+    datatype::unpack(*layout_of(payload), payload.base, payload.count, payload.offset, payload.length, in);
+  }
+}
+
+/// Mean contiguous run in bytes, saturated to 32 bits; 0 for contiguous memory.
+inline std::uint32_t mean_block(const Payload& payload) noexcept {
+  if (payload.layout == nullptr) return 0;
+  const auto& layout = *layout_of(payload);
+  const std::int64_t blocks = layout.block_count();
+  if (blocks == 0) return 0;
+  const std::int64_t mean = layout.size() / blocks;
+  return mean < 1 ? 1 : mean > 0x7fffffff ? 0x7fffffff : static_cast<std::uint32_t>(mean);
+}
+
+}  // namespace stria::transport

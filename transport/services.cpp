@@ -1,0 +1,59 @@
+#include "transport/services.hpp"
+
+#include "base/log.hpp"
+#include "datatype/pack.hpp"
+#include "transport/contract.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::transport {
+namespace {
+
+std::size_t list(const stria_payload_t& payload, struct iovec* out, std::size_t max,
+                 std::int64_t* covered) noexcept {
+  *covered = 0;
+  if (payload.length == 0 || max == 0) return 0;
+  if (const datatype::Layout* layout = layout_of(payload))
+    return datatype::iovecs(*layout, payload.base, payload.count, payload.offset, payload.length, out, max,
+                            covered);
+  out[0] = {contiguous_begin(payload), static_cast<std::size_t>(payload.length)};
+  *covered = payload.length;
+  return 1;
+}
+
+void write_log(int level, const char* text) noexcept {
+  const log::Level at = level >= 4 ? log::Level::error : level == 3 ? log::Level::warn : log::Level::info;
+  if (at >= log::level()) log::write(at, text);
+}
+
+constexpr stria_services_t kServices = {
+    .size = sizeof(stria_services_t),
+    .version = STRIA_PROVIDER_VERSION,
+    .pack = [](const stria_payload_t* payload, void* out) { pack(*payload, out); },
+    .unpack = [](const stria_payload_t* payload, const void* in) { unpack(*payload, in); },
+    .iovecs = [](const stria_payload_t* payload, struct iovec* out, size_t max,
+                 int64_t* covered) { return list(*payload, out, max, covered); },
+    .log = [](int level, const char* text) { write_log(level, text); },
+};
+
+}  // namespace
+
+void copy(const stria_payload_t& from, const stria_payload_t& to) noexcept {
+  stria_payload_t target = to;
+  target.length = from.length;
+  const datatype::Layout* source_layout = layout_of(from);
+  const datatype::Layout* target_layout = layout_of(to);
+  if (target_layout == nullptr) {
+    pack(from, contiguous_begin(target));
+  } else if (source_layout == nullptr) {
+    unpack(target, contiguous_begin(from));
+  } else {
+    datatype::transfer_range(*source_layout, from.base, from.count, from.offset, *target_layout, target.base,
+                             target.count, target.offset, from.length);
+  }
+}
+
+const stria_services_t& services() noexcept {
+  return kServices;
+}
+
+}  // namespace stria::transport

@@ -1,0 +1,124 @@
+#include "transport/shm/address.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+
+#include "stria/stria.h"
+#include "transport/shm/segment.hpp"
+#include "transport/wire.hpp"
+
+namespace stria::shm {
+namespace {
+
+struct AddressBytes {
+  std::uint8_t layout_version;
+  std::uint8_t wire_version;
+  std::uint16_t reserved;
+  std::uint32_t library_version;
+  std::uint64_t nonce;
+  std::uint64_t worker_id;
+  std::uint64_t segment_bytes;
+  std::uint32_t pid;
+  std::uint32_t uid;
+  std::int32_t fd;
+  std::uint32_t magic;
+};
+static_assert(sizeof(AddressBytes) == kAddressBytes && offsetof(AddressBytes, library_version) == 4);
+constexpr std::uint32_t kAddressMagic = 0x316d6873;  // "shm1"
+
+// The round and the finish of SipHash-2-4 (Aumasson and Bernstein, 2012).
+struct Sip {
+  std::uint64_t a, b, c, d;
+  void round() noexcept {
+    a += b, b = std::rotl(b, 13) ^ a, a = std::rotl(a, 32);
+    c += d, d = std::rotl(d, 16) ^ c;
+    a += d, d = std::rotl(d, 21) ^ a;
+    c += b, b = std::rotl(b, 17) ^ c, c = std::rotl(c, 32);
+  }
+  void word(std::uint64_t m) noexcept {
+    d ^= m;
+    round(), round();
+    a ^= m;
+  }
+};
+
+}  // namespace
+
+std::uint32_t library_version() noexcept {
+  return (STRIA_VERSION_MAJOR << 16) | (STRIA_VERSION_MINOR << 8) | STRIA_VERSION_PATCH;
+}
+
+std::string version_text(std::uint32_t layout, std::uint32_t wire, std::uint32_t library) {
+  return fmt::format("stria {}.{}.{} (shm layout {}, wire {})", library >> 16, (library >> 8) & 0xff, library & 0xff,
+                     layout, wire);
+}
+
+void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes> out) noexcept {
+  const AddressBytes bytes{static_cast<std::uint8_t>(kLayoutVersion),
+                           wire::kVersion,
+                           0,
+                           library_version(),
+                           identity.nonce,
+                           identity.worker_id,
+                           identity.segment_bytes,
+                           identity.pid,
+                           identity.uid,
+                           identity.fd,
+                           kAddressMagic};
+  std::memcpy(out.data(), &bytes, sizeof bytes);
+}
+
+Result<Identity> decode_address(std::span<const std::byte> bytes) {
+  AddressBytes in{};
+  if (bytes.size() < 8)
+    return Error{Status::invalid, fmt::format("shm: an address of {} bytes is too short", bytes.size())};
+  std::memcpy(&in, bytes.data(), std::min(bytes.size(), sizeof in));
+  if (in.layout_version != kLayoutVersion || in.wire_version != wire::kVersion ||
+      in.library_version != library_version())
+    return Error{Status::unreachable,
+                 fmt::format("shm: the peer is {}, this is {}",
+                             version_text(in.layout_version, in.wire_version, in.library_version),
+                             version_text(kLayoutVersion, wire::kVersion, library_version()))};
+  if (bytes.size() != sizeof in || in.magic != kAddressMagic)
+    return Error{Status::invalid, fmt::format("shm: {} bytes that are no shm address", bytes.size())};
+  return Identity{in.nonce, in.worker_id, in.pid, in.uid, in.fd, in.segment_bytes};
+}
+
+std::uint64_t fingerprint(std::span<const std::byte> secret, std::uint64_t nonce, std::uint64_t worker_id) noexcept {
+  Sip sip{nonce ^ 0x736f6d6570736575u, worker_id ^ 0x646f72616e646f6du, nonce ^ 0x6c7967656e657261u,
+          worker_id ^ 0x7465646279746573u};
+  std::size_t at = 0;
+  for (; at + 8 <= secret.size(); at += 8) {
+    std::uint64_t m = 0;
+    std::memcpy(&m, secret.data() + at, 8);
+    sip.word(m);
+  }
+  std::uint64_t last = static_cast<std::uint64_t>(secret.size()) << 56;
+  for (std::size_t i = 0; at + i < secret.size(); ++i)
+    last |= std::to_integer<std::uint64_t>(secret[at + i]) << (8 * i);
+  sip.word(last);
+  sip.c ^= 0xff;
+  for (int i = 0; i < 4; ++i) sip.round();
+  return sip.a ^ sip.b ^ sip.c ^ sip.d;
+}
+
+std::uint64_t random_word() noexcept {
+  std::uint64_t word = 0;
+  if (::getrandom(&word, sizeof word, 0) != static_cast<ssize_t>(sizeof word)) {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    word = (static_cast<std::uint64_t>(::getpid()) << 40) ^ static_cast<std::uint64_t>(now.tv_nsec) ^
+           (static_cast<std::uint64_t>(now.tv_sec) << 30);
+  }
+  return word != 0 ? word : 1;
+}
+
+std::string door_name(std::uint64_t nonce) { return fmt::format("stria-{:016x}-door", nonce); }
+std::string bell_name(std::uint64_t nonce) { return fmt::format("stria-{:016x}-bell", nonce); }
+
+}  // namespace stria::shm

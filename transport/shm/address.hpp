@@ -1,0 +1,44 @@
+// Who a device is: the bytes it gives away to be connected to, and what two devices agree on before they talk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace stria::shm {
+
+/// A device as others find it.
+struct Identity {
+  std::uint64_t nonce = 0;
+  std::uint64_t worker_id = 0;
+  std::uint32_t pid = 0;  ///< in its own namespace
+  std::uint32_t uid = 0;
+  std::int32_t fd = -1;  ///< number of its memfd there
+  std::uint64_t segment_bytes = 0;
+};
+
+/// major << 16 | minor << 8 | patch of this library.
+std::uint32_t library_version() noexcept;
+std::string version_text(std::uint32_t layout, std::uint32_t wire, std::uint32_t library);
+
+/// The address as bytes, versions first: 1 layout, 1 wire, 2 reserved, 4 library, then the identity.
+inline constexpr std::size_t kAddressBytes = 48;
+void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes> out) noexcept;
+/// Errors: invalid (not an address of this provider); unreachable (another version; the text names both).
+Result<Identity> decode_address(std::span<const std::byte> bytes);
+
+/// Proves knowledge of the job secret without showing it: SipHash-2-4 of the secret under a key made of the device's
+/// nonce and worker id. (The secret is checked against mistakes and strangers; whoever can read a process's memory
+/// needs no secret.)
+std::uint64_t fingerprint(std::span<const std::byte> secret, std::uint64_t nonce, std::uint64_t worker_id) noexcept;
+/// Random, never 0.
+std::uint64_t random_word() noexcept;
+
+/// Abstract socket names of a device: the door that hands out descriptors, and the bell that wakes it.
+std::string door_name(std::uint64_t nonce);
+std::string bell_name(std::uint64_t nonce);
+
+}  // namespace stria::shm

@@ -1,0 +1,153 @@
+#include "transport/shm/attach.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "transport/shm/door_wire.hpp"
+#include "transport/shm/segment.hpp"
+
+namespace stria::shm {
+namespace {
+
+struct Listed {
+  std::uint64_t nonce;
+  int fd;
+  std::size_t bytes;
+  pid_t pid;  // a child of fork() inherits the list, but not the devices
+};
+std::mutex& list_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+std::vector<Listed>& listed() {
+  static auto* list = new std::vector<Listed>;
+  return *list;
+}
+
+Error unreachable(std::string text) { return {Status::unreachable, std::move(text)}; }
+
+/// Maps a descriptor that is said to be the segment of `identity`, if it is.
+Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) {
+  struct stat about {};
+  if (::fstat(fd, &about) != 0)
+    return unreachable(fmt::format("{}: fstat: {}", what, std::strerror(errno)));
+  const auto bytes = static_cast<std::uint64_t>(about.st_size);
+  if (about.st_size < static_cast<off_t>(sizeof(SegmentHeader)) || bytes != identity.segment_bytes)
+    return unreachable(fmt::format("{}: {} bytes where {} were announced", what, bytes, identity.segment_bytes));
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return unreachable(fmt::format("{}: not a sealed segment", what));
+  Mapping map = Mapping::shared(fd, static_cast<std::size_t>(bytes));
+  if (!map) return unreachable(fmt::format("{}: mmap of {} bytes: {}", what, bytes, std::strerror(errno)));
+  keep_from_children(map);
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(map.data());
+  if (header.magic != kMagic || header.nonce != identity.nonce)
+    return unreachable(fmt::format("{}: the segment is another one (nonce differs)", what));
+  return map;
+}
+
+Result<Attached> attach_by_proc(const Identity& identity) {
+  if (static_cast<pid_t>(identity.pid) == ::getpid())
+    return unreachable("proc: the process id is this process's own, seen from another PID namespace");
+  const std::string path = fmt::format("/proc/{}/fd/{}", identity.pid, identity.fd);
+  // Look before opening: in another namespace this may be anything, and some files act when they are opened.
+  char target[64] = {};
+  const ssize_t length = ::readlink(path.c_str(), target, sizeof target - 1);
+  if (length < 0) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  if (std::strncmp(target, "/memfd:stria", 12) != 0) return unreachable(fmt::format("proc: {} is {}", path, target));
+  Attached result;
+  result.fd.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!result.fd) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  auto map = map_checked(result.fd.get(), identity, "proc");
+  if (!map) return std::move(map).error();
+  result.map = *std::move(map);
+  result.pid = static_cast<pid_t>(identity.pid);
+  result.way = "proc";
+  return result;
+}
+
+Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof) {
+  auto passed = ask_at_door(identity.nonce, proof);
+  if (!passed) return std::move(passed).error();
+  Attached result;
+  result.fd = std::move(passed->fd);
+  auto map = map_checked(result.fd.get(), identity, "socket");
+  if (!map) return std::move(map).error();
+  result.map = *std::move(map);
+  result.pid = passed->pid;
+  result.way = "socket";
+  return result;
+}
+
+}  // namespace
+
+void register_device(std::uint64_t nonce, int fd, std::size_t bytes) {
+  const std::lock_guard lock(list_mutex());
+  listed().push_back({nonce, fd, bytes, ::getpid()});
+}
+
+void unregister_device(std::uint64_t nonce) noexcept {
+  const std::lock_guard lock(list_mutex());
+  std::erase_if(listed(), [&](const Listed& one) { return one.nonce == nonce && one.pid == ::getpid(); });
+}
+
+bool Attached::is_alive() const noexcept {
+  if (same_process) {
+    const std::lock_guard lock(list_mutex());
+    for (const Listed& one : listed())
+      if (one.nonce == nonce && one.pid == ::getpid()) return true;
+    return false;
+  }
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  if (::fcntl(fd.get(), F_GETLK, &lock) != 0) return true;  // not knowing is no reason to give up a peer
+  return lock.l_type != F_UNLCK;
+}
+
+Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof) {
+  {
+    const std::lock_guard lock(list_mutex());
+    for (const Listed& one : listed()) {
+      if (one.nonce != identity.nonce || one.pid != ::getpid()) continue;
+      auto map = map_checked(one.fd, identity, "process");
+      if (!map) return std::move(map).error();
+      Attached result;
+      result.map = *std::move(map);
+      result.nonce = identity.nonce;
+      result.pid = ::getpid();
+      result.same_process = true;
+      result.way = "process";
+      return result;
+    }
+  }
+  std::string why;
+  if (mode != AttachMode::socket) {
+    auto done = attach_by_proc(identity);
+    if (done) {
+      done->nonce = identity.nonce;
+      return done;
+    }
+    why = std::move(done).error().context;
+  }
+  if (mode != AttachMode::proc) {
+    auto done = attach_by_socket(identity, secret_proof);
+    if (done) {
+      done->nonce = identity.nonce;
+      return done;
+    }
+    why += (why.empty() ? "" : "; ") + done.error().context;
+  }
+  return unreachable(fmt::format("shm: process {} cannot be attached: {}", identity.pid, why));
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,63 @@
+// Reaching another device's memory: within this process, through /proc, or by a descriptor asked for at its door.
+//
+// A process id may mean somebody else in another PID namespace, so nothing is believed before the nonce in the mapped
+// header agrees. A descriptor of one's own memfd must never be opened and closed a second time in its process: closing
+// any descriptor of a file drops the process's POSIX lock on it, and the lock is the sign of life. So devices of this
+// process are found in a registry and mapped through the descriptor they have.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "transport/shm/address.hpp"
+#include "transport/shm/settings.hpp"
+
+namespace stria::shm {
+
+/// Another device's segment, mapped, with what is needed to ask whether its owner lives.
+struct Attached {
+  Mapping map;
+  UniqueFd fd;  // of its memfd; empty within one process
+  std::uint64_t nonce = 0;
+  pid_t pid = 0;  // in our namespace; 0: unknown
+  bool same_process = false;
+  const char* way = "";  // "process", "proc", "socket"
+
+  /// Whether the owner's process exists and has not closed its memfd.
+  bool is_alive() const noexcept;
+};
+
+/// Maps the segment of `identity`. The size, the seals and the magic and nonce were checked; nothing else was.
+/// Errors: unreachable, saying for each way why not.
+Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof);
+
+/// Lists a device of this process while it exists.
+void register_device(std::uint64_t nonce, int fd, std::size_t bytes);
+void unregister_device(std::uint64_t nonce) noexcept;
+
+/// Serves a device's memfd to peers that cannot open it through /proc: a thread that sleeps in accept.
+class Door {
+ public:
+  Door() = default;
+  ~Door() { shut(); }
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+  /// `proof` is what a peer has to show: the device's fingerprint. The descriptor stays the caller's.
+  Result<void> open(std::uint64_t nonce, int memfd, std::uint64_t proof);
+  void shut() noexcept;
+
+ private:
+  void serve() noexcept;
+  void answer(int client) noexcept;
+  UniqueFd listener_, stop_;
+  int memfd_ = -1;
+  std::uint64_t nonce_ = 0, proof_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace stria::shm

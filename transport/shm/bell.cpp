@@ -1,0 +1,52 @@
+#include "transport/shm/bell.hpp"
+
+#include <fmt/format.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "transport/shm/address.hpp"
+#include "transport/shm/unix_socket.hpp"
+
+namespace stria::shm {
+
+bool register_barrier() noexcept {
+  static const bool registered = ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  return registered;
+}
+
+Result<void> Bell::open(std::uint64_t nonce) {
+  socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const AbstractName name(bell_name(nonce));
+  if (!socket_ || ::bind(socket_.get(), name.address(), name.bytes()) != 0) {
+    const int error = errno;
+    socket_.reset();
+    return Error{Status::io_error, fmt::format("shm: socket to sleep on: {}", std::strerror(error))};
+  }
+  return {};
+}
+
+void Bell::silence() noexcept {
+  char byte = 0;
+  while (::recv(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT) >= 0) continue;
+}
+
+void Bell::ring(std::uint64_t nonce) const noexcept {
+  if (!socket_) return;
+  char text[48];
+  const auto end = fmt::format_to_n(text, sizeof text, "stria-{:016x}-bell", nonce);
+  const AbstractName name(std::string_view(text, end.size));
+  const char byte = 1;
+  // A full queue means that it was rung already.
+  ::sendto(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, name.address(), name.bytes());
+}
+
+void Bell::barrier() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (register_barrier()) ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,110 @@
+// The sender's cells: where buffered messages are packed, in its own segment. The receiver reads a cell in place and
+// stores 0 in its state word; that store is all that comes back.
+//
+// The sender learns of freed cells by looking at the states of those it sent, oldest first, a few at a time and only
+// every few messages: states of neighbouring cells share a line, so one transfer tells of several. Freed cells are used
+// again last in, first out, so a quiet exchange stays in the same warm cells.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "transport/shm/segment.hpp"
+
+namespace stria::shm {
+
+/// Private memory of the sender, one thread. `owner` is a number that stands for a link.
+class CellPool {
+ public:
+  CellPool() = default;
+  explicit CellPool(const SegmentView& segment)
+      : segment_(segment),
+        links_(segment.shape().cells, Links{}),
+        share_(std::max(1u, segment.shape().cells / 2)) {
+    free_.reserve(segment.shape().cells);
+    for (std::uint32_t i = segment.shape().cells; i > 0; --i) free_.push_back(i - 1);
+  }
+
+  /// A cell for `owner`, of which *out are under way; kNone: none is free, or the owner has its share (half of all, so
+  /// that one peer that stands still cannot stop the others).
+  std::uint32_t take(std::uint32_t owner, std::uint32_t* out) noexcept {
+    if (++since_harvest_ >= kHarvestEvery || free_.empty() || *out >= share_) [[unlikely]]
+      harvest();
+    if (free_.empty() || *out >= share_) return kNone;
+    const std::uint32_t cell = free_.back();
+    free_.pop_back();
+    ++*out;
+    links_[cell].owner = owner;
+    links_[cell].out = out;
+    segment_.cell_state(cell).store(1, std::memory_order_relaxed);  // the record that names the cell is a release
+    append(cell);
+    return cell;
+  }
+  /// Takes back the cells the receivers freed. Looks at the kHarvestDepth oldest; what is still in use goes to the end
+  /// of the line, so that later looks reach the others.
+  void harvest() noexcept {
+    since_harvest_ = 0;
+    const std::uint32_t looks = std::min(busy_, kHarvestDepth);
+    for (std::uint32_t i = 0; i < looks; ++i) {
+      const std::uint32_t cell = first_;
+      remove(cell);
+      // Acquire: the receiver has read the cell.
+      if (segment_.cell_state(cell).load(std::memory_order_acquire) == 0)
+        give_back(cell);
+      else
+        append(cell);
+    }
+  }
+  /// The owner's peer is gone: all its cells are free.
+  void reclaim(std::uint32_t owner) noexcept {
+    for (std::uint32_t left = busy_; left > 0; --left) {
+      const std::uint32_t cell = first_;
+      remove(cell);
+      if (links_[cell].owner == owner) {
+        segment_.cell_state(cell).store(0, std::memory_order_relaxed);
+        give_back(cell);
+      } else {
+        append(cell);
+      }
+    }
+  }
+  std::uint32_t busy() const noexcept { return busy_; }
+
+ private:
+  static constexpr std::uint32_t kHarvestEvery = 4;
+  static constexpr std::uint32_t kHarvestDepth = 16;
+  struct Links {
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
+    std::uint32_t owner = kNone;
+    std::uint32_t* out = nullptr;
+  };
+
+  void give_back(std::uint32_t cell) noexcept {
+    --*links_[cell].out;
+    free_.push_back(cell);  // reserved for all
+  }
+  void append(std::uint32_t cell) noexcept {
+    links_[cell].next = kNone;
+    links_[cell].previous = last_;
+    (last_ == kNone ? first_ : links_[last_].next) = cell;
+    last_ = cell;
+    ++busy_;
+  }
+  void remove(std::uint32_t cell) noexcept {
+    const Links& at = links_[cell];
+    (at.previous == kNone ? first_ : links_[at.previous].next) = at.next;
+    (at.next == kNone ? last_ : links_[at.next].previous) = at.previous;
+    --busy_;
+  }
+
+  SegmentView segment_{};
+  std::vector<Links> links_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t first_ = kNone, last_ = kNone, busy_ = 0;
+  std::uint32_t share_ = 0;
+  std::uint32_t since_harvest_ = 0;
+};
+
+}  // namespace stria::shm

@@ -1,0 +1,140 @@
+#include "transport/shm/cma.hpp"
+
+#include <fmt/format.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "datatype/pack.hpp"
+
+namespace stria::shm {
+namespace {
+
+constexpr std::size_t kBatch = 512;               // entries of one call; the kernel takes 1024
+constexpr std::int64_t kMaxCall = std::int64_t{1} << 30;  // the kernel stops a little below 2 GiB
+constexpr std::int64_t kBounceRun = 512;          // local runs shorter than this on average go through the bounce
+
+std::byte* pointer(std::uint64_t address) noexcept { return reinterpret_cast<std::byte*>(address); }
+
+/// Lists what it can of `length` bytes of the stream from its offset on.
+std::size_t list(const Stream& stream, std::int64_t length, iovec* out, std::int64_t* covered) noexcept {
+  if (stream.layout == nullptr) {
+    out[0] = {pointer(stream.base + static_cast<std::uint64_t>(stream.offset)), static_cast<std::size_t>(length)};
+    *covered = length;
+    return 1;
+  }
+  return datatype::iovecs(*stream.layout, pointer(stream.base), stream.count, stream.offset, length, out, kBatch,
+                          covered);
+}
+
+/// Shortens a list to `bytes`; returns its entries.
+std::size_t trim(iovec* entries, std::size_t n, std::int64_t bytes) noexcept {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (static_cast<std::int64_t>(entries[i].iov_len) >= bytes) {
+      entries[i].iov_len = static_cast<std::size_t>(bytes);
+      return i + 1;
+    }
+    bytes -= static_cast<std::int64_t>(entries[i].iov_len);
+  }
+  return n;
+}
+
+Status from_errno(int error) noexcept {
+  switch (error) {
+    case EFAULT: return Status::access_error;
+    case ESRCH: return Status::peer_failed;
+    default: return Status::unsupported;
+  }
+}
+
+/// Pieces as long as both lists reach, until all is moved.
+Status move_lists(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length) noexcept {
+  iovec here[kBatch], there[kBatch];
+  while (length > 0) {
+    const std::int64_t want = std::min(length, kMaxCall);
+    std::int64_t covered_here = 0, covered_there = 0;
+    std::size_t entries_here = list(local, want, here, &covered_here);
+    std::size_t entries_there = list(remote, std::min(want, covered_here), there, &covered_there);
+    const std::int64_t bytes = std::min(covered_here, covered_there);
+    if (bytes <= 0) return Status::invalid;
+    entries_here = trim(here, entries_here, bytes);
+    entries_there = trim(there, entries_there, bytes);
+    const ssize_t moved = direction == Direction::get
+                              ? ::process_vm_readv(pid, here, entries_here, there, entries_there, 0)
+                              : ::process_vm_writev(pid, here, entries_here, there, entries_there, 0);
+    if (moved < 0) return from_errno(errno);
+    if (moved == 0) return Status::access_error;
+    // Less than asked means that a page further on is missing; the next call says so.
+    local.offset += moved;
+    remote.offset += moved;
+    length -= moved;
+  }
+  return Status::ok;
+}
+
+/// Local memory in small pieces: one list entry for each would cost more than a second copy through a warm buffer.
+Status move_bounced(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length,
+                    std::span<std::byte> bounce) noexcept {
+  while (length > 0) {
+    const std::int64_t piece = std::min(length, static_cast<std::int64_t>(bounce.size()));
+    const Stream buffer{nullptr, reinterpret_cast<std::uint64_t>(bounce.data()), piece, 0};
+    if (direction == Direction::put)
+      datatype::pack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
+    if (const Status status = move_lists(direction, pid, buffer, remote, piece); status != Status::ok) return status;
+    if (direction == Direction::get)
+      datatype::unpack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
+    local.offset += piece;
+    remote.offset += piece;
+    length -= piece;
+  }
+  return Status::ok;
+}
+
+}  // namespace
+
+std::string probe_cma(pid_t pid, std::uint64_t address, std::uint64_t nonce) {
+  if (pid <= 0) return "cross-memory attach: the peer's process id is not visible from here";
+  CmaProbe seen{};
+  iovec here{&seen.nonce, sizeof seen.nonce};
+  iovec there{pointer(address + offsetof(CmaProbe, nonce)), sizeof seen.nonce};
+  if (::process_vm_readv(pid, &here, 1, &there, 1, 0) != static_cast<ssize_t>(sizeof seen.nonce))
+    return fmt::format("cross-memory attach: process_vm_readv: {}", std::strerror(errno));
+  if (seen.nonce != nonce) return fmt::format("cross-memory attach: process {} is another one here", pid);
+  here = {&seen.scratch, sizeof seen.scratch};
+  there.iov_base = pointer(address + offsetof(CmaProbe, scratch));
+  seen.scratch = nonce;
+  if (::process_vm_writev(pid, &here, 1, &there, 1, 0) != static_cast<ssize_t>(sizeof seen.scratch))
+    return fmt::format("cross-memory attach: process_vm_writev: {}", std::strerror(errno));
+  return {};
+}
+
+std::int64_t mean_run(const Stream& stream) noexcept {
+  if (stream.layout == nullptr || stream.layout->is_contiguous(stream.count)) return INT64_MAX;
+  return stream.layout->size() / std::max<std::int64_t>(1, stream.layout->block_count());
+}
+
+Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote, std::int64_t length,
+                std::span<std::byte> bounce) noexcept {
+  if (mean_run(local) < kBounceRun && !bounce.empty())
+    return move_bounced(direction, pid, local, remote, length, bounce);
+  return move_lists(direction, pid, local, remote, length);
+}
+
+void copy_mapped(Direction direction, const Stream& local, const Stream& remote, std::int64_t length) noexcept {
+  const Stream& from = direction == Direction::get ? remote : local;
+  const Stream& to = direction == Direction::get ? local : remote;
+  std::byte* out = pointer(to.base);
+  const std::byte* in = pointer(from.base);
+  if (from.layout == nullptr && to.layout == nullptr)
+    std::memmove(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
+  else if (from.layout == nullptr)
+    datatype::unpack(*to.layout, out, to.count, to.offset, length, in + from.offset);
+  else if (to.layout == nullptr)
+    datatype::pack(*from.layout, in, from.count, from.offset, length, out + to.offset);
+  else
+    datatype::transfer_range(*from.layout, in, from.count, from.offset, *to.layout, out, to.count, to.offset, length);
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "transport/shm/attach.hpp"
+#include "transport/shm/door_wire.hpp"
+#include "transport/shm/segment.hpp"
+#include "transport/shm/unix_socket.hpp"
+
+namespace stria::shm {
+namespace {
+
+Error refused(const char* what) {
+  return {Status::unreachable, fmt::format("socket: {}: {}", what, std::strerror(errno))};
+}
+
+void limit_waits(int fd) noexcept {
+  const timeval second{1, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+}
+
+bool peer_of(int fd, ucred& out) noexcept {
+  socklen_t bytes = sizeof out;
+  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &out, &bytes) == 0;
+}
+
+}  // namespace
+
+Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) return refused("socket");
+  limit_waits(socket.get());
+  const AbstractName name(door_name(nonce));
+  if (::connect(socket.get(), name.address(), name.bytes()) != 0) return refused("connect");
+  ucred peer{};
+  if (!peer_of(socket.get(), peer)) return refused("SO_PEERCRED");
+  if (peer.uid != ::geteuid())
+    return Error{Status::unreachable,
+                 fmt::format("socket: the door belongs to user {}, this is user {}", peer.uid, ::geteuid())};
+  const DoorRequest request{kMagic, nonce, proof};
+  if (::send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return refused("send");
+
+  std::uint32_t answer = 0;
+  iovec bytes{&answer, sizeof answer};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC) != sizeof answer) return refused("answer");
+  Passed passed;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part))
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS && part->cmsg_len == CMSG_LEN(sizeof(int))) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part), sizeof fd);
+      passed.fd.reset(fd);
+    }
+  switch (static_cast<DoorAnswer>(answer)) {
+    case DoorAnswer::granted: break;
+    case DoorAnswer::wrong_secret: return Error{Status::unreachable, "socket: the job secrets differ"};
+    case DoorAnswer::wrong_user: return Error{Status::unreachable, "socket: the peer serves another user"};
+    default: return Error{Status::unreachable, "socket: the peer did not understand"};
+  }
+  if (!passed.fd)
+    return Error{Status::unreachable, "socket: no descriptor came with the answer (RLIMIT_NOFILE reached?)"};
+  passed.pid = peer.pid;
+  return passed;
+}
+
+Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
+  listener_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener_) return refused("socket");
+  const AbstractName name(door_name(nonce));
+  if (::bind(listener_.get(), name.address(), name.bytes()) != 0) return refused("bind");
+  if (::listen(listener_.get(), 64) != 0) return refused("listen");
+  stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_) return refused("eventfd");
+  memfd_ = memfd, nonce_ = nonce, proof_ = proof;
+  // The application's signals are not for this thread.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error& error) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return Error{Status::io_error, fmt::format("shm: a thread for the door: {}", error.what())};
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return {};
+}
+
+void Door::shut() noexcept {
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    if (::write(stop_.get(), &one, sizeof one) != sizeof one) log::error("shm: the door's thread cannot be stopped");
+    thread_.join();
+  }
+  listener_.reset();
+  stop_.reset();
+}
+
+void Door::serve() noexcept {
+  pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+  for (;;) {
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return;
+    if (watched[1].revents != 0) return;
+    if (watched[0].revents == 0) continue;
+    const UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (client) {
+      answer(client.get());
+    } else if (errno == EMFILE || errno == ENFILE) {
+      const timespec pause{0, 10'000'000};  // until somebody closes a descriptor; the caller waits in the queue
+      ::nanosleep(&pause, nullptr);
+    }
+  }
+}
+
+void Door::answer(int client) noexcept {
+  limit_waits(client);
+  DoorRequest request{};
+  auto reply = DoorAnswer::granted;
+  ucred peer{};
+  const bool known = peer_of(client, peer);
+  if (::recv(client, &request, sizeof request, MSG_WAITALL) != sizeof request || request.magic != kMagic ||
+      request.nonce != nonce_)
+    reply = DoorAnswer::malformed;
+  else if (!known || peer.uid != ::geteuid())
+    reply = DoorAnswer::wrong_user;
+  else if (request.proof != proof_)
+    reply = DoorAnswer::wrong_secret;
+
+  auto code = static_cast<std::uint32_t>(reply);
+  iovec bytes{&code, sizeof code};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  if (reply == DoorAnswer::granted) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(part), &memfd_, sizeof memfd_);
+  }
+  if (::sendmsg(client, &message, MSG_NOSIGNAL) < 0)
+    log::debug("shm: answering at the door: {}", std::strerror(errno));
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,29 @@
+// The exchange at a device's door, an abstract unix stream socket: a request that proves the job secret, an answer that
+// carries the memfd. Both sides check that the other is the same user (SO_PEERCRED).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+namespace stria::shm {
+
+struct DoorRequest {
+  std::uint64_t magic;
+  std::uint64_t nonce;
+  std::uint64_t proof;
+};
+enum class DoorAnswer : std::uint32_t { granted = 1, wrong_secret = 2, wrong_user = 3, malformed = 4 };
+
+struct Passed {
+  UniqueFd fd;
+  pid_t pid = 0;  // of the process behind the door, in our namespace; 0: not visible from here
+};
+
+/// Errors: unreachable with the reason. Waits at most a second for an answer.
+Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof);
+
+}  // namespace stria::shm

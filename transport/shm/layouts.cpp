@@ -1,0 +1,84 @@
+#include "transport/shm/layouts.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "datatype/descriptor.hpp"
+
+namespace stria::shm {
+
+PublishedLayouts::PublishedLayouts(const SegmentView& segment)
+    : segment_(segment), entries_(kLayoutSlots), index_(kIndex, 0) {}
+
+Status PublishedLayouts::acquire(const datatype::Layout& layout, LayoutName& name) noexcept {
+  std::uint32_t number = 0;
+  // Equality of layouts that share their representation is a pointer comparison.
+  if (recent_ == &layout && entries_[recent_number_].layout && *entries_[recent_number_].layout == layout) {
+    number = recent_number_;
+  } else {
+    const std::uint32_t candidate = index_[layout.hash() % kIndex];
+    if (candidate != 0 && entries_[candidate].layout && *entries_[candidate].layout == layout)
+      number = candidate;
+    else if (const Status status = publish(layout, number); status != Status::ok)
+      return status;
+    recent_ = &layout;
+    recent_number_ = number;
+  }
+  ++entries_[number].uses;
+  name = {number, segment_.layout(number).generation.load(std::memory_order_relaxed)};
+  return Status::ok;
+}
+
+void PublishedLayouts::release(std::uint32_t number) noexcept {
+  if (number != 0 && number < entries_.size() && entries_[number].uses > 0) --entries_[number].uses;
+}
+
+Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& number) noexcept {
+  try {
+    const std::vector<std::byte> descriptor = datatype::encode(layout);
+    if (descriptor.size() > kDescriptorBytes) return Status::unsupported;
+    std::uint32_t tries = 0;
+    while (entries_[clock_].uses > 0 && tries < kLayoutSlots) {
+      clock_ = clock_ + 1 == kLayoutSlots ? 1 : clock_ + 1;
+      ++tries;
+    }
+    if (tries == kLayoutSlots) return Status::no_resource;
+    number = clock_;
+    clock_ = clock_ + 1 == kLayoutSlots ? 1 : clock_ + 1;
+    LayoutSlot& slot = segment_.layout(number);
+    // First the generation, then the bytes: a peer that read bytes of the new layout sees the generation changed.
+    slot.generation.fetch_add(1, std::memory_order_seq_cst);
+    slot.bytes.store(static_cast<std::uint32_t>(descriptor.size()), std::memory_order_relaxed);
+    std::memcpy(slot.descriptor, descriptor.data(), descriptor.size());
+    entries_[number].layout = layout;
+    index_[layout.hash() % kIndex] = number;
+    return Status::ok;  // the bind() of the key is the release
+  } catch (const std::bad_alloc&) {
+    return Status::unsupported;
+  }
+}
+
+const datatype::Layout* DecodedLayouts::find(const SegmentView& segment, const LayoutName& name) noexcept {
+  if (name.number == 0 || name.number >= kLayoutSlots) return nullptr;
+  try {
+    if (entries_.empty()) entries_.resize(kLayoutSlots);
+    auto& entry = entries_[name.number];
+    if (entry && entry->generation == name.generation) return &entry->layout;
+    const LayoutSlot& slot = segment.layout(name.number);
+    if (slot.generation.load(std::memory_order_acquire) != name.generation) return nullptr;
+    const std::uint32_t bytes = slot.bytes.load(std::memory_order_relaxed);
+    if (bytes > kDescriptorBytes) return nullptr;
+    std::array<std::byte, kDescriptorBytes> copy;
+    std::memcpy(copy.data(), slot.descriptor, bytes);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (slot.generation.load(std::memory_order_relaxed) != name.generation) return nullptr;
+    auto layout = datatype::decode({copy.data(), bytes});
+    if (!layout) return nullptr;
+    entry = std::make_unique<Entry>(Entry{name.generation, *std::move(layout)});
+    return &entry->layout;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,62 @@
+// Layouts that cross processes with keys: the owner publishes a layout's descriptor once, keys name it by number and
+// generation, peers decode it once and keep it. Number 0 stands for contiguous memory and is never published.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/status.hpp"
+#include "datatype/layout.hpp"
+#include "transport/shm/segment.hpp"
+
+namespace stria::shm {
+
+struct LayoutName {
+  std::uint32_t number = 0;
+  std::uint32_t generation = 0;
+};
+
+/// The owner's side. One thread. A name is in use while keys count on it; only unused ones are given to other layouts.
+class PublishedLayouts {
+ public:
+  PublishedLayouts() = default;
+  explicit PublishedLayouts(const SegmentView& segment);
+
+  /// Names `layout` and counts one use. O(1) for a layout seen lately; a new one is encoded. unsupported: its descriptor
+  /// is longer than kDescriptorBytes; no_resource: all numbers are in use.
+  Status acquire(const datatype::Layout& layout, LayoutName& name) noexcept;
+  void release(std::uint32_t number) noexcept;
+
+ private:
+  struct Entry {
+    std::optional<datatype::Layout> layout;  // kept alive, so that its identity cannot be taken by another
+    std::uint32_t uses = 0;
+  };
+  static constexpr std::uint32_t kIndex = 1024;  // direct-mapped, by hash
+  Status publish(const datatype::Layout& layout, std::uint32_t& number) noexcept;
+
+  SegmentView segment_{};
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> index_;
+  const void* recent_ = nullptr;  // the layout object of the last call, and its number
+  std::uint32_t recent_number_ = 0;
+  std::uint32_t clock_ = 1;
+};
+
+/// A peer's side: one for each link. One thread.
+class DecodedLayouts {
+ public:
+  /// The layout of that name, decoded on first use; null: it is not published (any more) or does not decode.
+  const datatype::Layout* find(const SegmentView& segment, const LayoutName& name) noexcept;
+
+ private:
+  struct Entry {
+    std::uint32_t generation;
+    datatype::Layout layout;
+  };
+  std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace stria::shm

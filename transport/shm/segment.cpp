@@ -1,0 +1,74 @@
+#include "transport/shm/segment.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace stria::shm {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+constexpr bool is_power_of_two(std::uint32_t value) noexcept { return value != 0 && (value & (value - 1)) == 0; }
+
+}  // namespace
+
+hw::KeyTableShape key_shape(const Shape& shape) noexcept { return {shape.keys, shape.max_peers}; }
+
+Plan plan(const Shape& shape) noexcept {
+  const bool sane = shape.max_peers >= 1 && shape.max_peers <= (1u << 20) && shape.windows <= 4096 &&
+                    is_power_of_two(shape.window_bytes) && shape.window_bytes >= 4096 &&
+                    shape.window_bytes <= (1u << 24) && shape.pio_mtu <= shape.window_bytes / 4 &&
+                    is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) && shape.cells >= 1 &&
+                    shape.cells <= (1u << 16) && shape.cell_bytes >= 4096 && shape.cell_bytes <= (1u << 24) &&
+                    shape.cell_bytes % kLine == 0 && shape.keys >= 1 && shape.keys <= hw::kKeyMaxSlots;
+  if (!sane) return {};
+  Plan at;
+  std::size_t next = kPage;
+  const auto place = [&next](std::size_t bytes) {
+    const std::size_t here = next;
+    next = align_up(here + bytes, kPage);
+    return here;
+  };
+  at.keys = place(key_shape(shape).bytes());
+  at.peers = place(std::size_t{shape.max_peers} * sizeof(PeerSlot));
+  at.controls = place(std::size_t{shape.windows} * sizeof(WindowControl));
+  at.states = place(std::size_t{shape.cells} * sizeof(std::uint32_t));
+  at.inbox = place(std::size_t{shape.inbox_slots} * kLine);
+  at.windows = place(std::size_t{shape.windows} * shape.window_bytes);
+  at.layouts = place(std::size_t{kLayoutSlots} * sizeof(LayoutSlot));
+  at.cells = place(std::size_t{shape.cells} * shape.cell_bytes);
+  at.bytes = next;
+  return at;
+}
+
+void keep_from_children(const Mapping& map) noexcept { ::madvise(map.data(), map.bytes(), MADV_DONTFORK); }
+
+Result<OwnedSegment> create_segment(const char* name, std::size_t bytes) {
+  const auto refuse = [&](const char* what) {
+    return Error{Status::io_error, fmt::format("shm: {} of {} bytes: {}", what, bytes, std::strerror(errno))};
+  };
+  OwnedSegment made;
+  made.fd.reset(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!made.fd) return refuse("memfd_create");
+  if (::fchmod(made.fd.get(), 0600) != 0) return refuse("fchmod of the segment");
+  if (::ftruncate(made.fd.get(), static_cast<off_t>(bytes)) != 0) return refuse("ftruncate of the segment");
+  // A segment that cannot shrink cannot make a peer's load fault.
+  if (::fcntl(made.fd.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+    return refuse("sealing of the segment");
+  made.map = Mapping::shared(made.fd.get(), bytes);
+  if (!made.map) return refuse("mmap of the segment");
+  keep_from_children(made.map);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  if (::fcntl(made.fd.get(), F_SETLK, &lock) != 0) return refuse("lock of the segment");
+  return made;
+}
+
+}  // namespace stria::shm

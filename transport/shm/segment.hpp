@@ -1,0 +1,152 @@
+// The bytes that processes share: one memfd for each device, made by its owner and mapped by its peers.
+//
+//   header | key table | peer slots | window controls | cell states | inbox | windows | layouts | cells
+//
+// Nothing in it is a pointer. Where the parts lie follows from the counts in the header (plan()), so a peer checks the
+// counts and the size, and no offset of a peer is ever believed. Zero bytes are the initial state of everything behind
+// the header, so pages nobody uses are never touched. Who writes a line is said beside it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/cache_line.hpp"
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "hw/key_table.hpp"
+
+namespace stria::shm {
+
+inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
+inline constexpr std::uint16_t kLayoutVersion = 1;           // of these structures
+inline constexpr std::uint32_t kLine = kCacheLine;
+inline constexpr std::uint32_t kNone = 0xffffffff;
+
+/// The counts that decide where the parts of a segment lie.
+struct Shape {
+  std::uint32_t max_peers = 0;
+  std::uint32_t windows = 0;
+  std::uint32_t window_bytes = 0;
+  std::uint32_t pio_mtu = 0;
+  std::uint32_t inbox_slots = 0;
+  std::uint32_t cells = 0;
+  std::uint32_t cell_bytes = 0;
+  std::uint32_t keys = 0;
+};
+
+/// Where the parts lie.
+struct Plan {
+  std::size_t keys = 0, peers = 0, controls = 0, states = 0, inbox = 0, windows = 0, layouts = 0, cells = 0;
+  std::size_t bytes = 0;
+};
+/// Empty (bytes == 0) when a count is outside what any device may ask for.
+Plan plan(const Shape& shape) noexcept;
+hw::KeyTableShape key_shape(const Shape& shape) noexcept;
+
+enum class DeviceState : std::uint32_t { starting = 0, open = 1, closed = 2 };
+
+struct SegmentHeader {
+  // Written by the owner before anybody attaches.
+  std::uint64_t magic;
+  std::uint16_t layout_version;
+  std::uint16_t wire_version;
+  std::uint32_t library_version;
+  std::uint64_t nonce;
+  std::uint64_t worker_id;
+  std::uint64_t fingerprint;  // of the job secret, see address.hpp
+  std::uint32_t pid;          // in the owner's namespace
+  std::uint32_t uid;
+  std::uint64_t segment_bytes;
+  std::uint32_t fences;  // 1: the owner's arm() cannot reach senders, so they fence
+  std::uint32_t reserved;
+  alignas(kLine) Shape shape;
+  std::uint64_t probe_address;  // of a CmaProbe in the owner's private memory
+  alignas(kLine) std::atomic<std::uint32_t> state;  // DeviceState; owner
+  std::atomic<std::uint32_t> armed;                 // 1: the owner sleeps; owner sets, whoever wakes it clears
+  alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
+  alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
+};
+static_assert(sizeof(SegmentHeader) == 5 * kLine && offsetof(SegmentHeader, magic) == 0);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
+
+/// What a peer writes about itself. state = phase | pid << 32, so that a slot whose claimer died early can be told.
+enum class SlotPhase : std::uint32_t { free = 0, claiming = 1, ready = 2, refused = 3, left = 4 };
+constexpr std::uint64_t slot_state(SlotPhase phase, std::uint32_t pid) noexcept {
+  return static_cast<std::uint64_t>(phase) | (std::uint64_t{pid} << 32);
+}
+constexpr SlotPhase slot_phase(std::uint64_t state) noexcept {
+  return static_cast<SlotPhase>(static_cast<std::uint32_t>(state));
+}
+struct alignas(2 * kCacheLine) PeerSlot {
+  std::atomic<std::uint64_t> state;  // the peer claims it by compare-and-swap; the owner frees or refuses it
+  std::uint64_t nonce;
+  std::uint64_t worker_id;
+  std::uint32_t pid;
+  std::int32_t fd;
+  std::uint32_t uid;
+  std::uint32_t window;  // which of the owner's windows the peer took; kNone: it uses the inbox
+  std::uint64_t segment_bytes;
+};
+static_assert(sizeof(PeerSlot) == 2 * kLine);
+
+struct WindowControl {
+  alignas(kLine) std::atomic<std::uint32_t> owner;     // peer slot + 1, 0: free; peers claim, the owner frees
+  alignas(kLine) std::atomic<std::uint64_t> consumed;  // lines taken out so far; the owner writes
+};
+static_assert(sizeof(WindowControl) == 2 * kLine);
+
+/// A published layout: a descriptor (datatype/descriptor.hpp) that keys name by number and generation.
+inline constexpr std::uint32_t kLayoutSlots = 512;
+inline constexpr std::uint32_t kDescriptorBytes = 4096 - 2 * sizeof(std::uint32_t);
+struct LayoutSlot {
+  std::atomic<std::uint32_t> generation;  // owner; changed before the bytes do
+  std::atomic<std::uint32_t> bytes;
+  std::byte descriptor[kDescriptorBytes];
+};
+static_assert(sizeof(LayoutSlot) == 4096);
+
+/// A segment in this process's memory.
+class SegmentView {
+ public:
+  SegmentView() = default;
+  SegmentView(std::byte* base, const Shape& shape) noexcept : base_(base), shape_(shape), plan_(plan(shape)) {}
+
+  explicit operator bool() const noexcept { return base_ != nullptr; }
+  const Shape& shape() const noexcept { return shape_; }
+  SegmentHeader& header() const noexcept { return *reinterpret_cast<SegmentHeader*>(base_); }
+  std::byte* keys() const noexcept { return base_ + plan_.keys; }
+  PeerSlot& peer(std::uint32_t i) const noexcept { return reinterpret_cast<PeerSlot*>(base_ + plan_.peers)[i]; }
+  WindowControl& control(std::uint32_t i) const noexcept {
+    return reinterpret_cast<WindowControl*>(base_ + plan_.controls)[i];
+  }
+  std::atomic<std::uint32_t>& cell_state(std::uint32_t i) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + plan_.states)[i];
+  }
+  std::byte* inbox() const noexcept { return base_ + plan_.inbox; }
+  std::byte* window(std::uint32_t i) const noexcept {
+    return base_ + plan_.windows + std::size_t{i} * shape_.window_bytes;
+  }
+  LayoutSlot& layout(std::uint32_t i) const noexcept {
+    return reinterpret_cast<LayoutSlot*>(base_ + plan_.layouts)[i];
+  }
+  std::byte* cell(std::uint32_t i) const noexcept { return base_ + plan_.cells + std::size_t{i} * shape_.cell_bytes; }
+
+ private:
+  std::byte* base_ = nullptr;
+  Shape shape_{};
+  Plan plan_{};
+};
+
+/// Makes a sealed memfd of `bytes`, maps it, and takes the write lock that tells peers that its owner lives.
+struct OwnedSegment {
+  UniqueFd fd;
+  Mapping map;
+};
+Result<OwnedSegment> create_segment(const char* name, std::size_t bytes);
+
+/// A child of fork() must not see shared pages.
+void keep_from_children(const Mapping& map) noexcept;
+
+}  // namespace stria::shm

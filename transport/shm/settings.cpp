@@ -1,0 +1,46 @@
+#include "transport/shm/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/config.hpp"
+#include "transport/shm/window.hpp"
+
+namespace stria::shm {
+
+Result<Settings> read_settings(const stria_device_params_t& params) {
+  Config config;
+  for (const VarSpec& spec : config_table()) {
+    if (!std::string_view(spec.name).starts_with("STRIA_SHM_") || params.config == nullptr) continue;
+    const char* text = params.config(params.config_self, spec.name);
+    if (text == nullptr || *text == '\0') continue;
+    auto set = config.set(spec.name, text, "device");
+    if (!set) return std::move(set).error();
+  }
+  const auto number = [&](Var var) { return static_cast<std::uint32_t>(config.number(var)); };
+  for (const Var var : {Var::shm_window_bytes, Var::shm_inbox_slots})
+    if ((number(var) & (number(var) - 1)) != 0)
+      return Error{Status::invalid, fmt::format("{}={} is not a power of two",
+                                                config_table()[static_cast<std::size_t>(var)].name, number(var))};
+  Settings settings;
+  Shape& shape = settings.shape;
+  shape.max_peers = number(Var::shm_max_peers);
+  shape.windows = number(Var::shm_windows);
+  shape.window_bytes = number(Var::shm_window_bytes);
+  shape.pio_mtu = std::min(number(Var::shm_pio_mtu), shape.window_bytes / 4);
+  shape.inbox_slots = number(Var::shm_inbox_slots);
+  shape.cells = number(Var::shm_cells);
+  shape.cell_bytes = static_cast<std::uint32_t>(align_up(number(Var::shm_cell_bytes), kLine));
+  shape.keys = number(Var::shm_keys);
+  settings.pio_max = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
+  settings.cma = config.text(Var::shm_cma) != "off";
+  const std::string& attach = config.text(Var::shm_attach);
+  settings.attach = attach == "proc"     ? AttachMode::proc
+                    : attach == "socket" ? AttachMode::socket
+                                         : AttachMode::any;
+  if (plan(shape).bytes == 0) return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};
+  return settings;
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,22 @@
+// The STRIA_SHM_* variables of one device, checked against each other.
+#pragma once
+
+#include "base/result.hpp"
+#include "stria/provider.h"
+#include "transport/shm/segment.hpp"
+
+namespace stria::shm {
+
+enum class AttachMode : std::uint8_t { any, proc, socket };
+
+struct Settings {
+  Shape shape;
+  bool cma = true;
+  AttachMode attach = AttachMode::any;
+  std::uint32_t pio_max = 0;  ///< payload of one record
+};
+
+/// Errors: invalid, naming variable and value.
+Result<Settings> read_settings(const stria_device_params_t& params);
+
+}  // namespace stria::shm

@@ -1,0 +1,169 @@
+// A PIO window: a ring of 64-byte lines in the receiver's segment that one sender writes.
+//
+//   record   line 0: | control word 8 | header 16 | payload, first 40 bytes |   line 1..: payload, contiguous
+//   control  length of the payload (24 bits) | kind (bits 24..30) | valid (bit 31) | detail (upper 32 bits)
+//
+// A record never wraps; a pad record fills up the end of the ring. The receiver polls the control word of the line at
+// its position. Payload lines leave arbitrary bytes behind, so that word must be zero before the receiver looks at it:
+// the sender keeps the control words at its head AND one line beyond zero. A one-line record can then be published
+// without touching another line first, because the place the receiver goes to next is zero already; the line beyond is
+// zeroed after publication, when nobody waits. Longer records zero the place behind them before they are published.
+//
+// Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only when the
+// value it knows says that the window is full. So in a ping-pong one line changes hands for a message.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "hw/pio.hpp"
+#include "stria/provider.h"
+#include "transport/shm/segment.hpp"
+
+namespace stria::shm {
+
+/// What a record of a window or of the inbox is.
+enum class RecordKind : std::uint32_t {
+  packet = 1,      ///< payload follows
+  invalidate = 2,  ///< as packet; detail is the key word that ends before delivery
+  cell = 3,        ///< the payload is in the sender's cell number `detail`
+  pad = 4,         ///< nothing up to the end of the ring
+  hello = 5        ///< inbox only: look at my peer slot
+};
+
+inline constexpr std::uint32_t kRecordHeader = 8 + sizeof(stria_header_t);
+inline constexpr std::uint64_t kValid = 1u << 31;
+inline constexpr std::uint32_t kMaxRecordBytes = (1u << 24) - 1;
+
+constexpr std::uint64_t make_control(RecordKind kind, std::uint32_t bytes, std::uint32_t detail) noexcept {
+  return kValid | (static_cast<std::uint64_t>(kind) << 24) | bytes | (std::uint64_t{detail} << 32);
+}
+constexpr std::uint32_t control_bytes(std::uint64_t control) noexcept {
+  return static_cast<std::uint32_t>(control) & kMaxRecordBytes;
+}
+constexpr RecordKind control_kind(std::uint64_t control) noexcept {
+  return static_cast<RecordKind>((control >> 24) & 0x7f);
+}
+constexpr std::uint32_t control_detail(std::uint64_t control) noexcept {
+  return static_cast<std::uint32_t>(control >> 32);
+}
+constexpr std::uint32_t record_lines(std::uint32_t payload_bytes) noexcept {
+  return (kRecordHeader + payload_bytes + kLine - 1) / kLine;
+}
+
+/// The header as two words, put together in registers: the caller has just written its fields one by one, and a wide
+/// load of them would wait for the store buffer.
+inline void store_header(std::byte* to, const stria_header_t& header) noexcept {
+  const std::uint64_t first = header.kind | (std::uint64_t{header.flags} << 8) |
+                              (std::uint64_t{header.sequence} << 16) | (std::uint64_t{header.immediate} << 32);
+  hw::store_word(to, first);
+  hw::store_word(to + 8, header.tag);
+}
+
+/// The sender's end. Private memory, one thread.
+class WindowSender {
+ public:
+  WindowSender() = default;
+  /// A window nobody wrote since it was reset.
+  WindowSender(std::byte* lines, std::uint32_t bytes, const std::atomic<std::uint64_t>* consumed) noexcept
+      : lines_(lines),
+        mask_(bytes / kLine - 1),
+        head_(0),
+        limit_(bytes / kLine - 2),
+        consumed_(consumed) {}
+
+  bool is_open() const noexcept { return lines_ != nullptr; }
+  void shut() noexcept { *this = WindowSender(); }
+
+  /// Whether a record of n lines can be written at place(); n <= a quarter of the window.
+  bool has_room(std::uint32_t n) noexcept {
+    if (head_ + n <= limit_ && (head_ & mask_) + n <= mask_ + 1) [[likely]]
+      return true;
+    return make_room(n);
+  }
+  /// The first line of the record to write. Everything but its control word is the caller's until publish().
+  std::byte* place() const noexcept { return at(head_); }
+  void publish(std::uint32_t n, std::uint64_t control) noexcept {
+    std::byte* line = at(head_);
+    head_ += n;
+    if (n > 1) hw::store_word(at(head_), 0);
+    hw::publish_word(line, control);  // release; pairs with WindowReceiver::peek()
+    hw::store_word(at(head_ + 1), 0);
+  }
+  /// Bytes that can be sent without another look at the receiver's position.
+  std::uint32_t credits() const noexcept {
+    return limit_ > head_ ? static_cast<std::uint32_t>(limit_ - head_) * kLine : 0;
+  }
+  /// Everything was taken out.
+  bool is_consumed() const noexcept {
+    return lines_ == nullptr || consumed_->load(std::memory_order_acquire) == head_;
+  }
+
+ private:
+  std::byte* at(std::uint64_t position) const noexcept {
+    return lines_ + static_cast<std::size_t>(position & mask_) * kLine;
+  }
+  [[gnu::noinline]] bool make_room(std::uint32_t n) noexcept {
+    if (lines_ == nullptr) return false;
+    const std::uint64_t size = mask_ + 1;
+    const std::uint64_t offset = head_ & mask_;
+    const std::uint64_t pad = offset + n > size ? size - offset : 0;
+    if (head_ + pad + n > limit_) {
+      // Acquire: the receiver read what lies in the lines we take over. A position that cannot be is not believed.
+      const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
+      if (consumed > head_ || head_ - consumed > size) return false;
+      limit_ = consumed + size - 2;
+      if (head_ + pad + n > limit_) return false;
+    }
+    if (pad != 0) publish(static_cast<std::uint32_t>(pad), make_control(RecordKind::pad, 0, 0));
+    return true;
+  }
+
+  std::byte* lines_ = nullptr;
+  std::uint64_t mask_ = 0;
+  std::uint64_t head_ = 1;   // lines written so far; beyond limit_ while there is no window
+  std::uint64_t limit_ = 0;  // a record ends at or before it: two lines less than the receiver freed
+  const std::atomic<std::uint64_t>* consumed_ = nullptr;
+};
+
+/// The receiver's end. Private memory, one thread.
+class WindowReceiver {
+ public:
+  WindowReceiver() = default;
+  WindowReceiver(std::byte* lines, std::uint32_t bytes, std::atomic<std::uint64_t>* consumed) noexcept
+      : lines_(lines), mask_(bytes / kLine - 1), consumed_(consumed) {}
+
+  bool is_open() const noexcept { return lines_ != nullptr; }
+  /// The control word of the next record; 0: none. Acquire: the record's bytes are there.
+  std::uint64_t peek() const noexcept { return hw::load_word(place()); }
+  const std::byte* place() const noexcept { return lines_ + static_cast<std::size_t>(position_ & mask_) * kLine; }
+  std::uint32_t lines_to_end() const noexcept { return static_cast<std::uint32_t>(mask_ + 1 - (position_ & mask_)); }
+  /// Takes n lines out; their credits are given back by publish(), or here when a quarter of the window is due.
+  void advance(std::uint32_t n) noexcept {
+    position_ += n;
+    if (position_ - published_ > (mask_ + 1) / 4) publish();
+  }
+  void publish() noexcept {
+    if (position_ == published_) return;
+    published_ = position_;
+    consumed_->store(position_, std::memory_order_release);  // pairs with WindowSender::make_room()
+  }
+
+ private:
+  std::byte* lines_ = nullptr;
+  std::uint64_t mask_ = 0;
+  std::uint64_t position_ = 0;
+  std::uint64_t published_ = 0;
+  std::atomic<std::uint64_t>* consumed_ = nullptr;
+};
+
+/// Makes a window as new. The owner's, when the sender is gone.
+inline void reset_window(std::byte* lines, WindowControl& control) noexcept {
+  hw::store_word(lines, 0);
+  hw::store_word(lines + kLine, 0);
+  control.consumed.store(0, std::memory_order_relaxed);
+  control.owner.store(0, std::memory_order_release);  // pairs with the claim of the next sender
+}
+
+}  // namespace stria::shm
