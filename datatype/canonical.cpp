@@ -9,12 +9,6 @@
 namespace stria::datatype {
 namespace {
 
-NodePtr must_make(Form form) {
-  NodePtr node = make_node(std::move(form));
-  STRIA_CHECK(node != nullptr, "a rewrite of memory that fits 64 bits fits 64 bits");
-  return node;
-}
-
 NodePtr make_indexed(const Pieces& pieces) {
   Indexed indexed;
   indexed.displacements.reserve(pieces.size());

@@ -10,12 +10,6 @@
 namespace stria::datatype {
 namespace {
 
-NodePtr must_make(Form form) {
-  NodePtr node = make_node(std::move(form));
-  STRIA_CHECK(node != nullptr, "a rewrite of memory that fits 64 bits fits 64 bits");
-  return node;
-}
-
 void expand_node(const Node& node, std::int64_t at, Pieces& out) {
   if (const Block* block = node.block()) {
     out.push_back({at, block->bytes, nullptr});
@@ -110,6 +104,12 @@ std::size_t run_length(const Pieces& pieces, std::size_t from) {
 }
 
 }  // namespace
+
+NodePtr must_make(Form form) {
+  NodePtr node = make_node(std::move(form));
+  STRIA_CHECK(node != nullptr, "a rewrite of memory that fits 64 bits fits 64 bits");
+  return node;
+}
 
 Piece make_piece(std::int64_t displacement, const NodePtr& node) {
   return {displacement, node->size, node->block() ? nullptr : node};

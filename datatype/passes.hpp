@@ -27,6 +27,8 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
+/// make_node() for rewrites, which cannot leave 64 bits: a failure is a broken invariant.
+NodePtr must_make(Form form);
 /// A piece of `node`; blocks lose their node.
 Piece make_piece(std::int64_t displacement, const NodePtr& node);
 /// The node of a piece, made anew for a block.

@@ -14,8 +14,12 @@ constexpr std::uint64_t make_control(KeyState state, std::uint8_t access, std::u
   return static_cast<std::uint64_t>(state) | (std::uint64_t{access} << 8) | (std::uint64_t{consumer} << 16) |
          (std::uint64_t{generation} << 32);
 }
-constexpr KeyState state_of(std::uint64_t control) noexcept { return static_cast<KeyState>(control & 0xff); }
-constexpr std::uint8_t access_of(std::uint64_t control) noexcept { return static_cast<std::uint8_t>(control >> 8); }
+constexpr KeyState state_of(std::uint64_t control) noexcept {
+  return static_cast<KeyState>(control & 0xff);
+}
+constexpr std::uint8_t access_of(std::uint64_t control) noexcept {
+  return static_cast<std::uint8_t>(control >> 8);
+}
 constexpr std::uint8_t consumer_of(std::uint64_t control) noexcept {
   return static_cast<std::uint8_t>(control >> 16);
 }
@@ -28,7 +32,8 @@ constexpr std::uint32_t generation_of(std::uint64_t control) noexcept {
 KeyTableView::KeyTableView(std::byte* memory, const KeyTableShape& shape) noexcept
     : header_(reinterpret_cast<KeyTableHeader*>(memory)),
       slot_(reinterpret_cast<KeySlot*>(memory + sizeof(KeyTableHeader))),
-      pin_(reinterpret_cast<KeyPin*>(memory + sizeof(KeyTableHeader) + std::size_t{shape.slots} * sizeof(KeySlot))),
+      pin_(reinterpret_cast<KeyPin*>(memory + sizeof(KeyTableHeader) +
+                                     std::size_t{shape.slots} * sizeof(KeySlot))),
       shape_(shape) {}
 
 Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& record,
@@ -55,7 +60,8 @@ Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
 
 Status KeyTableView::begin_write(std::uint32_t accessor, KeyWord word, KeyRecord& record) const noexcept {
   STRIA_ASSERT(accessor < shape_.accessors, "an accessor without a pin");
-  // Pin, count, then look: either the owner's invalidate() sees the count, or we see its change (both seq_cst).
+  // Pin, count, then look: either the owner's invalidate() sees the count, or we see its change (both
+  // seq_cst).
   pin_[accessor].word.store(kPinnedBit | word, std::memory_order_seq_cst);
   header_->writers.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t control = 0;
@@ -98,7 +104,8 @@ Status KeyTable::allocate(std::uint32_t& index) noexcept {
   return Status::ok;
 }
 
-Status KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access, KeyWord& word) noexcept {
+Status KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access,
+                      KeyWord& word) noexcept {
   KeySlot& slot = slot_[index];
   const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
   if (state_of(old) != KeyState::invalid) return Status::invalid;
@@ -128,7 +135,8 @@ void KeyTable::release(std::uint32_t index) noexcept {
   KeySlot& slot = slot_[index];
   const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
   STRIA_CHECK(state_of(old) == KeyState::invalid, "release of a key that is not invalid");
-  slot.control.store(make_control(KeyState::free, 0, consumer_of(old), generation_of(old)), std::memory_order_relaxed);
+  slot.control.store(make_control(KeyState::free, 0, consumer_of(old), generation_of(old)),
+                     std::memory_order_relaxed);
   std::uint32_t at = ring_head_ + ring_count_;
   if (at >= shape_.slots) at -= shape_.slots;
   ring_[at] = index;

@@ -1,17 +1,18 @@
-// The software form of an adapter's memory-translation table, in shared memory: the owner makes keys valid and invalid,
-// other processes look them up and copy.
+// The software form of an adapter's memory-translation table, in shared memory: the owner makes keys valid
+// and invalid, other processes look them up and copy.
 //
 //   key word    index 24 bits | consumer key 8 bits, bumped at every re-use of the slot
 //   slot        free -> invalid (allocate) -> valid (bind) -> invalid (invalidate) -> free (release)
-//   control     state 8 | access 8 | consumer key 8 | - 8 | generation 32: a look-up that sees the same control before
-//               and after it read the slot has read one key's record, and one that sees it again after its copy knows
-//               that the copy was done under a valid key
+//   control     state 8 | access 8 | consumer key 8 | - 8 | generation 32: a look-up that sees the same
+//   control before
+//               and after it read the slot has read one key's record, and one that sees it again after its
+//               copy knows that the copy was done under a valid key
 //
-// A read (get) is refused when the control changed while it copied: what was read is not used. A write cannot be taken
-// back, so a writer pins: it notes the key in a line of its own, counts itself, and only then checks the key.
-// invalidate() changes the control, then waits for writers whose pin names the key: none of them writes afterwards. Pins
-// of dead processes are passed over. The count may stay too high when a writer dies: invalidate() then looks at the pins
-// although nobody writes; it is never too low.
+// A read (get) is refused when the control changed while it copied: what was read is not used. A write cannot
+// be taken back, so a writer pins: it notes the key in a line of its own, counts itself, and only then checks
+// the key. invalidate() changes the control, then waits for writers whose pin names the key: none of them
+// writes afterwards. Pins of dead processes are passed over. The count may stay too high when a writer dies:
+// invalidate() then looks at the pins although nobody writes; it is never too low.
 #pragma once
 
 #include <atomic>
@@ -33,7 +34,9 @@ using KeyWord = std::uint32_t;
 constexpr KeyWord make_key_word(std::uint32_t index, std::uint8_t consumer) noexcept {
   return index | (std::uint32_t{consumer} << kKeyIndexBits);
 }
-constexpr std::uint32_t key_index(KeyWord word) noexcept { return word & (kKeyMaxSlots - 1); }
+constexpr std::uint32_t key_index(KeyWord word) noexcept {
+  return word & (kKeyMaxSlots - 1);
+}
 constexpr std::uint8_t key_consumer(KeyWord word) noexcept {
   return static_cast<std::uint8_t>(word >> kKeyIndexBits);
 }
@@ -72,7 +75,8 @@ struct KeyTableShape {
   std::uint32_t slots = 0;
   std::uint32_t accessors = 0;  ///< processes that can write at the same time, each with a number of its own
   constexpr std::size_t bytes() const noexcept {
-    return sizeof(KeyTableHeader) + std::size_t{slots} * sizeof(KeySlot) + std::size_t{accessors} * sizeof(KeyPin);
+    return sizeof(KeyTableHeader) + std::size_t{slots} * sizeof(KeySlot) +
+           std::size_t{accessors} * sizeof(KeyPin);
   }
 };
 
@@ -87,7 +91,8 @@ class KeyTableView {
   Status look_up(KeyWord word, std::uint8_t access, KeyRecord& record, std::uint64_t& control) const noexcept;
   /// ok while the key is what look_up() saw. Ask after a read; access_error: the bytes read must not be used.
   Status still(KeyWord word, std::uint64_t control) const noexcept;
-  /// look_up() for writing: until end_write() the owner's invalidate() waits. One write at a time per accessor.
+  /// look_up() for writing: until end_write() the owner's invalidate() waits. One write at a time per
+  /// accessor.
   Status begin_write(std::uint32_t accessor, KeyWord word, KeyRecord& record) const noexcept;
   void end_write(std::uint32_t accessor) const noexcept;
 
@@ -111,9 +116,9 @@ class KeyTable : public KeyTableView {
   Status allocate(std::uint32_t& index) noexcept;
   /// invalid -> valid with the next consumer key. O(1).
   Status bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access, KeyWord& word) noexcept;
-  /// valid -> invalid; on return nobody writes through the key and no read under way will be accepted. `alive(accessor)`
-  /// tells whether a writer that is waited for still exists. Only accessors below `accessors` are looked at.
-  /// invalid: the word is stale.
+  /// valid -> invalid; on return nobody writes through the key and no read under way will be accepted.
+  /// `alive(accessor)` tells whether a writer that is waited for still exists. Only accessors below
+  /// `accessors` are looked at. invalid: the word is stale.
   template <class Alive>
   Status invalidate(KeyWord word, std::uint32_t accessors, Alive&& alive) noexcept {
     bool wait = false;
@@ -139,8 +144,8 @@ class KeyTable : public KeyTableView {
   static constexpr std::uint64_t kPinned = std::uint64_t{1} << 32;
   Status close(KeyWord word, bool& wait) noexcept;
 
-  // Free slots are re-used in turn, and only when enough of them wait, so that a consumer key comes round again only
-  // after 256 times kQuarantine registrations.
+  // Free slots are re-used in turn, and only when enough of them wait, so that a consumer key comes round
+  // again only after 256 times kQuarantine registrations.
   static constexpr std::uint32_t kQuarantine = 256;
   std::vector<std::uint32_t> ring_;
   std::uint32_t ring_head_ = 0, ring_count_ = 0, fresh_ = 0;

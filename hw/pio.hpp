@@ -1,6 +1,7 @@
-// Stores of messages by the CPU into memory that somebody else polls: another core's cache or a device's window. The
-// unit is the line: what belongs to one line is written back to back, so that the line changes hands once, and no byte
-// is first gathered in a temporary (a wide load of bytes just written in small pieces waits for the store buffer).
+// Stores of messages by the CPU into memory that somebody else polls: another core's cache or a device's
+// window. The unit is the line: what belongs to one line is written back to back, so that the line changes
+// hands once, and no byte is first gathered in a temporary (a wide load of bytes just written in small pieces
+// waits for the store buffer).
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,8 @@
 
 namespace stria::hw {
 
-/// Copies `bytes` <= 64 with few, possibly overlapping, moves of fixed size. Reads and writes exactly these bytes.
+/// Copies `bytes` <= 64 with few, possibly overlapping, moves of fixed size. Reads and writes exactly these
+/// bytes.
 inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
   const auto move = [&](auto unit, std::uint32_t at) {
     std::memcpy(&unit, from + at, sizeof unit);

@@ -40,7 +40,7 @@ class World {
       : fabric_(fake::make_fabric(options)) {
     fake::UseFabric use(fabric_);
     EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "fake", "test"), STRIA_OK);
-    EXPECT_EQ(stria_config_set("STRIA_CLOSE_TIMEOUT_MS", "50", "test"), STRIA_OK);
+    EXPECT_EQ(stria_config_set("STRIA_CLOSE_TIMEOUT_MS", "5", "test"), STRIA_OK);
     for (const auto& [name, value] : config)
       EXPECT_EQ(stria_config_set(name.c_str(), value.c_str(), "test"), STRIA_OK) << stria_last_error();
     EXPECT_EQ(stria_context_open(nullptr, &context_), STRIA_OK) << stria_last_error();

@@ -54,8 +54,8 @@ std::uint32_t library_version() noexcept {
 }
 
 std::string version_text(std::uint32_t layout, std::uint32_t wire, std::uint32_t library) {
-  return fmt::format("stria {}.{}.{} (shm layout {}, wire {})", library >> 16, (library >> 8) & 0xff, library & 0xff,
-                     layout, wire);
+  return fmt::format("stria {}.{}.{} (shm layout {}, wire {})", library >> 16, (library >> 8) & 0xff,
+                     library & 0xff, layout, wire);
 }
 
 void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes> out) noexcept {
@@ -89,7 +89,8 @@ Result<Identity> decode_address(std::span<const std::byte> bytes) {
   return Identity{in.nonce, in.worker_id, in.pid, in.uid, in.fd, in.segment_bytes};
 }
 
-std::uint64_t fingerprint(std::span<const std::byte> secret, std::uint64_t nonce, std::uint64_t worker_id) noexcept {
+std::uint64_t fingerprint(std::span<const std::byte> secret, std::uint64_t nonce,
+                          std::uint64_t worker_id) noexcept {
   Sip sip{nonce ^ 0x736f6d6570736575u, worker_id ^ 0x646f72616e646f6du, nonce ^ 0x6c7967656e657261u,
           worker_id ^ 0x7465646279746573u};
   std::size_t at = 0;
@@ -118,7 +119,11 @@ std::uint64_t random_word() noexcept {
   return word != 0 ? word : 1;
 }
 
-std::string door_name(std::uint64_t nonce) { return fmt::format("stria-{:016x}-door", nonce); }
-std::string bell_name(std::uint64_t nonce) { return fmt::format("stria-{:016x}-bell", nonce); }
+std::string door_name(std::uint64_t nonce) {
+  return fmt::format("stria-{:016x}-door", nonce);
+}
+std::string bell_name(std::uint64_t nonce) {
+  return fmt::format("stria-{:016x}-bell", nonce);
+}
 
 }  // namespace stria::shm

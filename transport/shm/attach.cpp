@@ -33,18 +33,24 @@ std::vector<Listed>& listed() {
   return *list;
 }
 
-Error unreachable(std::string text) { return {Status::unreachable, std::move(text)}; }
+Error unreachable(std::string text) {
+  return {Status::unreachable, std::move(text)};
+}
 
 /// Maps a descriptor that is said to be the segment of `identity`, if it is.
 Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) {
   struct stat about {};
-  if (::fstat(fd, &about) != 0)
-    return unreachable(fmt::format("{}: fstat: {}", what, std::strerror(errno)));
+  if (::fstat(fd, &about) != 0) return unreachable(fmt::format("{}: fstat: {}", what, std::strerror(errno)));
+  if (about.st_uid != ::geteuid())
+    return unreachable(
+        fmt::format("{}: the segment belongs to user {}, this is user {}", what, about.st_uid, ::geteuid()));
   const auto bytes = static_cast<std::uint64_t>(about.st_size);
   if (about.st_size < static_cast<off_t>(sizeof(SegmentHeader)) || bytes != identity.segment_bytes)
-    return unreachable(fmt::format("{}: {} bytes where {} were announced", what, bytes, identity.segment_bytes));
+    return unreachable(
+        fmt::format("{}: {} bytes where {} were announced", what, bytes, identity.segment_bytes));
   const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return unreachable(fmt::format("{}: not a sealed segment", what));
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+    return unreachable(fmt::format("{}: not a sealed segment", what));
   Mapping map = Mapping::shared(fd, static_cast<std::size_t>(bytes));
   if (!map) return unreachable(fmt::format("{}: mmap of {} bytes: {}", what, bytes, std::strerror(errno)));
   keep_from_children(map);
@@ -62,7 +68,8 @@ Result<Attached> attach_by_proc(const Identity& identity) {
   char target[64] = {};
   const ssize_t length = ::readlink(path.c_str(), target, sizeof target - 1);
   if (length < 0) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
-  if (std::strncmp(target, "/memfd:stria", 12) != 0) return unreachable(fmt::format("proc: {} is {}", path, target));
+  if (std::strncmp(target, "/memfd:stria", 12) != 0)
+    return unreachable(fmt::format("proc: {} is {}", path, target));
   Attached result;
   result.fd.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!result.fd) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));

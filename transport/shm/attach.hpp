@@ -1,9 +1,11 @@
-// Reaching another device's memory: within this process, through /proc, or by a descriptor asked for at its door.
+// Reaching another device's memory: within this process, through /proc, or by a descriptor asked for at its
+// door.
 //
-// A process id may mean somebody else in another PID namespace, so nothing is believed before the nonce in the mapped
-// header agrees. A descriptor of one's own memfd must never be opened and closed a second time in its process: closing
-// any descriptor of a file drops the process's POSIX lock on it, and the lock is the sign of life. So devices of this
-// process are found in a registry and mapped through the descriptor they have.
+// A process id may mean somebody else in another PID namespace, so nothing is believed before the nonce in
+// the mapped header agrees. A descriptor of one's own memfd must never be opened and closed a second time in
+// its process: closing any descriptor of a file drops the process's POSIX lock on it, and the lock is the
+// sign of life. So devices of this process are found in a registry and mapped through the descriptor they
+// have.
 #pragma once
 
 #include <sys/types.h>
@@ -32,8 +34,8 @@ struct Attached {
   bool is_alive() const noexcept;
 };
 
-/// Maps the segment of `identity`. The size, the seals and the magic and nonce were checked; nothing else was.
-/// Errors: unreachable, saying for each way why not.
+/// Maps the segment of `identity`. The size, the seals and the magic and nonce were checked; nothing else
+/// was. Errors: unreachable, saying for each way why not.
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof);
 
 /// Lists a device of this process while it exists.

@@ -1,10 +1,10 @@
-// Sleeping and waking. A device that wants to sleep sets `armed` in its segment and looks once more whether something
-// came; whoever publishes looks at `armed` afterwards and rings: a datagram to the device's abstract socket, which is the
-// descriptor it sleeps on.
+// Sleeping and waking. A device that wants to sleep sets `armed` in its segment and looks once more whether
+// something came; whoever publishes looks at `armed` afterwards and rings: a datagram to the device's
+// abstract socket, which is the descriptor it sleeps on.
 //
-// "Publish, then look" against "arm, then look" needs a full fence on both sides. Senders are many and hot, so the
-// sleeper pays for both: membarrier(GLOBAL_EXPEDITED) makes every registered process fence. Where the kernel refuses
-// membarrier, senders fence themselves.
+// "Publish, then look" against "arm, then look" needs a full fence on both sides. Senders are many and hot,
+// so the sleeper pays for both: membarrier(GLOBAL_EXPEDITED) makes every registered process fence. Where the
+// kernel refuses membarrier, senders fence themselves.
 #pragma once
 
 #include <atomic>

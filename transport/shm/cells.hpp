@@ -1,9 +1,9 @@
-// The sender's cells: where buffered messages are packed, in its own segment. The receiver reads a cell in place and
-// stores 0 in its state word; that store is all that comes back.
+// The sender's cells: where buffered messages are packed, in its own segment. The receiver reads a cell in
+// place and stores 0 in its state word; that store is all that comes back.
 //
-// The sender learns of freed cells by looking at the states of those it sent, oldest first, a few at a time and only
-// every few messages: states of neighbouring cells share a line, so one transfer tells of several. Freed cells are used
-// again last in, first out, so a quiet exchange stays in the same warm cells.
+// The sender learns of freed cells by looking at the states of those it sent, oldest first, a few at a time
+// and only every few messages: states of neighbouring cells share a line, so one transfer tells of several.
+// Freed cells are used again last in, first out, so a quiet exchange stays in the same warm cells.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ class CellPool {
     for (std::uint32_t i = segment.shape().cells; i > 0; --i) free_.push_back(i - 1);
   }
 
-  /// A cell for `owner`, of which *out are under way; kNone: none is free, or the owner has its share (half of all, so
-  /// that one peer that stands still cannot stop the others).
+  /// A cell for `owner`, of which *out are under way; kNone: none is free, or the owner has its share (half
+  /// of all, so that one peer that stands still cannot stop the others).
   std::uint32_t take(std::uint32_t owner, std::uint32_t* out) noexcept {
     if (++since_harvest_ >= kHarvestEvery || free_.empty() || *out >= share_) [[unlikely]]
       harvest();
@@ -37,12 +37,19 @@ class CellPool {
     ++*out;
     links_[cell].owner = owner;
     links_[cell].out = out;
-    segment_.cell_state(cell).store(1, std::memory_order_relaxed);  // the record that names the cell is a release
+    segment_.cell_state(cell).store(
+        1, std::memory_order_relaxed);  // the record that names the cell is a release
     append(cell);
     return cell;
   }
-  /// Takes back the cells the receivers freed. Looks at the kHarvestDepth oldest; what is still in use goes to the end
-  /// of the line, so that later looks reach the others.
+  /// Gives back a cell that no record names.
+  void cancel(std::uint32_t cell) noexcept {
+    segment_.cell_state(cell).store(0, std::memory_order_relaxed);
+    remove(cell);
+    give_back(cell);
+  }
+  /// Takes back the cells the receivers freed. Looks at the kHarvestDepth oldest; what is still in use goes
+  /// to the end of the line, so that later looks reach the others.
   void harvest() noexcept {
     since_harvest_ = 0;
     const std::uint32_t looks = std::min(busy_, kHarvestDepth);

@@ -12,21 +12,24 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::size_t kBatch = 512;               // entries of one call; the kernel takes 1024
+constexpr std::size_t kBatch = 512;                       // entries of one call; the kernel takes 1024
 constexpr std::int64_t kMaxCall = std::int64_t{1} << 30;  // the kernel stops a little below 2 GiB
-constexpr std::int64_t kBounceRun = 512;          // local runs shorter than this on average go through the bounce
+constexpr std::int64_t kBounceRun = 512;  // local runs shorter than this on average go through the bounce
 
-std::byte* pointer(std::uint64_t address) noexcept { return reinterpret_cast<std::byte*>(address); }
+std::byte* pointer(std::uint64_t address) noexcept {
+  return reinterpret_cast<std::byte*>(address);
+}
 
 /// Lists what it can of `length` bytes of the stream from its offset on.
 std::size_t list(const Stream& stream, std::int64_t length, iovec* out, std::int64_t* covered) noexcept {
   if (stream.layout == nullptr) {
-    out[0] = {pointer(stream.base + static_cast<std::uint64_t>(stream.offset)), static_cast<std::size_t>(length)};
+    out[0] = {pointer(stream.base + static_cast<std::uint64_t>(stream.offset)),
+              static_cast<std::size_t>(length)};
     *covered = length;
     return 1;
   }
-  return datatype::iovecs(*stream.layout, pointer(stream.base), stream.count, stream.offset, length, out, kBatch,
-                          covered);
+  return datatype::iovecs(*stream.layout, pointer(stream.base), stream.count, stream.offset, length, out,
+                          kBatch, covered);
 }
 
 /// Shortens a list to `bytes`; returns its entries.
@@ -43,9 +46,12 @@ std::size_t trim(iovec* entries, std::size_t n, std::int64_t bytes) noexcept {
 
 Status from_errno(int error) noexcept {
   switch (error) {
-    case EFAULT: return Status::access_error;
-    case ESRCH: return Status::peer_failed;
-    default: return Status::unsupported;
+    case EFAULT:
+      return Status::access_error;
+    case ESRCH:
+      return Status::peer_failed;
+    default:
+      return Status::unsupported;
   }
 }
 
@@ -74,7 +80,8 @@ Status move_lists(Direction direction, pid_t pid, Stream local, Stream remote, s
   return Status::ok;
 }
 
-/// Local memory in small pieces: one list entry for each would cost more than a second copy through a warm buffer.
+/// Local memory in small pieces: one list entry for each would cost more than a second copy through a warm
+/// buffer.
 Status move_bounced(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length,
                     std::span<std::byte> bounce) noexcept {
   while (length > 0) {
@@ -82,7 +89,8 @@ Status move_bounced(Direction direction, pid_t pid, Stream local, Stream remote,
     const Stream buffer{nullptr, reinterpret_cast<std::uint64_t>(bounce.data()), piece, 0};
     if (direction == Direction::put)
       datatype::pack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
-    if (const Status status = move_lists(direction, pid, buffer, remote, piece); status != Status::ok) return status;
+    if (const Status status = move_lists(direction, pid, buffer, remote, piece); status != Status::ok)
+      return status;
     if (direction == Direction::get)
       datatype::unpack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
     local.offset += piece;
@@ -115,14 +123,15 @@ std::int64_t mean_run(const Stream& stream) noexcept {
   return stream.layout->size() / std::max<std::int64_t>(1, stream.layout->block_count());
 }
 
-Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote, std::int64_t length,
-                std::span<std::byte> bounce) noexcept {
+Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
+                std::int64_t length, std::span<std::byte> bounce) noexcept {
   if (mean_run(local) < kBounceRun && !bounce.empty())
     return move_bounced(direction, pid, local, remote, length, bounce);
   return move_lists(direction, pid, local, remote, length);
 }
 
-void copy_mapped(Direction direction, const Stream& local, const Stream& remote, std::int64_t length) noexcept {
+void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
+                 std::int64_t length) noexcept {
   const Stream& from = direction == Direction::get ? remote : local;
   const Stream& to = direction == Direction::get ? local : remote;
   std::byte* out = pointer(to.base);
@@ -134,7 +143,8 @@ void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
   else if (to.layout == nullptr)
     datatype::pack(*from.layout, in, from.count, from.offset, length, out + to.offset);
   else
-    datatype::transfer_range(*from.layout, in, from.count, from.offset, *to.layout, out, to.count, to.offset, length);
+    datatype::transfer_range(*from.layout, in, from.count, from.offset, *to.layout, out, to.count, to.offset,
+                             length);
 }
 
 }  // namespace stria::shm

@@ -1,6 +1,6 @@
-// Cross-memory attach: process_vm_readv and process_vm_writev between two processes. Whether it works is found out by
-// doing it, because seccomp, user namespaces and ptrace rules all have a say, and another PID namespace may lend the
-// number to a stranger.
+// Cross-memory attach: process_vm_readv and process_vm_writev between two processes. Whether it works is
+// found out by doing it, because seccomp, user namespaces and ptrace rules all have a say, and another PID
+// namespace may lend the number to a stranger.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "datatype/layout.hpp"
 #include "base/status.hpp"
+#include "datatype/layout.hpp"
 
 namespace stria::shm {
 
@@ -36,13 +36,14 @@ std::int64_t mean_run(const Stream& stream) noexcept;
 
 enum class Direction : std::uint8_t { get, put };
 
-/// Copies `length` bytes between the local stream and one of process `pid`. ok; access_error (the remote address is not
-/// mapped); peer_failed; unsupported (refused by the system: cross-memory attach is over for this pair).
-/// `bounce` is scratch memory for local memory in very small pieces.
-Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote, std::int64_t length,
-                std::span<std::byte> bounce) noexcept;
+/// Copies `length` bytes between the local stream and one of process `pid`. ok; access_error (the remote
+/// address is not mapped); peer_failed; unsupported (refused by the system: cross-memory attach is over for
+/// this pair). `bounce` is scratch memory for local memory in very small pieces.
+Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
+                std::int64_t length, std::span<std::byte> bounce) noexcept;
 
 /// The same with plain loads and stores, where both are in this process's memory.
-void copy_mapped(Direction direction, const Stream& local, const Stream& remote, std::int64_t length) noexcept;
+void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
+                 std::int64_t length) noexcept;
 
 }  // namespace stria::shm

@@ -61,16 +61,21 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof) {
   if (::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC) != sizeof answer) return refused("answer");
   Passed passed;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part))
-    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS && part->cmsg_len == CMSG_LEN(sizeof(int))) {
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
+        part->cmsg_len == CMSG_LEN(sizeof(int))) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(part), sizeof fd);
       passed.fd.reset(fd);
     }
   switch (static_cast<DoorAnswer>(answer)) {
-    case DoorAnswer::granted: break;
-    case DoorAnswer::wrong_secret: return Error{Status::unreachable, "socket: the job secrets differ"};
-    case DoorAnswer::wrong_user: return Error{Status::unreachable, "socket: the peer serves another user"};
-    default: return Error{Status::unreachable, "socket: the peer did not understand"};
+    case DoorAnswer::granted:
+      break;
+    case DoorAnswer::wrong_secret:
+      return Error{Status::unreachable, "socket: the job secrets differ"};
+    case DoorAnswer::wrong_user:
+      return Error{Status::unreachable, "socket: the peer serves another user"};
+    default:
+      return Error{Status::unreachable, "socket: the peer did not understand"};
   }
   if (!passed.fd)
     return Error{Status::unreachable, "socket: no descriptor came with the answer (RLIMIT_NOFILE reached?)"};
@@ -104,7 +109,8 @@ Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
 void Door::shut() noexcept {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
-    if (::write(stop_.get(), &one, sizeof one) != sizeof one) log::error("shm: the door's thread cannot be stopped");
+    if (::write(stop_.get(), &one, sizeof one) != sizeof one)
+      log::error("shm: the door's thread cannot be stopped");
     thread_.join();
   }
   listener_.reset();
@@ -121,7 +127,8 @@ void Door::serve() noexcept {
     if (client) {
       answer(client.get());
     } else if (errno == EMFILE || errno == ENFILE) {
-      const timespec pause{0, 10'000'000};  // until somebody closes a descriptor; the caller waits in the queue
+      const timespec pause{0,
+                           10'000'000};  // until somebody closes a descriptor; the caller waits in the queue
       ::nanosleep(&pause, nullptr);
     }
   }

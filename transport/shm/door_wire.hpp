@@ -1,5 +1,5 @@
-// The exchange at a device's door, an abstract unix stream socket: a request that proves the job secret, an answer that
-// carries the memfd. Both sides check that the other is the same user (SO_PEERCRED).
+// The exchange at a device's door, an abstract unix stream socket: a request that proves the job secret, an
+// answer that carries the memfd. Both sides check that the other is the same user (SO_PEERCRED).
 #pragma once
 
 #include <sys/types.h>

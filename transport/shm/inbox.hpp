@@ -3,10 +3,11 @@
 //   slot   | state 8 | control 8 | header 16 | payload, up to 32 bytes |
 //   state  phase 2 | peer slot 22 | lap 40     lap = ticket / slots, so zero bytes are an empty ring
 //
-// Producers are many and may die at any instruction, so the claim is in the slot, not in the head: a producer claims
-// by changing (lap, free) to (lap, me, claimed), and whoever finds the slot at the head claimed helps the head forward.
-// After the payload it publishes (lap, me, ready). The consumer frees the slot as (lap + 1, free). A slot that stays
-// claimed names its claimant; when that process is gone, the consumer passes over the slot.
+// Producers are many and may die at any instruction, so the claim is in the slot, not in the head: a producer
+// claims by changing (lap, free) to (lap, me, claimed), and whoever finds the slot at the head claimed helps
+// the head forward. After the payload it publishes (lap, me, ready). The consumer frees the slot as (lap + 1,
+// free). A slot that stays claimed names its claimant; when that process is gone, the consumer passes over
+// the slot.
 #pragma once
 
 #include <atomic>
@@ -24,11 +25,15 @@ enum class InboxPhase : std::uint64_t { free = 0, claimed = 1, ready = 2 };
 constexpr std::uint64_t inbox_state(InboxPhase phase, std::uint32_t peer, std::uint64_t lap) noexcept {
   return static_cast<std::uint64_t>(phase) | (std::uint64_t{peer} << 2) | (lap << 24);
 }
-constexpr InboxPhase inbox_phase(std::uint64_t state) noexcept { return static_cast<InboxPhase>(state & 3); }
+constexpr InboxPhase inbox_phase(std::uint64_t state) noexcept {
+  return static_cast<InboxPhase>(state & 3);
+}
 constexpr std::uint32_t inbox_peer(std::uint64_t state) noexcept {
   return static_cast<std::uint32_t>(state >> 2) & ((1u << 22) - 1);
 }
-constexpr std::uint64_t inbox_lap(std::uint64_t state) noexcept { return state >> 24; }
+constexpr std::uint64_t inbox_lap(std::uint64_t state) noexcept {
+  return state >> 24;
+}
 
 struct alignas(kCacheLine) InboxSlot {
   std::atomic<std::uint64_t> state;
@@ -48,6 +53,11 @@ class InboxSender {
         shift_(static_cast<std::uint32_t>(__builtin_ctz(segment.shape().inbox_slots))),
         me_(me) {}
 
+  /// Whether claim() would succeed if nobody else came first.
+  bool has_room() const noexcept {
+    const std::uint64_t ticket = head_->load(std::memory_order_relaxed);
+    return inbox_lap(slots_[ticket & mask_].state.load(std::memory_order_relaxed)) >= ticket >> shift_;
+  }
   /// A slot to write (all but its state), or null: full.
   InboxSlot* claim() noexcept {
     for (int attempts = 0; attempts < 64; ++attempts) {
@@ -59,13 +69,15 @@ class InboxSender {
       if (inbox_lap(state) == lap && inbox_phase(state) == InboxPhase::free &&
           slot.state.compare_exchange_strong(state, inbox_state(InboxPhase::claimed, me_, lap),
                                              std::memory_order_acq_rel, std::memory_order_acquire)) {
-        head_->compare_exchange_strong(ticket, ticket + 1, std::memory_order_release, std::memory_order_relaxed);
+        head_->compare_exchange_strong(ticket, ticket + 1, std::memory_order_release,
+                                       std::memory_order_relaxed);
         lap_ = lap;
         last_ = &slot;
         return &slot;
       }
       // Somebody has it or had it, who may not live to move the head.
-      head_->compare_exchange_strong(ticket, ticket + 1, std::memory_order_release, std::memory_order_relaxed);
+      head_->compare_exchange_strong(ticket, ticket + 1, std::memory_order_release,
+                                     std::memory_order_relaxed);
     }
     return nullptr;
   }
@@ -109,6 +121,11 @@ class InboxReceiver {
     slot.state.store(inbox_state(InboxPhase::free, 0, (tail_ >> shift_) + 1), std::memory_order_release);
     ++tail_;
     waited_ = 0;
+  }
+  /// Slots claimed and not taken out. (The head may lag behind a claim whose producer died.)
+  std::uint64_t waiting() const noexcept {
+    const std::uint64_t head = head_->load(std::memory_order_acquire);
+    return head > tail_ ? head - tail_ : 0;
   }
   /// Counts the looks at a slot that stays claimed; true now and then.
   bool waited_long() noexcept { return ++waited_ % 16384 == 0; }

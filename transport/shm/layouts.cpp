@@ -46,7 +46,8 @@ Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& 
     number = clock_;
     clock_ = clock_ + 1 == kLayoutSlots ? 1 : clock_ + 1;
     LayoutSlot& slot = segment_.layout(number);
-    // First the generation, then the bytes: a peer that read bytes of the new layout sees the generation changed.
+    // First the generation, then the bytes: a peer that read bytes of the new layout sees the generation
+    // changed.
     slot.generation.fetch_add(1, std::memory_order_seq_cst);
     slot.bytes.store(static_cast<std::uint32_t>(descriptor.size()), std::memory_order_relaxed);
     std::memcpy(slot.descriptor, descriptor.data(), descriptor.size());

@@ -1,5 +1,6 @@
-// Layouts that cross processes with keys: the owner publishes a layout's descriptor once, keys name it by number and
-// generation, peers decode it once and keep it. Number 0 stands for contiguous memory and is never published.
+// Layouts that cross processes with keys: the owner publishes a layout's descriptor once, keys name it by
+// number and generation, peers decode it once and keep it. Number 0 stands for contiguous memory and is never
+// published.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,15 @@ struct LayoutName {
   std::uint32_t generation = 0;
 };
 
-/// The owner's side. One thread. A name is in use while keys count on it; only unused ones are given to other layouts.
+/// The owner's side. One thread. A name is in use while keys count on it; only unused ones are given to other
+/// layouts.
 class PublishedLayouts {
  public:
   PublishedLayouts() = default;
   explicit PublishedLayouts(const SegmentView& segment);
 
-  /// Names `layout` and counts one use. O(1) for a layout seen lately; a new one is encoded. unsupported: its descriptor
-  /// is longer than kDescriptorBytes; no_resource: all numbers are in use.
+  /// Names `layout` and counts one use. O(1) for a layout seen lately; a new one is encoded. unsupported: its
+  /// descriptor is longer than kDescriptorBytes; no_resource: all numbers are in use.
   Status acquire(const datatype::Layout& layout, LayoutName& name) noexcept;
   void release(std::uint32_t number) noexcept;
 

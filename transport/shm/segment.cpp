@@ -13,19 +13,24 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-constexpr bool is_power_of_two(std::uint32_t value) noexcept { return value != 0 && (value & (value - 1)) == 0; }
+constexpr bool is_power_of_two(std::uint32_t value) noexcept {
+  return value != 0 && (value & (value - 1)) == 0;
+}
 
 }  // namespace
 
-hw::KeyTableShape key_shape(const Shape& shape) noexcept { return {shape.keys, shape.max_peers}; }
+hw::KeyTableShape key_shape(const Shape& shape) noexcept {
+  return {shape.keys, shape.max_peers};
+}
 
 Plan plan(const Shape& shape) noexcept {
   const bool sane = shape.max_peers >= 1 && shape.max_peers <= (1u << 20) && shape.windows <= 4096 &&
                     is_power_of_two(shape.window_bytes) && shape.window_bytes >= 4096 &&
                     shape.window_bytes <= (1u << 24) && shape.pio_mtu <= shape.window_bytes / 4 &&
-                    is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) && shape.cells >= 1 &&
-                    shape.cells <= (1u << 16) && shape.cell_bytes >= 4096 && shape.cell_bytes <= (1u << 24) &&
-                    shape.cell_bytes % kLine == 0 && shape.keys >= 1 && shape.keys <= hw::kKeyMaxSlots;
+                    is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) &&
+                    shape.cells >= 1 && shape.cells <= (1u << 16) && shape.cell_bytes >= 4096 &&
+                    shape.cell_bytes <= (1u << 24) && shape.cell_bytes % kLine == 0 && shape.keys >= 1 &&
+                    shape.keys <= hw::kKeyMaxSlots;
   if (!sane) return {};
   Plan at;
   std::size_t next = kPage;
@@ -46,7 +51,9 @@ Plan plan(const Shape& shape) noexcept {
   return at;
 }
 
-void keep_from_children(const Mapping& map) noexcept { ::madvise(map.data(), map.bytes(), MADV_DONTFORK); }
+void keep_from_children(const Mapping& map) noexcept {
+  ::madvise(map.data(), map.bytes(), MADV_DONTFORK);
+}
 
 Result<OwnedSegment> create_segment(const char* name, std::size_t bytes) {
   const auto refuse = [&](const char* what) {

@@ -2,9 +2,10 @@
 //
 //   header | key table | peer slots | window controls | cell states | inbox | windows | layouts | cells
 //
-// Nothing in it is a pointer. Where the parts lie follows from the counts in the header (plan()), so a peer checks the
-// counts and the size, and no offset of a peer is ever believed. Zero bytes are the initial state of everything behind
-// the header, so pages nobody uses are never touched. Who writes a line is said beside it.
+// Nothing in it is a pointer. Where the parts lie follows from the counts in the header (plan()), so a peer
+// checks the counts and the size, and no offset of a peer is ever believed. Zero bytes are the initial state
+// of everything behind the header, so pages nobody uses are never touched. Who writes a line is said beside
+// it.
 #pragma once
 
 #include <atomic>
@@ -62,17 +63,19 @@ struct SegmentHeader {
   std::uint32_t fences;  // 1: the owner's arm() cannot reach senders, so they fence
   std::uint32_t reserved;
   alignas(kLine) Shape shape;
-  std::uint64_t probe_address;  // of a CmaProbe in the owner's private memory
+  std::uint64_t probe_address;  // of a CmaProbe in the owner's private memory, and what it holds
+  std::uint64_t probe_nonce;
   alignas(kLine) std::atomic<std::uint32_t> state;  // DeviceState; owner
-  std::atomic<std::uint32_t> armed;                 // 1: the owner sleeps; owner sets, whoever wakes it clears
+  std::atomic<std::uint32_t> armed;  // 1: the owner sleeps; owner sets, whoever wakes it clears
   alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
   alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
 };
 static_assert(sizeof(SegmentHeader) == 5 * kLine && offsetof(SegmentHeader, magic) == 0);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 
-/// What a peer writes about itself. state = phase | pid << 32, so that a slot whose claimer died early can be told.
-enum class SlotPhase : std::uint32_t { free = 0, claiming = 1, ready = 2, refused = 3, left = 4 };
+/// What a peer writes about itself. state = phase | pid << 32, so that a slot whose claimer died early can be
+/// told.
+enum class SlotPhase : std::uint32_t { free = 0, claiming = 1, ready = 2, refused = 3 };
 constexpr std::uint64_t slot_state(SlotPhase phase, std::uint32_t pid) noexcept {
   return static_cast<std::uint64_t>(phase) | (std::uint64_t{pid} << 32);
 }
@@ -86,7 +89,7 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::uint32_t pid;
   std::int32_t fd;
   std::uint32_t uid;
-  std::uint32_t window;  // which of the owner's windows the peer took; kNone: it uses the inbox
+  std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
 };
 static_assert(sizeof(PeerSlot) == 2 * kLine);
@@ -111,13 +114,16 @@ static_assert(sizeof(LayoutSlot) == 4096);
 class SegmentView {
  public:
   SegmentView() = default;
-  SegmentView(std::byte* base, const Shape& shape) noexcept : base_(base), shape_(shape), plan_(plan(shape)) {}
+  SegmentView(std::byte* base, const Shape& shape) noexcept
+      : base_(base), shape_(shape), plan_(plan(shape)) {}
 
   explicit operator bool() const noexcept { return base_ != nullptr; }
   const Shape& shape() const noexcept { return shape_; }
   SegmentHeader& header() const noexcept { return *reinterpret_cast<SegmentHeader*>(base_); }
   std::byte* keys() const noexcept { return base_ + plan_.keys; }
-  PeerSlot& peer(std::uint32_t i) const noexcept { return reinterpret_cast<PeerSlot*>(base_ + plan_.peers)[i]; }
+  PeerSlot& peer(std::uint32_t i) const noexcept {
+    return reinterpret_cast<PeerSlot*>(base_ + plan_.peers)[i];
+  }
   WindowControl& control(std::uint32_t i) const noexcept {
     return reinterpret_cast<WindowControl*>(base_ + plan_.controls)[i];
   }
@@ -131,7 +137,9 @@ class SegmentView {
   LayoutSlot& layout(std::uint32_t i) const noexcept {
     return reinterpret_cast<LayoutSlot*>(base_ + plan_.layouts)[i];
   }
-  std::byte* cell(std::uint32_t i) const noexcept { return base_ + plan_.cells + std::size_t{i} * shape_.cell_bytes; }
+  std::byte* cell(std::uint32_t i) const noexcept {
+    return base_ + plan_.cells + std::size_t{i} * shape_.cell_bytes;
+  }
 
  private:
   std::byte* base_ = nullptr;

@@ -21,8 +21,9 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   const auto number = [&](Var var) { return static_cast<std::uint32_t>(config.number(var)); };
   for (const Var var : {Var::shm_window_bytes, Var::shm_inbox_slots})
     if ((number(var) & (number(var) - 1)) != 0)
-      return Error{Status::invalid, fmt::format("{}={} is not a power of two",
-                                                config_table()[static_cast<std::size_t>(var)].name, number(var))};
+      return Error{Status::invalid,
+                   fmt::format("{}={} is not a power of two",
+                               config_table()[static_cast<std::size_t>(var)].name, number(var))};
   Settings settings;
   Shape& shape = settings.shape;
   shape.max_peers = number(Var::shm_max_peers);
@@ -39,7 +40,8 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   settings.attach = attach == "proc"     ? AttachMode::proc
                     : attach == "socket" ? AttachMode::socket
                                          : AttachMode::any;
-  if (plan(shape).bytes == 0) return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};
+  if (plan(shape).bytes == 0)
+    return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};
   return settings;
 }
 

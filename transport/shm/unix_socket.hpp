@@ -1,4 +1,5 @@
-// Abstract unix socket names: they live in a network namespace, not in a folder, and vanish with their socket.
+// Abstract unix socket names: they live in a network namespace, not in a folder, and vanish with their
+// socket.
 #pragma once
 
 #include <sys/socket.h>

@@ -3,14 +3,16 @@
 //   record   line 0: | control word 8 | header 16 | payload, first 40 bytes |   line 1..: payload, contiguous
 //   control  length of the payload (24 bits) | kind (bits 24..30) | valid (bit 31) | detail (upper 32 bits)
 //
-// A record never wraps; a pad record fills up the end of the ring. The receiver polls the control word of the line at
-// its position. Payload lines leave arbitrary bytes behind, so that word must be zero before the receiver looks at it:
-// the sender keeps the control words at its head AND one line beyond zero. A one-line record can then be published
-// without touching another line first, because the place the receiver goes to next is zero already; the line beyond is
-// zeroed after publication, when nobody waits. Longer records zero the place behind them before they are published.
+// A record never wraps; a pad record fills up the end of the ring. The receiver polls the control word of the
+// line at its position. Payload lines leave arbitrary bytes behind, so that word must be zero before the
+// receiver looks at it: the sender keeps the control words at its head AND one line beyond zero. A one-line
+// record can then be published without touching another line first, because the place the receiver goes to
+// next is zero already; the line beyond is zeroed after publication, when nobody waits. Longer records zero
+// the place behind them before they are published.
 //
-// Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only when the
-// value it knows says that the window is full. So in a ping-pong one line changes hands for a message.
+// Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only
+// when the value it knows says that the window is full. So in a ping-pong one line changes hands for a
+// message.
 #pragma once
 
 #include <atomic>
@@ -29,7 +31,8 @@ enum class RecordKind : std::uint32_t {
   invalidate = 2,  ///< as packet; detail is the key word that ends before delivery
   cell = 3,        ///< the payload is in the sender's cell number `detail`
   pad = 4,         ///< nothing up to the end of the ring
-  hello = 5        ///< inbox only: look at my peer slot
+  hello = 5,       ///< inbox only: look at my peer slot
+  packed = 6       ///< as packet, from the buffered path
 };
 
 inline constexpr std::uint32_t kRecordHeader = 8 + sizeof(stria_header_t);
@@ -52,11 +55,12 @@ constexpr std::uint32_t record_lines(std::uint32_t payload_bytes) noexcept {
   return (kRecordHeader + payload_bytes + kLine - 1) / kLine;
 }
 
-/// The header as two words, put together in registers: the caller has just written its fields one by one, and a wide
-/// load of them would wait for the store buffer.
+/// The header as two words, put together in registers: the caller has just written its fields one by one, and
+/// a wide load of them would wait for the store buffer.
 inline void store_header(std::byte* to, const stria_header_t& header) noexcept {
   const std::uint64_t first = header.kind | (std::uint64_t{header.flags} << 8) |
-                              (std::uint64_t{header.sequence} << 16) | (std::uint64_t{header.immediate} << 32);
+                              (std::uint64_t{header.sequence} << 16) |
+                              (std::uint64_t{header.immediate} << 32);
   hw::store_word(to, first);
   hw::store_word(to + 8, header.tag);
 }
@@ -67,11 +71,7 @@ class WindowSender {
   WindowSender() = default;
   /// A window nobody wrote since it was reset.
   WindowSender(std::byte* lines, std::uint32_t bytes, const std::atomic<std::uint64_t>* consumed) noexcept
-      : lines_(lines),
-        mask_(bytes / kLine - 1),
-        head_(0),
-        limit_(bytes / kLine - 2),
-        consumed_(consumed) {}
+      : lines_(lines), mask_(bytes / kLine - 1), head_(0), limit_(bytes / kLine - 2), consumed_(consumed) {}
 
   bool is_open() const noexcept { return lines_ != nullptr; }
   void shut() noexcept { *this = WindowSender(); }
@@ -110,7 +110,8 @@ class WindowSender {
     const std::uint64_t offset = head_ & mask_;
     const std::uint64_t pad = offset + n > size ? size - offset : 0;
     if (head_ + pad + n > limit_) {
-      // Acquire: the receiver read what lies in the lines we take over. A position that cannot be is not believed.
+      // Acquire: the receiver read what lies in the lines we take over. A position that cannot be is not
+      // believed.
       const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
       if (consumed > head_ || head_ - consumed > size) return false;
       limit_ = consumed + size - 2;
@@ -137,9 +138,14 @@ class WindowReceiver {
   bool is_open() const noexcept { return lines_ != nullptr; }
   /// The control word of the next record; 0: none. Acquire: the record's bytes are there.
   std::uint64_t peek() const noexcept { return hw::load_word(place()); }
-  const std::byte* place() const noexcept { return lines_ + static_cast<std::size_t>(position_ & mask_) * kLine; }
-  std::uint32_t lines_to_end() const noexcept { return static_cast<std::uint32_t>(mask_ + 1 - (position_ & mask_)); }
-  /// Takes n lines out; their credits are given back by publish(), or here when a quarter of the window is due.
+  const std::byte* place() const noexcept {
+    return lines_ + static_cast<std::size_t>(position_ & mask_) * kLine;
+  }
+  std::uint32_t lines_to_end() const noexcept {
+    return static_cast<std::uint32_t>(mask_ + 1 - (position_ & mask_));
+  }
+  /// Takes n lines out; their credits are given back by publish(), or here when a quarter of the window is
+  /// due.
   void advance(std::uint32_t n) noexcept {
     position_ += n;
     if (position_ - published_ > (mask_ + 1) / 4) publish();

@@ -95,6 +95,8 @@ RandomType TypeMaker::vector(RandomType child, std::int64_t copies, bool in_byte
   const std::int64_t step = in_bytes ? child.extent() : 1;
   std::int64_t stride = length * step + (in_bytes ? gap(std::max<std::int64_t>(8, length * step)) : gap(length));
   if (spread_ > 0 && rng_.chance(15)) stride = -stride;
+  // Open MPI takes a stride of exactly -1 byte for "the child's own extent": the type itself is wrong, whoever sends it.
+  if (stride * (in_bytes ? 1 : child.extent()) == -1) stride = 1;
   RandomType type;
   if (in_bytes) {
     MPI_Type_create_hvector(static_cast<int>(count), static_cast<int>(length), stride, child.handle, &type.handle);

@@ -34,7 +34,7 @@ void truncation(const Pair& p) {
           fill(out.data(), bytes, bytes);
           if (way == 1) meet(p);
           MPI_Send(out.data(), static_cast<int>(bytes), MPI_BYTE, 1, 1, p.comm);
-          fill(out.data(), 500, 3);
+          fill(out.data(), 8, 3);
           MPI_Send(out.data(), 8, MPI_BYTE, 1, 1, p.comm);
           continue;
         }

@@ -1,0 +1,65 @@
+// Bounded unexpected memory: a sender that runs ahead is turned to rendezvous, headers always drain, and everything is
+// delivered in whatever order the receiver asks.
+#include "tests/tag/world.hpp"
+
+namespace stria::test {
+namespace {
+
+fake::FabricOptions quick() {
+  fake::FabricOptions options;
+  options.delay = 0;
+  options.queue = 64;
+  return options;
+}
+
+stria_counters_t counters(World& world, unsigned rank) {
+  stria_counters_t out{};
+  out.size = sizeof(out);
+  EXPECT_EQ(stria_worker_counters(world.worker(rank), &out), STRIA_OK);
+  return out;
+}
+
+TEST(Credit, keeps_unexpected_payload_within_the_budget) {
+  World world(2, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
+  constexpr unsigned kMessages = 8000;  // of 1 KiB: eight times the budget
+  std::vector<char> data(1024);
+  std::vector<Op> sends(kMessages), recvs(kMessages);
+  for (unsigned i = 0; i < kMessages; ++i) {
+    ASSERT_GE(world.send(sends[i], 0, 1, i, data.data(), data.size(), i), 0);
+    if (i % 32 == 0) world.step();
+  }
+  ASSERT_TRUE(world.run_until([&] { return counters(world, 1).unexpected_messages == kMessages; }))
+      << "headers must drain: " << counters(world, 1).unexpected_messages;
+  EXPECT_LE(counters(world, 1).unexpected_bytes_max, 1u << 20);
+  EXPECT_GT(counters(world, 0).sent_rendezvous, kMessages / 2);
+  std::vector<std::vector<char>> rooms(kMessages, std::vector<char>(1024, 1));
+  for (unsigned i = kMessages; i-- > 0;)
+    ASSERT_GE(world.recv(recvs[i], 1, 0, i, 0, rooms[i].data(), 1024), 0);
+  ASSERT_TRUE(world.run_until([&] {
+    for (unsigned i = 0; i < kMessages; ++i)
+      if (!recvs[i].ended() || !sends[i].ended()) return false;
+    return true;
+  }));
+  for (unsigned i = 0; i < kMessages; ++i) {
+    ASSERT_EQ(recvs[i].info.status, STRIA_OK);
+    ASSERT_EQ(recvs[i].info.immediate, i);
+    ASSERT_EQ(rooms[i], data);
+  }
+  EXPECT_EQ(counters(world, 1).unexpected_bytes, 0u);
+}
+
+TEST(Credit, comes_back_when_messages_are_received) {
+  World world(2, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
+  std::vector<char> data(1000), room(1000);
+  // Ten times the budget, received as it comes: after the first grant nothing needs a rendezvous.
+  for (unsigned i = 0; i < 10000; ++i) {
+    Op send, recv;
+    world.recv(recv, 1, 0, 5, 0, room.data(), room.size());
+    world.send(send, 0, 1, 5, data.data(), data.size());
+    ASSERT_TRUE(world.run_until([&] { return recv.ended() && send.ended(); }));
+  }
+  EXPECT_EQ(counters(world, 0).sent_rendezvous, 0u);
+}
+
+}  // namespace
+}  // namespace stria::test

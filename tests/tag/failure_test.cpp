@@ -1,0 +1,109 @@
+// Peers that die: every request that names one ends with an error, whatever it was doing; everything else goes on.
+#include <random>
+
+#include "tests/tag/world.hpp"
+
+namespace stria::test {
+namespace {
+
+fake::FabricOptions plain(std::uint64_t seed) {
+  fake::FabricOptions options;
+  options.seed = seed;
+  options.delay = 3;
+  return options;
+}
+
+TEST(Failure, ends_receives_that_name_the_peer_and_keeps_those_from_any_source) {
+  Op warm_up, warm_recv, named, any;
+  char byte = 1, room[8];
+  World world(3, plain(1));
+  world.send(warm_up, 1, 0, 7, &byte, 1);
+  world.recv(warm_recv, 0, 1, 7, 0, room, 8);
+  ASSERT_TRUE(world.run_until([&] { return warm_recv.ended(); }));
+  world.recv(named, 0, 1, 8, 0, room, 8);
+  world.recv(any, 0, World::kAny, 9, 0, room, 8);
+  world.kill(1, fake::Loss::none);
+  ASSERT_TRUE(world.run_until([&] { return named.ended(); }));
+  EXPECT_EQ(named.info.status, STRIA_ERR_PEER_FAILED);
+  EXPECT_FALSE(any.ended());
+  Op send;
+  world.send(send, 2, 0, 9, &byte, 1);
+  ASSERT_TRUE(world.run_until([&] { return any.ended(); }));
+  EXPECT_EQ(any.info.status, STRIA_OK);
+  Op late;
+  EXPECT_EQ(world.recv(late, 0, 1, 8, 0, room, 8), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(world.send(late, 0, 1, 8, &byte, 1), STRIA_ERR_PEER_FAILED);
+}
+
+TEST(Failure, delivers_what_arrived_before_the_death) {
+  World world(2, plain(2));
+  Op sent, got;
+  char data[100], room[100];
+  std::memset(data, 5, sizeof(data));
+  world.send(sent, 1, 0, 1, data, sizeof(data));
+  for (int i = 0; i < 50; ++i) world.step();
+  world.kill(1, fake::Loss::none);
+  for (int i = 0; i < 5000; ++i) world.step();
+  world.recv(got, 0, 1, 1, 0, room, sizeof(room));
+  ASSERT_TRUE(got.ended());
+  EXPECT_EQ(got.info.status, STRIA_OK);
+  EXPECT_EQ(std::memcmp(data, room, sizeof(data)), 0);
+}
+
+// A death at every moment of a stream of eager and rendezvous messages in both directions.
+TEST(Failure, ends_every_request_whenever_the_peer_dies) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    fake::FabricOptions options = plain(seed);
+    options.get = random() % 2 != 0;
+    options.async_percent = random() % 2 != 0 ? 60 : 0;
+    options.no_resource_percent = random() % 2 != 0 ? 30 : 0;
+    options.death_seen_by_check_only = random() % 2 != 0;
+    options.eager_max = 512;
+    constexpr unsigned kOps = 12;  // requests and buffers outlive the workers: closing one ends what is left
+    std::vector<Op> sends(kOps), recvs(kOps), peer_sends(kOps), peer_recvs(kOps);
+    std::vector<std::vector<char>> out(kOps), in(kOps), peer_in(kOps);
+    World world(2, options, {{{"STRIA_EAGER_LIMIT", "512"}}, {{"STRIA_LIVENESS_MS", "1"}}});
+    for (unsigned i = 0; i < kOps; ++i) {
+      const std::size_t bytes = random() % 2 != 0 ? random() % 512 : 512 + random() % 4000;
+      out[i].assign(bytes, static_cast<char>(i));
+      in[i].resize(5000);
+      peer_in[i].resize(5000);
+      ASSERT_GE(world.send(sends[i], 0, 1, i, out[i].data(), bytes), 0);
+      if (random() % 2 != 0) ASSERT_GE(world.recv(recvs[i], 0, 1, i, 0, in[i].data(), 5000), 0);
+      ASSERT_GE(world.send(peer_sends[i], 1, 0, i, out[i].data(), bytes), 0);
+      if (random() % 2 != 0) ASSERT_GE(world.recv(peer_recvs[i], 1, 0, i, 0, peer_in[i].data(), 5000), 0);
+      for (std::uint64_t n = random() % 3; n > 0; --n) world.step();
+    }
+    for (std::uint64_t n = random() % 60; n > 0; --n) world.step();
+    world.kill(1, random() % 2 != 0 ? fake::Loss::random : fake::Loss::none);
+    const bool ended = world.run_until([&] {
+      for (unsigned i = 0; i < kOps; ++i) {
+        if (!sends[i].ended()) return false;
+        if (recvs[i].answer != STRIA_ERR_INVALID && !recvs[i].ended()) return false;
+      }
+      return true;
+    }, 2000000);
+    ASSERT_TRUE(ended) << "a request that names the dead peer never ended";
+    for (unsigned i = 0; i < kOps; ++i) {
+      if (recvs[i].answer == STRIA_ERR_INVALID || recvs[i].info.status != STRIA_OK) continue;
+      ASSERT_EQ(recvs[i].info.length, out[i].size());
+      ASSERT_TRUE(std::equal(out[i].begin(), out[i].end(), in[i].begin()));
+    }
+    ASSERT_EQ(fake::valid_keys(world.fabric(), stria_worker_id(world.worker(0))), 0u);
+  }
+}
+
+TEST(Failure, closing_a_worker_cancels_what_waits) {
+  Op recv;
+  World world(2, plain(5));
+  char room[8];
+  world.recv(recv, 0, World::kAny, 1, 0, room, 8);
+  world.close(0);
+  EXPECT_EQ(recv.callbacks, 1);
+  EXPECT_EQ(recv.info.status, STRIA_ERR_CANCELLED);
+}
+
+}  // namespace
+}  // namespace stria::test

@@ -1,0 +1,185 @@
+// What the API promises beyond matching: truncation, probes, cancels, layouts on both sides, puts and gets.
+#include <numeric>
+
+#include "tests/tag/world.hpp"
+
+namespace stria::test {
+namespace {
+
+struct Variant {
+  bool get, put, pio, keys;
+};
+
+class Semantics : public ::testing::TestWithParam<Variant> {
+ protected:
+  static fake::FabricOptions options() {
+    fake::FabricOptions out;
+    out.delay = 2;
+    out.get = GetParam().get;
+    out.put = GetParam().put;
+    out.pio = GetParam().pio;
+    out.fast_register = GetParam().keys;
+    out.async_percent = 50;
+    out.eager_max = 1024;
+    return out;
+  }
+};
+
+TEST_P(Semantics, truncation_delivers_what_fits_and_says_so) {
+  World world(2, options(), {{{"STRIA_EAGER_LIMIT", "1K"}}});
+  for (const std::uint64_t bytes : {10ull, 200ull, 1024ull, 5000ull}) {
+    for (const bool expected : {true, false}) {
+      std::vector<char> data(bytes), room(bytes, 'x');
+      std::iota(data.begin(), data.end(), 0);
+      Op send, recv;
+      if (expected) world.recv(recv, 1, 0, 1, 0, room.data(), bytes / 2);
+      world.send(send, 0, 1, 1, data.data(), bytes);
+      for (int i = 0; i < 100; ++i) world.step();
+      if (!expected) world.recv(recv, 1, 0, 1, 0, room.data(), bytes / 2);
+      ASSERT_TRUE(world.run_until([&] { return recv.ended() && send.ended(); }));
+      EXPECT_EQ(recv.info.status, STRIA_ERR_TRUNCATED);
+      EXPECT_EQ(recv.info.length, bytes);
+      EXPECT_EQ(recv.info.received, bytes / 2);
+      EXPECT_TRUE(std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(bytes / 2), room.begin()));
+      EXPECT_EQ(room[bytes / 2], 'x');
+    }
+  }
+}
+
+TEST_P(Semantics, synchronous_send_waits_for_its_receive) {
+  World world(2, options());
+  Op send, recv;
+  char byte = 3, room = 0;
+  ASSERT_EQ(world.send(send, 0, 1, 1, &byte, 1, 0, STRIA_SEND_SYNCHRONOUS), STRIA_IN_PROGRESS);
+  for (int i = 0; i < 200; ++i) world.step();
+  EXPECT_FALSE(send.ended());
+  world.recv(recv, 1, 0, 1, 0, &room, 1);
+  ASSERT_TRUE(world.run_until([&] { return recv.ended() && send.ended(); }));
+  EXPECT_EQ(room, 3);
+}
+
+TEST_P(Semantics, probe_sees_and_mprobe_takes_a_message) {
+  World world(2, options());
+  for (const std::uint64_t bytes : {0ull, 8ull, 100ull, 9000ull}) {
+    std::vector<char> data(bytes, 'p'), room(bytes);
+    Op send, recv;
+    world.send(send, 0, 1, 77, data.data(), bytes, 5);
+    const stria_match_t match = {nullptr, 0, ~0ull};
+    stria_info_t info{};
+    ASSERT_TRUE(world.run_until([&] { return stria_probe(world.worker(1), &match, &info) == STRIA_OK; }));
+    EXPECT_EQ(info.length, bytes);
+    EXPECT_EQ(info.tag, 77u);
+    EXPECT_EQ(info.immediate, 5u);
+    stria_message_t* message = nullptr;
+    ASSERT_EQ(stria_mprobe(world.worker(1), &match, &message, &info), STRIA_OK);
+    EXPECT_EQ(stria_probe(world.worker(1), &match, &info), STRIA_IN_PROGRESS);
+    stria_recv_t args{};
+    args.base = room.data();
+    args.count = bytes;
+    args.callback = &Op::on_done;
+    args.user = &recv;
+    recv.answer = stria_mrecv(world.worker(1), message, &args, &recv.request);
+    ASSERT_TRUE(world.run_until([&] { return recv.ended() && send.ended(); }));
+    EXPECT_EQ(room, data);
+  }
+}
+
+TEST_P(Semantics, layouts_on_both_sides_exchange_equal_bytes) {
+  World world(2, options());
+  stria_layout_t *real = nullptr, *column = nullptr, *pairs = nullptr;
+  ASSERT_EQ(stria_layout_bytes(8, &real), STRIA_OK);
+  for (const std::int64_t n : {1, 5, 60, 700}) {
+    ASSERT_EQ(stria_layout_vector(n * 2, 1, 8 * 16, real, &column), STRIA_OK);
+    ASSERT_EQ(stria_layout_vector(n, 2, 8 * 5, real, &pairs), STRIA_OK);
+    std::vector<double> matrix(static_cast<std::size_t>(n) * 2 * 16), sink(static_cast<std::size_t>(n) * 5, -1);
+    std::iota(matrix.begin(), matrix.end(), 0.0);
+    Op send, recv;
+    world.recv(recv, 1, 0, 1, 0, sink.data(), 1, pairs);
+    world.send(send, 0, 1, 1, matrix.data() + 3, 1, 0, 0, column);
+    ASSERT_TRUE(world.run_until([&] { return recv.ended() && send.ended(); }));
+    for (std::int64_t i = 0; i < n * 2; ++i) {
+      ASSERT_EQ(sink[static_cast<std::size_t>(i / 2 * 5 + i % 2)], matrix[static_cast<std::size_t>(i * 16 + 3)]);
+    }
+    for (std::int64_t i = 0; i + 1 < n; ++i) ASSERT_EQ(sink[static_cast<std::size_t>(i * 5 + 2)], -1);
+    stria_layout_free(column);
+    stria_layout_free(pairs);
+  }
+  stria_layout_free(real);
+}
+
+TEST_P(Semantics, put_and_get_move_bytes_and_respect_the_key) {
+  World world(2, options());
+  std::vector<char> target(5000);
+  std::iota(target.begin(), target.end(), 0);
+  stria_region_t* region = nullptr;
+  ASSERT_EQ(stria_region_register(world.worker(1), target.data(), nullptr, target.size(),
+                                  STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE, &region), STRIA_OK);
+  std::array<char, STRIA_KEY_MAX> packed;
+  std::size_t bytes = packed.size();
+  ASSERT_EQ(stria_region_key(region, packed.data(), &bytes), STRIA_OK);
+  stria_key_t* key = nullptr;
+  ASSERT_EQ(stria_key_open(world.endpoint(0, 1), packed.data(), bytes, &key), STRIA_OK);
+  const auto run = [&](bool get, char* base, std::uint64_t count, std::uint64_t offset) {
+    Op op;
+    stria_rma_t rma{};
+    rma.base = base;
+    rma.count = count;
+    rma.key = key;
+    rma.remote_offset = offset;
+    rma.callback = &Op::on_done;
+    rma.user = &op;
+    op.answer = get ? stria_get(world.endpoint(0, 1), &rma, &op.request) : stria_put(world.endpoint(0, 1), &rma, &op.request);
+    if (op.answer < 0) return op.answer;
+    EXPECT_TRUE(world.run_until([&] { return op.ended(); }));
+    return op.answer == STRIA_OK ? STRIA_OK : op.info.status;
+  };
+  std::vector<char> local(3000);
+  ASSERT_EQ(run(true, local.data(), 3000, 1000), STRIA_OK);
+  EXPECT_TRUE(std::equal(local.begin(), local.end(), target.begin() + 1000));
+  std::fill(local.begin(), local.end(), 'w');
+  ASSERT_EQ(run(false, local.data(), 3000, 500), STRIA_OK);
+  EXPECT_EQ(std::count(target.begin(), target.end(), 'w'), 3000 + std::count(target.begin(), target.begin() + 500, 'w') +
+                                                               std::count(target.begin() + 3500, target.end(), 'w'));
+  EXPECT_EQ(run(true, local.data(), 3000, 2001), STRIA_ERR_ACCESS);
+  ASSERT_EQ(stria_region_deregister(region), STRIA_OK);
+  EXPECT_EQ(run(true, local.data(), 10, 0), STRIA_ERR_ACCESS) << "a stale key";
+  EXPECT_EQ(run(false, local.data(), 10, 0), STRIA_ERR_ACCESS) << "a stale key";
+  stria_key_close(key);
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, Semantics,
+                         ::testing::Values(Variant{true, true, true, true}, Variant{false, false, true, true},
+                                           Variant{true, true, false, true}, Variant{true, true, true, false}));
+
+TEST(Semantics, cancel_ends_a_receive_that_was_not_matched) {
+  World world(1, {});
+  Op recv, send;
+  char room[4];
+  world.recv(recv, 0, World::kAny, 1, 0, room, 4);
+  EXPECT_EQ(stria_request_cancel(world.worker(0), &recv.request), STRIA_OK);
+  EXPECT_EQ(recv.callbacks, 1);
+  EXPECT_EQ(recv.info.status, STRIA_ERR_CANCELLED);
+  world.send(send, 0, 0, 1, "abc", 4);
+  for (int i = 0; i < 50; ++i) world.step();
+  stria_counters_t counters{};
+  counters.size = sizeof(counters);
+  stria_worker_counters(world.worker(0), &counters);
+  EXPECT_EQ(counters.unexpected_messages, 1u) << "the cancelled receive must not take it";
+}
+
+TEST(Semantics, refuses_bad_input_by_name) {
+  World world(1, {});
+  stria_endpoint_t* endpoint = nullptr;
+  stria_endpoint_params_t params{};
+  params.size = sizeof(params);
+  params.address = "nonsense, but long enough";
+  params.address_bytes = 25;
+  EXPECT_EQ(stria_endpoint_open(world.worker(0), &params, &endpoint), STRIA_ERR_INVALID);
+  EXPECT_NE(std::string(stria_last_error()).find("address"), std::string::npos);
+  EXPECT_EQ(stria_config_set("STRIA_NO_SUCH", "1", "test"), STRIA_ERR_INVALID);
+  EXPECT_EQ(stria_config_set("STRIA_EAGER_LIMIT", "12Q", "test"), STRIA_ERR_INVALID);
+  EXPECT_NE(std::string(stria_last_error()).find("12Q"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stria::test

@@ -1,0 +1,152 @@
+// What stria_info says, compared with what the library is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/stria_info/section.hpp"
+
+namespace stria::info {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Device device_with(std::uint64_t flags, std::uint32_t pio_max, std::uint32_t eager_max) {
+  Device device;
+  device.provider = "sample";
+  device.description = "a provider of this test";
+  device.origin = "built in";
+  device.rank = 1;
+  device.capabilities.flags = flags;
+  device.capabilities.pio_max = pio_max;
+  device.capabilities.eager_max = eager_max;
+  return device;
+}
+constexpr std::uint64_t kMessages = STRIA_CAP_PIO | STRIA_CAP_EAGER;
+constexpr std::uint64_t kAll = kMessages | STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER;
+
+std::string way(const Section& section, std::size_t table, std::uint64_t bytes) {
+  for (const Json& row : section.json.at(table).at("rows"))
+    if (row.at("bytes") == bytes) return row.at("way");
+  return "no row";
+}
+
+TEST(DevicesSection, shows_every_capability_of_a_device) {
+  const Section section = devices_section({device_with(kAll, 100, 4096)});
+  const Json& capabilities = section.json.at(0).at("capabilities");
+  EXPECT_EQ(capabilities.size(), hw::capability_bits().size() + hw::capability_limits().size());
+  EXPECT_EQ(capabilities.at("get"), true);
+  EXPECT_EQ(capabilities.at("put"), false);
+  EXPECT_EQ(capabilities.at("pio_max"), 100);
+  EXPECT_EQ(capabilities.at("eager_max"), 4096);
+  for (const hw::CapabilityBit& entry : hw::capability_bits())
+    EXPECT_THAT(section.text, HasSubstr(entry.name));
+}
+
+TEST(DevicesSection, says_why_a_device_cannot_be_used) {
+  Device device = device_with(0, 0, 0);
+  device.problem = "no such adapter";
+  const Section section = devices_section({device});
+  EXPECT_THAT(section.text, HasSubstr("cannot be used: no such adapter"));
+  EXPECT_EQ(section.json.at(0).count("capabilities"), 0u);
+}
+
+TEST(Devices, the_built_in_ones_open_and_those_in_use_come_first) {
+  Config config;
+  ASSERT_TRUE(config.set("STRIA_PROVIDERS", "fake,no_such_provider", "test"));
+  const std::vector<Device> devices = look_for_devices(config);
+  ASSERT_GE(devices.size(), 3u);
+  EXPECT_EQ(devices[0].provider, "fake");
+  EXPECT_EQ(devices[0].problem, "");
+  EXPECT_TRUE(hw::has(devices[0].capabilities, STRIA_CAP_EAGER));
+  EXPECT_GT(devices[0].capabilities.eager_max, 0u);
+  EXPECT_EQ(devices[1].provider, "no_such_provider");
+  EXPECT_THAT(devices[1].problem, HasSubstr("no_such_provider"));
+  EXPECT_EQ(devices[2].provider, "shm");
+  EXPECT_EQ(devices[2].rank, 0);
+  EXPECT_EQ(devices[2].problem, "");
+}
+
+TEST(ConfigSection, lists_each_variable_with_default_unit_meaning_and_origin) {
+  Config config;
+  ASSERT_TRUE(config.set("STRIA_EAGER_LIMIT", "8K", "a parameter"));
+  const Section section = config_section(config, "");
+  const Json& variables = section.json.at("variables");
+  ASSERT_EQ(variables.size(), kVarCount);
+  for (const Json& variable : variables) {
+    EXPECT_NE(variable.at("meaning"), "");
+    EXPECT_THAT(section.text, HasSubstr(variable.at("name").get<std::string>()));
+    const bool set = variable.at("name") == "STRIA_EAGER_LIMIT";
+    EXPECT_EQ(variable.at("origin"), set ? "a parameter" : "default");
+    if (!set) {
+      EXPECT_EQ(variable.at("value"), variable.at("default"));
+    } else {
+      EXPECT_EQ(variable.at("value"), "8K");
+      EXPECT_EQ(variable.at("unit"), "bytes");
+    }
+  }
+}
+
+TEST(SchemesSection, thresholds_fall_where_the_device_and_the_limit_put_them) {
+  Config config;
+  ASSERT_TRUE(config.set("STRIA_EAGER_LIMIT", "4096", "test"));
+  const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
+  const Section section = schemes_section(config, {device_with(kAll, 100, 1 << 20)}, layouts);
+  EXPECT_EQ(way(section, 0, 1), "pio");
+  EXPECT_EQ(way(section, 0, 100), "pio");
+  EXPECT_EQ(way(section, 0, 101), "buffered");
+  EXPECT_EQ(way(section, 0, 4096), "buffered");
+  EXPECT_THAT(way(section, 0, 4097), HasSubstr("rendezvous"));
+}
+
+TEST(SchemesSection, a_device_lowers_the_eager_limit) {
+  Config config;
+  ASSERT_TRUE(config.set("STRIA_EAGER_LIMIT", "64K", "test"));
+  const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
+  const Section section = schemes_section(config, {device_with(kMessages, 100, 1000)}, layouts);
+  EXPECT_EQ(way(section, 0, 1000), "buffered");
+  EXPECT_EQ(way(section, 0, 1001), "rendezvous pipeline");
+}
+
+TEST(SchemesSection, what_is_forced_or_missing_is_named_as_the_reason) {
+  Config config;
+  const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
+  ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "pipeline", "test"));
+  const Section forced = schemes_section(config, {device_with(kAll, 100, 16384)}, layouts);
+  EXPECT_EQ(way(forced, 0, 1 << 20), "rendezvous pipeline");
+  EXPECT_THAT(forced.text, HasSubstr("forced by STRIA_RNDV_SCHEME"));
+  ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "get", "test"));
+  EXPECT_EQ(way(schemes_section(config, {device_with(kAll, 100, 16384)}, layouts), 0, 1 << 20),
+            "rendezvous get");
+  EXPECT_EQ(way(schemes_section(config, {device_with(kMessages, 100, 16384)}, layouts), 0, 1 << 20),
+            "rendezvous pipeline");
+}
+
+TEST(SchemesSection, every_row_of_every_usual_layout_has_a_reason) {
+  const Section section = schemes_section(Config(), {device_with(kAll, 2000, 32768)}, usual_layouts());
+  ASSERT_EQ(section.json.size(), usual_layouts().size());
+  for (const Json& table : section.json) {
+    ASSERT_GT(table.at("rows").size(), 12u);
+    for (const Json& row : table.at("rows")) EXPECT_NE(row.at("reason"), "");
+  }
+}
+
+TEST(SchemesSection, only_devices_in_use_are_shown) {
+  Device unused = device_with(kAll, 100, 1000);
+  unused.rank = 0;
+  EXPECT_THAT(schemes_section(Config(), {unused}, usual_layouts()).text, Not(HasSubstr("sample")));
+}
+
+TEST(LayoutSection, shows_size_blocks_and_extent) {
+  auto layout = parse_layout("vector(4, 1, 64, double)");
+  ASSERT_TRUE(layout);
+  const Section section = layout_section({{"a column", *layout}});
+  const Json& json = section.json.at(0);
+  EXPECT_EQ(json.at("expression"), "a column");
+  EXPECT_EQ(json.at("size"), 32);
+  EXPECT_EQ(json.at("blocks"), 4);
+  EXPECT_EQ(json.at("extent"), 3 * 64 + 8);
+  EXPECT_EQ(json.at("contiguous"), false);
+}
+
+}  // namespace
+}  // namespace stria::info

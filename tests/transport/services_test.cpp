@@ -1,0 +1,114 @@
+// The table that providers outside the tree are given: the same bytes as a walk over the memory by hand.
+#include "transport/services.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "datatype/layout.hpp"
+
+namespace stria::transport {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+class Services : public testing::Test {
+ protected:
+  Services() : memory(400), column(*datatype::Layout::vector(4, 1, 20, datatype::Layout::bytes(3))) {
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 + 1);
+    for (std::size_t n = 0; n < 3; ++n)
+      for (std::size_t row = 0; row < 4; ++row)
+        for (std::size_t byte = 0; byte < 3; ++byte)
+          at.push_back(n * static_cast<std::size_t>(column.extent()) + row * 20 + byte);
+  }
+  stria_payload_t range(std::size_t offset, std::size_t length) {
+    return {&column, memory.data(), 3, static_cast<std::int64_t>(offset), static_cast<std::int64_t>(length)};
+  }
+  Bytes memory;
+  datatype::Layout column;
+  std::vector<std::size_t> at;  // where each byte of the stream lies
+};
+
+TEST_F(Services, the_table_says_its_size_and_version) {
+  EXPECT_EQ(services().size, sizeof(stria_services_t));
+  EXPECT_EQ(services().version, STRIA_PROVIDER_VERSION);
+}
+
+TEST_F(Services, pack_and_unpack_move_any_range_of_a_layout) {
+  for (std::size_t offset = 0; offset <= at.size(); ++offset) {
+    for (std::size_t length = 0; length <= at.size() - offset; ++length) {
+      Bytes out(length + 1, std::byte{0xaa});
+      const stria_payload_t payload = range(offset, length);
+      services().pack(&payload, out.data());
+      for (std::size_t i = 0; i < length; ++i) ASSERT_EQ(out[i], memory[at[offset + i]]);
+      ASSERT_EQ(out[length], std::byte{0xaa});
+      Bytes expected = memory;
+      for (std::size_t i = 0; i < length; ++i) expected[at[offset + i]] = out[i] = ~out[i];
+      services().unpack(&payload, out.data());
+      ASSERT_EQ(memory, expected);
+    }
+  }
+}
+
+TEST_F(Services, without_a_layout_the_stream_is_the_memory) {
+  const stria_payload_t payload{nullptr, memory.data(), 400, 5, 9};
+  Bytes out(9);
+  services().pack(&payload, out.data());
+  EXPECT_EQ(out, Bytes(memory.begin() + 5, memory.begin() + 14));
+  const Bytes in(9, std::byte{0x66});
+  services().unpack(&payload, in.data());
+  EXPECT_EQ(Bytes(memory.begin() + 5, memory.begin() + 14), in);
+  iovec entries[2];
+  std::int64_t covered = 0;
+  ASSERT_EQ(services().iovecs(&payload, entries, 2, &covered), 1u);
+  EXPECT_EQ(covered, 9);
+  EXPECT_EQ(entries[0].iov_base, memory.data() + 5);
+  EXPECT_EQ(entries[0].iov_len, 9u);
+}
+
+TEST_F(Services, iovecs_resume_where_the_list_was_full) {
+  Bytes gathered;
+  std::size_t offset = 1;
+  while (offset < at.size()) {
+    const stria_payload_t payload = range(offset, at.size() - offset);
+    iovec entries[2];
+    std::int64_t covered = 0;
+    const std::size_t count = services().iovecs(&payload, entries, 2, &covered);
+    ASSERT_GT(covered, 0);
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto* from = static_cast<const std::byte*>(entries[i].iov_base);
+      gathered.insert(gathered.end(), from, from + entries[i].iov_len);
+      bytes += static_cast<std::int64_t>(entries[i].iov_len);
+    }
+    EXPECT_EQ(bytes, covered);
+    offset += static_cast<std::size_t>(covered);
+  }
+  ASSERT_EQ(gathered.size(), at.size() - 1);
+  for (std::size_t i = 0; i < gathered.size(); ++i) EXPECT_EQ(gathered[i], memory[at[i + 1]]);
+}
+
+TEST_F(Services, copy_moves_between_all_kinds_of_memory) {
+  Bytes other(400, std::byte{0x01});
+  const datatype::Layout wide = *datatype::Layout::vector(12, 1, 30, datatype::Layout::bytes(3));
+  const auto wide_at = [](std::size_t i) { return i / 3 * 30 + i % 3; };
+  for (const bool strided_source : {false, true}) {
+    for (const bool strided_target : {false, true}) {
+      Bytes expected = other;
+      for (std::size_t i = 0; i < 20; ++i) {
+        const std::byte value = memory[strided_source ? at[4 + i] : 4 + i];
+        expected[strided_target ? wide_at(7 + i) : 7 + i] = value;
+      }
+      const stria_payload_t from =
+          strided_source ? range(4, 20) : stria_payload_t{nullptr, memory.data(), 400, 4, 20};
+      const stria_payload_t to = strided_target ? stria_payload_t{&wide, other.data(), 1, 7, 0}
+                                                : stria_payload_t{nullptr, other.data(), 400, 7, 0};
+      copy(from, to);
+      ASSERT_EQ(other, expected) << strided_source << strided_target;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stria::transport

@@ -1,0 +1,85 @@
+// The bytes on the wire, written out. When one of these tests fails the format changed: then wire::kVersion
+// changes too.
+#include "transport/wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+namespace stria::wire {
+namespace {
+
+template <class T>
+std::string bytes_of(const T& value) {
+  static_assert(std::has_unique_object_representations_v<T>, "no padding travels");
+  unsigned char raw[sizeof value];
+  std::memcpy(raw, &value, sizeof value);
+  std::string text;
+  for (std::size_t i = 0; i < sizeof raw; ++i) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    if (i > 0 && i % 4 == 0) text += ' ';
+    text += kDigits[raw[i] >> 4];
+    text += kDigits[raw[i] & 15];
+  }
+  return text;
+}
+
+TEST(Wire, the_version_belongs_to_the_bytes_below) {
+  EXPECT_EQ(kVersion, 1);
+}
+
+TEST(Wire, kinds_keep_their_numbers) {
+  EXPECT_EQ(static_cast<int>(Kind::none), 0);
+  EXPECT_EQ(static_cast<int>(Kind::eager), 1);
+  EXPECT_EQ(static_cast<int>(Kind::rts), 2);
+  EXPECT_EQ(static_cast<int>(Kind::rtr), 3);
+  EXPECT_EQ(static_cast<int>(Kind::frag), 4);
+  EXPECT_EQ(static_cast<int>(Kind::fin), 5);
+  EXPECT_EQ(static_cast<int>(Kind::credit), 6);
+  EXPECT_EQ(static_cast<int>(Kind::rma_get), 7);
+  EXPECT_EQ(static_cast<int>(Kind::rma_put), 8);
+}
+
+TEST(Wire, header_bytes) {
+  Header header = make_header(Kind::rts, 0x1122334455667788, 0x99aabbcc);
+  EXPECT_EQ(bytes_of(header), "02000000 ccbbaa99 88776655 44332211");
+  header.flags = 0xf1;
+  header.sequence = 0xd2e3;
+  EXPECT_EQ(bytes_of(header), "02f1e3d2 ccbbaa99 88776655 44332211");
+}
+
+TEST(Wire, rts_bytes) {
+  const RtsBody body{.length = 0x0102030405060708,
+                     .sender_op = 0x1112131415161718,
+                     .block_bytes = 0x21222324,
+                     .key_bytes = 0x31,
+                     .reserved = {}};
+  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31000000");
+}
+
+TEST(Wire, rtr_bytes) {
+  const RtrBody body{.sender_op = 0x0102030405060708,
+                     .receiver_op = 0x1112131415161718,
+                     .offset = 0x2122232425262728,
+                     .length = 0x3132333435363738,
+                     .fragment_bytes = 0x41424344,
+                     .key_bytes = 0x51,
+                     .reserved = {}};
+  EXPECT_EQ(bytes_of(body),
+            "08070605 04030201 18171615 14131211 28272625 24232221 38373635 34333231 44434241 51000000");
+}
+
+TEST(Wire, rma_bytes) {
+  const RmaBody body{.region = 0x0102030405060708,
+                     .offset = 0x1112131415161718,
+                     .length = 0x2122232425262728,
+                     .initiator_op = 0x3132333435363738,
+                     .fragment_bytes = 0x41424344,
+                     .reserved = 0};
+  EXPECT_EQ(bytes_of(body),
+            "08070605 04030201 18171615 14131211 28272625 24232221 38373635 34333231 44434241 00000000");
+}
+
+}  // namespace
+}  // namespace stria::wire

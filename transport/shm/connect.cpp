@@ -1,0 +1,246 @@
+// Links come up. The side that connects maps the other's segment, takes a peer slot and perhaps a window
+// there, writes who it is into the slot, and says hello through the inbox; it can send at once. The other
+// side, on the hello, does the same in the opposite direction with the identity in the slot. Whoever meets a
+// worker it already has a link to only adds the receiving half, so both connecting at the same time still
+// makes one link on each side.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "transport/shm/device.hpp"
+#include "transport/wire.hpp"
+
+namespace stria::shm {
+
+Link* Device::link_of_worker(std::uint64_t worker_id) noexcept {
+  for (const auto& link : links_)
+    if (link->worker_id_ == worker_id) return link.get();
+  return nullptr;
+}
+
+Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* peer, int low_latency) {
+  auto identity = decode_address({static_cast<const std::byte*>(address), bytes});
+  if (!identity) return std::move(identity).error();
+  if (Link* known = link_of_worker(identity->worker_id); known != nullptr) {
+    if (known->state_ == Link::State::down)
+      return Error{Status::unreachable, fmt::format("shm: worker {:016x} is gone", identity->worker_id)};
+    known->cookie_ = peer;
+    known->low_latency_ = known->low_latency_ || low_latency != 0;
+    if (low_latency != 0) upgrade(*known);
+    return known;
+  }
+  auto made = bring_up(*identity, low_latency != 0);
+  if (!made) return std::move(made).error();
+  Link* link = made->get();
+  link->cookie_ = peer;
+  links_.push_back(*std::move(made));
+  greet(*link);
+  return link;
+}
+
+Result<void> Device::check_header(const Identity& identity, const Attached& attached) const {
+  const auto refuse = [&](std::string why) {
+    return Error{Status::unreachable, fmt::format("shm: process {}: {}", identity.pid, why)};
+  };
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(attached.map.data());
+  if (header.layout_version != kLayoutVersion || header.wire_version != wire::kVersion ||
+      header.library_version != library_version())
+    return refuse(
+        fmt::format("the peer is {}, this is {}",
+                    version_text(header.layout_version, header.wire_version, header.library_version),
+                    version_text(kLayoutVersion, wire::kVersion, library_version())));
+  const std::uint64_t expected = fingerprint(secret_, identity.nonce, identity.worker_id);
+  if (header.fingerprint != expected)
+    return refuse(fmt::format("the job secrets differ (fingerprint {:016x} there, {:016x} here)",
+                              header.fingerprint, expected));
+  if (header.worker_id != identity.worker_id || header.segment_bytes != attached.map.bytes() ||
+      plan(header.shape).bytes != attached.map.bytes())
+    return refuse("the segment contradicts its address");
+  if (header.state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(DeviceState::open))
+    return refuse("the peer is closed");
+  return {};
+}
+
+std::uint32_t Device::claim_slot(const SegmentView& remote) const noexcept {
+  const std::uint32_t count = remote.shape().max_peers;
+  const std::uint32_t first = remote.header().next_peer.fetch_add(1, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t slot = (first + i) % count;
+    std::uint64_t free = 0;
+    if (remote.peer(slot).state.compare_exchange_strong(free, slot_state(SlotPhase::claiming, identity_.pid),
+                                                        std::memory_order_acq_rel))
+      return slot;
+  }
+  return kNone;
+}
+
+std::uint32_t Device::claim_window(const SegmentView& remote, std::uint32_t slot,
+                                   bool low_latency) const noexcept {
+  // An eighth of the windows waits for low-latency links, which take from that end.
+  const std::uint32_t count = remote.shape().windows;
+  const std::uint32_t open = count - count / 8;
+  for (std::uint32_t i = 0; i < (low_latency ? count : open); ++i) {
+    const std::uint32_t window = low_latency ? count - 1 - i : i;
+    std::uint32_t free = 0;
+    if (remote.control(window).owner.compare_exchange_strong(free, slot + 1, std::memory_order_acq_rel))
+      return window;
+  }
+  return kNone;
+}
+
+Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool low_latency) {
+  auto attached =
+      attach(identity, settings_.attach, fingerprint(secret_, identity.nonce, identity.worker_id));
+  if (!attached) return std::move(attached).error();
+  if (auto good = check_header(identity, *attached); !good) return std::move(good).error();
+  const Shape shape = reinterpret_cast<const SegmentHeader*>(attached->map.data())->shape;
+  if (plan(shape).bytes != attached->map.bytes())
+    return Error{Status::unreachable, "shm: the segment changed while it was checked"};
+
+  auto link = std::make_unique<Link>();
+  link->device_ = this;
+  link->id_ = static_cast<std::uint32_t>(links_.size());
+  link->worker_id_ = identity.worker_id;
+  link->low_latency_ = low_latency;
+  link->remote_ = SegmentView(attached->map.data(), shape);
+  link->attached_ = *std::move(attached);
+  const SegmentView& remote = link->remote_;
+  link->armed_ = &remote.header().armed;
+  link->fence_ = remote.header().fences != 0 || !register_barrier();
+  link->keys_ = hw::KeyTableView(remote.keys(), key_shape(shape));
+  find_copy_path(*link);
+
+  const std::uint32_t slot = claim_slot(remote);
+  if (slot == kNone)
+    return Error{Status::unreachable,
+                 fmt::format("shm: process {} has {} peers, its limit (STRIA_SHM_MAX_PEERS)", identity.pid,
+                             shape.max_peers)};
+  link->tx_slot_ = slot;
+  link->tx_window_ = claim_window(remote, slot, low_latency);
+  link->inbox_ = InboxSender(remote, slot);
+  PeerSlot& mine = remote.peer(slot);
+  mine.nonce = identity_.nonce;
+  mine.worker_id = identity_.worker_id;
+  mine.pid = identity_.pid;
+  mine.fd = identity_.fd;
+  mine.uid = identity_.uid;
+  mine.segment_bytes = identity_.segment_bytes;
+  mine.window.store(link->tx_window_, std::memory_order_relaxed);
+  mine.state.store(slot_state(SlotPhase::ready, identity_.pid), std::memory_order_release);
+  link->describe();
+  return link;
+}
+
+void Device::find_copy_path(Link& link) {
+  const SegmentHeader& header = link.remote_.header();
+  if (!settings_.cma)
+    link.fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";
+  else if (!link.attached_.same_process)
+    link.fallback_ = probe_cma(link.attached_.pid, header.probe_address, header.probe_nonce);
+  link.can_copy_ = link.fallback_.empty();
+  if (link.can_copy_ || cma_logged_) return;
+  cma_logged_ = true;
+  log::info("shm: worker {:016x}: {}; large messages go through cells", link.worker_id_, link.fallback_);
+}
+
+void Link::describe() {
+  path_ = tx_window_ == kNone ? std::string("inbox")
+                              : fmt::format("pio window {} KiB", remote_.shape().window_bytes / 1024);
+  if (can_copy_) path_ += attached_.same_process ? " + copy in process" : " + cma";
+  path_ += fmt::format(" (attached by {})", attached_.way);
+}
+
+void Device::open_window(Link& link) noexcept {
+  if (link.tx_window_ == kNone) return;
+  const Shape& shape = link.remote_.shape();
+  link.tx_ = WindowSender(link.remote_.window(link.tx_window_), shape.window_bytes,
+                          &link.remote_.control(link.tx_window_).consumed);
+  link.pio_max_ = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
+}
+
+void Device::greet(Link& link) noexcept {
+  InboxSlot* slot = link.inbox_.claim();
+  if (slot == nullptr) {
+    ++greeting_;  // progress tries again; until then sends answer no_resource
+    return;
+  }
+  link.inbox_.publish(*slot, make_control(RecordKind::hello, 0, 0));
+  link.state_ = Link::State::up;
+  open_window(link);
+  link.published();
+}
+
+void Device::upgrade(Link& link) noexcept {
+  if (link.state_ != Link::State::up || link.tx_window_ != kNone) return;
+  InboxSlot* hello = nullptr;
+  const std::uint32_t window = claim_window(link.remote_, link.tx_slot_, true);
+  if (window == kNone) return;
+  hello = link.inbox_.claim();
+  if (hello == nullptr) {
+    link.remote_.control(window).owner.store(0, std::memory_order_release);
+    return;
+  }
+  link.tx_window_ = window;
+  link.remote_.peer(link.tx_slot_).window.store(window, std::memory_order_release);
+  link.inbox_.publish(*hello, make_control(RecordKind::hello, 0, 0));
+  open_window(link);
+  link.published();
+  try {
+    link.describe();
+  } catch (const std::bad_alloc&) {
+    return;  // an old text is no harm
+  }
+}
+
+/// A peer's slot says who it is: adds the receiving half of its link, and the link if it is new. Null:
+/// refused.
+Link* Device::welcome(std::uint32_t slot) noexcept {
+  if (slot >= own_.shape().max_peers) return nullptr;
+  PeerSlot& peer = own_.peer(slot);
+  const std::uint64_t state = peer.state.load(std::memory_order_acquire);
+  if (slot_phase(state) != SlotPhase::ready) return nullptr;
+  const std::uint32_t window = peer.window.load(std::memory_order_acquire);
+  const bool has_window =
+      window < own_.shape().windows && own_.control(window).owner.load(std::memory_order_acquire) == slot + 1;
+  try {
+    if (slot >= by_slot_.size()) by_slot_.resize(slot + 1, nullptr);
+    Link* link = by_slot_[slot];
+    const Identity identity{peer.nonce, peer.worker_id, peer.pid, peer.uid, peer.fd, peer.segment_bytes};
+    if (link == nullptr) {
+      link = link_of_worker(identity.worker_id);
+      if (link == nullptr) {
+        auto made = bring_up(identity, false);
+        if (!made) {
+          log::warn("{}; the peer is told", made.error().context);
+          peer.state.store(slot_state(SlotPhase::refused, identity.pid), std::memory_order_release);
+          return nullptr;
+        }
+        links_.push_back(*std::move(made));
+        link = links_.back().get();
+        greet(*link);
+        link->cookie_ = sink_->peer_up(sink_->self, link->worker_id_, reinterpret_cast<stria_link_t*>(link));
+      } else if (link->state_ == Link::State::down || link->rx_slot_ != kNone ||
+                 link->attached_.nonce != identity.nonce) {
+        peer.state.store(slot_state(SlotPhase::refused, identity.pid), std::memory_order_release);
+        return nullptr;
+      }
+      by_slot_[slot] = link;
+      link->rx_slot_ = slot;
+    }
+    if (has_window && link->rx_window_ == kNone && polled_.size() < polled_.capacity()) {
+      link->rx_window_ = window;
+      polled_.push_back(
+          {WindowReceiver(own_.window(window), own_.shape().window_bytes, &own_.control(window).consumed),
+           link});
+    }
+    return link;
+  } catch (const std::bad_alloc&) {
+    log::error("shm: out of memory while a peer connects; it is refused");
+    peer.state.store(slot_state(SlotPhase::refused, peer.pid), std::memory_order_release);
+    return nullptr;
+  }
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,119 @@
+// A device: one memfd segment with everything peers write to, and the links to them. Parts of it by file:
+// device.cpp opens and closes, connect.cpp brings links up, progress.cpp delivers, liveness.cpp takes links
+// down, rma.cpp registers and copies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/key_table.hpp"
+#include "transport/contract.hpp"
+#include "transport/shm/bell.hpp"
+#include "transport/shm/cma.hpp"
+#include "transport/shm/link.hpp"
+#include "transport/shm/settings.hpp"
+
+namespace stria::shm {
+
+/// One thread at a time. progress() and check() must not be called from an upcall; sends may.
+class Device {
+ public:
+  /// Errors: invalid (a STRIA_SHM_* value), io_error (the system refused; names what).
+  static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  /// From here on nothing is delivered and nothing sent. Waits until peers took out what was sent to them,
+  /// are closed themselves or dead, at most timeout_ms.
+  void close(int timeout_ms) noexcept;
+  void capabilities(transport::Capabilities& out) noexcept;
+  std::uint32_t address(void* buffer, std::uint32_t bytes) noexcept;
+  /// The link is usable at once unless the peer's inbox is full. Errors: invalid, unreachable, io_error.
+  Result<Link*> connect(const void* address, std::uint32_t bytes, void* peer, int low_latency);
+
+  unsigned progress(unsigned budget) noexcept;
+  /// Takes down links whose peer closed (unreachable) or died (peer_failed), after draining them.
+  void check() noexcept;
+  int event_fd() noexcept { return bell_.fd(); }
+  Status arm() noexcept;
+
+  Status fast_register(const transport::Payload& memory, unsigned access, transport::Key& key) noexcept;
+  Status invalidate(const transport::Key& key) noexcept;
+
+ private:
+  friend class Link;
+  struct Polled {
+    WindowReceiver window;
+    Link* link;
+  };
+
+  explicit Device(const transport::DeviceParams& params);
+  Result<void> start(const transport::DeviceParams& params);
+
+  // connect.cpp
+  Result<std::unique_ptr<Link>> bring_up(const Identity& identity, bool low_latency);
+  Result<void> check_header(const Identity& identity, const Attached& attached) const;
+  std::uint32_t claim_slot(const SegmentView& remote) const noexcept;
+  std::uint32_t claim_window(const SegmentView& remote, std::uint32_t slot, bool low_latency) const noexcept;
+  void find_copy_path(Link& link);
+  void greet(Link& link) noexcept;
+  void open_window(Link& link) noexcept;
+  void upgrade(Link& link) noexcept;
+  Link* welcome(std::uint32_t slot) noexcept;
+  Link* link_of_worker(std::uint64_t worker_id) noexcept;
+  Link* link_of_slot(std::uint32_t slot) noexcept {
+    return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
+  }
+
+  // progress.cpp
+  unsigned poll_window(Polled& polled, unsigned budget) noexcept;
+  unsigned poll_inbox(unsigned budget) noexcept;
+  unsigned take_hello(std::uint32_t peer) noexcept;
+  bool deliver_inbox(const InboxSlot& slot, Link& link) noexcept;
+  bool deliver_cell(Link& link, const std::byte* header, std::uint64_t control) noexcept;
+  void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
+               bool buffered) noexcept;
+  void end_key(hw::KeyWord word) noexcept;
+  [[gnu::cold, gnu::noinline]] void disarm() noexcept;
+  [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
+
+  // liveness.cpp
+  bool is_claimant_gone(std::uint32_t peer) noexcept;
+  Status fate(const Link& link) const noexcept;
+  bool drain(Link& link) noexcept;
+  void take_down(Link& link, Status why) noexcept;
+  void look_at_slots() noexcept;
+  void free_slot(std::uint32_t slot) noexcept;
+  bool is_taken_over(Link& link, bool look_closely) noexcept;
+
+  Settings settings_;
+  const transport::Sink* sink_;
+  std::vector<std::byte> secret_;
+  OwnedSegment segment_;
+  SegmentView own_;
+  Identity identity_;
+  std::uint64_t fingerprint_ = 0;
+  CmaProbe probe_;
+  bool closed_ = false;
+  bool armed_ = false;
+  bool cma_logged_ = false;
+
+  std::vector<Polled> polled_;  // room for all windows from the start
+  std::size_t poll_first_ = 0;
+  InboxReceiver inbox_;
+  CellPool pool_;
+  hw::KeyTable keys_;
+  PublishedLayouts published_;
+  std::vector<std::uint32_t> key_layouts_;  // by key index: the published layout that the key counts on
+  std::vector<std::byte> bounce_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<Link*> by_slot_;
+  std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full
+  Bell bell_;
+  Door door_;
+};
+
+}  // namespace stria::shm

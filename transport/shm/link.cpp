@@ -1,0 +1,128 @@
+#include "transport/shm/link.hpp"
+
+#include <cstring>
+
+#include "datatype/pack.hpp"
+#include "hw/pio.hpp"
+#include "transport/shm/device.hpp"
+
+namespace stria::shm {
+namespace {
+
+void gather(const transport::Payload& payload, std::byte* out) noexcept {
+  if (payload.length == 0) return;
+  if (payload.layout == nullptr)
+    std::memcpy(out, static_cast<const std::byte*>(payload.base) + payload.offset,
+                static_cast<std::size_t>(payload.length));
+  else
+    datatype::pack(*transport::layout_of(payload), payload.base, payload.count, payload.offset,
+                   payload.length, out);
+}
+
+transport::Payload contiguous(const void* payload, std::uint32_t bytes) noexcept {
+  return {nullptr, const_cast<void*>(payload), bytes, 0, bytes};
+}
+
+}  // namespace
+
+Status Link::refusal() const noexcept {
+  switch (state_) {
+    case State::connecting:
+      return Status::no_resource;
+    case State::down:
+      return Status::peer_failed;
+    case State::up:
+      break;
+  }
+  return tx_.is_open() ? Status::no_resource : Status::unsupported;
+}
+
+void Link::wake() noexcept {
+  // Whoever takes the flag away rings; the others need not.
+  if (armed_->exchange(0, std::memory_order_acq_rel) != 0) device_->bell_.ring(attached_.nonce);
+}
+
+inline Status Link::send_record(RecordKind kind, std::uint32_t detail, const transport::Header& header,
+                                const void* payload, std::uint32_t bytes) noexcept {
+  if (bytes > pio_max_) [[unlikely]]
+    return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
+  const std::uint32_t lines = record_lines(bytes);
+  if (!tx_.has_room(lines)) [[unlikely]]
+    return refusal();
+  std::byte* line = tx_.place();
+  store_header(line + 8, header);
+  hw::copy_lines(line + kRecordHeader, payload, bytes);
+  tx_.publish(lines, make_control(kind, bytes, detail));
+  published();
+  return Status::ok;
+}
+
+Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
+  return send_record(RecordKind::packet, 0, header, payload, bytes);
+}
+
+Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                             const transport::Key& key) noexcept {
+  hw::KeyWord word = 0;
+  if (key.bytes < sizeof word) return Status::invalid;
+  std::memcpy(&word, key.data, sizeof word);
+  if (tx_.is_open()) return send_record(RecordKind::invalidate, word, header, payload, bytes);
+  if (state_ != State::up) return refusal();
+  if (bytes > kInboxPayload) return Status::unsupported;
+  return inbox_send(RecordKind::invalidate, word, header, contiguous(payload, bytes), bytes);
+}
+
+Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
+  if (state_ != State::up) [[unlikely]]
+    return refusal();
+  if (payload.length < 0 || payload.length > static_cast<std::int64_t>(device_->settings_.shape.cell_bytes))
+    return Status::invalid;
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  if (!tx_.is_open() && bytes <= kInboxPayload)
+    return inbox_send(RecordKind::packed, 0, header, payload, bytes);
+  if (bytes <= pio_max_ && tx_.has_room(record_lines(bytes))) {
+    std::byte* line = tx_.place();
+    store_header(line + 8, header);
+    gather(payload, line + kRecordHeader);
+    tx_.publish(record_lines(bytes), make_control(RecordKind::packed, bytes, 0));
+    published();
+    return Status::ok;
+  }
+  if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
+  const std::uint32_t cell = device_->pool_.take(id_, &cells_out_);
+  if (cell == kNone) return Status::no_resource;
+  gather(payload, device_->own_.cell(cell));
+  if (tx_.is_open()) {
+    store_header(tx_.place() + 8, header);
+    tx_.publish(1, make_control(RecordKind::cell, bytes, cell));
+    published();
+    return Status::ok;
+  }
+  const Status status = inbox_send(RecordKind::cell, cell, header, contiguous(nullptr, 0), bytes);
+  if (status != Status::ok) device_->pool_.cancel(cell);
+  return status;
+}
+
+Status Link::inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
+                        const transport::Payload& payload, std::uint32_t bytes) noexcept {
+  InboxSlot* slot = inbox_.claim();
+  if (slot == nullptr) return Status::no_resource;
+  store_header(slot->bytes, header);
+  gather(payload, slot->bytes + sizeof(transport::Header));
+  inbox_.publish(*slot, make_control(kind, bytes, detail));
+  published();
+  return Status::ok;
+}
+
+void Link::limits(transport::LinkLimits& out) noexcept {
+  out = {};
+  out.eager_max = device_->settings_.shape.cell_bytes;
+  out.can_get = out.can_put = can_copy_ ? 1 : 0;
+  out.pio_max = pio_max_;
+  out.pio_credits = tx_.credits();
+  out.low_latency = low_latency_ && tx_window_ != kNone ? 1 : 0;
+  out.path = path_.c_str();
+  out.fallback = fallback_.c_str();
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,93 @@
+// A link: this device's way to one remote device. What a send touches lies in the first lines of the object;
+// all of it is private memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "transport/contract.hpp"
+#include "transport/shm/attach.hpp"
+#include "transport/shm/cells.hpp"
+#include "transport/shm/inbox.hpp"
+#include "transport/shm/layouts.hpp"
+#include "transport/shm/window.hpp"
+
+namespace stria::shm {
+
+class Device;
+struct Stream;
+enum class Direction : std::uint8_t;
+
+/// One thread at a time, with its device.
+class alignas(kCacheLine) Link {
+ public:
+  /// Record in the peer's window: header and payload stored by the CPU. unsupported: the link has no window.
+  Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
+  /// Packed into the window where it fits, else into a cell. no_resource: no line, no inbox slot, or no cell.
+  Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
+  Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                         const transport::Key& key) noexcept;
+  /// Synchronous: ok or an error, never in_progress.
+  Status get(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
+             transport::Completion* completion) noexcept;
+  Status put(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
+             transport::Completion* completion) noexcept;
+  void limits(transport::LinkLimits& out) noexcept;
+
+ private:
+  friend class Device;
+  friend class Connector;
+  enum class State : std::uint8_t { connecting, up, down };
+
+  Status send_record(RecordKind kind, std::uint32_t detail, const transport::Header& header,
+                     const void* payload, std::uint32_t bytes) noexcept;
+  Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
+                    const transport::Payload& payload, std::uint32_t bytes) noexcept;
+  [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;
+  /// After each publication: wakes the peer if it sleeps.
+  void published() noexcept {
+    if (fence_) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    else
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // the peer's membarrier does the rest
+    if (armed_->load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake();
+  }
+  [[gnu::cold, gnu::noinline]] void wake() noexcept;
+  Status move(Direction direction, const transport::Payload& local, const transport::Key& key,
+              std::uint64_t remote_offset) noexcept;
+  Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
+              std::uint64_t remote_offset) noexcept;
+  void describe();
+
+  // The send path.
+  WindowSender tx_;
+  std::atomic<std::uint32_t>* armed_ = nullptr;  // in the peer's header
+  std::uint32_t pio_max_ = 0;
+  State state_ = State::connecting;
+  bool fence_ = false;
+  bool broken_ = false;
+  bool can_copy_ = false;  // cross-memory attach works, or the peer is in this process
+  // The buffered path.
+  Device* device_ = nullptr;
+  std::uint32_t id_ = 0;
+  std::uint32_t cells_out_ = 0;
+  InboxSender inbox_;
+  // The receive path.
+  void* cookie_ = nullptr;
+  SegmentView remote_;
+  std::uint32_t rx_slot_ = kNone;    // the peer's slot in our table
+  std::uint32_t rx_window_ = kNone;  // the window it took there
+  // The rest.
+  std::uint32_t tx_slot_ = kNone;  // our slot in the peer's table
+  std::uint32_t tx_window_ = kNone;
+  bool low_latency_ = false;
+  std::uint64_t worker_id_ = 0;
+  hw::KeyTableView keys_;
+  DecodedLayouts layouts_;
+  Attached attached_;
+  std::string path_, fallback_;
+};
+
+}  // namespace stria::shm

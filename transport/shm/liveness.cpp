@@ -1,0 +1,151 @@
+// Links go down, and what the dead left behind is taken back. A device's write lock on its own memfd lasts as
+// long as its process, whatever kills it, so asking for the lock (F_GETLK) tells whether the process is
+// there.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/log.hpp"
+#include "transport/shm/device.hpp"
+
+namespace stria::shm {
+
+/// ok: the link stays. Otherwise what link_down() is to say.
+Status Device::fate(const Link& link) const noexcept {
+  if (link.broken_) return Status::io_error;
+  if (link.remote_.header().state.load(std::memory_order_acquire) !=
+      static_cast<std::uint32_t>(DeviceState::open))
+    return Status::unreachable;
+  if (!link.attached_.is_alive()) {
+    // It may have closed in good order just before its process ended.
+    const bool closed = link.remote_.header().state.load(std::memory_order_acquire) !=
+                        static_cast<std::uint32_t>(DeviceState::open);
+    return closed ? Status::unreachable : Status::peer_failed;
+  }
+  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
+      slot_state(SlotPhase::ready, identity_.pid))
+    return Status::unreachable;  // the peer refused us
+  return Status::ok;
+}
+
+void Device::check() noexcept {
+  look_at_slots();
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    Link& link = *links_[i];
+    if (link.state_ == Link::State::down) continue;
+    const Status why = fate(link);
+    if (why == Status::ok) continue;
+    if (drain(link)) take_down(link, why);
+  }
+}
+
+/// Delivers everything the peer sent. False: something of another peer stands before it; try again later.
+bool Device::drain(Link& link) noexcept {
+  if (link.broken_) return true;
+  // Records without a window, and a first hello, are in the inbox.
+  for (std::uint64_t waiting = inbox_.waiting(); waiting > 0;) {
+    const unsigned done = poll_inbox(static_cast<unsigned>(std::min<std::uint64_t>(waiting, 1u << 20)));
+    if (done == 0) {
+      std::uint64_t state = 0;
+      InboxSlot& slot = inbox_.next(state);
+      if (inbox_phase(state) == InboxPhase::free) break;
+      if (!is_claimant_gone(inbox_peer(state))) return false;
+      inbox_.take(slot);
+    }
+    waiting = std::min(waiting - std::min<std::uint64_t>(waiting, std::max(done, 1u)), inbox_.waiting());
+  }
+  for (Polled& polled : polled_)
+    if (polled.link == &link)
+      while (!link.broken_ && polled.window.peek() != 0) poll_window(polled, 1024);
+  return true;
+}
+
+void Device::take_down(Link& link, Status why) noexcept {
+  if (link.state_ == Link::State::connecting) --greeting_;
+  link.state_ = Link::State::down;
+  link.tx_.shut();
+  link.pio_max_ = 0;
+  link.can_copy_ = false;
+  pool_.reclaim(link.id_);
+  std::erase_if(polled_, [&](const Polled& polled) { return polled.link == &link; });
+  const bool open = link.remote_.header().state.load(std::memory_order_acquire) ==
+                    static_cast<std::uint32_t>(DeviceState::open);
+  if (link.rx_slot_ != kNone) {
+    by_slot_[link.rx_slot_] = nullptr;
+    keys_.clear_accessor(link.rx_slot_);
+    // A peer that still runs may still write to its window and slot: they stay taken until it goes.
+    if (!open || !link.attached_.is_alive())
+      free_slot(link.rx_slot_);
+    else
+      own_.peer(link.rx_slot_).state.store(slot_state(SlotPhase::refused, 0), std::memory_order_release);
+  }
+  link.rx_slot_ = link.rx_window_ = kNone;
+  link.remote_ = SegmentView();
+  link.attached_ = Attached();
+  if (why == Status::peer_failed) log::info("shm: worker {:016x} died", link.worker_id_);
+  sink_->link_down(sink_->self, link.cookie_, transport::to_c(why));
+}
+
+/// Gives a peer slot and the window that belongs to it to the next peer. Nobody writes there any more.
+void Device::free_slot(std::uint32_t slot) noexcept {
+  for (std::uint32_t i = 0; i < own_.shape().windows; ++i)
+    if (own_.control(i).owner.load(std::memory_order_acquire) == slot + 1)
+      reset_window(own_.window(i), own_.control(i));
+  own_.peer(slot).state.store(0, std::memory_order_release);
+}
+
+/// Peers whose hello has not come, and claims whose claimer died before it wrote who it is.
+void Device::look_at_slots() noexcept {
+  const std::uint32_t used =
+      std::min(own_.header().next_peer.load(std::memory_order_relaxed), own_.shape().max_peers);
+  for (std::uint32_t slot = 0; slot < used; ++slot) {
+    if (link_of_slot(slot) != nullptr) continue;
+    const std::uint64_t state = own_.peer(slot).state.load(std::memory_order_acquire);
+    const auto pid = static_cast<pid_t>(state >> 32);
+    const bool gone = pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+    switch (slot_phase(state)) {
+      case SlotPhase::ready:
+        if (gone)
+          free_slot(slot);
+        else
+          welcome(slot);
+        break;
+      case SlotPhase::claiming:
+      case SlotPhase::refused:
+        if (gone) free_slot(slot);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+/// Whether the peer that claimed an inbox slot will never publish it.
+bool Device::is_claimant_gone(std::uint32_t peer) noexcept {
+  if (peer >= own_.shape().max_peers) return true;
+  if (const Link* link = link_of_slot(peer); link != nullptr) return !link->attached_.is_alive();
+  const std::uint64_t state = own_.peer(peer).state.load(std::memory_order_acquire);
+  if (slot_phase(state) == SlotPhase::free) return true;
+  const auto pid = static_cast<pid_t>(state >> 32);
+  if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  if (slot_phase(state) != SlotPhase::ready) return false;
+  Link* link = welcome(peer);
+  return link == nullptr || !link->attached_.is_alive();
+}
+
+/// For close(): whether nothing of ours waits at the peer any more, or nobody will take it.
+bool Device::is_taken_over(Link& link, bool look_closely) noexcept {
+  if (link.state_ != Link::State::up) return true;
+  if (link.tx_.is_consumed() && link.inbox_.is_consumed() && link.cells_out_ == 0) return true;
+  if (link.remote_.header().state.load(std::memory_order_acquire) !=
+      static_cast<std::uint32_t>(DeviceState::open))
+    return true;
+  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
+      slot_state(SlotPhase::ready, identity_.pid))
+    return true;  // the peer noticed our end, after it took everything out
+  return look_closely && !link.attached_.is_alive();
+}
+
+}  // namespace stria::shm

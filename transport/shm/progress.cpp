@@ -1,0 +1,180 @@
+// What arrives is delivered where it lies: in the window, in the inbox, or in the sender's cell.
+#include <cstring>
+
+#include "base/log.hpp"
+#include "transport/shm/device.hpp"
+
+namespace stria::shm {
+namespace {
+
+// A window that is never empty leaves room for the others after so many records.
+constexpr unsigned kWindowBatch = 32;
+
+}  // namespace
+
+unsigned Device::progress(unsigned budget) noexcept {
+  if (armed_) [[unlikely]]
+    disarm();
+  unsigned done = 0;
+  const std::size_t windows = polled_.size();
+  std::size_t at = poll_first_ < windows ? poll_first_ : 0;
+  for (std::size_t i = 0; i < windows; ++i) {
+    Polled& polled = polled_[at];
+    if (polled.window.peek() != 0) {
+      done += poll_window(polled, std::min(budget - done, kWindowBatch));
+      poll_first_ = at;  // the one that was active last is looked at first
+      if (done >= budget) {
+        poll_first_ = at + 1;  // but not before those that were not looked at
+        return done;
+      }
+    }
+    if (++at == windows) at = 0;
+  }
+  done += poll_inbox(budget - done);
+  if (greeting_ > 0) [[unlikely]] {
+    for (const auto& link : links_)
+      if (link->state_ == Link::State::connecting) {
+        --greeting_;
+        greet(*link);
+      }
+  }
+  return done;
+}
+
+inline void Device::deliver(Link& link, const std::byte* header, const std::byte* payload,
+                            std::uint32_t bytes, bool buffered) noexcept {
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u};
+  sink_->deliver(sink_->self, link.cookie_, &packet);
+}
+
+bool Device::deliver_cell(Link& link, const std::byte* header, std::uint64_t control) noexcept {
+  const std::uint32_t cell = control_detail(control);
+  const std::uint32_t bytes = control_bytes(control);
+  if (cell >= link.remote_.shape().cells || bytes > link.remote_.shape().cell_bytes) return false;
+  deliver(link, header, link.remote_.cell(cell), bytes, true);
+  // Release: we have read it. Pairs with CellPool::harvest() of the sender.
+  link.remote_.cell_state(cell).store(0, std::memory_order_release);
+  return true;
+}
+
+unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
+  Link& link = *polled.link;
+  WindowReceiver& window = polled.window;
+  unsigned done = 0;
+  while (done < budget) {
+    const std::uint64_t control = window.peek();
+    if (control == 0) break;
+    const std::byte* line = window.place();
+    const std::uint32_t bytes = control_bytes(control);
+    std::uint32_t lines = 1;
+    bool good = (control & kValid) != 0 && !link.broken_;
+    switch (control_kind(control)) {
+      case RecordKind::packet:
+      case RecordKind::packed:
+      case RecordKind::invalidate:
+        lines = record_lines(bytes);
+        if (!good || bytes > settings_.pio_max || lines > window.lines_to_end()) {
+          good = false;
+          break;
+        }
+        if (control_kind(control) == RecordKind::invalidate) end_key(control_detail(control));
+        deliver(link, line + 8, line + kRecordHeader, bytes, control_kind(control) == RecordKind::packed);
+        ++done;
+        break;
+      case RecordKind::cell:
+        good = good && deliver_cell(link, line + 8, control);
+        ++done;
+        break;
+      case RecordKind::pad:
+        lines = window.lines_to_end();
+        break;
+      default:
+        good = false;
+    }
+    if (!good) [[unlikely]] {
+      report_broken(link, control);
+      return done;
+    }
+    window.advance(lines);
+  }
+  window.publish();
+  return done;
+}
+
+unsigned Device::poll_inbox(unsigned budget) noexcept {
+  unsigned done = 0;
+  while (done < budget) {
+    std::uint64_t state = 0;
+    InboxSlot& slot = inbox_.next(state);
+    if (inbox_phase(state) == InboxPhase::free) break;
+    const std::uint32_t peer = inbox_peer(state);
+    if (inbox_phase(state) == InboxPhase::claimed) {
+      if (!inbox_.waited_long() || !is_claimant_gone(peer)) break;
+      inbox_.take(slot);
+      continue;
+    }
+    Link* link = link_of_slot(peer);
+    if (link == nullptr || control_kind(slot.control) == RecordKind::hello) link = welcome(peer);
+    if (link != nullptr && control_kind(slot.control) != RecordKind::hello && !link->broken_ &&
+        !deliver_inbox(slot, *link))
+      report_broken(*link, slot.control);
+    inbox_.take(slot);
+    ++done;
+  }
+  return done;
+}
+
+bool Device::deliver_inbox(const InboxSlot& slot, Link& link) noexcept {
+  const std::uint64_t control = slot.control;
+  const std::uint32_t bytes = control_bytes(control);
+  const std::byte* payload = slot.bytes + sizeof(transport::Header);
+  switch (control_kind(control)) {
+    case RecordKind::cell:
+      return deliver_cell(link, slot.bytes, control);
+    case RecordKind::invalidate:
+    case RecordKind::packed:
+      if (bytes > kInboxPayload) return false;
+      if (control_kind(control) == RecordKind::invalidate) end_key(control_detail(control));
+      deliver(link, slot.bytes, payload, bytes, true);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Device::end_key(hw::KeyWord word) noexcept {
+  transport::Key key{sizeof word, {}};
+  std::memcpy(key.data, &word, sizeof word);
+  if (invalidate(key) != Status::ok) log::debug("shm: a peer ended key {:08x}, which was not valid", word);
+}
+
+void Device::report_broken(Link& link, std::uint64_t control) noexcept {
+  if (link.broken_) return;
+  link.broken_ = true;  // check() takes the link down
+  log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.worker_id_, control);
+}
+
+Status Device::arm() noexcept {
+  if (bell_.fd() < 0) return Status::unsupported;
+  auto& flag = own_.header().armed;
+  armed_ = true;
+  flag.store(1, std::memory_order_seq_cst);
+  Bell::barrier();
+  std::uint64_t state = 0;
+  inbox_.next(state);
+  bool idle = state == 0 || inbox_phase(state) == InboxPhase::free;
+  for (const Polled& polled : polled_) idle = idle && (polled.link->broken_ || polled.window.peek() == 0);
+  if (idle && greeting_ == 0) return Status::ok;
+  disarm();
+  return Status::no_resource;
+}
+
+void Device::disarm() noexcept {
+  armed_ = false;
+  own_.header().armed.store(0, std::memory_order_relaxed);
+  bell_.silence();
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,22 @@
+// The shm provider: processes of one host, through memory that the receiver owns. README.md is the way in.
+#pragma once
+
+#include "transport/contract.hpp"
+#include "transport/shm/device.hpp"
+
+namespace stria::shm {
+
+struct ShmProvider {
+  using Device = shm::Device;
+  using Link = shm::Link;
+  static constexpr const char* kName = "shm";
+  static constexpr const char* kDescription = "processes of one host, through shared memory";
+  static Status mem_alloc(std::uint64_t bytes, void** out) noexcept;
+  static Status mem_free(void* memory) noexcept;
+};
+static_assert(transport::Provider<ShmProvider>);
+
+/// The provider's table. Constant, lives as long as the program.
+const stria_provider_t& shm_provider() noexcept;
+
+}  // namespace stria::shm
