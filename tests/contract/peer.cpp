@@ -19,10 +19,10 @@ constexpr char kSecret[] = "a secret of sixteen";
 
 Ending::Ending() {
   static_assert(offsetof(Ending, base) == 0);
-  base.done = [](stria_completion_t* self, stria_status_t status) {
+  base.done = [](stria_completion_t* self, stria_status_t how) {
     auto* ending = reinterpret_cast<Ending*>(self);
     ++ending->calls;
-    ending->status = transport::from_c(status);
+    ending->status = transport::from_c(how);
   };
 }
 

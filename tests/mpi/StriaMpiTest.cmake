@@ -58,8 +58,9 @@ function(stria_mpi_test name)
   endforeach()
   add_test(NAME mpi.${name}
            COMMAND ${ARG_CHECK} ${STRIA_MPI_LAUNCH} ${launch_options} -- ${ARG_WRAP} ${ARG_PROGRAM} ${ARG_ARGS})
+  set(labels mpi ${ARG_LABELS})
   math(EXPR patience "${ARG_TIMEOUT} + 20")
   set_tests_properties(mpi.${name} PROPERTIES
-                       LABELS "mpi;${ARG_LABELS}" TIMEOUT ${patience} RUN_SERIAL TRUE SKIP_RETURN_CODE 77
+                       LABELS "${labels}" TIMEOUT ${patience} RUN_SERIAL TRUE SKIP_RETURN_CODE 77
                        ENVIRONMENT "${STRIA_MPI_TEST_ENVIRONMENT}")
 endfunction()

@@ -1,5 +1,6 @@
-// Messages and counts beyond 2^31: more than 4 GiB in one message, more than 2^31 elements, displacements beyond 2^32.
-// The sender repeats one block (a stride of zero), so only the receiver needs the memory; skipped aloud without it.
+// Messages and counts beyond 2^31: more than 4 GiB in one message, more than 2^31 elements, displacements
+// beyond 2^32. The sender repeats one block (a stride of zero), so only the receiver needs the memory;
+// skipped aloud without it.
 //   --mib=N   size of the large message (default 4352, that is 4.25 GiB)
 #include <sys/mman.h>
 
@@ -20,7 +21,9 @@ constexpr std::size_t kBlock = 1U << 20;
 class Reserve {
  public:
   explicit Reserve(std::size_t bytes)
-      : bytes_(bytes), memory_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+      : bytes_(bytes),
+        memory_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                     0)) {
     if (!expect(memory_ != MAP_FAILED, text("cannot reserve ", bytes))) MPI_Abort(MPI_COMM_WORLD, 1);
   }
   Reserve(const Reserve&) = delete;
@@ -76,7 +79,8 @@ void large_message(const Session& session, int mib, std::size_t pitch) {
       for (std::size_t k = kBlock; k < pitch; ++k) clean = clean && in.data()[i * pitch + k] == 0;
       if (!expect(clean, text("the gap behind block ", i, " was written"))) break;
     }
-    std::printf("big_counts: %d MiB at a pitch of %zu in %.1f s, checked\n", mib, pitch, now_seconds() - start);
+    std::printf("big_counts: %d MiB at a pitch of %zu in %.1f s, checked\n", mib, pitch,
+                now_seconds() - start);
   }
   MPI_Type_free(&type);
   MPI_Type_free(&block);
@@ -132,7 +136,8 @@ void far_apart(const Session& session) {
       MPI_Send(memory.data(), 1, type, 1, 3, MPI_COMM_WORLD);
     } else {
       MPI_Recv(memory.data(), 1, type, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      for (std::uint64_t i = 0; i < 2; ++i) expect_pattern(memory.data() + places[i], bytes, i, text("far piece ", i));
+      for (std::uint64_t i = 0; i < 2; ++i)
+        expect_pattern(memory.data() + places[i], bytes, i, text("far piece ", i));
     }
     MPI_Type_free(&type);
   }
@@ -146,7 +151,8 @@ int main(int argc, char** argv) {
   int enough = available_memory() > (static_cast<std::uint64_t>(mib) + 2048) * kBlock ? 1 : 0;
   MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (enough == 0 || session.size != 2) {
-    if (session.rank == 0) std::printf("big_counts: SKIPPED: needs 2 ranks and %d MiB of free memory\n", mib + 2048);
+    if (session.rank == 0)
+      std::printf("big_counts: SKIPPED: needs 2 ranks and %d MiB of free memory\n", mib + 2048);
     const int code = session.finish();
     return code != 0 ? code : kSkipped;
   }

@@ -1,5 +1,6 @@
-// Collectives drawn at random: operation, root, counts, types and reduction, blocking or not, each against an answer
-// computed locally (everyone knows what everyone contributes). Runs from 2 ranks to far more ranks than cores.
+// Collectives drawn at random: operation, root, counts, types and reduction, blocking or not, each against an
+// answer computed locally (everyone knows what everyone contributes). Runs from 2 ranks to far more ranks
+// than cores.
 //   --iterations=N (default 400)  --largest=N elements (default 20000)
 #include <algorithm>
 #include <numeric>
@@ -23,10 +24,13 @@ struct Draw {
 
 // What rank contributes as element i: small, so that sums and products of doubles are exact.
 long value_of(const Draw& d, int rank, int i) {
-  return static_cast<long>(mix(d.key + static_cast<std::uint64_t>(rank) * 1000003 + static_cast<std::uint64_t>(i)) % 251);
+  return static_cast<long>(
+      mix(d.key + static_cast<std::uint64_t>(rank) * 1000003 + static_cast<std::uint64_t>(i)) % 251);
 }
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 void finish(const Draw& d, MPI_Request& request) {
   if (d.nonblocking) MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -98,7 +102,8 @@ void reductions(const Draw& d, MPI_Datatype type, Rng& rng, const char* name) {
     case 4: {
       std::vector<int> counts(at(d.size), 0);
       for (int left = d.count, r = 0; r < d.size; ++r) {
-        counts[at(r)] = r == d.size - 1 ? left : static_cast<int>(rng.below(static_cast<std::uint64_t>(left) + 1));
+        counts[at(r)] =
+            r == d.size - 1 ? left : static_cast<int>(rng.below(static_cast<std::uint64_t>(left) + 1));
         left -= counts[at(r)];
       }
       begin = std::accumulate(counts.begin(), counts.begin() + d.rank, 0);
@@ -124,13 +129,17 @@ void reductions(const Draw& d, MPI_Datatype type, Rng& rng, const char* name) {
   }
   finish(d, q);
   for (int i = begin; i < end && has_result; ++i) {
-    if (!expect(in[at(i)] == upto(last, i), text(what, ": element ", i, " got ", in[at(i)], " wanted ", upto(last, i)))) break;
+    if (!expect(in[at(i)] == upto(last, i),
+                text(what, ": element ", i, " got ", in[at(i)], " wanted ", upto(last, i))))
+      break;
   }
 }
 
 void ordered_reduction(const Draw& d, MPI_Op op, MPI_Datatype type) {
   step("reduction that does not commute");
-  const auto element = [&](int rank, int i) { return Affine{1 + static_cast<int>(value_of(d, rank, i)), static_cast<int>(value_of(d, rank, i + 7))}; };
+  const auto element = [&](int rank, int i) {
+    return Affine{1 + static_cast<int>(value_of(d, rank, i)), static_cast<int>(value_of(d, rank, i + 7))};
+  };
   std::vector<Affine> out(at(d.count));
   std::vector<Affine> in(at(d.count));
   for (int i = 0; i < d.count; ++i) out[at(i)] = element(d.rank, i);
@@ -138,7 +147,8 @@ void ordered_reduction(const Draw& d, MPI_Op op, MPI_Datatype type) {
   for (int i = 0; i < d.count; ++i) {
     Affine wanted = element(0, i);
     for (int r = 1; r < d.size; ++r) wanted = compose(wanted, element(r, i));
-    if (!expect(in[at(i)].a == wanted.a && in[at(i)].b == wanted.b, text("ordered reduction, element ", i))) break;
+    if (!expect(in[at(i)].a == wanted.a && in[at(i)].b == wanted.b, text("ordered reduction, element ", i)))
+      break;
   }
 }
 
@@ -168,14 +178,17 @@ void movements(const Draw& d, Rng& rng, MPI_Datatype spaced) {
     for (int i = 0; i < length; ++i) {
       const int got = in[at(gaps ? 2 * (place + i) : place + i)];
       if (!expect(got == value_of(d, rank, from + i) && (!gaps || in[at(2 * (place + i) + 1)] == -1),
-                  text(what, ": element ", i, " from rank ", rank, " is ", got))) return;
+                  text(what, ": element ", i, " from rank ", rank, " is ", got)))
+        return;
     }
   };
   switch (kind) {
     case 0: {
       std::vector<int> in(at(2 * n), -1);
-      if (d.rank == d.root) for (int i = 0; i < n; ++i) in[at(2 * i)] = static_cast<int>(value_of(d, d.root, i));
-      d.nonblocking ? MPI_Ibcast(in.data(), n, spaced, d.root, d.comm, &q) : MPI_Bcast(in.data(), n, spaced, d.root, d.comm);
+      if (d.rank == d.root)
+        for (int i = 0; i < n; ++i) in[at(2 * i)] = static_cast<int>(value_of(d, d.root, i));
+      d.nonblocking ? MPI_Ibcast(in.data(), n, spaced, d.root, d.comm, &q)
+                    : MPI_Bcast(in.data(), n, spaced, d.root, d.comm);
       finish(d, q);
       check(in, 0, d.root, 0, n, true);
       break;
@@ -219,14 +232,17 @@ void movements(const Draw& d, Rng& rng, MPI_Datatype spaced) {
     case 5: {
       std::vector<int> in(at(total) + 1, -1);
       const auto out = mine(d.rank, 0, counts[at(d.rank)]);
-      MPI_Gatherv(out.data(), counts[at(d.rank)], MPI_INT, in.data(), counts.data(), places.data(), MPI_INT, d.root, d.comm);
-      for (int r = 0; r < d.size && d.rank == d.root; ++r) check(in, places[at(r)], r, 0, counts[at(r)], false);
+      MPI_Gatherv(out.data(), counts[at(d.rank)], MPI_INT, in.data(), counts.data(), places.data(), MPI_INT,
+                  d.root, d.comm);
+      for (int r = 0; r < d.size && d.rank == d.root; ++r)
+        check(in, places[at(r)], r, 0, counts[at(r)], false);
       break;
     }
     case 6: {
       std::vector<int> in(at(n) + 1, -1);
       const auto out = mine(d.root, 0, total);
-      MPI_Scatterv(out.data(), counts.data(), places.data(), MPI_INT, in.data(), counts[at(d.rank)], MPI_INT, d.root, d.comm);
+      MPI_Scatterv(out.data(), counts.data(), places.data(), MPI_INT, in.data(), counts[at(d.rank)], MPI_INT,
+                   d.root, d.comm);
       check(in, 0, d.root, places[at(d.rank)], counts[at(d.rank)], false);
       expect(in[at(counts[at(d.rank)])] == -1, what + ": wrote too much");
       break;
@@ -234,9 +250,10 @@ void movements(const Draw& d, Rng& rng, MPI_Datatype spaced) {
     case 7: {
       std::vector<int> in(at(total) + 1, -1);
       const auto out = mine(d.rank, 0, counts[at(d.rank)]);
-      d.nonblocking
-          ? MPI_Iallgatherv(out.data(), counts[at(d.rank)], MPI_INT, in.data(), counts.data(), places.data(), MPI_INT, d.comm, &q)
-          : MPI_Allgatherv(out.data(), counts[at(d.rank)], MPI_INT, in.data(), counts.data(), places.data(), MPI_INT, d.comm);
+      d.nonblocking ? MPI_Iallgatherv(out.data(), counts[at(d.rank)], MPI_INT, in.data(), counts.data(),
+                                      places.data(), MPI_INT, d.comm, &q)
+                    : MPI_Allgatherv(out.data(), counts[at(d.rank)], MPI_INT, in.data(), counts.data(),
+                                     places.data(), MPI_INT, d.comm);
       finish(d, q);
       for (int r = 0; r < d.size; ++r) check(in, places[at(r)], r, 0, counts[at(r)], false);
       break;
@@ -256,19 +273,20 @@ void movements(const Draw& d, Rng& rng, MPI_Datatype spaced) {
       }
       std::vector<int> out(at(sends) + 1);
       for (int r = 0; r < d.size; ++r) {
-        for (int i = 0; i < send_counts[at(r)]; ++i) out[at(send_places[at(r)] + i)] = static_cast<int>(value_of(d, d.rank, r * n + i));
+        for (int i = 0; i < send_counts[at(r)]; ++i)
+          out[at(send_places[at(r)] + i)] = static_cast<int>(value_of(d, d.rank, r * n + i));
       }
       std::vector<int> in(at(receives), -1);
       if (kind == 8) {
-        MPI_Alltoallv(out.data(), send_counts.data(), send_places.data(), MPI_INT, in.data(), send_counts.data(),
-                      receive_places.data(), MPI_INT, d.comm);
+        MPI_Alltoallv(out.data(), send_counts.data(), send_places.data(), MPI_INT, in.data(),
+                      send_counts.data(), receive_places.data(), MPI_INT, d.comm);
       } else {
         const std::vector<MPI_Datatype> types(at(d.size), MPI_INT);
         for (int& place : send_places) place *= static_cast<int>(sizeof(int));
         std::vector<int> receive_bytes(receive_places);
         for (int& place : receive_bytes) place *= static_cast<int>(sizeof(int));
-        MPI_Alltoallw(out.data(), send_counts.data(), send_places.data(), types.data(), in.data(), send_counts.data(),
-                      receive_bytes.data(), types.data(), d.comm);
+        MPI_Alltoallw(out.data(), send_counts.data(), send_places.data(), types.data(), in.data(),
+                      send_counts.data(), receive_bytes.data(), types.data(), d.comm);
       }
       for (int r = 0; r < d.size; ++r) {
         check(in, receive_places[at(r)], r, d.rank * n, send_counts[at(r)], false);
@@ -298,14 +316,26 @@ int main(int argc, char** argv) {
   for (std::uint64_t i = 0; i < iterations && failures() < 20; ++i) {
     Rng rng(session.seed * 1000003 + i);
     const int count = static_cast<int>(rng.chance(60) ? rng.below(200) : rng.below(largest + 1));
-    const Draw d{comm, session.rank, session.size, mix(session.seed + i), count,
-                 static_cast<int>(rng.below(static_cast<std::uint64_t>(session.size))), rng.chance(40)};
+    const Draw d{comm,          session.rank,
+                 session.size,  mix(session.seed + i),
+                 count,         static_cast<int>(rng.below(static_cast<std::uint64_t>(session.size))),
+                 rng.chance(40)};
     switch (rng.below(7)) {
-      case 0: reductions<int>(d, MPI_INT, rng, "int"); break;
-      case 1: reductions<long>(d, MPI_LONG, rng, "long"); break;
-      case 2: reductions<double>(d, MPI_DOUBLE, rng, "double"); break;
-      case 3: ordered_reduction(d, composition, affine); break;
-      default: movements(d, rng, spaced); break;
+      case 0:
+        reductions<int>(d, MPI_INT, rng, "int");
+        break;
+      case 1:
+        reductions<long>(d, MPI_LONG, rng, "long");
+        break;
+      case 2:
+        reductions<double>(d, MPI_DOUBLE, rng, "double");
+        break;
+      case 3:
+        ordered_reduction(d, composition, affine);
+        break;
+      default:
+        movements(d, rng, spaced);
+        break;
     }
     if (rng.chance(10)) MPI_Barrier(comm);
   }

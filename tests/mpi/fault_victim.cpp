@@ -1,5 +1,6 @@
 // A job that ends badly on purpose, in the middle of traffic; fault_check judges how it ends.
-//   --how=abort|kill|exit   rank 1 calls MPI_Abort(7), kills itself with SIGKILL, or leaves without MPI_Finalize
+//   --how=abort|kill|exit   rank 1 calls MPI_Abort(7), kills itself with SIGKILL, or leaves without
+//   MPI_Finalize
 //   --when=eager|rendezvous|idle   what the others are doing
 #include <signal.h>
 #include <unistd.h>

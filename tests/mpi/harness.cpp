@@ -31,16 +31,18 @@ State& state() {
   return instance;
 }
 
-constexpr std::uint64_t kPrintedFailures = 20;  // one broken path fails thousands of checks
+constexpr std::uint64_t kPrintedFailures = 5;  // one broken path fails thousands of checks
 constexpr std::uint64_t kDefaultSeed = 20231;
 
 // Runs in a signal handler: only write() and memory that never moves.
 void on_alarm(int) {
   State& s = state();
   char line[512];
-  const int length = std::snprintf(line, sizeof line, "%s: rank %d has no end in sight, seed %llu, in step: %s\n",
-                                   s.name, s.rank, static_cast<unsigned long long>(s.seed), s.step);
-  if (length > 0 && write(STDERR_FILENO, line, std::min(sizeof line, static_cast<std::size_t>(length))) < 0) _exit(3);
+  const int length =
+      std::snprintf(line, sizeof line, "%s: rank %d has no end in sight, seed %llu, in step: %s\n", s.name,
+                    s.rank, static_cast<unsigned long long>(s.seed), s.step);
+  if (length > 0 && write(STDERR_FILENO, line, std::min(sizeof line, static_cast<std::size_t>(length))) < 0)
+    _exit(3);
 }
 
 void start_watchdog() {
@@ -72,7 +74,8 @@ std::uint64_t Options::number(std::string_view name, std::uint64_t otherwise) co
   return value.empty() ? otherwise : std::stoull(value, nullptr, 0);
 }
 
-std::vector<std::uint64_t> Options::numbers(std::string_view name, std::vector<std::uint64_t> otherwise) const {
+std::vector<std::uint64_t> Options::numbers(std::string_view name,
+                                            std::vector<std::uint64_t> otherwise) const {
   std::istringstream list(get(name, ""));
   std::vector<std::uint64_t> values;
   for (std::string word; std::getline(list, word, ',');) values.push_back(std::stoull(word, nullptr, 0));
@@ -119,12 +122,14 @@ bool expect(bool ok, const std::string& what, std::source_location where) {
   const std::scoped_lock lock(s.print);
   const char* file = std::strrchr(where.file_name(), '/');
   std::fprintf(stderr, "%s: rank %d: FAILED at %s:%u, seed %llu, step [%s]: %s\n", s.name, s.rank,
-               file != nullptr ? file + 1 : where.file_name(), where.line(), static_cast<unsigned long long>(s.seed),
-               s.step, what.c_str());
+               file != nullptr ? file + 1 : where.file_name(), where.line(),
+               static_cast<unsigned long long>(s.seed), s.step, what.c_str());
   return false;
 }
 
-std::uint64_t failures() { return state().failed.load(); }
+std::uint64_t failures() {
+  return state().failed.load();
+}
 
 void step(const std::string& what) {
   State& s = state();
@@ -173,24 +178,28 @@ bool expect_pattern(const void* memory, std::size_t bytes, std::uint64_t key, co
 
 Buffer::Buffer(std::size_t bytes) : memory_(bytes + 2 * kGuard, kUntouched) {}
 
-void Buffer::reset() { std::fill(memory_.begin(), memory_.end(), kUntouched); }
+void Buffer::reset() {
+  std::fill(memory_.begin(), memory_.end(), kUntouched);
+}
 
 bool Buffer::untouched_beyond(std::size_t used) const {
   const auto clean = [](std::byte b) { return b == kUntouched; };
   const auto body = memory_.begin() + static_cast<std::ptrdiff_t>(kGuard + used);
-  return std::all_of(memory_.begin(), memory_.begin() + kGuard, clean) && std::all_of(body, memory_.end(), clean);
+  return std::all_of(memory_.begin(), memory_.begin() + kGuard, clean) &&
+         std::all_of(body, memory_.end(), clean);
 }
 
 bool Buffer::expect_message(std::size_t bytes, std::uint64_t key, const std::string& what,
                             std::source_location where) {
   const bool right = expect_pattern(data(), bytes, key, what, where);
-  return expect(untouched_beyond(bytes), text(what, ": bytes outside of the message were written"), where) && right;
+  return expect(untouched_beyond(bytes), text(what, ": bytes outside of the message were written"), where) &&
+         right;
 }
 
 std::vector<std::uint64_t> threshold_sizes() {
-  return {0,    1,    8,     40,    41,    64,     127,    128,    129,     1024,   2048,
-          4095, 4096, 4097,  8191,  8192,  8193,   16384,  32767,  32768,   32769,  65535,
-          65536, 65537, 262144, 1048575, 1048576, 1048577};
+  return {0,     1,     8,     40,    41,     64,      127,     128,    129,   1024,
+          2048,  4095,  4096,  4097,  8191,   8192,    8193,    16384,  32767, 32768,
+          32769, 65535, 65536, 65537, 262144, 1048575, 1048576, 1048577};
 }
 
 std::uint64_t own_memory(std::string_view field) {
@@ -202,6 +211,8 @@ std::uint64_t own_memory(std::string_view field) {
   return 0;
 }
 
-double now_seconds() { return MPI_Wtime(); }
+double now_seconds() {
+  return MPI_Wtime();
+}
 
 }  // namespace mpitest

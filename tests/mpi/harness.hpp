@@ -1,6 +1,6 @@
-// What every MPI test program shares: options, a seeded generator, byte patterns that serve as oracle, guarded
-// buffers, checks that say where and with which seed they failed, and a watchdog that names the step a hung
-// rank is in. Only mpi.h is used, so the same programs judge any transport.
+// What every MPI test program shares: options, a seeded generator, byte patterns that serve as oracle,
+// guarded buffers, checks that say where and with which seed they failed, and a watchdog that names the step
+// a hung rank is in. Only mpi.h is used, so the same programs judge any transport.
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,7 @@
 // One-sided communication: put, get, accumulate, fetch-and-op and compare-and-swap under fence, lock and
-// post/start/complete/wait. On one host Open MPI serves these by osc/sm or vader, so this does NOT necessarily exercise
-// the point-to-point layer under test; it shows that the layer does not stand in their way.
+// post/start/complete/wait. On one host Open MPI serves these by osc/sm or vader, so this does NOT
+// necessarily exercise the point-to-point layer under test; it shows that the layer does not stand in their
+// way.
 #include <algorithm>
 #include <vector>
 
@@ -30,7 +31,8 @@ int main(int argc, char** argv) {
     MPI_Win_fence(0, win);
     MPI_Get(in.data(), static_cast<int>(words), MPI_LONG, right, 0, static_cast<int>(words), MPI_LONG, win);
     MPI_Win_fence(0, win);
-    expect_pattern(in.data(), bytes_of(words), words + static_cast<std::uint64_t>(session.rank), text("get of ", words));
+    expect_pattern(in.data(), bytes_of(words), words + static_cast<std::uint64_t>(session.rank),
+                   text("get of ", words));
   }
 
   step("accumulate under fence");
@@ -88,7 +90,8 @@ int main(int argc, char** argv) {
   MPI_Put(out.data(), 3000, MPI_LONG, right, 7, 3000, MPI_LONG, win);
   MPI_Win_complete(win);
   MPI_Win_wait(win);
-  expect_pattern(window + 7, bytes_of(3000), 5 + static_cast<std::uint64_t>(left), "put in an exposure epoch");
+  expect_pattern(window + 7, bytes_of(3000), 5 + static_cast<std::uint64_t>(left),
+                 "put in an exposure epoch");
   MPI_Group_free(&world);
   MPI_Group_free(&origin);
   MPI_Group_free(&target);

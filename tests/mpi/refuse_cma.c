@@ -1,5 +1,6 @@
-/* refuse_cma PROGRAM [ARGUMENT...]: runs PROGRAM with process_vm_readv and process_vm_writev refused by a seccomp
- * filter (EPERM), as container runtimes do. The filter outlives exec. Ends with 77 when the kernel has no seccomp. */
+/* refuse_cma PROGRAM [ARGUMENT...]: runs PROGRAM with process_vm_readv and process_vm_writev refused by a
+ * seccomp filter (EPERM), as container runtimes do. The filter outlives exec. Ends with 77 when the kernel
+ * has no seccomp. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -29,7 +30,8 @@ int main(int argc, char** argv) {
     fprintf(stderr, "refuse_cma: no program given\n");
     return 2;
   }
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
     fprintf(stderr, "refuse_cma: SKIPPED: no seccomp filter here: %s\n", strerror(errno));
     return 77;
   }

@@ -1,4 +1,5 @@
-// A program started without mpirun: alone in its world, it sends to itself, runs collectives and dups communicators.
+// A program started without mpirun: alone in its world, it sends to itself, runs collectives and dups
+// communicators.
 #include <vector>
 
 #include "tests/mpi/harness.hpp"
@@ -18,7 +19,8 @@ int main(int argc, char** argv) {
       MPI_Request request = MPI_REQUEST_NULL;
       fill(out.data(), bytes, bytes);
       MPI_Isend(out.data(), static_cast<int>(bytes), MPI_BYTE, 0, 1, comm, &request);
-      MPI_Recv(in.data(), static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, MPI_STATUS_IGNORE);
+      MPI_Recv(in.data(), static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm,
+               MPI_STATUS_IGNORE);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
       in.expect_message(bytes, bytes, "to self");
     }

@@ -10,16 +10,20 @@ namespace {
 using namespace mpitest;
 
 std::uint64_t key_of(bool from_low, int from, int to, std::size_t bytes) {
-  return mix((static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to)) * 2 + (from_low ? 1 : 0)) + bytes;
+  return mix((static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to)) * 2 +
+             (from_low ? 1 : 0)) +
+         bytes;
 }
 
-// Every rank of one side exchanges with every rank of the other, at sizes of each protocol, expected and unexpected.
+// Every rank of one side exchanges with every rank of the other, at sizes of each protocol, expected and
+// unexpected.
 void across(MPI_Comm inter, bool low, const char* what) {
   int rank = 0;
   int remote = 0;
   MPI_Comm_rank(inter, &rank);
   MPI_Comm_remote_size(inter, &remote);
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{4000}, std::size_t{70000}, std::size_t{1500000}}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{8}, std::size_t{4000}, std::size_t{70000}, std::size_t{1500000}}) {
     step(text(what, ", ", bytes, " bytes"));
     for (int peer = 0; peer < remote; ++peer) {
       std::vector<std::byte> out(bytes);

@@ -1,6 +1,6 @@
-// MPI_THREAD_MULTIPLE: several threads of each rank at once, each pair of threads on a communicator of its own and
-// all together on a shared one where only tags tell them apart; sizes from nothing to rendezvous, blocking,
-// non-blocking, probed and collective.
+// MPI_THREAD_MULTIPLE: several threads of each rank at once, each pair of threads on a communicator of its
+// own and all together on a shared one where only tags tell them apart; sizes from nothing to rendezvous,
+// blocking, non-blocking, probed and collective.
 //   --threads=N (default 4)  --rounds=N (default 150)
 #include <algorithm>
 #include <thread>
@@ -25,7 +25,8 @@ std::uint64_t key_of(int from, int thread, int round) {
              static_cast<std::uint64_t>(round));
 }
 
-// Each round: a ring exchange whose size and calls are drawn alike on all ranks. `tag` belongs to this thread.
+// Each round: a ring exchange whose size and calls are drawn alike on all ranks. `tag` belongs to this
+// thread.
 void ring(const Lane& lane, MPI_Comm comm, int tag) {
   const std::vector<std::uint64_t> sizes{0, 1, 8, 64, 1000, 4096, 8193, 40000, 70001, 300000};
   Rng rng(lane.seed + static_cast<std::uint64_t>(lane.thread));
@@ -44,8 +45,8 @@ void ring(const Lane& lane, MPI_Comm comm, int tag) {
     MPI_Message message = MPI_MESSAGE_NULL;
     switch (kind) {
       case 0:
-        MPI_Sendrecv(out.data(), count, MPI_BYTE, right, tag, in.data(), static_cast<int>(in.size()), MPI_BYTE, left, tag,
-                     comm, &statuses[0]);
+        MPI_Sendrecv(out.data(), count, MPI_BYTE, right, tag, in.data(), static_cast<int>(in.size()),
+                     MPI_BYTE, left, tag, comm, &statuses[0]);
         break;
       case 1:
         MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_BYTE, MPI_ANY_SOURCE, tag, comm, &requests[0]);
@@ -87,7 +88,8 @@ void collectives(const Lane& lane, MPI_Comm comm) {
   for (int round = 0; round < lane.rounds / 5 && failures() < 20; ++round) {
     std::vector<long> values(1 + static_cast<std::size_t>(round) * 7, lane.rank + round);
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_LONG, MPI_SUM, comm);
-    const long wanted = static_cast<long>(lane.size) * (lane.size - 1) / 2 + static_cast<long>(lane.size) * round;
+    const long wanted =
+        static_cast<long>(lane.size) * (lane.size - 1) / 2 + static_cast<long>(lane.size) * round;
     expect(std::all_of(values.begin(), values.end(), [&](long v) { return v == wanted; }),
            text("thread ", lane.thread, " allreduce ", round));
   }

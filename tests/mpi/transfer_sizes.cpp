@@ -1,5 +1,5 @@
-// Correct transfers of all sizes between all pairs of ranks, contiguous and strided, expected and unexpected. Run in
-// surroundings that take a path away: refused cross-memory attach, namespaces, few descriptors.
+// Correct transfers of all sizes between all pairs of ranks, contiguous and strided, expected and unexpected.
+// Run in surroundings that take a path away: refused cross-memory attach, namespaces, few descriptors.
 //   --hog-descriptors=1   opens files after MPI_Init until none is left, before the first message
 #include <fcntl.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ void exchange(const Session& session, int distance, std::uint64_t bytes, bool ex
     receive();
   }
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-  in.expect_message(bytes, key_of(from, to, bytes), text(bytes, " bytes"));
+  in.expect_message(bytes, key_of(from, session.rank, bytes), text(bytes, " bytes"));
 }
 
 // Blocks of 24 bytes every 40 on the sender, every 56 on the receiver.
@@ -58,13 +58,16 @@ void exchange_strided(const Session& session, std::uint64_t bytes) {
   std::vector<unsigned char> out(static_cast<std::size_t>(blocks) * kSendPitch);
   std::vector<unsigned char> in(static_cast<std::size_t>(blocks) * kReceivePitch, 0xA5);
   fill(out.data(), out.size(), key_of(session.rank, to, bytes));
-  MPI_Sendrecv(out.data(), 1, sent, to, 2, in.data(), 1, received, from, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out.data(), 1, sent, to, 2, in.data(), 1, received, from, 2, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   for (std::size_t i = 0; i < static_cast<std::size_t>(blocks); ++i) {
     const unsigned char* const block = in.data() + i * kReceivePitch;
-    const bool right = first_wrong(block, kBlock, key_of(from, to, bytes), i * kSendPitch) == kBlock;
+    const bool right =
+        first_wrong(block, kBlock, key_of(from, session.rank, bytes), i * kSendPitch) == kBlock;
     bool clean = true;
     for (std::size_t k = kBlock; k < kReceivePitch; ++k) clean = clean && block[k] == 0xA5;
-    if (!expect(right && clean, text("block ", i, " of ", blocks, right ? ": gap written" : ": wrong bytes"))) break;
+    if (!expect(right && clean, text("block ", i, " of ", blocks, right ? ": gap written" : ": wrong bytes")))
+      break;
   }
   MPI_Type_free(&sent);
   MPI_Type_free(&received);
@@ -76,7 +79,8 @@ int main(int argc, char** argv) {
   Session session(argc, argv, "transfer_sizes");
   std::vector<int> hogged;
   if (session.options.number("hog-descriptors", 0) != 0) {
-    for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) {
+    for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0;
+         fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) {
       hogged.push_back(fd);
     }
   }

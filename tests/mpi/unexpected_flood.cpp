@@ -1,8 +1,11 @@
-// A sender far ahead of its receiver. The last message is asked for first, so all headers have to drain; then the rest is
-// received, in order or in reverse tag order. The receiver's memory must stay within a budget and 64 bytes a message.
+// A sender far ahead of its receiver. The last message is asked for first, so all headers have to drain; then
+// the rest is received, in order or in reverse tag order. The receiver's memory must stay within a budget and
+// 64 bytes a message.
 //   --order=forward|reverse  --count=N (default 1000000)  --bytes=N (default 1024)
-//   --budget-mib=N           fails when the receiver grows by more than N MiB + 64 bytes a message (0: only print)
-//   --ob1-count=N            count over ob1, whose unexpected list is searched from its start (reverse order is quadratic)
+//   --budget-mib=N           fails when the receiver grows by more than N MiB + 64 bytes a message (0: only
+//   print)
+//   --ob1-count=N            count over ob1, whose unexpected list is searched from its start (reverse order
+//   is quadratic)
 // Over other layers than stria the budget is printed, not checked.
 #include <algorithm>
 #include <cstdio>
@@ -19,14 +22,15 @@ using namespace mpitest;
 constexpr int kLastTag = 1;
 constexpr int kFirstTag = 10;
 
-// Message i is the words [i, i + n) of one long pattern: every message differs, and the sender needs no memory for each.
+// Message i is the words [i, i + n) of one long pattern: every message differs, and the sender needs no
+// memory for each.
 void send_all(int count, std::size_t bytes) {
   std::vector<std::uint64_t> pattern(static_cast<std::size_t>(count) + bytes / 8 + 1);
   fill(pattern.data(), pattern.size() * 8, 5);
   std::vector<MPI_Request> requests(static_cast<std::size_t>(count) + 1);
   for (int i = 0; i < count; ++i) {
-    MPI_Isend(&pattern[static_cast<std::size_t>(i)], static_cast<int>(bytes), MPI_BYTE, 1, kFirstTag + i, MPI_COMM_WORLD,
-              &requests[static_cast<std::size_t>(i)]);
+    MPI_Isend(&pattern[static_cast<std::size_t>(i)], static_cast<int>(bytes), MPI_BYTE, 1, kFirstTag + i,
+              MPI_COMM_WORLD, &requests[static_cast<std::size_t>(i)]);
   }
   MPI_Isend(nullptr, 0, MPI_BYTE, 1, kLastTag, MPI_COMM_WORLD, &requests.back());
   step("the sender waits for all");
@@ -51,13 +55,16 @@ void receive_all(int count, std::size_t bytes, bool reverse, std::uint64_t budge
   expect(in.untouched_beyond(bytes), "bytes outside of a message were written");
   const std::uint64_t peak = own_memory("VmHWM");
   const std::uint64_t growth = peak > before ? peak - before : 0;
-  std::printf("unexpected_flood: %d messages of %zu bytes: drained in %.2f s, received in %.2f s; receiver's peak %.1f MiB, "
-              "growth %.1f MiB (%.1f bytes a message)\n", count, bytes, drained - start, now_seconds() - drained,
-              static_cast<double>(peak) / 1048576.0, static_cast<double>(growth) / 1048576.0,
-              static_cast<double>(growth) / count);
+  std::printf(
+      "unexpected_flood: %d messages of %zu bytes: drained in %.2f s, received in %.2f s; receiver's peak "
+      "%.1f MiB, "
+      "growth %.1f MiB (%.1f bytes a message)\n",
+      count, bytes, drained - start, now_seconds() - drained, static_cast<double>(peak) / 1048576.0,
+      static_cast<double>(growth) / 1048576.0, static_cast<double>(growth) / count);
   if (budget > 0) {
     expect(growth <= budget + 64ULL * static_cast<std::uint64_t>(count),
-           text("the receiver grew by ", growth >> 20, " MiB, over its budget of ", budget >> 20, " MiB and 64 bytes a message"));
+           text("the receiver grew by ", growth >> 20, " MiB, over its budget of ", budget >> 20,
+                " MiB and 64 bytes a message"));
   }
 }
 

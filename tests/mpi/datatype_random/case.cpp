@@ -37,7 +37,8 @@ Signature draw_signature(Rng& rng, std::uint64_t bytes, std::size_t& unit, std::
   Signature signature;
   unit = pattern.size();
   repeats = pattern.empty() ? 0 : static_cast<std::int64_t>(bytes / pattern_bytes);
-  for (std::int64_t i = 0; i < repeats; ++i) signature.insert(signature.end(), pattern.begin(), pattern.end());
+  for (std::int64_t i = 0; i < repeats; ++i)
+    signature.insert(signature.end(), pattern.begin(), pattern.end());
   for (std::uint64_t left = bytes - static_cast<std::uint64_t>(repeats) * pattern_bytes; left > 0; --left) {
     signature.push_back(3);
     unit = 0;  // no longer a plain repetition
@@ -55,7 +56,8 @@ std::int64_t draw_count(Rng& rng, std::size_t unit, std::int64_t repeats) {
   return count;
 }
 
-Side draw_side(std::uint64_t seed, const Signature& signature, std::int64_t count, bool receives, std::uint64_t bytes) {
+Side draw_side(std::uint64_t seed, const Signature& signature, std::int64_t count, bool receives,
+               std::uint64_t bytes) {
   const auto limit = static_cast<std::int64_t>(12 * bytes + 65536);
   for (std::uint64_t attempt = 0;; ++attempt) {
     Rng rng(mix(seed) + attempt);
@@ -73,9 +75,12 @@ Side draw_side(std::uint64_t seed, const Signature& signature, std::int64_t coun
 
 }  // namespace
 
-void avoid_peer_bugs() { avoid = true; }
+void avoid_peer_bugs() {
+  avoid = true;
+}
 
-Side::Side(RandomType given, int instances, std::size_t misalignment) : type(std::move(given)), count(instances) {
+Side::Side(RandomType given, int instances, std::size_t misalignment)
+    : type(std::move(given)), count(instances) {
   const Span covered = span_of(type, count);
   origin_ = kGuard + static_cast<std::int64_t>(misalignment) - covered.low;
   memory_.resize(static_cast<std::size_t>(covered.high - covered.low + 2 * kGuard) + misalignment);
@@ -87,8 +92,9 @@ std::int64_t Side::displacement(std::size_t item) const noexcept {
 }
 
 std::string Case::text() const {
-  return mpitest::text("case ", number, ", ", bytes, " bytes, sent as ", sent.count, " x ", sent.type.text.substr(0, 700),
-                       ", received as ", received.count, " x ", received.type.text.substr(0, 700));
+  return mpitest::text("case ", number, ", ", bytes, " bytes, sent as ", sent.count, " x ",
+                       sent.type.text.substr(0, 700), ", received as ", received.count, " x ",
+                       received.type.text.substr(0, 700));
 }
 
 Case draw_case(std::uint64_t seed, std::uint64_t number, std::uint64_t bytes) {
@@ -111,20 +117,27 @@ Case draw_case(std::uint64_t seed, std::uint64_t number, std::uint64_t bytes) {
       room.insert(room.end(), extra.begin(), extra.end());
       ++count;
     } else {
-      for (std::uint64_t i = rng.between(1, 5); i > 0; --i) room.push_back(static_cast<BasicId>(rng.below(12)));
+      for (std::uint64_t i = rng.between(1, 5); i > 0; --i)
+        room.push_back(static_cast<BasicId>(rng.below(12)));
       count = 1;
     }
   }
   c.spare = room.size() - c.signature.size();
   c.received = draw_side(c.key + 2, room, count, true, bytes);
-  expect_equal(c.sent.type.map.size() * static_cast<std::size_t>(c.sent.count), c.signature.size(), "items sent");
-  expect_equal(c.received.type.map.size() * static_cast<std::size_t>(c.received.count), room.size(), "items received");
+  expect_equal(c.sent.type.map.size() * static_cast<std::size_t>(c.sent.count), c.signature.size(),
+               "items sent");
+  expect_equal(c.received.type.map.size() * static_cast<std::size_t>(c.received.count), room.size(),
+               "items received");
   return c;
 }
 
-void fill_sent(Case& c) { fill(c.sent.memory().data(), c.sent.memory().size(), c.key); }
+void fill_sent(Case& c) {
+  fill(c.sent.memory().data(), c.sent.memory().size(), c.key);
+}
 
-void fill_received(Case& c) { fill(c.received.memory().data(), c.received.memory().size(), kReceiverKey); }
+void fill_received(Case& c) {
+  fill(c.received.memory().data(), c.received.memory().size(), kReceiverKey);
+}
 
 void check_sent(const Case& c) {
   const auto& memory = c.sent.memory();
@@ -153,7 +166,8 @@ void check_received(const Case& c, const MPI_Status& status, int source, int tag
   const auto& got = c.received.memory();
   if (!std::equal(got.begin(), got.end(), wanted.begin())) {
     const auto place = std::mismatch(got.begin(), got.end(), wanted.begin()).first - got.begin();
-    expect(false, text("byte ", place - (c.received.at(0) - got.data()), " of the receive buffer is wrong: ", c.text()));
+    expect(false, text("byte ", place - (c.received.at(0) - got.data()),
+                       " of the receive buffer is wrong: ", c.text()));
   } else {
     expect(true);
   }
@@ -162,9 +176,9 @@ void check_received(const Case& c, const MPI_Status& status, int source, int tag
   const std::size_t each = c.received.type.map.size();
   int count = -1;
   MPI_Get_count(&status, c.received.type.handle, &count);
-  const int whole = each == 0                          ? 0
-                    : c.signature.size() % each == 0   ? static_cast<int>(c.signature.size() / each)
-                                                       : MPI_UNDEFINED;
+  const int whole = each == 0                        ? 0
+                    : c.signature.size() % each == 0 ? static_cast<int>(c.signature.size() / each)
+                                                     : MPI_UNDEFINED;
   if (count != whole) expect(false, text("MPI_Get_count ", count, ", wanted ", whole, ": ", c.text()));
   if (c.received.type.has_pair || each == 0) return;  // whether a pair counts once or twice is not settled
   MPI_Count elements = -1;

@@ -1,5 +1,6 @@
-// One drawn exchange: a signature of a chosen size, the type it is sent as, the type it is received as, and the
-// memory on both sides. Every rank draws the same case from (seed, number), so the receiver knows what was sent.
+// One drawn exchange: a signature of a chosen size, the type it is sent as, the type it is received as, and
+// the memory on both sides. Every rank draws the same case from (seed, number), so the receiver knows what
+// was sent.
 #pragma once
 
 #include <mpi.h>
@@ -20,7 +21,9 @@ class Side {
   Side(RandomType type, int count, std::size_t misalignment);
   /// What MPI calls the buffer: the type's origin, which may lie outside of the data.
   [[nodiscard]] void* origin() noexcept { return memory_.data() + origin_; }
-  [[nodiscard]] std::byte* at(std::int64_t displacement) noexcept { return memory_.data() + origin_ + displacement; }
+  [[nodiscard]] std::byte* at(std::int64_t displacement) noexcept {
+    return memory_.data() + origin_ + displacement;
+  }
   [[nodiscard]] const std::byte* at(std::int64_t displacement) const noexcept {
     return memory_.data() + origin_ + displacement;
   }
@@ -38,16 +41,17 @@ class Side {
 
 struct Case {
   std::uint64_t number = 0;
-  std::uint64_t key = 0;      // of the sent bytes
-  std::uint64_t bytes = 0;    // of the message
-  Signature signature;        // of the message
-  std::size_t spare = 0;      // further items for which the receive has room
+  std::uint64_t key = 0;    // of the sent bytes
+  std::uint64_t bytes = 0;  // of the message
+  Signature signature;      // of the message
+  std::size_t spare = 0;    // further items for which the receive has room
   Side sent;
   Side received;
   [[nodiscard]] std::string text() const;
 };
 
-/// Leaves out what is known to break Open MPI's own convertor (README.md says what); for runs over other layers.
+/// Leaves out what is known to break Open MPI's own convertor (README.md says what); for runs over other
+/// layers.
 void avoid_peer_bugs();
 
 /// Draws case `number` of `seed` with a message of `bytes` bytes.

@@ -1,5 +1,5 @@
-// One function per MPI constructor that repeats a child: it draws the arguments, calls MPI, and writes down where the
-// standard puts each copy. Displacements of copies are in bytes throughout.
+// One function per MPI constructor that repeats a child: it draws the arguments, calls MPI, and writes down
+// where the standard puts each copy. Displacements of copies are in bytes throughout.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -10,8 +10,8 @@
 namespace mpitest {
 
 struct TypeMaker::Blocks {
-  std::vector<int> lengths;              // copies in each block
-  std::vector<std::int64_t> places;      // in units
+  std::vector<int> lengths;          // copies in each block
+  std::vector<std::int64_t> places;  // in units
   std::string text;
 };
 
@@ -34,7 +34,9 @@ void place_copies(RandomType& type, const RandomType& child, std::span<const std
   }
 }
 
-std::vector<int> to_int(std::span<const std::int64_t> values) { return {values.begin(), values.end()}; }
+std::vector<int> to_int(std::span<const std::int64_t> values) {
+  return {values.begin(), values.end()};
+}
 
 }  // namespace
 
@@ -66,16 +68,26 @@ std::int64_t TypeMaker::gap(std::int64_t unit) {
 RandomType TypeMaker::replicate(RandomType child, std::int64_t copies) {
   if (rng_.chance(12)) return contiguous(std::move(child), copies);
   switch (rng_.below(10)) {
-    case 0: return vector(std::move(child), copies, false);
-    case 1: return vector(std::move(child), copies, true);
-    case 2: return indexed(std::move(child), copies, false);
-    case 3: return indexed(std::move(child), copies, true);
-    case 4: return indexed_block(std::move(child), copies, false);
-    case 5: return indexed_block(std::move(child), copies, true);
-    case 6: return struct_of_one(std::move(child), copies);
-    case 7: return subarray(std::move(child), copies);
-    case 8: return darray(std::move(child), copies);
-    default: return transposed(std::move(child), copies);
+    case 0:
+      return vector(std::move(child), copies, false);
+    case 1:
+      return vector(std::move(child), copies, true);
+    case 2:
+      return indexed(std::move(child), copies, false);
+    case 3:
+      return indexed(std::move(child), copies, true);
+    case 4:
+      return indexed_block(std::move(child), copies, false);
+    case 5:
+      return indexed_block(std::move(child), copies, true);
+    case 6:
+      return struct_of_one(std::move(child), copies);
+    case 7:
+      return subarray(std::move(child), copies);
+    case 8:
+      return darray(std::move(child), copies);
+    default:
+      return transposed(std::move(child), copies);
   }
 }
 
@@ -93,13 +105,16 @@ RandomType TypeMaker::vector(RandomType child, std::int64_t copies, bool in_byte
   const std::int64_t length = divisor(copies);
   const std::int64_t count = copies / length;
   const std::int64_t step = in_bytes ? child.extent() : 1;
-  std::int64_t stride = length * step + (in_bytes ? gap(std::max<std::int64_t>(8, length * step)) : gap(length));
+  std::int64_t stride =
+      length * step + (in_bytes ? gap(std::max<std::int64_t>(8, length * step)) : gap(length));
   if (spread_ > 0 && rng_.chance(15)) stride = -stride;
-  // Open MPI takes a stride of exactly -1 byte for "the child's own extent": the type itself is wrong, whoever sends it.
+  // Open MPI takes a stride of exactly -1 byte for "the child's own extent": the type itself is wrong,
+  // whoever sends it.
   if (stride * (in_bytes ? 1 : child.extent()) == -1) stride = 1;
   RandomType type;
   if (in_bytes) {
-    MPI_Type_create_hvector(static_cast<int>(count), static_cast<int>(length), stride, child.handle, &type.handle);
+    MPI_Type_create_hvector(static_cast<int>(count), static_cast<int>(length), stride, child.handle,
+                            &type.handle);
   } else {
     MPI_Type_vector(static_cast<int>(count), static_cast<int>(length), static_cast<int>(stride), child.handle,
                     &type.handle);
@@ -121,10 +136,12 @@ TypeMaker::Blocks TypeMaker::blocks(std::int64_t copies, std::int64_t unit, bool
     const std::int64_t length = divisor(copies);
     b.lengths.assign(static_cast<std::size_t>(copies / length), static_cast<int>(length));
   } else {
-    const std::int64_t longest = 1 + static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(copies)));
+    const std::int64_t longest =
+        1 + static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(copies)));
     for (std::int64_t left = copies; left > 0;) {
       if (rng_.chance(5)) b.lengths.push_back(0);
-      const std::int64_t length = std::min(left, rng_.between(std::min<std::int64_t>(longest, 1 + copies / 256), longest));
+      const std::int64_t length =
+          std::min(left, rng_.between(std::min<std::int64_t>(longest, 1 + copies / 256), longest));
       b.lengths.push_back(static_cast<int>(length));
       left -= length;
     }
@@ -221,7 +238,8 @@ RandomType TypeMaker::subarray(RandomType child, std::int64_t copies) {
   MPI_Type_create_subarray(dimensions, outer.data(), inner.data(), start.data(),
                            c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child.handle, &type.handle);
   type.text = "subarray(";
-  for (std::size_t i = 0; i < inner.size(); ++i) type.text += text(start[i], "+", inner[i], "/", outer[i], " ");
+  for (std::size_t i = 0; i < inner.size(); ++i)
+    type.text += text(start[i], "+", inner[i], "/", outer[i], " ");
   type.text += text(c_order ? "C" : "F", ";", child.text, ")");
 
   // Walk the local indices with the fastest dimension innermost.
@@ -289,10 +307,13 @@ RandomType TypeMaker::darray(RandomType child, std::int64_t copies) {
   const bool c_order = rng_.chance(50);
   RandomType type;
   MPI_Type_create_darray(ranks, rank, dimensions, global.data(), distribution.data(), argument.data(),
-                         processes.data(), c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child.handle, &type.handle);
+                         processes.data(), c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child.handle,
+                         &type.handle);
   type.text = text("darray(", rank, "/", ranks, " ");
   for (std::size_t d = 0; d < local.size(); ++d) {
-    const char* kind = distribution[d] == MPI_DISTRIBUTE_NONE ? "none" : distribution[d] == MPI_DISTRIBUTE_BLOCK ? "block" : "cyclic";
+    const char* kind = distribution[d] == MPI_DISTRIBUTE_NONE    ? "none"
+                       : distribution[d] == MPI_DISTRIBUTE_BLOCK ? "block"
+                                                                 : "cyclic";
     type.text += text(local[d], "/", global[d], kind, argument[d], "p", processes[d], " ");
   }
   type.text += text(c_order ? "C" : "F", ";", child.text, ")");

@@ -1,5 +1,6 @@
-// Random MPI datatypes between two ranks: each drawn case is sent as one type and received as another with the same
-// signature, in a drawn mode, expected or unexpected, and compared to the byte with the typemap walk.
+// Random MPI datatypes between two ranks: each drawn case is sent as one type and received as another with
+// the same signature, in a drawn mode, expected or unexpected, and compared to the byte with the typemap
+// walk.
 //   --cases=N        how many (default 4000)
 //   --sizes=a,b,...  message sizes in bytes (default: around protocol thresholds)
 //   --peer-bugs=avoid  leave out what is known to break Open MPI's convertor, to run over its own layers
@@ -37,7 +38,8 @@ Plan draw_plan(Rng& rng, const Case& c) {
             c.bytes <= 65536 && rng.chance(25) ? 2 : 1, static_cast<int>(rng.below(20000))};
   if (plan.send == SendMode::bsend && c.bytes > kBufferedLimit) plan.send = SendMode::send;
   if (plan.send == SendMode::rsend || plan.send == SendMode::rsend_init) plan.arrival = Arrival::expected;
-  if (plan.arrival == Arrival::expected && plan.receive != ReceiveMode::init) plan.receive = ReceiveMode::irecv;
+  if (plan.arrival == Arrival::expected && plan.receive != ReceiveMode::init)
+    plan.receive = ReceiveMode::irecv;
   return plan;
 }
 
@@ -47,12 +49,24 @@ void send_once(Case& c, const Plan& plan, int peer, MPI_Comm comm, MPI_Request& 
   MPI_Datatype type = c.sent.type.handle;
   MPI_Request request = MPI_REQUEST_NULL;
   switch (plan.send) {
-    case SendMode::send: MPI_Send(data, count, type, peer, plan.tag, comm); break;
-    case SendMode::isend: MPI_Isend(data, count, type, peer, plan.tag, comm, &request); break;
-    case SendMode::ssend: MPI_Ssend(data, count, type, peer, plan.tag, comm); break;
-    case SendMode::issend: MPI_Issend(data, count, type, peer, plan.tag, comm, &request); break;
-    case SendMode::bsend: MPI_Bsend(data, count, type, peer, plan.tag, comm); break;
-    case SendMode::rsend: MPI_Rsend(data, count, type, peer, plan.tag, comm); break;
+    case SendMode::send:
+      MPI_Send(data, count, type, peer, plan.tag, comm);
+      break;
+    case SendMode::isend:
+      MPI_Isend(data, count, type, peer, plan.tag, comm, &request);
+      break;
+    case SendMode::ssend:
+      MPI_Ssend(data, count, type, peer, plan.tag, comm);
+      break;
+    case SendMode::issend:
+      MPI_Issend(data, count, type, peer, plan.tag, comm, &request);
+      break;
+    case SendMode::bsend:
+      MPI_Bsend(data, count, type, peer, plan.tag, comm);
+      break;
+    case SendMode::rsend:
+      MPI_Rsend(data, count, type, peer, plan.tag, comm);
+      break;
     case SendMode::init:
     case SendMode::ssend_init:
     case SendMode::rsend_init:
@@ -88,9 +102,15 @@ MPI_Status receive_once(Case& c, const Plan& plan, int peer, MPI_Comm comm, MPI_
     if (bytes != static_cast<MPI_Count>(c.bytes)) expect(false, text("probed ", bytes, " bytes: ", c.text()));
   }
   switch (plan.receive) {
-    case ReceiveMode::recv: MPI_Recv(data, count, type, peer, plan.tag, comm, &status); break;
-    case ReceiveMode::wildcard: MPI_Recv(data, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status); break;
-    case ReceiveMode::irecv: MPI_Irecv(data, count, type, peer, plan.tag, comm, &request); break;
+    case ReceiveMode::recv:
+      MPI_Recv(data, count, type, peer, plan.tag, comm, &status);
+      break;
+    case ReceiveMode::wildcard:
+      MPI_Recv(data, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+      break;
+    case ReceiveMode::irecv:
+      MPI_Irecv(data, count, type, peer, plan.tag, comm, &request);
+      break;
     case ReceiveMode::mrecv:
       MPI_Mprobe(peer, plan.tag, comm, &message, &status);
       MPI_Mrecv(data, count, type, &message, &status);
@@ -177,7 +197,8 @@ void exchange_together(std::vector<Case>& cases, Rng& rng, bool sends, int peer,
 std::uint64_t draw_size(Rng& rng, const std::vector<std::uint64_t>& sizes) {
   for (;;) {
     const std::uint64_t size = sizes[rng.below(sizes.size())];
-    if (size > 100000 && sizes.size() > 4 && !rng.chance(20)) continue;  // the walk of a long message takes its time
+    if (size > 100000 && sizes.size() > 4 && !rng.chance(20))
+      continue;  // the walk of a long message takes its time
     if (size > 16000 && sizes.size() > 4 && !rng.chance(40)) continue;
     return rng.chance(15) && size > 4 ? size - rng.below(3) : size;
   }
@@ -207,8 +228,9 @@ int main(int argc, char** argv) {
     Rng rng(mix(session.seed) + number);
     Case c = draw_case(session.seed, number, draw_size(rng, sizes));
     const Plan plan = draw_plan(rng, c);
-    step(text("case ", number, ", ", c.bytes, " bytes, send mode ", static_cast<int>(plan.send), ", receive mode ",
-              static_cast<int>(plan.receive), ", arrival ", static_cast<int>(plan.arrival)));
+    step(text("case ", number, ", ", c.bytes, " bytes, send mode ", static_cast<int>(plan.send),
+              ", receive mode ", static_cast<int>(plan.receive), ", arrival ",
+              static_cast<int>(plan.arrival)));
     const int sender = static_cast<int>(rng.below(2));
     const std::uint64_t kind = rng.below(20);
     if (kind < 2) {
@@ -228,6 +250,8 @@ int main(int argc, char** argv) {
   int detached_bytes = 0;
   MPI_Buffer_detach(&detached, &detached_bytes);
   MPI_Comm_free(&comm);
-  if (session.rank == 0) std::printf("datatype_random: %llu cases in %.1f s\n", static_cast<unsigned long long>(cases), now_seconds() - start);
+  if (session.rank == 0)
+    std::printf("datatype_random: %llu cases in %.1f s\n", static_cast<unsigned long long>(cases),
+                now_seconds() - start);
   return session.finish();
 }

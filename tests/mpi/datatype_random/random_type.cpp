@@ -109,12 +109,14 @@ RandomType TypeMaker::grow(std::span<const BasicId> signature, int depth) {
   if (depth <= 0) return flat(signature);
   if (rng_.chance(15)) return resized(grow(signature, depth - 1));
   if (rng_.chance(5)) return duplicate(grow(signature, depth - 1));
-  if (signature.size() == 1) return depth > 1 && rng_.chance(30) ? replicate(leaf(signature[0]), 1) : leaf(signature[0]);
+  if (signature.size() == 1)
+    return depth > 1 && rng_.chance(30) ? replicate(leaf(signature[0]), 1) : leaf(signature[0]);
   if (signature.size() == 2 && rng_.chance(60)) {
     if (RandomType found = pair(signature); found.handle != MPI_DATATYPE_NULL) return found;
   }
   const std::size_t unit = period(signature);
-  if (unit == signature.size() || signature.size() % unit != 0 || rng_.chance(15)) return split(signature, depth);
+  if (unit == signature.size() || signature.size() % unit != 0 || rng_.chance(15))
+    return split(signature, depth);
   const auto repeats = static_cast<std::int64_t>(signature.size() / unit);
   const std::int64_t copies = rng_.chance(40) ? repeats : divisor(repeats);
   const std::size_t part = signature.size() / static_cast<std::size_t>(copies);
@@ -125,7 +127,9 @@ RandomType TypeMaker::grow(std::span<const BasicId> signature, int depth) {
 RandomType TypeMaker::flat(std::span<const BasicId> signature) {
   const std::size_t unit = period(signature);
   const std::size_t repeats = signature.size() / unit;
-  if (unit == 1) return repeats == 1 ? leaf(signature[0]) : contiguous(leaf(signature[0]), static_cast<std::int64_t>(repeats));
+  if (unit == 1)
+    return repeats == 1 ? leaf(signature[0])
+                        : contiguous(leaf(signature[0]), static_cast<std::int64_t>(repeats));
   if (repeats == 1 || signature.size() % unit != 0) return split(signature, 0);
   return contiguous(flat(signature.first(unit)), static_cast<std::int64_t>(repeats));
 }
@@ -182,7 +186,8 @@ RandomType TypeMaker::split(std::span<const BasicId> signature, int depth) {
       if (signature[i] != signature[i - 1]) cuts.push_back(i);
     }
   } else {
-    for (std::uint64_t parts = 1 + rng_.below(3); parts > 0; --parts) cuts.push_back(1 + rng_.below(signature.size() - 1));
+    for (std::uint64_t parts = 1 + rng_.below(3); parts > 0; --parts)
+      cuts.push_back(1 + rng_.below(signature.size() - 1));
   }
   cuts.push_back(signature.size());
   std::sort(cuts.begin(), cuts.end());
@@ -227,7 +232,8 @@ RandomType TypeMaker::split(std::span<const BasicId> signature, int depth) {
     for (int k = 0; k < lengths[i]; ++k) append(type, children[i], places[i] + k * children[i].extent());
   }
   type.text += ")";
-  MPI_Type_create_struct(static_cast<int>(children.size()), lengths.data(), places.data(), handles.data(), &type.handle);
+  MPI_Type_create_struct(static_cast<int>(children.size()), lengths.data(), places.data(), handles.data(),
+                         &type.handle);
   combine_bounds(type, children, lengths, places);
   return type;
 }

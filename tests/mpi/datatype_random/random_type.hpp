@@ -1,6 +1,7 @@
-// Random MPI datatypes with a typemap of their own. A type is grown from a signature (the sequence of basic types a
-// message carries), so any two types grown from one signature may exchange messages. While the constructors are
-// called, the typemap is walked naively from the MPI standard's definitions: that walk, not MPI_Pack, is the oracle.
+// Random MPI datatypes with a typemap of their own. A type is grown from a signature (the sequence of basic
+// types a message carries), so any two types grown from one signature may exchange messages. While the
+// constructors are called, the typemap is walked naively from the MPI standard's definitions: that walk, not
+// MPI_Pack, is the oracle.
 #pragma once
 
 #include <mpi.h>
@@ -45,12 +46,12 @@ class RandomType {
 
   MPI_Datatype handle = MPI_DATATYPE_NULL;
   bool predefined = false;
-  bool marked = false;      // an ancestor was resized, a subarray or a darray: the bounds are explicit
-  bool has_pair = false;    // contains MPI_DOUBLE_INT or its like
-  std::int64_t lower = 0;   // lower and upper bound, bytes
+  bool marked = false;     // an ancestor was resized, a subarray or a darray: the bounds are explicit
+  bool has_pair = false;   // contains MPI_DOUBLE_INT or its like
+  std::int64_t lower = 0;  // lower and upper bound, bytes
   std::int64_t upper = 0;
-  std::vector<Item> map;    // in typemap order
-  std::string text;         // how it was made
+  std::vector<Item> map;  // in typemap order
+  std::string text;       // how it was made
 
   [[nodiscard]] std::int64_t extent() const noexcept { return upper - lower; }
 };

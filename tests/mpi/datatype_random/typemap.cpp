@@ -66,8 +66,8 @@ void take_bounds(RandomType& type) {
   const Span data = span_of(type, 1);
   if (!type.map.empty()) {
     expect(lower <= data.low && lower + extent >= data.high,
-           text("bounds [", lower, ",", lower + extent, ") do not cover the data [", data.low, ",", data.high, ") of ",
-                type.text));
+           text("bounds [", lower, ",", lower + extent, ") do not cover the data [", data.low, ",", data.high,
+                ") of ", type.text));
   }
 }
 

@@ -1,4 +1,5 @@
-// The naive typemap walk: appending copies of a child, and the bounds that the MPI standard derives from them.
+// The naive typemap walk: appending copies of a child, and the bounds that the MPI standard derives from
+// them.
 #pragma once
 
 #include <mpi.h>
@@ -28,8 +29,9 @@ bool overlaps(const RandomType& type, std::int64_t copies);
 /// Bounds of a type with explicit ones: MPI must agree exactly.
 void set_bounds(RandomType& type, std::int64_t lower, std::int64_t upper);
 
-/// Bounds of a type without explicit ones. The standard leaves the padding at the end (epsilon) and the bounds of
-/// types without data to the implementation: MPI's answer is taken after checking that it covers the data.
+/// Bounds of a type without explicit ones. The standard leaves the padding at the end (epsilon) and the
+/// bounds of types without data to the implementation: MPI's answer is taken after checking that it covers
+/// the data.
 void take_bounds(RandomType& type);
 
 /// Bounds of blocks of children: explicit ones win over implicit ones, as the standard's markers do.

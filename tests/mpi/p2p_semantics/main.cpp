@@ -1,4 +1,5 @@
-// Every point-to-point entry of MPI and what the standard promises of it; one function a promise, in parts.hpp.
+// Every point-to-point entry of MPI and what the standard promises of it; one function a promise, in
+// parts.hpp.
 #include "tests/mpi/p2p_semantics/parts.hpp"
 
 namespace {
@@ -29,10 +30,11 @@ constexpr Part kParts[] = {
 }  // namespace
 
 void p2p::meet(const Pair& p) {
-  MPI_Sendrecv(nullptr, 0, MPI_BYTE, p.peer, 31000, nullptr, 0, MPI_BYTE, p.peer, 31000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(nullptr, 0, MPI_BYTE, p.peer, 31000, nullptr, 0, MPI_BYTE, p.peer, 31000, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
 }
 
-// --part=NAME runs one part alone.
+// --part=NAME runs one part alone; --peer-bugs=avoid leaves out what is known to fail over ob1.
 int main(int argc, char** argv) {
   mpitest::Session session(argc, argv, "p2p_semantics");
   const std::string only = session.options.get("part", "");
@@ -43,7 +45,8 @@ int main(int argc, char** argv) {
   for (const Part& part : kParts) {
     if (!only.empty() && only != part.name) continue;
     mpitest::step(part.name);
-    p2p::Pair pair{MPI_COMM_NULL, session.rank, 1 - session.rank, mpitest::threshold_sizes()};
+    p2p::Pair pair{MPI_COMM_NULL, session.rank, 1 - session.rank, mpitest::threshold_sizes(),
+                   session.options.get("peer-bugs", "meet") == "avoid"};
     MPI_Comm_dup(MPI_COMM_WORLD, &pair.comm);
     part.run(pair);
     // Nothing may be left over.

@@ -1,4 +1,5 @@
-// Matching: order under wildcards, probes, collectives kept apart, messages to oneself, to nobody, and cancelling.
+// Matching: order under wildcards, probes, collectives kept apart, messages to oneself, to nobody, and
+// cancelling.
 #include <algorithm>
 
 #include "tests/mpi/p2p_semantics/parts.hpp"
@@ -24,7 +25,8 @@ std::uint64_t drawn_size(const Pair& p, int i) {
 
 }  // namespace
 
-// Two messages that match one receive are received in the order they were sent, whatever their sizes and modes.
+// Two messages that match one receive are received in the order they were sent, whatever their sizes and
+// modes.
 void order_and_wildcards(const Pair& p) {
   constexpr int kMessages = 600;
   for (int way = 0; way < 4; ++way) {  // bit 0: any tag; bit 1: any source
@@ -51,8 +53,9 @@ void order_and_wildcards(const Pair& p) {
       for (int i = 0; i < kMessages; ++i) {
         const auto k = static_cast<std::size_t>(i);
         memory[k].resize(drawn_size(p, i));  // exactly: a message out of order is cut or short
-        MPI_Irecv(memory[k].data(), static_cast<int>(memory[k].size()), MPI_BYTE, (way & 2) != 0 ? MPI_ANY_SOURCE : 0,
-                  (way & 1) != 0 ? MPI_ANY_TAG : 4, p.comm, &requests[k]);
+        MPI_Irecv(memory[k].data(), static_cast<int>(memory[k].size()), MPI_BYTE,
+                  (way & 2) != 0 ? MPI_ANY_SOURCE : 0, (way & 1) != 0 ? MPI_ANY_TAG : 4, p.comm,
+                  &requests[k]);
       }
       if (early) meet(p);
       MPI_Waitall(kMessages, requests.data(), statuses.data());
@@ -63,7 +66,8 @@ void order_and_wildcards(const Pair& p) {
         expect(count == static_cast<int>(memory[k].size()) && statuses[k].MPI_SOURCE == 0 &&
                    statuses[k].MPI_TAG == ((way & 1) != 0 ? i : 4),
                text("message ", i, ": count ", count, " tag ", statuses[k].MPI_TAG));
-        mpitest::expect_pattern(memory[k].data(), memory[k].size(), static_cast<std::uint64_t>(i), text("message ", i));
+        mpitest::expect_pattern(memory[k].data(), memory[k].size(), static_cast<std::uint64_t>(i),
+                                text("message ", i));
       }
     }
   }
@@ -76,7 +80,9 @@ void order_and_wildcards(const Pair& p) {
     meet(p);
   } else {
     meet(p);
-    for (int i = kTags - 1; i >= 0; i -= 2) MPI_Recv(&values[static_cast<std::size_t>(i)], 1, MPI_INT, MPI_ANY_SOURCE, i, p.comm, MPI_STATUS_IGNORE);
+    for (int i = kTags - 1; i >= 0; i -= 2)
+      MPI_Recv(&values[static_cast<std::size_t>(i)], 1, MPI_INT, MPI_ANY_SOURCE, i, p.comm,
+               MPI_STATUS_IGNORE);
     for (int i = 0; i < kTags; i += 2) {
       MPI_Status status = {};
       MPI_Recv(&values[static_cast<std::size_t>(i)], 1, MPI_INT, 0, MPI_ANY_TAG, p.comm, &status);
@@ -104,18 +110,23 @@ void probes(const Pair& p) {
         MPI_Message message = MPI_MESSAGE_NULL;
         int found = 0;
         switch (kind) {
-          case 0: MPI_Probe(source, asked, p.comm, &status); break;
+          case 0:
+            MPI_Probe(source, asked, p.comm, &status);
+            break;
           case 1:
             while (found == 0) MPI_Iprobe(source, asked, p.comm, &found, &status);
             break;
-          case 2: MPI_Mprobe(source, asked, p.comm, &message, &status); break;
+          case 2:
+            MPI_Mprobe(source, asked, p.comm, &message, &status);
+            break;
           default:
             while (found == 0) MPI_Improbe(source, asked, p.comm, &found, &message, &status);
             break;
         }
         int count = -1;
         MPI_Get_count(&status, MPI_BYTE, &count);
-        expect(count == static_cast<int>(bytes) && status.MPI_SOURCE == 0 && status.MPI_TAG == tag, "probed status");
+        expect(count == static_cast<int>(bytes) && status.MPI_SOURCE == 0 && status.MPI_TAG == tag,
+               "probed status");
         Buffer in(bytes);
         if (kind < 2) {
           MPI_Recv(in.data(), count, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, p.comm, &status);
@@ -182,7 +193,8 @@ void collectives_apart(const Pair& p) {
   MPI_Status status = {};
   MPI_Send(&mine, 1, MPI_INT, p.peer, 12, p.comm);
   MPI_Wait(&request, &status);
-  expect(value == 1000 + p.peer && status.MPI_TAG == 12 && status.MPI_SOURCE == p.peer, "the wildcard receive's message");
+  expect(value == 1000 + p.peer && status.MPI_TAG == 12 && status.MPI_SOURCE == p.peer,
+         "the wildcard receive's message");
 }
 
 void self_messages(const Pair& p) {
@@ -195,7 +207,8 @@ void self_messages(const Pair& p) {
       Buffer in(bytes);
       fill(out.data(), bytes, bytes);
       const int count = static_cast<int>(bytes);
-      for (const Send send : {static_cast<Send>(MPI_Isend), static_cast<Send>(MPI_Issend), static_cast<Send>(MPI_Irsend)}) {
+      for (const Send send :
+           {static_cast<Send>(MPI_Isend), static_cast<Send>(MPI_Issend), static_cast<Send>(MPI_Irsend)}) {
         for (const bool expected : {true, false}) {
           if (!expected && send == static_cast<Send>(MPI_Irsend)) continue;
           step(text("to self, ", bytes, expected ? " expected" : " unexpected"));
@@ -234,7 +247,8 @@ void self_messages(const Pair& p) {
       MPI_Wait(&request, MPI_STATUS_IGNORE);
       in.expect_message(bytes, bytes, "mrecv to self");
       in.reset();
-      MPI_Sendrecv(out.data(), count, MPI_BYTE, me, 4, in.data(), count, MPI_BYTE, me, 4, comm, MPI_STATUS_IGNORE);
+      MPI_Sendrecv(out.data(), count, MPI_BYTE, me, 4, in.data(), count, MPI_BYTE, me, 4, comm,
+                   MPI_STATUS_IGNORE);
       in.expect_message(bytes, bytes, "sendrecv to self");
     }
   }
@@ -261,7 +275,8 @@ void nobody(const Pair& p) {
   MPI_Wait(&requests[1], &status);
   is_empty("irecv from nobody");
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-  MPI_Sendrecv(in.data(), 64, MPI_BYTE, MPI_PROC_NULL, 1, in.data(), 64, MPI_BYTE, MPI_PROC_NULL, 1, p.comm, &status);
+  MPI_Sendrecv(in.data(), 64, MPI_BYTE, MPI_PROC_NULL, 1, in.data(), 64, MPI_BYTE, MPI_PROC_NULL, 1, p.comm,
+               &status);
   is_empty("sendrecv with nobody");
   MPI_Probe(MPI_PROC_NULL, 1, p.comm, &status);
   is_empty("probe of nobody");
@@ -344,7 +359,8 @@ void cancel(const Pair& p) {
     if (i % 3 != 0) MPI_Send(&i, 1, MPI_INT, p.peer, 8, p.comm), ++sent;
   }
   MPI_Waitall(kMany, requests.data(), MPI_STATUSES_IGNORE);
-  for (int i = 0; i < kMany; ++i) expect_equal(values[static_cast<std::size_t>(i)], i % 3 == 0 ? -1 : i, "one of many");
+  for (int i = 0; i < kMany; ++i)
+    expect_equal(values[static_cast<std::size_t>(i)], i % 3 == 0 ? -1 : i, "one of many");
   expect(sent > 0);
 }
 

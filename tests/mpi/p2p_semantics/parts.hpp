@@ -12,6 +12,7 @@ struct Pair {
   int rank;
   int peer;
   std::vector<std::uint64_t> sizes;
+  bool avoid_peer_bugs;  // leave out what is known to fail over ob1 (README.md)
 };
 
 /// Waits until both ranks are here, by messages on MPI_COMM_WORLD.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "datatype/layout.hpp"
 #include "tests/contract/peer.hpp"
 #include "transport/fake/control.hpp"
 
@@ -22,10 +23,10 @@ using contract::pattern;
 using contract::Peer;
 
 struct World {
-  explicit World(const FabricOptions& options, int peers = 2) : fabric(make_fabric(options)) {
+  explicit World(const FabricOptions& options, int count = 2) : fabric(make_fabric(options)) {
     const UseFabric use(fabric);
-    for (int i = 1; i <= peers; ++i)
-      this->peers.push_back(std::make_unique<Peer>(fake_provider(), static_cast<std::uint64_t>(i)));
+    for (int i = 1; i <= count; ++i)
+      peers.push_back(std::make_unique<Peer>(fake_provider(), static_cast<std::uint64_t>(i)));
   }
   Peer& operator[](std::size_t i) { return *peers[i]; }
   std::shared_ptr<Fabric> fabric;

@@ -1,0 +1,169 @@
+// What is refused: other versions, other secrets, addresses that are none, cross-memory attach, more descriptors.
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <filesystem>
+
+#include "tests/transport/shm/node.hpp"
+
+namespace stria::shm::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ShmRefusal, another_version_is_refused_with_both_versions_named) {
+  Node a(1), b(2);
+  for (const std::size_t byte : {std::size_t{0}, std::size_t{1}, std::size_t{5}}) {
+    Bytes address = b.address();
+    address[byte] = static_cast<std::byte>(99);
+    EXPECT_EQ(a.connect(address, 2), nullptr);
+    EXPECT_EQ(a.connected, Status::unreachable);
+    EXPECT_THAT(a.error, HasSubstr("99"));
+    EXPECT_THAT(a.error, HasSubstr("this is stria 0.1.0"));
+  }
+}
+
+TEST(ShmRefusal, another_job_secret_is_refused_with_both_fingerprints_named) {
+  Node a(1, {}, "one"), b(2, {}, "two");
+  EXPECT_EQ(a.connect(b), nullptr);
+  EXPECT_EQ(a.connected, Status::unreachable);
+  EXPECT_THAT(a.error, HasSubstr("job secrets differ"));
+  EXPECT_THAT(a.error, HasSubstr("there"));
+}
+
+TEST(ShmRefusal, bytes_that_are_no_address_are_invalid) {
+  Node a(1), b(2);
+  Bytes address = b.address();
+  address.pop_back();
+  EXPECT_EQ(a.connect(address, 2), nullptr);
+  EXPECT_EQ(a.connected, Status::invalid);
+  EXPECT_EQ(a.connect(Bytes(3), 2), nullptr);
+  EXPECT_EQ(a.connected, Status::invalid);
+}
+
+TEST(ShmRefusal, a_nonce_that_is_not_the_peers_is_unreachable) {
+  Node a(1), b(2);
+  Bytes address = b.address();
+  address[8] ^= std::byte{1};
+  EXPECT_EQ(a.connect(address, 2), nullptr);
+  EXPECT_EQ(a.connected, Status::unreachable);
+}
+
+TEST(ShmRefusal, a_process_behind_the_socket_with_another_secret_is_refused) {
+  Child other([](Child& up) {
+    Node node(2, {{"STRIA_SHM_ATTACH", "socket"}}, "their secret");
+    up.send(node.address());
+    return up.receive().empty() ? 1 : 0;
+  });
+  Node a(1, {{"STRIA_SHM_ATTACH", "socket"}});
+  EXPECT_EQ(a.connect(other.receive(), 2), nullptr);
+  EXPECT_THAT(a.error, HasSubstr("job secrets differ"));
+  other.send(Bytes(1));
+  EXPECT_EQ(other.wait(), 0);
+}
+
+TEST(ShmRefusal, malformed_settings_are_refused_by_name) {
+  for (const auto& [name, value] : Settings{{"STRIA_SHM_WINDOW_BYTES", "5000"}, {"STRIA_SHM_CELLS", "many"}}) {
+    Node a(1, {{name, value}});
+    EXPECT_EQ(a.opened, Status::invalid);
+    EXPECT_THAT(a.error, HasSubstr(name));
+    EXPECT_THAT(a.error, HasSubstr(value));
+  }
+}
+
+TEST(ShmRefusal, with_cross_memory_attach_off_get_is_unsupported_and_the_link_says_why) {
+  Node a(1, {{"STRIA_SHM_CMA", "off"}}), b(2);
+  stria_link_t* link = a.connect(b);
+  EXPECT_EQ(a.limits(link).can_get, 0u);
+  EXPECT_THAT(std::string(a.limits(link).fallback), HasSubstr("STRIA_SHM_CMA"));
+  std::byte byte{};
+  const stria_payload_t local = memory(&byte, 1);
+  const stria_provider_key_t key{4, {}};
+  EXPECT_EQ(Node::table().ops->get(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
+  EXPECT_EQ(Node::table().ops->put(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
+}
+
+bool forbid_cross_memory_attach() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{sizeof code / sizeof code[0], code};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_error) {
+  Node b(2);
+  Child other([&](Child& up) {
+    if (!forbid_cross_memory_attach()) return 77;
+    Node a(1);
+    stria_link_t* link = a.connect(up.receive(), 2);
+    if (link == nullptr) return 2;
+    if (a.limits(link).can_get != 0 || a.limits(link).can_put != 0) return 3;
+    if (std::string(a.limits(link).fallback).find("Operation not permitted") == std::string::npos) return 4;
+    return a.send(link, header(1), pattern(1, 20000), false) == Status::ok ? (a.close(5000), 0) : 5;
+  });
+  other.send(b.address());
+  ASSERT_TRUE(until([&] { return b.got.size() == 1 || b.downs.count(1) > 0; }, [&] { b.progress(); }, 10));
+  const int code = other.wait();
+  if (code == 77) GTEST_SKIP() << "seccomp is not available";
+  EXPECT_EQ(code, 0);
+}
+
+std::size_t open_descriptors() {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
+  return n;
+}
+
+TEST(ShmRefusal, without_descriptors_connect_and_open_fail_clearly_and_leak_nothing) {
+  Child other([](Child& up) {
+    Node node(2);
+    up.send(node.address());
+    return up.receive().empty() ? 1 : 0;
+  });
+  const Bytes address = other.receive();
+  Node a(1);
+  const std::size_t before = open_descriptors();
+  rlimit old{};
+  ::getrlimit(RLIMIT_NOFILE, &old);
+  const rlimit tight{before - 1, old.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &tight);
+  EXPECT_EQ(a.connect(address, 2), nullptr);
+  EXPECT_THAT(a.error, HasSubstr("Too many open files"));
+  Node none(3);
+  EXPECT_EQ(none.opened, Status::io_error);
+  EXPECT_THAT(none.error, HasSubstr("Too many open files"));
+  ::setrlimit(RLIMIT_NOFILE, &old);
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_NE(a.connect(address, 2), nullptr) << a.error;
+  other.send(Bytes(1));
+  EXPECT_EQ(other.wait(), 0);
+}
+
+TEST(ShmRefusal, a_full_peer_table_names_its_limit_and_has_room_again_when_a_peer_left) {
+  Node hub(9, {{"STRIA_SHM_MAX_PEERS", "2"}});
+  Node a(1), c(3);
+  auto b = std::make_unique<Node>(2);
+  ASSERT_NE(a.connect(hub), nullptr);
+  ASSERT_NE(b->connect(hub), nullptr);
+  EXPECT_EQ(c.connect(hub), nullptr);
+  EXPECT_THAT(c.error, HasSubstr("STRIA_SHM_MAX_PEERS"));
+  ASSERT_TRUE(until([&] { return hub.ups.size() == 2; }, [&] { hub.progress(); }));
+  b.reset();
+  hub.check();
+  EXPECT_EQ(hub.downs.count(2), 1u);
+  EXPECT_NE(c.connect(hub), nullptr) << c.error;
+}
+
+}  // namespace
+}  // namespace stria::shm::test
