@@ -33,6 +33,9 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
   }
   auto made = bring_up(*identity, low_latency != 0);
   if (!made) return std::move(made).error();
+  if ((*made)->remote_.header().state.load(std::memory_order_acquire) !=
+      static_cast<std::uint32_t>(DeviceState::open))
+    return Error{Status::unreachable, fmt::format("shm: process {}: the peer is closed", identity->pid)};
   Link* link = made->get();
   link->cookie_ = peer;
   links_.push_back(*std::move(made));
@@ -58,8 +61,6 @@ Result<void> Device::check_header(const Identity& identity, const Attached& atta
   if (header.worker_id != identity.worker_id || header.segment_bytes != attached.map.bytes() ||
       plan(header.shape).bytes != attached.map.bytes())
     return refuse("the segment contradicts its address");
-  if (header.state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(DeviceState::open))
-    return refuse("the peer is closed");
   return {};
 }
 

@@ -6,8 +6,10 @@
 namespace stria::shm::test {
 namespace {
 
-const Settings kSmall = {{"STRIA_SHM_WINDOW_BYTES", "4096"}, {"STRIA_SHM_PIO_MTU", "1K"},
-                         {"STRIA_SHM_INBOX_SLOTS", "16"},    {"STRIA_SHM_CELLS", "8"},
+const Settings kSmall = {{"STRIA_SHM_WINDOW_BYTES", "4096"},
+                         {"STRIA_SHM_PIO_MTU", "1K"},
+                         {"STRIA_SHM_INBOX_SLOTS", "16"},
+                         {"STRIA_SHM_CELLS", "8"},
                          {"STRIA_SHM_CELL_BYTES", "4096"}};
 
 Settings with(Settings settings, const char* name, const char* value) {
@@ -38,11 +40,13 @@ void random_exchange(const Settings& settings, unsigned seed) {
   for (std::uint64_t i = 0; i < kPackets; ++i) {
     const bool use_pio = limits.pio_max > 0 && random() % 2 == 0;
     const std::uint32_t max = use_pio ? limits.pio_max : limits.eager_max;
-    const std::uint32_t bytes = random() % 3 == 0 ? random() % (max + 1) : std::min(max, static_cast<std::uint32_t>(random() % 130));
+    const std::uint32_t bytes =
+        random() % 3 == 0 ? random() % (max + 1) : std::min(max, static_cast<std::uint32_t>(random() % 130));
     const Bytes data = pattern(i, bytes);
     int refused = 0;
     for (;;) {
-      const Status status = use_pio ? a.pio(link, header(i, bytes), data) : a.eager(link, header(i, bytes), data);
+      const Status status =
+          use_pio ? a.pio(link, header(i, bytes), data) : a.eager(link, header(i, bytes), data);
       if (status == Status::ok) break;
       ASSERT_EQ(status, Status::no_resource);
       ASSERT_LT(++refused, 1000) << "no progress";
@@ -122,7 +126,8 @@ TEST(ShmExchange, both_sides_connecting_at_once_makes_one_link_on_each) {
   stria_link_t* ba = b.connect(a);
   ASSERT_EQ(a.eager(ab, header(5), {}), Status::ok);
   ASSERT_EQ(b.eager(ba, header(6), {}), Status::ok);
-  ASSERT_TRUE(until([&] { return a.got.size() == 1 && b.got.size() == 1; }, [&] { a.progress(), b.progress(); }));
+  ASSERT_TRUE(
+      until([&] { return a.got.size() == 1 && b.got.size() == 1; }, [&] { a.progress(), b.progress(); }));
   EXPECT_TRUE(a.ups.empty());
   EXPECT_TRUE(b.ups.empty());
   EXPECT_EQ(a.got[0].from, 2u);
@@ -177,14 +182,20 @@ TEST(ShmExchange, peers_beyond_the_windows_use_the_inbox_and_low_latency_links_g
       const Bytes data = pattern(i + 1 + n, random() % 600);
       while (peers[i]->eager(links[i], header(n), data) == Status::no_resource) hub.progress();
     }
-  ASSERT_TRUE(until([&] { return std::all_of(next.begin(), next.end(), [](auto& e) { return e.second == 200; }) && next.size() == 20; },
-                    [&] { hub.progress(); }));
+  ASSERT_TRUE(until(
+      [&] {
+        return std::all_of(next.begin(), next.end(), [](auto& e) { return e.second == 200; }) &&
+               next.size() == 20;
+      },
+      [&] { hub.progress(); }));
 }
 
 TEST(ShmExchange, an_upcall_may_send) {
   Node a(1), b(2);
   stria_link_t* ab = a.connect(b);
-  b.on_deliver = [&](const Got& one) { EXPECT_EQ(b.pio(b.ups[1], header(one.header.tag + 1), {}), Status::ok); };
+  b.on_deliver = [&](const Got& one) {
+    EXPECT_EQ(b.pio(b.ups[1], header(one.header.tag + 1), {}), Status::ok);
+  };
   for (int i = 0; i < 50; ++i) ASSERT_EQ(a.pio(ab, header(10), {}), Status::ok);
   ASSERT_TRUE(until([&] { return a.got.size() == 50; }, [&] { b.progress(), a.progress(); }));
   EXPECT_EQ(a.got[49].header.tag, 11u);

@@ -1,5 +1,5 @@
-// A shm device under test, driven through the provider's table, with everything that arrived; and processes to put
-// devices in.
+// A shm device under test, driven through the provider's table, with everything that arrived; and processes
+// to put devices in.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -32,10 +32,13 @@ struct Got {
   bool buffered;
 };
 
-inline stria_header_t header(std::uint64_t tag, std::uint32_t immediate = 0) { return {1, 2, 3, immediate, tag}; }
+inline stria_header_t header(std::uint64_t tag, std::uint32_t immediate = 0) {
+  return {1, 2, 3, immediate, tag};
+}
 inline Bytes pattern(std::uint64_t seed, std::size_t bytes) {
   Bytes out(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>((seed * 131 + i * 7 + (i >> 8)) & 0xff);
+  for (std::size_t i = 0; i < bytes; ++i)
+    out[i] = static_cast<std::byte>((seed * 131 + i * 7 + (i >> 8)) & 0xff);
   return out;
 }
 inline stria_payload_t memory(const void* base, std::size_t bytes) {
@@ -51,10 +54,12 @@ class Node {
              [](void* self, void* peer, const stria_packet_t* packet) {
                auto& node = *static_cast<Node*>(self);
                const auto* bytes = static_cast<const std::byte*>(packet->payload);
-               Got one{reinterpret_cast<std::uint64_t>(peer), *packet->header, Bytes(bytes, bytes + packet->bytes),
-                       packet->buffered != 0};
-               if (node.on_deliver) node.on_deliver(one);
-               else node.got.push_back(std::move(one));
+               Got one{reinterpret_cast<std::uint64_t>(peer), *packet->header,
+                       Bytes(bytes, bytes + packet->bytes), packet->buffered != 0};
+               if (node.on_deliver)
+                 node.on_deliver(one);
+               else
+                 node.got.push_back(std::move(one));
              },
              [](void* self, std::uint64_t worker, stria_link_t* link) {
                auto& node = *static_cast<Node*>(self);
@@ -63,7 +68,8 @@ class Node {
                return reinterpret_cast<void*>(worker);
              },
              [](void* self, void* peer, stria_status_t why) {
-               static_cast<Node*>(self)->downs[reinterpret_cast<std::uint64_t>(peer)] = static_cast<Status>(why);
+               static_cast<Node*>(self)->downs[reinterpret_cast<std::uint64_t>(peer)] =
+                   static_cast<Status>(why);
              }};
     stria_device_params_t params{};
     params.size = sizeof params;
@@ -100,8 +106,8 @@ class Node {
     char text[512] = {};
     stria_link_t* link = nullptr;
     connected = static_cast<Status>(table().connect(device_, to.data(), static_cast<std::uint32_t>(to.size()),
-                                                    reinterpret_cast<void*>(worker), low_latency ? 1 : 0, &link, text,
-                                                    sizeof text));
+                                                    reinterpret_cast<void*>(worker), low_latency ? 1 : 0,
+                                                    &link, text, sizeof text));
     error = text;
     return link;
   }

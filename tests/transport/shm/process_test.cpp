@@ -22,8 +22,11 @@ int echo(Child& parent, const Settings& settings, std::uint64_t id) {
   while (!stop) {
     node.progress();
     for (const Got& one : std::exchange(todo, {})) {
-      if (one.header.tag == 0) stop = true;
-      else if (node.send(node.ups.at(one.from), one.header, one.payload, one.header.tag % 2 == 1) != Status::ok) return 3;
+      if (one.header.tag == 0)
+        stop = true;
+      else if (node.send(node.ups.at(one.from), one.header, one.payload, one.header.tag % 2 == 1) !=
+               Status::ok)
+        return 3;
     }
     ::sched_yield();
   }
@@ -57,7 +60,9 @@ void echo_exchange(const Settings& parent, const Settings& child) {
   EXPECT_EQ(other.wait(), 0);
 }
 
-TEST(ShmProcess, two_processes_exchange_packets_through_windows) { echo_exchange({}, {}); }
+TEST(ShmProcess, two_processes_exchange_packets_through_windows) {
+  echo_exchange({}, {});
+}
 TEST(ShmProcess, two_processes_exchange_packets_through_the_inbox) {
   const Settings none = {{"STRIA_SHM_WINDOWS", "0"}, {"STRIA_SHM_INBOX_SLOTS", "64"}};
   echo_exchange(none, none);
@@ -90,8 +95,10 @@ void kill_producers(const char* windows) {
   std::vector<std::unique_ptr<Child>> victims;
   Child steady([](Child& up) { return flood(up, 1); });
   for (int i = 0; i < kRounds; ++i)
-    victims.push_back(std::make_unique<Child>([i](Child& up) { return flood(up, 10 + static_cast<std::uint64_t>(i)); }));
-  Node hub(100, {{"STRIA_SHM_WINDOWS", windows}, {"STRIA_SHM_INBOX_SLOTS", "32"}, {"STRIA_SHM_MAX_PEERS", "3"}});
+    victims.push_back(
+        std::make_unique<Child>([i](Child& up) { return flood(up, 10 + static_cast<std::uint64_t>(i)); }));
+  Node hub(100,
+           {{"STRIA_SHM_WINDOWS", windows}, {"STRIA_SHM_INBOX_SLOTS", "32"}, {"STRIA_SHM_MAX_PEERS", "3"}});
   ASSERT_EQ(hub.opened, Status::ok) << hub.error;
   std::map<std::uint64_t, std::array<std::uint64_t, 2>> next;  // by peer and path parity
   std::size_t bad = 0;
@@ -99,7 +106,8 @@ void kill_producers(const char* windows) {
     const std::size_t parity = one.header.tag % 2;
     auto& expected = next[one.from];
     if (expected[parity] == 0) expected[parity] = parity;
-    bad += one.header.tag != expected[parity] || one.payload != pattern(one.from + one.header.tag, one.header.immediate);
+    bad += one.header.tag != expected[parity] ||
+           one.payload != pattern(one.from + one.header.tag, one.header.immediate);
     expected[parity] += 2;
   };
   steady.send(hub.address());
@@ -113,16 +121,22 @@ void kill_producers(const char* windows) {
     while (std::chrono::steady_clock::now() < stop) hub.progress();
     const std::uint64_t before = next[1][0];
     victim.kill();
-    ASSERT_TRUE(until([&] { return hub.downs.count(id) > 0; }, [&] { hub.progress(), hub.check(); })) << "round " << i;
+    ASSERT_TRUE(until([&] { return hub.downs.count(id) > 0; }, [&] { hub.progress(), hub.check(); }))
+        << "round " << i;
     EXPECT_EQ(hub.downs[id], Status::peer_failed);
-    ASSERT_TRUE(until([&] { return next[1][0] > before; }, [&] { hub.progress(); })) << "the other producer goes on";
+    ASSERT_TRUE(until([&] { return next[1][0] > before; }, [&] { hub.progress(); }))
+        << "the other producer goes on";
   }
   EXPECT_EQ(bad, 0u);
   EXPECT_EQ(hub.downs.count(1), 0u);
 }
 
-TEST(ShmProcess, producers_killed_at_random_moments_harm_nobody_else_in_windows) { kill_producers("4"); }
-TEST(ShmProcess, producers_killed_at_random_moments_harm_nobody_else_in_the_inbox) { kill_producers("0"); }
+TEST(ShmProcess, producers_killed_at_random_moments_harm_nobody_else_in_windows) {
+  kill_producers("4");
+}
+TEST(ShmProcess, producers_killed_at_random_moments_harm_nobody_else_in_the_inbox) {
+  kill_producers("0");
+}
 
 TEST(ShmProcess, a_peer_that_closes_is_down_only_after_its_last_packet_was_delivered) {
   Child other([](Child& up) {

@@ -1,4 +1,5 @@
-// What is refused: other versions, other secrets, addresses that are none, cross-memory attach, more descriptors.
+// What is refused: other versions, other secrets, addresses that are none, cross-memory attach, more
+// descriptors.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -69,7 +70,8 @@ TEST(ShmRefusal, a_process_behind_the_socket_with_another_secret_is_refused) {
 }
 
 TEST(ShmRefusal, malformed_settings_are_refused_by_name) {
-  for (const auto& [name, value] : Settings{{"STRIA_SHM_WINDOW_BYTES", "5000"}, {"STRIA_SHM_CELLS", "many"}}) {
+  for (const auto& [name, value] :
+       Settings{{"STRIA_SHM_WINDOW_BYTES", "5000"}, {"STRIA_SHM_CELLS", "many"}}) {
     Node a(1, {{name, value}});
     EXPECT_EQ(a.opened, Status::invalid);
     EXPECT_THAT(a.error, HasSubstr(name));
@@ -98,7 +100,8 @@ bool forbid_cross_memory_attach() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog program{sizeof code / sizeof code[0], code};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_error) {
@@ -136,7 +139,7 @@ TEST(ShmRefusal, without_descriptors_connect_and_open_fail_clearly_and_leak_noth
   const std::size_t before = open_descriptors();
   rlimit old{};
   ::getrlimit(RLIMIT_NOFILE, &old);
-  const rlimit tight{before - 1, old.rlim_max};
+  const rlimit tight{3, old.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &tight);
   EXPECT_EQ(a.connect(address, 2), nullptr);
   EXPECT_THAT(a.error, HasSubstr("Too many open files"));

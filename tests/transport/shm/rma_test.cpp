@@ -1,4 +1,5 @@
-// Keys: rights, bounds, staleness, strided regions, invalidation by a message; between devices of one process.
+// Keys: rights, bounds, staleness, strided regions, invalidation by a message; between devices of one
+// process.
 #include <random>
 
 #include "tests/transport/shm/node.hpp"
@@ -137,7 +138,8 @@ TEST_F(ShmRma, more_layouts_than_can_be_published_take_turns) {
 TEST_F(ShmRma, a_layout_whose_descriptor_is_too_long_is_unsupported) {
   std::vector<std::int64_t> lengths, places;
   std::mt19937 random(4);
-  for (std::int64_t i = 0; i < 5000; ++i) lengths.push_back(1 + random() % 50), places.push_back(i * 1000 + random() % 900);
+  for (std::int64_t i = 0; i < 5000; ++i)
+    lengths.push_back(1 + random() % 50), places.push_back(i * 1000 + random() % 900);
   const auto layout = *datatype::Layout::indexed(lengths, places, datatype::Layout::bytes(1));
   const stria_payload_t region{&layout, nullptr, 1, 0, 0};
   stria_provider_key_t key{};
