@@ -16,6 +16,7 @@ install(TARGETS stria EXPORT stria_targets
 
 # Providers that are shared libraries of their own are searched here; those of other projects are put here too.
 install(DIRECTORY DESTINATION ${stria_provider_dir})
+target_compile_definitions(stria_transport PRIVATE STRIA_PROVIDER_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/stria/providers")
 
 # ---- tools --------------------------------------------------------------------------------------------------------
 

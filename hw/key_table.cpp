@@ -40,7 +40,7 @@ Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& recor
                              std::uint64_t& control) const noexcept {
   if (key_index(word) >= shape_.slots) return Status::access_error;
   const KeySlot& slot = slot_[key_index(word)];
-  // seq_cst: after a pin, see begin_write(). Pairs with the release in bind().
+  // seq_cst: after a pin, see begin_pinned(). Pairs with the release in bind().
   control = slot.control.load(std::memory_order_seq_cst);
   if (state_of(control) != KeyState::valid || consumer_of(control) != key_consumer(word) ||
       (access_of(control) & access) != access)
@@ -58,21 +58,22 @@ Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
                                                                                    : Status::access_error;
 }
 
-Status KeyTableView::begin_write(std::uint32_t accessor, KeyWord word, KeyRecord& record) const noexcept {
+Status KeyTableView::begin_pinned(std::uint32_t accessor, KeyWord word, std::uint8_t access,
+                                  KeyRecord& record) const noexcept {
   STRIA_ASSERT(accessor < shape_.accessors, "an accessor without a pin");
   // Pin, count, then look: either the owner's invalidate() sees the count, or we see its change (both
   // seq_cst).
   pin_[accessor].word.store(kPinnedBit | word, std::memory_order_seq_cst);
-  header_->writers.fetch_add(1, std::memory_order_seq_cst);
+  header_->pinned.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t control = 0;
-  const Status status = look_up(word, kKeyWrite, record, control);
-  if (status != Status::ok) end_write(accessor);
+  const Status status = look_up(word, access, record, control);
+  if (status != Status::ok) end_pinned(accessor);
   return status;
 }
 
-void KeyTableView::end_write(std::uint32_t accessor) const noexcept {
+void KeyTableView::end_pinned(std::uint32_t accessor) const noexcept {
   // Release: the bytes are written before the owner's invalidate() returns.
-  header_->writers.fetch_sub(1, std::memory_order_release);
+  header_->pinned.fetch_sub(1, std::memory_order_release);
   pin_[accessor].word.store(0, std::memory_order_release);
 }
 
@@ -127,8 +128,12 @@ Status KeyTable::close(KeyWord word, bool& wait) noexcept {
   if (state_of(old) != KeyState::valid || consumer_of(old) != key_consumer(word)) return Status::invalid;
   slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)),
                      std::memory_order_seq_cst);
-  wait = (access_of(old) & kKeyWrite) != 0 && header_->writers.load(std::memory_order_seq_cst) != 0;
+  wait = header_->pinned.load(std::memory_order_seq_cst) != 0;
   return Status::ok;
+}
+
+KeyWord KeyTable::word_of(std::uint32_t index) const noexcept {
+  return make_key_word(index, consumer_of(slot_[index].control.load(std::memory_order_relaxed)));
 }
 
 void KeyTable::release(std::uint32_t index) noexcept {

@@ -64,16 +64,16 @@ struct alignas(kCacheLine) KeySlot {
 static_assert(sizeof(KeySlot) == kCacheLine && sizeof(KeyRecord) == 48);
 
 struct alignas(kCacheLine) KeyTableHeader {
-  std::atomic<std::uint32_t> writers;  // writes under way, or more
+  std::atomic<std::uint32_t> pinned;  // pinned accesses under way, or more
 };
 struct alignas(kCacheLine) KeyPin {
-  std::atomic<std::uint64_t> word;  // bit 32 | key word while a write is under way
+  std::atomic<std::uint64_t> word;  // bit 32 | key word while an access is under way
 };
 
 /// The memory of a table: zero bytes are an empty table.
 struct KeyTableShape {
   std::uint32_t slots = 0;
-  std::uint32_t accessors = 0;  ///< processes that can write at the same time, each with a number of its own
+  std::uint32_t accessors = 0;  ///< processes that can pin at the same time, each with a number of its own
   constexpr std::size_t bytes() const noexcept {
     return sizeof(KeyTableHeader) + std::size_t{slots} * sizeof(KeySlot) +
            std::size_t{accessors} * sizeof(KeyPin);
@@ -91,10 +91,11 @@ class KeyTableView {
   Status look_up(KeyWord word, std::uint8_t access, KeyRecord& record, std::uint64_t& control) const noexcept;
   /// ok while the key is what look_up() saw. Ask after a read; access_error: the bytes read must not be used.
   Status still(KeyWord word, std::uint64_t control) const noexcept;
-  /// look_up() for writing: until end_write() the owner's invalidate() waits. One write at a time per
+  /// look_up() for writing: until end_pinned() the owner's invalidate() waits. One write at a time per
   /// accessor.
-  Status begin_write(std::uint32_t accessor, KeyWord word, KeyRecord& record) const noexcept;
-  void end_write(std::uint32_t accessor) const noexcept;
+  Status begin_pinned(std::uint32_t accessor, KeyWord word, std::uint8_t access,
+                      KeyRecord& record) const noexcept;
+  void end_pinned(std::uint32_t accessor) const noexcept;
 
  protected:
   KeyTableHeader* header_ = nullptr;
@@ -132,6 +133,13 @@ class KeyTable : public KeyTableView {
       }
     return Status::ok;
   }
+  /// invalidate() for every key there is: the owner leaves.
+  template <class Alive>
+  void invalidate_all(std::uint32_t accessors, Alive&& alive) noexcept {
+    for (std::uint32_t index = 0; index < fresh_; ++index)
+      if (const KeyWord word = word_of(index); invalidate(word, accessors, alive) == Status::ok)
+        release(index);
+  }
   /// invalid -> free.
   void release(std::uint32_t index) noexcept;
   /// The record of a valid key, for the owner.
@@ -143,6 +151,7 @@ class KeyTable : public KeyTableView {
   friend class KeyTableView;
   static constexpr std::uint64_t kPinned = std::uint64_t{1} << 32;
   Status close(KeyWord word, bool& wait) noexcept;
+  KeyWord word_of(std::uint32_t index) const noexcept;
 
   // Free slots are re-used in turn, and only when enough of them wait, so that a consumer key comes round
   // again only after 256 times kQuarantine registrations.

@@ -293,11 +293,12 @@ class Request {
   Request& operator=(const Request&) = delete;
   ~Request() { assert(!active() && "a request was destroyed before its operation ended"); }
 
-  /// OK, an error, or IN_PROGRESS; how it ended in *info. Makes no progress.
+  /// IN_PROGRESS, or the outcome; the details in *info. Makes no progress.
   Status test(Info* info = nullptr) const noexcept {
-    if (used_) return stria_request_test(&request_, info);
-    if (info != nullptr) *info = Info{posted_, 0, 0, 0, 0, 0};
-    return posted_;
+    Info outcome{posted_, 0, 0, 0, 0, 0};
+    if (used_ && stria_request_test(&request_, &outcome) == STRIA_IN_PROGRESS) return STRIA_IN_PROGRESS;
+    if (info != nullptr) *info = outcome;
+    return outcome.status;
   }
   /// Whether the operation has not ended yet.
   bool active() const noexcept {

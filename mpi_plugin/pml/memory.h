@@ -25,9 +25,10 @@ static inline bool pml_stria_describe(const void* buf, size_t count, ompi_dataty
   out->base = (char*)buf + t->true_lb;
   out->layout = NULL;
   out->count = count * t->size;
-  /* Contiguous in itself, and no gap between two of them (or only one). */
+  /* Contiguous in itself, and no gap between two of them (or only one). The type's own flag for "no gaps" is
+   * not asked: some structures with a foreign lower or upper bound carry it wrongly. */
   if (OPAL_LIKELY((t->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) &&
-                  (count <= 1 || (t->flags & OPAL_DATATYPE_FLAG_NO_GAPS)))) {
+                  (count <= 1 || t->ub - t->lb == (ptrdiff_t)t->size))) {
     return true;
   }
   if (0 == out->count) return true;

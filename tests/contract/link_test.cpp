@@ -109,7 +109,7 @@ TEST_P(LinkContract, an_armed_device_wakes_its_descriptor_for_every_kind_of_pack
       ASSERT_TRUE(drive({a.get()}, [&] {
         return a->try_send(link, path, header(5), data.data(), data.size()) == Status::ok;
       }));
-      EXPECT_TRUE(readable(fd, 2000)) << "asleep although a packet came";
+      ASSERT_TRUE(readable(fd, 2000)) << "asleep although a packet came";
       ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == before + 1; }));
     }
   }

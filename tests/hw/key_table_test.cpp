@@ -124,7 +124,7 @@ TEST(KeyTable, invalidate_waits_for_a_live_writer_and_passes_over_a_dead_one) {
   Table t(4);
   const KeyWord word = t.bind({}, kKeyWrite);
   KeyRecord seen;
-  ASSERT_EQ(t.view.begin_write(2, word, seen), Status::ok);
+  ASSERT_EQ(t.view.begin_pinned(2, word, kKeyWrite, seen), Status::ok);
   std::atomic<bool> returned{false};
   std::thread owner([&] {
     EXPECT_EQ(t.end(word), Status::ok);
@@ -132,16 +132,27 @@ TEST(KeyTable, invalidate_waits_for_a_live_writer_and_passes_over_a_dead_one) {
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   EXPECT_FALSE(returned);
-  t.view.end_write(2);
+  t.view.end_pinned(2);
   owner.join();
 
   const KeyWord next = t.bind({}, kKeyWrite);
-  ASSERT_EQ(t.view.begin_write(2, next, seen), Status::ok);
+  ASSERT_EQ(t.view.begin_pinned(2, next, kKeyWrite, seen), Status::ok);
   EXPECT_EQ(t.table.invalidate(next, 4, [](std::uint32_t accessor) { return accessor != 2; }), Status::ok);
   t.table.clear_accessor(2);
   t.table.release(key_index(next));
   const KeyWord third = t.bind({}, kKeyWrite);
   EXPECT_EQ(t.end(third), Status::ok) << "a count left too high by the dead writer does no harm";
+}
+
+TEST(KeyTable, an_owner_that_leaves_ends_all_keys) {
+  Table t(8);
+  const KeyWord first = t.bind({}, kKeyRead), second = t.bind({}, kKeyWrite), ended = t.bind({}, kKeyRead);
+  ASSERT_EQ(t.end(ended), Status::ok);
+  t.table.invalidate_all(4, [](std::uint32_t) { return true; });
+  KeyRecord seen;
+  std::uint64_t control = 0;
+  for (const KeyWord word : {first, second, ended})
+    EXPECT_EQ(t.view.look_up(word, 0, seen, control), Status::access_error);
 }
 
 TEST(KeyTable, no_write_happens_after_invalidate_and_no_read_of_a_later_record_is_accepted) {
@@ -159,11 +170,11 @@ TEST(KeyTable, no_write_happens_after_invalidate_and_no_read_of_a_later_record_i
       const KeyWord word = current.load();
       KeyRecord record;
       if (write) {
-        if (t.view.begin_write(accessor, word, record) != Status::ok) continue;
+        if (t.view.begin_pinned(accessor, word, kKeyWrite, record) != Status::ok) continue;
         if (open[record.base & 1].load() == 0) ++late_writes;
         cell[record.base & 1].fetch_add(1);
         if (open[record.base & 1].load() == 0) ++late_writes;
-        t.view.end_write(accessor);
+        t.view.end_pinned(accessor);
         ++writes;
       } else {
         std::uint64_t control = 0;

@@ -34,7 +34,8 @@ done
 if grep -q '^STRIA_MPI:BOOL=ON' "$build/CMakeCache.txt"; then
   component=$(find "$libdir" -path '*/openmpi/mca_pml_stria.so' -print -quit)
   [[ -n $component ]] || die "no openmpi/mca_pml_stria.so"
-  ldd "$component" | grep -q "libstria.so.* => $prefix/" || die "the component does not find its library: $(ldd "$component")"
+  ldd "$component" >"$work/ldd"
+  grep -q "libstria.so.* => $prefix/" "$work/ldd" || die "the component does not find its library: $(cat "$work/ldd")"
   [[ -x $prefix/libexec/stria/mpi/osu_latency ]] || die "no mpi osu_latency"
 fi
 
@@ -71,7 +72,18 @@ timeout 60 "$work/cpp/loopback"
 
 step "the tools from the prefix"
 "$prefix/bin/stria_info" --version
-"$prefix/bin/stria_info" --json --config | grep -q STRIA_EAGER_LIMIT || die "stria_info --config"
+"$prefix/bin/stria_info" --json --config >"$work/config" # not into grep -q: it would close the pipe early
+grep -q STRIA_EAGER_LIMIT "$work/config" || die "stria_info --config"
 timeout 60 "$prefix/libexec/stria/native/osu_latency" --help >/dev/null || die "the native osu_latency does not start"
+
+step "a provider from outside the tree"
+socket=$source/tests/provider_out_of_tree/socket/socket.cpp
+"$cxx" -std=c++20 -fPIC -shared "$socket" -I"$prefix/include" -o "$work/libstria_provider_socket.so"
+STRIA_PROVIDER_PATH=$work STRIA_PROVIDERS=socket,shm "$prefix/bin/stria_info" --providers >"$work/providers"
+grep -A1 '^socket ' "$work/providers" | grep "$work/libstria_provider_socket.so; in use, choice 1" ||
+  { cat "$work/providers"; die "the provider was not loaded"; }
+if STRIA_PROVIDER_PATH=$work STRIA_PROVIDERS=socket LD_LIBRARY_PATH=$libdir timeout 60 "$work/c_loopback"; then :; else
+  die "the C program does not run over the provider"
+fi
 
 step "done"

@@ -113,17 +113,17 @@ int Session::finish() {
   return failed == 0 ? 0 : 1;
 }
 
-bool expect(bool ok, const std::string& what, std::source_location where) {
+bool expect(bool ok, const std::string& what, Where where) {
   State& s = state();
   s.checks.fetch_add(1, std::memory_order_relaxed);
   if (ok) return true;
   const std::uint64_t before = s.failed.fetch_add(1);
   if (before >= kPrintedFailures) return false;
   const std::scoped_lock lock(s.print);
-  const char* file = std::strrchr(where.file_name(), '/');
+  const char* file = std::strrchr(where.file, '/');
   std::fprintf(stderr, "%s: rank %d: FAILED at %s:%u, seed %llu, step [%s]: %s\n", s.name, s.rank,
-               file != nullptr ? file + 1 : where.file_name(), where.line(),
-               static_cast<unsigned long long>(s.seed), s.step, what.c_str());
+               file != nullptr ? file + 1 : where.file, where.line, static_cast<unsigned long long>(s.seed),
+               s.step, what.c_str());
   return false;
 }
 
@@ -170,7 +170,7 @@ std::size_t first_wrong(const void* memory, std::size_t bytes, std::uint64_t key
 }
 
 bool expect_pattern(const void* memory, std::size_t bytes, std::uint64_t key, const std::string& what,
-                    std::source_location where) {
+                    Where where) {
   const std::size_t wrong = first_wrong(memory, bytes, key);
   if (wrong == bytes) return expect(true, {}, where);
   return expect(false, text(what, ": byte ", wrong, " of ", bytes, " is wrong"), where);
@@ -189,8 +189,7 @@ bool Buffer::untouched_beyond(std::size_t used) const {
          std::all_of(body, memory_.end(), clean);
 }
 
-bool Buffer::expect_message(std::size_t bytes, std::uint64_t key, const std::string& what,
-                            std::source_location where) {
+bool Buffer::expect_message(std::size_t bytes, std::uint64_t key, const std::string& what, Where where) {
   const bool right = expect_pattern(data(), bytes, key, what, where);
   return expect(untouched_beyond(bytes), text(what, ": bytes outside of the message were written"), where) &&
          right;

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -35,6 +34,16 @@ class Rng {
 
  private:
   std::uint64_t state_;
+};
+
+/// The caller's place; clang 14 has no std::source_location, both compilers have these builtins.
+struct Where {
+  const char* file;
+  unsigned line;
+  static constexpr Where current(const char* file = __builtin_FILE(),
+                                 unsigned line = __builtin_LINE()) noexcept {
+    return {file, line};
+  }
 };
 
 template <class... Parts>
@@ -74,12 +83,11 @@ class Session {
 };
 
 /// Counts a check; a failed one prints rank, step, place, seed and `what`. Any thread.
-bool expect(bool ok, const std::string& what = {},
-            std::source_location where = std::source_location::current());
+bool expect(bool ok, const std::string& what = {}, Where where = Where::current());
 /// As expect(), for two values that should be equal; prints both.
 template <class A, class B>
 bool expect_equal(const A& got, const B& wanted, const std::string& what = {},
-                  std::source_location where = std::source_location::current()) {
+                  Where where = Where::current()) {
   if (got == wanted) return expect(true, {}, where);
   return expect(false, text(what, ": got ", got, ", wanted ", wanted), where);
 }
@@ -94,7 +102,7 @@ void fill(void* memory, std::size_t bytes, std::uint64_t key);
 /// The first byte that differs from the pattern, or `bytes`. `first` is the pattern's index of memory[0].
 std::size_t first_wrong(const void* memory, std::size_t bytes, std::uint64_t key, std::uint64_t first = 0);
 bool expect_pattern(const void* memory, std::size_t bytes, std::uint64_t key, const std::string& what,
-                    std::source_location where = std::source_location::current());
+                    Where where = Where::current());
 
 /// Memory between two guards, all of it one known byte at first, so that a byte written astray is seen.
 class Buffer {
@@ -107,7 +115,7 @@ class Buffer {
   [[nodiscard]] bool untouched_beyond(std::size_t used) const;
   /// A received message: the pattern in front, nothing behind.
   bool expect_message(std::size_t bytes, std::uint64_t key, const std::string& what,
-                      std::source_location where = std::source_location::current());
+                      Where where = Where::current());
 
  private:
   static constexpr std::size_t kGuard = 64;

@@ -93,14 +93,14 @@ int run(const Wishes& wishes) {
 }  // namespace stria::info
 
 int main(int argc, char** argv) {
-  CLI::App app{"stria_info: versions, providers, topology, configuration, and which way messages go."};
-  stria::info::Wishes wishes;
-  stria::info::declare(app, wishes);
-  CLI11_PARSE(app, argc, argv);
   try {
+    CLI::App app{"stria_info: versions, providers, topology, configuration, and which way messages go."};
+    stria::info::Wishes wishes;
+    stria::info::declare(app, wishes);
+    CLI11_PARSE(app, argc, argv);
     return stria::info::run(wishes);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "stria_info: {}\n", error.what());
+    std::fprintf(stderr, "stria_info: %s\n", error.what());
     return 1;
   }
 }

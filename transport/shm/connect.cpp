@@ -214,7 +214,9 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
       if (link == nullptr) {
         auto made = bring_up(identity, false);
         if (!made) {
-          log::warn("{}; the peer is told", made.error().context);
+          // A process that died before we looked is no news; a living one that cannot be reached is.
+          log::print(is_accessor_alive(slot) ? log::Level::warn : log::Level::info, "{}; the peer is refused",
+                     made.error().context);
           peer.state.store(slot_state(SlotPhase::refused, identity.pid), std::memory_order_release);
           return nullptr;
         }

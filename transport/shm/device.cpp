@@ -94,6 +94,9 @@ Result<void> Device::start(const transport::DeviceParams& params) {
 }
 
 Device::~Device() {
+  // The memory behind the keys may go any time from now on.
+  if (own_)
+    keys_.invalidate_all(slots_used(), [this](std::uint32_t slot) { return is_accessor_alive(slot); });
   if (own_)
     own_.header().state.store(static_cast<std::uint32_t>(DeviceState::closed), std::memory_order_release);
   door_.shut();
@@ -142,7 +145,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
 std::uint32_t Device::address(void* buffer, std::uint32_t bytes) noexcept {
   std::byte encoded[kAddressBytes];
   encode_address(identity_, encoded);
-  std::memcpy(buffer, encoded, std::min<std::size_t>(bytes, kAddressBytes));
+  if (bytes > 0) std::memcpy(buffer, encoded, std::min<std::size_t>(bytes, kAddressBytes));
   return kAddressBytes;
 }
 

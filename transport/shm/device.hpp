@@ -64,7 +64,7 @@ class Device {
   void upgrade(Link& link) noexcept;
   Link* welcome(std::uint32_t slot) noexcept;
   Link* link_of_worker(std::uint64_t worker_id) noexcept;
-  Link* link_of_slot(std::uint32_t slot) noexcept {
+  Link* link_of_slot(std::uint32_t slot) const noexcept {
     return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
   }
 
@@ -82,6 +82,9 @@ class Device {
 
   // liveness.cpp
   bool is_claimant_gone(std::uint32_t peer) noexcept;
+  bool is_accessor_alive(std::uint32_t slot) const noexcept;
+  /// Slots below it may be taken.
+  std::uint32_t slots_used() const noexcept;
   Status fate(const Link& link) const noexcept;
   bool drain(Link& link) noexcept;
   void take_down(Link& link, Status why) noexcept;

@@ -11,6 +11,16 @@
 #include "transport/shm/device.hpp"
 
 namespace stria::shm {
+namespace {
+
+/// Whether no process has the id in a slot's state. (In another PID namespace it may name somebody else: then
+/// the answer is no, and the slot stays taken until the device closes.)
+bool is_process_gone(std::uint64_t state) noexcept {
+  const auto pid = static_cast<pid_t>(state >> 32);
+  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
 
 /// ok: the link stays. Otherwise what link_down() is to say.
 Status Device::fate(const Link& link) const noexcept {
@@ -103,8 +113,7 @@ void Device::look_at_slots() noexcept {
   for (std::uint32_t slot = 0; slot < used; ++slot) {
     if (link_of_slot(slot) != nullptr) continue;
     const std::uint64_t state = own_.peer(slot).state.load(std::memory_order_acquire);
-    const auto pid = static_cast<pid_t>(state >> 32);
-    const bool gone = pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+    const bool gone = is_process_gone(state);
     switch (slot_phase(state)) {
       case SlotPhase::ready:
         if (gone)
@@ -128,11 +137,22 @@ bool Device::is_claimant_gone(std::uint32_t peer) noexcept {
   if (const Link* link = link_of_slot(peer); link != nullptr) return !link->attached_.is_alive();
   const std::uint64_t state = own_.peer(peer).state.load(std::memory_order_acquire);
   if (slot_phase(state) == SlotPhase::free) return true;
-  const auto pid = static_cast<pid_t>(state >> 32);
-  if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  if (is_process_gone(state)) return true;
   if (slot_phase(state) != SlotPhase::ready) return false;
   Link* link = welcome(peer);
   return link == nullptr || !link->attached_.is_alive();
+}
+
+/// For invalidate(): whether a pin in that slot may still be in use. The peer need not have been welcomed
+/// yet.
+bool Device::is_accessor_alive(std::uint32_t slot) const noexcept {
+  if (const Link* link = link_of_slot(slot); link != nullptr) return link->attached_.is_alive();
+  const std::uint64_t state = own_.peer(slot).state.load(std::memory_order_acquire);
+  return slot_phase(state) != SlotPhase::free && !is_process_gone(state);
+}
+
+std::uint32_t Device::slots_used() const noexcept {
+  return std::min(own_.header().next_peer.load(std::memory_order_acquire), own_.shape().max_peers);
 }
 
 /// For close(): whether nothing of ours waits at the peer any more, or nobody will take it.

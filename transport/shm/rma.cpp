@@ -1,6 +1,7 @@
 // Keys and copies. Registering is O(1): a slot of the key table {layout, base, count, access}; whoever copies
 // looks the slot up, checks right and bounds, and copies with its own CPU. A get asks afterwards whether the
-// key was valid all the time; a put pins the key while it writes (hw/key_table.hpp says why).
+// key was valid all the time; a put, and a get by plain loads, pin the key meanwhile (hw/key_table.hpp says
+// why).
 #include <cstring>
 
 #include "transport/shm/device.hpp"
@@ -63,10 +64,7 @@ Status Device::invalidate(const transport::Key& key) noexcept {
   hw::KeyWord word = 0;
   if (!read_word(key, word)) return Status::invalid;
   const Status status =
-      keys_.invalidate(word, static_cast<std::uint32_t>(by_slot_.size()), [this](std::uint32_t slot) {
-        const Link* link = link_of_slot(slot);
-        return link != nullptr && link->attached_.is_alive();
-      });
+      keys_.invalidate(word, slots_used(), [this](std::uint32_t slot) { return is_accessor_alive(slot); });
   if (status != Status::ok) return status;
   published_.release(key_layouts_[hw::key_index(word)]);
   keys_.release(hw::key_index(word));
@@ -87,15 +85,17 @@ Status Link::move(Direction direction, const transport::Payload& local, const tr
                   std::uint64_t remote_offset) noexcept {
   if (state_ == State::down) return Status::peer_failed;
   if (!can_copy_) return Status::unsupported;
+  if (local.length < 0) return Status::invalid;
   hw::KeyWord word = 0;
-  if (!read_word(key, word) || local.length < 0) return Status::invalid;
+  if (!read_word(key, word)) return Status::access_error;
   hw::KeyRecord record;
   Status status;
-  if (direction == Direction::put) {
-    status = keys_.begin_write(tx_slot_, word, record);
+  if (direction == Direction::put || attached_.same_process) {
+    const std::uint8_t right = direction == Direction::put ? hw::kKeyWrite : hw::kKeyRead;
+    status = keys_.begin_pinned(tx_slot_, word, right, record);
     if (status != Status::ok) return status;
     status = copy(direction, local, record, remote_offset);
-    keys_.end_write(tx_slot_);
+    keys_.end_pinned(tx_slot_);
   } else {
     std::uint64_t control = 0;
     status = keys_.look_up(word, hw::kKeyRead, record, control);
