@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "hw/pio.hpp"
 
 namespace stria::hw {
 namespace {
@@ -53,7 +54,7 @@ Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& recor
 
 Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
   // Whatever was read before stays before this load.
-  std::atomic_thread_fence(std::memory_order_acquire);
+  hw::load_fence();
   return slot_[key_index(word)].control.load(std::memory_order_relaxed) == control ? Status::ok
                                                                                    : Status::access_error;
 }

@@ -64,4 +64,22 @@ inline void store_word(std::byte* at, std::uint64_t value) noexcept {
 }
 static_assert(sizeof(std::atomic<std::uint64_t>) == 8 && std::atomic<std::uint64_t>::is_always_lock_free);
 
+// ThreadSanitizer does not model fences, which GCC warns of. Everything these order is atomic, or lies in two
+// mappings of one memory, which it could not relate anyway.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+/// Every earlier store is visible before any later load.
+inline void full_fence() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+/// Every earlier load is done before any later load or store.
+inline void load_fence() noexcept {
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
 }  // namespace stria::hw

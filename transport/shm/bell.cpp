@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "hw/pio.hpp"
 #include "transport/shm/address.hpp"
 #include "transport/shm/unix_socket.hpp"
 
@@ -46,7 +47,7 @@ void Bell::ring(std::uint64_t nonce) const noexcept {
 }
 
 void Bell::barrier() noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  hw::full_fence();
   if (register_barrier()) ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "datatype/descriptor.hpp"
+#include "hw/pio.hpp"
 
 namespace stria::shm {
 
@@ -71,7 +72,7 @@ const datatype::Layout* DecodedLayouts::find(const SegmentView& segment, const L
     if (bytes > kDescriptorBytes) return nullptr;
     std::array<std::byte, kDescriptorBytes> copy;
     std::memcpy(copy.data(), slot.descriptor, bytes);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    hw::load_fence();
     if (slot.generation.load(std::memory_order_relaxed) != name.generation) return nullptr;
     auto layout = datatype::decode({copy.data(), bytes});
     if (!layout) return nullptr;

@@ -48,7 +48,7 @@ class alignas(kCacheLine) Link {
   /// After each publication: wakes the peer if it sleeps.
   void published() noexcept {
     if (fence_) [[unlikely]]
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+      hw::full_fence();
     else
       std::atomic_signal_fence(std::memory_order_seq_cst);  // the peer's membarrier does the rest
     if (armed_->load(std::memory_order_relaxed) != 0) [[unlikely]]

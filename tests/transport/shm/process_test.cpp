@@ -149,12 +149,6 @@ TEST(ShmProcess, a_peer_that_closes_is_down_only_after_its_last_packet_was_deliv
     node.close(10);
     return 0;
   });
-  Node node(1);
-  other.send(node.address());
-  EXPECT_EQ(other.wait(), 0) << "close does not wait longer than it may";
-  // The process is gone before its hello was seen: nobody can be told about it, and nothing stays behind.
-  ASSERT_TRUE(until([&] { return node.progress() == 0; }, [&] { node.check(); }));
-
   Child patient([](Child& up) {
     Node late(3);
     const Bytes address = up.receive();
@@ -165,6 +159,12 @@ TEST(ShmProcess, a_peer_that_closes_is_down_only_after_its_last_packet_was_deliv
     late.close(10000);
     return 0;
   });
+  Node node(1);
+  other.send(node.address());
+  EXPECT_EQ(other.wait(), 0) << "close does not wait longer than it may";
+  // The process is gone before its hello was seen: nobody can be told about it, and nothing stays behind.
+  ASSERT_TRUE(until([&] { return node.progress() == 0; }, [&] { node.check(); }));
+
   patient.send(node.address());
   ASSERT_TRUE(until([&] { return node.downs.count(3) > 0; }, [&] { node.progress(1), node.check(); }));
   EXPECT_EQ(patient.wait(), 0);

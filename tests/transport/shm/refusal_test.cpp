@@ -105,8 +105,7 @@ bool forbid_cross_memory_attach() {
 }
 
 TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_error) {
-  Node b(2);
-  Child other([&](Child& up) {
+  Child other([](Child& up) {
     if (!forbid_cross_memory_attach()) return 77;
     Node a(1);
     stria_link_t* link = a.connect(up.receive(), 2);
@@ -115,6 +114,7 @@ TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_err
     if (std::string(a.limits(link).fallback).find("Operation not permitted") == std::string::npos) return 4;
     return a.send(link, header(1), pattern(1, 20000), false) == Status::ok ? (a.close(5000), 0) : 5;
   });
+  Node b(2);
   other.send(b.address());
   ASSERT_TRUE(until([&] { return b.got.size() == 1 || b.downs.count(1) > 0; }, [&] { b.progress(); }, 10));
   const int code = other.wait();

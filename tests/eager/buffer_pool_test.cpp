@@ -1,0 +1,79 @@
+// Buffers for unexpected payload: big enough, never shared, counted, and given back to the system beyond the
+// limit.
+#include "eager/buffer_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace stria::eager {
+namespace {
+
+TEST(BufferPool, holds_what_was_asked_for_at_every_boundary_of_a_size_class) {
+  BufferPool pool(1u << 20);
+  for (std::uint64_t power = 1; power <= 1u << 20; power *= 2) {
+    for (const std::uint64_t bytes : {power - 1, power, power + 1}) {
+      std::byte* buffer = pool.take(bytes);
+      ASSERT_NE(buffer, nullptr);
+      std::memset(buffer, 0x5a, bytes);  // a sanitizer sees a buffer that is too short
+      EXPECT_GE(pool.in_use(), bytes);
+      pool.give(buffer, bytes);
+      EXPECT_EQ(pool.in_use(), 0u);
+    }
+  }
+}
+
+TEST(BufferPool, gives_a_buffer_to_one_user_at_a_time) {
+  const unsigned seed = 77;
+  std::mt19937 random(seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  BufferPool pool(1u << 16);
+  struct Taken {
+    std::byte* buffer;
+    std::uint64_t bytes;
+    int mark;
+  };
+  std::vector<Taken> taken;
+  for (int step = 0; step < 20000; ++step) {
+    if (taken.size() < 50 && random() % 2 == 0) {
+      const std::uint64_t bytes = 1 + random() % 5000;
+      std::byte* buffer = pool.take(bytes);
+      ASSERT_NE(buffer, nullptr);
+      std::memset(buffer, step & 0xff, bytes);
+      taken.push_back({buffer, bytes, step & 0xff});
+    } else if (!taken.empty()) {
+      std::swap(taken[random() % taken.size()], taken.back());
+      const Taken last = taken.back();
+      taken.pop_back();
+      for (std::uint64_t i = 0; i < last.bytes; ++i)
+        ASSERT_EQ(std::to_integer<int>(last.buffer[i]), last.mark);
+      pool.give(last.buffer, last.bytes);
+    }
+  }
+  for (const Taken& one : taken) pool.give(one.buffer, one.bytes);
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
+TEST(BufferPool, a_steady_state_reuses_its_buffers) {
+  BufferPool pool(1u << 20);
+  std::byte* first = pool.take(1000);
+  pool.give(first, 1000);
+  std::byte* second = pool.take(600);  // of the same class
+  EXPECT_EQ(first, second);
+  pool.give(second, 600);
+}
+
+TEST(BufferPool, remembers_the_most_that_was_in_use) {
+  BufferPool pool(0);
+  std::byte* a = pool.take(4096);
+  std::byte* b = pool.take(4096);
+  pool.give(a, 4096);
+  EXPECT_EQ(pool.in_use(), 4096u);
+  EXPECT_EQ(pool.in_use_max(), 8192u);
+  pool.give(b, 4096);
+}
+
+}  // namespace
+}  // namespace stria::eager

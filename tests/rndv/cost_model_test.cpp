@@ -1,0 +1,76 @@
+// The choice of a scheme: what must hold whatever the measured parameters are.
+#include "rndv/cost_model.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stria::rndv {
+namespace {
+
+constexpr std::uint64_t kLengths[] = {1, 100, 4096, 65536, 1u << 20, 1ull << 40, ~0ull};
+constexpr std::uint32_t kBlocks[] = {0, 1, 8, 4096, 0x7fffffff, ~0u};
+
+Answer ask(std::uint64_t length, std::uint32_t source, std::uint32_t sink, bool can_get, Force force) {
+  Question question;
+  question.length = length;
+  question.source_block = source;
+  question.sink_block = sink;
+  question.can_get = can_get;
+  question.force = force;
+  return choose(question);
+}
+
+TEST(CostModel, a_message_without_bytes_needs_no_scheme_even_when_one_is_forced) {
+  for (const Force force : {Force::automatic, Force::get, Force::pipeline})
+    for (const bool can_get : {false, true}) EXPECT_EQ(ask(0, 0, 0, can_get, force).scheme, Scheme::none);
+}
+
+TEST(CostModel, never_chooses_a_get_that_the_link_cannot_do) {
+  for (const std::uint64_t length : kLengths)
+    for (const std::uint32_t source : kBlocks)
+      for (const std::uint32_t sink : kBlocks)
+        for (const Force force : {Force::automatic, Force::get, Force::pipeline})
+          EXPECT_NE(ask(length, source, sink, false, force).scheme, Scheme::get);
+}
+
+TEST(CostModel, does_what_the_user_forces) {
+  for (const std::uint64_t length : kLengths) {
+    EXPECT_EQ(ask(length, 1, 1, true, Force::get).scheme, Scheme::get);
+    EXPECT_EQ(ask(length, 0, 0, true, Force::pipeline).scheme, Scheme::pipeline);
+  }
+}
+
+TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
+  for (const std::uint32_t block : {0u, 64u, 4096u}) {
+    Answer previous;
+    for (std::uint64_t length = 1; length < 1ull << 40; length *= 2) {
+      const Answer answer = ask(length, block, 0, true, Force::automatic);
+      EXPECT_GE(answer.get_us, previous.get_us);
+      EXPECT_GE(answer.pipeline_us, previous.pipeline_us);
+      EXPECT_NE(answer.reason[0], '\0');
+      previous = answer;
+    }
+  }
+  const Answer coarse = ask(1u << 20, 4096, 4096, true, Force::automatic);
+  const Answer fine = ask(1u << 20, 16, 16, true, Force::automatic);
+  EXPECT_GT(fine.get_us, coarse.get_us);
+  EXPECT_GT(fine.pipeline_us, coarse.pipeline_us);
+}
+
+TEST(CostModel, an_answer_is_finite_for_hostile_block_sizes) {
+  for (const std::uint64_t length : kLengths)
+    for (const std::uint32_t source : kBlocks) {
+      const Answer answer = ask(length, source, 1, true, Force::automatic);
+      EXPECT_LT(answer.get_us, 1e30);
+      EXPECT_GT(answer.get_us, 0.0);
+      EXPECT_LT(answer.pipeline_us, 1e30);
+    }
+}
+
+TEST(CostModel, reads_the_names_of_the_configuration) {
+  EXPECT_EQ(parse_force("auto"), Force::automatic);
+  EXPECT_EQ(parse_force("get"), Force::get);
+  EXPECT_EQ(parse_force("pipeline"), Force::pipeline);
+}
+
+}  // namespace
+}  // namespace stria::rndv
