@@ -15,10 +15,10 @@ namespace stria {
 
 }  // namespace stria
 
-#define STRIA_CHECK(condition, what)                                              \
-  (__builtin_expect(static_cast<bool>(condition), 1) ? static_cast<void>(0)       \
-                                                     : ::stria::invariant_broken( \
-                                                           __FILE__, __LINE__, #condition, what))
+#define STRIA_CHECK(condition, what)                 \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? static_cast<void>(0)                        \
+       : ::stria::invariant_broken(__FILE__, __LINE__, #condition, what))
 #ifdef NDEBUG
 #define STRIA_ASSERT(condition, what) static_cast<void>(sizeof(!(condition)))
 #else

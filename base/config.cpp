@@ -35,7 +35,8 @@ constexpr VarSpec kTable[] = {
     {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "1M", "bytes", "", 4096, 1 << 30,
      "A get moves at most this much before other traffic is looked after."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
-     "Payload a worker buffers for messages nobody asked for yet; beyond it senders are turned to rendezvous."},
+     "Payload a worker buffers for messages nobody asked for yet; beyond it senders are turned to "
+     "rendezvous."},
     {"STRIA_CLOSE_TIMEOUT_MS", VarKind::number, "5000", "milliseconds", "", 0, kMax,
      "How long closing a worker waits for peers to take over what was sent."},
     {"STRIA_LIVENESS_MS", VarKind::number, "500", "milliseconds", "", 1, 3600000,
@@ -56,7 +57,8 @@ constexpr VarSpec kTable[] = {
     {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
      "Cross-memory attach: probed for each peer, or never used."},
     {"STRIA_SHM_ATTACH", VarKind::choice, "auto", "", "auto|proc|socket", 0, 0,
-     "How a peer's memory is attached: through /proc, by a descriptor passed over a unix socket, or the first that "
+     "How a peer's memory is attached: through /proc, by a descriptor passed over a unix socket, or the "
+     "first that "
      "works."},
     {"STRIA_SHM_MAX_PEERS", VarKind::number, "4096", "", "", 2, 1 << 20,
      "Peers that can attach to one worker."},
@@ -129,7 +131,9 @@ void warn_unknown_variables() {
 
 }  // namespace
 
-std::span<const VarSpec> config_table() noexcept { return kTable; }
+std::span<const VarSpec> config_table() noexcept {
+  return kTable;
+}
 
 Result<std::int64_t> parse_bytes(std::string_view text) {
   const Error malformed{Status::invalid, fmt::format("'{}' is not a size such as 4096, 64K, 1M or 2G", text)};
@@ -142,12 +146,19 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   int shift = 0;
   switch (suffix[0]) {
     case 'k':
-    case 'K': shift = 10; break;
+    case 'K':
+      shift = 10;
+      break;
     case 'm':
-    case 'M': shift = 20; break;
+    case 'M':
+      shift = 20;
+      break;
     case 'g':
-    case 'G': shift = 30; break;
-    default: return malformed;
+    case 'G':
+      shift = 30;
+      break;
+    default:
+      return malformed;
   }
   if (value > (kMax >> shift)) return malformed;
   return value << shift;

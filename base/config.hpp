@@ -1,6 +1,6 @@
-// Configuration: one table of variables, each with default, unit and meaning, and a snapshot of their values that a
-// context takes when it opens. Values come from the default, the environment (STRIA_*), or an override such as an MCA
-// parameter, and remember where they came from.
+// Configuration: one table of variables, each with default, unit and meaning, and a snapshot of their values
+// that a context takes when it opens. Values come from the default, the environment (STRIA_*), or an override
+// such as an MCA parameter, and remember where they came from.
 #pragma once
 
 #include <cstdint>
@@ -46,11 +46,11 @@ inline constexpr std::size_t kVarCount = static_cast<std::size_t>(Var::kCount);
 enum class VarKind : std::uint8_t { text, choice, number, bytes };
 
 struct VarSpec {
-  const char* name;           ///< "STRIA_EAGER_LIMIT"
+  const char* name;  ///< "STRIA_EAGER_LIMIT"
   VarKind kind;
   const char* default_value;  ///< as a user would write it
   const char* unit;
-  const char* choices;        ///< for VarKind::choice: "auto|on|off"
+  const char* choices;  ///< for VarKind::choice: "auto|on|off"
   std::int64_t minimum;
   std::int64_t maximum;
   const char* meaning;
@@ -71,8 +71,8 @@ class Config {
  public:
   /// All defaults.
   Config();
-  /// Defaults, then overrides, then the environment. Malformed values are errors that name the variable, the value and
-  /// what is allowed; STRIA_* variables that are not in the table are reported by one warning each.
+  /// Defaults, then overrides, then the environment. Malformed values are errors that name the variable, the
+  /// value and what is allowed; STRIA_* variables that are not in the table are reported by one warning each.
   static Result<Config> from_environment();
 
   /// Parses and sets. Errors: unknown name, malformed value.

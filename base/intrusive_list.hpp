@@ -1,5 +1,5 @@
-// An intrusive, circular, doubly linked list: nodes are members of their elements, nothing is allocated, and an
-// element leaves its list in O(1) without knowing which one it is in.
+// An intrusive, circular, doubly linked list: nodes are members of their elements, nothing is allocated, and
+// an element leaves its list in O(1) without knowing which one it is in.
 #pragma once
 
 #include "base/assert.hpp"

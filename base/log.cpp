@@ -40,8 +40,12 @@ spdlog::logger& logger() {
 
 }  // namespace
 
-Level level() noexcept { return current().load(std::memory_order_relaxed); }
-void set_level(Level level) noexcept { current().store(level, std::memory_order_relaxed); }
+Level level() noexcept {
+  return current().load(std::memory_order_relaxed);
+}
+void set_level(Level level) noexcept {
+  current().store(level, std::memory_order_relaxed);
+}
 
 void write(Level level, std::string_view text) noexcept {
   try {

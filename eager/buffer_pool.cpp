@@ -10,7 +10,9 @@ unsigned BufferPool::class_of(std::uint64_t bytes) noexcept {
   return log2 < kSmallest ? 0 : log2 - kSmallest;
 }
 
-BufferPool::~BufferPool() { trim(); }
+BufferPool::~BufferPool() {
+  trim();
+}
 
 std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
   const unsigned index = class_of(bytes);

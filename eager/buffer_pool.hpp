@@ -1,5 +1,6 @@
-// Buffers for payload that arrives before its receive: powers of two, taken from and given back to free lists, so that
-// a steady state allocates nothing. The credits bound what is in use; what is free is trimmed to the same bound.
+// Buffers for payload that arrives before its receive: powers of two, taken from and given back to free
+// lists, so that a steady state allocates nothing. The credits bound what is in use; what is free is trimmed
+// to the same bound.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-// Bounded unexpected memory. A receiver grants each sender an amount of payload it may have under way or unmatched; a
-// sender without enough of it announces (RTS) instead, so that only a header waits at the receiver. The sum of what is
-// granted and what is buffered stays within the budget, apart from the first grant of each peer, which needs no message.
+// Bounded unexpected memory. A receiver grants each sender an amount of payload it may have under way or
+// unmatched; a sender without enough of it announces (RTS) instead, so that only a header waits at the
+// receiver. The sum of what is granted and what is buffered stays within the budget, apart from the first
+// grant of each peer, which needs no message.
 //
 //   sender:    credit -= bytes of each eager payload; CREDIT packets add to it
 //   receiver:  outstanding = what the sender may still send; buffered = what waits unmatched
@@ -20,7 +21,8 @@ inline constexpr std::uint64_t kGrantTarget = 1024 * 1024;
 /// The receiver's side for one peer.
 struct Grant {
   std::uint64_t outstanding = kFirstGrant;
-  std::uint64_t due = 0;  ///< granted, the CREDIT packet is not out
+  std::uint64_t buffered = 0;  ///< arrived and not consumed
+  std::uint64_t due = 0;       ///< granted, the CREDIT packet is not out
 };
 
 /// The receiver's side for the worker. Threads: the worker's lock.
@@ -28,30 +30,56 @@ class Budget {
  public:
   explicit Budget(std::uint64_t bytes) noexcept : bytes_(bytes) {}
 
-  void peer_joined() noexcept { committed_ += kFirstGrant; }
-  void peer_left(const Grant& grant) noexcept { committed_ -= std::min(committed_, grant.outstanding); }
+  void peer_joined() noexcept {
+    ++peers_;
+    committed_ += kFirstGrant;
+  }
+  /// What is buffered stays committed until it is consumed; nothing is granted any more.
+  void peer_left(Grant& grant) noexcept {
+    --peers_;
+    committed_ -= grant.outstanding;
+    grant.outstanding = grant.due = 0;
+  }
 
   /// `bytes` of eager payload arrived from the peer.
-  void arrived(Grant& grant, std::uint64_t bytes) noexcept { grant.outstanding -= std::min(grant.outstanding, bytes); }
+  void arrived(Grant& grant, std::uint64_t bytes) noexcept {
+    const std::uint64_t granted =
+        std::min(grant.outstanding, bytes);  // a peer that sends more gains nothing by it
+    grant.outstanding -= granted;
+    grant.buffered += granted;
+  }
   /// They left again: matched on arrival, or taken from the unexpected queue.
-  void consumed(std::uint64_t bytes) noexcept { committed_ -= std::min(committed_, bytes); }
+  void consumed(Grant& grant, std::uint64_t bytes) noexcept {
+    const std::uint64_t counted = std::min(grant.buffered, bytes);
+    grant.buffered -= counted;
+    committed_ -= counted;
+  }
 
   /// Tops the peer up when it is low and the budget has room. True when grant.due became positive.
   bool top_up(Grant& grant) noexcept {
-    if (grant.outstanding > kGrantTarget / 2) return false;
+    const std::uint64_t aim = target();
+    if (grant.outstanding > aim / 2) return false;
     const std::uint64_t room = bytes_ > committed_ ? bytes_ - committed_ : 0;
-    const std::uint64_t more = std::min(kGrantTarget - grant.outstanding, room);
-    if (more < kFirstGrant) return false;
+    // The first grant is a peer's own: others that sit on theirs cannot take it away.
+    const std::uint64_t held = grant.outstanding + grant.buffered;
+    const std::uint64_t own = held < kFirstGrant ? kFirstGrant - held : 0;
+    const std::uint64_t more = std::min(aim - grant.outstanding, std::max(room, own));
+    if (more < kFirstGrant / 2) return false;
     grant.outstanding += more;
     grant.due += more;
     committed_ += more;
     return true;
   }
   std::uint64_t committed() const noexcept { return committed_; }
+  /// How much a peer may have outstanding: half of an equal share, so that late comers find room.
+  std::uint64_t target() const noexcept {
+    return std::clamp(bytes_ / (2 * std::max<std::uint64_t>(peers_, 1)), kFirstGrant, kGrantTarget);
+  }
 
  private:
   std::uint64_t bytes_;
   std::uint64_t committed_ = 0;
+  std::uint64_t peers_ = 0;
 };
 
 }  // namespace stria::eager

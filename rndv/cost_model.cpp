@@ -14,9 +14,12 @@ double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
 
 std::string_view to_string(Scheme scheme) noexcept {
   switch (scheme) {
-    case Scheme::none: return "none";
-    case Scheme::get: return "get";
-    case Scheme::pipeline: return "pipeline";
+    case Scheme::none:
+      return "none";
+    case Scheme::get:
+      return "get";
+    case Scheme::pipeline:
+      return "pipeline";
   }
   return "?";
 }
@@ -42,7 +45,8 @@ Answer choose(const Question& q) noexcept {
   const double kib = static_cast<double>(q.length) / 1024.0;
   const double source_blocks = blocks_of(q.length, q.source_block);
   const double sink_blocks = blocks_of(q.length, q.sink_block);
-  // Packing and unpacking overlap, so the pipeline pays for the side with more blocks; a get pays for every entry.
+  // Packing and unpacking overlap, so the pipeline pays for the side with more blocks; a get pays for every
+  // entry.
   answer.pipeline_us = p.pipeline_start_us + kib * p.pipeline_us_per_kib +
                        std::max(source_blocks, sink_blocks) * p.pipeline_us_per_block;
   if (!q.can_get) {
@@ -58,9 +62,10 @@ Answer choose(const Question& q) noexcept {
     return answer;
   }
   answer.scheme = answer.get_us <= answer.pipeline_us ? Scheme::get : Scheme::pipeline;
-  answer.reason = answer.scheme == Scheme::get       ? "one copy costs less than two overlapped ones"
-                  : (q.source_block | q.sink_block) != 0 ? "blocks too small for one list entry each"
-                                                         : "two overlapped copies cost less than one through the kernel";
+  answer.reason = answer.scheme == Scheme::get ? "one copy costs less than two overlapped ones"
+                  : (q.source_block | q.sink_block) != 0
+                      ? "blocks too small for one list entry each"
+                      : "two overlapped copies cost less than one through the kernel";
   return answer;
 }
 

@@ -1,5 +1,5 @@
-// The cost model: which scheme moves a rendezvous, from what both sides know of their memory and what the link can do.
-// A pure function, so that stria_info --schemes prints exactly what the engine does.
+// The cost model: which scheme moves a rendezvous, from what both sides know of their memory and what the
+// link can do. A pure function, so that stria_info --schemes prints exactly what the engine does.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +37,10 @@ Answer choose(const Question& question) noexcept;
 
 /// The model's parameters on one host; docs/tuning.md has the measurements.
 struct Parameters {
-  double get_start_us = 1.0;        ///< system call and page look-up
-  double get_us_per_kib = 0.078;    ///< copy by one core through the kernel
-  double get_us_per_entry = 0.06;   ///< an entry of a gather or scatter list
-  double pipeline_start_us = 0.7;   ///< the RTR's way and the first fragment's
+  double get_start_us = 1.0;           ///< system call and page look-up
+  double get_us_per_kib = 0.078;       ///< copy by one core through the kernel
+  double get_us_per_entry = 0.06;      ///< an entry of a gather or scatter list
+  double pipeline_start_us = 0.7;      ///< the RTR's way and the first fragment's
   double pipeline_us_per_kib = 0.075;  ///< the slower of packing and unpacking, overlapped
   double pipeline_us_per_block = 0.004;
 };

@@ -54,7 +54,8 @@ void Engine::finish(Operation& op) noexcept {
   if (op.kind == Operation::Kind::send) {
     auto& send = static_cast<SendOp&>(op);
     if (send.key.bytes != 0) {
-      // The last message invalidated the key; a peer that ended the operation without it must not keep it alive.
+      // The last message invalidated the key; a peer that ended the operation without it must not keep it
+      // alive.
       transport::Key key;
       key.bytes = send.key.bytes;
       std::memcpy(key.data, send.key.data, send.key.bytes);
@@ -144,7 +145,9 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
   const Answer answer = choose({op.length, announcement.block_bytes, transport::mean_block(op.memory),
                                 op.link->can_get && op.key.bytes != 0, options_.force});
   switch (answer.scheme) {
-    case Scheme::none: op.state = Operation::State::fin_due; break;
+    case Scheme::none:
+      op.state = Operation::State::fin_due;
+      break;
     case Scheme::get:
       op.state = Operation::State::reading;
       ++counters_.get;
@@ -161,15 +164,21 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
 bool Engine::step(Operation& op) noexcept {
   using State = Operation::State;
   switch (op.state) {
-    case State::reading: return step_reading(static_cast<RecvOp&>(op));
-    case State::rtr_due: return step_rtr(static_cast<RecvOp&>(op));
-    case State::rma_due: return step_remote(op);
-    case State::streaming: return step_streaming(static_cast<SendOp&>(op));
-    case State::fin_due: return step_fin(static_cast<RecvOp&>(op));
+    case State::reading:
+      return step_reading(static_cast<RecvOp&>(op));
+    case State::rtr_due:
+      return step_rtr(static_cast<RecvOp&>(op));
+    case State::rma_due:
+      return step_remote(op);
+    case State::streaming:
+      return step_streaming(static_cast<SendOp&>(op));
+    case State::fin_due:
+      return step_fin(static_cast<RecvOp&>(op));
     case State::idle:
     case State::announce:
     case State::waiting:
-    case State::receiving: break;
+    case State::receiving:
+      break;
   }
   return false;
 }
@@ -187,17 +196,22 @@ unsigned Engine::progress() noexcept {
 }
 
 bool Engine::step_fin(RecvOp& op) noexcept {
-  const Header header =
-      wire::make_header(wire::Kind::fin, op.peer_op, static_cast<std::uint32_t>(static_cast<int>(op.outcome)));
-  Status sent;
+  if (op.failed) {  // its link is dead: there is nobody to tell
+    finish(op);
+    return true;
+  }
+  const Header header = wire::make_header(wire::Kind::fin, op.peer_op,
+                                          static_cast<std::uint32_t>(static_cast<int>(op.outcome)));
+  Status sent = Status::unsupported;
   if (op.key.bytes != 0) {
     transport::Key key;
     key.bytes = op.key.bytes;
     std::memcpy(key.data, op.key.data, op.key.bytes);
     sent = op.link->send_invalidate(header, nullptr, 0, key);
-  } else {
-    sent = op.link->send_control(header, nullptr, 0);
   }
+  // Without it the sender ends its key itself when it hears of the end.
+  if (sent == Status::unsupported || sent == Status::access_error)
+    sent = op.link->send_control(header, nullptr, 0);
   if (sent == Status::no_resource) return false;
   finish(op);
   return true;
@@ -224,6 +238,13 @@ bool Engine::region_busy(std::uint64_t region) noexcept {
   for (Operation* op = active_.front(); op != nullptr; op = active_.next(op))
     busy = busy || (op->remote_half && op->region == region);
   return busy;
+}
+
+void Engine::end_all(Status why) noexcept {
+  while (Operation* op = active_.front()) {
+    op->outcome = why;
+    finish(*op);
+  }
 }
 
 void Engine::fail_link(const LinkRef& link, Status why) noexcept {

@@ -1,10 +1,10 @@
-// The rendezvous engine of one worker: starts, advances and ends the operations of operation.hpp. One file a scheme:
-// get.cpp reads through the sender's key, pipeline.cpp moves packed fragments; remote.cpp serves puts and gets that a
-// provider cannot do itself.
+// The rendezvous engine of one worker: starts, advances and ends the operations of operation.hpp. One file a
+// scheme: get.cpp reads through the sender's key, pipeline.cpp moves packed fragments; remote.cpp serves puts
+// and gets that a provider cannot do itself.
 //
-// Whatever cannot be sent at once stays in the active list and is tried again by progress(), so that nothing is ever
-// lost to back-pressure. Every function that ends an operation calls the owner's event last: the owner may free or
-// reuse the operation, and start others, inside it.
+// Whatever cannot be sent at once stays in the active list and is tried again by progress(), so that nothing
+// is ever lost to back-pressure. Every function that ends an operation calls the owner's event last: the
+// owner may free or reuse the operation, and start others, inside it.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +41,12 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Sends the RTS for op (memory, length and link set). ok: announced. no_resource: call again; what was prepared is
-  /// kept in op. Anything else: the operation did not start.
+  /// Sends the RTS for op (memory, length and link set). ok: announced. no_resource: call again; what was
+  /// prepared is kept in op. Anything else: the operation did not start.
   Status announce(SendOp& op, const transport::Header& header) noexcept;
 
-  /// Starts receiving what was announced into op.memory (link and length set, length <= announcement.length). May end
-  /// the operation before it returns.
+  /// Starts receiving what was announced into op.memory (link and length set, length <= announcement.length).
+  /// May end the operation before it returns.
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
   /// Asks the peer's engine for a get (op.length bytes of `region` from `offset` on) or a put.
@@ -58,7 +58,8 @@ class Engine {
   void serve_put(const transport::LinkRef& link, const wire::RmaBody& body, const transport::Payload& memory,
                  Status status) noexcept;
 
-  // Packets. Anything that does not fit an operation is dropped with a log line: it came from a confused peer.
+  // Packets. Anything that does not fit an operation is dropped with a log line: it came from a confused
+  // peer.
   void on_rtr(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
   void on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
@@ -75,6 +76,8 @@ class Engine {
 
   /// Ends every operation of the link with `why`.
   void fail_link(const transport::LinkRef& link, Status why) noexcept;
+  /// Ends whatever is still under way; only after the provider is closed, which writes no memory any more.
+  void end_all(Status why) noexcept;
   /// Whether a peer's put or get is under way on `region`.
   bool region_busy(std::uint64_t region) noexcept;
   /// Takes a waiting send back (its request is abandoned at close).

@@ -1,5 +1,5 @@
-// The get scheme: the receiver reads the sender's memory through the announced key, a slice at a time so that other
-// traffic goes on, and the last message (FIN, with the key to invalidate) ends the sender's side.
+// The get scheme: the receiver reads the sender's memory through the announced key, a slice at a time so that
+// other traffic goes on, and the last message (FIN, with the key to invalidate) ends the sender's side.
 //
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, get, get, …
 //            complete, key dead ◄── FIN + invalidate ──  complete
@@ -10,7 +10,8 @@
 
 namespace stria::rndv {
 
-// The one trampoline from the provider's completion back to the engine: op.fragment_bytes holds the slice under way.
+// The one trampoline from the provider's completion back to the engine: op.fragment_bytes holds the slice
+// under way.
 void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RecvOp&>(*completion);
   op.in_flight = false;
@@ -41,8 +42,11 @@ bool Engine::step_reading(RecvOp& op) noexcept {
     if (status == Status::in_progress) return true;
     op.in_flight = false;
     switch (status) {
-      case Status::ok: op.moved += bytes; break;
-      case Status::no_resource: return false;
+      case Status::ok:
+        op.moved += bytes;
+        break;
+      case Status::no_resource:
+        return false;
       case Status::unsupported:  // the path was refused after all: the rest goes packed
         ++counters_.fallbacks;
         ++counters_.pipeline;

@@ -1,5 +1,5 @@
-// OpTable: names for operations that a peer may hand back. A name is slot index and generation; a stale or invented
-// one finds nothing, so no pointer ever crosses the wire.
+// OpTable: names for operations that a peer may hand back. A name is slot index and generation; a stale or
+// invented one finds nothing, so no pointer ever crosses the wire.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ class OpTable {
     const auto first = static_cast<std::uint32_t>(slots_.size());
     const std::uint32_t more = first == 0 ? 64 : first;
     slots_.resize(first + more);
-    for (std::uint32_t i = first; i < first + more; ++i) slots_[i].next_free = i + 1 < first + more ? i + 1 : kNone;
+    for (std::uint32_t i = first; i < first + more; ++i)
+      slots_[i].next_free = i + 1 < first + more ? i + 1 : kNone;
     free_ = first;
   }
   std::vector<Slot> slots_;

@@ -1,5 +1,6 @@
-// The two halves of a rendezvous: SendOp at the sender, RecvOp at the receiver. They live in the memory of the request
-// that owns them, or on the heap for the remote half of a put or get that the provider cannot do itself.
+// The two halves of a rendezvous: SendOp at the sender, RecvOp at the receiver. They live in the memory of
+// the request that owns them, or on the heap for the remote half of a put or get that the provider cannot do
+// itself.
 //
 //   SendOp:  announce -> waiting -> (RTR) streaming -> done
 //                            \-----> (FIN) done
@@ -19,16 +20,29 @@ namespace stria::rndv {
 /// An operation with work to do in progress() is a member of the engine's active list.
 struct Operation : ListNode {
   enum class Kind : std::uint8_t { send, recv };
-  enum class State : std::uint8_t { idle, announce, waiting, streaming, reading, rtr_due, rma_due, receiving, fin_due };
+  enum class State : std::uint8_t {
+    idle,
+    announce,
+    waiting,
+    streaming,
+    reading,
+    rtr_due,
+    rma_due,
+    receiving,
+    fin_due
+  };
   Kind kind;
   State state = State::idle;
   Status outcome = Status::ok;
-  bool active = false;       ///< in the active list
-  bool needs_fin = false;    ///< SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving
+  bool active = false;  ///< in the active list
+  bool needs_fin =
+      false;  ///< SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving
   bool remote_half = false;  ///< on the heap, serves a peer's put or get
-  bool in_flight = false;    ///< RecvOp: an asynchronous get is under way, the provider still writes the memory
-  bool failed = false;       ///< its peer failed while it was in flight
-  wire::OpId id = 0;  ///< our name for it, 0 when not in the table
+  bool in_flight : 1 =
+      false;  ///< RecvOp: an asynchronous get is under way, the provider still writes the memory
+  bool failed : 1 = false;          ///< its peer failed while it was in flight
+  std::uint8_t fragment_shift = 0;  ///< SendOp: the receiver's fragment size, halved so often to fit our link
+  wire::OpId id = 0;                ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move

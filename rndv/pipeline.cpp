@@ -1,5 +1,5 @@
-// The packed pipeline: the sender packs fragment k+1 while the receiver unpacks fragment k. It needs nothing but
-// eager_send, so it is the scheme that always works, on every provider and for every pair of layouts.
+// The packed pipeline: the sender packs fragment k+1 while the receiver unpacks fragment k. It needs nothing
+// but eager_send, so it is the scheme that always works, on every provider and for every pair of layouts.
 //
 //   sender   ── RTS{length, op} ──►  receiver: match
 //            ◄── RTR{ops, range, fragment size} ──
@@ -46,9 +46,13 @@ void Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   if (found == nullptr || found->state != Operation::State::waiting) return;
   auto& op = static_cast<SendOp&>(*found);
   const bool fits = rtr.offset <= op.length && rtr.length <= op.length - rtr.offset;
-  if (!fits || rtr.fragment_bytes == 0 || rtr.fragment_bytes > link.eager_max) {
-    log::error("a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
-               rtr.offset, rtr.length, rtr.fragment_bytes, op.length, link.eager_max);
+  std::uint8_t shift = 0;
+  while (shift < 31 && (rtr.fragment_bytes >> shift) > link.eager_max) ++shift;
+  if (!fits || rtr.fragment_bytes >> shift == 0) {
+    log::error(
+        "a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
+        rtr.offset, rtr.length, rtr.fragment_bytes, op.length, link.eager_max);
+    refuse_remote(link, rtr.receiver_op, Status::invalid);  // or it would wait for ever
     op.outcome = Status::invalid;
     finish(op);
     return;
@@ -56,7 +60,8 @@ void Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   op.peer_op = rtr.receiver_op;
   op.start = op.moved = rtr.offset;
   op.length = rtr.offset + rtr.length;
-  op.fragment_bytes = rtr.fragment_bytes;
+  op.fragment_bytes = rtr.fragment_bytes >> shift;
+  op.fragment_shift = shift;
   op.state = Operation::State::streaming;
   activate(op);
   step_streaming(op);
@@ -67,7 +72,8 @@ bool Engine::step_streaming(SendOp& op) noexcept {
   for (unsigned i = 0; i < kFragmentsPerStep && op.moved < op.length; ++i) {
     const std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
     const auto index = static_cast<std::uint32_t>((op.moved - op.start) / op.fragment_bytes);
-    const Header header = wire::make_header(wire::Kind::frag, op.peer_op, index);
+    Header header = wire::make_header(wire::Kind::frag, op.peer_op, index);
+    header.flags = op.fragment_shift;
     const Status sent = op.link->eager_send(header, transport::slice(op.memory, op.moved, bytes));
     if (sent == Status::no_resource) return any;
     if (sent != Status::ok) {
@@ -92,11 +98,12 @@ void Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->state != Operation::State::receiving) return;
   auto& op = static_cast<RecvOp&>(*found);
-  const std::uint64_t offset =
-      op.start + static_cast<std::uint64_t>(packet.header->immediate) * op.fragment_bytes;
-  if (offset >= op.length || packet.bytes != std::min<std::uint64_t>(op.fragment_bytes, op.length - offset)) {
-    log::error("fragment {} of {} bytes does not fit a receive of {} bytes; dropped", packet.header->immediate,
-               packet.bytes, op.length);
+  // The sender's link may carry less than ours: it halves the fragments as often as its flags say.
+  const std::uint64_t unit = packet.header->flags < 32 ? op.fragment_bytes >> packet.header->flags : 0;
+  const std::uint64_t offset = op.start + packet.header->immediate * unit;
+  if (unit == 0 || offset >= op.length || packet.bytes != std::min(unit, op.length - offset)) {
+    log::error("fragment {} of {} bytes does not fit a receive of {} bytes; dropped",
+               packet.header->immediate, packet.bytes, op.length);
     return;
   }
   transport::unpack(transport::slice(op.memory, offset, packet.bytes), packet.payload);

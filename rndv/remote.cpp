@@ -1,5 +1,5 @@
-// Puts and gets that a provider cannot do itself: the target's engine serves them while it progresses, with the packed
-// pipeline. A get is a receive whose sender is made on demand; a put is a send whose receiver is.
+// Puts and gets that a provider cannot do itself: the target's engine serves them while it progresses, with
+// the packed pipeline. A get is a receive whose sender is made on demand; a put is a send whose receiver is.
 #include <memory>
 #include <new>
 
@@ -68,7 +68,10 @@ void Engine::refuse_remote(const LinkRef& link, wire::OpId initiator, Status sta
 
 void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Payload& memory,
                        Status status) noexcept {
-  if (status == Status::ok && (body.fragment_bytes == 0 || body.fragment_bytes > link.eager_max))
+  std::uint8_t shift = 0;
+  while (shift < 31 && (body.fragment_bytes >> shift) > link.eager_max) ++shift;
+  // A get of nothing would end without a packet.
+  if (status == Status::ok && (body.fragment_bytes >> shift == 0 || body.length == 0))
     status = Status::invalid;
   auto* op = status == Status::ok ? new (std::nothrow) SendOp : nullptr;
   if (op == nullptr) {
@@ -82,7 +85,8 @@ void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Pay
   op->region = body.region;
   op->length = body.length;
   op->peer_op = body.initiator_op;
-  op->fragment_bytes = body.fragment_bytes;
+  op->fragment_bytes = body.fragment_bytes >> shift;
+  op->fragment_shift = shift;
   op->state = Operation::State::streaming;
   activate(*op);
   step_streaming(*op);
@@ -90,6 +94,10 @@ void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Pay
 
 void Engine::serve_put(const LinkRef& link, const wire::RmaBody& body, const Payload& memory,
                        Status status) noexcept {
+  if (body.length == 0) {  // no fragment would end it
+    refuse_remote(link, body.initiator_op, status);
+    return;
+  }
   auto* op = status == Status::ok ? new (std::nothrow) RecvOp : nullptr;
   if (op == nullptr) {
     refuse_remote(link, body.initiator_op, status == Status::ok ? Status::io_error : status);

@@ -20,7 +20,8 @@ struct Head {
 static_assert(sizeof(Head) == 16);
 
 /// One step through the parts; false at a malformed one.
-bool next_part(std::span<const std::byte>& rest, std::string_view& name, std::span<const std::byte>& bytes) noexcept {
+bool next_part(std::span<const std::byte>& rest, std::string_view& name,
+               std::span<const std::byte>& bytes) noexcept {
   if (rest.empty()) return false;
   const auto name_length = std::to_integer<std::size_t>(rest[0]);
   if (rest.size() < 1 + name_length + 2) return false;
@@ -39,14 +40,16 @@ bool next_part(std::span<const std::byte>& rest, std::string_view& name, std::sp
 Result<ParsedAddress> parse_address(std::span<const std::byte> bytes) {
   Head head;
   if (bytes.size() < sizeof(head))
-    return Error{Status::invalid, fmt::format("an address of {} bytes is too short: it begins with {}", bytes.size(),
-                                              sizeof(head))};
+    return Error{Status::invalid, fmt::format("an address of {} bytes is too short: it begins with {}",
+                                              bytes.size(), sizeof(head))};
   std::memcpy(&head, bytes.data(), sizeof(head));
   if (std::memcmp(head.magic, kMagic, sizeof(kMagic)) != 0)
     return Error{Status::invalid, "these bytes are not a worker's address"};
   if (head.wire_version != wire::kVersion)
-    return Error{Status::invalid, fmt::format("the peer speaks wire version {}, this library {}; use one version of "
-                                              "stria in a job", head.wire_version, wire::kVersion)};
+    return Error{Status::invalid,
+                 fmt::format("the peer speaks wire version {}, this library {}; use one version of "
+                             "stria in a job",
+                             head.wire_version, wire::kVersion)};
   ParsedAddress parsed;
   parsed.worker_id = head.worker_id;
   parsed.parts_ = bytes.subspan(sizeof(head));
@@ -73,8 +76,11 @@ std::span<const std::byte> ParsedAddress::part(std::string_view provider) const 
 }
 
 std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const AddressPart> parts) {
-  Head head{{kMagic[0], kMagic[1], kMagic[2], kMagic[3]}, wire::kVersion, static_cast<std::uint8_t>(parts.size()),
-            {}, worker_id};
+  Head head{{kMagic[0], kMagic[1], kMagic[2], kMagic[3]},
+            wire::kVersion,
+            static_cast<std::uint8_t>(parts.size()),
+            {},
+            worker_id};
   std::vector<std::byte> out(sizeof(head));
   std::memcpy(out.data(), &head, sizeof(head));
   for (const AddressPart& part : parts) {

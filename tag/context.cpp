@@ -12,7 +12,8 @@
 namespace stria::tag {
 namespace {
 
-/// Processes of one user share it when the application gives none: it keeps strangers out, the kernel checks the rest.
+/// Processes of one user share it when the application gives none: it keeps strangers out, the kernel checks
+/// the rest.
 std::vector<std::byte> default_secret() {
   const std::string text = fmt::format("stria uid {}", ::getuid());
   const auto* bytes = reinterpret_cast<const std::byte*>(text.data());

@@ -1,4 +1,5 @@
-// What an arriving packet means. Matchable packets (eager, rts) are put back into the order of their sender first.
+// What an arriving packet means. Matchable packets (eager, rts) are put back into the order of their sender
+// first.
 #include "base/log.hpp"
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"
@@ -13,18 +14,35 @@ void Worker::on_deliver(void* self, void* peer, const stria_packet_t* packet) no
 }
 
 void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
+  if (peer.state == Peer::State::failed) [[unlikely]]
+    return;  // given up, although its link still moves packets
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
-    case Kind::rts: deliver_matchable(peer, packet); break;
-    case Kind::rtr: rndv_.on_rtr(peer.link, packet); break;
-    case Kind::frag: rndv_.on_frag(peer.link, packet); break;
-    case Kind::fin: rndv_.on_fin(peer.link, packet); break;
-    case Kind::credit: peer.credit += packet.header->tag; break;
-    case Kind::rma_get: serve_rma(peer, packet, true); break;
-    case Kind::rma_put: serve_rma(peer, packet, false); break;
+    case Kind::rts:
+      deliver_matchable(peer, packet);
+      break;
+    case Kind::rtr:
+      rndv_.on_rtr(peer.link, packet);
+      break;
+    case Kind::frag:
+      rndv_.on_frag(peer.link, packet);
+      break;
+    case Kind::fin:
+      rndv_.on_fin(peer.link, packet);
+      break;
+    case Kind::credit:
+      peer.credit += packet.header->tag;
+      break;
+    case Kind::rma_get:
+      serve_rma(peer, packet, true);
+      break;
+    case Kind::rma_put:
+      serve_rma(peer, packet, false);
+      break;
     case Kind::none:
     default:
-      log::error("a packet of unknown kind {} from worker {:#x}; dropped", packet.header->kind, peer.worker_id);
+      log::error("a packet of unknown kind {} from worker {:#x}; dropped", packet.header->kind,
+                 peer.worker_id);
       break;
   }
 }
@@ -46,10 +64,12 @@ void Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
   // It overtook an earlier message on another path; the paths' own credits bound how many can.
   const auto* payload = static_cast<const std::byte*>(packet.payload);
   try {
-    peer.stash.insert_or_assign(packet.header->sequence, Stashed{*packet.header, packet.buffered != 0,
-                                                                 {payload, payload + packet.bytes}});
+    peer.stash.insert_or_assign(
+        packet.header->sequence,
+        Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}});
   } catch (const std::bad_alloc&) {
-    log::error("out of memory for a message of {} bytes that came out of order; its sender is given up", packet.bytes);
+    log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
+               packet.bytes);
     fail_peer(peer, Status::io_error);
   }
 }
@@ -165,12 +185,12 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
 }
 
 void Worker::credit_consumed(Peer& peer, std::uint64_t bytes) noexcept {
-  budget_.consumed(bytes);
+  budget_.consumed(peer.grant, bytes);
   top_up(peer);
 }
 
 void Worker::top_up(Peer& peer) noexcept {
-  if (budget_.top_up(peer.grant)) add_to_backlog(peer);
+  if (peer.state == Peer::State::up && budget_.top_up(peer.grant)) add_to_backlog(peer);
 }
 
 }  // namespace stria::tag

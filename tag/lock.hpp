@@ -1,5 +1,5 @@
-// The one lock of a worker that threads share. Recursive, because a completion callback may start operations. A worker
-// opened for one thread pays a predictable branch.
+// The one lock of a worker that threads share. Recursive, because a completion callback may start operations.
+// A worker opened for one thread pays a predictable branch.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,8 @@ class WorkerLock {
   }
 
  private:
-  // The address of a thread-local names the thread; only its own thread can store it, so a relaxed look suffices.
+  // The address of a thread-local names the thread; only its own thread can store it, so a relaxed look
+  // suffices.
   static const void* self() noexcept {
     static thread_local char anchor;
     return &anchor;

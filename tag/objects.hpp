@@ -27,7 +27,8 @@ struct Context {
   std::atomic<unsigned> workers{0};
 };
 
-/// Opens a context with the built-in providers and those STRIA_PROVIDERS names. Errors name the variable or provider.
+/// Opens a context with the built-in providers and those STRIA_PROVIDERS names. Errors name the variable or
+/// provider.
 Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* params,
                                               std::span<const stria_provider_t* const> builtins);
 

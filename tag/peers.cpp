@@ -1,5 +1,8 @@
-// The life of peers: opened by an endpoint or by their own first word, connected on first use, failed once and for all.
+// The life of peers: opened by an endpoint or by their own first word, connected on first use, failed once
+// and for all.
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "base/log.hpp"
 #include "tag/address.hpp"
@@ -46,9 +49,11 @@ Status Worker::connect(Peer& peer) noexcept {
   Status answer = Status::unreachable;
   const auto parsed = parse_address(peer.address);
   for (auto& device : devices_) {
-    const std::span<const std::byte> part = parsed ? parsed->part(device->provider->name) : std::span<const std::byte>{};
+    const std::span<const std::byte> part =
+        parsed ? parsed->part(device->provider->name) : std::span<const std::byte>{};
     if (part.empty()) {
-      reasons += fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device->provider->name);
+      reasons +=
+          fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device->provider->name);
       continue;
     }
     char error[512] = "";
@@ -74,12 +79,9 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   stria_link_limits_t limits{};
   device.provider->link_limits(link, &limits);
   peer.device = &device;
-  peer.link = {device.provider->ops,
-               link,
-               device.handle,
-               limits.pio_max == 0 ? 0 : limits.pio_max + 1,
-               limits.eager_max,
-               limits.can_get != 0,
+  peer.link = {device.provider->ops, link,
+               device.handle,        limits.pio_max == 0 ? 0 : limits.pio_max + 1,
+               limits.eager_max,     limits.can_get != 0,
                limits.can_put != 0};
   peer.eager_limit = std::min<std::uint64_t>(eager_limit_, std::max(limits.pio_max, limits.eager_max));
   peer.state = Peer::State::up;
@@ -105,7 +107,6 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   peer.link.pio_below = 0;
   if (peer.linked()) peer.unlink();
   budget_.peer_left(peer.grant);
-  peer.grant = {.outstanding = 0, .due = 0};
   peer.stash.clear();
   while (rndv::Operation* op = peer.pending.pop_front()) {
     Request& request = *Request::of(*op);
@@ -134,7 +135,10 @@ void Worker::check_liveness(bool force) noexcept {
   const auto now = std::chrono::steady_clock::now();
   if (!force && now < next_check_) return;
   next_check_ = now + std::chrono::milliseconds(context_.config.number(Var::liveness_ms));
+  // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
+  const bool inside = std::exchange(in_progress_, true);
   for (auto& device : devices_) device->provider->check(device->handle);
+  in_progress_ = inside;
 }
 
 void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& out) noexcept {

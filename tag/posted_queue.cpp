@@ -21,7 +21,8 @@ void PostedQueue::append(Bin& bin, PostedRecv* recv) noexcept {
 std::uint32_t PostedQueue::shape_for(const PostedRecv& recv) noexcept {
   const bool any = recv.source == kAnySource;
   for (std::uint32_t i = 0; i < shapes_used_; ++i)
-    if (shapes_[i].ignore == recv.ignore && shapes_[i].any_source == any && shapes_[i].bins != nullptr) return i;
+    if (shapes_[i].ignore == recv.ignore && shapes_[i].any_source == any && shapes_[i].bins != nullptr)
+      return i;
   // A new shape takes a free place, or one that nobody is in any more.
   for (std::uint32_t i = 1; i < kShapes; ++i) {
     Shape& shape = shapes_[i];

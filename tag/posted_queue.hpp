@@ -1,7 +1,8 @@
-// The posted queue. Receives are kept by shape: which bits of the tag they ignore, and whether they name a source. All
-// receives of one shape lie in one hash table, so that an arriving message looks into one bin of each shape in use, and
-// takes the oldest receive that fits; stamps restore MPI's order between the shapes. A program uses two or three shapes
-// (exact, any source, any tag); shapes beyond kShapes share a list that is searched.
+// The posted queue. Receives are kept by shape: which bits of the tag they ignore, and whether they name a
+// source. All receives of one shape lie in one hash table, so that an arriving message looks into one bin of
+// each shape in use, and takes the oldest receive that fits; stamps restore MPI's order between the shapes. A
+// program uses two or three shapes (exact, any source, any tag); shapes beyond kShapes share a list that is
+// searched.
 #pragma once
 
 #include <array>
@@ -46,7 +47,8 @@ class PostedQueue {
   void remove(PostedRecv* recv) noexcept;
   std::uint64_t size() const noexcept { return size_; }
 
-  /// Any element, for teardown and for a failed peer: calls f(PostedRecv&) on each; f may remove the one it is given.
+  /// Any element, for teardown and for a failed peer: calls f(PostedRecv&) on each; f may remove the one it
+  /// is given.
   template <class F>
   void for_each(F&& f) {
     for (Shape& shape : shapes_) {

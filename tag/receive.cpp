@@ -1,5 +1,5 @@
-// Receives: what is already here is taken at once, everything else is posted. Probes and cancels work on the same two
-// queues.
+// Receives: what is already here is taken at once, everything else is posted. Probes and cancels work on the
+// same two queues.
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"
 
@@ -21,11 +21,11 @@ void Worker::complete(Request& request, Status status) noexcept {
 }
 
 Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
+  if (closing_) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
-  const Peer* source = recv.match.source == nullptr
-                           ? nullptr
-                           : reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
+  const Peer* source =
+      recv.match.source == nullptr ? nullptr : reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
   const std::uint32_t index = source == nullptr ? kAnySource : source->index;
 
   Unexpected* entry = taken;
@@ -33,7 +33,8 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
     entry = unexpected_.find(index, recv.match.tag, recv.match.ignore);
     if (entry != nullptr) unexpected_.remove(entry);
   }
-  if (entry == nullptr && source != nullptr && source->state == Peer::State::failed) return Status::peer_failed;
+  if (entry == nullptr && source != nullptr && source->state == Peer::State::failed)
+    return Status::peer_failed;
 
   Request* made = Request::make(request, this, RequestKind::recv, recv.callback, recv.user);
   if (entry != nullptr) {
@@ -139,9 +140,12 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
       buffers_.give(entry.buffer, entry.length);
       credit_consumed(peer, entry.length);
       break;
-    case Unexpected::Kind::inline_payload: credit_consumed(peer, entry.length); break;
+    case Unexpected::Kind::inline_payload:
+      credit_consumed(peer, entry.length);
+      break;
     case Unexpected::Kind::announced:
-      if (entry.key_bytes > sizeof(entry.announced.key)) buffers_.give(entry.buffer, sizeof(rndv::Announcement));
+      if (entry.key_bytes > sizeof(entry.announced.key))
+        buffers_.give(entry.buffer, sizeof(rndv::Announcement));
       break;
   }
   unexpected_.release(&entry);

@@ -62,7 +62,8 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
 
 Region* Worker::find_region(std::uint64_t id) noexcept {
   const auto slot = static_cast<std::uint32_t>(id);
-  if (slot >= regions_.size() || regions_[slot].generation != static_cast<std::uint32_t>(id >> 32)) return nullptr;
+  if (slot >= regions_.size() || regions_[slot].generation != static_cast<std::uint32_t>(id >> 32))
+    return nullptr;
   return regions_[slot].region;
 }
 
@@ -106,12 +107,14 @@ void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) no
 void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<rndv::RecvOp&>(*completion);
   Request& request = *Request::of(op);
+  op.unlink();
   --request.worker->rma_in_flight_;
   if (status == STRIA_OK) request.info.received = op.length;
   complete(request, transport::from_c(status));
 }
 
 Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept {
+  if (closing_) return Status::cancelled;
   const auto& key = *reinterpret_cast<const RemoteKey*>(rma.key);
   stria_payload_t memory;
   if (describe_memory(rma.base, rma.layout, rma.count, memory) != Status::ok) return Status::invalid;
@@ -124,6 +127,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
     const Status connected = connect(peer);
     if (connected != Status::ok) return connected;
   }
+  if (length == 0) return Status::ok;
 
   Request* made = Request::make(request, this, kind, rma.callback, rma.user);
   made->peer = &peer;
@@ -137,15 +141,19 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
     rndv::RecvOp& op = made->make_recv();
     op.done = &Worker::on_rma_done;
     op.length = length;
+    provider_rma_.push_back(&op);
     const Status done = kind == RequestKind::get ? peer.link.get(memory, part, rma.remote_offset, &op)
                                                  : peer.link.put(memory, part, rma.remote_offset, &op);
     if (done == Status::in_progress) return done;
+    op.unlink();
     if (done != Status::unsupported && done != Status::no_resource) {
       --rma_in_flight_;
       return done;
     }
   }
-  // The peer's engine does it. The call answers in_progress: nothing comes back before progress.
+  // The peer's engine does it. If its link turns out to be dead now, the call says so and nobody is called
+  // back.
+  made->callback = nullptr;
   if (kind == RequestKind::get) {
     rndv::RecvOp& op = made->make_recv();
     op.link = &peer.link;
@@ -159,6 +167,9 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
     op.length = length;
     rndv_.start_remote_put(op, key.head.region, rma.remote_offset);
   }
+  if (made->state.load(std::memory_order_relaxed) == RequestState::done)
+    return transport::from_c(made->info.status);
+  made->callback = rma.callback;
   return Status::in_progress;
 }
 

@@ -1,6 +1,6 @@
-// Request: an operation of the application, built in the memory the caller gave (stria_request_t). What it is doing
-// decides which part of the body is alive: a posted receive, or one half of a rendezvous (also a send that waits for
-// credit). The body comes first, so that a part's address is the request's.
+// Request: an operation of the application, built in the memory the caller gave (stria_request_t). What it is
+// doing decides which part of the body is alive: a posted receive, or one half of a rendezvous (also a send
+// that waits for credit). The body comes first, so that a part's address is the request's.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,8 @@
-// How a message leaves: inline or buffered while the receiver's credit lasts, announced otherwise; behind earlier
-// messages to the same peer when there is no room, so that sequence numbers are given in the order of the calls.
-#include "base/fits.hpp"
+// How a message leaves: inline or buffered while the receiver's credit lasts, announced otherwise; behind
+// earlier messages to the same peer when there is no room, so that sequence numbers are given in the order of
+// the calls.
 #include "eager/send.hpp"
+#include "base/fits.hpp"
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"
 
@@ -34,9 +35,11 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
   if (send.layout == nullptr) {
     memory = {nullptr, const_cast<void*>(send.base), static_cast<std::int64_t>(send.count), 0,
               static_cast<std::int64_t>(send.count)};
-    // The short way: contiguous, fits the window, nothing waits before it. pio_below is 0 until the link is up.
+    // The short way: contiguous, fits the window, nothing waits before it. pio_below is 0 until the link is
+    // up.
     if (send.count < peer.link.pio_below && send.count <= peer.credit && peer.state == Peer::State::up &&
-        peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0 && send.count <= peer.eager_limit) {
+        peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0 &&
+        send.count <= peer.eager_limit) {
       Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);
       header.sequence = peer.send_sequence;
       if (peer.link.pio_send(header, send.base, static_cast<std::uint32_t>(send.count)) == Status::ok) {
@@ -91,11 +94,13 @@ Status Worker::start_send(Peer& peer, Request& request) noexcept {
   if (!announced && !request.synchronous && op.length <= peer.eager_limit && op.length <= peer.credit) {
     eager::Path path;
     const Status sent = eager::try_send(peer.link, header, op.memory, path);
-    if (sent != Status::ok) return sent;
-    ++peer.send_sequence;
-    peer.credit -= op.length;
-    ++(path == eager::Path::pio ? counters_.sent_pio : counters_.sent_buffered);
-    return Status::ok;
+    if (sent != Status::ok && sent != Status::unsupported) return sent;
+    if (sent == Status::ok) {
+      ++peer.send_sequence;
+      peer.credit -= op.length;
+      ++(path == eager::Path::pio ? counters_.sent_pio : counters_.sent_buffered);
+      return Status::ok;
+    }
   }
   header.kind = static_cast<std::uint8_t>(wire::Kind::rts);
   const Status sent = rndv_.announce(op, header);
@@ -133,7 +138,8 @@ unsigned Worker::flush(Peer& peer) noexcept {
     if (started != Status::in_progress) complete(request, started);
     if (peer.state != Peer::State::up) return moved;
   }
-  if (peer.linked()) peer.unlink();
+  // A callback may have received something meanwhile, and credit is due again.
+  if (peer.grant.due == 0 && peer.linked()) peer.unlink();
   return moved;
 }
 

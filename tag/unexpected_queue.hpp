@@ -1,6 +1,6 @@
-// The unexpected queue: messages that came before their receive. One entry is one cache line whatever it waits for:
-// a short payload inline, a buffer, or an announcement whose data is still at the sender. Every entry lies in a hash
-// bin (source and tag) for exact receives, and in the list of arrival for wildcards.
+// The unexpected queue: messages that came before their receive. One entry is one cache line whatever it
+// waits for: a short payload inline, a buffer, or an announcement whose data is still at the sender. Every
+// entry lies in a hash bin (source and tag) for exact receives, and in the list of arrival for wildcards.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Unexpected {
   std::uint64_t length;
   std::uint32_t source;  ///< peer index
   std::uint32_t immediate;
-  std::uint32_t self;         ///< its own index
+  std::uint32_t self;              ///< its own index
   std::uint32_t block_bytes : 24;  ///< announced: mean run at the sender, saturated
   std::uint32_t key_bytes : 6;
   std::uint32_t kind : 2;
@@ -51,7 +51,8 @@ class UnexpectedQueue {
   void push(Unexpected* entry) noexcept;
   /// Takes it out of its lists; it stays allocated.
   void remove(Unexpected* entry) noexcept;
-  /// The first in order of arrival that a receive (source may be kAnySource) accepts, or null. Exact: O(1) expected.
+  /// The first in order of arrival that a receive (source may be kAnySource) accepts, or null. Exact: O(1)
+  /// expected.
   Unexpected* find(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept;
   std::uint64_t size() const noexcept { return size_; }
 

@@ -16,6 +16,7 @@ namespace {
 constexpr unsigned kPollBudget = 64;     // packets of one device before the others are looked after
 constexpr unsigned kLookAtClock = 1024;  // progress calls between two looks at the clock
 constexpr unsigned kMaxAddressPart = 256;
+constexpr std::int64_t kLongestClose = 3'600'000;  // milliseconds
 
 std::uint64_t random_id() {
   std::random_device source;
@@ -106,7 +107,10 @@ void Worker::build_address() {
 
 Worker::~Worker() {
   // Nobody hears the ends of what is left: the caller closes on purpose.
-  drain(std::chrono::milliseconds(context_.config.number(Var::close_timeout_ms)));
+  const auto timeout =
+      static_cast<int>(std::min<std::int64_t>(context_.config.number(Var::close_timeout_ms), kLongestClose));
+  drain(std::chrono::milliseconds(timeout));
+  closing_ = true;  // callbacks start nothing any more
   for (bool again = true; again;) {
     PostedRecv* victim = nullptr;
     posted_.for_each([&](PostedRecv& recv) { victim = &recv; });
@@ -118,15 +122,21 @@ Worker::~Worker() {
   for (auto& peer : peers_) {
     if (peer->state == Peer::State::up) fail_peer(*peer, Status::cancelled);
   }
-  const int timeout = static_cast<int>(context_.config.number(Var::close_timeout_ms));
   for (auto& device : devices_) device->provider->close(device->handle, timeout);
+  // The providers let go of the memory: what they had ends now.
+  while (rndv::Operation* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
+  rndv_.end_all(Status::cancelled);
+  while (Unexpected* entry = unexpected_.find(kAnySource, 0, ~0ull)) {
+    unexpected_.remove(entry);
+    free_unexpected(*entry);
+  }
   for (auto& slot : regions_) delete slot.region;
   --context_.workers;
 }
 
 void Worker::drain(std::chrono::milliseconds limit) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!backlog_.empty() || !rndv_.idle()) {
+  while (!backlog_.empty() || !rndv_.idle() || rma_in_flight_ > 0) {
     if (progress() == 0) {
       if (std::chrono::steady_clock::now() > deadline) {
         log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());
@@ -153,6 +163,7 @@ unsigned Worker::progress() noexcept {
     check_liveness(false);
   }
   in_progress_ = false;
+  handled_ += handled;
   return handled;
 }
 
@@ -180,11 +191,15 @@ Status Worker::wait(int timeout_ms) noexcept {
   const auto spin_until = begin + std::chrono::microseconds(context_.config.number(Var::wait_spin_us));
   const auto deadline = begin + std::chrono::milliseconds(timeout_ms);
   const auto liveness = static_cast<int>(context_.config.number(Var::liveness_ms));
+  lock_.lock();
+  const std::uint64_t before = handled_;
+  lock_.unlock();
   for (unsigned round = 0;; ++round) {
     lock_.lock();
-    const unsigned handled = progress();
+    progress();
+    const bool handled = handled_ != before;  // by this thread or another
     lock_.unlock();
-    if (handled > 0) return Status::ok;
+    if (handled) return Status::ok;
     const auto now = Clock::now();
     if (timeout_ms >= 0 && now >= deadline) return Status::in_progress;
     if (now < spin_until) {

@@ -1,8 +1,10 @@
-// Worker: the progress engine. It owns the devices, the peers, the matching queues and the rendezvous engine, and puts
-// the protocols together: which way a message leaves (send.cpp), what an arriving packet means (deliver.cpp), what a
-// receive finds (receive.cpp), puts and gets (remote_memory.cpp), and the life of peers (peers.cpp).
+// Worker: the progress engine. It owns the devices, the peers, the matching queues and the rendezvous engine,
+// and puts the protocols together: which way a message leaves (send.cpp), what an arriving packet means
+// (deliver.cpp), what a receive finds (receive.cpp), puts and gets (remote_memory.cpp), and the life of peers
+// (peers.cpp).
 //
-// Threads: every public function takes the worker's lock; functions with a leading capital comment "locked" expect it.
+// Threads: every public function takes the worker's lock; functions with a leading capital comment "locked"
+// expect it.
 #pragma once
 
 #include <chrono>
@@ -63,7 +65,8 @@ class Worker {
   Status cancel(Request& request) noexcept;
 
   // Remote memory.
-  Result<Region*> register_region(void* base, const stria_layout_t* layout, std::uint64_t count, unsigned access);
+  Result<Region*> register_region(void* base, const stria_layout_t* layout, std::uint64_t count,
+                                  unsigned access);
   void deregister_region(Region* region) noexcept;
   Status rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept;
 
@@ -94,7 +97,8 @@ class Worker {
   void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;
   void store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
-  void store_announcement(Peer& peer, const stria_header_t& header, const rndv::Announcement& announced) noexcept;
+  void store_announcement(Peer& peer, const stria_header_t& header,
+                          const rndv::Announcement& announced) noexcept;
   void credit_consumed(Peer& peer, std::uint64_t bytes) noexcept;
   void top_up(Peer& peer) noexcept;
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
@@ -143,12 +147,15 @@ class Worker {
   Region* find_region(std::uint64_t id) noexcept;
 
   std::uint64_t rma_in_flight_ = 0;
+  IntrusiveList<rndv::Operation> provider_rma_;  // puts and gets in the hands of a provider
+  std::uint64_t handled_ = 0;  // events of all progress calls, to see what other threads did
+  bool closing_ = false;
   std::chrono::steady_clock::time_point next_check_;
   stria_counters_t counters_{};
 };
 
-/// The bytes a send or receive means: a layout that is contiguous for this count becomes plain memory. ok, or invalid
-/// for a negative or overflowing amount.
+/// The bytes a send or receive means: a layout that is contiguous for this count becomes plain memory. ok, or
+/// invalid for a negative or overflowing amount.
 Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
                        stria_payload_t& out) noexcept;
 

@@ -1,6 +1,6 @@
-// The provider contract as a C++20 concept, and the table of stria/provider.h generated from it. A provider inside the
-// tree is a Device class and a Link class; the table, with its thunks, comes from ProviderTable<P>, so that what is
-// checked at compile time is what crosses the C boundary.
+// The provider contract as a C++20 concept, and the table of stria/provider.h generated from it. A provider
+// inside the tree is a Device class and a Link class; the table, with its thunks, comes from
+// ProviderTable<P>, so that what is checked at compile time is what crosses the C boundary.
 #pragma once
 
 #include <concepts>
@@ -27,7 +27,9 @@ using Sink = stria_sink_t;
 constexpr stria_status_t to_c(Status status) noexcept {
   return static_cast<stria_status_t>(static_cast<int>(status));
 }
-constexpr Status from_c(stria_status_t status) noexcept { return static_cast<Status>(static_cast<int>(status)); }
+constexpr Status from_c(stria_status_t status) noexcept {
+  return static_cast<Status>(static_cast<int>(status));
+}
 
 /// The layout behind a payload; null for contiguous memory.
 inline const datatype::Layout* layout_of(const Payload& payload) noexcept {
@@ -39,35 +41,52 @@ template <class P>
 concept Provider = requires(typename P::Device& device, typename P::Link& link, const DeviceParams& params,
                             const Header& header, const void* data, void* out, std::uint32_t bytes,
                             const Payload& payload, const Key& key, Key& made, Completion* completion,
-                            Capabilities& capabilities, LinkLimits& limits, unsigned access, std::uint64_t offset,
-                            void** memory) {
+                            Capabilities& capabilities, LinkLimits& limits, unsigned access,
+                            std::uint64_t offset, void** memory) {
   { P::kName } -> std::convertible_to<const char*>;
   { P::kDescription } -> std::convertible_to<const char*>;
   // data path
-  { link.pio_send(header, data, bytes) } noexcept -> std::same_as<Status>;
-  { link.eager_send(header, payload) } noexcept -> std::same_as<Status>;
-  { link.send_invalidate(header, data, bytes, key) } noexcept -> std::same_as<Status>;
-  { link.get(payload, key, offset, completion) } noexcept -> std::same_as<Status>;
-  { link.put(payload, key, offset, completion) } noexcept -> std::same_as<Status>;
-  { device.fast_register(payload, access, made) } noexcept -> std::same_as<Status>;
-  { device.invalidate(key) } noexcept -> std::same_as<Status>;
-  { device.progress(unsigned{}) } noexcept -> std::same_as<unsigned>;
+  { link.pio_send(header, data, bytes) }
+  noexcept->std::same_as<Status>;
+  { link.eager_send(header, payload) }
+  noexcept->std::same_as<Status>;
+  { link.send_invalidate(header, data, bytes, key) }
+  noexcept->std::same_as<Status>;
+  { link.get(payload, key, offset, completion) }
+  noexcept->std::same_as<Status>;
+  { link.put(payload, key, offset, completion) }
+  noexcept->std::same_as<Status>;
+  { device.fast_register(payload, access, made) }
+  noexcept->std::same_as<Status>;
+  { device.invalidate(key) }
+  noexcept->std::same_as<Status>;
+  { device.progress(unsigned{}) }
+  noexcept->std::same_as<unsigned>;
   // setup and query
   { P::Device::open(params) } -> std::same_as<Result<std::unique_ptr<typename P::Device>>>;
-  { device.close(int{}) } noexcept;
-  { device.capabilities(capabilities) } noexcept;
-  { device.address(out, bytes) } noexcept -> std::same_as<std::uint32_t>;
+  { device.close(int{}) }
+  noexcept;
+  { device.capabilities(capabilities) }
+  noexcept;
+  { device.address(out, bytes) }
+  noexcept->std::same_as<std::uint32_t>;
   { device.connect(data, bytes, out, int{}) } -> std::same_as<Result<typename P::Link*>>;
-  { link.limits(limits) } noexcept;
-  { device.check() } noexcept;
-  { device.event_fd() } noexcept -> std::same_as<int>;
-  { device.arm() } noexcept -> std::same_as<Status>;
-  { P::mem_alloc(offset, memory) } noexcept -> std::same_as<Status>;
-  { P::mem_free(out) } noexcept -> std::same_as<Status>;
+  { link.limits(limits) }
+  noexcept;
+  { device.check() }
+  noexcept;
+  { device.event_fd() }
+  noexcept->std::same_as<int>;
+  { device.arm() }
+  noexcept->std::same_as<Status>;
+  { P::mem_alloc(offset, memory) }
+  noexcept->std::same_as<Status>;
+  { P::mem_free(out) }
+  noexcept->std::same_as<Status>;
 };
 
-/// The C table of provider P. A Result's error text is copied into the caller's buffer; connect answers OK with a link
-/// or the error's status (a link that is still coming up answers no_resource to sends).
+/// The C table of provider P. A Result's error text is copied into the caller's buffer; connect answers OK
+/// with a link or the error's status (a link that is still coming up answers no_resource to sends).
 template <Provider P>
 class ProviderTable {
   using Device = typename P::Device;
@@ -85,25 +104,32 @@ class ProviderTable {
       .version = STRIA_PROVIDER_VERSION,
       .pio_send = [](stria_link_t* link, const stria_header_t* header, const void* payload,
                      std::uint32_t bytes) { return to_c(as_link(link).pio_send(*header, payload, bytes)); },
-      .eager_send = [](stria_link_t* link, const stria_header_t* header,
-                       const stria_payload_t* payload) { return to_c(as_link(link).eager_send(*header, *payload)); },
+      .eager_send =
+          [](stria_link_t* link, const stria_header_t* header, const stria_payload_t* payload) {
+            return to_c(as_link(link).eager_send(*header, *payload));
+          },
       .send_invalidate =
           [](stria_link_t* link, const stria_header_t* header, const void* payload, std::uint32_t bytes,
              const stria_provider_key_t* key) {
             return to_c(as_link(link).send_invalidate(*header, payload, bytes, *key));
           },
       .fast_register =
-          [](stria_device_t* device, const stria_payload_t* memory, unsigned access, stria_provider_key_t* key) {
+          [](stria_device_t* device, const stria_payload_t* memory, unsigned access,
+             stria_provider_key_t* key) {
             return to_c(as_device(device).fast_register(*memory, access, *key));
           },
       .invalidate = [](stria_device_t* device,
                        const stria_provider_key_t* key) { return to_c(as_device(device).invalidate(*key)); },
       .get =
-          [](stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key, std::uint64_t offset,
-             stria_completion_t* completion) { return to_c(as_link(link).get(*local, *key, offset, completion)); },
+          [](stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
+             std::uint64_t offset, stria_completion_t* completion) {
+            return to_c(as_link(link).get(*local, *key, offset, completion));
+          },
       .put =
-          [](stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key, std::uint64_t offset,
-             stria_completion_t* completion) { return to_c(as_link(link).put(*local, *key, offset, completion)); },
+          [](stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
+             std::uint64_t offset, stria_completion_t* completion) {
+            return to_c(as_link(link).put(*local, *key, offset, completion));
+          },
       .progress = [](stria_device_t* device, unsigned budget) { return as_device(device).progress(budget); },
   };
 
@@ -125,17 +151,18 @@ class ProviderTable {
           return refuse({Status::io_error, std::string(P::kName) + ": out of memory"}, error, error_bytes);
         }
       },
-      .close = [](stria_device_t* device,
-                  int timeout_ms) {
-        std::unique_ptr<Device> owned(&as_device(device));
-        owned->close(timeout_ms);
-      },
+      .close =
+          [](stria_device_t* device, int timeout_ms) {
+            std::unique_ptr<Device> owned(&as_device(device));
+            owned->close(timeout_ms);
+          },
       .capabilities = [](stria_device_t* device,
                          stria_capabilities_t* out) { as_device(device).capabilities(*out); },
       .address = [](stria_device_t* device, void* buffer,
                     std::uint32_t bytes) { return as_device(device).address(buffer, bytes); },
-      .connect = [](stria_device_t* device, const void* address, std::uint32_t bytes, void* peer, int low_latency,
-                    stria_link_t** link, char* error, std::uint32_t error_bytes) -> stria_status_t {
+      .connect = [](stria_device_t* device, const void* address, std::uint32_t bytes, void* peer,
+                    int low_latency, stria_link_t** link, char* error,
+                    std::uint32_t error_bytes) -> stria_status_t {
         *link = nullptr;
         try {
           auto connected = as_device(device).connect(address, bytes, peer, low_latency);

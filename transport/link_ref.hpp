@@ -1,4 +1,5 @@
-// LinkRef: what an engine needs to know of a link to send on it, copied from the provider once, when the link comes up.
+// LinkRef: what an engine needs to know of a link to send on it, copied from the provider once, when the link
+// comes up.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +26,16 @@ struct LinkRef {
   Status eager_send(const Header& header, const Payload& payload) const noexcept {
     return from_c(ops->eager_send(link, &header, &payload));
   }
-  Status send_invalidate(const Header& header, const void* body, std::uint32_t bytes, const Key& key) const noexcept {
+  Status send_invalidate(const Header& header, const void* body, std::uint32_t bytes,
+                         const Key& key) const noexcept {
     return from_c(ops->send_invalidate(link, &header, body, bytes, &key));
   }
-  Status get(const Payload& local, const Key& key, std::uint64_t offset, Completion* completion) const noexcept {
+  Status get(const Payload& local, const Key& key, std::uint64_t offset,
+             Completion* completion) const noexcept {
     return from_c(ops->get(link, &local, &key, offset, completion));
   }
-  Status put(const Payload& local, const Key& key, std::uint64_t offset, Completion* completion) const noexcept {
+  Status put(const Payload& local, const Key& key, std::uint64_t offset,
+             Completion* completion) const noexcept {
     return from_c(ops->put(link, &local, &key, offset, completion));
   }
   Status fast_register(const Payload& memory, unsigned access, Key& key) const noexcept {

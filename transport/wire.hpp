@@ -1,5 +1,5 @@
-// The wire format: every byte that two workers exchange through a provider, whatever path it takes. Integers are
-// little-endian (a static_assert below); tests/transport/wire_test.cpp pins the bytes.
+// The wire format: every byte that two workers exchange through a provider, whatever path it takes. Integers
+// are little-endian (a static_assert below); tests/transport/wire_test.cpp pins the bytes.
 //
 //   header  | kind 1 | flags 1 | sequence 2 | immediate 4 | tag 8 |      16 bytes, then a body or payload
 //
@@ -7,9 +7,9 @@
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put your part"
 //   frag    tag = receiver operation, immediate = index of the fragment; payload = its bytes
-//   fin     tag = sender operation, immediate = Status of the receiver: the last message, it ends the sender's key
-//   credit  tag = bytes of unexpected buffering the receiver grants on top
-//   rma_get / rma_put  RmaBody: a get or put that the provider cannot do itself
+//   fin     tag = sender operation, immediate = Status of the receiver: the last message, it ends the
+//   sender's key credit  tag = bytes of unexpected buffering the receiver grants on top rma_get / rma_put
+//   RmaBody: a get or put that the provider cannot do itself
 #pragma once
 
 #include <bit>
@@ -23,7 +23,8 @@ namespace stria::wire {
 
 static_assert(std::endian::native == std::endian::little, "the wire format is little-endian");
 
-/// Bumped with every change of these bytes; part of every worker address, checked before anything is exchanged.
+/// Bumped with every change of these bytes; part of every worker address, checked before anything is
+/// exchanged.
 inline constexpr std::uint8_t kVersion = 1;
 
 enum class Kind : std::uint8_t { none = 0, eager, rts, rtr, frag, fin, credit, rma_get, rma_put };
@@ -40,14 +41,14 @@ constexpr Header make_header(Kind kind, std::uint64_t tag, std::uint32_t immedia
 using OpId = std::uint64_t;
 
 struct RtsBody {
-  std::uint64_t length;       // packed bytes of the message
+  std::uint64_t length;  // packed bytes of the message
   OpId sender_op;
   std::uint32_t block_bytes;  // mean contiguous run at the sender, saturated; 0: contiguous
   std::uint8_t key_bytes;     // length of the key that follows; 0: none, only the packed pipeline is possible
   std::uint8_t reserved[3];
 };
-static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 && offsetof(RtsBody, block_bytes) == 16 &&
-              offsetof(RtsBody, key_bytes) == 20);
+static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&
+              offsetof(RtsBody, block_bytes) == 16 && offsetof(RtsBody, key_bytes) == 20);
 
 struct RtrBody {
   OpId sender_op;
@@ -58,7 +59,8 @@ struct RtrBody {
   std::uint8_t key_bytes;        // 0: fragments; else put through the key that follows
   std::uint8_t reserved[3];
 };
-static_assert(sizeof(RtrBody) == 40 && offsetof(RtrBody, length) == 24 && offsetof(RtrBody, fragment_bytes) == 32);
+static_assert(sizeof(RtrBody) == 40 && offsetof(RtrBody, length) == 24 &&
+              offsetof(RtrBody, fragment_bytes) == 32);
 
 struct RmaBody {
   std::uint64_t region;  // the target's region: slot index and generation

@@ -2,13 +2,13 @@
  *
  * A provider outside this tree is a shared library libstria_provider_NAME.so that exports one symbol,
  *     const stria_provider_t stria_provider_v1;
- * found in a folder of STRIA_PROVIDER_PATH or the installed one and enabled by STRIA_PROVIDERS=NAME. It includes this
- * header and no other of stria. docs/providers.md walks through one.
+ * found in a folder of STRIA_PROVIDER_PATH or the installed one and enabled by STRIA_PROVIDERS=NAME. It
+ * includes this header and no other of stria. docs/providers.md walks through one.
  *
- * Words: a device is a provider's instance under one worker; a link is its connection to one remote device. A packet is
- * a 16-byte header and up to eager_max bytes of payload. The engines above decide what packets mean; a provider moves
- * them, intact, in any order between links, and may reorder packets of one link only between its PIO and its buffered
- * path: matching restores MPI's order from the sequence number.
+ * Words: a device is a provider's instance under one worker; a link is its connection to one remote device. A
+ * packet is a 16-byte header and up to eager_max bytes of payload. The engines above decide what packets
+ * mean; a provider moves them, intact, in any order between links, and may reorder packets of one link only
+ * between its PIO and its buffered path: matching restores MPI's order from the sequence number.
  *
  * Threads: a device and its links are used by one thread at a time (the worker's lock is held above).
  * Answers: STRIA_ERR_NO_RESOURCE means that nothing changed and the call may be repeated after progress.
@@ -41,14 +41,16 @@ typedef struct stria_header {
 
 /* Bytes [offset, offset + length) of the packed stream of `count` instances of a layout at `base`. */
 typedef struct stria_payload {
-  const void* layout; /* opaque (stria_services_t handles it); NULL: contiguous, the stream is the memory at base */
+  const void*
+      layout; /* opaque (stria_services_t handles it); NULL: contiguous, the stream is the memory at base */
   void* base;
   int64_t count;
   int64_t offset;
   int64_t length;
 } stria_payload_t;
 
-/* A provider's part of a region's key. In shm and verbs it begins with a 32-bit word: 24-bit index, 8-bit consumer key. */
+/* A provider's part of a region's key. In shm and verbs it begins with a 32-bit word: 24-bit index, 8-bit
+ * consumer key. */
 #define STRIA_PROVIDER_KEY_MAX 64
 typedef struct stria_provider_key {
   uint32_t bytes;
@@ -60,22 +62,25 @@ typedef struct stria_completion {
   void (*done)(struct stria_completion* self, stria_status_t status);
 } stria_completion_t;
 
-/* ---- upcalls: what the worker does for a provider --------------------------------------------------------------- */
+/* ---- upcalls: what the worker does for a provider
+ * --------------------------------------------------------------- */
 
 typedef struct stria_packet {
   const stria_header_t* header;
   const void* payload; /* valid during the call */
   uint32_t bytes;
-  uint32_t buffered;   /* 0: it came through the PIO path */
+  uint32_t buffered; /* 0: it came through the PIO path */
 } stria_packet_t;
 
 typedef struct stria_sink {
   void* self;
   /* A packet arrived on the link whose cookie is `peer`. Consumes it before it returns; may start sends. */
   void (*deliver)(void* self, void* peer, const stria_packet_t* packet);
-  /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet. */
+  /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet.
+   */
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);
-  /* The link is dead; everything received was delivered before. No call on the link but disconnect may follow. */
+  /* The link is dead; everything received was delivered before. No call on the link but disconnect may
+   * follow. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
 } stria_sink_t;
 
@@ -85,84 +90,93 @@ typedef struct stria_services {
   uint32_t version;
   void (*pack)(const stria_payload_t* payload, void* out);
   void (*unpack)(const stria_payload_t* payload, const void* in);
-  /* Fills up to `max` entries from payload->offset on; *covered bytes are described. Returns the entries filled. */
+  /* Fills up to `max` entries from payload->offset on; *covered bytes are described. Returns the entries
+   * filled. */
   size_t (*iovecs)(const stria_payload_t* payload, struct iovec* out, size_t max, int64_t* covered);
   void (*log)(int level, const char* text); /* 2 info, 3 warning, 4 error */
 } stria_services_t;
 
-/* ---- what a device can do ----------------------------------------------------------------------------------------- */
+/* ---- what a device can do
+ * ----------------------------------------------------------------------------------------- */
 
 /* Bits of stria_capabilities_t.flags. What is absent is not used: nothing is emulated silently. */
-#define STRIA_CAP_PIO (1ull << 0)               /* pio_send */
-#define STRIA_CAP_EAGER (1ull << 1)             /* eager_send */
-#define STRIA_CAP_GET (1ull << 2)               /* get; whether for a given link: stria_link_limits_t */
+#define STRIA_CAP_PIO (1ull << 0)   /* pio_send */
+#define STRIA_CAP_EAGER (1ull << 1) /* eager_send */
+#define STRIA_CAP_GET (1ull << 2)   /* get; whether for a given link: stria_link_limits_t */
 #define STRIA_CAP_PUT (1ull << 3)
 #define STRIA_CAP_FAST_REGISTER (1ull << 4)
 #define STRIA_CAP_LOCAL_INVALIDATE (1ull << 5)
-#define STRIA_CAP_INVALIDATE_FENCE (1ull << 6)  /* invalidate is ordered after earlier work without waiting */
+#define STRIA_CAP_INVALIDATE_FENCE (1ull << 6) /* invalidate is ordered after earlier work without waiting \
+                                                */
 #define STRIA_CAP_SEND_INVALIDATE (1ull << 7)
 #define STRIA_CAP_READ_INVALIDATE (1ull << 8)
-#define STRIA_CAP_WINDOW_1 (1ull << 9)          /* memory windows */
+#define STRIA_CAP_WINDOW_1 (1ull << 9) /* memory windows */
 #define STRIA_CAP_WINDOW_2A (1ull << 10)
 #define STRIA_CAP_WINDOW_2B (1ull << 11)
 #define STRIA_CAP_ZERO_BASED (1ull << 12)
 #define STRIA_CAP_BLOCK_LIST (1ull << 13)
-#define STRIA_CAP_STRIDED (1ull << 14)          /* strided regions behind one key */
-#define STRIA_CAP_COMPOSITE (1ull << 15)        /* regions of several parts behind one key */
+#define STRIA_CAP_STRIDED (1ull << 14)   /* strided regions behind one key */
+#define STRIA_CAP_COMPOSITE (1ull << 15) /* regions of several parts behind one key */
 #define STRIA_CAP_ATOMICS (1ull << 16)
 #define STRIA_CAP_MASKED_ATOMICS (1ull << 17)
 #define STRIA_CAP_XRC (1ull << 18)
 #define STRIA_CAP_LOOPBACK_BLOCKING (1ull << 19)
 #define STRIA_CAP_LOW_LATENCY_QP (1ull << 20)
 #define STRIA_CAP_ON_DEMAND_PAGING (1ull << 21)
-#define STRIA_CAP_EVENT_FD (1ull << 22)         /* can sleep */
-#define STRIA_CAP_MAP_MEMORY (1ull << 23)       /* mem_alloc gives memory that peers load and store directly */
+#define STRIA_CAP_EVENT_FD (1ull << 22)   /* can sleep */
+#define STRIA_CAP_MAP_MEMORY (1ull << 23) /* mem_alloc gives memory that peers load and store directly */
 
 typedef struct stria_capabilities {
   uint64_t flags;
-  uint32_t pio_max;           /* payload bytes of one pio_send */
-  uint32_t pio_windows;       /* how many links can have a PIO window */
+  uint32_t pio_max;     /* payload bytes of one pio_send */
+  uint32_t pio_windows; /* how many links can have a PIO window */
   uint32_t pio_window_bytes;
-  uint32_t pio_mtu;           /* longest message a window takes, header included */
-  uint32_t eager_max;         /* payload bytes of one eager_send */
-  uint32_t key_bits;          /* consumer key bits */
-  uint32_t strided_depth;     /* levels of a strided region behind one key; 0: any */
-  uint32_t max_sge;           /* entries of one gather or scatter list */
+  uint32_t pio_mtu;       /* longest message a window takes, header included */
+  uint32_t eager_max;     /* payload bytes of one eager_send */
+  uint32_t key_bits;      /* consumer key bits */
+  uint32_t strided_depth; /* levels of a strided region behind one key; 0: any */
+  uint32_t max_sge;       /* entries of one gather or scatter list */
   uint32_t max_keys;
 } stria_capabilities_t;
 
 typedef struct stria_link_limits {
-  uint32_t pio_max;      /* 0: this link has no window */
+  uint32_t pio_max; /* 0: this link has no window */
   uint32_t eager_max;
-  uint32_t can_get;      /* 0: get answers UNSUPPORTED on this link */
+  uint32_t can_get; /* 0: get answers UNSUPPORTED on this link */
   uint32_t can_put;
-  uint32_t pio_credits;  /* bytes free now */
-  uint32_t low_latency;  /* the link was given a window for its class */
-  const char* path;      /* for people: "pio window 32 KiB + cma"; valid while the link is */
-  const char* fallback;  /* why a better path is not used; "" if none */
+  uint32_t pio_credits; /* bytes free now */
+  uint32_t low_latency; /* the link was given a window for its class */
+  const char* path;     /* for people: "pio window 32 KiB + cma"; valid while the link is */
+  const char* fallback; /* why a better path is not used; "" if none */
 } stria_link_limits_t;
 
-/* ---- the tables ----------------------------------------------------------------------------------------------------- */
+/* ---- the tables
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* The data path: at most one of these calls a message. Unsupported ones answer STRIA_ERR_UNSUPPORTED, none is NULL. */
+/* The data path: at most one of these calls a message. Unsupported ones answer STRIA_ERR_UNSUPPORTED, none is
+ * NULL. */
 typedef struct stria_hot_ops {
   uint32_t size;
   uint32_t version;
   /* Header and payload stored now by the CPU, bytes <= pio_max. OK, NO_RESOURCE (no credit), PEER_FAILED. */
-  stria_status_t (*pio_send)(stria_link_t* link, const stria_header_t* header, const void* payload, uint32_t bytes);
-  /* Gathered or packed into provider memory, payload->length <= eager_max; the memory is the caller's again on return. */
-  stria_status_t (*eager_send)(stria_link_t* link, const stria_header_t* header, const stria_payload_t* payload);
+  stria_status_t (*pio_send)(stria_link_t* link, const stria_header_t* header, const void* payload,
+                             uint32_t bytes);
+  /* Gathered or packed into provider memory, payload->length <= eager_max; the memory is the caller's again
+   * on return. */
+  stria_status_t (*eager_send)(stria_link_t* link, const stria_header_t* header,
+                               const stria_payload_t* payload);
   /* As pio_send, and `key` (of the remote device) is invalid before the packet is delivered. */
   stria_status_t (*send_invalidate)(stria_link_t* link, const stria_header_t* header, const void* payload,
                                     uint32_t bytes, const stria_provider_key_t* key);
-  /* Makes a key for count instances of the layout at base (offset and length of `memory` are not looked at), valid
-   * before any later packet of the device is delivered. O(1). UNSUPPORTED: no key can describe this layout. */
+  /* Makes a key for count instances of the layout at base (offset and length of `memory` are not looked at),
+   * valid before any later packet of the device is delivered. O(1). UNSUPPORTED: no key can describe this
+   * layout. */
   stria_status_t (*fast_register)(stria_device_t* device, const stria_payload_t* memory, unsigned access,
                                   stria_provider_key_t* key);
   /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way). */
   stria_status_t (*invalidate)(stria_device_t* device, const stria_provider_key_t* key);
-  /* Moves local.length bytes between the local stream range and the remote region's stream from remote_offset on.
-   * OK: done. IN_PROGRESS: completion follows. ACCESS, PEER_FAILED, UNSUPPORTED (take another way). */
+  /* Moves local.length bytes between the local stream range and the remote region's stream from remote_offset
+   * on. OK: done. IN_PROGRESS: completion follows. ACCESS, PEER_FAILED, UNSUPPORTED (take another way). */
   stria_status_t (*get)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
                         uint64_t remote_offset, stria_completion_t* completion);
   stria_status_t (*put)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
@@ -190,18 +204,21 @@ typedef struct stria_provider {
   const char* description;
   const stria_hot_ops_t* ops;
 
-  /* Opens a device. On failure *device is NULL and `error` (of error_bytes) says which object, limit and value. */
-  stria_status_t (*open)(const stria_device_params_t* params, stria_device_t** device, char* error, uint32_t error_bytes);
+  /* Opens a device. On failure *device is NULL and `error` (of error_bytes) says which object, limit and
+   * value. */
+  stria_status_t (*open)(const stria_device_params_t* params, stria_device_t** device, char* error,
+                         uint32_t error_bytes);
   /* Delivers nothing more; waits at most timeout_ms until peers took over what was sent; frees all links. */
   void (*close)(stria_device_t* device, int timeout_ms);
   void (*capabilities)(stria_device_t* device, stria_capabilities_t* out);
   /* The device's own part of the worker's address, at most 256 bytes. Returns the bytes needed. */
   uint32_t (*address)(stria_device_t* device, void* buffer, uint32_t bytes);
-  /* Connects to the device that gave `address`. One link per remote worker: connecting to a worker that connected to us
-   * first returns that link, with its cookie set to `peer`. IN_PROGRESS: sends answer NO_RESOURCE until it is up.
-   * UNREACHABLE, with the reason in `error`. low_latency != 0: wants a PIO window first. */
-  stria_status_t (*connect)(stria_device_t* device, const void* address, uint32_t bytes, void* peer, int low_latency,
-                            stria_link_t** link, char* error, uint32_t error_bytes);
+  /* Connects to the device that gave `address`. One link per remote worker: connecting to a worker that
+   * connected to us first returns that link, with its cookie set to `peer`. IN_PROGRESS: sends answer
+   * NO_RESOURCE until it is up. UNREACHABLE, with the reason in `error`. low_latency != 0: wants a PIO window
+   * first. */
+  stria_status_t (*connect)(stria_device_t* device, const void* address, uint32_t bytes, void* peer,
+                            int low_latency, stria_link_t** link, char* error, uint32_t error_bytes);
   void (*link_limits)(stria_link_t* link, stria_link_limits_t* out);
   /* Checks that peers are alive; calls link_down for those that are not. Called every STRIA_LIVENESS_MS. */
   void (*check)(stria_device_t* device);

@@ -2,16 +2,15 @@
  *
  * Conventions of this header
  *   units     bytes unless a name says otherwise; all sizes and counts are 64-bit
- *   errors    functions return stria_status_t: STRIA_OK, STRIA_IN_PROGRESS, or a negative value; a negative answer
- *             means that nothing was started and the arguments are untouched
- *   threads   a worker is used under the thread mode it was opened with; contexts, layouts and regions may be used
- *             from any thread; different workers are independent of each other
- *   ownership a pointer passed in stays the caller's; buffers and layouts of an operation stay untouched and alive
- *             until the operation's completion was seen
+ *   errors    functions return stria_status_t: STRIA_OK, STRIA_IN_PROGRESS, or a negative value; a negative
+ * answer means that nothing was started and the arguments are untouched threads   a worker is used under the
+ * thread mode it was opened with; contexts, layouts and regions may be used from any thread; different
+ * workers are independent of each other ownership a pointer passed in stays the caller's; buffers and layouts
+ * of an operation stay untouched and alive until the operation's completion was seen
  *
- * A process opens a context, one or more workers in it, gives the bytes of stria_worker_address() to its peers by any
- * means (a file, a socket, PMIx), and opens an endpoint to each peer from the bytes it was given. Receives match on
- * source (or any), a 64-bit tag and an ignore mask, in the order MPI prescribes.
+ * A process opens a context, one or more workers in it, gives the bytes of stria_worker_address() to its
+ * peers by any means (a file, a socket, PMIx), and opens an endpoint to each peer from the bytes it was
+ * given. Receives match on source (or any), a 64-bit tag and an ignore mask, in the order MPI prescribes.
  */
 #ifndef STRIA_STRIA_H
 #define STRIA_STRIA_H
@@ -33,31 +32,33 @@ extern "C" {
 #define STRIA_API
 #endif
 
-/* ---- status ------------------------------------------------------------------------------------------------- */
+/* ---- status
+ * ------------------------------------------------------------------------------------------------- */
 
 typedef enum stria_status {
   STRIA_OK = 0,
-  STRIA_IN_PROGRESS = 1,       /* accepted, not complete */
-  STRIA_ERR_NO_RESOURCE = -1,  /* nothing changed, retry after progress */
-  STRIA_ERR_TRUNCATED = -2,    /* the message was longer than the receive; what fits was delivered */
+  STRIA_IN_PROGRESS = 1,      /* accepted, not complete */
+  STRIA_ERR_NO_RESOURCE = -1, /* nothing changed, retry after progress */
+  STRIA_ERR_TRUNCATED = -2,   /* the message was longer than the receive; what fits was delivered */
   STRIA_ERR_CANCELLED = -3,
-  STRIA_ERR_INVALID = -4,      /* an argument breaks its rules; stria_last_error() names it */
+  STRIA_ERR_INVALID = -4, /* an argument breaks its rules; stria_last_error() names it */
   STRIA_ERR_UNSUPPORTED = -5,
-  STRIA_ERR_UNREACHABLE = -6,  /* no provider reaches the peer; stria_last_error() says why */
-  STRIA_ERR_ACCESS = -7,       /* key stale, out of bounds, or without the right */
-  STRIA_ERR_PEER_FAILED = -8,  /* the remote process is gone */
-  STRIA_ERR_IO = -9            /* the system refused; stria_last_error() has the reason */
+  STRIA_ERR_UNREACHABLE = -6, /* no provider reaches the peer; stria_last_error() says why */
+  STRIA_ERR_ACCESS = -7,      /* key stale, out of bounds, or without the right */
+  STRIA_ERR_PEER_FAILED = -8, /* the remote process is gone */
+  STRIA_ERR_IO = -9           /* the system refused; stria_last_error() has the reason */
 } stria_status_t;
 
 /* A short text; never NULL. Any thread. */
 STRIA_API const char* stria_status_string(stria_status_t status);
-/* What the last failed call of this thread complained of: the object, the limit and the value. Never NULL; valid
- * until the thread's next stria call. */
+/* What the last failed call of this thread complained of: the object, the limit and the value. Never NULL;
+ * valid until the thread's next stria call. */
 STRIA_API const char* stria_last_error(void);
 /* "0.1.0": the library's own version, to compare with STRIA_VERSION_*. */
 STRIA_API const char* stria_version(void);
 
-/* ---- opaque objects ----------------------------------------------------------------------------------------- */
+/* ---- opaque objects
+ * ----------------------------------------------------------------------------------------- */
 
 typedef struct stria_context stria_context_t;   /* configuration, providers, memory domain */
 typedef struct stria_worker stria_worker_t;     /* progress engine with its matching queues */
@@ -67,8 +68,8 @@ typedef struct stria_region stria_region_t;     /* registered memory */
 typedef struct stria_key stria_key_t;           /* what reaches a peer's region */
 typedef struct stria_message stria_message_t;   /* a message taken out of the queue by a matched probe */
 
-/* An operation in flight. The memory is the caller's and must stay in place until the operation completed; it needs
- * no initialisation and may be used again afterwards. */
+/* An operation in flight. The memory is the caller's and must stay in place until the operation completed; it
+ * needs no initialisation and may be used again afterwards. */
 #define STRIA_REQUEST_SIZE 256
 #define STRIA_REQUEST_ALIGN 16
 typedef struct stria_request {
@@ -92,11 +93,13 @@ typedef struct stria_info {
   uint64_t source;       /* the sender's worker id, see stria_worker_id() and stria_endpoint_info() */
 } stria_info_t;
 
-/* Called once when an operation that answered STRIA_IN_PROGRESS ends, from inside progress, wait or another call on the
- * same worker. It may start operations on the worker and may reuse `request`; it may not block or close objects. */
+/* Called once when an operation that answered STRIA_IN_PROGRESS ends, from inside progress, wait or another
+ * call on the same worker. It may start operations on the worker and may reuse `request`; it may not block or
+ * close objects. */
 typedef void (*stria_callback_t)(stria_request_t* request, const stria_info_t* info, void* user);
 
-/* ---- configuration ------------------------------------------------------------------------------------------ */
+/* ---- configuration
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct stria_config_variable {
   const char* name;          /* "STRIA_EAGER_LIMIT" */
@@ -110,17 +113,19 @@ typedef struct stria_config_variable {
 /* How many variables there are, and the one at `index`. Texts stay valid until the next stria_config_set. */
 STRIA_API size_t stria_config_count(void);
 STRIA_API stria_status_t stria_config_get(size_t index, stria_config_variable_t* out);
-/* Sets a variable for contexts opened afterwards. `origin` is shown by stria_info. INVALID for an unknown name or a
- * malformed value; nothing changes then. */
+/* Sets a variable for contexts opened afterwards. `origin` is shown by stria_info. INVALID for an unknown
+ * name or a malformed value; nothing changes then. */
 STRIA_API stria_status_t stria_config_set(const char* name, const char* value, const char* origin);
 
-/* ---- context ------------------------------------------------------------------------------------------------ */
+/* ---- context
+ * ------------------------------------------------------------------------------------------------ */
 
 typedef struct stria_context_params {
-  size_t size;              /* sizeof(stria_context_params_t); lets the structure grow */
-  const void* job_secret;   /* shared by the processes of one job; others are refused. NULL: derived from the user id */
+  size_t size; /* sizeof(stria_context_params_t); lets the structure grow */
+  const void*
+      job_secret; /* shared by the processes of one job; others are refused. NULL: derived from the user id */
   size_t job_secret_bytes;
-  const char* name;         /* for messages, may be NULL */
+  const char* name; /* for messages, may be NULL */
 } stria_context_params_t;
 
 /* Opens a context. params may be NULL. Errors: INVALID (a malformed STRIA_* variable), IO. */
@@ -128,12 +133,13 @@ STRIA_API stria_status_t stria_context_open(const stria_context_params_t* params
 /* Closes it; all its workers must be closed. NULL is ignored. */
 STRIA_API void stria_context_close(stria_context_t* context);
 
-/* Memory that peers on this host can map, so that a rendezvous between such buffers is plain loads and stores.
- * Page aligned. Errors: IO (out of memory, named). Any thread. */
+/* Memory that peers on this host can map, so that a rendezvous between such buffers is plain loads and
+ * stores. Page aligned. Errors: IO (out of memory, named). Any thread. */
 STRIA_API stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** out);
 STRIA_API stria_status_t stria_mem_free(stria_context_t* context, void* memory);
 
-/* ---- worker ------------------------------------------------------------------------------------------------- */
+/* ---- worker
+ * ------------------------------------------------------------------------------------------------- */
 
 typedef enum stria_thread_mode {
   STRIA_THREAD_SINGLE = 0,     /* one thread only */
@@ -148,14 +154,14 @@ typedef struct stria_worker_params {
 
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                            stria_worker_t** out);
-/* Drains what was sent but not taken over by peers (bounded by STRIA_CLOSE_TIMEOUT_MS), then closes the worker and its
- * endpoints. Requests still active are ended with CANCELLED. NULL is ignored. */
+/* Drains what was sent but not taken over by peers (bounded by STRIA_CLOSE_TIMEOUT_MS), then closes the
+ * worker and its endpoints. Requests still active are ended with CANCELLED. NULL is ignored. */
 STRIA_API void stria_worker_close(stria_worker_t* worker);
 
 /* Job-wide unique, random, never 0. */
 STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
-/* Copies the worker's address into `buffer`. *bytes: in, the room; out, what it needs. INVALID when too small (with
- * *bytes set). At most STRIA_ADDRESS_MAX bytes. */
+/* Copies the worker's address into `buffer`. *bytes: in, the room; out, what it needs. INVALID when too small
+ * (with *bytes set). At most STRIA_ADDRESS_MAX bytes. */
 #define STRIA_ADDRESS_MAX 512
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
 /* Moves everything that can move. Returns the number of events handled; 0 means idle. Never blocks. */
@@ -164,16 +170,16 @@ STRIA_API unsigned stria_worker_progress(stria_worker_t* worker);
 STRIA_API stria_status_t stria_worker_event_fd(stria_worker_t* worker, int* fd);
 /* OK: nothing is waiting, the caller may sleep on the descriptor. NO_RESOURCE: call progress first. */
 STRIA_API stria_status_t stria_worker_arm(stria_worker_t* worker);
-/* Progresses, spins a little, then sleeps until something was handled or `timeout_ms` passed (-1: no limit). OK when
- * something was handled, IN_PROGRESS on timeout. */
+/* Progresses, spins a little, then sleeps until something was handled or `timeout_ms` passed (-1: no limit).
+ * OK when something was handled, IN_PROGRESS on timeout. */
 STRIA_API stria_status_t stria_worker_wait(stria_worker_t* worker, int timeout_ms);
 
 /* Counts since the worker was opened. */
 typedef struct stria_counters {
   size_t size;
-  uint64_t sent_pio;            /* messages stored inline by the CPU */
-  uint64_t sent_buffered;       /* messages packed into provider memory */
-  uint64_t sent_rendezvous;     /* messages announced by RTS */
+  uint64_t sent_pio;        /* messages stored inline by the CPU */
+  uint64_t sent_buffered;   /* messages packed into provider memory */
+  uint64_t sent_rendezvous; /* messages announced by RTS */
   uint64_t received_eager;
   uint64_t received_get;        /* rendezvous moved by a get through a key */
   uint64_t received_mapped;     /* rendezvous moved by loads from mapped memory */
@@ -181,15 +187,19 @@ typedef struct stria_counters {
   uint64_t unexpected_messages; /* in the unexpected queue now */
   uint64_t unexpected_bytes;    /* payload buffered for them now */
   uint64_t unexpected_bytes_max;
-  uint64_t posted_receives;     /* in the posted queue now */
-  uint64_t fallbacks;           /* times a preferred path was refused and another taken */
-  uint64_t received_put;        /* rendezvous in which both sides copied: the sender put a part */
+  uint64_t posted_receives; /* in the posted queue now */
+  uint64_t fallbacks;       /* times a preferred path was refused and another taken */
+  uint64_t received_put;    /* rendezvous in which both sides copied: the sender put a part */
 } stria_counters_t;
 STRIA_API stria_status_t stria_worker_counters(stria_worker_t* worker, stria_counters_t* out);
 
-/* ---- endpoint ----------------------------------------------------------------------------------------------- */
+/* ---- endpoint
+ * ----------------------------------------------------------------------------------------------- */
 
-typedef enum stria_endpoint_class { STRIA_CLASS_DEFAULT = 0, STRIA_CLASS_LOW_LATENCY = 1 } stria_endpoint_class_t;
+typedef enum stria_endpoint_class {
+  STRIA_CLASS_DEFAULT = 0,
+  STRIA_CLASS_LOW_LATENCY = 1
+} stria_endpoint_class_t;
 
 typedef struct stria_endpoint_params {
   size_t size;
@@ -201,19 +211,19 @@ typedef struct stria_endpoint_params {
 
 typedef struct stria_endpoint_state {
   size_t size;
-  uint64_t peer;           /* the remote worker's id */
+  uint64_t peer; /* the remote worker's id */
   void* user;
-  int connected;           /* 0 until the first message makes it connect */
-  const char* provider;    /* "shm"; "" before it is connected. Valid while the endpoint is open */
-  const char* path;        /* for people: "pio window 16 KiB + cma" */
-  const char* fallback;    /* why a better path is not used; "" if none */
-  uint64_t pio_mtu;        /* longest message the PIO window takes; 0 without a window */
-  uint64_t pio_credits;    /* bytes of the window free now */
-  uint64_t eager_limit;    /* longest message sent without rendezvous */
+  int connected;        /* 0 until the first message makes it connect */
+  const char* provider; /* "shm"; "" before it is connected. Valid while the endpoint is open */
+  const char* path;     /* for people: "pio window 16 KiB + cma" */
+  const char* fallback; /* why a better path is not used; "" if none */
+  uint64_t pio_mtu;     /* longest message the PIO window takes; 0 without a window */
+  uint64_t pio_credits; /* bytes of the window free now */
+  uint64_t eager_limit; /* longest message sent without rendezvous */
 } stria_endpoint_state_t;
 
-/* Opens an endpoint; cheap, connects on first use. Two endpoints of one worker to the same peer share their link and
- * its order. Errors: INVALID (not an address, another version: named), UNREACHABLE. */
+/* Opens an endpoint; cheap, connects on first use. Two endpoints of one worker to the same peer share their
+ * link and its order. Errors: INVALID (not an address, another version: named), UNREACHABLE. */
 STRIA_API stria_status_t stria_endpoint_open(stria_worker_t* worker, const stria_endpoint_params_t* params,
                                              stria_endpoint_t** out);
 /* Connects now instead of with the first message; OK, IN_PROGRESS, or the reason against. */
@@ -222,13 +232,15 @@ STRIA_API stria_status_t stria_endpoint_info(stria_endpoint_t* endpoint, stria_e
 /* Closes it; operations in flight go on. */
 STRIA_API void stria_endpoint_close(stria_endpoint_t* endpoint);
 
-/* ---- layouts ------------------------------------------------------------------------------------------------ */
+/* ---- layouts
+ * ------------------------------------------------------------------------------------------------ */
 
-/* Offsets, strides and displacements are signed bytes relative to the base address of an operation. Each constructor
- * returns a canonical layout with one reference; children may be freed afterwards. Errors: INVALID (negative count,
- * an overflow of 64 bits: named). Any thread. */
+/* Offsets, strides and displacements are signed bytes relative to the base address of an operation. Each
+ * constructor returns a canonical layout with one reference; children may be freed afterwards. Errors:
+ * INVALID (negative count, an overflow of 64 bits: named). Any thread. */
 STRIA_API stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out);
-STRIA_API stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child, stria_layout_t** out);
+STRIA_API stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child,
+                                                 stria_layout_t** out);
 STRIA_API stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stride_bytes,
                                              const stria_layout_t* child, stria_layout_t** out);
 STRIA_API stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens,
@@ -237,29 +249,32 @@ STRIA_API stria_status_t stria_layout_indexed(int64_t count, const int64_t* bloc
 STRIA_API stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts,
                                                 const int64_t* displacements_bytes,
                                                 const stria_layout_t* const* children, stria_layout_t** out);
-STRIA_API stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound, int64_t extent,
-                                              stria_layout_t** out);
+STRIA_API stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound,
+                                              int64_t extent, stria_layout_t** out);
 STRIA_API stria_layout_t* stria_layout_retain(const stria_layout_t* layout);
 STRIA_API void stria_layout_free(stria_layout_t* layout);
 
 typedef struct stria_layout_figures {
-  int64_t size;        /* bytes of data in one instance */
+  int64_t size; /* bytes of data in one instance */
   int64_t lower_bound;
-  int64_t extent;      /* distance of consecutive instances */
+  int64_t extent; /* distance of consecutive instances */
   int64_t true_lower_bound;
   int64_t true_extent;
-  int64_t blocks;      /* contiguous runs in one instance */
+  int64_t blocks; /* contiguous runs in one instance */
 } stria_layout_bounds_t;
 STRIA_API stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bounds_t* out);
-/* Writes the tree and its figures as text for people into `buffer` (always terminated); returns the bytes needed. */
+/* Writes the tree and its figures as text for people into `buffer` (always terminated); returns the bytes
+ * needed. */
 STRIA_API size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t bytes);
-/* Bytes [offset, offset + length) of the packed stream of `count` instances at `base`. INVALID when out of range. */
+/* Bytes [offset, offset + length) of the packed stream of `count` instances at `base`. INVALID when out of
+ * range. */
 STRIA_API stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count,
                                            int64_t offset, int64_t length, void* out);
-STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int64_t count, int64_t offset,
-                                             int64_t length, const void* in);
+STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int64_t count,
+                                             int64_t offset, int64_t length, const void* in);
 
-/* ---- tagged messages ---------------------------------------------------------------------------------------- */
+/* ---- tagged messages
+ * ---------------------------------------------------------------------------------------- */
 
 enum {
   STRIA_SEND_SYNCHRONOUS = 1u << 0 /* completes only after the receiver matched it */
@@ -271,19 +286,21 @@ typedef struct stria_send_args {
   uint64_t count;               /* instances of the layout, or bytes */
   uint64_t tag;
   uint32_t immediate;
-  uint32_t flags;               /* STRIA_SEND_* */
-  stria_callback_t callback;    /* may be NULL: the caller tests */
+  uint32_t flags;            /* STRIA_SEND_* */
+  stria_callback_t callback; /* may be NULL: the caller tests */
   void* user;
 } stria_send_t;
 
-/* Starts a send. OK: complete, `request` was not used and no callback comes. IN_PROGRESS: `request` is active.
- * Errors: INVALID, UNREACHABLE, PEER_FAILED. Back-pressure is not an error: the send waits in the worker. */
-STRIA_API stria_status_t stria_send(stria_endpoint_t* endpoint, const stria_send_t* send, stria_request_t* request);
+/* Starts a send. OK: complete, `request` was not used and no callback comes. IN_PROGRESS: `request` is
+ * active. Errors: INVALID, UNREACHABLE, PEER_FAILED. Back-pressure is not an error: the send waits in the
+ * worker. */
+STRIA_API stria_status_t stria_send(stria_endpoint_t* endpoint, const stria_send_t* send,
+                                    stria_request_t* request);
 
 typedef struct stria_match {
   stria_endpoint_t* source; /* NULL: any */
   uint64_t tag;
-  uint64_t ignore;          /* bits of the tag that need not agree; 0: exact */
+  uint64_t ignore; /* bits of the tag that need not agree; 0: exact */
 } stria_match_t;
 
 typedef struct stria_recv_args {
@@ -295,35 +312,42 @@ typedef struct stria_recv_args {
   void* user;
 } stria_recv_t;
 
-/* Starts a receive. OK: complete, no callback comes, stria_request_test() has the outcome (which may be TRUNCATED or
- * another error). IN_PROGRESS: active. Errors: INVALID; PEER_FAILED when `source` is known to be gone. */
-STRIA_API stria_status_t stria_recv(stria_worker_t* worker, const stria_recv_t* recv, stria_request_t* request);
+/* Starts a receive. OK: complete, no callback comes, stria_request_test() has the outcome (which may be
+ * TRUNCATED or another error). IN_PROGRESS: active. Errors: INVALID; PEER_FAILED when `source` is known to be
+ * gone. */
+STRIA_API stria_status_t stria_recv(stria_worker_t* worker, const stria_recv_t* recv,
+                                    stria_request_t* request);
 
 /* OK: ended, *info (may be NULL) says how. IN_PROGRESS: active. Makes no progress of its own. */
 STRIA_API stria_status_t stria_request_test(const stria_request_t* request, stria_info_t* info);
 /* Progresses until the request ended; returns its outcome. */
-STRIA_API stria_status_t stria_request_wait(stria_worker_t* worker, stria_request_t* request, stria_info_t* info);
-/* Cancels a receive that was not matched: OK, it ended with CANCELLED (its callback ran). NO_RESOURCE: too late, it
- * completes as usual. UNSUPPORTED: a send, a put or a get. */
+STRIA_API stria_status_t stria_request_wait(stria_worker_t* worker, stria_request_t* request,
+                                            stria_info_t* info);
+/* Cancels a receive that was not matched: OK, it ended with CANCELLED (its callback ran). NO_RESOURCE: too
+ * late, it completes as usual. UNSUPPORTED: a send, a put or a get. */
 STRIA_API stria_status_t stria_request_cancel(stria_worker_t* worker, stria_request_t* request);
 
-/* OK: the first message that matches is described in *info and stays queued. IN_PROGRESS: none. No progress. */
+/* OK: the first message that matches is described in *info and stays queued. IN_PROGRESS: none. No progress.
+ */
 STRIA_API stria_status_t stria_probe(stria_worker_t* worker, const stria_match_t* match, stria_info_t* info);
 /* As stria_probe, and takes the message out of the queue; it must be received by stria_mrecv. */
-STRIA_API stria_status_t stria_mprobe(stria_worker_t* worker, const stria_match_t* match, stria_message_t** message,
-                                      stria_info_t* info);
+STRIA_API stria_status_t stria_mprobe(stria_worker_t* worker, const stria_match_t* match,
+                                      stria_message_t** message, stria_info_t* info);
 /* Receives a message taken by stria_mprobe; recv->match is not looked at. `message` is consumed. */
-STRIA_API stria_status_t stria_mrecv(stria_worker_t* worker, stria_message_t* message, const stria_recv_t* recv,
-                                     stria_request_t* request);
+STRIA_API stria_status_t stria_mrecv(stria_worker_t* worker, stria_message_t* message,
+                                     const stria_recv_t* recv, stria_request_t* request);
 
-/* ---- remote memory ------------------------------------------------------------------------------------------ */
+/* ---- remote memory
+ * ------------------------------------------------------------------------------------------ */
 
 enum { STRIA_ACCESS_REMOTE_READ = 1u << 0, STRIA_ACCESS_REMOTE_WRITE = 1u << 1 };
 
-/* Registers `count` instances of `layout` (NULL: bytes) at `base` for peers of `worker`. Remote offset 0 is the first
- * byte in typemap order. Errors: INVALID; NO_RESOURCE (key table full: the limit is named); UNSUPPORTED. */
-STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* base, const stria_layout_t* layout,
-                                               uint64_t count, unsigned access, stria_region_t** out);
+/* Registers `count` instances of `layout` (NULL: bytes) at `base` for peers of `worker`. Remote offset 0 is
+ * the first byte in typemap order. Errors: INVALID; NO_RESOURCE (key table full: the limit is named);
+ * UNSUPPORTED. */
+STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* base,
+                                               const stria_layout_t* layout, uint64_t count, unsigned access,
+                                               stria_region_t** out);
 /* Makes the key unusable, waits for accesses under way, and frees the region. */
 STRIA_API stria_status_t stria_region_deregister(stria_region_t* region);
 #define STRIA_KEY_MAX 128
@@ -337,15 +361,17 @@ typedef struct stria_rma {
   const stria_layout_t* layout; /* NULL: bytes */
   uint64_t count;
   const stria_key_t* key;
-  uint64_t remote_offset;       /* bytes in the packed stream of the remote region */
+  uint64_t remote_offset; /* bytes in the packed stream of the remote region */
   stria_callback_t callback;
   void* user;
 } stria_rma_t;
 
-/* Moves bytes to or from a peer's region. As stria_send for OK and IN_PROGRESS; a completed put is visible to the peer.
- * Errors: ACCESS (stale key, bounds, right), PEER_FAILED, INVALID. */
-STRIA_API stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request);
-STRIA_API stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request);
+/* Moves bytes to or from a peer's region. As stria_send for OK and IN_PROGRESS; a completed put is visible to
+ * the peer. Errors: ACCESS (stale key, bounds, right), PEER_FAILED, INVALID. */
+STRIA_API stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma,
+                                   stria_request_t* request);
+STRIA_API stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma,
+                                   stria_request_t* request);
 
 #ifdef __cplusplus
 }

@@ -17,8 +17,12 @@ std::string& last_error_text() noexcept {
   return text;
 }
 }  // namespace
-void set_last_error(std::string text) noexcept { last_error_text() = std::move(text); }
-const char* last_error() noexcept { return last_error_text().c_str(); }
+void set_last_error(std::string text) noexcept {
+  last_error_text() = std::move(text);
+}
+const char* last_error() noexcept {
+  return last_error_text().c_str();
+}
 }  // namespace stria::tag
 
 namespace {
@@ -38,11 +42,19 @@ ConfigView& config_view() {
 
 extern "C" {
 
-const char* stria_status_string(stria_status_t status) { return to_string(transport::from_c(status)).data(); }
-const char* stria_last_error(void) { return last_error(); }
-const char* stria_version(void) { return kVersion; }
+const char* stria_status_string(stria_status_t status) {
+  return to_string(transport::from_c(status)).data();
+}
+const char* stria_last_error(void) {
+  return last_error();
+}
+const char* stria_version(void) {
+  return kVersion;
+}
 
-size_t stria_config_count(void) { return kVarCount; }
+size_t stria_config_count(void) {
+  return kVarCount;
+}
 
 stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
   return at_boundary([&] {
@@ -65,7 +77,8 @@ stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
 
 stria_status_t stria_config_set(const char* name, const char* value, const char* origin) {
   return at_boundary([&] {
-    if (name == nullptr || value == nullptr) return refuse(Status::invalid, "a variable needs a name and a value");
+    if (name == nullptr || value == nullptr)
+      return refuse(Status::invalid, "a variable needs a name and a value");
     auto done = set_config_override(name, value, origin == nullptr ? "application" : origin);
     if (!done) return refuse(done.error());
     ConfigView& view = config_view();
@@ -97,13 +110,14 @@ void stria_context_close(stria_context_t* context) {
 
 stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** out) {
   return at_boundary([&] {
-    if (context == nullptr || out == nullptr) return refuse(Status::invalid, "stria_mem_alloc: a NULL argument");
+    if (context == nullptr || out == nullptr)
+      return refuse(Status::invalid, "stria_mem_alloc: a NULL argument");
     for (const stria_provider_t* provider : as_context(context)->providers) {
       const stria_status_t status = provider->mem_alloc(bytes, out);
       if (status == STRIA_OK) return status;
       if (status != STRIA_ERR_UNSUPPORTED)
-        return refuse(transport::from_c(status), fmt::format("{} bytes of mappable memory from provider {}", bytes,
-                                                             provider->name));
+        return refuse(transport::from_c(status),
+                      fmt::format("{} bytes of mappable memory from provider {}", bytes, provider->name));
     }
     return refuse(Status::unsupported, "no provider in use has memory that peers can map");
   });

@@ -8,13 +8,21 @@
 
 namespace stria::tag {
 
-inline Context* as_context(stria_context_t* handle) noexcept { return reinterpret_cast<Context*>(handle); }
-inline Worker* as_worker(stria_worker_t* handle) noexcept { return reinterpret_cast<Worker*>(handle); }
+inline Context* as_context(stria_context_t* handle) noexcept {
+  return reinterpret_cast<Context*>(handle);
+}
+inline Worker* as_worker(stria_worker_t* handle) noexcept {
+  return reinterpret_cast<Worker*>(handle);
+}
 inline const Worker* as_worker(const stria_worker_t* handle) noexcept {
   return reinterpret_cast<const Worker*>(handle);
 }
-inline Endpoint* as_endpoint(stria_endpoint_t* handle) noexcept { return reinterpret_cast<Endpoint*>(handle); }
-inline Request* as_request(stria_request_t* handle) noexcept { return reinterpret_cast<Request*>(handle); }
+inline Endpoint* as_endpoint(stria_endpoint_t* handle) noexcept {
+  return reinterpret_cast<Endpoint*>(handle);
+}
+inline Request* as_request(stria_request_t* handle) noexcept {
+  return reinterpret_cast<Request*>(handle);
+}
 inline const Request* as_request(const stria_request_t* handle) noexcept {
   return reinterpret_cast<const Request*>(handle);
 }

@@ -52,15 +52,17 @@ stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stri
   return at_boundary([&] { return give(Layout::vector(count, blocklen, stride_bytes, child->value), out); });
 }
 
-stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens, const int64_t* displacements_bytes,
-                                    const stria_layout_t* child, stria_layout_t** out) {
+stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens,
+                                    const int64_t* displacements_bytes, const stria_layout_t* child,
+                                    stria_layout_t** out) {
   return at_boundary([&] {
     if (count < 0) return negative("a count of blocks", count);
     return give(Layout::indexed(list(blocklens, count), list(displacements_bytes, count), child->value), out);
   });
 }
 
-stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts, const int64_t* displacements_bytes,
+stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts,
+                                      const int64_t* displacements_bytes,
                                       const stria_layout_t* const* children, stria_layout_t** out) {
   return at_boundary([&] {
     if (count < 0) return negative("a count of parts", count);
@@ -89,7 +91,8 @@ void stria_layout_free(stria_layout_t* layout) {
 
 stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bounds_t* out) {
   const Layout& value = layout->value;
-  *out = {value.size(), value.lb(), value.extent(), value.true_lb(), value.true_extent(), value.block_count()};
+  *out = {value.size(),    value.lb(),          value.extent(),
+          value.true_lb(), value.true_extent(), value.block_count()};
   return STRIA_OK;
 }
 
@@ -104,8 +107,8 @@ size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t byte
   }
 }
 
-stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count, int64_t offset,
-                                 int64_t length, void* out) {
+stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count,
+                                 int64_t offset, int64_t length, void* out) {
   if (!range_fits(layout->value, count, offset, length))
     return refuse(Status::invalid, "stria_layout_pack: the range leaves the packed stream");
   datatype::pack(layout->value, base, count, offset, length, out);

@@ -15,7 +15,8 @@ void append(std::vector<std::byte>& out, const void* data, std::size_t bytes) {
   out.insert(out.end(), begin, begin + bytes);
 }
 
-stria_status_t start(RequestKind kind, stria_endpoint_t* handle, const stria_rma_t* rma, stria_request_t* request) {
+stria_status_t start(RequestKind kind, stria_endpoint_t* handle, const stria_rma_t* rma,
+                     stria_request_t* request) {
   if (rma->key == nullptr) return refuse(Status::invalid, "a put or get needs a key");
   Endpoint& endpoint = *as_endpoint(handle);
   const Locked lock(*endpoint.worker);
@@ -53,8 +54,8 @@ stria_status_t stria_region_deregister(stria_region_t* handle) {
 stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size_t* bytes) {
   return at_boundary([&] {
     const auto& region = *reinterpret_cast<const Region*>(handle);
-    KeyHead head{kKeyVersion, 0, static_cast<std::uint8_t>(region.access), {}, region.worker->id(), region.id,
-                 static_cast<std::uint64_t>(region.memory.length)};
+    KeyHead head{kKeyVersion,         0,         static_cast<std::uint8_t>(region.access),        {},
+                 region.worker->id(), region.id, static_cast<std::uint64_t>(region.memory.length)};
     std::vector<std::byte> packed(sizeof(head));
     for (std::size_t i = 0; i < region.keys.size(); ++i) {
       const stria_provider_key_t& key = region.keys[i];
@@ -76,16 +77,17 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
   });
 }
 
-stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes, stria_key_t** out) {
+stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes,
+                              stria_key_t** out) {
   return at_boundary([&] {
     auto key = std::make_unique<RemoteKey>();
     if (bytes < sizeof(key->head) || bytes > STRIA_KEY_MAX)
-      return refuse(Status::invalid, fmt::format("a key has {} to {} bytes, not {}", sizeof(key->head),
-                                                 STRIA_KEY_MAX, bytes));
+      return refuse(Status::invalid,
+                    fmt::format("a key has {} to {} bytes, not {}", sizeof(key->head), STRIA_KEY_MAX, bytes));
     std::memcpy(&key->head, packed, sizeof(key->head));
     if (key->head.version != kKeyVersion)
-      return refuse(Status::invalid, fmt::format("key version {}, this library reads {}", key->head.version,
-                                                 kKeyVersion));
+      return refuse(Status::invalid,
+                    fmt::format("key version {}, this library reads {}", key->head.version, kKeyVersion));
     if (key->head.owner != as_endpoint(endpoint)->peer->worker_id)
       return refuse(Status::invalid, fmt::format("the key is of worker {:#x}, the endpoint leads to {:#x}",
                                                  key->head.owner, as_endpoint(endpoint)->peer->worker_id));
@@ -95,7 +97,9 @@ stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, si
   });
 }
 
-void stria_key_close(stria_key_t* key) { delete reinterpret_cast<RemoteKey*>(key); }
+void stria_key_close(stria_key_t* key) {
+  delete reinterpret_cast<RemoteKey*>(key);
+}
 
 stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request) {
   return start(RequestKind::put, endpoint, rma, request);

@@ -13,28 +13,35 @@ extern "C" {
 stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                  stria_worker_t** out) {
   return at_boundary([&] {
-    if (context == nullptr || out == nullptr) return refuse(Status::invalid, "stria_worker_open: a NULL argument");
+    if (context == nullptr || out == nullptr)
+      return refuse(Status::invalid, "stria_worker_open: a NULL argument");
     *out = nullptr;
     if (params != nullptr && params->size != sizeof(*params))
       return refuse(Status::invalid, fmt::format("stria_worker_params_t of {} bytes, this library knows {}",
                                                  params->size, sizeof(*params)));
-    auto worker = Worker::open(*as_context(context), params == nullptr ? STRIA_THREAD_SINGLE : params->thread_mode);
+    auto worker =
+        Worker::open(*as_context(context), params == nullptr ? STRIA_THREAD_SINGLE : params->thread_mode);
     if (!worker) return refuse(worker.error());
     *out = reinterpret_cast<stria_worker_t*>(worker->release());
     return STRIA_OK;
   });
 }
 
-void stria_worker_close(stria_worker_t* worker) { delete as_worker(worker); }
+void stria_worker_close(stria_worker_t* worker) {
+  delete as_worker(worker);
+}
 
-uint64_t stria_worker_id(const stria_worker_t* worker) { return as_worker(worker)->id(); }
+uint64_t stria_worker_id(const stria_worker_t* worker) {
+  return as_worker(worker)->id();
+}
 
 stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes) {
   const auto& address = as_worker(worker)->address();
   const std::size_t room = *bytes;
   *bytes = address.size();
   if (room < address.size())
-    return refuse(Status::invalid, fmt::format("room for {} bytes, the address has {}", room, address.size()));
+    return refuse(Status::invalid,
+                  fmt::format("room for {} bytes, the address has {}", room, address.size()));
   std::memcpy(buffer, address.data(), address.size());
   return STRIA_OK;
 }

@@ -1,5 +1,5 @@
-// Bounded unexpected memory: a sender that runs ahead is turned to rendezvous, headers always drain, and everything is
-// delivered in whatever order the receiver asks.
+// Bounded unexpected memory: a sender that runs ahead is turned to rendezvous, headers always drain, and
+// everything is delivered in whatever order the receiver asks.
 #include "tests/tag/world.hpp"
 
 namespace stria::test {

@@ -1,4 +1,5 @@
-// Peers that die: every request that names one ends with an error, whatever it was doing; everything else goes on.
+// Peers that die: every request that names one ends with an error, whatever it was doing; everything else
+// goes on.
 #include <random>
 
 #include "tests/tag/world.hpp"
@@ -71,20 +72,26 @@ TEST(Failure, ends_every_request_whenever_the_peer_dies) {
       in[i].resize(5000);
       peer_in[i].resize(5000);
       ASSERT_GE(world.send(sends[i], 0, 1, i, out[i].data(), bytes), 0);
-      if (random() % 2 != 0) ASSERT_GE(world.recv(recvs[i], 0, 1, i, 0, in[i].data(), 5000), 0);
+      if (random() % 2 != 0) {
+        ASSERT_GE(world.recv(recvs[i], 0, 1, i, 0, in[i].data(), 5000), 0);
+      }
       ASSERT_GE(world.send(peer_sends[i], 1, 0, i, out[i].data(), bytes), 0);
-      if (random() % 2 != 0) ASSERT_GE(world.recv(peer_recvs[i], 1, 0, i, 0, peer_in[i].data(), 5000), 0);
+      if (random() % 2 != 0) {
+        ASSERT_GE(world.recv(peer_recvs[i], 1, 0, i, 0, peer_in[i].data(), 5000), 0);
+      }
       for (std::uint64_t n = random() % 3; n > 0; --n) world.step();
     }
     for (std::uint64_t n = random() % 60; n > 0; --n) world.step();
     world.kill(1, random() % 2 != 0 ? fake::Loss::random : fake::Loss::none);
-    const bool ended = world.run_until([&] {
-      for (unsigned i = 0; i < kOps; ++i) {
-        if (!sends[i].ended()) return false;
-        if (recvs[i].answer != STRIA_ERR_INVALID && !recvs[i].ended()) return false;
-      }
-      return true;
-    }, 2000000);
+    const bool ended = world.run_until(
+        [&] {
+          for (unsigned i = 0; i < kOps; ++i) {
+            if (!sends[i].ended()) return false;
+            if (recvs[i].answer != STRIA_ERR_INVALID && !recvs[i].ended()) return false;
+          }
+          return true;
+        },
+        2000000);
     ASSERT_TRUE(ended) << "a request that names the dead peer never ended";
     for (unsigned i = 0; i < kOps; ++i) {
       if (recvs[i].answer == STRIA_ERR_INVALID || recvs[i].info.status != STRIA_OK) continue;

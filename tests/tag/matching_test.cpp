@@ -1,5 +1,6 @@
-// Matching against a reference model: random sends and receives between a few workers, over thousands of schedules of
-// the fake provider, with every mix of PIO, buffered and rendezvous traffic. The model is MPI's rule, written naively.
+// Matching against a reference model: random sends and receives between a few workers, over thousands of
+// schedules of the fake provider, with every mix of PIO, buffered and rendezvous traffic. The model is MPI's
+// rule, written naively.
 #include <cstdlib>
 #include <deque>
 #include <list>
@@ -31,9 +32,10 @@ struct Receive {
   Op op;
 };
 
-// What MPI promises of an outcome: among the messages of one sender that a receive accepts, none may be matched before
-// an earlier one; and a receive may not get a message that an earlier posted receive of the same worker accepts, when
-// both could have had it. The first is checked on the serials of each (receive pattern, sender); the second by replaying.
+// What MPI promises of an outcome: among the messages of one sender that a receive accepts, none may be
+// matched before an earlier one; and a receive may not get a message that an earlier posted receive of the
+// same worker accepts, when both could have had it. The first is checked on the serials of each (receive
+// pattern, sender); the second by replaying.
 void check_order(const std::list<Receive>& receives, const std::list<Message>& messages, unsigned workers) {
   std::vector<const Message*> by_serial;
   for (const Message& message : messages) by_serial.push_back(&message);
@@ -52,7 +54,8 @@ void check_order(const std::list<Receive>& receives, const std::list<Message>& m
       for (std::size_t earlier = 0; earlier < later; ++earlier) {
         const Message& other = *by_serial[posted[earlier]->op.info.immediate];
         // Two messages of one sender that both receives accept must arrive in the order they were sent.
-        if (other.from != got.from || !accepts(*posted[earlier], got) || !accepts(*posted[later], other)) continue;
+        if (other.from != got.from || !accepts(*posted[earlier], got) || !accepts(*posted[later], other))
+          continue;
         ASSERT_LT(other.serial, got.serial) << "receive " << later << " overtook receive " << earlier;
       }
     }
@@ -76,7 +79,8 @@ void run_schedule(std::uint64_t seed) {
   options.send_invalidate = pick(4) != 0;
   options.pio_max = 40 + static_cast<std::uint32_t>(pick(200));
   options.eager_max = 512;
-  World world(3, options, {{{"STRIA_EAGER_LIMIT", pick(2) ? "16K" : "300"}}, {{"STRIA_RNDV_FRAGMENT", "1K"}}});
+  World world(3, options,
+              {{{"STRIA_EAGER_LIMIT", pick(2) ? "16K" : "300"}}, {{"STRIA_RNDV_FRAGMENT", "1K"}}});
 
   std::list<Message> messages;
   std::list<Receive> receives;
@@ -90,11 +94,12 @@ void run_schedule(std::uint64_t seed) {
       message.to = static_cast<unsigned>(pick(3));
       message.tag = pick(3);
       message.serial = serial++;
-      static constexpr std::uint64_t kSizes[] = {0, 1, 8, 40, 41, 64, 200, 299, 300, 301, 511, 512, 513, 2000, 5000};
+      static constexpr std::uint64_t kSizes[] = {0,   1,   8,   40,  41,  64,   200, 299,
+                                                 300, 301, 511, 512, 513, 2000, 5000};
       message.bytes.resize(kSizes[pick(std::size(kSizes))]);
       for (auto& byte : message.bytes) byte = static_cast<unsigned char>(random());
-      world.send(message.op, message.from, message.to, message.tag, message.bytes.data(), message.bytes.size(),
-                 message.serial, pick(5) == 0 ? STRIA_SEND_SYNCHRONOUS : 0);
+      world.send(message.op, message.from, message.to, message.tag, message.bytes.data(),
+                 message.bytes.size(), message.serial, pick(5) == 0 ? STRIA_SEND_SYNCHRONOUS : 0);
       ASSERT_TRUE(message.op.answer == STRIA_OK || message.op.answer == STRIA_IN_PROGRESS);
     } else {
       Receive& receive = receives.emplace_back();
@@ -103,7 +108,8 @@ void run_schedule(std::uint64_t seed) {
       receive.tag = pick(3);
       receive.ignore = pick(4) == 0 ? ~0ull : pick(5) == 0 ? 1 : 0;
       receive.room.assign(5000, 0xee);
-      world.recv(receive.op, receive.at, receive.from, receive.tag, receive.ignore, receive.room.data(), 5000);
+      world.recv(receive.op, receive.at, receive.from, receive.tag, receive.ignore, receive.room.data(),
+                 5000);
       ASSERT_TRUE(receive.op.answer == STRIA_OK || receive.op.answer == STRIA_IN_PROGRESS);
     }
     for (std::uint64_t n = pick(4); n > 0; --n) world.step();
@@ -154,7 +160,8 @@ void run_schedule(std::uint64_t seed) {
   }
   check_order(receives, messages, 3);
   for (unsigned rank = 0; rank < 3; ++rank)
-    ASSERT_EQ(fake::valid_keys(world.fabric(), stria_worker_id(world.worker(rank))), 0u) << "a key outlived its message";
+    ASSERT_EQ(fake::valid_keys(world.fabric(), stria_worker_id(world.worker(rank))), 0u)
+        << "a key outlived its message";
 }
 
 TEST(Matching, keeps_order_and_bytes_over_thousands_of_schedules) {

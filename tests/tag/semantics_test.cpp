@@ -40,7 +40,8 @@ TEST_P(Semantics, truncation_delivers_what_fits_and_says_so) {
       EXPECT_EQ(recv.info.status, STRIA_ERR_TRUNCATED);
       EXPECT_EQ(recv.info.length, bytes);
       EXPECT_EQ(recv.info.received, bytes / 2);
-      EXPECT_TRUE(std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(bytes / 2), room.begin()));
+      EXPECT_TRUE(
+          std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(bytes / 2), room.begin()));
       EXPECT_EQ(room[bytes / 2], 'x');
     }
   }
@@ -91,14 +92,16 @@ TEST_P(Semantics, layouts_on_both_sides_exchange_equal_bytes) {
   for (const std::int64_t n : {1, 5, 60, 700}) {
     ASSERT_EQ(stria_layout_vector(n * 2, 1, 8 * 16, real, &column), STRIA_OK);
     ASSERT_EQ(stria_layout_vector(n, 2, 8 * 5, real, &pairs), STRIA_OK);
-    std::vector<double> matrix(static_cast<std::size_t>(n) * 2 * 16), sink(static_cast<std::size_t>(n) * 5, -1);
+    std::vector<double> matrix(static_cast<std::size_t>(n) * 2 * 16),
+        sink(static_cast<std::size_t>(n) * 5, -1);
     std::iota(matrix.begin(), matrix.end(), 0.0);
     Op send, recv;
     world.recv(recv, 1, 0, 1, 0, sink.data(), 1, pairs);
     world.send(send, 0, 1, 1, matrix.data() + 3, 1, 0, 0, column);
     ASSERT_TRUE(world.run_until([&] { return recv.ended() && send.ended(); }));
     for (std::int64_t i = 0; i < n * 2; ++i) {
-      ASSERT_EQ(sink[static_cast<std::size_t>(i / 2 * 5 + i % 2)], matrix[static_cast<std::size_t>(i * 16 + 3)]);
+      ASSERT_EQ(sink[static_cast<std::size_t>(i / 2 * 5 + i % 2)],
+                matrix[static_cast<std::size_t>(i * 16 + 3)]);
     }
     for (std::int64_t i = 0; i + 1 < n; ++i) ASSERT_EQ(sink[static_cast<std::size_t>(i * 5 + 2)], -1);
     stria_layout_free(column);
@@ -113,7 +116,8 @@ TEST_P(Semantics, put_and_get_move_bytes_and_respect_the_key) {
   std::iota(target.begin(), target.end(), 0);
   stria_region_t* region = nullptr;
   ASSERT_EQ(stria_region_register(world.worker(1), target.data(), nullptr, target.size(),
-                                  STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE, &region), STRIA_OK);
+                                  STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE, &region),
+            STRIA_OK);
   std::array<char, STRIA_KEY_MAX> packed;
   std::size_t bytes = packed.size();
   ASSERT_EQ(stria_region_key(region, packed.data(), &bytes), STRIA_OK);
@@ -128,7 +132,8 @@ TEST_P(Semantics, put_and_get_move_bytes_and_respect_the_key) {
     rma.remote_offset = offset;
     rma.callback = &Op::on_done;
     rma.user = &op;
-    op.answer = get ? stria_get(world.endpoint(0, 1), &rma, &op.request) : stria_put(world.endpoint(0, 1), &rma, &op.request);
+    op.answer = get ? stria_get(world.endpoint(0, 1), &rma, &op.request)
+                    : stria_put(world.endpoint(0, 1), &rma, &op.request);
     if (op.answer < 0) return op.answer;
     EXPECT_TRUE(world.run_until([&] { return op.ended(); }));
     return op.answer == STRIA_OK ? STRIA_OK : op.info.status;
@@ -138,8 +143,9 @@ TEST_P(Semantics, put_and_get_move_bytes_and_respect_the_key) {
   EXPECT_TRUE(std::equal(local.begin(), local.end(), target.begin() + 1000));
   std::fill(local.begin(), local.end(), 'w');
   ASSERT_EQ(run(false, local.data(), 3000, 500), STRIA_OK);
-  EXPECT_EQ(std::count(target.begin(), target.end(), 'w'), 3000 + std::count(target.begin(), target.begin() + 500, 'w') +
-                                                               std::count(target.begin() + 3500, target.end(), 'w'));
+  EXPECT_EQ(std::count(target.begin(), target.end(), 'w'),
+            3000 + std::count(target.begin(), target.begin() + 500, 'w') +
+                std::count(target.begin() + 3500, target.end(), 'w'));
   EXPECT_EQ(run(true, local.data(), 3000, 2001), STRIA_ERR_ACCESS);
   ASSERT_EQ(stria_region_deregister(region), STRIA_OK);
   EXPECT_EQ(run(true, local.data(), 10, 0), STRIA_ERR_ACCESS) << "a stale key";
@@ -149,7 +155,8 @@ TEST_P(Semantics, put_and_get_move_bytes_and_respect_the_key) {
 
 INSTANTIATE_TEST_SUITE_P(Paths, Semantics,
                          ::testing::Values(Variant{true, true, true, true}, Variant{false, false, true, true},
-                                           Variant{true, true, false, true}, Variant{true, true, true, false}));
+                                           Variant{true, true, false, true},
+                                           Variant{true, true, true, false}));
 
 TEST(Semantics, cancel_ends_a_receive_that_was_not_matched) {
   World world(1, {});

@@ -1,5 +1,5 @@
-// A world of workers in one process on the fake provider: the test bed of the tag engine. Every choice of the scheduler
-// comes from the options' seed.
+// A world of workers in one process on the fake provider: the test bed of the tag engine. Every choice of the
+// scheduler comes from the options' seed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ struct Op {
 
 class World {
  public:
-  World(unsigned size, const fake::FabricOptions& options, const std::vector<std::array<std::string, 2>>& config = {})
+  World(unsigned size, const fake::FabricOptions& options,
+        const std::vector<std::array<std::string, 2>>& config = {})
       : fabric_(fake::make_fabric(options)) {
     fake::UseFabric use(fabric_);
     EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "fake", "test"), STRIA_OK);
@@ -95,8 +96,9 @@ class World {
     return done();
   }
 
-  stria_status_t send(Op& op, unsigned from, unsigned to, std::uint64_t tag, const void* data, std::uint64_t bytes,
-                      std::uint32_t immediate = 0, std::uint32_t flags = 0, const stria_layout_t* layout = nullptr) {
+  stria_status_t send(Op& op, unsigned from, unsigned to, std::uint64_t tag, const void* data,
+                      std::uint64_t bytes, std::uint32_t immediate = 0, std::uint32_t flags = 0,
+                      const stria_layout_t* layout = nullptr) {
     stria_send_t send{};
     send.base = data;
     send.layout = layout;
