@@ -1,4 +1,4 @@
-// Reproductions of review findings; each one fails on the code as reviewed.
+// What a review of the engines found: each case hung, leaked or re-entered before it was mended.
 #include "tests/tag/world.hpp"
 
 namespace stria::test {
@@ -31,7 +31,7 @@ struct Remote {
   ~Remote() { stria_key_close(key); }
 };
 
-TEST(Repro, a_put_and_a_get_of_no_bytes_end_when_the_engine_serves_them) {
+TEST(Robustness, a_put_and_a_get_of_no_bytes_end_when_the_engine_serves_them) {
   auto options = quick();
   options.get = options.put = false;
   World world(2, options);
@@ -51,7 +51,7 @@ TEST(Repro, a_put_and_a_get_of_no_bytes_end_when_the_engine_serves_them) {
   }
 }
 
-TEST(Repro, a_get_rendezvous_ends_at_the_sender_without_send_invalidate) {
+TEST(Robustness, a_get_rendezvous_ends_at_the_sender_without_send_invalidate) {
   auto options = quick();
   options.send_invalidate = false;
   World world(2, options, {{{"STRIA_RNDV_SCHEME", "get"}}});
@@ -64,7 +64,7 @@ TEST(Repro, a_get_rendezvous_ends_at_the_sender_without_send_invalidate) {
   stria_config_set("STRIA_RNDV_SCHEME", "auto", "test");
 }
 
-TEST(Repro, a_strided_message_between_the_eager_and_the_window_limit_is_sent) {
+TEST(Robustness, a_strided_message_between_the_eager_and_the_window_limit_is_sent) {
   auto options = quick();
   options.pio_max = 4096;
   options.pio_window_bytes = 65536;
@@ -83,7 +83,7 @@ TEST(Repro, a_strided_message_between_the_eager_and_the_window_limit_is_sent) {
   stria_layout_free(vector);
 }
 
-TEST(Repro, dead_peers_give_their_credit_back) {
+TEST(Robustness, dead_peers_give_their_credit_back) {
   World world(12, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
   std::vector<char> data(8000), room(8000);
   for (unsigned peer = 2; peer < 12; ++peer) {
@@ -106,7 +106,7 @@ TEST(Repro, dead_peers_give_their_credit_back) {
   EXPECT_EQ(counters(world, 1).sent_rendezvous, 0u);
 }
 
-TEST(Repro, idle_peers_do_not_starve_the_others_of_credit) {
+TEST(Robustness, idle_peers_do_not_starve_the_others_of_credit) {
   World world(8, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
   std::vector<char> data(8000), room(8000);
   for (unsigned round = 0; round < 1000; ++round) {
@@ -151,7 +151,7 @@ struct ProgressInside {
     stria_worker_progress(self->world->worker(0));
   }
 };
-TEST(Repro, a_callback_of_a_liveness_check_may_call_progress) {
+TEST(Robustness, a_callback_of_a_liveness_check_may_call_progress) {
   auto options = quick();
   options.death_seen_by_check_only = true;
   World world(2, options, {{{"STRIA_LIVENESS_MS", "1"}}});
@@ -196,15 +196,16 @@ struct Repost {
     (void)self->post();
   }
 };
-TEST(Repro, close_ends_although_a_callback_posts_its_receive_again) {
+TEST(Robustness, close_ends_although_a_callback_posts_its_receive_again) {
   World world(1, quick());
-  Repost repost{&world};
+  Repost repost{};
+  repost.world = &world;
   ASSERT_EQ(repost.post(), STRIA_IN_PROGRESS);
   world.close(0);
   EXPECT_LE(repost.calls, 2);
 }
 
-TEST(Repro, close_ends_puts_and_gets_that_a_provider_still_has) {
+TEST(Robustness, close_ends_puts_and_gets_that_a_provider_still_has) {
   auto options = quick();
   options.async_percent = 99;
   options.delay = 1000000;
@@ -225,7 +226,7 @@ TEST(Repro, close_ends_puts_and_gets_that_a_provider_still_has) {
   for (Op& op : ops) EXPECT_TRUE(op.ended());
 }
 
-TEST(Repro, a_rendezvous_get_under_way_ends_at_close) {
+TEST(Robustness, a_rendezvous_get_under_way_ends_at_close) {
   auto options = quick();
   options.async_percent = 99;
   World world(2, options, {{{"STRIA_RNDV_SCHEME", "get"}}});
@@ -240,7 +241,7 @@ TEST(Repro, a_rendezvous_get_under_way_ends_at_close) {
   stria_config_set("STRIA_RNDV_SCHEME", "auto", "test");
 }
 
-TEST(Repro, close_frees_what_nobody_received) {  // run with AddressSanitizer
+TEST(Robustness, close_frees_what_nobody_received) {  // run with AddressSanitizer
   World world(2, quick());
   std::vector<char> data(5000);
   Op send;
@@ -248,7 +249,7 @@ TEST(Repro, close_frees_what_nobody_received) {  // run with AddressSanitizer
   ASSERT_TRUE(world.run_until([&] { return counters(world, 1).unexpected_messages == 1; }));
 }
 
-TEST(Repro, a_credit_granted_inside_flush_is_sent) {
+TEST(Robustness, a_credit_granted_inside_flush_is_sent) {
   std::vector<char> data(8000);
   std::vector<Op> ahead(400), filler(80);
   Chain chain{nullptr};
@@ -288,7 +289,7 @@ TEST(Repro, a_credit_granted_inside_flush_is_sent) {
   EXPECT_LE(counters(world, 1).sent_rendezvous - before, 2u);
 }
 
-TEST(Repro, no_callback_comes_before_the_call_that_starts_a_get_returns) {
+TEST(Robustness, no_callback_comes_before_the_call_that_starts_a_get_returns) {
   auto options = quick();
   options.get = options.put = false;
   options.death_seen_by_check_only = true;
@@ -312,7 +313,7 @@ TEST(Repro, no_callback_comes_before_the_call_that_starts_a_get_returns) {
   }
 }
 
-TEST(Repro, peers_with_cells_of_different_sizes_exchange_a_pipeline_message) {
+TEST(Robustness, peers_with_cells_of_different_sizes_exchange_a_pipeline_message) {
   stria_config_set("STRIA_PROVIDERS", "shm", "test");
   stria_config_set("STRIA_RNDV_SCHEME", "pipeline", "test");
   stria_config_set("STRIA_CLOSE_TIMEOUT_MS", "50", "test");
