@@ -106,8 +106,9 @@ typedef struct stria_services {
 #define STRIA_CAP_PUT (1ull << 3)
 #define STRIA_CAP_FAST_REGISTER (1ull << 4)
 #define STRIA_CAP_LOCAL_INVALIDATE (1ull << 5)
-#define STRIA_CAP_INVALIDATE_FENCE (1ull << 6) /* invalidate is ordered after earlier work without waiting \
-                                                */
+#define STRIA_CAP_INVALIDATE_FENCE                                        \
+  (1ull << 6) /* invalidate is ordered after earlier work without waiting \
+               */
 #define STRIA_CAP_SEND_INVALIDATE (1ull << 7)
 #define STRIA_CAP_READ_INVALIDATE (1ull << 8)
 #define STRIA_CAP_WINDOW_1 (1ull << 9) /* memory windows */
