@@ -4,8 +4,9 @@
 #ifndef PML_STRIA_WAIT_H
 #define PML_STRIA_WAIT_H
 
-#include "opal/runtime/opal_progress.h"
 #include "pml_stria.h"
+
+#include "opal/runtime/opal_progress.h"
 
 /* Polls of the worker between two rounds of opal_progress(), which costs about as much as ten polls. */
 #define PML_STRIA_POLLS 32u
