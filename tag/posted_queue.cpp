@@ -80,10 +80,13 @@ void PostedQueue::remove(PostedRecv* recv) noexcept {
     bin = &bin_of(shape, recv->source, recv->tag);
     --shape.count;
   }
-  (recv->prev == nullptr ? bin->head : recv->prev->next) = recv->next;
-  (recv->next == nullptr ? bin->tail : recv->next->prev) = recv->prev;
-  recv->next = recv->prev = nullptr;
-  --size_;
+  unlink(*bin, recv);
+}
+
+PostedRecv* PostedQueue::match_shapes(std::uint32_t source, std::uint64_t tag) noexcept {
+  PostedRecv* found = oldest(source, tag);
+  if (found != nullptr) remove(found);
+  return found;
 }
 
 PostedRecv* PostedQueue::oldest(std::uint32_t source, std::uint64_t tag) noexcept {

@@ -40,9 +40,17 @@ class PostedQueue {
   /// Removes and returns the oldest receive that accepts the message, or null. O(shapes in use), expected.
   PostedRecv* match(std::uint32_t source, std::uint64_t tag) noexcept {
     if (size_ == 0) return nullptr;
-    PostedRecv* found = oldest(source, tag);
-    if (found != nullptr) remove(found);
-    return found;
+    Shape& exact = shapes_[0];
+    if (exact.count != size_) return match_shapes(source, tag);
+    // The usual case: every receive names its source and its tag.
+    Bin& bin = exact.bins[match_hash(source, tag) & exact.mask];
+    for (PostedRecv* recv = bin.head; recv != nullptr; recv = recv->next) {
+      if (recv->tag != tag || recv->source != source) continue;
+      unlink(bin, recv);
+      --exact.count;
+      return recv;
+    }
+    return nullptr;
   }
   void remove(PostedRecv* recv) noexcept;
   std::uint64_t size() const noexcept { return size_; }
@@ -82,6 +90,13 @@ class PostedQueue {
     return shape.bins[match_hash(shape.any_source ? kAnySource : source, tag & ~shape.ignore) & shape.mask];
   }
   static void append(Bin& bin, PostedRecv* recv) noexcept;
+  void unlink(Bin& bin, PostedRecv* recv) noexcept {
+    (recv->prev == nullptr ? bin.head : recv->prev->next) = recv->next;
+    (recv->next == nullptr ? bin.tail : recv->next->prev) = recv->prev;
+    recv->next = recv->prev = nullptr;
+    --size_;
+  }
+  PostedRecv* match_shapes(std::uint32_t source, std::uint64_t tag) noexcept;
   PostedRecv* oldest(std::uint32_t source, std::uint64_t tag) noexcept;
   std::uint32_t shape_for(const PostedRecv& recv) noexcept;
   static bool grow(Shape& shape) noexcept;

@@ -13,7 +13,14 @@ void Worker::complete(Request& request, Status status) noexcept {
     return;
   }
   // The callback may reuse the request's memory, and a thread that tests may do so before the callback runs.
-  const stria_info_t info = request.info;
+  // Field by field: see stria_message_path() in cmake/StriaTargets.cmake.
+  stria_info_t info;
+  info.status = transport::to_c(status);
+  info.immediate = request.info.immediate;
+  info.tag = request.info.tag;
+  info.length = request.info.length;
+  info.received = request.info.received;
+  info.source = request.info.source;
   void* user = request.user;
   stria_request_t* handle = request.handle();
   request.state.store(RequestState::done, std::memory_order_release);
@@ -22,8 +29,11 @@ void Worker::complete(Request& request, Status status) noexcept {
 
 Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
   if (closing_) return Status::cancelled;
-  stria_payload_t memory;
-  if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
+  stria_payload_t memory{nullptr, recv.base, static_cast<std::int64_t>(recv.count), 0,
+                         static_cast<std::int64_t>(recv.count)};
+  if (recv.layout != nullptr || memory.length < 0) {
+    if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
+  }
   const Peer* source =
       recv.match.source == nullptr ? nullptr : reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
   const std::uint32_t index = source == nullptr ? kAnySource : source->index;
@@ -49,7 +59,12 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   posted.tag = recv.match.tag;
   posted.ignore = recv.match.ignore;
   posted.source = index;
-  posted.memory = memory;
+  // Field by field: see stria_message_path() in cmake/StriaTargets.cmake.
+  posted.memory.layout = memory.layout;
+  posted.memory.base = memory.base;
+  posted.memory.count = memory.count;
+  posted.memory.offset = memory.offset;
+  posted.memory.length = memory.length;
   made->state.store(RequestState::posted, std::memory_order_relaxed);
   posted_.push(&posted);
   return Status::in_progress;

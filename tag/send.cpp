@@ -53,7 +53,32 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
   } else if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) {
     return Status::invalid;
   }
+  if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
   return send_slow(peer, send, memory, request);
+}
+
+Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
+  if (peer.state == Peer::State::failed) return Status::peer_failed;
+  const bool can =
+      peer.state == Peer::State::up && peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0;
+  const Status sent = can ? send_eager(peer, send.tag, send.immediate, memory) : Status::no_resource;
+  return sent == Status::unsupported ? Status::no_resource : sent;
+}
+
+// no_resource: nothing changed. unsupported: too long, or for the credit left; to be announced.
+Status Worker::send_eager(Peer& peer, std::uint64_t tag, std::uint32_t immediate,
+                          const stria_payload_t& memory) noexcept {
+  const auto bytes = static_cast<std::uint64_t>(memory.length);
+  if (bytes > peer.eager_limit || bytes > peer.credit) return Status::unsupported;
+  Header header = wire::make_header(wire::Kind::eager, tag, immediate);
+  header.sequence = peer.send_sequence;
+  eager::Path path;
+  const Status sent = eager::try_send(peer.link, header, memory, path);
+  if (sent != Status::ok) return sent;
+  ++peer.send_sequence;
+  peer.credit -= bytes;
+  ++(path == eager::Path::pio ? counters_.sent_pio : counters_.sent_buffered);
+  return Status::ok;
 }
 
 Status Worker::send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
@@ -88,21 +113,13 @@ Status Worker::send_slow(Peer& peer, const stria_send_t& send, const stria_paylo
 // ok: gone, the request is not needed. in_progress: announced. no_resource: nothing changed.
 Status Worker::start_send(Peer& peer, Request& request) noexcept {
   rndv::SendOp& op = request.body.send;
-  Header header = wire::make_header(wire::Kind::eager, request.info.tag, request.info.immediate);
-  header.sequence = peer.send_sequence;
   const bool announced = op.state == rndv::Operation::State::announce;
-  if (!announced && !request.synchronous && op.length <= peer.eager_limit && op.length <= peer.credit) {
-    eager::Path path;
-    const Status sent = eager::try_send(peer.link, header, op.memory, path);
-    if (sent != Status::ok && sent != Status::unsupported) return sent;
-    if (sent == Status::ok) {
-      ++peer.send_sequence;
-      peer.credit -= op.length;
-      ++(path == eager::Path::pio ? counters_.sent_pio : counters_.sent_buffered);
-      return Status::ok;
-    }
+  if (!announced && !request.synchronous) {
+    const Status sent = send_eager(peer, request.info.tag, request.info.immediate, op.memory);
+    if (sent != Status::unsupported) return sent;
   }
-  header.kind = static_cast<std::uint8_t>(wire::Kind::rts);
+  Header header = wire::make_header(wire::Kind::rts, request.info.tag, request.info.immediate);
+  header.sequence = peer.send_sequence;
   const Status sent = rndv_.announce(op, header);
   if (sent != Status::ok) return sent;
   ++peer.send_sequence;

@@ -85,6 +85,9 @@ class Worker {
 
   // send.cpp
   Status start_send(Peer& peer, Request& request) noexcept;
+  Status send_eager(Peer& peer, std::uint64_t tag, std::uint32_t immediate,
+                    const stria_payload_t& memory) noexcept;
+  Status send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
   Status send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
                    stria_request_t* request) noexcept;
   unsigned flush(Peer& peer) noexcept;

@@ -277,7 +277,10 @@ STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void*
  * ---------------------------------------------------------------------------------------- */
 
 enum {
-  STRIA_SEND_SYNCHRONOUS = 1u << 0 /* completes only after the receiver matched it */
+  STRIA_SEND_SYNCHRONOUS = 1u << 0, /* completes only after the receiver matched it */
+  /* Completes at once or does nothing and answers NO_RESOURCE; `request` is not used and may be NULL. For a
+   * caller that would rather prepare a request only when one is needed. */
+  STRIA_SEND_IMMEDIATE = 1u << 1
 };
 
 typedef struct stria_send_args {
@@ -293,7 +296,7 @@ typedef struct stria_send_args {
 
 /* Starts a send. OK: complete, `request` was not used and no callback comes. IN_PROGRESS: `request` is
  * active. Errors: INVALID, UNREACHABLE, PEER_FAILED. Back-pressure is not an error: the send waits in the
- * worker. */
+ * worker (except STRIA_SEND_IMMEDIATE, which answers NO_RESOURCE). */
 STRIA_API stria_status_t stria_send(stria_endpoint_t* endpoint, const stria_send_t* send,
                                     stria_request_t* request);
 

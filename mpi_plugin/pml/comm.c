@@ -11,8 +11,7 @@ int pml_stria_add_comm(ompi_communicator_t* comm) {
 
 /* Receives a taken message into nothing, which also ends its sender's rendezvous. */
 static void discard(stria_message_t* message) {
-  const pml_stria_memory_t nothing = {NULL, NULL, 0};
-  pml_stria_request_t* request = pml_stria_request_new(true, false, &nothing, NULL);
+  pml_stria_request_t* request = pml_stria_request_new(true, false, NULL);
   if (NULL == request) return;
   stria_recv_t recv = {.base = NULL, .count = 0, .callback = pml_stria_request_callback, .user = request};
   pml_stria_request_activate(request);

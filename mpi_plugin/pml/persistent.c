@@ -3,12 +3,11 @@
 
 int pml_stria_irecv_init(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                          ompi_communicator_t* comm, ompi_request_t** out) {
-  pml_stria_memory_t memory;
   stria_match_t match;
   if (!pml_stria_match(comm, source, tag, &match)) return OMPI_ERR_UNREACH;
-  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
-  pml_stria_request_t* request = pml_stria_request_new(true, true, &memory, comm);
+  pml_stria_request_t* request = pml_stria_request_new(true, true, comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (!pml_stria_request_describe(request, buf, count, type)) return OMPI_ERR_OUT_OF_RESOURCE;
   request->match = match;
   request->type = type;
   OMPI_DATATYPE_RETAIN(type);
@@ -18,12 +17,11 @@ int pml_stria_irecv_init(void* buf, size_t count, ompi_datatype_t* type, int sou
 
 int pml_stria_isend_init(const void* buf, size_t count, ompi_datatype_t* type, int destination, int tag,
                          mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** out) {
-  pml_stria_memory_t memory;
   stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
   if (NULL == endpoint) return OMPI_ERR_UNREACH;
-  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
-  pml_stria_request_t* request = pml_stria_request_new(false, true, &memory, comm);
+  pml_stria_request_t* request = pml_stria_request_new(false, true, comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (!pml_stria_request_describe(request, buf, count, type)) return OMPI_ERR_OUT_OF_RESOURCE;
   request->mode = mode;
   request->destination = endpoint;
   request->tag = pml_stria_tag(comm, tag);

@@ -29,11 +29,9 @@ stria_status_t pml_stria_start_recv(pml_stria_request_t* request, const stria_ma
 
 int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                     ompi_communicator_t* comm, ompi_request_t** out) {
-  pml_stria_memory_t memory;
   stria_match_t match;
   if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &match))) return OMPI_ERR_UNREACH;
-  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
-  pml_stria_request_t* request = pml_stria_request_new(true, false, &memory, comm);
+  pml_stria_request_t* request = pml_stria_request_make(true, buf, count, type, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
   const stria_status_t status = pml_stria_start_recv(request, &match);
   if (STRIA_OK == status) {
@@ -47,9 +45,8 @@ int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, 
   return OMPI_SUCCESS;
 }
 
-static int recv_and_wait_with_threads(const pml_stria_memory_t* memory, const stria_match_t* match,
-                                      ompi_communicator_t* comm, ompi_status_public_t* status) {
-  pml_stria_request_t* request = pml_stria_request_new(true, false, memory, comm);
+static int recv_and_wait_with_threads(pml_stria_request_t* request, const stria_match_t* match,
+                                      ompi_status_public_t* status) {
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
   const stria_status_t answer = pml_stria_start_recv(request, match);
   int rc;
@@ -69,9 +66,10 @@ int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, i
   pml_stria_memory_t memory;
   stria_recv_t recv;
   if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &recv.match))) return OMPI_ERR_UNREACH;
-  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
   if (OPAL_UNLIKELY(opal_using_threads()))
-    return recv_and_wait_with_threads(&memory, &recv.match, comm, status);
+    return recv_and_wait_with_threads(pml_stria_request_make(true, buf, count, type, comm), &recv.match,
+                                      status);
+  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
 
   stria_request_t op;
   stria_info_t info;

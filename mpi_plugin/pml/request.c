@@ -32,20 +32,28 @@ void pml_stria_requests_close(void) {
   pml_stria.requests_ready = false;
 }
 
-pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const pml_stria_memory_t* memory,
-                                           ompi_communicator_t* comm) {
+pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, ompi_communicator_t* comm) {
   pml_stria_request_t* request = (void*)opal_free_list_get(&pml_stria.requests);
   if (OPAL_UNLIKELY(NULL == request)) return NULL;
   OMPI_REQUEST_INIT(&request->super, persistent);
   request->super.req_mpi_object.comm = comm;
   request->is_recv = is_recv;
   request->flags = 0;
-  request->memory = *memory;
   /* A communicator, and so its context id, lives until its last operation ended. */
   if (OPAL_LIKELY(NULL != comm)) OBJ_RETAIN(comm);
-  /* The type may be freed while the operation is under way: the layout outlives it. */
-  if (NULL != memory->layout) request->memory.layout = stria_layout_retain(memory->layout);
   return request;
+}
+
+bool pml_stria_request_describe(pml_stria_request_t* request, const void* buf, size_t count,
+                                ompi_datatype_t* type) {
+  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &request->memory))) {
+    request->memory.layout = NULL;
+    pml_stria_request_return(request);
+    return false;
+  }
+  /* The type may be freed while the operation is under way: the layout outlives it. */
+  if (NULL != request->memory.layout) request->memory.layout = stria_layout_retain(request->memory.layout);
+  return true;
 }
 
 void pml_stria_request_return(pml_stria_request_t* request) {

@@ -35,9 +35,19 @@ OBJ_CLASS_DECLARATION(pml_stria_request_t);
 int pml_stria_requests_open(void);
 void pml_stria_requests_close(void);
 
-/* A request for an operation on `memory`. `comm` NULL: an internal one. NULL when memory ran out. */
-pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const pml_stria_memory_t* memory,
-                                           ompi_communicator_t* comm);
+/* A request; its memory comes next. `comm` NULL: an internal one. NULL when memory ran out. */
+pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, ompi_communicator_t* comm);
+/* Says in place what memory it works on (a copy of fields just stored would wait for the store buffer, and so
+ * for the lines of messages just sent). False (after a message): the request was given back. */
+bool pml_stria_request_describe(pml_stria_request_t* request, const void* buf, size_t count,
+                                ompi_datatype_t* type);
+/* Both, for a request that is used once. */
+static inline pml_stria_request_t* pml_stria_request_make(bool is_recv, const void* buf, size_t count,
+                                                          ompi_datatype_t* type, ompi_communicator_t* comm) {
+  pml_stria_request_t* request = pml_stria_request_new(is_recv, false, comm);
+  if (OPAL_UNLIKELY(NULL == request)) return NULL;
+  return OPAL_LIKELY(pml_stria_request_describe(request, buf, count, type)) ? request : NULL;
+}
 /* Gives a request that is not in flight back. */
 void pml_stria_request_return(pml_stria_request_t* request);
 /* Sets it up for (another) operation; nothing may be in flight. */

@@ -57,10 +57,10 @@ int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t*
       (void)stria_layout_pack(memory->layout, memory->base, (int64_t)memory->count, 0, (int64_t)bytes, copy);
     }
   }
-  const pml_stria_memory_t packed = {copy, NULL, bytes};
-  pml_stria_request_t* request = pml_stria_request_new(false, false, &packed, NULL);
+  pml_stria_request_t* request = pml_stria_request_new(false, false, NULL);
   stria_status_t status = STRIA_ERR_NO_RESOURCE;
   if (NULL != request) {
+    const pml_stria_memory_t packed = {copy, NULL, bytes};
     stria_send_t send;
     fill(&send, &packed, tag, immediate, 0);
     send.callback = pml_stria_request_callback;
@@ -91,28 +91,30 @@ int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int de
     if (OMPI_SUCCESS == rc) *out = &ompi_request_empty;
     return rc;
   }
-  pml_stria_request_t* request = pml_stria_request_new(false, false, &memory, comm);
+  /* Most sends are over at once, and nothing can be asked of them but whether they were cancelled: one
+   * request serves all of those. */
+  stria_send_t send;
+  fill(&send, &memory, bits, rank, send_flags(mode) | STRIA_SEND_IMMEDIATE);
+  *out = &ompi_request_empty;
+  stria_status_t status = stria_send(endpoint, &send, NULL);
+  if (OPAL_LIKELY(STRIA_OK == status)) return OMPI_SUCCESS;
+
+  pml_stria_request_t* request = pml_stria_request_make(false, buf, count, type, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
-  const stria_status_t status = pml_stria_start_send(request, endpoint, bits, rank, mode);
+  status = pml_stria_start_send(request, endpoint, bits, rank, mode);
   if (STRIA_IN_PROGRESS == status) {
     *out = &request->super;
     return OMPI_SUCCESS;
   }
   pml_stria_request_return(request);
-  if (OPAL_UNLIKELY(STRIA_OK != status)) return pml_stria_refused(status, "a send");
-  /* Of a send that is over nothing can be asked but whether it was cancelled: one request serves all. */
-  *out = &ompi_request_empty;
-  return OMPI_SUCCESS;
+  return OPAL_LIKELY(STRIA_OK == status) ? OMPI_SUCCESS : pml_stria_refused(status, "a send");
 }
 
 /* With threads the request lets Open MPI choose which of the waiting threads makes progress. */
-static int send_and_wait_with_threads(const pml_stria_memory_t* memory, stria_endpoint_t* endpoint,
-                                      uint64_t bits, mca_pml_base_send_mode_t mode,
-                                      ompi_communicator_t* comm) {
-  pml_stria_request_t* request = pml_stria_request_new(false, false, memory, comm);
+static int send_and_wait_with_threads(pml_stria_request_t* request, stria_endpoint_t* endpoint, uint64_t bits,
+                                      uint32_t rank, mca_pml_base_send_mode_t mode) {
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
-  const stria_status_t status =
-      pml_stria_start_send(request, endpoint, bits, (uint32_t)ompi_comm_rank(comm), mode);
+  const stria_status_t status = pml_stria_start_send(request, endpoint, bits, rank, mode);
   int rc = MPI_SUCCESS;
   if (STRIA_IN_PROGRESS == status) {
     ompi_request_wait_completion(&request->super);
@@ -137,7 +139,8 @@ int pml_stria_send(const void* buf, size_t count, ompi_datatype_t* type, int des
     return pml_stria_start_buffered(&memory, endpoint, bits, rank);
   }
   if (OPAL_UNLIKELY(opal_using_threads()))
-    return send_and_wait_with_threads(&memory, endpoint, bits, mode, comm);
+    return send_and_wait_with_threads(pml_stria_request_make(false, buf, count, type, comm), endpoint, bits,
+                                      rank, mode);
 
   stria_request_t op;
   stria_send_t send;

@@ -23,6 +23,13 @@ transport::Payload contiguous(const void* payload, std::uint32_t bytes) noexcept
   return {nullptr, const_cast<void*>(payload), bytes, 0, bytes};
 }
 
+/// Tells the window how the lines of the record at its place begin, read back from there.
+[[gnu::noinline]] void tell_lines(WindowSender& window, std::uint32_t lines) noexcept {
+  const std::byte* record = window.place();
+  for (std::uint32_t i = 1; i < lines; ++i)
+    window.wrote_line(i, hw::load_word(record + std::size_t{i} * kLine));
+}
+
 }  // namespace
 
 Status Link::refusal() const noexcept {
@@ -42,8 +49,7 @@ void Link::wake() noexcept {
   if (armed_->exchange(0, std::memory_order_acq_rel) != 0) device_->bell_.ring(attached_.nonce);
 }
 
-inline Status Link::send_record(RecordKind kind, std::uint32_t detail, const transport::Header& header,
-                                const void* payload, std::uint32_t bytes) noexcept {
+Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
   const std::uint32_t lines = record_lines(bytes);
@@ -51,14 +57,27 @@ inline Status Link::send_record(RecordKind kind, std::uint32_t detail, const tra
     return refusal();
   std::byte* line = tx_.place();
   store_header(line + 8, header);
+  if (lines > 1) {
+    // The last line may hold less than the word that its place has to hold anew.
+    hw::store_word(line + std::size_t{lines - 1} * kLine, 0);
+    const auto* from = static_cast<const std::byte*>(payload);
+    std::uint32_t at = kLine - kRecordHeader;
+    // From the source: what was just stored may still wait for its line.
+    for (std::uint32_t i = 1; at + 8 <= bytes; ++i, at += kLine) {
+      std::uint64_t word;
+      std::memcpy(&word, from + at, sizeof word);
+      tx_.wrote_line(i, word);
+    }
+    if (at < bytes) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from + at, bytes - at);
+      tx_.wrote_line(lines - 1, word);
+    }
+  }
   hw::copy_lines(line + kRecordHeader, payload, bytes);
-  tx_.publish(lines, make_control(kind, bytes, detail));
+  tx_.publish(lines, make_window_control(RecordKind::packet, bytes));
   published();
   return Status::ok;
-}
-
-Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
-  return send_record(RecordKind::packet, 0, header, payload, bytes);
 }
 
 Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
@@ -66,10 +85,24 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
   hw::KeyWord word = 0;
   if (key.bytes < sizeof word) return Status::invalid;
   std::memcpy(&word, key.data, sizeof word);
-  if (tx_.is_open()) return send_record(RecordKind::invalidate, word, header, payload, bytes);
   if (state_ != State::up) return refusal();
-  if (bytes > kInboxPayload) return Status::unsupported;
-  return inbox_send(RecordKind::invalidate, word, header, contiguous(payload, bytes), bytes);
+  if (!tx_.is_open()) {
+    if (bytes > kInboxPayload) return Status::unsupported;
+    return inbox_send(RecordKind::invalidate, word, header, contiguous(payload, bytes), bytes);
+  }
+  if (bytes > pio_max_) return Status::invalid;
+  const std::uint32_t all = kInvalidatePrefix + bytes;
+  const std::uint32_t lines = record_lines(all);
+  if (!tx_.has_room(lines)) return Status::no_resource;
+  std::byte* line = tx_.place();
+  store_header(line + 8, header);
+  hw::store_word(line + kRecordHeader, word);
+  if (lines > 1) hw::store_word(line + std::size_t{lines - 1} * kLine, 0);
+  hw::copy_lines(line + kRecordHeader + kInvalidatePrefix, payload, bytes);
+  tell_lines(tx_, lines);
+  tx_.publish(lines, make_window_control(RecordKind::invalidate, all));
+  published();
+  return Status::ok;
 }
 
 Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
@@ -80,11 +113,14 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!tx_.is_open() && bytes <= kInboxPayload)
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
-  if (bytes <= pio_max_ && tx_.has_room(record_lines(bytes))) {
+  const std::uint32_t lines = record_lines(bytes);
+  if (bytes <= pio_max_ && tx_.has_room(lines)) {
     std::byte* line = tx_.place();
     store_header(line + 8, header);
+    if (lines > 1) hw::store_word(line + std::size_t{lines - 1} * kLine, 0);
     gather(payload, line + kRecordHeader);
-    tx_.publish(record_lines(bytes), make_control(RecordKind::packed, bytes, 0));
+    tell_lines(tx_, lines);
+    tx_.publish(lines, make_window_control(RecordKind::packed, bytes));
     published();
     return Status::ok;
   }
@@ -94,7 +130,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   gather(payload, device_->own_.cell(cell));
   if (tx_.is_open()) {
     store_header(tx_.place() + 8, header);
-    tx_.publish(1, make_control(RecordKind::cell, bytes, cell));
+    tx_.publish(1, make_window_control(RecordKind::cell, bytes, cell));
     published();
     return Status::ok;
   }

@@ -40,8 +40,6 @@ class alignas(kCacheLine) Link {
   friend class Connector;
   enum class State : std::uint8_t { connecting, up, down };
 
-  Status send_record(RecordKind kind, std::uint32_t detail, const transport::Header& header,
-                     const void* payload, std::uint32_t bytes) noexcept;
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;

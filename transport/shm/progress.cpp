@@ -49,9 +49,8 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
   sink_->deliver(sink_->self, link.cookie_, &packet);
 }
 
-bool Device::deliver_cell(Link& link, const std::byte* header, std::uint64_t control) noexcept {
-  const std::uint32_t cell = control_detail(control);
-  const std::uint32_t bytes = control_bytes(control);
+bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t cell,
+                          std::uint32_t bytes) noexcept {
   if (cell >= link.remote_.shape().cells || bytes > link.remote_.shape().cell_bytes) return false;
   deliver(link, header, link.remote_.cell(cell), bytes, true);
   // Release: we have read it. Pairs with CellPool::harvest() of the sender.
@@ -68,23 +67,29 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
     if (control == 0) break;
     const std::byte* line = window.place();
     const std::uint32_t bytes = control_bytes(control);
+    const RecordKind kind = control_kind(control);
     std::uint32_t lines = 1;
-    bool good = (control & kValid) != 0 && !link.broken_;
-    switch (control_kind(control)) {
+    bool good = !link.broken_;
+    switch (kind) {
       case RecordKind::packet:
       case RecordKind::packed:
+        lines = record_lines(bytes);
+        good = good && bytes <= settings_.pio_max && lines <= window.lines_to_end();
+        if (good) deliver(link, line + 8, line + kRecordHeader, bytes, kind == RecordKind::packed);
+        ++done;
+        break;
       case RecordKind::invalidate:
         lines = record_lines(bytes);
-        if (!good || bytes > settings_.pio_max || lines > window.lines_to_end()) {
-          good = false;
-          break;
+        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= settings_.pio_max &&
+               lines <= window.lines_to_end();
+        if (good) {
+          end_key(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
+          deliver(link, line + 8, line + kRecordHeader + kInvalidatePrefix, bytes - kInvalidatePrefix, false);
         }
-        if (control_kind(control) == RecordKind::invalidate) end_key(control_detail(control));
-        deliver(link, line + 8, line + kRecordHeader, bytes, control_kind(control) == RecordKind::packed);
         ++done;
         break;
       case RecordKind::cell:
-        good = good && deliver_cell(link, line + 8, control);
+        good = good && deliver_cell(link, line + 8, window_cell(control), bytes);
         ++done;
         break;
       case RecordKind::pad:
@@ -132,7 +137,7 @@ bool Device::deliver_inbox(const InboxSlot& slot, Link& link) noexcept {
   const std::byte* payload = slot.bytes + sizeof(transport::Header);
   switch (control_kind(control)) {
     case RecordKind::cell:
-      return deliver_cell(link, slot.bytes, control);
+      return deliver_cell(link, slot.bytes, control_detail(control), bytes);
     case RecordKind::invalidate:
     case RecordKind::packed:
       if (bytes > kInboxPayload) return false;

@@ -1,14 +1,16 @@
 // A PIO window: a ring of 64-byte lines in the receiver's segment that one sender writes.
 //
 //   record   line 0: | control word 8 | header 16 | payload, first 40 bytes |   line 1..: payload, contiguous
-//   control  length of the payload (24 bits) | kind (bits 24..30) | valid (bit 31) | detail (upper 32 bits)
+//   control  length of the payload (24 bits) | kind (bits 24..30) | valid (bit 31) | lap (bits 32..47) | cell
+//   (16 bits)
 //
-// A record never wraps; a pad record fills up the end of the ring. The receiver polls the control word of the
-// line at its position. Payload lines leave arbitrary bytes behind, so that word must be zero before the
-// receiver looks at it: the sender keeps the control words at its head AND one line beyond zero. A one-line
-// record can then be published without touching another line first, because the place the receiver goes to
-// next is zero already; the line beyond is zeroed after publication, when nobody waits. Longer records zero
-// the place behind them before they are published.
+// The receiver polls the control word of the line at its position and believes it only when it names the lap
+// it is in. So nothing has to be cleared for the next record: a message touches the lines it fills and no
+// other. That rests on three rules of the sender. (1) The first word of every line is written anew in each
+// lap; a pad record fills up the end of the ring, because a record never wraps. (2) A payload whose bytes
+// would read as the next lap's control word where a line begins is noticed (1 in 65536 by chance), and for
+// one lap the sender clears the word behind each record before it publishes. (3) One line is always free for
+// that.
 //
 // Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only
 // when the value it knows says that the window is full. So in a ping-pong one line changes hands for a
@@ -27,12 +29,13 @@ namespace stria::shm {
 
 /// What a record of a window or of the inbox is.
 enum class RecordKind : std::uint32_t {
-  packet = 1,      ///< payload follows
-  invalidate = 2,  ///< as packet; detail is the key word that ends before delivery
-  cell = 3,        ///< the payload is in the sender's cell number `detail`
-  pad = 4,         ///< nothing up to the end of the ring
-  hello = 5,       ///< inbox only: look at my peer slot
-  packed = 6       ///< as packet, from the buffered path
+  packet = 1,  ///< payload follows
+  invalidate =
+      2,  ///< as packet; a key word (window: 8 bytes before the payload, inbox: detail) ends before delivery
+  cell = 3,   ///< the payload is in the sender's cell whose number the control word has
+  pad = 4,    ///< nothing up to the end of the ring
+  hello = 5,  ///< inbox only: look at my peer slot
+  packed = 6  ///< as packet, from the buffered path
 };
 
 inline constexpr std::uint32_t kRecordHeader = 8 + sizeof(stria_header_t);
@@ -51,6 +54,25 @@ constexpr RecordKind control_kind(std::uint64_t control) noexcept {
 constexpr std::uint32_t control_detail(std::uint64_t control) noexcept {
   return static_cast<std::uint32_t>(control >> 32);
 }
+
+/// In a window the detail is the lap, which publish() fills in, and a number of 16 bits.
+constexpr std::uint64_t make_window_control(RecordKind kind, std::uint32_t bytes,
+                                            std::uint32_t cell = 0) noexcept {
+  return make_control(kind, bytes, cell << 16);
+}
+constexpr std::uint32_t window_cell(std::uint64_t control) noexcept {
+  return static_cast<std::uint32_t>(control >> 48);
+}
+/// Valid, in that lap. Laps are 1..65535, so that zeroed memory says nothing.
+constexpr bool is_of_lap(std::uint64_t control, std::uint32_t lap) noexcept {
+  return (control & ((0xffffull << 32) | kValid)) == ((std::uint64_t{lap} << 32) | kValid);
+}
+constexpr std::uint32_t next_lap(std::uint32_t lap) noexcept {
+  return lap == 0xffff ? 1 : lap + 1;
+}
+
+/// What an invalidate record of a window has before its payload: the key word, as 8 bytes.
+inline constexpr std::uint32_t kInvalidatePrefix = 8;
 constexpr std::uint32_t record_lines(std::uint32_t payload_bytes) noexcept {
   return (kRecordHeader + payload_bytes + kLine - 1) / kLine;
 }
@@ -71,7 +93,7 @@ class WindowSender {
   WindowSender() = default;
   /// A window nobody wrote since it was reset.
   WindowSender(std::byte* lines, std::uint32_t bytes, const std::atomic<std::uint64_t>* consumed) noexcept
-      : lines_(lines), mask_(bytes / kLine - 1), head_(0), limit_(bytes / kLine - 2), consumed_(consumed) {}
+      : lines_(lines), mask_(bytes / kLine - 1), head_(0), limit_(bytes / kLine - 1), consumed_(consumed) {}
 
   bool is_open() const noexcept { return lines_ != nullptr; }
   void shut() noexcept { *this = WindowSender(); }
@@ -82,14 +104,23 @@ class WindowSender {
       return true;
     return make_room(n);
   }
-  /// The first line of the record to write. Everything but its control word is the caller's until publish().
+  /// The first line of the record to write. Everything but its control word is the caller's until publish(),
+  /// and what it writes beyond the first line it tells through wrote_line().
   std::byte* place() const noexcept { return at(head_); }
+  /// The record's line number i > 0 begins with this word.
+  void wrote_line(std::uint32_t i, std::uint64_t word) noexcept {
+    if (is_of_lap(word, next_lap(lap_))) [[unlikely]]
+      careful_until_ = head_ + i + mask_ + 2;
+  }
   void publish(std::uint32_t n, std::uint64_t control) noexcept {
     std::byte* line = at(head_);
     head_ += n;
-    if (n > 1) hw::store_word(at(head_), 0);
-    hw::publish_word(line, control);  // release; pairs with WindowReceiver::peek()
-    hw::store_word(at(head_ + 1), 0);
+    if (head_ <= careful_until_) [[unlikely]]
+      hw::store_word(at(head_), 0);
+    hw::publish_word(line,
+                     control | (std::uint64_t{lap_} << 32));  // release; pairs with WindowReceiver::peek()
+    if ((head_ & mask_) == 0) [[unlikely]]
+      lap_ = next_lap(lap_);
   }
   /// Bytes that can be sent without another look at the receiver's position.
   std::uint32_t credits() const noexcept {
@@ -114,17 +145,22 @@ class WindowSender {
       // believed.
       const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
       if (consumed > head_ || head_ - consumed > size) return false;
-      limit_ = consumed + size - 2;
+      limit_ = consumed + size - 1;
       if (head_ + pad + n > limit_) return false;
     }
-    if (pad != 0) publish(static_cast<std::uint32_t>(pad), make_control(RecordKind::pad, 0, 0));
+    if (pad != 0) {
+      for (std::uint64_t i = 1; i < pad; ++i) hw::store_word(at(head_ + i), 0);
+      publish(static_cast<std::uint32_t>(pad), make_window_control(RecordKind::pad, 0));
+    }
     return true;
   }
 
   std::byte* lines_ = nullptr;
-  std::uint64_t mask_ = 0;
-  std::uint64_t head_ = 1;   // lines written so far; beyond limit_ while there is no window
-  std::uint64_t limit_ = 0;  // a record ends at or before it: two lines less than the receiver freed
+  std::uint32_t mask_ = 0;
+  std::uint32_t lap_ = 1;
+  std::uint64_t head_ = 1;           // lines written so far; beyond limit_ while there is no window
+  std::uint64_t limit_ = 0;          // a record ends at or before it: one line less than the receiver freed
+  std::uint64_t careful_until_ = 0;  // up to here stale payload may look like a record of its lap
   const std::atomic<std::uint64_t>* consumed_ = nullptr;
 };
 
@@ -137,7 +173,10 @@ class WindowReceiver {
 
   bool is_open() const noexcept { return lines_ != nullptr; }
   /// The control word of the next record; 0: none. Acquire: the record's bytes are there.
-  std::uint64_t peek() const noexcept { return hw::load_word(place()); }
+  std::uint64_t peek() const noexcept {
+    const std::uint64_t control = hw::load_word(place());
+    return is_of_lap(control, lap_) ? control : 0;
+  }
   const std::byte* place() const noexcept {
     return lines_ + static_cast<std::size_t>(position_ & mask_) * kLine;
   }
@@ -148,6 +187,8 @@ class WindowReceiver {
   /// due.
   void advance(std::uint32_t n) noexcept {
     position_ += n;
+    if ((position_ & mask_) == 0) [[unlikely]]
+      lap_ = next_lap(lap_);
     if (position_ - published_ > (mask_ + 1) / 4) publish();
   }
   void publish() noexcept {
@@ -158,16 +199,16 @@ class WindowReceiver {
 
  private:
   std::byte* lines_ = nullptr;
-  std::uint64_t mask_ = 0;
+  std::uint32_t mask_ = 0;
+  std::uint32_t lap_ = 1;
   std::uint64_t position_ = 0;
   std::uint64_t published_ = 0;
   std::atomic<std::uint64_t>* consumed_ = nullptr;
 };
 
-/// Makes a window as new. The owner's, when the sender is gone.
-inline void reset_window(std::byte* lines, WindowControl& control) noexcept {
-  hw::store_word(lines, 0);
-  hw::store_word(lines + kLine, 0);
+/// Makes a window of `bytes` as new. The owner's, when the sender is gone.
+inline void reset_window(std::byte* lines, std::uint32_t bytes, WindowControl& control) noexcept {
+  for (std::uint32_t at = 0; at < bytes; at += kLine) hw::store_word(lines + at, 0);
   control.consumed.store(0, std::memory_order_relaxed);
   control.owner.store(0, std::memory_order_release);  // pairs with the claim of the next sender
 }

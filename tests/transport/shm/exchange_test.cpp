@@ -72,7 +72,6 @@ TEST(ShmExchange, stale_payload_bytes_are_never_taken_for_a_record) {
   // Payload that looks like valid control words everywhere, in records of all lengths, over many laps.
   Node a(1, kSmall), b(2, kSmall);
   stria_link_t* link = a.connect(b);
-  const std::uint64_t fake = make_control(RecordKind::packet, 16, 0);
   std::size_t sent = 0, arrived = 0;
   b.on_deliver = [&](const Got& one) {
     EXPECT_EQ(one.header.tag, arrived);
@@ -81,6 +80,8 @@ TEST(ShmExchange, stale_payload_bytes_are_never_taken_for_a_record) {
   std::mt19937 random(99);
   for (; sent < 20000; ++sent) {
     Bytes data(random() % 1000);
+    const auto lap = static_cast<std::uint32_t>(1 + random() % 2500);  // about as many as there are
+    const std::uint64_t fake = make_control(RecordKind::packet, 16, lap);
     for (std::size_t i = 0; i < data.size(); ++i)
       data[i] = reinterpret_cast<const std::byte*>(&fake)[(i + kRecordHeader) % 8];
     while (a.pio(link, header(sent), data) == Status::no_resource) b.progress(1 + random() % 8);
@@ -229,7 +230,7 @@ TEST(ShmExchange, link_limits_and_capabilities_say_what_there_is) {
   const auto limits = a.limits(link);
   EXPECT_EQ(limits.pio_max, 2048u - kRecordHeader);
   EXPECT_EQ(limits.eager_max, 32768u);
-  EXPECT_THAT(std::string(limits.path), ::testing::HasSubstr("pio window 32 KiB"));
+  EXPECT_THAT(std::string(limits.path), ::testing::HasSubstr("pio window 8 KiB"));
   const auto before = limits.pio_credits;
   ASSERT_EQ(a.pio(link, header(1), pattern(1, 1000)), Status::ok);
   EXPECT_EQ(before - a.limits(link).pio_credits, 1024u);
