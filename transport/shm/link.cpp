@@ -23,11 +23,32 @@ transport::Payload contiguous(const void* payload, std::uint32_t bytes) noexcept
   return {nullptr, const_cast<void*>(payload), bytes, 0, bytes};
 }
 
+/// The last line of a record may hold less than the word that its place has to hold anew.
+void clear_last_word(std::byte* record, std::uint32_t halves) noexcept {
+  if (halves > 2) hw::store_word(record + std::size_t{halves - 2} * kHalf, 0);
+}
+
 /// Tells the window how the lines of the record at its place begin, read back from there.
-[[gnu::noinline]] void tell_lines(WindowSender& window, std::uint32_t lines) noexcept {
+[[gnu::noinline]] void tell_lines(WindowSender& window, std::uint32_t halves) noexcept {
   const std::byte* record = window.place();
-  for (std::uint32_t i = 1; i < lines; ++i)
+  for (std::uint32_t i = 1; i < halves / 2; ++i)
     window.wrote_line(i, hw::load_word(record + std::size_t{i} * kLine));
+}
+
+/// The same from the payload of a packet: what was just stored may still wait for its line.
+inline void tell_payload(WindowSender& window, const std::byte* payload, std::uint32_t bytes) noexcept {
+  std::uint32_t i = 1;
+  std::uint32_t at = kLine - kRecordHeader;
+  for (; at + sizeof(std::uint64_t) <= bytes; ++i, at += kLine) {
+    std::uint64_t word;
+    std::memcpy(&word, payload + at, sizeof word);
+    window.wrote_line(i, word);
+  }
+  if (at < bytes) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, payload + at, bytes - at);
+    window.wrote_line(i, word);
+  }
 }
 
 }  // namespace
@@ -52,30 +73,17 @@ void Link::wake() noexcept {
 Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
-  const std::uint32_t lines = record_lines(bytes);
-  if (!tx_.has_room(lines)) [[unlikely]]
+  const std::uint32_t halves = record_halves(bytes);
+  if (!tx_.has_room(halves)) [[unlikely]]
     return refusal();
-  std::byte* line = tx_.place();
-  store_header(line + 8, header);
-  if (lines > 1) {
-    // The last line may hold less than the word that its place has to hold anew.
-    hw::store_word(line + std::size_t{lines - 1} * kLine, 0);
-    const auto* from = static_cast<const std::byte*>(payload);
-    std::uint32_t at = kLine - kRecordHeader;
-    // From the source: what was just stored may still wait for its line.
-    for (std::uint32_t i = 1; at + 8 <= bytes; ++i, at += kLine) {
-      std::uint64_t word;
-      std::memcpy(&word, from + at, sizeof word);
-      tx_.wrote_line(i, word);
-    }
-    if (at < bytes) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, from + at, bytes - at);
-      tx_.wrote_line(lines - 1, word);
-    }
+  std::byte* record = tx_.place();
+  store_header(record + 8, header);
+  if (halves > 2) {
+    clear_last_word(record, halves);
+    tell_payload(tx_, static_cast<const std::byte*>(payload), bytes);
   }
-  hw::copy_lines(line + kRecordHeader, payload, bytes);
-  tx_.publish(lines, make_window_control(RecordKind::packet, bytes));
+  hw::copy_lines(record + kRecordHeader, payload, bytes);
+  tx_.publish(halves, make_window_control(RecordKind::packet, bytes));
   published();
   return Status::ok;
 }
@@ -92,15 +100,15 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
   }
   if (bytes > pio_max_) return Status::invalid;
   const std::uint32_t all = kInvalidatePrefix + bytes;
-  const std::uint32_t lines = record_lines(all);
-  if (!tx_.has_room(lines)) return Status::no_resource;
-  std::byte* line = tx_.place();
-  store_header(line + 8, header);
-  hw::store_word(line + kRecordHeader, word);
-  if (lines > 1) hw::store_word(line + std::size_t{lines - 1} * kLine, 0);
-  hw::copy_lines(line + kRecordHeader + kInvalidatePrefix, payload, bytes);
-  tell_lines(tx_, lines);
-  tx_.publish(lines, make_window_control(RecordKind::invalidate, all));
+  const std::uint32_t halves = record_halves(all);
+  if (!tx_.has_room(halves)) return Status::no_resource;
+  std::byte* record = tx_.place();
+  store_header(record + 8, header);
+  hw::store_word(record + kRecordHeader, word);
+  clear_last_word(record, halves);
+  hw::copy_lines(record + kRecordHeader + kInvalidatePrefix, payload, bytes);
+  tell_lines(tx_, halves);
+  tx_.publish(halves, make_window_control(RecordKind::invalidate, all));
   published();
   return Status::ok;
 }
@@ -113,14 +121,14 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!tx_.is_open() && bytes <= kInboxPayload)
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
-  const std::uint32_t lines = record_lines(bytes);
-  if (bytes <= pio_max_ && tx_.has_room(lines)) {
-    std::byte* line = tx_.place();
-    store_header(line + 8, header);
-    if (lines > 1) hw::store_word(line + std::size_t{lines - 1} * kLine, 0);
-    gather(payload, line + kRecordHeader);
-    tell_lines(tx_, lines);
-    tx_.publish(lines, make_window_control(RecordKind::packed, bytes));
+  const std::uint32_t halves = record_halves(bytes);
+  if (bytes <= pio_max_ && tx_.has_room(halves)) {
+    std::byte* record = tx_.place();
+    store_header(record + 8, header);
+    clear_last_word(record, halves);
+    gather(payload, record + kRecordHeader);
+    tell_lines(tx_, halves);
+    tx_.publish(halves, make_window_control(RecordKind::packed, bytes));
     published();
     return Status::ok;
   }

@@ -68,20 +68,20 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
     const std::byte* line = window.place();
     const std::uint32_t bytes = control_bytes(control);
     const RecordKind kind = control_kind(control);
-    std::uint32_t lines = 1;
+    std::uint32_t halves = 1;
     bool good = !link.broken_;
     switch (kind) {
       case RecordKind::packet:
       case RecordKind::packed:
-        lines = record_lines(bytes);
-        good = good && bytes <= settings_.pio_max && lines <= window.lines_to_end();
+        halves = record_halves(bytes);
+        good = good && bytes <= settings_.pio_max && halves <= window.halves_to_end();
         if (good) deliver(link, line + 8, line + kRecordHeader, bytes, kind == RecordKind::packed);
         ++done;
         break;
       case RecordKind::invalidate:
-        lines = record_lines(bytes);
+        halves = record_halves(bytes);
         good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= settings_.pio_max &&
-               lines <= window.lines_to_end();
+               halves <= window.halves_to_end();
         if (good) {
           end_key(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
           deliver(link, line + 8, line + kRecordHeader + kInvalidatePrefix, bytes - kInvalidatePrefix, false);
@@ -93,7 +93,8 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         ++done;
         break;
       case RecordKind::pad:
-        lines = window.lines_to_end();
+        halves = bytes;
+        good = good && halves >= 1 && halves <= window.halves_to_end();
         break;
       default:
         good = false;
@@ -102,7 +103,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
       report_broken(link, control);
       return done;
     }
-    window.advance(lines);
+    window.advance(halves);
   }
   window.publish();
   return done;

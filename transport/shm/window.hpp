@@ -1,16 +1,17 @@
-// A PIO window: a ring of 64-byte lines in the receiver's segment that one sender writes.
+// A PIO window: a ring of 64-byte lines in the receiver's segment that one sender writes. The smallest
+// messages take half a line, so that two of them change hands with one line; all others begin at a line.
 //
-//   record   line 0: | control word 8 | header 16 | payload, first 40 bytes |   line 1..: payload, contiguous
-//   control  length of the payload (24 bits) | kind (bits 24..30) | valid (bit 31) | lap (bits 32..47) | cell
-//   (16 bits)
+//   record   | control word 8 | header 16 | payload, contiguous: 8 bytes in half a line, 40 in the first
+//   whole one | control  length of the payload (24 bits) | kind (bits 24..30) | valid (bit 31) | lap
+//   (bits 32..47) | cell (16 bits)
 //
-// The receiver polls the control word of the line at its position and believes it only when it names the lap
-// it is in. So nothing has to be cleared for the next record: a message touches the lines it fills and no
-// other. That rests on three rules of the sender. (1) The first word of every line is written anew in each
-// lap; a pad record fills up the end of the ring, because a record never wraps. (2) A payload whose bytes
-// would read as the next lap's control word where a line begins is noticed (1 in 65536 by chance), and for
-// one lap the sender clears the word behind each record before it publishes. (3) One line is always free for
-// that.
+// The receiver polls the control word at its position and believes it only when it names the lap it is in. So
+// nothing has to be cleared for the next record: a message touches the lines it fills and no other. That
+// rests on four rules of the sender. (1) The first word of every line is written anew in each lap; pad
+// records fill up a line whose first half alone is used, and the end of the ring, because a record never
+// wraps. (2) A payload whose bytes would read as the next lap's control word where a line begins is noticed
+// (1 in 65536 by chance), and for one lap the sender clears the word behind each record before it publishes.
+// (3) A record of half a line clears the word of the other half. (4) One line is always free for that.
 //
 // Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only
 // when the value it knows says that the window is full. So in a ping-pong one line changes hands for a
@@ -73,8 +74,12 @@ constexpr std::uint32_t next_lap(std::uint32_t lap) noexcept {
 
 /// What an invalidate record of a window has before its payload: the key word, as 8 bytes.
 inline constexpr std::uint32_t kInvalidatePrefix = 8;
-constexpr std::uint32_t record_lines(std::uint32_t payload_bytes) noexcept {
-  return (kRecordHeader + payload_bytes + kLine - 1) / kLine;
+
+/// Positions and lengths in a window count half lines; a record is one, or an even number of them.
+inline constexpr std::uint32_t kHalf = kLine / 2;
+constexpr std::uint32_t record_halves(std::uint32_t payload_bytes) noexcept {
+  if (payload_bytes <= kHalf - kRecordHeader) return 1;
+  return (kRecordHeader + payload_bytes + kLine - 1) / kLine * 2;
 }
 
 /// The header as two words, put together in registers: the caller has just written its fields one by one, and
@@ -93,38 +98,40 @@ class WindowSender {
   WindowSender() = default;
   /// A window nobody wrote since it was reset.
   WindowSender(std::byte* lines, std::uint32_t bytes, const std::atomic<std::uint64_t>* consumed) noexcept
-      : lines_(lines), mask_(bytes / kLine - 1), head_(0), limit_(bytes / kLine - 1), consumed_(consumed) {}
+      : lines_(lines), mask_(bytes / kHalf - 1), head_(0), limit_(bytes / kHalf - 2), consumed_(consumed) {}
 
   bool is_open() const noexcept { return lines_ != nullptr; }
   void shut() noexcept { *this = WindowSender(); }
 
-  /// Whether a record of n lines can be written at place(); n <= a quarter of the window.
+  /// Whether a record of n halves can be written at place(); n <= a quarter of the window, 1 or even.
   bool has_room(std::uint32_t n) noexcept {
-    if (head_ + n <= limit_ && (head_ & mask_) + n <= mask_ + 1) [[likely]]
+    const std::uint64_t offset = head_ & mask_;
+    const bool fits = head_ + n <= limit_ && offset + n <= mask_ + 1;
+    // Only the record of half a line, whose n is odd, may begin in the middle of one.
+    if (fits && (offset & ~n & 1) == 0) [[likely]]
       return true;
     return make_room(n);
   }
-  /// The first line of the record to write. Everything but its control word is the caller's until publish(),
-  /// and what it writes beyond the first line it tells through wrote_line().
+  /// Where to write the record. Everything but its control word is the caller's until publish(), and what it
+  /// writes beyond the first line it tells through wrote_line().
   std::byte* place() const noexcept { return at(head_); }
   /// The record's line number i > 0 begins with this word.
   void wrote_line(std::uint32_t i, std::uint64_t word) noexcept {
     if (is_of_lap(word, next_lap(lap_))) [[unlikely]]
-      careful_until_ = head_ + i + mask_ + 2;
+      careful_until_ = head_ + 2 * i + mask_ + 1;
   }
   void publish(std::uint32_t n, std::uint64_t control) noexcept {
-    std::byte* line = at(head_);
+    std::byte* record = at(head_);
     head_ += n;
-    if (head_ <= careful_until_) [[unlikely]]
-      hw::store_word(at(head_), 0);
-    hw::publish_word(line,
-                     control | (std::uint64_t{lap_} << 32));  // release; pairs with WindowReceiver::peek()
+    if ((head_ & 1) != 0 || head_ <= careful_until_) hw::store_word(at(head_), 0);
+    // Release; pairs with WindowReceiver::peek().
+    hw::publish_word(record, control | (std::uint64_t{lap_} << 32));
     if ((head_ & mask_) == 0) [[unlikely]]
       lap_ = next_lap(lap_);
   }
   /// Bytes that can be sent without another look at the receiver's position.
   std::uint32_t credits() const noexcept {
-    return limit_ > head_ ? static_cast<std::uint32_t>(limit_ - head_) * kLine : 0;
+    return limit_ > head_ ? static_cast<std::uint32_t>(limit_ - head_) * kHalf : 0;
   }
   /// Everything was taken out.
   bool is_consumed() const noexcept {
@@ -133,32 +140,35 @@ class WindowSender {
 
  private:
   std::byte* at(std::uint64_t position) const noexcept {
-    return lines_ + static_cast<std::size_t>(position & mask_) * kLine;
+    return lines_ + static_cast<std::size_t>(position & mask_) * kHalf;
   }
   [[gnu::noinline]] bool make_room(std::uint32_t n) noexcept {
     if (lines_ == nullptr) return false;
     const std::uint64_t size = mask_ + 1;
-    const std::uint64_t offset = head_ & mask_;
-    const std::uint64_t pad = offset + n > size ? size - offset : 0;
-    if (head_ + pad + n > limit_) {
+    const std::uint64_t half = head_ & ~std::uint64_t{n} & 1;
+    const std::uint64_t offset = (head_ + half) & mask_;
+    const std::uint64_t rest = offset + n > size ? size - offset : 0;
+    if (head_ + half + rest + n > limit_) {
       // Acquire: the receiver read what lies in the lines we take over. A position that cannot be is not
       // believed.
       const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
       if (consumed > head_ || head_ - consumed > size) return false;
-      limit_ = consumed + size - 1;
-      if (head_ + pad + n > limit_) return false;
+      limit_ = (consumed & ~std::uint64_t{1}) + size - 2;
+      if (head_ + half + rest + n > limit_) return false;
     }
-    if (pad != 0) {
-      for (std::uint64_t i = 1; i < pad; ++i) hw::store_word(at(head_ + i), 0);
-      publish(static_cast<std::uint32_t>(pad), make_window_control(RecordKind::pad, 0));
+    if (half != 0) pad(1);
+    if (rest != 0) {
+      for (std::uint64_t i = 2; i < rest; i += 2) hw::store_word(at(head_ + i), 0);
+      pad(static_cast<std::uint32_t>(rest));
     }
     return true;
   }
+  void pad(std::uint32_t n) noexcept { publish(n, make_window_control(RecordKind::pad, n)); }
 
   std::byte* lines_ = nullptr;
   std::uint32_t mask_ = 0;
   std::uint32_t lap_ = 1;
-  std::uint64_t head_ = 1;           // lines written so far; beyond limit_ while there is no window
+  std::uint64_t head_ = 1;           // halves written so far; beyond limit_ while there is no window
   std::uint64_t limit_ = 0;          // a record ends at or before it: one line less than the receiver freed
   std::uint64_t careful_until_ = 0;  // up to here stale payload may look like a record of its lap
   const std::atomic<std::uint64_t>* consumed_ = nullptr;
@@ -169,7 +179,7 @@ class WindowReceiver {
  public:
   WindowReceiver() = default;
   WindowReceiver(std::byte* lines, std::uint32_t bytes, std::atomic<std::uint64_t>* consumed) noexcept
-      : lines_(lines), mask_(bytes / kLine - 1), consumed_(consumed) {}
+      : lines_(lines), mask_(bytes / kHalf - 1), consumed_(consumed) {}
 
   bool is_open() const noexcept { return lines_ != nullptr; }
   /// The control word of the next record; 0: none. Acquire: the record's bytes are there.
@@ -178,12 +188,12 @@ class WindowReceiver {
     return is_of_lap(control, lap_) ? control : 0;
   }
   const std::byte* place() const noexcept {
-    return lines_ + static_cast<std::size_t>(position_ & mask_) * kLine;
+    return lines_ + static_cast<std::size_t>(position_ & mask_) * kHalf;
   }
-  std::uint32_t lines_to_end() const noexcept {
+  std::uint32_t halves_to_end() const noexcept {
     return static_cast<std::uint32_t>(mask_ + 1 - (position_ & mask_));
   }
-  /// Takes n lines out; their credits are given back by publish(), or here when a quarter of the window is
+  /// Takes n halves out; their credits are given back by publish(), or here when a quarter of the window is
   /// due.
   void advance(std::uint32_t n) noexcept {
     position_ += n;
