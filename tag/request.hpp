@@ -1,9 +1,10 @@
 // Request: an operation of the application, built in the memory the caller gave (stria_request_t). What it is
 // doing decides which part of the body is alive: a posted receive, or one half of a rendezvous (also a send
-// that waits for credit). The body comes first, so that a part's address is the request's.
+// that waits for credit). The body comes last: a receive that is posted and matched touches three lines.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <new>
 
@@ -25,12 +26,6 @@ enum class RequestState : std::uint8_t {
 };
 
 struct Request {
-  union Body {
-    Body() noexcept {}
-    PostedRecv posted;
-    rndv::SendOp send;
-    rndv::RecvOp recv;
-  } body;
   Worker* worker;
   Peer* peer;  ///< null for a receive from any source that was not matched
   stria_callback_t callback;
@@ -39,6 +34,12 @@ struct Request {
   std::atomic<RequestState> state;
   RequestKind kind;
   bool synchronous;
+  union Body {
+    Body() noexcept {}
+    PostedRecv posted;
+    rndv::SendOp send;
+    rndv::RecvOp recv;
+  } body;
 
   static Request* make(stria_request_t* memory, Worker* worker, RequestKind kind, stria_callback_t callback,
                        void* user) noexcept {
@@ -54,15 +55,21 @@ struct Request {
   }
   /// The request whose body a part is.
   template <class Part>
-  static Request* of(Part& part) noexcept {
-    return reinterpret_cast<Request*>(&part);
-  }
+  static Request* of(Part& part) noexcept;
   stria_request_t* handle() noexcept { return reinterpret_cast<stria_request_t*>(this); }
 
   PostedRecv& make_posted() noexcept { return *new (&body.posted) PostedRecv; }
   rndv::SendOp& make_send() noexcept { return *new (&body.send) rndv::SendOp; }
   rndv::RecvOp& make_recv() noexcept { return *new (&body.recv) rndv::RecvOp; }
 };
+
+/// Where the body is; the class has a standard layout but for its atomic, which GCC warns of.
+inline constexpr std::size_t kRequestBody = sizeof(Request) - sizeof(Request::Body);
+
+template <class Part>
+Request* Request::of(Part& part) noexcept {
+  return reinterpret_cast<Request*>(reinterpret_cast<std::byte*>(&part) - kRequestBody);
+}
 static_assert(sizeof(Request) <= sizeof(stria_request_t), "STRIA_REQUEST_SIZE is part of the ABI");
 static_assert(sizeof(Request) <= 4 * 64 && alignof(Request) <= STRIA_REQUEST_ALIGN);
 

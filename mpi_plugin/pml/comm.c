@@ -11,7 +11,7 @@ int pml_stria_add_comm(ompi_communicator_t* comm) {
 
 /* Receives a taken message into nothing, which also ends its sender's rendezvous. */
 static void discard(stria_message_t* message) {
-  pml_stria_request_t* request = pml_stria_request_new(true, false, NULL);
+  pml_stria_request_t* request = pml_stria_request_new(true, false, NULL, NULL);
   if (NULL == request) return;
   stria_recv_t recv = {.base = NULL, .count = 0, .callback = pml_stria_request_callback, .user = request};
   pml_stria_request_activate(request);

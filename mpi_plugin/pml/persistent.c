@@ -5,9 +5,11 @@ int pml_stria_irecv_init(void* buf, size_t count, ompi_datatype_t* type, int sou
                          ompi_communicator_t* comm, ompi_request_t** out) {
   stria_match_t match;
   if (!pml_stria_match(comm, source, tag, &match)) return OMPI_ERR_UNREACH;
-  pml_stria_request_t* request = pml_stria_request_new(true, true, comm);
+  pml_stria_memory_t memory;
+  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  pml_stria_request_t* request = pml_stria_request_new(true, true, memory.layout, comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
-  if (!pml_stria_request_describe(request, buf, count, type)) return OMPI_ERR_OUT_OF_RESOURCE;
+  request->memory = memory;
   request->match = match;
   request->type = type;
   OMPI_DATATYPE_RETAIN(type);
@@ -19,9 +21,11 @@ int pml_stria_isend_init(const void* buf, size_t count, ompi_datatype_t* type, i
                          mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** out) {
   stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
   if (NULL == endpoint) return OMPI_ERR_UNREACH;
-  pml_stria_request_t* request = pml_stria_request_new(false, true, comm);
+  pml_stria_memory_t memory;
+  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  pml_stria_request_t* request = pml_stria_request_new(false, true, memory.layout, comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
-  if (!pml_stria_request_describe(request, buf, count, type)) return OMPI_ERR_OUT_OF_RESOURCE;
+  request->memory = memory;
   request->mode = mode;
   request->destination = endpoint;
   request->tag = pml_stria_tag(comm, tag);
@@ -35,7 +39,11 @@ int pml_stria_isend_init(const void* buf, size_t count, ompi_datatype_t* type, i
 static int start_one(pml_stria_request_t* request) {
   stria_status_t status;
   if (request->is_recv) {
-    status = pml_stria_start_recv(request, &request->match);
+    stria_recv_t recv = {.base = request->memory.base,
+                         .layout = request->memory.layout,
+                         .count = request->memory.count,
+                         .match = request->match};
+    status = pml_stria_start_recv(request, &recv);
   } else if (MCA_PML_BASE_SEND_BUFFERED == request->mode) {
     /* The transfer is another request's; this one is over as soon as the data is in the attached buffer. */
     const int rc =
@@ -44,8 +52,9 @@ static int start_one(pml_stria_request_t* request) {
     pml_stria_request_activate(request);
     status = STRIA_OK;
   } else {
-    status =
-        pml_stria_start_send(request, request->destination, request->tag, request->immediate, request->mode);
+    stria_send_t send;
+    pml_stria_fill_send(&send, &request->memory, request->tag, request->immediate, request->mode);
+    status = pml_stria_start_send(request, request->destination, &send);
   }
   if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;
   if (STRIA_OK == status) {

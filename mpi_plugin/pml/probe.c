@@ -71,11 +71,13 @@ int pml_stria_mprobe(int source, int tag, ompi_communicator_t* comm, ompi_messag
 
 int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message_t** message,
                      ompi_request_t** out) {
-  pml_stria_request_t* request = pml_stria_request_make(true, buf, count, type, (*message)->comm);
+  pml_stria_memory_t memory;
+  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  pml_stria_request_t* request = pml_stria_request_new(true, false, memory.layout, (*message)->comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
-  stria_recv_t recv = {.base = request->memory.base,
-                       .layout = request->memory.layout,
-                       .count = request->memory.count,
+  stria_recv_t recv = {.base = memory.base,
+                       .layout = memory.layout,
+                       .count = memory.count,
                        .callback = pml_stria_request_callback,
                        .user = request};
   pml_stria_request_activate(request);

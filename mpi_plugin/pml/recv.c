@@ -3,22 +3,23 @@
 #include "request.h"
 #include "wait.h"
 
-static void fill(stria_recv_t* recv, const pml_stria_memory_t* memory, const stria_match_t* match) {
-  recv->base = memory->base;
-  recv->layout = memory->layout;
-  recv->count = memory->count;
-  recv->match = *match;
+/* In place, field by field: a copy of fields just stored would wait for the store buffer. */
+static inline bool describe(stria_recv_t* recv, void* buf, size_t count, ompi_datatype_t* type) {
+  pml_stria_memory_t memory;
+  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return false;
+  recv->base = memory.base;
+  recv->layout = memory.layout;
+  recv->count = memory.count;
   recv->callback = NULL;
   recv->user = NULL;
+  return true;
 }
 
-stria_status_t pml_stria_start_recv(pml_stria_request_t* request, const stria_match_t* match) {
-  stria_recv_t recv;
-  fill(&recv, &request->memory, match);
-  recv.callback = pml_stria_request_callback;
-  recv.user = request;
+stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* recv) {
+  recv->callback = pml_stria_request_callback;
+  recv->user = request;
   pml_stria_request_activate(request);
-  const stria_status_t status = stria_recv(pml_stria.worker, &recv, &request->op);
+  const stria_status_t status = stria_recv(pml_stria.worker, recv, &request->op);
   if (STRIA_OK == status) {
     stria_info_t info;
     (void)stria_request_test(&request->op, &info);
@@ -29,11 +30,12 @@ stria_status_t pml_stria_start_recv(pml_stria_request_t* request, const stria_ma
 
 int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                     ompi_communicator_t* comm, ompi_request_t** out) {
-  stria_match_t match;
-  if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &match))) return OMPI_ERR_UNREACH;
-  pml_stria_request_t* request = pml_stria_request_make(true, buf, count, type, comm);
+  stria_recv_t recv;
+  if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &recv.match))) return OMPI_ERR_UNREACH;
+  if (OPAL_UNLIKELY(!describe(&recv, buf, count, type))) return OMPI_ERR_OUT_OF_RESOURCE;
+  pml_stria_request_t* request = pml_stria_request_new(true, false, recv.layout, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
-  const stria_status_t status = pml_stria_start_recv(request, &match);
+  const stria_status_t status = pml_stria_start_recv(request, &recv);
   if (STRIA_OK == status) {
     request->flags = PML_STRIA_ENDED;
     request->super.req_complete = REQUEST_COMPLETED;
@@ -45,10 +47,11 @@ int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, 
   return OMPI_SUCCESS;
 }
 
-static int recv_and_wait_with_threads(pml_stria_request_t* request, const stria_match_t* match,
+static int recv_and_wait_with_threads(stria_recv_t* recv, ompi_communicator_t* comm,
                                       ompi_status_public_t* status) {
+  pml_stria_request_t* request = pml_stria_request_new(true, false, recv->layout, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
-  const stria_status_t answer = pml_stria_start_recv(request, match);
+  const stria_status_t answer = pml_stria_start_recv(request, recv);
   int rc;
   if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer)) {
     rc = pml_stria_refused(answer, "a receive");
@@ -63,21 +66,13 @@ static int recv_and_wait_with_threads(pml_stria_request_t* request, const stria_
 
 int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                    ompi_communicator_t* comm, ompi_status_public_t* status) {
-  pml_stria_memory_t memory;
   stria_recv_t recv;
   if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &recv.match))) return OMPI_ERR_UNREACH;
-  if (OPAL_UNLIKELY(opal_using_threads()))
-    return recv_and_wait_with_threads(pml_stria_request_make(true, buf, count, type, comm), &recv.match,
-                                      status);
-  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (OPAL_UNLIKELY(!describe(&recv, buf, count, type))) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (OPAL_UNLIKELY(opal_using_threads())) return recv_and_wait_with_threads(&recv, comm, status);
 
   stria_request_t op;
   stria_info_t info;
-  recv.base = memory.base;
-  recv.layout = memory.layout;
-  recv.count = memory.count;
-  recv.callback = NULL;
-  recv.user = NULL;
   const stria_status_t answer = stria_recv(pml_stria.worker, &recv, &op);
   if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer))
     return pml_stria_refused(answer, "a receive");

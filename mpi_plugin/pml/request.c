@@ -11,7 +11,7 @@ static void construct(pml_stria_request_t* request) {
   request->super.req_cancel = pml_stria_request_cancel;
   request->flags = 0;
   request->buffered = NULL;
-  request->memory.layout = NULL;
+  request->layout = NULL;
   request->type = NULL;
 }
 
@@ -32,7 +32,8 @@ void pml_stria_requests_close(void) {
   pml_stria.requests_ready = false;
 }
 
-pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, ompi_communicator_t* comm) {
+pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const stria_layout_t* layout,
+                                           ompi_communicator_t* comm) {
   pml_stria_request_t* request = (void*)opal_free_list_get(&pml_stria.requests);
   if (OPAL_UNLIKELY(NULL == request)) return NULL;
   OMPI_REQUEST_INIT(&request->super, persistent);
@@ -41,28 +42,18 @@ pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, ompi_c
   request->flags = 0;
   /* A communicator, and so its context id, lives until its last operation ended. */
   if (OPAL_LIKELY(NULL != comm)) OBJ_RETAIN(comm);
-  return request;
-}
-
-bool pml_stria_request_describe(pml_stria_request_t* request, const void* buf, size_t count,
-                                ompi_datatype_t* type) {
-  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &request->memory))) {
-    request->memory.layout = NULL;
-    pml_stria_request_return(request);
-    return false;
-  }
   /* The type may be freed while the operation is under way: the layout outlives it. */
-  if (NULL != request->memory.layout) request->memory.layout = stria_layout_retain(request->memory.layout);
-  return true;
+  if (NULL != layout) request->layout = stria_layout_retain(layout);
+  return request;
 }
 
 void pml_stria_request_return(pml_stria_request_t* request) {
   OMPI_REQUEST_FINI(&request->super);
-  if (NULL != request->memory.layout) {
-    stria_layout_free((stria_layout_t*)request->memory.layout);
-    request->memory.layout = NULL;
+  if (NULL != request->layout) {
+    stria_layout_free((stria_layout_t*)request->layout);
+    request->layout = NULL;
   }
-  if (NULL != request->type) {
+  if (request->super.req_persistent && NULL != request->type) {
     OMPI_DATATYPE_RELEASE(request->type);
     request->type = NULL;
   }

@@ -17,37 +17,27 @@ typedef struct pml_stria_request {
   ompi_request_t super;
   uint32_t flags; /* PML_STRIA_*; atomic when there are threads */
   bool is_recv;
+  const stria_layout_t* layout; /* held until the request is given back, as the communicator is; NULL: none */
   struct pml_stria_request* next; /* while its end is deferred */
   void* buffered;                 /* memory of the attached buffer to give back at the end; NULL: none */
-  /* What it works on. Layout and communicator are held until the request is given back. */
-  pml_stria_memory_t memory;
+  stria_request_t op __attribute__((aligned(64)));
   /* A persistent request keeps its arguments. */
+  pml_stria_memory_t memory;
   mca_pml_base_send_mode_t mode;
   stria_endpoint_t* destination;
   uint64_t tag;
   uint32_t immediate;
   stria_match_t match;
   ompi_datatype_t* type;
-  stria_request_t op;
 } pml_stria_request_t;
 OBJ_CLASS_DECLARATION(pml_stria_request_t);
 
 int pml_stria_requests_open(void);
 void pml_stria_requests_close(void);
 
-/* A request; its memory comes next. `comm` NULL: an internal one. NULL when memory ran out. */
-pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, ompi_communicator_t* comm);
-/* Says in place what memory it works on (a copy of fields just stored would wait for the store buffer, and so
- * for the lines of messages just sent). False (after a message): the request was given back. */
-bool pml_stria_request_describe(pml_stria_request_t* request, const void* buf, size_t count,
-                                ompi_datatype_t* type);
-/* Both, for a request that is used once. */
-static inline pml_stria_request_t* pml_stria_request_make(bool is_recv, const void* buf, size_t count,
-                                                          ompi_datatype_t* type, ompi_communicator_t* comm) {
-  pml_stria_request_t* request = pml_stria_request_new(is_recv, false, comm);
-  if (OPAL_UNLIKELY(NULL == request)) return NULL;
-  return OPAL_LIKELY(pml_stria_request_describe(request, buf, count, type)) ? request : NULL;
-}
+/* A request; `layout` is retained, NULL: none. `comm` NULL: an internal one. NULL when memory ran out. */
+pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const stria_layout_t* layout,
+                                           ompi_communicator_t* comm);
 /* Gives a request that is not in flight back. */
 void pml_stria_request_return(pml_stria_request_t* request);
 /* Sets it up for (another) operation; nothing may be in flight. */
@@ -70,10 +60,14 @@ void pml_stria_request_callback(stria_request_t* op, const stria_info_t* info, v
 int pml_stria_request_free(ompi_request_t** request);
 int pml_stria_request_cancel(ompi_request_t* request, int flag);
 
-/* Starts one. Answers as stria_send and stria_recv do; a receive that is OK has its outcome taken over. */
-stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint_t* destination, uint64_t tag,
-                                    uint32_t immediate, mca_pml_base_send_mode_t mode);
-stria_status_t pml_stria_start_recv(pml_stria_request_t* request, const stria_match_t* match);
+/* What a send says, but for its callback. */
+void pml_stria_fill_send(stria_send_t* send, const pml_stria_memory_t* memory, uint64_t tag,
+                         uint32_t immediate, mca_pml_base_send_mode_t mode);
+/* Starts one, whose callback is set here. Answers as stria_send and stria_recv do; a receive that is OK has
+ * its outcome taken over. */
+stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint_t* destination,
+                                    stria_send_t* send);
+stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* recv);
 /* Copies `memory` into the attached buffer and sends it from there. Errors: MPI_ERR_BUFFER and those of a
  * send. */
 int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t* destination, uint64_t tag,

@@ -7,26 +7,24 @@ static uint32_t send_flags(mca_pml_base_send_mode_t mode) {
   return MCA_PML_BASE_SEND_SYNCHRONOUS == mode ? (uint32_t)STRIA_SEND_SYNCHRONOUS : 0u;
 }
 
-static void fill(stria_send_t* send, const pml_stria_memory_t* memory, uint64_t tag, uint32_t immediate,
-                 uint32_t flags) {
+void pml_stria_fill_send(stria_send_t* send, const pml_stria_memory_t* memory, uint64_t tag,
+                         uint32_t immediate, mca_pml_base_send_mode_t mode) {
   send->base = memory->base;
   send->layout = memory->layout;
   send->count = memory->count;
   send->tag = tag;
   send->immediate = immediate;
-  send->flags = flags;
+  send->flags = send_flags(mode);
   send->callback = NULL;
   send->user = NULL;
 }
 
-stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint_t* destination, uint64_t tag,
-                                    uint32_t immediate, mca_pml_base_send_mode_t mode) {
-  stria_send_t send;
-  fill(&send, &request->memory, tag, immediate, send_flags(mode));
-  send.callback = pml_stria_request_callback;
-  send.user = request;
+stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint_t* destination,
+                                    stria_send_t* send) {
+  send->callback = pml_stria_request_callback;
+  send->user = request;
   pml_stria_request_activate(request);
-  return stria_send(destination, &send, &request->op);
+  return stria_send(destination, send, &request->op);
 }
 
 static void* take_from_attached_buffer(size_t bytes) {
@@ -57,12 +55,12 @@ int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t*
       (void)stria_layout_pack(memory->layout, memory->base, (int64_t)memory->count, 0, (int64_t)bytes, copy);
     }
   }
-  pml_stria_request_t* request = pml_stria_request_new(false, false, NULL);
+  pml_stria_request_t* request = pml_stria_request_new(false, false, NULL, NULL);
   stria_status_t status = STRIA_ERR_NO_RESOURCE;
   if (NULL != request) {
     const pml_stria_memory_t packed = {copy, NULL, bytes};
     stria_send_t send;
-    fill(&send, &packed, tag, immediate, 0);
+    pml_stria_fill_send(&send, &packed, tag, immediate, MCA_PML_BASE_SEND_STANDARD);
     send.callback = pml_stria_request_callback;
     send.user = request;
     pml_stria_request_activate(request);
@@ -94,14 +92,16 @@ int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int de
   /* Most sends are over at once, and nothing can be asked of them but whether they were cancelled: one
    * request serves all of those. */
   stria_send_t send;
-  fill(&send, &memory, bits, rank, send_flags(mode) | STRIA_SEND_IMMEDIATE);
+  pml_stria_fill_send(&send, &memory, bits, rank, mode);
+  send.flags |= STRIA_SEND_IMMEDIATE;
   *out = &ompi_request_empty;
   stria_status_t status = stria_send(endpoint, &send, NULL);
   if (OPAL_LIKELY(STRIA_OK == status)) return OMPI_SUCCESS;
 
-  pml_stria_request_t* request = pml_stria_request_make(false, buf, count, type, comm);
+  pml_stria_request_t* request = pml_stria_request_new(false, false, memory.layout, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
-  status = pml_stria_start_send(request, endpoint, bits, rank, mode);
+  send.flags &= ~(uint32_t)STRIA_SEND_IMMEDIATE;
+  status = pml_stria_start_send(request, endpoint, &send);
   if (STRIA_IN_PROGRESS == status) {
     *out = &request->super;
     return OMPI_SUCCESS;
@@ -111,10 +111,14 @@ int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int de
 }
 
 /* With threads the request lets Open MPI choose which of the waiting threads makes progress. */
-static int send_and_wait_with_threads(pml_stria_request_t* request, stria_endpoint_t* endpoint, uint64_t bits,
-                                      uint32_t rank, mca_pml_base_send_mode_t mode) {
+static int send_and_wait_with_threads(stria_endpoint_t* endpoint, stria_send_t* send,
+                                      ompi_communicator_t* comm) {
+  send->flags |= STRIA_SEND_IMMEDIATE;
+  if (OPAL_LIKELY(STRIA_OK == stria_send(endpoint, send, NULL))) return OMPI_SUCCESS;
+  send->flags &= ~(uint32_t)STRIA_SEND_IMMEDIATE;
+  pml_stria_request_t* request = pml_stria_request_new(false, false, send->layout, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
-  const stria_status_t status = pml_stria_start_send(request, endpoint, bits, rank, mode);
+  const stria_status_t status = pml_stria_start_send(request, endpoint, send);
   int rc = MPI_SUCCESS;
   if (STRIA_IN_PROGRESS == status) {
     ompi_request_wait_completion(&request->super);
@@ -138,13 +142,11 @@ int pml_stria_send(const void* buf, size_t count, ompi_datatype_t* type, int des
   if (OPAL_UNLIKELY(MCA_PML_BASE_SEND_BUFFERED == mode)) {
     return pml_stria_start_buffered(&memory, endpoint, bits, rank);
   }
-  if (OPAL_UNLIKELY(opal_using_threads()))
-    return send_and_wait_with_threads(pml_stria_request_make(false, buf, count, type, comm), endpoint, bits,
-                                      rank, mode);
+  stria_send_t send;
+  pml_stria_fill_send(&send, &memory, bits, rank, mode);
+  if (OPAL_UNLIKELY(opal_using_threads())) return send_and_wait_with_threads(endpoint, &send, comm);
 
   stria_request_t op;
-  stria_send_t send;
-  fill(&send, &memory, bits, rank, send_flags(mode));
   const stria_status_t status = stria_send(endpoint, &send, &op);
   if (OPAL_LIKELY(STRIA_OK == status)) return OMPI_SUCCESS;
   if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != status)) return pml_stria_refused(status, "a send");
