@@ -12,7 +12,7 @@ struct ListNode {
 
   bool linked() const noexcept { return next != nullptr; }
   void unlink() noexcept {
-    STRIA_ASSERT(linked(), "unlink of a node in no list");
+    STRIA_ASSERT(next != nullptr && prev != nullptr, "unlink of a node in no list");
     prev->next = next;
     next->prev = prev;
     next = prev = nullptr;
@@ -30,7 +30,10 @@ class IntrusiveList {
   bool empty() const noexcept { return head_.next == &head_; }
   T* front() noexcept { return empty() ? nullptr : static_cast<T*>(head_.next); }
   /// The element after `node`, or null.
-  T* next(T* node) noexcept { return node->next == &head_ ? nullptr : static_cast<T*>(node->next); }
+  T* next(T* node) noexcept {
+    STRIA_ASSERT(node->linked(), "the node is in no list");
+    return node->next == &head_ ? nullptr : static_cast<T*>(node->next);
+  }
   void push_back(T* node) noexcept {
     STRIA_ASSERT(!node->linked(), "the node is in a list");
     node->next = &head_;

@@ -14,9 +14,9 @@
 namespace stria::eager {
 
 /// What a peer may send before it heard from the receiver. Part of the protocol: both sides count it.
-inline constexpr std::uint64_t kFirstGrant = 64 * 1024;
+inline constexpr std::uint64_t kFirstGrant = std::uint64_t{64} * 1024;
 /// Beyond this much outstanding, a grant more buys nothing: it covers the longest burst between two looks.
-inline constexpr std::uint64_t kGrantTarget = 1024 * 1024;
+inline constexpr std::uint64_t kGrantTarget = std::uint64_t{1024} * 1024;
 
 /// The receiver's side for one peer.
 struct Grant {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <new>
 
+#include "base/cache_line.hpp"
 #include "rndv/operation.hpp"
 #include "stria/stria.h"
 #include "tag/posted_queue.hpp"
@@ -71,6 +72,6 @@ Request* Request::of(Part& part) noexcept {
   return reinterpret_cast<Request*>(reinterpret_cast<std::byte*>(&part) - kRequestBody);
 }
 static_assert(sizeof(Request) <= sizeof(stria_request_t), "STRIA_REQUEST_SIZE is part of the ABI");
-static_assert(sizeof(Request) <= 4 * 64 && alignof(Request) <= STRIA_REQUEST_ALIGN);
+static_assert(sizeof(Request) <= 4 * kCacheLine && alignof(Request) <= STRIA_REQUEST_ALIGN);
 
 }  // namespace stria::tag

@@ -179,8 +179,9 @@ void Link::lose_peer(Loss loss, std::uint64_t step) noexcept {
 
 void Link::lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noexcept {
   Statistics& statistics = owner_.fabric().statistics();
-  const std::uint64_t kept[] = {kept_pio, kept_buffered};
-  for (std::size_t i = 0; i < arriving_.size(); ++i) {
+  const std::array<std::uint64_t, 2> kept = {kept_pio, kept_buffered};
+  static_assert(kept.size() == std::tuple_size_v<decltype(arriving_)>);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
     const std::uint64_t lost = arriving_[i].size() - kept[i];
     statistics.lost += lost;
     statistics.in_flight -= lost;

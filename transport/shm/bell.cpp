@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 #include "hw/pio.hpp"
@@ -38,9 +40,9 @@ void Bell::silence() noexcept {
 
 void Bell::ring(std::uint64_t nonce) const noexcept {
   if (!socket_) return;
-  char text[48];
-  const auto end = fmt::format_to_n(text, sizeof text, "stria-{:016x}-bell", nonce);
-  const AbstractName name(std::string_view(text, end.size));
+  char text[48];  // bell_name() without its allocation; fmt would throw
+  const int length = std::snprintf(text, sizeof text, "stria-%016" PRIx64 "-bell", nonce);
+  const AbstractName name(std::string_view(text, static_cast<std::size_t>(length)));
   const char byte = 1;
   // A full queue means that it was rung already.
   ::sendto(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, name.address(), name.bytes());

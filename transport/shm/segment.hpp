@@ -70,7 +70,7 @@ struct SegmentHeader {
   alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
   alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
 };
-static_assert(sizeof(SegmentHeader) == 5 * kLine && offsetof(SegmentHeader, magic) == 0);
+static_assert(sizeof(SegmentHeader) == 5 * kCacheLine && offsetof(SegmentHeader, magic) == 0);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 
 /// What a peer writes about itself. state = phase | pid << 32, so that a slot whose claimer died early can be
@@ -92,13 +92,13 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
 };
-static_assert(sizeof(PeerSlot) == 2 * kLine);
+static_assert(sizeof(PeerSlot) == 2 * kCacheLine);
 
 struct WindowControl {
   alignas(kLine) std::atomic<std::uint32_t> owner;     // peer slot + 1, 0: free; peers claim, the owner frees
   alignas(kLine) std::atomic<std::uint64_t> consumed;  // lines taken out so far; the owner writes
 };
-static_assert(sizeof(WindowControl) == 2 * kLine);
+static_assert(sizeof(WindowControl) == 2 * kCacheLine);
 
 /// A published layout: a descriptor (datatype/descriptor.hpp) that keys name by number and generation.
 inline constexpr std::uint32_t kLayoutSlots = 512;
