@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "datatype/layout.hpp"
 #include "tests/datatype/naive_typemap.hpp"
+#include "tests/rounds.hpp"
 
 namespace stria::datatype {
 
@@ -28,16 +28,10 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-inline std::int64_t from_environment(const char* name, std::int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoll(text, nullptr, 10) : otherwise;
-}
-inline std::int64_t rounds(std::int64_t n) {
-  return n * from_environment("STRIA_TEST_ROUNDS", 1);
-}
+using test::rounds;
 /// Round i's seed; failures print it through SCOPED_TRACE.
 inline std::uint64_t seed_of(std::int64_t round) {
-  return static_cast<std::uint64_t>(from_environment("STRIA_TEST_SEED", 20240601) + round);
+  return static_cast<std::uint64_t>(test::from_environment("STRIA_TEST_SEED", 20240601) + round);
 }
 
 struct RandomType {

@@ -1,20 +1,15 @@
 // Matching against a reference model: random sends and receives between a few workers, over thousands of
 // schedules of the fake provider, with every mix of PIO, buffered and rendezvous traffic. The model is MPI's
 // rule, written naively.
-#include <cstdlib>
 #include <deque>
 #include <list>
 #include <random>
 
+#include "tests/rounds.hpp"
 #include "tests/tag/world.hpp"
 
 namespace stria::test {
 namespace {
-
-unsigned rounds() {
-  const char* text = std::getenv("STRIA_TEST_ROUNDS");
-  return text == nullptr ? 1 : static_cast<unsigned>(std::atoi(text));
-}
 
 struct Message {
   unsigned from, to;
@@ -165,9 +160,9 @@ void run_schedule(std::uint64_t seed) {
 }
 
 TEST(Matching, keeps_order_and_bytes_over_thousands_of_schedules) {
-  const unsigned count = 2000 * rounds();
-  for (std::uint64_t seed = 1; seed <= count; ++seed) {
-    run_schedule(seed);
+  const std::int64_t count = rounds(2000);
+  for (std::int64_t seed = 1; seed <= count; ++seed) {
+    run_schedule(static_cast<std::uint64_t>(seed));
     if (HasFatalFailure()) FAIL() << "failed with seed " << seed;
   }
 }

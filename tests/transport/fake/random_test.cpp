@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <tuple>
 
 #include "tests/contract/peer.hpp"
+#include "tests/rounds.hpp"
 #include "transport/fake/control.hpp"
 #include "transport/fake/fake.hpp"
 
@@ -202,15 +202,10 @@ class Campaign {
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(FakeRandom, every_world_delivers_what_was_sent_whatever_happens) {
-  const std::uint64_t only = number_from("STRIA_TEST_SEED", 0);
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(number_from("STRIA_TEST_SECONDS", 5));
+  const auto only = static_cast<std::uint64_t>(test::from_environment("STRIA_TEST_SEED", 0));
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::seconds(test::from_environment("STRIA_TEST_SECONDS", 5));
   std::uint64_t seed = only != 0 ? only : 1;
   for (; !HasFailure(); ++seed) {
     SCOPED_TRACE("STRIA_TEST_SEED=" + std::to_string(seed));

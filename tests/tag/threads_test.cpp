@@ -1,0 +1,177 @@
+// Workers that several threads share, over the real shm provider: what the lock of a worker protects, and
+// what contexts and layouts promise without one. Its other use is to be run under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stria/stria.h"
+#include "tests/rounds.hpp"
+
+namespace stria::test {
+namespace {
+
+constexpr unsigned kThreads = 3;
+
+stria_endpoint_t* connect(stria_worker_t* from, const stria_worker_t* to) {
+  std::array<char, STRIA_ADDRESS_MAX> address;
+  std::size_t bytes = address.size();
+  EXPECT_EQ(stria_worker_address(to, address.data(), &bytes), STRIA_OK);
+  stria_endpoint_params_t params{};
+  params.size = sizeof params;
+  params.address = address.data();
+  params.address_bytes = bytes;
+  stria_endpoint_t* out = nullptr;
+  EXPECT_EQ(stria_endpoint_open(from, &params, &out), STRIA_OK) << stria_last_error();
+  return out;
+}
+
+/// Two workers of one process, each for any thread at any time.
+class Threads : public ::testing::Test {
+ protected:
+  Threads() {
+    EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK) << stria_last_error();
+    EXPECT_EQ(stria_context_open(nullptr, &context_), STRIA_OK) << stria_last_error();
+    stria_worker_params_t params{};
+    params.size = sizeof params;
+    params.thread_mode = STRIA_THREAD_MULTIPLE;
+    for (auto& worker : workers_)
+      EXPECT_EQ(stria_worker_open(context_, &params, &worker), STRIA_OK) << stria_last_error();
+    to_ = {connect(workers_[1], workers_[0]), connect(workers_[0], workers_[1])};
+  }
+  ~Threads() override {
+    std::array<std::thread, 2> closing;  // each drains while the other one still answers
+    for (unsigned i = 0; i < 2; ++i) closing[i] = std::thread(stria_worker_close, workers_[i]);
+    for (auto& thread : closing) thread.join();
+    stria_context_close(context_);
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  template <class F>
+  static void on_all_threads(F&& body) {
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < kThreads; ++i) threads.emplace_back([&body, i] { body(i); });
+    for (auto& thread : threads) thread.join();
+  }
+  /// Until `request` ended; any thread may have made it end.
+  void wait(const stria_request_t& request, stria_info_t& info) {
+    for (unsigned turn = 0; stria_request_test(&request, &info) == STRIA_IN_PROGRESS; ++turn)
+      if (stria_worker_progress(workers_[turn % 2]) == 0) std::this_thread::yield();
+  }
+
+  stria_context_t* context_ = nullptr;
+  std::array<stria_worker_t*, 2> workers_{};
+  std::array<stria_endpoint_t*, 2> to_{};  // [i] leads to workers_[i]
+};
+
+unsigned char pattern(unsigned thread, std::int64_t round, std::size_t i) {
+  return static_cast<unsigned char>(thread * 83 + static_cast<std::uint64_t>(round) * 29 + i * 7 + (i >> 8));
+}
+
+// Inline, buffered, rendezvous; both ways at once, over one link, with a tag a thread.
+TEST_F(Threads, share_two_workers_and_each_gets_its_own_bytes) {
+  constexpr std::array<std::size_t, 6> kSizes = {0, 8, 700, 5000, 16385, 200000};
+  const std::int64_t count = rounds(600);
+  on_all_threads([&](unsigned me) {
+    for (std::int64_t round = 0; round < count; ++round) {
+      const std::size_t bytes = kSizes[static_cast<std::size_t>(round + me) % kSizes.size()];
+      const unsigned at = static_cast<unsigned>(round) % 2;
+      std::vector<unsigned char> data(bytes), room(bytes + 1, 0xee);
+      for (std::size_t i = 0; i < bytes; ++i) data[i] = pattern(me, round, i);
+      stria_request_t receiving, sending;
+      stria_info_t received{}, sent{};
+      const stria_recv_t recv{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr};
+      const stria_send_t send{data.data(), nullptr, bytes, me, 0, 0, nullptr, nullptr};
+      ASSERT_GE(stria_recv(workers_[at], &recv, &receiving), STRIA_OK);
+      const stria_status_t started = stria_send(to_[at], &send, &sending);
+      ASSERT_GE(started, STRIA_OK) << stria_last_error();
+      wait(receiving, received);
+      if (started == STRIA_IN_PROGRESS) wait(sending, sent);
+      ASSERT_EQ(received.status, STRIA_OK);
+      ASSERT_EQ(sent.status, STRIA_OK);
+      ASSERT_EQ(received.received, bytes);
+      ASSERT_EQ(std::memcmp(room.data(), data.data(), bytes), 0) << "thread " << me << " round " << round;
+      ASSERT_EQ(room[bytes], 0xee);
+    }
+  });
+}
+
+// Columns of one matrix: a layout is immutable, and its reference count is any thread's.
+TEST_F(Threads, share_one_layout) {
+  constexpr std::int64_t kRows = 300;
+  stria_layout_t* number = nullptr;
+  stria_layout_t* column = nullptr;
+  ASSERT_EQ(stria_layout_bytes(8, &number), STRIA_OK);
+  ASSERT_EQ(stria_layout_vector(kRows, 1, std::int64_t{8} * kThreads, number, &column), STRIA_OK);
+  std::vector<std::uint64_t> from(kRows * kThreads), to(from.size());
+  const std::int64_t count = rounds(300);
+  on_all_threads([&](unsigned me) {
+    for (std::int64_t round = 0; round < count; ++round) {
+      for (std::size_t row = 0; row < kRows; ++row)
+        from[row * kThreads + me] = row * 1000 + static_cast<std::uint64_t>(round);
+      stria_layout_t* mine = stria_layout_retain(column);
+      stria_request_t receiving, sending;
+      stria_info_t received{}, sent{};
+      const stria_recv_t recv{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr};
+      const stria_send_t send{&from[me], mine, 1, me, 0, STRIA_SEND_SYNCHRONOUS, nullptr, nullptr};
+      const stria_status_t started = stria_send(to_[1], &send, &sending);
+      ASSERT_GE(started, STRIA_OK) << stria_last_error();
+      ASSERT_GE(stria_recv(workers_[1], &recv, &receiving), STRIA_OK);
+      stria_layout_free(mine);
+      wait(receiving, received);
+      if (started == STRIA_IN_PROGRESS) wait(sending, sent);
+      ASSERT_EQ(received.status, STRIA_OK);
+      ASSERT_EQ(sent.status, STRIA_OK);
+      for (std::size_t row = 0; row < kRows; ++row)
+        ASSERT_EQ(to[row * kThreads + me], from[row * kThreads + me]) << "column " << me << " row " << row;
+    }
+  });
+  stria_layout_free(column);
+  stria_layout_free(number);
+}
+
+// One thread sleeps in the worker, others fill it.
+TEST_F(Threads, wake_the_one_that_sleeps_in_wait) {
+  const std::int64_t count = rounds(100) * kThreads;
+  std::atomic<std::int64_t> left = count;
+  on_all_threads([&](unsigned me) {
+    if (me != 0) {
+      for (std::int64_t round = me; round <= count; round += kThreads - 1) {
+        stria_request_t sending;
+        stria_info_t sent{};
+        const stria_send_t send{&round, nullptr, sizeof round, 7, 0, 0, nullptr, nullptr};
+        const stria_status_t started = stria_send(to_[1], &send, &sending);
+        ASSERT_GE(started, STRIA_OK) << stria_last_error();
+        while (started == STRIA_IN_PROGRESS && stria_request_test(&sending, &sent) == STRIA_IN_PROGRESS)
+          stria_worker_wait(workers_[0], 10);
+        if (round % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+      }
+      return;
+    }
+    std::int64_t sum = 0;
+    for (; left > 0; --left) {
+      std::int64_t got = 0;
+      stria_request_t receiving;
+      stria_info_t received{};
+      const stria_recv_t recv{&got, nullptr, sizeof got, {nullptr, 7, 0}, nullptr, nullptr};
+      ASSERT_GE(stria_recv(workers_[1], &recv, &receiving), STRIA_OK);
+      const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      while (stria_request_test(&receiving, &received) == STRIA_IN_PROGRESS) {
+        stria_worker_wait(workers_[1], 1000);
+        ASSERT_LT(std::chrono::steady_clock::now(), patience) << left.load() << " messages missing";
+      }
+      sum += got;
+    }
+    EXPECT_EQ(sum, count * (count + 1) / 2);
+  });
+  EXPECT_EQ(left, 0);
+}
+
+}  // namespace
+}  // namespace stria::test
