@@ -1,12 +1,17 @@
 """Gets one folder of a Debian source package with apt, without changing the system's apt configuration: the
 system's own "deb" entries are rewritten as "deb-src" into a temporary list, with temporary state and cache.
-What was got is kept in a cache folder, so that a second run downloads nothing."""
+What was got is kept in a cache folder, so that a second run downloads nothing; that nothing could be got is kept for a
+while too, so that the next test of the same run does not wait for the same refusal."""
 import glob
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
+
+
+REFUSAL_HOLDS_S = 900
 
 
 class Unavailable(Exception):
@@ -52,6 +57,23 @@ def obtain(package, version, folder, cache):
     kept = os.path.join(cache, f"{package}-{version}", folder)
     if os.path.isdir(kept):
         return kept
+    refusal = os.path.join(cache, f"{package}-{version}.refused")
+    try:
+        if time.time() - os.stat(refusal).st_mtime < REFUSAL_HOLDS_S:
+            with open(refusal, encoding="utf-8") as file:
+                raise Unavailable(file.read().strip())
+    except FileNotFoundError:
+        pass
+    try:
+        return _download(package, version, folder, kept)
+    except Unavailable as problem:
+        os.makedirs(cache, exist_ok=True)
+        with open(refusal, "w", encoding="utf-8") as file:
+            file.write(f"{problem}\n")
+        raise
+
+
+def _download(package, version, folder, kept):
     what = f"'{folder}' of the Debian source package {package} {version}"
     lines, stanzas = source_entries()
     if not lines and not stanzas:
@@ -67,9 +89,9 @@ def obtain(package, version, folder, cache):
         apt = ["apt-get", "-q", "-o", "Dir::Etc::sourcelist=/dev/null", "-o", f"Dir::Etc::sourceparts={work}/parts",
                "-o", f"Dir::State={work}/state", "-o", f"Dir::State::lists={work}/state/lists",
                "-o", "Dir::State::status=/var/lib/dpkg/status", "-o", f"Dir::Cache={work}/cache",
-               "-o", "APT::Sandbox::User=", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=20"]
-        _, updated = _run(apt + ["update"], work, 120)  # one repository without sources is no failure yet
-        code, output = _run(apt + ["source", "--download-only", f"{package}={version}"], f"{work}/got", 120)
+               "-o", "APT::Sandbox::User=", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=10"]
+        _, updated = _run(apt + ["update"], work, 60)  # one repository without sources is no failure yet
+        code, output = _run(apt + ["source", "--download-only", f"{package}={version}"], f"{work}/got", 60)
         if code != 0:
             raise Unavailable(f"{what} cannot be downloaded: {_complaint(output)}"
                               + (f" (after: {_complaint(updated)})" if "\nE:" in "\n" + updated else ""))
