@@ -50,8 +50,11 @@ struct KeyRecord {
   std::int64_t bytes = 0;
   std::uint32_t layout = 0;  ///< the owner's number of a published layout; 0: contiguous
   std::uint32_t layout_generation = 0;
-  std::uint64_t segment = 0;  ///< memory that peers can map, 0: none; meaning is the provider's
-  std::uint64_t segment_offset = 0;
+  // The rest is the provider's.
+  std::uint64_t segment = 0;        ///< memory that peers can map, 0: none
+  std::int64_t segment_offset = 0;  ///< of `base` in it; may be negative, as the layout may begin later
+  std::int32_t segment_fd = -1;     ///< the owner's descriptor of it
+  std::uint32_t reserved = 0;
 };
 
 enum class KeyState : std::uint8_t { free = 0, invalid = 1, valid = 2 };
@@ -61,7 +64,7 @@ struct alignas(kCacheLine) KeySlot {
   std::atomic<std::uint64_t> control;
   std::atomic<std::uint64_t> words[kWords];
 };
-static_assert(sizeof(KeySlot) == kCacheLine && sizeof(KeyRecord) == 48);
+static_assert(sizeof(KeySlot) == kCacheLine && sizeof(KeyRecord) == 56);
 
 struct alignas(kCacheLine) KeyTableHeader {
   std::atomic<std::uint32_t> pinned;  // pinned accesses under way, or more

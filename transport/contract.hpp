@@ -36,13 +36,20 @@ inline const datatype::Layout* layout_of(const Payload& payload) noexcept {
   return static_cast<const datatype::Layout*>(payload.layout);
 }
 
+/// Whether a key (transport::Key or rndv::SmallKey) of a device with STRIA_CAP_MAP_MEMORY names memory that
+/// peers map. Of other devices the byte means something else: ask LinkRef::can_map first.
+template <class AnyKey>
+bool is_mapped(const AnyKey& key) noexcept {
+  return key.bytes > STRIA_KEY_FLAGS_AT && (key.data[STRIA_KEY_FLAGS_AT] & STRIA_KEY_MAPPED) != 0;
+}
+
 /// P names a provider: P::Device, P::Link (complete types) and P::kName, P::kDescription.
 template <class P>
 concept Provider = requires(typename P::Device& device, typename P::Link& link, const DeviceParams& params,
                             const Header& header, const void* data, void* out, std::uint32_t bytes,
                             const Payload& payload, const Key& key, Key& made, Completion* completion,
                             Capabilities& capabilities, LinkLimits& limits, unsigned access,
-                            std::uint64_t offset, void** memory) {
+                            std::uint64_t offset) {
   { P::kName } -> std::convertible_to<const char*>;
   { P::kDescription } -> std::convertible_to<const char*>;
   // data path
@@ -79,8 +86,7 @@ concept Provider = requires(typename P::Device& device, typename P::Link& link, 
   noexcept->std::same_as<int>;
   { device.arm() }
   noexcept->std::same_as<Status>;
-  { P::mem_alloc(offset, memory) }
-  noexcept->std::same_as<Status>;
+  { P::mem_alloc(offset) } -> std::same_as<Result<void*>>;
   { P::mem_free(out) }
   noexcept->std::same_as<Status>;
 };
@@ -177,7 +183,18 @@ class ProviderTable {
       .check = [](stria_device_t* device) { as_device(device).check(); },
       .event_fd = [](stria_device_t* device) { return as_device(device).event_fd(); },
       .arm = [](stria_device_t* device) { return to_c(as_device(device).arm()); },
-      .mem_alloc = [](std::uint64_t bytes, void** out) { return to_c(P::mem_alloc(bytes, out)); },
+      .mem_alloc = [](std::uint64_t bytes, void** out, char* error,
+                      std::uint32_t error_bytes) -> stria_status_t {
+        *out = nullptr;
+        try {
+          auto made = P::mem_alloc(bytes);
+          if (!made) return refuse(made.error(), error, error_bytes);
+          *out = *made;
+          return STRIA_OK;
+        } catch (const std::bad_alloc&) {
+          return refuse({Status::io_error, std::string(P::kName) + ": out of memory"}, error, error_bytes);
+        }
+      },
       .mem_free = [](void* memory) { return to_c(P::mem_free(memory)); },
   };
 };

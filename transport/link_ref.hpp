@@ -19,7 +19,10 @@ struct LinkRef {
   std::uint32_t eager_max = 0;
   bool can_get = false;
   bool can_put = false;
+  bool can_map = false;  ///< get and put work through mapped keys, whatever can_get and can_put say
 
+  bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
+  bool can_put_by(const Key& key) const noexcept { return can_put || (can_map && is_mapped(key)); }
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {
     return from_c(ops->pio_send(link, &header, payload, bytes));
   }

@@ -50,8 +50,11 @@ typedef struct stria_payload {
 } stria_payload_t;
 
 /* A provider's part of a region's key. In shm and verbs it begins with a 32-bit word: 24-bit index, 8-bit
- * consumer key. */
+ * consumer key. The keys of a device that has STRIA_CAP_MAP_MEMORY have STRIA_KEY_* bits in the byte behind
+ * the word, or end with the word when no bit is set: the one thing in a key that engines read. */
 #define STRIA_PROVIDER_KEY_MAX 64
+#define STRIA_KEY_FLAGS_AT 4u
+#define STRIA_KEY_MAPPED (1u << 0) /* all of the memory is of mem_alloc */
 typedef struct stria_provider_key {
   uint32_t bytes;
   uint8_t data[STRIA_PROVIDER_KEY_MAX];
@@ -147,12 +150,16 @@ typedef struct stria_link_limits {
   uint32_t can_put;
   uint32_t pio_credits; /* bytes free now */
   uint32_t low_latency; /* the link was given a window for its class */
+  uint32_t can_map;     /* get and put work through keys with STRIA_KEY_MAPPED, whatever can_get says */
   const char* path;     /* for people: "pio window 32 KiB + cma"; valid while the link is */
   const char* fallback; /* why a better path is not used; "" if none */
 } stria_link_limits_t;
 
 /* ---- the tables
  * ----------------------------------------------------------------------------------------------------- */
+
+/* Beside the STRIA_ACCESS_* bits in fast_register's `access`. */
+#define STRIA_REGISTER_MAPPED (1u << 16)
 
 /* The data path: at most one of these calls a message. Unsupported ones answer STRIA_ERR_UNSUPPORTED, none is
  * NULL. */
@@ -170,8 +177,8 @@ typedef struct stria_hot_ops {
   stria_status_t (*send_invalidate)(stria_link_t* link, const stria_header_t* header, const void* payload,
                                     uint32_t bytes, const stria_provider_key_t* key);
   /* Makes a key for count instances of the layout at base (offset and length of `memory` are not looked at),
-   * valid before any later packet of the device is delivered. O(1). UNSUPPORTED: no key can describe this
-   * layout. */
+   * valid before any later packet of the device is delivered. O(1). `access`: STRIA_ACCESS_* bits, and
+   * STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none. UNSUPPORTED: no key can describe this. */
   stria_status_t (*fast_register)(stria_device_t* device, const stria_payload_t* memory, unsigned access,
                                   stria_provider_key_t* key);
   /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way). */
@@ -227,8 +234,10 @@ typedef struct stria_provider {
   int (*event_fd)(stria_device_t* device);
   /* OK: nothing waits, the caller may sleep. NO_RESOURCE: progress first. */
   stria_status_t (*arm)(stria_device_t* device);
-  /* Memory that peers can map; UNSUPPORTED without STRIA_CAP_MAP_MEMORY. Any thread; process wide. */
-  stria_status_t (*mem_alloc)(uint64_t bytes, void** out);
+  /* Memory that peers can map, page aligned, of zero bytes; UNSUPPORTED without STRIA_CAP_MAP_MEMORY, IO with
+   * the reason in `error`. mem_free takes what mem_alloc gave, INVALID: anything else; peers that have it
+   * mapped are not harmed. Any thread; process wide. */
+  stria_status_t (*mem_alloc)(uint64_t bytes, void** out, char* error, uint32_t error_bytes);
   stria_status_t (*mem_free)(void* memory);
 } stria_provider_t;
 

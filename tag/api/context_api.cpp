@@ -113,11 +113,12 @@ stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** 
     if (context == nullptr || out == nullptr)
       return refuse(Status::invalid, "stria_mem_alloc: a NULL argument");
     for (const stria_provider_t* provider : as_context(context)->providers) {
-      const stria_status_t status = provider->mem_alloc(bytes, out);
+      char error[512] = "";
+      const stria_status_t status = provider->mem_alloc(bytes, out, error, sizeof(error));
       if (status == STRIA_OK) return status;
       if (status != STRIA_ERR_UNSUPPORTED)
         return refuse(transport::from_c(status),
-                      fmt::format("{} bytes of mappable memory from provider {}", bytes, provider->name));
+                      fmt::format("{} bytes of memory that peers can map: {}", bytes, error));
     }
     return refuse(Status::unsupported, "no provider in use has memory that peers can map");
   });

@@ -163,19 +163,6 @@ TEST_P(LinkContract, a_sleeping_device_never_misses_a_packet_of_another_thread) 
   for (std::size_t i = 0; i < b->received.size(); ++i) ASSERT_EQ(b->received[i].header.sequence, i);
 }
 
-TEST_P(LinkContract, memory_for_peers_is_page_aligned_and_can_be_given_back) {
-  auto a = open(1);
-  if (!a->has(STRIA_CAP_MAP_MEMORY)) GTEST_SKIP() << lacks("mem_alloc");
-  for (std::uint64_t bytes : {1ull, 4096ull, 1234567ull}) {
-    void* memory = nullptr;
-    ASSERT_EQ(table().mem_alloc(bytes, &memory), STRIA_OK);
-    ASSERT_NE(memory, nullptr);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
-    std::memset(memory, 0x3c, bytes);
-    EXPECT_EQ(table().mem_free(memory), STRIA_OK);
-  }
-}
-
 TEST_P(LinkContract, closing_lets_peers_take_over_what_was_sent) {
   auto a = open(1);
   auto b = open(2);

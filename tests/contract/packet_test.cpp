@@ -295,7 +295,7 @@ TEST_P(PacketContract, what_the_capabilities_lack_answers_unsupported) {
   }
   void* memory_at = nullptr;
   if (!a->has(STRIA_CAP_MAP_MEMORY)) {
-    EXPECT_EQ(table().mem_alloc(4096, &memory_at), STRIA_ERR_UNSUPPORTED);
+    EXPECT_EQ(table().mem_alloc(4096, &memory_at, nullptr, 0), STRIA_ERR_UNSUPPORTED);
   }
   if (!a->has(STRIA_CAP_EVENT_FD)) {
     EXPECT_EQ(table().event_fd(a->device()), -1);

@@ -72,6 +72,6 @@ const stria_provider_t stria_provider_v1 = {
 #endif
     .event_fd = [](stria_device_t*) { return -1; },
     .arm = [](stria_device_t*) { return kNo; },
-    .mem_alloc = [](uint64_t, void**) { return kNo; },
+    .mem_alloc = [](uint64_t, void**, char*, uint32_t) { return kNo; },
     .mem_free = [](void*) { return kNo; },
 };

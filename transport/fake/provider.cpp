@@ -10,7 +10,9 @@ struct FakeProvider {
   using Link = fake::Link;
   static constexpr const char* kName = "fake";
   static constexpr const char* kDescription = "devices of one process under a seeded scheduler, for tests";
-  static Status mem_alloc(std::uint64_t, void**) noexcept { return Status::unsupported; }
+  static Result<void*> mem_alloc(std::uint64_t) {
+    return Error{Status::unsupported, "fake: no memory that peers can map"};
+  }
   static Status mem_free(void*) noexcept { return Status::unsupported; }
 };
 static_assert(transport::Provider<FakeProvider>);

@@ -60,19 +60,27 @@ Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) 
   return map;
 }
 
-Result<Attached> attach_by_proc(const Identity& identity) {
-  if (static_cast<pid_t>(identity.pid) == ::getpid())
+/// A memfd of ours in another process.
+Result<UniqueFd> open_by_proc(pid_t pid, int fd) {
+  if (pid == ::getpid())
     return unreachable("proc: the process id is this process's own, seen from another PID namespace");
-  const std::string path = fmt::format("/proc/{}/fd/{}", identity.pid, identity.fd);
+  const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
   // Look before opening: in another namespace this may be anything, and some files act when they are opened.
   char target[64] = {};
   const ssize_t length = ::readlink(path.c_str(), target, sizeof target - 1);
   if (length < 0) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
   if (std::strncmp(target, "/memfd:stria", 12) != 0)
     return unreachable(fmt::format("proc: {} is {}", path, target));
+  UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!opened) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  return opened;
+}
+
+Result<Attached> attach_by_proc(const Identity& identity) {
+  auto opened = open_by_proc(static_cast<pid_t>(identity.pid), identity.fd);
+  if (!opened) return std::move(opened).error();
   Attached result;
-  result.fd.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!result.fd) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  result.fd = *std::move(opened);
   auto map = map_checked(result.fd.get(), identity, "proc");
   if (!map) return std::move(map).error();
   result.map = *std::move(map);
@@ -82,7 +90,7 @@ Result<Attached> attach_by_proc(const Identity& identity) {
 }
 
 Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof) {
-  auto passed = ask_at_door(identity.nonce, proof);
+  auto passed = ask_at_door(identity.nonce, proof, 0);
   if (!passed) return std::move(passed).error();
   Attached result;
   result.fd = std::move(passed->fd);
@@ -155,6 +163,24 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
     why += (why.empty() ? "" : "; ") + done.error().context;
   }
   return unreachable(fmt::format("shm: process {} cannot be attached: {}", identity.pid, why));
+}
+
+Result<UniqueFd> open_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+                             std::uint64_t secret_proof) {
+  std::string why;
+  if (mode != AttachMode::socket) {
+    auto opened = peer.pid > 0
+                      ? open_by_proc(peer.pid, fd)
+                      : Result<UniqueFd>(unreachable("proc: the process id is not visible from here"));
+    if (opened) return opened;
+    why = std::move(opened).error().context;
+  }
+  if (mode != AttachMode::proc) {
+    auto passed = ask_at_door(peer.nonce, secret_proof, nonce);
+    if (passed) return std::move(passed->fd);
+    why += (why.empty() ? "" : "; ") + passed.error().context;
+  }
+  return unreachable(std::move(why));
 }
 
 }  // namespace stria::shm

@@ -38,11 +38,17 @@ struct Attached {
 /// was. Errors: unreachable, saying for each way why not.
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof);
 
+/// A descriptor of the peer's allocation `nonce` (memory.hpp), which is `fd` there, by the ways of attach().
+/// What it is, is for the caller to check. Errors: unreachable, saying for each way why not.
+Result<UniqueFd> open_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+                             std::uint64_t secret_proof);
+
 /// Lists a device of this process while it exists.
 void register_device(std::uint64_t nonce, int fd, std::size_t bytes);
 void unregister_device(std::uint64_t nonce) noexcept;
 
-/// Serves a device's memfd to peers that cannot open it through /proc: a thread that sleeps in accept.
+/// Serves a device's memfd, and allocations, to peers that cannot open them through /proc: a thread that
+/// sleeps in accept.
 class Door {
  public:
   Door() = default;

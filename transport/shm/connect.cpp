@@ -141,6 +141,7 @@ void Device::find_copy_path(Link& link) {
   else if (!link.attached_.same_process)
     link.fallback_ = probe_cma(link.attached_.pid, header.probe_address, header.probe_nonce);
   link.can_copy_ = link.fallback_.empty();
+  link.can_map_ = true;  // as the segment was; what refuses later is found out by doing it
   if (link.can_copy_ || cma_logged_) return;
   cma_logged_ = true;
   log::info("shm: worker {:016x}: {}; large messages go through cells", link.worker_id_, link.fallback_);
@@ -150,6 +151,7 @@ void Link::describe() {
   path_ = tx_window_ == kNone ? std::string("inbox")
                               : fmt::format("pio window {} KiB", remote_.shape().window_bytes / 1024);
   if (can_copy_) path_ += attached_.same_process ? " + copy in process" : " + cma";
+  if (can_map_ && !attached_.same_process) path_ += " + mapped memory";
   path_ += fmt::format(" (attached by {})", attached_.way);
 }
 

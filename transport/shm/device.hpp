@@ -13,6 +13,7 @@
 #include "transport/shm/bell.hpp"
 #include "transport/shm/cma.hpp"
 #include "transport/shm/link.hpp"
+#include "transport/shm/memory.hpp"
 #include "transport/shm/settings.hpp"
 
 namespace stria::shm {
@@ -110,6 +111,7 @@ class Device {
   CellPool pool_;
   hw::KeyTable keys_;
   PublishedLayouts published_;
+  MemoryRanges ranges_;
   std::vector<std::uint32_t> key_layouts_;  // by key index: the published layout that the key counts on
   std::vector<std::byte> bounce_;
   std::vector<std::unique_ptr<Link>> links_;

@@ -9,10 +9,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/log.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/door_wire.hpp"
+#include "transport/shm/memory.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/shm/unix_socket.hpp"
 
@@ -36,7 +38,7 @@ bool peer_of(int fd, ucred& out) noexcept {
 
 }  // namespace
 
-Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof) {
+Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory) {
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return refused("socket");
   limit_waits(socket.get());
@@ -47,7 +49,7 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof) {
   if (peer.uid != ::geteuid())
     return Error{Status::unreachable,
                  fmt::format("socket: the door belongs to user {}, this is user {}", peer.uid, ::geteuid())};
-  const DoorRequest request{kMagic, nonce, proof};
+  const DoorRequest request{kMagic, nonce, proof, memory};
   if (::send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return refused("send");
 
   std::uint32_t answer = 0;
@@ -74,6 +76,8 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof) {
       return Error{Status::unreachable, "socket: the job secrets differ"};
     case DoorAnswer::wrong_user:
       return Error{Status::unreachable, "socket: the peer serves another user"};
+    case DoorAnswer::freed:
+      return Error{Status::unreachable, "socket: the peer has no such memory (any more)"};
     default:
       return Error{Status::unreachable, "socket: the peer did not understand"};
   }
@@ -148,6 +152,13 @@ void Door::answer(int client) noexcept {
   else if (request.proof != proof_)
     reply = DoorAnswer::wrong_secret;
 
+  // Held until the answer is on its way.
+  std::optional<HeldMemory> memory;
+  int fd = memfd_;
+  if (reply == DoorAnswer::granted && request.memory != 0) {
+    fd = memory.emplace(request.memory).fd();
+    if (fd < 0) reply = DoorAnswer::freed;
+  }
   auto code = static_cast<std::uint32_t>(reply);
   iovec bytes{&code, sizeof code};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -161,7 +172,7 @@ void Door::answer(int client) noexcept {
     part->cmsg_level = SOL_SOCKET;
     part->cmsg_type = SCM_RIGHTS;
     part->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(part), &memfd_, sizeof memfd_);
+    std::memcpy(CMSG_DATA(part), &fd, sizeof fd);
   }
   if (::sendmsg(client, &message, MSG_NOSIGNAL) < 0)
     log::debug("shm: answering at the door: {}", std::strerror(errno));

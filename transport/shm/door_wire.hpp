@@ -1,5 +1,6 @@
 // The exchange at a device's door, an abstract unix stream socket: a request that proves the job secret, an
-// answer that carries the memfd. Both sides check that the other is the same user (SO_PEERCRED).
+// answer that carries a memfd: the device's, or an allocation's. Both sides check that the other is the same
+// user (SO_PEERCRED).
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +16,15 @@ struct DoorRequest {
   std::uint64_t magic;
   std::uint64_t nonce;
   std::uint64_t proof;
+  std::uint64_t memory;  // 0: the device's segment; else the nonce of an allocation
 };
-enum class DoorAnswer : std::uint32_t { granted = 1, wrong_secret = 2, wrong_user = 3, malformed = 4 };
+enum class DoorAnswer : std::uint32_t {
+  granted = 1,
+  wrong_secret = 2,
+  wrong_user = 3,
+  malformed = 4,
+  freed = 5
+};
 
 struct Passed {
   UniqueFd fd;
@@ -24,6 +32,6 @@ struct Passed {
 };
 
 /// Errors: unreachable with the reason. Waits at most a second for an answer.
-Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof);
+Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory);
 
 }  // namespace stria::shm

@@ -162,6 +162,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out = {};
   out.eager_max = device_->settings_.shape.cell_bytes;
   out.can_get = out.can_put = can_copy_ ? 1 : 0;
+  out.can_map = can_map_ ? 1 : 0;
   out.pio_max = pio_max_;
   out.pio_credits = tx_.credits();
   out.low_latency = low_latency_ && tx_window_ != kNone ? 1 : 0;

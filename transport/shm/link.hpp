@@ -11,6 +11,7 @@
 #include "transport/shm/cells.hpp"
 #include "transport/shm/inbox.hpp"
 #include "transport/shm/layouts.hpp"
+#include "transport/shm/peer_memory.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -57,6 +58,11 @@ class alignas(kCacheLine) Link {
               std::uint64_t remote_offset) noexcept;
   Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
               std::uint64_t remote_offset) noexcept;
+  /// Where the layout's base lies in our mapping of the peer's memory. unsupported: it cannot be mapped;
+  /// access_error: the record contradicts it.
+  Status mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
+                     std::uint64_t& base) noexcept;
+  [[gnu::cold, gnu::noinline]] std::span<std::byte> map_memory(const hw::KeyRecord& record) noexcept;
   void describe();
 
   // The send path.
@@ -67,6 +73,7 @@ class alignas(kCacheLine) Link {
   bool fence_ = false;
   bool broken_ = false;
   bool can_copy_ = false;  // cross-memory attach works, or the peer is in this process
+  bool can_map_ = false;   // what the peer allocated can be mapped
   // The buffered path.
   Device* device_ = nullptr;
   std::uint32_t id_ = 0;
@@ -84,6 +91,7 @@ class alignas(kCacheLine) Link {
   std::uint64_t worker_id_ = 0;
   hw::KeyTableView keys_;
   DecodedLayouts layouts_;
+  PeerMemory memory_;
   Attached attached_;
   std::string path_, fallback_;
 };

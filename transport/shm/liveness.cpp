@@ -46,7 +46,10 @@ void Device::check() noexcept {
     Link& link = *links_[i];
     if (link.state_ == Link::State::down) continue;
     const Status why = fate(link);
-    if (why == Status::ok) continue;
+    if (why == Status::ok) {
+      link.memory_.refresh();
+      continue;
+    }
     if (drain(link)) take_down(link, why);
   }
 }
@@ -77,7 +80,8 @@ void Device::take_down(Link& link, Status why) noexcept {
   link.state_ = Link::State::down;
   link.tx_.shut();
   link.pio_max_ = 0;
-  link.can_copy_ = false;
+  link.can_copy_ = link.can_map_ = false;
+  link.memory_.clear();
   pool_.reclaim(link.id_);
   std::erase_if(polled_, [&](const Polled& polled) { return polled.link == &link; });
   const bool open = link.remote_.header().state.load(std::memory_order_acquire) ==

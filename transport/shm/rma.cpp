@@ -4,6 +4,7 @@
 // why).
 #include <cstring>
 
+#include "base/log.hpp"
 #include "transport/shm/device.hpp"
 
 namespace stria::shm {
@@ -34,16 +35,31 @@ Status Device::fast_register(const transport::Payload& memory, unsigned access,
   record.count = memory.count;
   if (memory.count < 0) return Status::invalid;
   LayoutName name;
+  std::int64_t low = 0, high = 0;
+  bool regular = true;
   if (layout == nullptr) {
-    record.bytes = memory.count;
+    record.bytes = high = memory.count;
   } else if (layout->is_contiguous(memory.count)) {
-    record.bytes = layout->size() * memory.count;
+    record.bytes = high = layout->size() * memory.count;
     record.base += static_cast<std::uint64_t>(layout->true_lb());
   } else {
-    if (!layout->reach(memory.count)) return Status::invalid;
-    record.bytes = layout->size() * memory.count;
-    if (const Status status = published_.acquire(*layout, name); status != Status::ok) return status;
+    const auto reach = layout->reach(memory.count);
+    if (!reach) return Status::invalid;
+    record.bytes = reach->bytes;
+    low = reach->low, high = reach->high;
+    regular = false;
   }
+  const MemoryRange* range = ranges_.find(record.base + static_cast<std::uint64_t>(low),
+                                          record.base + static_cast<std::uint64_t>(high));
+  if (range != nullptr) {
+    record.segment = range->nonce;
+    record.segment_offset = static_cast<std::int64_t>(record.base - range->begin);
+    record.segment_fd = range->fd;
+  } else if ((access & STRIA_REGISTER_MAPPED) != 0) {
+    return Status::unsupported;
+  }
+  if (!regular)
+    if (const Status status = published_.acquire(*layout, name); status != Status::ok) return status;
   record.layout = name.number;
   record.layout_generation = name.generation;
   std::uint32_t index = 0;
@@ -57,6 +73,7 @@ Status Device::fast_register(const transport::Payload& memory, unsigned access,
   if (bound != Status::ok) return bound;
   key.bytes = sizeof word;
   std::memcpy(key.data, &word, sizeof word);
+  if (range != nullptr) key.data[key.bytes++] = STRIA_KEY_MAPPED;
   return Status::ok;
 }
 
@@ -84,7 +101,7 @@ Status Link::put(const transport::Payload& local, const transport::Key& key, std
 Status Link::move(Direction direction, const transport::Payload& local, const transport::Key& key,
                   std::uint64_t remote_offset) noexcept {
   if (state_ == State::down) return Status::peer_failed;
-  if (!can_copy_) return Status::unsupported;
+  if (!can_copy_ && !(can_map_ && transport::is_mapped(key))) return Status::unsupported;
   if (local.length < 0) return Status::invalid;
   hw::KeyWord word = 0;
   if (!read_word(key, word)) return Status::access_error;
@@ -112,18 +129,28 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
   if (!hw::in_bounds(record, remote_offset, local.length)) return Status::access_error;
   if (local.length == 0) return Status::ok;
   Stream remote{nullptr, record.base, record.count, static_cast<std::int64_t>(remote_offset)};
+  std::int64_t low = 0, high = record.bytes;
   if (record.layout != 0) {
     remote.layout = layouts_.find(remote_, {record.layout, record.layout_generation});
     if (remote.layout == nullptr) return Status::access_error;
     // The owner's figures are not believed where they would lead outside the layout's own stream.
     const auto reach = remote.layout->reach(record.count);
     if (!reach || reach->bytes != record.bytes) return Status::access_error;
+    low = reach->low, high = reach->high;
   }
   const Stream here = stream_of(local);
-  if (attached_.same_process) {
+  if (attached_.same_process && (can_copy_ || record.segment != 0)) {
     copy_mapped(direction, here, remote, local.length);
     return Status::ok;
   }
+  if (record.segment != 0 && can_map_) {
+    // A get under a key that ends meanwhile reads memory that stays mapped here: no fault, and no pin needed.
+    Stream mapped = remote;
+    const Status status = mapped_base(record, low, high, mapped.base);
+    if (status == Status::ok) copy_mapped(direction, here, mapped, local.length);
+    if (status != Status::unsupported) return status;
+  }
+  if (!can_copy_) return Status::unsupported;
   if (mean_run(remote) < kSmallestRemoteRun) return Status::unsupported;
   const Status status = copy_cma(direction, attached_.pid, here, remote, local.length, device_->bounce_);
   if (status == Status::unsupported) {
@@ -131,6 +158,33 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
     fallback_ = "cross-memory attach: refused by the system during use";
   }
   return status;
+}
+
+std::span<std::byte> Link::map_memory(const hw::KeyRecord& record) noexcept {
+  std::string problem;
+  const std::uint64_t proof = fingerprint(device_->secret_, attached_.nonce, worker_id_);
+  const std::span<std::byte> data =
+      memory_.add(attached_, record.segment, record.segment_fd, device_->settings_.attach, proof, problem);
+  if (!problem.empty()) {
+    log::warn("shm: worker {:016x}: {}", worker_id_, problem);
+    if (fallback_.empty()) fallback_ = std::move(problem);
+  }
+  return data;
+}
+
+Status Link::mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
+                         std::uint64_t& base) noexcept {
+  std::span<std::byte> data;
+  if (!memory_.find(record.segment, data)) [[unlikely]]
+    data = map_memory(record);
+  if (data.empty()) return Status::unsupported;
+  std::int64_t first = 0, last = 0;
+  if (__builtin_add_overflow(record.segment_offset, low, &first) ||
+      __builtin_add_overflow(record.segment_offset, high, &last) || first < 0 || last < first ||
+      static_cast<std::uint64_t>(last) > data.size())
+    return Status::access_error;
+  base = reinterpret_cast<std::uint64_t>(data.data()) + static_cast<std::uint64_t>(record.segment_offset);
+  return Status::ok;
 }
 
 }  // namespace stria::shm

@@ -3,6 +3,7 @@
 
 #include "transport/contract.hpp"
 #include "transport/shm/device.hpp"
+#include "transport/shm/memory.hpp"
 
 namespace stria::shm {
 
@@ -11,8 +12,8 @@ struct ShmProvider {
   using Link = shm::Link;
   static constexpr const char* kName = "shm";
   static constexpr const char* kDescription = "processes of one host, through shared memory";
-  static Status mem_alloc(std::uint64_t bytes, void** out) noexcept;
-  static Status mem_free(void* memory) noexcept;
+  static Result<void*> mem_alloc(std::uint64_t bytes) { return allocate_memory(bytes); }
+  static Status mem_free(void* memory) noexcept { return free_memory(memory); }
 };
 static_assert(transport::Provider<ShmProvider>);
 

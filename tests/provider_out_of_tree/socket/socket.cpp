@@ -397,6 +397,6 @@ const stria_provider_t stria_provider_v1 = {
     .check = [](stria_device_t*) {},  // a dead peer shows itself as an end of file
     .event_fd = [](stria_device_t* device) { return device->events.get(); },
     .arm = arm,
-    .mem_alloc = [](std::uint64_t, void**) { return STRIA_ERR_UNSUPPORTED; },
+    .mem_alloc = [](std::uint64_t, void**, char*, std::uint32_t) { return STRIA_ERR_UNSUPPORTED; },
     .mem_free = [](void*) { return STRIA_ERR_UNSUPPORTED; },
 };

@@ -1,0 +1,139 @@
+#include "transport/shm/memory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/cache_line.hpp"
+#include "base/fd.hpp"
+#include "base/log.hpp"
+#include "transport/shm/address.hpp"
+
+namespace stria::shm {
+namespace {
+
+constexpr std::uint64_t kHugePage = 2u << 20;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;  // the address space of a process is 2^47
+
+struct Owned {
+  MemoryRange range;
+  pid_t pid;  // a child of fork() has the list and the memory, but its peers are not the parent's
+  UniqueFd fd;
+  Mapping map;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<Owned> sorted;              // by begin
+  std::atomic<std::uint64_t> version{0};  // 0: nothing was ever allocated; changed under the mutex
+};
+Registry& registry() noexcept {
+  static auto* one = new Registry;  // never destroyed: memory may be freed by destructors at exit
+  return *one;
+}
+
+Error refuse(const char* what, std::uint64_t bytes) {
+  const int error = errno;
+  std::string limit;
+  if (error == EMFILE) {
+    rlimit most{};
+    ::getrlimit(RLIMIT_NOFILE, &most);
+    limit = fmt::format(" (RLIMIT_NOFILE is {}; each allocation takes one descriptor)", most.rlim_cur);
+  }
+  return {Status::io_error, fmt::format("shm: {} for {} bytes of memory that peers can map: {}{}", what,
+                                        bytes, std::strerror(error), limit)};
+}
+
+}  // namespace
+
+Result<void*> allocate_memory(std::uint64_t bytes) {
+  if (bytes > kMostBytes) {
+    errno = ENOMEM;
+    return refuse("mmap", bytes);
+  }
+  const std::size_t data = align_up(std::max<std::size_t>(bytes, 1), kMemoryPage);
+  Owned made;
+  made.pid = ::getpid();
+  made.fd.reset(::memfd_create("stria-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!made.fd) return refuse("memfd_create", bytes);
+  const int fd = made.fd.get();
+  if (::fchmod(fd, 0600) != 0) return refuse("fchmod", bytes);
+  if (::ftruncate(fd, static_cast<off_t>(data + kMemoryPage)) != 0) return refuse("ftruncate", bytes);
+  made.range.nonce = random_word();
+  const MemoryTrailer trailer{kMemoryMagic, made.range.nonce, data, 0, 0};
+  if (::pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(data)) !=
+      static_cast<ssize_t>(sizeof trailer))
+    return refuse("writing the trailer", bytes);
+  // It cannot shrink, so a peer's load cannot fault.
+  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+    return refuse("sealing", bytes);
+  made.map = Mapping::shared(fd, data);
+  if (!made.map) return refuse("mmap", bytes);
+  // Smaller ones cannot have a huge page; whether larger ones get any is the system's to say.
+  if (data >= kHugePage) ::madvise(made.map.data(), data, MADV_HUGEPAGE);
+  made.range.begin = reinterpret_cast<std::uintptr_t>(made.map.data());
+  made.range.end = made.range.begin + data;
+  made.range.fd = fd;
+  void* memory = made.map.data();
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto place = std::find_if(all.sorted.begin(), all.sorted.end(),
+                                  [&](const Owned& other) { return other.range.begin > made.range.begin; });
+  all.sorted.insert(place, std::move(made));
+  all.version.fetch_add(1, std::memory_order_release);
+  return memory;
+}
+
+Status free_memory(void* memory) noexcept {
+  Registry& all = registry();
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::lock_guard lock(all.mutex);
+  const auto found = std::find_if(all.sorted.begin(), all.sorted.end(),
+                                  [&](const Owned& one) { return one.range.begin == begin; });
+  if (found == all.sorted.end()) return Status::invalid;
+  // Before the addresses can mean anything else: whoever gets them later sees the new version.
+  all.version.fetch_add(1, std::memory_order_release);
+  const std::uint32_t freed = 1;
+  const auto at = static_cast<off_t>(found->map.bytes() + offsetof(MemoryTrailer, freed));
+  if (found->pid == ::getpid() &&
+      ::pwrite(found->fd.get(), &freed, sizeof freed, at) != static_cast<ssize_t>(sizeof freed))
+    log::info("shm: peers cannot be told that memory was freed: {}", std::strerror(errno));
+  all.sorted.erase(found);
+  return Status::ok;
+}
+
+const MemoryRange* MemoryRanges::find(std::uintptr_t low, std::uintptr_t high) noexcept {
+  Registry& all = registry();
+  if (version_ != all.version.load(std::memory_order_acquire)) [[unlikely]] {
+    try {
+      const std::lock_guard lock(all.mutex);
+      sorted_.clear();
+      sorted_.reserve(all.sorted.size());
+      for (const Owned& one : all.sorted) sorted_.push_back(one.range);
+      version_ = all.version.load(std::memory_order_relaxed);
+    } catch (const std::bad_alloc&) {
+      sorted_.clear();  // then the memory is like any other until there is room again
+      return nullptr;
+    }
+  }
+  const auto after =
+      std::upper_bound(sorted_.begin(), sorted_.end(), low,
+                       [](std::uintptr_t at, const MemoryRange& one) { return at < one.begin; });
+  if (after == sorted_.begin()) return nullptr;
+  const MemoryRange& range = *std::prev(after);
+  return low <= high && high <= range.end ? &range : nullptr;
+}
+
+HeldMemory::HeldMemory(std::uint64_t nonce) noexcept : lock_(registry().mutex) {
+  for (const Owned& one : registry().sorted)
+    if (one.range.nonce == nonce) fd_ = one.range.fd;
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,103 @@
+#include "transport/shm/peer_memory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "transport/shm/memory.hpp"
+#include "transport/shm/segment.hpp"
+
+namespace stria::shm {
+namespace {
+
+constexpr std::size_t kHugePage = 2u << 20;
+
+const MemoryTrailer& trailer_of(const Mapping& map) noexcept {
+  return *reinterpret_cast<const MemoryTrailer*>(map.data() + map.bytes() - kMemoryPage);
+}
+
+Error refuse(std::string why) {
+  return {Status::unreachable, "memory of the peer cannot be mapped: " + std::move(why)};
+}
+
+/// Maps the allocation if it is what the key said. Nothing in it is believed before the seals are there.
+Result<Mapping> map_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+                           std::uint64_t proof) {
+  auto opened = open_memory(peer, nonce, fd, mode, proof);
+  if (!opened) return refuse(std::move(opened).error().context);
+  struct stat about {};
+  if (::fstat(opened->get(), &about) != 0) return refuse(fmt::format("fstat: {}", std::strerror(errno)));
+  if (about.st_uid != ::geteuid())
+    return refuse(fmt::format("it belongs to user {}, this is user {}", about.st_uid, ::geteuid()));
+  const auto bytes = static_cast<std::size_t>(about.st_size);
+  if (bytes < 2 * kMemoryPage || bytes % kMemoryPage != 0)
+    return refuse(fmt::format("{} bytes are no allocation", about.st_size));
+  const int seals = ::fcntl(opened->get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refuse("it is not sealed");
+  Mapping map = Mapping::shared(opened->get(), bytes);
+  if (!map) return refuse(fmt::format("mmap of {} bytes: {}", bytes, std::strerror(errno)));
+  keep_from_children(map);
+  const MemoryTrailer& trailer = trailer_of(map);
+  if (trailer.magic != kMemoryMagic || trailer.nonce != nonce || trailer.data_bytes != bytes - kMemoryPage)
+    return refuse("it is another one (nonce differs)");
+  if (trailer.freed.load(std::memory_order_acquire) != 0) return refuse("it was freed");
+  if (trailer.data_bytes >= kHugePage) ::madvise(map.data(), bytes - kMemoryPage, MADV_HUGEPAGE);
+  return map;
+}
+
+}  // namespace
+
+std::span<std::byte> PeerMemory::data_of(const Entry& entry) noexcept {
+  if (!entry.map) return {};
+  return {entry.map.data(), entry.map.bytes() - kMemoryPage};
+}
+
+bool PeerMemory::find(std::uint64_t nonce, std::span<std::byte>& data) noexcept {
+  ++clock_;
+  if (recent_ >= entries_.size() || entries_[recent_].nonce != nonce) {
+    const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.nonce == nonce; });
+    recent_ = static_cast<std::size_t>(found - entries_.begin());
+  }
+  if (recent_ == entries_.size()) return false;
+  entries_[recent_].used = clock_;
+  data = data_of(entries_[recent_]);
+  return true;
+}
+
+std::span<std::byte> PeerMemory::add(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+                                     std::uint64_t proof, std::string& problem) noexcept {
+  try {
+    if (entries_.size() == kMost) refresh();
+    if (entries_.size() == kMost) {
+      const auto oldest = std::min_element(entries_.begin(), entries_.end(),
+                                           [](const Entry& a, const Entry& b) { return a.used < b.used; });
+      entries_.erase(oldest);
+    }
+    auto map = map_memory(peer, nonce, fd, mode, proof);
+    entries_.push_back({nonce, clock_, map ? *std::move(map) : Mapping()});
+    recent_ = entries_.size() - 1;
+    if (!map && !told_) {
+      told_ = true;
+      problem = map.error().context;
+    }
+    return data_of(entries_.back());
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+void PeerMemory::refresh() noexcept {
+  std::erase_if(entries_, [](const Entry& entry) {
+    return !entry.map || trailer_of(entry.map).freed.load(std::memory_order_acquire) != 0;
+  });
+}
+
+}  // namespace stria::shm
