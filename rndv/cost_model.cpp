@@ -18,6 +18,8 @@ std::string_view to_string(Scheme scheme) noexcept {
       return "none";
     case Scheme::get:
       return "get";
+    case Scheme::mapped:
+      return "mapped";
     case Scheme::pipeline:
       return "pipeline";
   }
@@ -49,20 +51,25 @@ Answer choose(const Question& q) noexcept {
   // entry.
   answer.pipeline_us = p.pipeline_start_us + kib * p.pipeline_us_per_kib +
                        std::max(source_blocks, sink_blocks) * p.pipeline_us_per_block;
-  if (!q.can_get) {
+  if (!q.can_get && !q.mapped) {
     answer.scheme = Scheme::pipeline;
     answer.reason = "the link has no get for this memory";
     return answer;
   }
-  answer.get_us =
-      p.get_start_us + kib * p.get_us_per_kib + (source_blocks + sink_blocks - 2) * p.get_us_per_entry;
+  const Scheme read = q.mapped ? Scheme::mapped : Scheme::get;
+  // Loads have no list: one pass over both sides' blocks costs what the side with more of them does.
+  answer.get_us = q.mapped ? p.mapped_start_us + kib * p.mapped_us_per_kib +
+                                 (std::max(source_blocks, sink_blocks) - 1) * p.mapped_us_per_block
+                           : p.get_start_us + kib * p.get_us_per_kib +
+                                 (source_blocks + sink_blocks - 2) * p.get_us_per_entry;
   if (q.force != Force::automatic) {
-    answer.scheme = q.force == Force::get ? Scheme::get : Scheme::pipeline;
+    answer.scheme = q.force == Force::get ? read : Scheme::pipeline;
     answer.reason = "forced by STRIA_RNDV_SCHEME";
     return answer;
   }
-  answer.scheme = answer.get_us <= answer.pipeline_us ? Scheme::get : Scheme::pipeline;
-  answer.reason = answer.scheme == Scheme::get ? "one copy costs less than two overlapped ones"
+  answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
+  answer.reason = answer.scheme == Scheme::mapped ? "the memory is mapped: one copy by loads, no system call"
+                  : answer.scheme == Scheme::get  ? "one copy costs less than two overlapped ones"
                   : (q.source_block | q.sink_block) != 0
                       ? "blocks too small for one list entry each"
                       : "two overlapped copies cost less than one through the kernel";

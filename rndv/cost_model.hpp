@@ -10,6 +10,7 @@ namespace stria::rndv {
 enum class Scheme : std::uint8_t {
   none,      ///< nothing to move
   get,       ///< the receiver reads the sender's memory through its key
+  mapped,    ///< the same by loads, as the memory is mapped in the receiver
   pipeline,  ///< the sender packs fragments, the receiver unpacks them
 };
 std::string_view to_string(Scheme scheme) noexcept;
@@ -24,12 +25,13 @@ struct Question {
   std::uint32_t sink_block = 0;    ///< the same at the receiver
   bool can_get = false;            ///< the link can, and the sender made a key
   Force force = Force::automatic;
+  bool mapped = false;  ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
 
 struct Answer {
   Scheme scheme = Scheme::none;
   const char* reason = "";  ///< for people; constant text
-  double get_us = 0;        ///< predicted time of each scheme; 0 where it cannot be taken
+  double get_us = 0;        ///< predicted time of get or mapped; 0 where neither can be taken
   double pipeline_us = 0;
 };
 
@@ -37,11 +39,14 @@ Answer choose(const Question& question) noexcept;
 
 /// The model's parameters on one host; docs/tuning.md has the measurements.
 struct Parameters {
-  double get_start_us = 2.0;          ///< system call and page look-up
-  double get_us_per_kib = 0.078;      ///< copy by one core through the kernel
-  double get_us_per_entry = 0.06;     ///< an entry of a gather or scatter list
-  double pipeline_start_us = 0.7;     ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.47;  ///< a line at a time between two caches: 490 us for 1 MiB
+  double get_start_us = 2.0;           ///< system call and page look-up
+  double get_us_per_kib = 0.078;       ///< copy by one core through the kernel
+  double get_us_per_entry = 0.06;      ///< an entry of a gather or scatter list
+  double mapped_start_us = 0.7;        ///< look-up of key and mapping, and the announcement
+  double mapped_us_per_kib = 0.024;    ///< copy by one core, no page looked up: 2.1 us for 64 KiB
+  double mapped_us_per_block = 0.002;  ///< 15 us for 64 KiB in 8192 blocks at both sides
+  double pipeline_start_us = 0.7;      ///< the RTR's way and the first fragment's
+  double pipeline_us_per_kib = 0.47;   ///< a line at a time between two caches: 490 us for 1 MiB
   double pipeline_us_per_block = 0.004;
 };
 const Parameters& parameters() noexcept;

@@ -82,10 +82,15 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     op.state = Operation::State::announce;
     ++live_;
     // A key is worth its registration only where a get could win with the best of sinks.
-    const Answer best = choose({op.length, block, 0, op.link->can_get, options_.force});
-    if (best.scheme == Scheme::get) {
+    unsigned access = STRIA_ACCESS_REMOTE_READ;
+    Scheme best = choose({op.length, block, 0, op.link->can_get, options_.force}).scheme;
+    if (best == Scheme::pipeline && op.link->can_map) {
+      best = choose({op.length, block, 0, false, options_.force, true}).scheme;
+      access |= STRIA_REGISTER_MAPPED;
+    }
+    if (best == Scheme::get || best == Scheme::mapped) {
       transport::Key key;
-      if (op.link->fast_register(op.memory, STRIA_ACCESS_REMOTE_READ, key) == Status::ok) {
+      if (op.link->fast_register(op.memory, access, key) == Status::ok) {
         if (key.bytes <= sizeof(op.key.data)) {
           op.key.bytes = key.bytes;
           std::memcpy(op.key.data, key.data, key.bytes);
@@ -143,7 +148,8 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
   op.peer_op = announcement.sender_op;
   op.key = announcement.key;
   const Answer answer = choose({op.length, announcement.block_bytes, transport::mean_block(op.memory),
-                                op.link->can_get && op.key.bytes != 0, options_.force});
+                                op.link->can_get && op.key.bytes != 0, options_.force,
+                                op.link->can_map && transport::is_mapped(op.key)});
   switch (answer.scheme) {
     case Scheme::none:
       op.state = Operation::State::fin_due;
@@ -151,6 +157,10 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
     case Scheme::get:
       op.state = Operation::State::reading;
       ++counters_.get;
+      break;
+    case Scheme::mapped:
+      op.state = Operation::State::reading;
+      ++counters_.mapped;
       break;
     case Scheme::pipeline:
       op.state = Operation::State::rtr_due;

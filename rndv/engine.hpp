@@ -30,6 +30,7 @@ struct Events {
 
 struct Counters {
   std::uint64_t get = 0;
+  std::uint64_t mapped = 0;
   std::uint64_t pipeline = 0;
   std::uint64_t fallbacks = 0;
 };

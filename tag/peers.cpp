@@ -82,7 +82,7 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   peer.link = {device.provider->ops, link,
                device.handle,        limits.pio_max == 0 ? 0 : limits.pio_max + 1,
                limits.eager_max,     limits.can_get != 0,
-               limits.can_put != 0};
+               limits.can_put != 0,  limits.can_map != 0};
   peer.eager_limit = std::min<std::uint64_t>(eager_limit_, std::max(limits.pio_max, limits.eager_max));
   peer.state = Peer::State::up;
   budget_.peer_joined();

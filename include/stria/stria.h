@@ -133,9 +133,12 @@ STRIA_API stria_status_t stria_context_open(const stria_context_params_t* params
 /* Closes it; all its workers must be closed. NULL is ignored. */
 STRIA_API void stria_context_close(stria_context_t* context);
 
-/* Memory that peers on this host can map, so that a rendezvous between such buffers is plain loads and
- * stores. Page aligned. Errors: IO (out of memory, named). Any thread. */
+/* Memory that peers on this host can map, so that a rendezvous out of such a buffer is plain loads. Page
+ * aligned, of zero bytes; takes one descriptor of the process. A child of fork() shares it with its parent.
+ * Errors: IO (no memory, no descriptor: named); UNSUPPORTED (no provider in use has such memory). Any
+ * thread. */
 STRIA_API stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** out);
+/* Peers that have it mapped are not harmed. INVALID: not the beginning of an allocation. NULL is ignored. */
 STRIA_API stria_status_t stria_mem_free(stria_context_t* context, void* memory);
 
 /* ---- worker

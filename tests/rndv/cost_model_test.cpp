@@ -66,6 +66,38 @@ TEST(CostModel, an_answer_is_finite_for_hostile_block_sizes) {
     }
 }
 
+TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_get_is) {
+  for (const std::uint64_t length : kLengths)
+    for (const std::uint32_t source : kBlocks)
+      for (const std::uint32_t sink : kBlocks) {
+        Question question;
+        question.length = length;
+        question.source_block = source;
+        question.sink_block = sink;
+        question.can_get = true;
+        const Answer get = choose(question);
+        question.mapped = true;
+        const Answer mapped = choose(question);
+        EXPECT_NE(mapped.scheme, Scheme::get);
+        EXPECT_LT(mapped.get_us, get.get_us);
+        if (get.scheme == Scheme::get) {
+          EXPECT_EQ(mapped.scheme, Scheme::mapped);
+        }
+        question.can_get = false;
+        EXPECT_EQ(choose(question).scheme, mapped.scheme);
+        question.force = Force::get;
+        EXPECT_EQ(choose(question).scheme, Scheme::mapped);
+        question.force = Force::pipeline;
+        EXPECT_EQ(choose(question).scheme, Scheme::pipeline);
+      }
+  Question middle;
+  middle.length = 32768;
+  middle.mapped = true;
+  EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+  middle.source_block = middle.sink_block = 8;  // a column of doubles
+  EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+}
+
 TEST(CostModel, reads_the_names_of_the_configuration) {
   EXPECT_EQ(parse_force("auto"), Force::automatic);
   EXPECT_EQ(parse_force("get"), Force::get);

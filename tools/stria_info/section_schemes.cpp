@@ -17,6 +17,8 @@ struct Way {
   std::string reason;
   double get_us = 0;  // predictions of the cost model; 0: none
   double pipeline_us = 0;
+  double mapped_us = 0;  // from memory that peers map; 0: it makes no difference
+  std::string mapped_reason = {};
 };
 
 /// What the decision looks at.
@@ -25,6 +27,7 @@ struct Path {
   std::uint64_t eager_max;
   std::uint64_t eager_limit;
   bool can_get;
+  bool can_map;
   rndv::Force force;
 };
 
@@ -36,6 +39,7 @@ Path path_of(const Device& device, const Config& config) {
   path.eager_limit = std::min<std::uint64_t>(static_cast<std::uint64_t>(config.number(Var::eager_limit)),
                                              std::max(path.pio_max, path.eager_max));
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
+  path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
   path.force = rndv::parse_force(config.text(Var::rndv_scheme));
   return path;
 }
@@ -63,8 +67,18 @@ Way way_of(const Path& path, std::uint64_t length, std::uint32_t block) {
   question.can_get = path.can_get;
   question.force = path.force;
   const rndv::Answer answer = rndv::choose(question);
-  return {fmt::format("rendezvous {}", rndv::to_string(answer.scheme)), answer.reason, answer.get_us,
-          answer.pipeline_us};
+  Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)),
+          answer.reason,
+          answer.get_us,
+          answer.pipeline_us,
+          0,
+          {}};
+  question.mapped = path.can_map;
+  if (const rndv::Answer mapped = rndv::choose(question); mapped.scheme == rndv::Scheme::mapped) {
+    way.mapped_us = mapped.get_us;
+    way.mapped_reason = mapped.reason;
+  }
+  return way;
 }
 
 /// Powers of four and both sides of every threshold.
@@ -98,17 +112,26 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
                     config.text(Var::rndv_scheme));
     section.text +=
         "A synchronous send, or one without credit for unexpected payload, is a rendezvous at any size.\n";
+    if (path.can_map)
+      section.text +=
+          "Where \"mapped us\" has a number, a message out of memory of stria_mem_alloc() goes by rendezvous "
+          "mapped:\none copy by loads, no system call.\n";
     for (const auto& [name, layout] : layouts) {
-      section.text += fmt::format("\n{}\n  {:>10}  {:<20} {:>9} {:>12}  {}\n", name, "bytes", "way", "get us",
-                                  "pipeline us", "reason");
+      section.text += fmt::format("\n{}\n  {:>10}  {:<20} {:>9} {:>9} {:>12}  {}\n", name, "bytes", "way",
+                                  "mapped us", "get us", "pipeline us", "reason");
       Json rows = Json::array();
       for (const std::uint64_t size : sizes_for(path)) {
         const Way way = way_of(path, size, block_of(layout, size));
-        section.text += fmt::format("  {:>10}  {:<20} {:>9} {:>12}  {}\n", size, way.name,
-                                    us_text(way.get_us), us_text(way.pipeline_us), way.reason);
+        section.text +=
+            fmt::format("  {:>10}  {:<20} {:>9} {:>9} {:>12}  {}\n", size, way.name, us_text(way.mapped_us),
+                        us_text(way.get_us), us_text(way.pipeline_us), way.reason);
         Json row{{"bytes", size}, {"way", way.name}, {"reason", way.reason}};
         if (way.get_us > 0) row["get_us"] = way.get_us;
         if (way.pipeline_us > 0) row["pipeline_us"] = way.pipeline_us;
+        if (way.mapped_us > 0)
+          row["mapped"] = {{"way", fmt::format("rendezvous {}", rndv::to_string(rndv::Scheme::mapped))},
+                           {"us", way.mapped_us},
+                           {"reason", way.mapped_reason}};
         rows.push_back(std::move(row));
       }
       section.json.push_back({{"provider", device.provider}, {"layout", name}, {"rows", std::move(rows)}});

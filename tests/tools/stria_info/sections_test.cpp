@@ -130,6 +130,22 @@ TEST(SchemesSection, every_row_of_every_usual_layout_has_a_reason) {
   }
 }
 
+TEST(SchemesSection, memory_that_peers_map_has_a_way_of_its_own_where_the_device_has_such_memory) {
+  const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
+  const auto mapped = [&](std::uint64_t flags, std::uint64_t bytes) {
+    const Section section = schemes_section(Config(), {device_with(flags, 100, 16384)}, layouts);
+    for (const Json& row : section.json[0].at("rows"))
+      if (row.at("bytes") == bytes) return row.value("mapped", Json());
+    return Json();
+  };
+  const Json row = mapped(kMessages | STRIA_CAP_FAST_REGISTER | STRIA_CAP_MAP_MEMORY, 1 << 20);
+  ASSERT_FALSE(row.is_null());
+  EXPECT_EQ(row.at("way"), "rendezvous mapped");
+  EXPECT_THAT(row.at("reason").get<std::string>(), HasSubstr("no system call"));
+  EXPECT_TRUE(mapped(kAll & ~STRIA_CAP_MAP_MEMORY, 1 << 20).is_null());
+  EXPECT_TRUE(mapped(kAll | STRIA_CAP_MAP_MEMORY, 1024).is_null()) << "an eager message is copied anyway";
+}
+
 TEST(SchemesSection, only_devices_in_use_are_shown) {
   Device unused = device_with(kAll, 100, 1000);
   unused.rank = 0;
