@@ -8,7 +8,8 @@ set(stria_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stria)
 
 # ---- headers, library ---------------------------------------------------------------------------------------------
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/stria DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+# A component of their own: who writes a provider needs nothing else.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/stria DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT stria_headers
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS stria EXPORT stria_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -16,7 +17,11 @@ install(TARGETS stria EXPORT stria_targets
 
 # Providers that are shared libraries of their own are searched here; those of other projects are put here too.
 install(DIRECTORY DESTINATION ${stria_provider_dir})
-target_compile_definitions(stria_transport PRIVATE STRIA_PROVIDER_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/stria/providers")
+file(RELATIVE_PATH stria_providers_from_bin /${CMAKE_INSTALL_BINDIR} /${stria_provider_dir})
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/transport/loader.cpp TARGET_DIRECTORY stria_transport APPEND PROPERTY
+             COMPILE_DEFINITIONS STRIA_PROVIDER_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/stria/providers"
+                                 STRIA_PROVIDER_FROM_LIBRARY="stria/providers"
+                                 STRIA_PROVIDER_FROM_PROGRAM="${stria_providers_from_bin}")
 
 # ---- tools --------------------------------------------------------------------------------------------------------
 

@@ -2,14 +2,20 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+// Set by cmake/install.cmake: the folder as configured, and where it lies seen from the installed library and
+// from an installed program.
 #ifndef STRIA_PROVIDER_DIR
 #define STRIA_PROVIDER_DIR ""
+#define STRIA_PROVIDER_FROM_LIBRARY ""
+#define STRIA_PROVIDER_FROM_PROGRAM ""
 #endif
 
 namespace stria::transport {
@@ -62,10 +68,34 @@ Result<const stria_provider_t*> load(std::string_view name, const std::string& f
   return check_provider(static_cast<const stria_provider_t*>(symbol), name, file);
 }
 
+/// The folder beside the library or program that holds this code, as a prefix may have been moved; else the
+/// configured one.
+std::string find_installed_folder() {
+  namespace fs = std::filesystem;
+  Dl_info info{};
+  link_map* map = nullptr;
+  static const char here = 0;
+  if (::dladdr1(&here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr)
+    return STRIA_PROVIDER_DIR;
+  // A program's name there is what it was called by, which may be no path.
+  const bool is_program = map->l_name == nullptr || *map->l_name == '\0';
+  std::error_code problem;
+  const fs::path self = fs::canonical(is_program ? "/proc/self/exe" : map->l_name, problem);
+  if (problem) return STRIA_PROVIDER_DIR;
+  const fs::path from_here = is_program ? STRIA_PROVIDER_FROM_PROGRAM : STRIA_PROVIDER_FROM_LIBRARY;
+  const fs::path folder = (self.parent_path() / from_here).lexically_normal();
+  return fs::is_directory(folder, problem) ? folder.string() : STRIA_PROVIDER_DIR;
+}
+
 }  // namespace
 
 std::string_view installed_provider_folder() noexcept {
-  return STRIA_PROVIDER_DIR;
+  try {
+    static const std::string folder = find_installed_folder();
+    return folder;
+  } catch (const std::exception&) {
+    return STRIA_PROVIDER_DIR;
+  }
 }
 
 Result<const stria_provider_t*> check_provider(const stria_provider_t* table, std::string_view name,

@@ -10,7 +10,8 @@
 
 namespace stria::transport {
 
-/// The installed folder, "" in a build that has none.
+/// The installed folder: seen from the library or program that holds this code, so that it moves with the
+/// prefix; the configured one where nothing lies there. "" in a build that has none.
 std::string_view installed_provider_folder() noexcept;
 
 /// name      letters, digits, '_' and '-'

@@ -85,5 +85,12 @@ grep -A1 '^socket ' "$work/providers" | grep "$work/libstria_provider_socket.so;
 if STRIA_PROVIDER_PATH=$work STRIA_PROVIDERS=socket LD_LIBRARY_PATH=$libdir timeout 60 "$work/c_loopback"; then :; else
   die "the C program does not run over the provider"
 fi
+# In the provider folder of the prefix, which was moved, it is found without being told where.
+cp "$work/libstria_provider_socket.so" "$libdir/stria/providers/"
+(cd / && PATH=$prefix/bin:$PATH STRIA_PROVIDERS=socket,shm stria_info --providers) >"$work/providers"
+grep -A1 '^socket ' "$work/providers" | grep "$libdir/stria/providers/libstria_provider_socket.so; in use, choice 1" ||
+  { cat "$work/providers"; die "the tool does not find the provider in its own prefix"; }
+STRIA_PROVIDERS=socket LD_LIBRARY_PATH=$libdir timeout 60 "$work/c_loopback" ||
+  die "the library does not find the provider in its own prefix"
 
 step "done"
