@@ -7,9 +7,12 @@
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put your part"
 //   frag    tag = receiver operation, immediate = index of the fragment; payload = its bytes
-//   fin     tag = sender operation, immediate = Status of the receiver: the last message, it ends the
-//   sender's key credit  tag = bytes of unexpected buffering the receiver grants on top rma_get / rma_put
-//   RmaBody: a get or put that the provider cannot do itself
+//   fin     tag = sender operation, immediate = Status of the receiver: the last message. It ends
+//           the sender's key
+//   credit  tag = bytes of unexpected buffering the receiver grants on top
+//   rma_get / rma_put   RmaBody: a get or put that the provider cannot do itself
+//
+// A key is its provider's, but for one byte: STRIA_KEY_FLAGS_AT says whether peers map the memory behind it.
 #pragma once
 
 #include <bit>

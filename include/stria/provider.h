@@ -82,8 +82,7 @@ typedef struct stria_sink {
   /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet.
    */
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);
-  /* The link is dead; everything received was delivered before. No call on the link but disconnect may
-   * follow. */
+  /* The link is dead; everything received was delivered before. No call on the link may follow. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
 } stria_sink_t;
 

@@ -1,11 +1,13 @@
 // Messages out of memory of stria_mem_alloc(): they go by loads, between processes, contiguous or not, right
 // to the byte, with and without cross-memory attach; and what is not such memory goes as before.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,12 +31,12 @@ struct Round {
   bool strided;
   std::size_t at;
 };
-constexpr Round kRounds[] = {{true, false, 0}, {true, true, 16},  {false, false, 0},
-                             {false, true, 8}, {true, true, 952}, {true, false, 5000}};
+using Rounds = std::vector<Round>;
+const Rounds kAllKinds = {{true, false, 0}, {true, true, 16},  {false, false, 0},
+                          {false, true, 8}, {true, true, 952}, {true, false, 5000}};
 
 /// Bytes of a round's message, in typemap order.
-std::vector<std::byte> expected(std::size_t number) {
-  const Round& round = kRounds[number];
+std::vector<std::byte> expected(const Round& round, std::size_t number) {
   std::vector<std::byte> out;
   if (round.strided) {
     for (std::size_t row = 0; row < kRows; ++row)
@@ -50,7 +52,7 @@ void send_all(int to, const void* data, std::size_t bytes) {
 }
 
 /// The sending process: its address, then one message a round to the address it is given.
-void sender(int in, int out) {
+void sender(int in, int out, const Rounds& rounds) {
   st::Context context;
   st::Worker worker(context);
   const st::Buffer mapped = context.allocate(kBytes);
@@ -61,8 +63,8 @@ void sender(int in, int out) {
   ASSERT_EQ(::read(in, address.data(), size), static_cast<ssize_t>(size));
   st::Endpoint peer(worker, address);
   const st::Layout columns = st::Layout::vector(kRows, 6, kRowBytes, st::Layout::bytes(8));
-  for (std::size_t number = 0; number < std::size(kRounds); ++number) {
-    const Round& round = kRounds[number];
+  for (std::size_t number = 0; number < rounds.size(); ++number) {
+    const Round& round = rounds[number];
     std::byte* memory = round.mapped ? mapped.bytes().data() : ordinary.data();
     for (std::size_t i = 0; i < kBytes; ++i) memory[i] = value(number, i);
     st::Request request;
@@ -80,13 +82,16 @@ void sender(int in, int out) {
 }
 
 /// Receives all rounds: contiguous in one pass, into a layout in the other.
-void receive_from_another_process(bool scattered, st::Counters& counters) {
+/// `before` each round.
+void receive_from_another_process(
+    const Rounds& rounds, bool scattered, st::Counters& counters,
+    const std::function<void(std::size_t)>& before = [](std::size_t) {}) {
   int to[2], from[2];
   ASSERT_EQ(::pipe(to), 0);
   ASSERT_EQ(::pipe(from), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    sender(to[0], from[1]);
+    sender(to[0], from[1], rounds);
     ::_exit(::testing::Test::HasFailure() ? 1 : 0);
   }
   {
@@ -98,8 +103,9 @@ void receive_from_another_process(bool scattered, st::Counters& counters) {
     send_all(to[1], address.data(), size);
     const st::Layout comb =
         st::Layout::vector(static_cast<std::int64_t>(kBytes / 8), 1, 16, st::Layout::bytes(8));
-    for (std::size_t number = 0; number < std::size(kRounds); ++number) {
-      const std::vector<std::byte> wanted = expected(number);
+    for (std::size_t number = 0; number < rounds.size(); ++number) {
+      const std::vector<std::byte> wanted = expected(rounds[number], number);
+      before(number);
       std::vector<std::byte> got(2 * kBytes + 16, std::byte{0xee});
       st::Request request;
       if (scattered) {
@@ -133,7 +139,7 @@ class MappedMemory : public ::testing::TestWithParam<bool> {
 
 TEST_P(MappedMemory, is_received_by_loads_and_everything_else_by_other_means) {
   st::Counters counters{};
-  receive_from_another_process(GetParam(), counters);
+  receive_from_another_process(kAllKinds, GetParam(), counters);
   EXPECT_EQ(counters.received_mapped, 4u);
   EXPECT_EQ(counters.received_get + counters.received_pipeline, 2u);
   EXPECT_EQ(counters.fallbacks, 0u);
@@ -142,7 +148,7 @@ TEST_P(MappedMemory, is_received_by_loads_and_everything_else_by_other_means) {
 TEST_P(MappedMemory, is_received_by_loads_also_without_cross_memory_attach) {
   ::setenv("STRIA_SHM_CMA", "off", 1);
   st::Counters counters{};
-  receive_from_another_process(GetParam(), counters);
+  receive_from_another_process(kAllKinds, GetParam(), counters);
   EXPECT_EQ(counters.received_mapped, 4u);
   EXPECT_EQ(counters.received_pipeline, 2u);
   EXPECT_EQ(counters.fallbacks, 0u);
@@ -150,6 +156,26 @@ TEST_P(MappedMemory, is_received_by_loads_also_without_cross_memory_attach) {
 
 INSTANTIATE_TEST_SUITE_P(Receives, MappedMemory, ::testing::Bool(),
                          [](const auto& param) { return param.param ? "scattered" : "contiguous"; });
+
+TEST(MappedMemoryFallback, a_receiver_that_cannot_map_it_has_it_packed) {
+  ::setenv("STRIA_SHM_CMA", "off", 1);
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  st::Counters counters{};
+  const Rounds rounds = {{false, false, 0}, {true, false, 0}, {true, true, 0}};
+  receive_from_another_process(rounds, false, counters, [&](std::size_t number) {
+    // After the first message both are connected; then there are no more descriptors.
+    if (number != 1) return;
+    const int next = ::dup(0);
+    ASSERT_EQ(::close(next), 0);
+    const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ::unsetenv("STRIA_SHM_CMA");
+  EXPECT_EQ(counters.fallbacks, 2u);
+  EXPECT_EQ(counters.received_pipeline, 3u);
+}
 
 TEST(MappedMemoryRegion, is_put_and_got_through_a_key_without_cross_memory_attach) {
   ::setenv("STRIA_SHM_CMA", "off", 1);

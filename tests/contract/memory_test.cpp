@@ -2,7 +2,10 @@
 // promise of other keys.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstring>
 #include <random>
+#include <thread>
 
 #include "datatype/layout.hpp"
 #include "datatype/pack.hpp"
@@ -200,6 +203,32 @@ TEST_P(MemoryContract, memory_that_comes_after_freed_memory_is_not_mistaken_for_
     free(memory);
     if (round % 10 == 0) a->check();
   }
+}
+
+TEST_P(MemoryContract, is_allocated_and_freed_by_other_threads_while_a_device_registers) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back([&] {
+      while (!stop) {
+        void* memory = nullptr;
+        EXPECT_EQ(table().mem_alloc(8192, &memory, nullptr, 0), STRIA_OK);
+        std::memset(memory, 1, 8192);
+        EXPECT_EQ(table().mem_free(memory), STRIA_OK);
+      }
+    });
+  std::byte* memory = allocate(4096);
+  for (unsigned i = 0; i < 500; ++i) {
+    memory[i] = static_cast<std::byte>(i);
+    const auto key = key_for(contiguous(memory, 4096), kRead);
+    ASSERT_TRUE(transport::is_mapped(key));
+    Bytes local(1);
+    ASSERT_EQ(get(contiguous(local), key, i), Status::ok);
+    ASSERT_EQ(local[0], static_cast<std::byte>(i));
+    ASSERT_EQ(b->invalidate(key), Status::ok);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
 }
 
 STRIA_CONTRACT_SUITE(MemoryContract);

@@ -58,6 +58,11 @@ TEST(Wire, rts_bytes) {
   EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31000000");
 }
 
+TEST(Wire, the_flags_of_a_key_lie_behind_its_word) {
+  EXPECT_EQ(STRIA_KEY_FLAGS_AT, sizeof(std::uint32_t));
+  EXPECT_EQ(STRIA_KEY_MAPPED, 1u);
+}
+
 TEST(Wire, rtr_bytes) {
   const RtrBody body{.sender_op = 0x0102030405060708,
                      .receiver_op = 0x1112131415161718,

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/fd.hpp"
@@ -18,6 +19,7 @@ struct DoorRequest {
   std::uint64_t proof;
   std::uint64_t memory;  // 0: the device's segment; else the nonce of an allocation
 };
+static_assert(sizeof(DoorRequest) == 32 && offsetof(DoorRequest, memory) == 24);
 enum class DoorAnswer : std::uint32_t {
   granted = 1,
   wrong_secret = 2,

@@ -29,7 +29,7 @@ struct MemoryTrailer {
   std::uint32_t reserved;
 };
 inline constexpr std::uint64_t kMemoryMagic = 0x6d656d6169727473;  // "striamem"
-static_assert(sizeof(MemoryTrailer) <= kMemoryPage);
+static_assert(sizeof(MemoryTrailer) == 32 && offsetof(MemoryTrailer, freed) == 24);
 
 /// Page aligned, of zero bytes; at least one page. A child of fork() shares it with its parent. Any thread.
 /// Errors: io_error (no descriptor, no memory; the text names the limit).

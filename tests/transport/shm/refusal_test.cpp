@@ -11,7 +11,7 @@
 
 #include <filesystem>
 
-#include "tests/transport/shm/node.hpp"
+#include "tests/transport/shm/lending.hpp"
 
 namespace stria::shm::test {
 namespace {
@@ -89,19 +89,6 @@ TEST(ShmRefusal, with_cross_memory_attach_off_get_is_unsupported_and_the_link_sa
   const stria_provider_key_t key{4, {}};
   EXPECT_EQ(Node::table().ops->get(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
   EXPECT_EQ(Node::table().ops->put(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
-}
-
-bool forbid_cross_memory_attach() {
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{sizeof code / sizeof code[0], code};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_error) {
