@@ -26,6 +26,8 @@ struct Events {
   void* self = nullptr;
   void (*sent)(void* self, SendOp& op) = nullptr;
   void (*received)(void* self, RecvOp& op) = nullptr;
+  /// A get that the link's limits promised was refused: they may have changed.
+  void (*refused)(void* self, const transport::LinkRef& link) = nullptr;
 };
 
 struct Counters {

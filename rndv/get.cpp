@@ -50,6 +50,7 @@ bool Engine::step_reading(RecvOp& op) noexcept {
       case Status::unsupported:  // the path was refused after all: the rest goes packed
         ++counters_.fallbacks;
         ++counters_.pipeline;
+        if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
         op.state = Operation::State::rtr_due;
         step_rtr(op);
         return true;

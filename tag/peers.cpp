@@ -28,8 +28,11 @@ Result<Endpoint*> Worker::open_endpoint(const stria_endpoint_params_t& params) {
   if (!parsed) return std::move(parsed).error();
   Peer& peer = peer_for(parsed->worker_id);
   if (peer.address.empty()) peer.address.assign(begin, begin + params.address_bytes);
-  peer.low_latency = peer.low_latency || params.endpoint_class == STRIA_CLASS_LOW_LATENCY;
   endpoints_.push_back(std::make_unique<Endpoint>(Endpoint{this, &peer, params.user}));
+  if (params.endpoint_class == STRIA_CLASS_LOW_LATENCY && !peer.low_latency) {
+    peer.low_latency = true;
+    if (peer.state == Peer::State::up) ask_for_window(peer);
+  }
   return endpoints_.back().get();
 }
 
@@ -76,16 +79,44 @@ Status Worker::connect(Peer& peer) noexcept {
 
 void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   if (peer.state == Peer::State::up) return;  // its own connection came in while we connected
-  stria_link_limits_t limits{};
-  device.provider->link_limits(link, &limits);
   peer.device = &device;
-  peer.link = {device.provider->ops, link,
-               device.handle,        limits.pio_max == 0 ? 0 : limits.pio_max + 1,
-               limits.eager_max,     limits.can_get != 0,
-               limits.can_put != 0,  limits.can_map != 0};
-  peer.eager_limit = std::min<std::uint64_t>(eager_limit_, std::max(limits.pio_max, limits.eager_max));
+  peer.link.ops = device.provider->ops;
+  peer.link.link = link;
+  peer.link.device = device.handle;
   peer.state = Peer::State::up;
+  renew_limits(peer);
   budget_.peer_joined();
+}
+
+void Worker::renew_limits(Peer& peer) noexcept {
+  if (peer.state != Peer::State::up) return;
+  stria_link_limits_t limits{};
+  peer.device->provider->link_limits(peer.link.link, &limits);
+  peer.link.take(limits);
+  peer.eager_limit = std::min<std::uint64_t>(eager_limit_, std::max(limits.pio_max, limits.eager_max));
+}
+
+// The peer connected first, so that its provider did not know of our wish. Connecting once more tells it;
+// that there is no window for us is no error.
+void Worker::ask_for_window(Peer& peer) noexcept {
+  peer.window_due = false;
+  const auto parsed = parse_address(peer.address);
+  if (!parsed) return;
+  const std::span<const std::byte> part = parsed->part(peer.device->provider->name);
+  if (part.empty()) return;
+  char error[512] = "";
+  stria_link_t* link = nullptr;
+  const stria_status_t connected = peer.device->provider->connect(peer.device->handle, part.data(),
+                                                                  static_cast<std::uint32_t>(part.size()),
+                                                                  &peer, 1, &link, error, sizeof(error));
+  if (connected != STRIA_OK && connected != STRIA_IN_PROGRESS) log::debug("{}", error);
+  renew_limits(peer);
+}
+
+void Worker::on_refused(void* self, const transport::LinkRef& link) noexcept {
+  auto& worker = *static_cast<Worker*>(self);
+  for (const auto& peer : worker.peers_)
+    if (&peer->link == &link) worker.renew_limits(*peer);
 }
 
 void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept {
@@ -93,6 +124,10 @@ void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link
   Worker& worker = *device.worker;
   Peer& peer = worker.peer_for(worker_id);
   worker.link_up(peer, device, link);
+  if (peer.low_latency) {  // after this upcall: the provider is in the middle of making the link
+    peer.window_due = true;
+    worker.add_to_backlog(peer);
+  }
   return &peer;
 }
 

@@ -150,6 +150,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
       --rma_in_flight_;
       return done;
     }
+    if (done == Status::unsupported) renew_limits(peer);
   }
   // The peer's engine does it. If its link turns out to be dead now, the call says so and nobody is called
   // back.

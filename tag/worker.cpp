@@ -35,7 +35,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
       rndv_({rndv::parse_force(context.config.text(Var::rndv_scheme)),
              static_cast<std::uint64_t>(context.config.number(Var::rndv_pull_slice)),
              static_cast<std::uint32_t>(context.config.number(Var::rndv_fragment))},
-            {this, &Worker::on_sent, &Worker::on_received}),
+            {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
       eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);

@@ -81,6 +81,7 @@ class Worker {
   static void on_link_down(void* self, void* peer, stria_status_t why) noexcept;
   static void on_sent(void* self, rndv::SendOp& op) noexcept;
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
+  static void on_refused(void* self, const transport::LinkRef& link) noexcept;
   static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
 
   // send.cpp
@@ -118,6 +119,8 @@ class Worker {
   // peers.cpp
   Peer& peer_for(std::uint64_t worker_id);
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
+  void renew_limits(Peer& peer) noexcept;
+  void ask_for_window(Peer& peer) noexcept;
   void fail_peer(Peer& peer, Status why) noexcept;
   void check_liveness(bool force) noexcept;
   void drain(std::chrono::milliseconds limit) noexcept;

@@ -1,5 +1,6 @@
-// LinkRef: what an engine needs to know of a link to send on it, copied from the provider once, when the link
-// comes up.
+// LinkRef: what an engine needs to know of a link to send on it. The limits are a copy, so that a message
+// asks no provider; the owner renews it when something says that they changed: a refused get, a second
+// connect.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,15 @@ struct LinkRef {
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
   bool can_put_by(const Key& key) const noexcept { return can_put || (can_map && is_mapped(key)); }
+
+  void take(const LinkLimits& limits) noexcept {
+    pio_below = limits.pio_max == 0 ? 0 : limits.pio_max + 1;
+    eager_max = limits.eager_max;
+    can_get = limits.can_get != 0;
+    can_put = limits.can_put != 0;
+    can_map = limits.can_map != 0;
+  }
+
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {
     return from_c(ops->pio_send(link, &header, payload, bytes));
   }

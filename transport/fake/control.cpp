@@ -33,6 +33,10 @@ bool block(Fabric& fabric, std::uint64_t from, std::uint64_t to, bool blocked) {
   return true;
 }
 
+void refuse_copies(Fabric& fabric) {
+  fabric.refuse_copies();
+}
+
 Statistics statistics(Fabric& fabric) {
   const std::lock_guard lock(fabric.mutex());
   return fabric.statistics();

@@ -72,6 +72,10 @@ bool kill(Fabric& fabric, std::uint64_t worker_id, Loss loss);
 /// False: no such link. Death ends a block.
 bool block(Fabric& fabric, std::uint64_t from, std::uint64_t to, bool blocked);
 
+/// From now on gets and puts answer unsupported and the limits of every link say so, as when the system
+/// forbids what it allowed before.
+void refuse_copies(Fabric& fabric);
+
 /// What the fabric did so far.
 struct Statistics {
   std::uint64_t delivered_pio = 0;

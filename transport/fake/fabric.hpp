@@ -1,6 +1,7 @@
 // The world that some fake devices share: the lock, the random numbers, and who is in it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,10 @@ class Fabric {
   bool chance(std::uint32_t percent) noexcept { return percent > 0 && random(99) < percent; }
   Statistics& statistics() noexcept { return statistics_; }
 
+  // Any time.
+  void refuse_copies() noexcept { copies_refused_.store(true, std::memory_order_relaxed); }
+  bool copies_refused() const noexcept { return copies_refused_.load(std::memory_order_relaxed); }
+
  private:
   const FabricOptions options_;
   const std::uint64_t id_;
@@ -43,6 +48,7 @@ class Fabric {
   std::uint32_t next_device_ = 1;
   std::vector<Device*> devices_;
   Statistics statistics_;
+  std::atomic<bool> copies_refused_{false};
 };
 
 /// The fabric that this thread selected, else the process's default one made from STRIA_FAKE_*. Errors: the

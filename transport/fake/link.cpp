@@ -191,13 +191,13 @@ void Link::lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noe
 
 Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                  transport::Completion* completion) noexcept {
-  if (!owner_.fabric().options().get) return Status::unsupported;
+  if (!owner_.fabric().options().get || owner_.fabric().copies_refused()) return Status::unsupported;
   return remote_access(false, local, key, offset, completion);
 }
 
 Status Link::put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                  transport::Completion* completion) noexcept {
-  if (!owner_.fabric().options().put) return Status::unsupported;
+  if (!owner_.fabric().options().put || owner_.fabric().copies_refused()) return Status::unsupported;
   return remote_access(true, local, key, offset, completion);
 }
 
@@ -242,8 +242,9 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out = {};
   out.pio_max = window ? options.pio_max : 0;
   out.eager_max = options.eager_max;
-  out.can_get = options.get ? 1 : 0;
-  out.can_put = options.put ? 1 : 0;
+  const bool copies = !owner_.fabric().copies_refused();
+  out.can_get = options.get && copies ? 1 : 0;
+  out.can_put = options.put && copies ? 1 : 0;
   if (window && twin_ != nullptr && params_.ready_at <= owner_.step() &&
       twin_->arriving_[0].size() + twin_->arriving_[1].size() < options.queue)
     out.pio_credits = static_cast<std::uint32_t>(options.pio_window_bytes - twin_->window_used_);

@@ -163,7 +163,10 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.eager_max = device_->settings_.shape.cell_bytes;
   out.can_get = out.can_put = can_copy_ ? 1 : 0;
   out.can_map = can_map_ ? 1 : 0;
-  out.pio_max = pio_max_;
+  // While the greeting waits for room the window is ours already; until it is open, sends answer no_resource.
+  const bool opening = state_ == State::connecting && tx_window_ != kNone;
+  const std::uint32_t mtu = opening ? remote_.shape().pio_mtu : 0;
+  out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;
   out.pio_credits = tx_.credits();
   out.low_latency = low_latency_ && tx_window_ != kNone ? 1 : 0;
   out.path = path_.c_str();

@@ -1,0 +1,110 @@
+// What a link can do changes while it is up: a window comes later, a copy is refused later. The worker's copy
+// of the limits follows.
+#include "tests/tag/shm_team.hpp"
+#include "tests/tag/world.hpp"
+
+namespace stria::test {
+namespace {
+
+stria_counters_t counters(stria_worker_t* worker) {
+  stria_counters_t out{};
+  out.size = sizeof(out);
+  EXPECT_EQ(stria_worker_counters(worker, &out), STRIA_OK);
+  return out;
+}
+stria_status_t send_byte(stria_endpoint_t* endpoint) {
+  static stria_request_t request;
+  static const char byte = 1;
+  stria_send_t send{};
+  send.base = &byte;
+  send.count = 1;
+  send.tag = 1;
+  return stria_send(endpoint, &send, &request);
+}
+std::uint64_t window_of(stria_endpoint_t* endpoint) {
+  stria_endpoint_state_t state{};
+  state.size = sizeof(state);
+  EXPECT_EQ(stria_endpoint_info(endpoint, &state), STRIA_OK);
+  return state.pio_mtu;
+}
+
+// Worker 0 has eight windows, one of them kept for low latency. Seven others take what is free; worker 8,
+// which comes next, has none.
+class LowLatency : public testing::Test {
+ protected:
+  LowLatency() {
+    team_.join({{{"STRIA_SHM_WINDOWS", "8"}}});
+    for (unsigned rank = 1; rank <= 8; ++rank) team_.join({});
+  }
+  ~LowLatency() override { EXPECT_EQ(stria_config_set("STRIA_SHM_WINDOWS", "32", "test"), STRIA_OK); }
+  void fill() {
+    for (unsigned rank = 1; rank <= 7; ++rank)
+      ASSERT_EQ(stria_endpoint_connect(team_.endpoint(rank, 0)), STRIA_OK);
+    team_.progress(0);
+  }
+  ShmTeam team_;
+};
+
+TEST_F(LowLatency, an_endpoint_opened_after_the_peer_connected_gets_its_window) {
+  fill();
+  ASSERT_EQ(send_byte(team_.endpoint(0, 8)), STRIA_OK);  // worker 0 connects first
+  team_.progress(8);
+  stria_endpoint_t* plain = team_.endpoint(8, 0);
+  ASSERT_EQ(window_of(plain), 0u) << "the windows for everyone are taken";
+  stria_endpoint_t* endpoint = team_.endpoint(8, 0, STRIA_CLASS_LOW_LATENCY);
+  EXPECT_GT(window_of(endpoint), 0u);
+  ASSERT_EQ(send_byte(endpoint), STRIA_OK);
+  EXPECT_EQ(counters(team_.worker(8)).sent_pio, 1u);
+}
+
+TEST_F(LowLatency, an_endpoint_opened_before_the_peer_connected_gets_its_window) {
+  fill();
+  stria_endpoint_t* endpoint = team_.endpoint(8, 0, STRIA_CLASS_LOW_LATENCY);
+  ASSERT_EQ(send_byte(team_.endpoint(0, 8)), STRIA_OK);
+  team_.progress(8);
+  EXPECT_GT(window_of(endpoint), 0u);
+  ASSERT_EQ(send_byte(endpoint), STRIA_OK);
+  EXPECT_EQ(counters(team_.worker(8)).sent_pio, 1u);
+  team_.progress(0);
+  EXPECT_EQ(counters(team_.worker(0)).unexpected_messages, 1u);
+}
+
+TEST(Limits, a_link_whose_greeting_found_the_inbox_full_uses_its_window_later) {
+  ShmTeam team;
+  team.join({{{"STRIA_SHM_INBOX_SLOTS", "16"}}});
+  for (unsigned rank = 1; rank <= 17; ++rank) {
+    team.join({});
+    ASSERT_EQ(stria_endpoint_connect(team.endpoint(rank, 0)), STRIA_OK);
+  }
+  EXPECT_EQ(stria_config_set("STRIA_SHM_INBOX_SLOTS", "1024", "test"), STRIA_OK);
+  stria_endpoint_t* last = team.endpoint(17, 0);
+  team.progress(0);
+  team.progress(17);
+  ASSERT_GT(window_of(last), 0u);
+  ASSERT_EQ(send_byte(last), STRIA_OK);
+  EXPECT_EQ(counters(team.worker(17)).sent_pio, 1u);
+}
+
+TEST(Limits, a_get_that_was_refused_for_good_is_not_tried_again) {
+  fake::FabricOptions options;
+  options.delay = 0;
+  options.queue = 64;
+  World world(2, options, {{{"STRIA_RNDV_SCHEME", "get"}}});
+  std::vector<char> data(100000, 7), room(100000);
+  const auto exchange = [&] {
+    Op send, recv;
+    world.recv(recv, 1, 0, 5, 0, room.data(), room.size());
+    world.send(send, 0, 1, 5, data.data(), data.size());
+    EXPECT_TRUE(world.run_until([&] { return recv.ended() && send.ended(); }, 5000));
+    EXPECT_EQ(room, data);
+  };
+  exchange();
+  EXPECT_EQ(counters(world.worker(1)).received_get, 1u);
+  fake::refuse_copies(world.fabric());
+  for (int i = 0; i < 3; ++i) exchange();
+  EXPECT_EQ(counters(world.worker(1)).fallbacks, 1u);
+  EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "auto", "test"), STRIA_OK);
+}
+
+}  // namespace
+}  // namespace stria::test
