@@ -139,6 +139,7 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
 void Worker::fail_peer(Peer& peer, Status why) noexcept {
   if (peer.state == Peer::State::failed) return;
   peer.state = Peer::State::failed;
+  ++handled_;  // requests end: a wait is over
   peer.link.pio_below = 0;
   if (peer.linked()) peer.unlink();
   budget_.peer_left(peer.grant);

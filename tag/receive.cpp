@@ -106,6 +106,7 @@ void Worker::start_rendezvous(Request& request, Peer& peer, const rndv::Announce
     return;
   }
   rndv_.accept(op, announced);
+  if (!rndv_.resting()) work_left();
 }
 
 void Worker::on_received(void* self, rndv::RecvOp& op) noexcept {
@@ -181,6 +182,8 @@ Status Worker::cancel(Request& request) noexcept {
   if (request.state.load(std::memory_order_relaxed) != RequestState::posted) return Status::no_resource;
   posted_.remove(&request.body.posted);
   complete(request, Status::cancelled);
+  ++handled_;
+  if (sleepers_ != 0) wake();  // it may be a sleeper's own request
   return Status::ok;
 }
 

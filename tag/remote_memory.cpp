@@ -168,6 +168,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
     op.length = length;
     rndv_.start_remote_put(op, key.head.region, rma.remote_offset);
   }
+  if (!rndv_.resting()) work_left();
   if (made->state.load(std::memory_order_relaxed) == RequestState::done)
     return transport::from_c(made->info.status);
   made->callback = rma.callback;

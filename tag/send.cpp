@@ -129,7 +129,9 @@ Status Worker::start_send(Peer& peer, Request& request) noexcept {
 }
 
 void Worker::add_to_backlog(Peer& peer) noexcept {
-  if (!peer.linked()) backlog_.push_back(&peer);
+  if (peer.linked()) return;
+  backlog_.push_back(&peer);
+  work_left();
 }
 
 // Sends what waits for the peer, credits first. The peer leaves the backlog when nothing waits any more.

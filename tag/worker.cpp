@@ -1,7 +1,6 @@
 #include "tag/worker.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sched.h>
 
 #include <random>
@@ -39,6 +38,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
       eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
+  threads_ = mode != STRIA_THREAD_SINGLE;
   ++context_.workers;
 }
 
@@ -164,69 +164,11 @@ unsigned Worker::progress() noexcept {
   }
   in_progress_ = false;
   handled_ += handled;
+  // The devices are not armed any more, and a sleeper wants to hear what was handled.
+  if (armed_ || sleepers_ != 0) [[unlikely]] {
+    if (armed_ || handled != 0) wake();
+  }
   return handled;
-}
-
-int Worker::event_fd() noexcept {
-  // One descriptor serves while one device is in use; several would need an epoll instance over them.
-  for (auto& device : devices_) {
-    const int fd = device->provider->event_fd(device->handle);
-    if (fd >= 0) return fd;
-  }
-  return -1;
-}
-
-Status Worker::arm() noexcept {
-  if (!rndv_.resting() || !backlog_.empty()) return Status::no_resource;
-  for (auto& device : devices_) {
-    const Status armed = transport::from_c(device->provider->arm(device->handle));
-    if (armed != Status::ok) return armed;
-  }
-  return Status::ok;
-}
-
-Status Worker::wait(int timeout_ms) noexcept {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  const auto spin_until = begin + std::chrono::microseconds(context_.config.number(Var::wait_spin_us));
-  const auto deadline = begin + std::chrono::milliseconds(timeout_ms);
-  const auto liveness = static_cast<int>(context_.config.number(Var::liveness_ms));
-  lock_.lock();
-  const std::uint64_t before = handled_;
-  lock_.unlock();
-  for (unsigned round = 0;; ++round) {
-    lock_.lock();
-    progress();
-    const bool handled = handled_ != before;  // by this thread or another
-    lock_.unlock();
-    if (handled) return Status::ok;
-    const auto now = Clock::now();
-    if (timeout_ms >= 0 && now >= deadline) return Status::in_progress;
-    if (now < spin_until) {
-      if ((round & 15) == 15) ::sched_yield();
-      continue;
-    }
-    lock_.lock();
-    const bool asleep = arm() == Status::ok;
-    const int fd = event_fd();
-    lock_.unlock();
-    if (!asleep || fd < 0) {
-      ::sched_yield();
-      continue;
-    }
-    // Wake now and then to see whether peers are alive.
-    int sleep_ms = liveness;
-    if (timeout_ms >= 0) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now).count() + 1;
-      sleep_ms = static_cast<int>(std::min<std::int64_t>(sleep_ms, left));
-    }
-    pollfd entry{fd, POLLIN, 0};
-    if (::poll(&entry, 1, sleep_ms) == 0) {
-      lock_.lock();
-      check_liveness(false);
-      lock_.unlock();
-    }
-  }
 }
 
 void Worker::counters(stria_counters_t& out) noexcept {

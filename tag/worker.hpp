@@ -15,6 +15,7 @@
 #include "eager/buffer_pool.hpp"
 #include "eager/credit.hpp"
 #include "rndv/engine.hpp"
+#include "tag/alarm.hpp"
 #include "tag/lock.hpp"
 #include "tag/objects.hpp"
 #include "tag/peer.hpp"
@@ -83,6 +84,15 @@ class Worker {
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
   static void on_refused(void* self, const transport::LinkRef& link) noexcept;
   static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
+
+  // wait.cpp
+  bool open_alarm() noexcept;
+  [[gnu::cold, gnu::noinline]] void wake() noexcept;
+  /// Work was left for progress(): whoever sleeps must not sleep on.
+  void work_left() noexcept {
+    if (armed_) [[unlikely]]
+      wake();
+  }
 
   // send.cpp
   Status start_send(Peer& peer, Request& request) noexcept;
@@ -156,6 +166,10 @@ class Worker {
   IntrusiveList<rndv::Operation> provider_rma_;  // puts and gets in the hands of a provider
   std::uint64_t handled_ = 0;  // events of all progress calls, to see what other threads did
   bool closing_ = false;
+  bool armed_ = false;     // the devices tell the alarm what comes, and somebody may rely on it
+  bool threads_ = false;   // other threads may use the worker while one sleeps
+  unsigned sleepers_ = 0;  // threads in wait() that gave up the lock to sleep
+  Alarm alarm_;
   std::chrono::steady_clock::time_point next_check_;
   stria_counters_t counters_{};
 };

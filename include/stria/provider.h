@@ -229,7 +229,8 @@ typedef struct stria_provider {
   void (*link_limits)(stria_link_t* link, stria_link_limits_t* out);
   /* Checks that peers are alive; calls link_down for those that are not. Called every STRIA_LIVENESS_MS. */
   void (*check)(stria_device_t* device);
-  /* A descriptor readable when something arrived for an armed device, or -1. */
+  /* A descriptor readable when something arrived for an armed device, or -1. The same for the device's life.
+   */
   int (*event_fd)(stria_device_t* device);
   /* OK: nothing waits, the caller may sleep. NO_RESOURCE: progress first. */
   stria_status_t (*arm)(stria_device_t* device);

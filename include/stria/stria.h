@@ -169,12 +169,14 @@ STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
 /* Moves everything that can move. Returns the number of events handled; 0 means idle. Never blocks. */
 STRIA_API unsigned stria_worker_progress(stria_worker_t* worker);
-/* A descriptor that becomes readable when something arrives for an armed worker. Owned by the worker. */
+/* A descriptor that becomes readable when something arrives for an armed worker by any of its providers, or
+ * when another thread leaves work to it. Owned by the worker; it may be a member of an epoll set. Sleep on it
+ * or in stria_worker_wait(), one thread on the descriptor. UNSUPPORTED: a provider in use cannot sleep. */
 STRIA_API stria_status_t stria_worker_event_fd(stria_worker_t* worker, int* fd);
-/* OK: nothing is waiting, the caller may sleep on the descriptor. NO_RESOURCE: call progress first. */
+/* OK: nothing is waiting, the caller may sleep on the descriptor once. NO_RESOURCE: call progress first. */
 STRIA_API stria_status_t stria_worker_arm(stria_worker_t* worker);
 /* Progresses, spins a little, then sleeps until something was handled or `timeout_ms` passed (-1: no limit).
- * OK when something was handled, IN_PROGRESS on timeout. */
+ * OK when something was handled, by this thread or another; IN_PROGRESS on timeout. */
 STRIA_API stria_status_t stria_worker_wait(stria_worker_t* worker, int timeout_ms);
 
 /* Counts since the worker was opened. */

@@ -57,7 +57,7 @@ unsigned stria_worker_progress(stria_worker_t* handle) {
 stria_status_t stria_worker_event_fd(stria_worker_t* handle, int* fd) {
   const Locked lock(*as_worker(handle));
   *fd = as_worker(handle)->event_fd();
-  return *fd >= 0 ? STRIA_OK : refuse(Status::unsupported, "no provider in use can sleep on a descriptor");
+  return *fd >= 0 ? STRIA_OK : refuse(Status::unsupported, "a provider in use has no descriptor to sleep on, or none is left");
 }
 
 stria_status_t stria_worker_arm(stria_worker_t* handle) {

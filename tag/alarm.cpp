@@ -1,0 +1,42 @@
+#include "tag/alarm.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace stria::tag {
+
+bool Alarm::open(std::span<const int> devices) noexcept {
+  UniqueFd bell(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  UniqueFd set(::epoll_create1(EPOLL_CLOEXEC));
+  if (!bell || !set) return false;
+  const auto add = [&](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    return ::epoll_ctl(set.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  };
+  if (!add(bell.get())) return false;
+  for (const int fd : devices)
+    if (!add(fd)) return false;
+  bell_ = std::move(bell);
+  set_ = std::move(set);
+  return true;
+}
+
+void Alarm::ring() noexcept {
+  if (!bell_ || rung_) return;
+  const std::uint64_t one = 1;
+  rung_ = ::write(bell_.get(), &one, sizeof(one)) == static_cast<ssize_t>(sizeof(one));
+}
+
+void Alarm::silence() noexcept {
+  if (!rung_) return;
+  std::uint64_t count = 0;
+  rung_ = ::read(bell_.get(), &count, sizeof(count)) < 0;
+}
+
+}  // namespace stria::tag

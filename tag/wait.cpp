@@ -1,0 +1,116 @@
+// Sleeping and waking. A thread that finds nothing to do arms the devices and sleeps on the alarm without the
+// lock. What makes its sleep wrong wakes it: a device (through its descriptor), work that another thread
+// leaves (work_left), and a progress() of another thread, which takes packets out and disarms the devices.
+//
+// While another thread polls all the time, arming for each of its calls would keep both busy: a sleeper that
+// was woken for nothing naps on the bell alone, kNapMs long, and arms only then.
+#include <poll.h>
+#include <sched.h>
+
+#include <vector>
+
+#include "tag/worker.hpp"
+
+namespace stria::tag {
+namespace {
+
+constexpr int kNapMs = 1;
+
+}  // namespace
+
+bool Worker::open_alarm() noexcept {
+  if (alarm_.is_open()) return true;
+  try {
+    std::vector<int> fds;
+    for (const auto& device : devices_) {
+      const int fd = device->provider->event_fd(device->handle);
+      if (fd < 0) return false;  // what comes by this device would wake nobody
+      fds.push_back(fd);
+    }
+    return alarm_.open(fds);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+int Worker::event_fd() noexcept {
+  return open_alarm() ? alarm_.fd() : -1;
+}
+
+Status Worker::arm() noexcept {
+  if (!rndv_.resting() || !backlog_.empty()) return Status::no_resource;
+  if (!open_alarm()) return Status::unsupported;
+  for (auto& device : devices_) {
+    const Status armed = transport::from_c(device->provider->arm(device->handle));
+    if (armed != Status::ok) return armed;
+  }
+  if (sleepers_ == 0) alarm_.silence();
+  armed_ = true;
+  return Status::ok;
+}
+
+void Worker::wake() noexcept {
+  armed_ = false;
+  if (threads_) alarm_.ring();
+}
+
+Status Worker::wait(int timeout_ms) noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto spin_until = begin + std::chrono::microseconds(context_.config.number(Var::wait_spin_us));
+  const auto deadline = begin + std::chrono::milliseconds(timeout_ms);
+  const auto liveness = static_cast<int>(context_.config.number(Var::liveness_ms));
+  lock_.lock();
+  const std::uint64_t before = handled_;
+  lock_.unlock();
+  bool disturbed = false;
+  for (unsigned round = 0;; ++round) {
+    lock_.lock();
+    progress();
+    const bool handled = handled_ != before;  // by this thread or another
+    lock_.unlock();
+    if (handled) return Status::ok;
+    const auto now = Clock::now();
+    if (timeout_ms >= 0 && now >= deadline) return Status::in_progress;
+    if (now < spin_until) {
+      if ((round & 15) == 15) ::sched_yield();
+      continue;
+    }
+    // Wake now and then to see whether peers are alive.
+    int sleep_ms = liveness;
+    if (timeout_ms >= 0) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now).count() + 1;
+      sleep_ms = static_cast<int>(std::min<std::int64_t>(sleep_ms, left));
+    }
+    const bool nap = disturbed;
+    disturbed = false;
+    pollfd entry{-1, POLLIN, 0};
+    lock_.lock();
+    if (nap) {
+      if (sleepers_ == 0) alarm_.silence();
+      entry.fd = alarm_.bell_fd();
+      sleep_ms = std::min(sleep_ms, kNapMs);
+    } else if (arm() == Status::ok) {
+      entry.fd = alarm_.fd();
+    }
+    const bool asleep = entry.fd >= 0 && handled_ == before;
+    if (asleep) ++sleepers_;
+    lock_.unlock();
+    if (!asleep) {
+      ::sched_yield();
+      continue;
+    }
+    const int woken = ::poll(&entry, 1, sleep_ms);
+    lock_.lock();
+    --sleepers_;
+    disturbed = !nap && !armed_;
+    if (sleepers_ == 0) {
+      armed_ = false;
+      alarm_.silence();
+    }
+    if (woken == 0) check_liveness(false);
+    lock_.unlock();
+  }
+}
+
+}  // namespace stria::tag
