@@ -41,12 +41,13 @@ class Budget {
     grant.outstanding = grant.due = 0;
   }
 
-  /// `bytes` of eager payload arrived from the peer.
-  void arrived(Grant& grant, std::uint64_t bytes) noexcept {
-    const std::uint64_t granted =
-        std::min(grant.outstanding, bytes);  // a peer that sends more gains nothing by it
-    grant.outstanding -= granted;
-    grant.buffered += granted;
+  /// `bytes` of eager payload arrived from the peer. False, and nothing changed: it had not so much left.
+  [[nodiscard]] bool arrived(Grant& grant, std::uint64_t bytes) noexcept {
+    if (bytes > grant.outstanding) [[unlikely]]
+      return false;
+    grant.outstanding -= bytes;
+    grant.buffered += bytes;
+    return true;
   }
   /// They left again: matched on arrival, or taken from the unexpected queue.
   void consumed(Grant& grant, std::uint64_t bytes) noexcept {

@@ -9,6 +9,12 @@ namespace stria::tag {
 using transport::Packet;
 using wire::Kind;
 
+namespace {
+
+constexpr std::uint16_t kMaxAhead = 0x7fff;
+
+}  // namespace
+
 void Worker::on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept {
   static_cast<Device*>(self)->worker->deliver(*static_cast<Peer*>(peer), *packet);
 }
@@ -18,6 +24,12 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
     return;  // given up, although its link still moves packets
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
+      // Counted on arrival, also when the message has to wait for its turn: both sides count the same.
+      if (!budget_.arrived(peer.grant, packet.bytes)) [[unlikely]] {
+        give_up(peer, "sent more eager payload than it was granted");
+        break;
+      }
+      [[fallthrough]];
     case Kind::rts:
       deliver_matchable(peer, packet);
       break;
@@ -61,17 +73,27 @@ void Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
     }
     return;
   }
-  // It overtook an earlier message on another path; the paths' own credits bound how many can.
+  // It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
+  // half of the sequence numbers that means "early".
+  const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
   const auto* payload = static_cast<const std::byte*>(packet.payload);
   try {
-    peer.stash.insert_or_assign(
-        packet.header->sequence,
-        Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}});
+    if (ahead > kMaxAhead ||
+        !peer.stash
+             .try_emplace(packet.header->sequence,
+                          Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}})
+             .second)
+      give_up(peer, "used a sequence number a second time");
   } catch (const std::bad_alloc&) {
     log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
                packet.bytes);
     fail_peer(peer, Status::io_error);
   }
+}
+
+void Worker::give_up(Peer& peer, const char* why) noexcept {
+  log::error("worker {:#x} {}; it is given up", peer.worker_id, why);
+  fail_peer(peer, Status::io_error);
 }
 
 void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
@@ -84,7 +106,6 @@ void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
 }
 
 void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
-  budget_.arrived(peer.grant, packet.bytes);
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   if (posted == nullptr) {
     store_payload(peer, packet);

@@ -143,6 +143,9 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   peer.link.pio_below = 0;
   if (peer.linked()) peer.unlink();
   budget_.peer_left(peer.grant);
+  for (const auto& [sequence, early] : peer.stash)
+    if (early.header.kind == static_cast<std::uint8_t>(wire::Kind::eager))
+      budget_.consumed(peer.grant, early.payload.size());
   peer.stash.clear();
   while (rndv::Operation* op = peer.pending.pop_front()) {
     Request& request = *Request::of(*op);

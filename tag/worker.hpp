@@ -107,6 +107,8 @@ class Worker {
   // deliver.cpp
   void deliver(Peer& peer, const stria_packet_t& packet) noexcept;
   void deliver_matchable(Peer& peer, const stria_packet_t& packet) noexcept;
+  /// The peer broke the protocol: all that names it ends.
+  [[gnu::cold, gnu::noinline]] void give_up(Peer& peer, const char* why) noexcept;
   void deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;

@@ -28,19 +28,21 @@ TEST(Credit, grants_nothing_beyond_the_budget) {
   budget.peer_joined();
   Grant grant;
   EXPECT_FALSE(budget.top_up(grant));
-  budget.arrived(grant, kFirstGrant);
+  ASSERT_TRUE(budget.arrived(grant, kFirstGrant));
   EXPECT_EQ(grant.outstanding, 0u);
   EXPECT_FALSE(budget.top_up(grant)) << "what is buffered is still committed";
   EXPECT_EQ(budget.committed(), kFirstGrant);
 }
 
-TEST(Credit, a_peer_that_sends_more_than_it_was_granted_does_not_wrap_its_grant) {
+TEST(Credit, a_peer_that_sends_more_than_it_was_granted_is_refused) {
   Budget budget(1u << 20);
   budget.peer_joined();
   Grant grant;
-  budget.arrived(grant, kFirstGrant + 1);
-  EXPECT_EQ(grant.outstanding, 0u);
-  EXPECT_LE(budget.committed(), 1u << 20);
+  EXPECT_FALSE(budget.arrived(grant, kFirstGrant + 1));
+  EXPECT_EQ(grant.outstanding, kFirstGrant);
+  EXPECT_EQ(grant.buffered, 0u);
+  EXPECT_TRUE(budget.arrived(grant, kFirstGrant));
+  EXPECT_FALSE(budget.arrived(grant, 1));
 }
 
 TEST(Credit, a_peer_that_leaves_gives_back_what_it_had_outstanding) {
@@ -48,7 +50,7 @@ TEST(Credit, a_peer_that_leaves_gives_back_what_it_had_outstanding) {
   budget.peer_joined();
   Grant grant;
   ASSERT_TRUE(budget.top_up(grant));
-  budget.arrived(grant, 1000);
+  ASSERT_TRUE(budget.arrived(grant, 1000));
   budget.peer_left(grant);
   EXPECT_EQ(budget.committed(), 1000u) << "only what is buffered is left";
 }
@@ -68,7 +70,7 @@ TEST(Credit, what_arrives_without_a_receive_stays_within_the_budget_whatever_the
     // An honest sender: at most its credit. The receiver never receives, so that everything stays buffered.
     const std::uint64_t message = std::min<std::uint64_t>(credit[peer], random() % 16384);
     credit[peer] -= message;
-    budget.arrived(grants[peer], message);
+    ASSERT_TRUE(budget.arrived(grants[peer], message));
     buffered[peer] += message;
     if (budget.top_up(grants[peer])) {
       credit[peer] += grants[peer].due;  // the CREDIT packet arrives

@@ -73,6 +73,7 @@ class World {
   stria_worker_t* worker(unsigned rank) { return workers_[rank]; }
   stria_endpoint_t* endpoint(unsigned from, unsigned to) { return endpoints_[from * size() + to]; }
   fake::Fabric& fabric() { return *fabric_; }
+  const std::shared_ptr<fake::Fabric>& shared_fabric() { return fabric_; }
   void kill(unsigned rank, fake::Loss loss) { fake::kill(*fabric_, stria_worker_id(workers_[rank]), loss); }
   void close(unsigned rank) {
     stria_worker_close(workers_[rank]);
