@@ -26,7 +26,7 @@ constexpr VarSpec kTable[] = {
      "STRIA_PROVIDER_PATH."},
     {"STRIA_PROVIDER_PATH", VarKind::text, "", "", "", 0, 0,
      "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."},
-    {"STRIA_EAGER_LIMIT", VarKind::bytes, "16K", "bytes", "", 0, kMax,
+    {"STRIA_EAGER_LIMIT", VarKind::bytes, "4K", "bytes", "", 0, kMax,
      "Messages up to this size travel with their match header; a provider may lower it."},
     {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|both|pipeline", 0, 0,
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
