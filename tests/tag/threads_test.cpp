@@ -2,10 +2,10 @@
 // what contexts and layouts promise without one. Its other use is to be run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,7 +96,8 @@ TEST_F(Threads, share_two_workers_and_each_gets_its_own_bytes) {
       ASSERT_EQ(received.status, STRIA_OK);
       ASSERT_EQ(sent.status, STRIA_OK);
       ASSERT_EQ(received.received, bytes);
-      ASSERT_EQ(std::memcmp(room.data(), data.data(), bytes), 0) << "thread " << me << " round " << round;
+      ASSERT_TRUE(std::equal(data.begin(), data.end(), room.begin()))
+          << "thread " << me << " round " << round;
       ASSERT_EQ(room[bytes], 0xee);
     }
   });
