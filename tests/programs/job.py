@@ -91,7 +91,7 @@ class Job:
     def __init__(self, ranks, command, timeout_s, cwd=None, env=None):
         self.ranks, self.timeout_s = ranks, timeout_s
         self.code, self.timed_out, self.problem = None, False, ""
-        self.text, self.stdout, self.stderr, self.seconds = "", {}, {}, 0.0
+        self.text, self.stdout, self.stderr, self.seconds, self.stacks = "", {}, {}, 0.0, ""
         self._mark = uuid.uuid4().hex
         self._folder = tempfile.mkdtemp(prefix="stria-job-")
         environment = dict(os.environ, **(env or {}))
@@ -115,6 +115,7 @@ class Job:
             self.code = self._process.wait(max(1.0, self.timeout_s - (time.monotonic() - self._started)))
         except subprocess.TimeoutExpired:
             self.timed_out, self.code = True, 124
+            self.stacks = self._stacks()
         finally:
             self._end()
             self.seconds = time.monotonic() - self._started
@@ -129,6 +130,28 @@ class Job:
             if silent:
                 self.problem = f"no line of stria's from rank {', '.join(map(str, silent))}: was it used at all?"
         return self
+
+    def _stacks(self):
+        """Where each rank is, when the job's time is up: that tells a hang from a slow machine."""
+        parts, until = [], time.monotonic() + 40
+        for pid in sorted(_marked(self._mark)):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    rank = re.search(rb"(?:^|\0)OMPI_COMM_WORLD_RANK=(\d+)", file.read())
+                if not rank or time.monotonic() > until:
+                    continue
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+                used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                parts.append(f"--- rank {rank.group(1).decode()}, process {pid}: {used:.1f} s of processor time")
+                done = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "bt 24"], check=False,
+                                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+                parts += [line[:160] for line in done.stdout.splitlines() if line.startswith("#")]
+            except FileNotFoundError:
+                parts.append("no stack: gdb is not installed")
+            except (OSError, subprocess.TimeoutExpired) as problem:
+                parts.append(f"no stack: {problem}")
+        return "\n".join(parts)
 
     def _end(self):
         if self._process.poll() is None:
@@ -163,7 +186,8 @@ class Job:
                     getattr(self, name)[int(found.group(1))] = content
                 if content.strip():
                     parts.append(f"--- {folder.split('/out/', 1)[-1]} {name}\n{content}")
-        self.text = "\n".join(parts + ([f"--- mpirun\n{launcher}"] if launcher.strip() else []))
+        parts += [f"--- mpirun\n{launcher}"] if launcher.strip() else []
+        self.text = "\n".join(parts + ([self.stacks] if self.stacks else []))
         if os.environ.get("STRIA_TEST_KEEP") == "1":
             print(f"kept: {self._folder}", flush=True)
         else:
