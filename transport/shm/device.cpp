@@ -14,7 +14,7 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::size_t kBounceBytes = 64 * 1024;
+constexpr std::size_t kBounceBytes = std::size_t{64} * 1024;
 
 std::int64_t now_ms() noexcept {
   timespec now{};
