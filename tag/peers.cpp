@@ -153,6 +153,13 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
     complete(request, why);
   }
   rndv_.fail_link(peer.link, why);
+  // What it announced cannot come any more, and must not take a receive that others can match; what came
+  // whole stays.
+  unexpected_.for_each([&](Unexpected& entry) {
+    if (entry.source != peer.index || entry.what() != Unexpected::Kind::announced) return;
+    unexpected_.remove(&entry);
+    free_unexpected(entry);
+  });
   // Receives that name the peer end; those from any source stay while others can match them.
   for (bool again = true; again;) {
     again = false;

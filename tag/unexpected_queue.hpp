@@ -55,6 +55,15 @@ class UnexpectedQueue {
   /// expected.
   Unexpected* find(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept;
   std::uint64_t size() const noexcept { return size_; }
+  /// Calls f(Unexpected&) on each in order of arrival; f may remove and release the one it is given.
+  template <class F>
+  void for_each(F&& f) {
+    for (std::uint32_t i = head_; i != kNone;) {
+      Unexpected& entry = at(i);
+      i = entry.all_next;
+      f(entry);
+    }
+  }
 
  private:
   static constexpr std::uint32_t kNone = Unexpected::kNone;

@@ -341,7 +341,8 @@ STRIA_API stria_status_t stria_probe(stria_worker_t* worker, const stria_match_t
 /* As stria_probe, and takes the message out of the queue; it must be received by stria_mrecv. */
 STRIA_API stria_status_t stria_mprobe(stria_worker_t* worker, const stria_match_t* match,
                                       stria_message_t** message, stria_info_t* info);
-/* Receives a message taken by stria_mprobe; recv->match is not looked at. `message` is consumed. */
+/* Receives a message taken by stria_mprobe; recv->match is not looked at. `message` is consumed. The outcome
+ * is PEER_FAILED when its sender was lost before its data came. */
 STRIA_API stria_status_t stria_mrecv(stria_worker_t* worker, stria_message_t* message,
                                      const stria_recv_t* recv, stria_request_t* request);
 

@@ -51,6 +51,60 @@ TEST(Failure, delivers_what_arrived_before_the_death) {
   EXPECT_EQ(std::memcmp(data, room, sizeof(data)), 0);
 }
 
+// Announcements whose data died with their sender.
+class Announced : public testing::Test {
+ protected:
+  Announced() : world_(3, plain(7)), data_(100000, 3), room_(100000) {
+    world_.send(eager_, 1, 0, 5, data_.data(), 100);
+    world_.send(large_, 1, 0, 5, data_.data(), data_.size());
+    EXPECT_TRUE(world_.run_until([&] { return waiting() == 2; }));
+  }
+  std::uint64_t waiting() {
+    stria_counters_t counters{};
+    counters.size = sizeof(counters);
+    EXPECT_EQ(stria_worker_counters(world_.worker(0), &counters), STRIA_OK);
+    return counters.unexpected_messages;
+  }
+  void kill() {
+    world_.kill(1, fake::Loss::none);
+    for (int i = 0; i < 2000; ++i) world_.step();
+  }
+  Op eager_, large_, first_, second_;
+  World world_;
+  std::vector<char> data_, room_;
+};
+
+TEST_F(Announced, of_a_dead_peer_take_no_receive_from_any_source) {
+  kill();
+  EXPECT_EQ(waiting(), 1u);
+  EXPECT_EQ(world_.recv(first_, 0, World::kAny, 5, 0, room_.data(), room_.size()), STRIA_OK);
+  EXPECT_EQ(first_.info.status, STRIA_OK);
+  EXPECT_EQ(first_.info.length, 100u) << "what came whole can be received";
+  EXPECT_EQ(world_.recv(second_, 0, World::kAny, 5, 0, room_.data(), room_.size()), STRIA_IN_PROGRESS);
+  Op send;
+  world_.send(send, 2, 0, 5, data_.data(), 10);
+  ASSERT_TRUE(world_.run_until([&] { return second_.ended(); }));
+  EXPECT_EQ(second_.info.status, STRIA_OK);
+  EXPECT_EQ(second_.info.length, 10u);
+}
+
+TEST_F(Announced, and_taken_by_a_matched_probe_end_their_receive_with_peer_failed) {
+  stria_match_t match{world_.endpoint(0, 1), 5, 0};
+  stria_message_t* message = nullptr;
+  world_.recv(first_, 0, 1, 5, 0, room_.data(), room_.size());
+  ASSERT_EQ(stria_mprobe(world_.worker(0), &match, &message, nullptr), STRIA_OK);
+  kill();
+  stria_recv_t recv{};
+  recv.base = room_.data();
+  recv.count = room_.size();
+  stria_request_t request;
+  ASSERT_EQ(stria_mrecv(world_.worker(0), message, &recv, &request), STRIA_OK);
+  stria_info_t info{};
+  ASSERT_EQ(stria_request_test(&request, &info), STRIA_OK);
+  EXPECT_EQ(info.status, STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(waiting(), 0u);
+}
+
 // A death at every moment of a stream of eager and rendezvous messages in both directions.
 TEST(Failure, ends_every_request_whenever_the_peer_dies) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
