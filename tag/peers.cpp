@@ -64,12 +64,14 @@ Status Worker::connect(Peer& peer) noexcept {
     const stria_status_t connected =
         device->provider->connect(device->handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer,
                                   peer.low_latency ? 1 : 0, &link, error, sizeof(error));
-    if ((connected == STRIA_OK || connected == STRIA_IN_PROGRESS) && link != nullptr) {
+    const bool accepted = connected == STRIA_OK || connected == STRIA_IN_PROGRESS;
+    if (accepted && link != nullptr) {
       link_up(peer, *device, link);
       return Status::ok;
     }
-    answer = transport::from_c(connected);
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->provider->name, error);
+    answer = accepted ? Status::io_error : transport::from_c(connected);
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->provider->name,
+                           accepted ? "it said yes and gave no link, which breaks its contract" : error);
   }
   const std::string text = fmt::format("worker {:#x} cannot be reached ({})", peer.worker_id, reasons);
   log::debug("{}", text);

@@ -76,9 +76,11 @@ Result<void> Worker::open_devices() {
     };
     char error[512] = "";
     const stria_status_t opened = provider->open(&params, &device->handle, error, sizeof(error));
-    if (opened != STRIA_OK) {
-      log::warn("provider {} is not used: {}", provider->name, error);
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name, error);
+    if (opened != STRIA_OK || device->handle == nullptr) {
+      const char* why =
+          opened != STRIA_OK ? error : "it said yes and gave no device, which breaks its contract";
+      log::warn("provider {} is not used: {}", provider->name, why);
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name, why);
       continue;
     }
     devices_.push_back(std::move(device));

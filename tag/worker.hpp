@@ -29,7 +29,7 @@ namespace stria::tag {
 struct Device {
   Worker* worker;
   const stria_provider_t* provider;
-  stria_device_t* handle;
+  stria_device_t* handle = nullptr;
   stria_sink_t sink;
 };
 
