@@ -48,6 +48,15 @@ void Worker::close_endpoint(Endpoint* endpoint) noexcept {
 Status Worker::connect(Peer& peer) noexcept {
   if (peer.state == Peer::State::up) return Status::ok;
   if (peer.state == Peer::State::failed) return Status::peer_failed;
+  try {
+    return connect_new(peer);
+  } catch (const std::bad_alloc&) {
+    set_last_error("out of memory while connecting");
+    return Status::io_error;
+  }
+}
+
+Status Worker::connect_new(Peer& peer) {
   std::string reasons;
   Status answer = Status::unreachable;
   const auto parsed = parse_address(peer.address);
@@ -124,6 +133,12 @@ void Worker::on_refused(void* self, const transport::LinkRef& link) noexcept {
 void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept {
   auto& device = *static_cast<Device*>(self);
   Worker& worker = *device.worker;
+  try {
+    worker.peer_for(worker_id);
+  } catch (const std::bad_alloc&) {
+    log::error("out of memory for worker {:#x}, which connected; what it sends is dropped", worker_id);
+    return &worker.nobody_;
+  }
   Peer& peer = worker.peer_for(worker_id);
   worker.link_up(peer, device, link);
   if (peer.low_latency) {  // after this upcall: the provider is in the middle of making the link

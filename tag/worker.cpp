@@ -39,6 +39,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
   threads_ = mode != STRIA_THREAD_SINGLE;
+  nobody_.state = Peer::State::failed;
   ++context_.workers;
 }
 

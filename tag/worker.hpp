@@ -130,6 +130,7 @@ class Worker {
 
   // peers.cpp
   Peer& peer_for(std::uint64_t worker_id);
+  Status connect_new(Peer& peer);
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
   void renew_limits(Peer& peer) noexcept;
   void ask_for_window(Peer& peer) noexcept;
@@ -148,6 +149,7 @@ class Worker {
   std::vector<std::unique_ptr<Peer>> peers_;  // by index
   std::unordered_map<std::uint64_t, Peer*> by_id_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  Peer nobody_;  // given up from the start: stands for peers that there was no memory for
   IntrusiveList<Peer> backlog_;
 
   PostedQueue posted_;
@@ -182,7 +184,9 @@ Status describe_memory(const void* base, const stria_layout_t* layout, std::uint
                        stria_payload_t& out) noexcept;
 
 /// Remembers what stria_last_error() of this thread answers.
-void set_last_error(std::string text) noexcept;
+/// A longer text is cut at kLastErrorBytes. Allocates nothing.
+inline constexpr std::size_t kLastErrorBytes = 1024;
+void set_last_error(std::string_view text) noexcept;
 const char* last_error() noexcept;
 
 }  // namespace stria::tag

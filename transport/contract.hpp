@@ -4,7 +4,9 @@
 #pragma once
 
 #include <concepts>
+#include <cstdio>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "base/result.hpp"
@@ -103,6 +105,10 @@ class ProviderTable {
     if (bytes > 0) text[error.context.copy(text, bytes - 1)] = '\0';
     return to_c(error.status);
   }
+  static stria_status_t out_of_memory(char* text, std::uint32_t bytes) noexcept {
+    std::snprintf(text, bytes, "%s: out of memory", P::kName);
+    return STRIA_ERR_IO;
+  }
 
  public:
   static constexpr stria_hot_ops_t kOps = {
@@ -154,7 +160,7 @@ class ProviderTable {
           *device = reinterpret_cast<stria_device_t*>(opened->release());
           return STRIA_OK;
         } catch (const std::bad_alloc&) {
-          return refuse({Status::io_error, std::string(P::kName) + ": out of memory"}, error, error_bytes);
+          return out_of_memory(error, error_bytes);
         }
       },
       .close =
@@ -176,7 +182,7 @@ class ProviderTable {
           *link = reinterpret_cast<stria_link_t*>(*connected);
           return STRIA_OK;
         } catch (const std::bad_alloc&) {
-          return refuse({Status::io_error, std::string(P::kName) + ": out of memory"}, error, error_bytes);
+          return out_of_memory(error, error_bytes);
         }
       },
       .link_limits = [](stria_link_t* link, stria_link_limits_t* out) { as_link(link).limits(*out); },

@@ -12,16 +12,13 @@ using namespace stria::tag;
 
 namespace stria::tag {
 namespace {
-std::string& last_error_text() noexcept {
-  static thread_local std::string text;
-  return text;
-}
+thread_local char last_error_text[kLastErrorBytes] = "";
 }  // namespace
-void set_last_error(std::string text) noexcept {
-  last_error_text() = std::move(text);
+void set_last_error(std::string_view text) noexcept {
+  last_error_text[text.copy(last_error_text, sizeof(last_error_text) - 1)] = '\0';
 }
 const char* last_error() noexcept {
-  return last_error_text().c_str();
+  return last_error_text;
 }
 }  // namespace stria::tag
 
@@ -59,7 +56,7 @@ size_t stria_config_count(void) {
 stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
   return at_boundary([&] {
     if (index >= kVarCount || out == nullptr)
-      return refuse(Status::invalid, fmt::format("configuration variable {} of {}", index, kVarCount));
+      return refuse(Status::invalid, "configuration variable {} of {}", index, kVarCount);
     ConfigView& view = config_view();
     const std::lock_guard lock(view.mutex);
     if (view.stale) {
@@ -93,8 +90,8 @@ stria_status_t stria_context_open(const stria_context_params_t* params, stria_co
     if (out == nullptr) return refuse(Status::invalid, "stria_context_open: out is NULL");
     *out = nullptr;
     if (params != nullptr && params->size != sizeof(*params))
-      return refuse(Status::invalid, fmt::format("stria_context_params_t of {} bytes, this library knows {}",
-                                                 params->size, sizeof(*params)));
+      return refuse(Status::invalid, "stria_context_params_t of {} bytes, this library knows {}",
+                    params->size, sizeof(*params));
     auto context = open_context(params, builtin_providers());
     if (!context) return refuse(context.error());
     *out = reinterpret_cast<stria_context_t*>(context->release());
@@ -117,8 +114,7 @@ stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** 
       const stria_status_t status = provider->mem_alloc(bytes, out, error, sizeof(error));
       if (status == STRIA_OK) return status;
       if (status != STRIA_ERR_UNSUPPORTED)
-        return refuse(transport::from_c(status),
-                      fmt::format("{} bytes of memory that peers can map: {}", bytes, error));
+        return refuse(transport::from_c(status), "{} bytes of memory that peers can map: {}", bytes, error);
     }
     return refuse(Status::unsupported, "no provider in use has memory that peers can map");
   });

@@ -1,6 +1,9 @@
 // From the opaque handles of stria.h to the objects behind them, and from Result to the C error convention.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -31,8 +34,13 @@ inline stria_status_t refuse(const Error& error) noexcept {
   set_last_error(error.context);
   return transport::to_c(error.status);
 }
-inline stria_status_t refuse(Status status, std::string text) noexcept {
-  set_last_error(std::move(text));
+/// Allocates nothing, so that it serves where memory is out, too.
+template <class... Args>
+[[gnu::cold]] stria_status_t refuse(Status status, fmt::format_string<Args...> format,
+                                    Args&&... args) noexcept {
+  char text[kLastErrorBytes];
+  const auto end = fmt::format_to_n(text, sizeof(text), format, std::forward<Args>(args)...);
+  set_last_error({text, std::min(end.size, sizeof(text))});
   return transport::to_c(status);
 }
 
@@ -44,7 +52,7 @@ stria_status_t at_boundary(F&& body) noexcept {
   } catch (const std::bad_alloc&) {
     return refuse(Status::io_error, "out of memory");
   } catch (const std::exception& error) {
-    return refuse(Status::io_error, error.what());
+    return refuse(Status::io_error, "{}", error.what());
   }
 }
 

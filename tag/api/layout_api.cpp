@@ -1,6 +1,4 @@
 // stria.h: layouts.
-#include <fmt/format.h>
-
 #include <cstring>
 #include <vector>
 
@@ -24,7 +22,7 @@ std::span<const std::int64_t> list(const std::int64_t* values, std::int64_t coun
 }
 
 stria_status_t negative(const char* what, std::int64_t value) {
-  return refuse(Status::invalid, fmt::format("{} {} is negative", what, value));
+  return refuse(Status::invalid, "{} {} is negative", what, value);
 }
 
 bool range_fits(const Layout& layout, std::int64_t count, std::int64_t offset, std::int64_t length) {

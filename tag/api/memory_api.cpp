@@ -1,6 +1,4 @@
 // stria.h: regions, keys, put and get.
-#include <fmt/format.h>
-
 #include <cstring>
 
 #include "tag/api/convert.hpp"
@@ -22,8 +20,8 @@ stria_status_t start(RequestKind kind, stria_endpoint_t* handle, const stria_rma
   const Locked lock(*endpoint.worker);
   const Status status = endpoint.worker->rma(kind, *endpoint.peer, *rma, request);
   if (status == Status::access_error)
-    set_last_error(fmt::format("the key does not allow {} bytes at offset {} of its region", rma->count,
-                               rma->remote_offset));
+    return refuse(status, "the key does not allow {} bytes at offset {} of its region", rma->count,
+                  rma->remote_offset);
   return transport::to_c(status);
 }
 
@@ -71,7 +69,7 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
     const std::size_t room = *bytes;
     *bytes = packed.size();
     if (room < packed.size())
-      return refuse(Status::invalid, fmt::format("room for {} bytes, the key has {}", room, packed.size()));
+      return refuse(Status::invalid, "room for {} bytes, the key has {}", room, packed.size());
     std::memcpy(buffer, packed.data(), packed.size());
     return STRIA_OK;
   });
@@ -82,15 +80,14 @@ stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, si
   return at_boundary([&] {
     auto key = std::make_unique<RemoteKey>();
     if (bytes < sizeof(key->head) || bytes > STRIA_KEY_MAX)
-      return refuse(Status::invalid,
-                    fmt::format("a key has {} to {} bytes, not {}", sizeof(key->head), STRIA_KEY_MAX, bytes));
+      return refuse(Status::invalid, "a key has {} to {} bytes, not {}", sizeof(key->head), STRIA_KEY_MAX,
+                    bytes);
     std::memcpy(&key->head, packed, sizeof(key->head));
     if (key->head.version != kKeyVersion)
-      return refuse(Status::invalid,
-                    fmt::format("key version {}, this library reads {}", key->head.version, kKeyVersion));
+      return refuse(Status::invalid, "key version {}, this library reads {}", key->head.version, kKeyVersion);
     if (key->head.owner != as_endpoint(endpoint)->peer->worker_id)
-      return refuse(Status::invalid, fmt::format("the key is of worker {:#x}, the endpoint leads to {:#x}",
-                                                 key->head.owner, as_endpoint(endpoint)->peer->worker_id));
+      return refuse(Status::invalid, "the key is of worker {:#x}, the endpoint leads to {:#x}",
+                    key->head.owner, as_endpoint(endpoint)->peer->worker_id);
     append(key->parts, static_cast<const std::byte*>(packed) + sizeof(key->head), bytes - sizeof(key->head));
     *out = reinterpret_cast<stria_key_t*>(key.release());
     return STRIA_OK;

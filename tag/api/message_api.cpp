@@ -12,9 +12,9 @@ constexpr unsigned kSpinsBeforeYield = 2048;  // idle polls before the core is o
 
 stria_status_t report(Status status, const char* what) noexcept {
   if (status == Status::invalid) [[unlikely]]
-    return refuse(status, std::string(what) + ": count and layout describe no memory of 64 bits");
+    return refuse(status, "{}: count and layout describe no memory of 64 bits", what);
   if (status == Status::peer_failed) [[unlikely]]
-    return refuse(status, std::string(what) + ": the peer is gone");
+    return refuse(status, "{}: the peer is gone", what);
   return transport::to_c(status);
 }
 

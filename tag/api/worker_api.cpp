@@ -1,6 +1,4 @@
 // stria.h: worker and endpoint.
-#include <fmt/format.h>
-
 #include <cstring>
 
 #include "tag/api/convert.hpp"
@@ -17,8 +15,8 @@ stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_pa
       return refuse(Status::invalid, "stria_worker_open: a NULL argument");
     *out = nullptr;
     if (params != nullptr && params->size != sizeof(*params))
-      return refuse(Status::invalid, fmt::format("stria_worker_params_t of {} bytes, this library knows {}",
-                                                 params->size, sizeof(*params)));
+      return refuse(Status::invalid, "stria_worker_params_t of {} bytes, this library knows {}", params->size,
+                    sizeof(*params));
     auto worker =
         Worker::open(*as_context(context), params == nullptr ? STRIA_THREAD_SINGLE : params->thread_mode);
     if (!worker) return refuse(worker.error());
@@ -40,8 +38,7 @@ stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, 
   const std::size_t room = *bytes;
   *bytes = address.size();
   if (room < address.size())
-    return refuse(Status::invalid,
-                  fmt::format("room for {} bytes, the address has {}", room, address.size()));
+    return refuse(Status::invalid, "room for {} bytes, the address has {}", room, address.size());
   std::memcpy(buffer, address.data(), address.size());
   return STRIA_OK;
 }
@@ -57,7 +54,9 @@ unsigned stria_worker_progress(stria_worker_t* handle) {
 stria_status_t stria_worker_event_fd(stria_worker_t* handle, int* fd) {
   const Locked lock(*as_worker(handle));
   *fd = as_worker(handle)->event_fd();
-  return *fd >= 0 ? STRIA_OK : refuse(Status::unsupported, "a provider in use has no descriptor to sleep on, or none is left");
+  return *fd >= 0 ? STRIA_OK
+                  : refuse(Status::unsupported,
+                           "a provider in use has no descriptor to sleep on, or none is left");
 }
 
 stria_status_t stria_worker_arm(stria_worker_t* handle) {

@@ -41,7 +41,7 @@ void demand_range(const transport::Payload& payload, const char* call) noexcept 
 }
 }  // namespace
 
-Link::Link(Device& owner, const Params& params) noexcept : owner_(owner), params_(params) {}
+Link::Link(Device& owner, const Params& params) : owner_(owner), params_(params) {}
 
 void Link::check_use(const char* call) const noexcept {
   demand(!down_, call, "a call on a link after its link_down");

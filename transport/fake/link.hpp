@@ -36,7 +36,7 @@ class Link {
     bool window = false;
     bool low_latency = false;
   };
-  Link(Device& owner, const Params& params) noexcept;
+  Link(Device& owner, const Params& params);
 
   // The contract.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
