@@ -17,6 +17,11 @@ thread_local char last_error_text[kLastErrorBytes] = "";
 void set_last_error(std::string_view text) noexcept {
   last_error_text[text.copy(last_error_text, sizeof(last_error_text) - 1)] = '\0';
 }
+stria_status_t refuse_null(const char* function, std::initializer_list<Argument> arguments) noexcept {
+  for (const Argument& argument : arguments)
+    if (argument.value == nullptr) return refuse(Status::invalid, "{}: {} is NULL", function, argument.name);
+  return STRIA_ERR_INVALID;
+}
 const char* last_error() noexcept {
   return last_error_text;
 }
@@ -74,8 +79,7 @@ stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
 
 stria_status_t stria_config_set(const char* name, const char* value, const char* origin) {
   return at_boundary([&] {
-    if (name == nullptr || value == nullptr)
-      return refuse(Status::invalid, "a variable needs a name and a value");
+    if (any_null(name, value)) return refuse_null("stria_config_set", {{"name", name}, {"value", value}});
     auto done = set_config_override(name, value, origin == nullptr ? "application" : origin);
     if (!done) return refuse(done.error());
     ConfigView& view = config_view();
@@ -87,7 +91,7 @@ stria_status_t stria_config_set(const char* name, const char* value, const char*
 
 stria_status_t stria_context_open(const stria_context_params_t* params, stria_context_t** out) {
   return at_boundary([&] {
-    if (out == nullptr) return refuse(Status::invalid, "stria_context_open: out is NULL");
+    if (out == nullptr) return refuse_null("stria_context_open", {{"out", out}});
     *out = nullptr;
     if (params != nullptr && params->size != sizeof(*params))
       return refuse(Status::invalid, "stria_context_params_t of {} bytes, this library knows {}",
@@ -107,8 +111,7 @@ void stria_context_close(stria_context_t* context) {
 
 stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** out) {
   return at_boundary([&] {
-    if (context == nullptr || out == nullptr)
-      return refuse(Status::invalid, "stria_mem_alloc: a NULL argument");
+    if (any_null(context, out)) return refuse_null("stria_mem_alloc", {{"context", context}, {"out", out}});
     for (const stria_provider_t* provider : as_context(context)->providers) {
       char error[512] = "";
       const stria_status_t status = provider->mem_alloc(bytes, out, error, sizeof(error));
@@ -122,7 +125,7 @@ stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** 
 
 stria_status_t stria_mem_free(stria_context_t* context, void* memory) {
   if (memory == nullptr) return STRIA_OK;
-  if (context == nullptr) return refuse(Status::invalid, "stria_mem_free: the context is NULL");
+  if (context == nullptr) return refuse_null("stria_mem_free", {{"context", context}});
   for (const stria_provider_t* provider : as_context(context)->providers) {
     if (provider->mem_free(memory) == STRIA_OK) return STRIA_OK;
   }

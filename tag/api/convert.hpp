@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <initializer_list>
 #include <new>
 
 #include "tag/worker.hpp"
@@ -42,6 +43,24 @@ template <class... Args>
   const auto end = fmt::format_to_n(text, sizeof(text), format, std::forward<Args>(args)...);
   set_last_error({text, std::min(end.size, sizeof(text))});
   return transport::to_c(status);
+}
+
+/// One test for all pointers that a call needs; which one is missing is found out in refuse_null.
+template <class... T>
+constexpr bool any_null(const T*... pointers) noexcept {
+  return (static_cast<unsigned>(pointers == nullptr) | ...) != 0;
+}
+struct Argument {
+  const char* name;
+  const void* value;
+};
+[[gnu::cold, gnu::noinline]] stria_status_t refuse_null(const char* function,
+                                                        std::initializer_list<Argument> arguments) noexcept;
+
+/// Bytes at no address. A NULL base with a layout is allowed: its displacements may be addresses.
+constexpr bool lacks_memory(const void* base, const stria_layout_t* layout, std::uint64_t count) noexcept {
+  return (static_cast<unsigned>(base == nullptr) & static_cast<unsigned>(layout == nullptr) &
+          static_cast<unsigned>(count != 0)) != 0;
 }
 
 /// Runs setup code that may throw; exceptions end here.

@@ -36,25 +36,36 @@ extern "C" {
 
 stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out) {
   return at_boundary([&] {
+    if (out == nullptr) return refuse_null("stria_layout_bytes", {{"out", out}});
     if (bytes < 0) return negative("a layout's size", bytes);
     return give(Layout::bytes(bytes), out);
   });
 }
 
 stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child, stria_layout_t** out) {
-  return at_boundary([&] { return give(Layout::contiguous(count, child->value), out); });
+  return at_boundary([&] {
+    if (any_null(child, out)) return refuse_null("stria_layout_contiguous", {{"child", child}, {"out", out}});
+    return give(Layout::contiguous(count, child->value), out);
+  });
 }
 
 stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stride_bytes,
                                    const stria_layout_t* child, stria_layout_t** out) {
-  return at_boundary([&] { return give(Layout::vector(count, blocklen, stride_bytes, child->value), out); });
+  return at_boundary([&] {
+    if (any_null(child, out)) return refuse_null("stria_layout_vector", {{"child", child}, {"out", out}});
+    return give(Layout::vector(count, blocklen, stride_bytes, child->value), out);
+  });
 }
 
 stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens,
                                     const int64_t* displacements_bytes, const stria_layout_t* child,
                                     stria_layout_t** out) {
   return at_boundary([&] {
+    if (any_null(child, out)) return refuse_null("stria_layout_indexed", {{"child", child}, {"out", out}});
     if (count < 0) return negative("a count of blocks", count);
+    if (count > 0 && any_null(blocklens, displacements_bytes))
+      return refuse_null("stria_layout_indexed",
+                         {{"blocklens", blocklens}, {"displacements_bytes", displacements_bytes}});
     return give(Layout::indexed(list(blocklens, count), list(displacements_bytes, count), child->value), out);
   });
 }
@@ -63,7 +74,15 @@ stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts
                                       const int64_t* displacements_bytes,
                                       const stria_layout_t* const* children, stria_layout_t** out) {
   return at_boundary([&] {
+    if (out == nullptr) return refuse_null("stria_layout_composite", {{"out", out}});
     if (count < 0) return negative("a count of parts", count);
+    if (count > 0 && any_null(child_counts, displacements_bytes, children))
+      return refuse_null("stria_layout_composite", {{"child_counts", child_counts},
+                                                    {"displacements_bytes", displacements_bytes},
+                                                    {"children", children}});
+    for (std::int64_t i = 0; i < count; ++i)
+      if (children[i] == nullptr)
+        return refuse(Status::invalid, "stria_layout_composite: children[{}] is NULL", i);
     std::vector<Layout> parts;
     parts.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) parts.push_back(children[i]->value);
@@ -73,12 +92,15 @@ stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts
 
 stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound, int64_t extent,
                                     stria_layout_t** out) {
-  return at_boundary([&] { return give(Layout::resized(child->value, lower_bound, extent), out); });
+  return at_boundary([&] {
+    if (any_null(child, out)) return refuse_null("stria_layout_resized", {{"child", child}, {"out", out}});
+    return give(Layout::resized(child->value, lower_bound, extent), out);
+  });
 }
 
 stria_layout_t* stria_layout_retain(const stria_layout_t* layout) {
   auto* shared = const_cast<stria_layout_t*>(layout);
-  shared->references.fetch_add(1, std::memory_order_relaxed);
+  if (shared != nullptr) shared->references.fetch_add(1, std::memory_order_relaxed);
   return shared;
 }
 
@@ -88,6 +110,7 @@ void stria_layout_free(stria_layout_t* layout) {
 }
 
 stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bounds_t* out) {
+  if (any_null(layout, out)) return refuse_null("stria_layout_bounds", {{"layout", layout}, {"out", out}});
   const Layout& value = layout->value;
   *out = {value.size(),    value.lb(),          value.extent(),
           value.true_lb(), value.true_extent(), value.block_count()};
@@ -95,6 +118,12 @@ stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bo
 }
 
 size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t bytes) {
+  if (buffer == nullptr) bytes = 0;
+  if (layout == nullptr) {
+    static_cast<void>(refuse_null("stria_layout_dump", {{"layout", layout}}));
+    if (bytes > 0) buffer[0] = '\0';
+    return 1;
+  }
   try {
     const std::string text = layout->value.to_string();
     if (bytes > 0) buffer[text.copy(buffer, bytes - 1)] = '\0';
@@ -107,6 +136,8 @@ size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t byte
 
 stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count,
                                  int64_t offset, int64_t length, void* out) {
+  if (layout == nullptr || (length > 0 && out == nullptr))
+    return refuse_null("stria_layout_pack", {{"layout", layout}, {"out", out}});
   if (!range_fits(layout->value, count, offset, length))
     return refuse(Status::invalid, "stria_layout_pack: the range leaves the packed stream");
   datatype::pack(layout->value, base, count, offset, length, out);
@@ -115,6 +146,8 @@ stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base,
 
 stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int64_t count, int64_t offset,
                                    int64_t length, const void* in) {
+  if (layout == nullptr || (length > 0 && in == nullptr))
+    return refuse_null("stria_layout_unpack", {{"layout", layout}, {"in", in}});
   if (!range_fits(layout->value, count, offset, length))
     return refuse(Status::invalid, "stria_layout_unpack: the range leaves the packed stream");
   datatype::unpack(layout->value, base, count, offset, length, in);

@@ -15,13 +15,24 @@ void append(std::vector<std::byte>& out, const void* data, std::size_t bytes) {
 
 stria_status_t start(RequestKind kind, stria_endpoint_t* handle, const stria_rma_t* rma,
                      stria_request_t* request) {
-  if (rma->key == nullptr) return refuse(Status::invalid, "a put or get needs a key");
+  const char* name = kind == RequestKind::put ? "stria_put" : "stria_get";
+  if (any_null(handle, rma, request)) [[unlikely]]
+    return refuse_null(name, {{"endpoint", handle}, {"rma", rma}, {"request", request}});
+  if (rma->key == nullptr) [[unlikely]]
+    return refuse_null(name, {{"key", rma->key}});
+  if (lacks_memory(rma->base, rma->layout, rma->count)) [[unlikely]]
+    return refuse(Status::invalid, "{}: base is NULL, but there are {} bytes and no layout", name,
+                  rma->count);
   Endpoint& endpoint = *as_endpoint(handle);
   const Locked lock(*endpoint.worker);
   const Status status = endpoint.worker->rma(kind, *endpoint.peer, *rma, request);
-  if (status == Status::access_error)
-    return refuse(status, "the key does not allow {} bytes at offset {} of its region", rma->count,
-                  rma->remote_offset);
+  if (status == Status::access_error) [[unlikely]]
+    return refuse(status, "{}: the key does not allow {} {} at offset {} of its region", name, rma->count,
+                  rma->layout == nullptr ? "bytes" : "instances", rma->remote_offset);
+  if (status == Status::invalid) [[unlikely]]
+    return refuse(status, "{}: count and layout describe no memory of 64 bits", name);
+  if (status == Status::peer_failed) [[unlikely]]
+    return refuse(status, "{}: the peer is gone", name);
   return transport::to_c(status);
 }
 
@@ -32,6 +43,12 @@ extern "C" {
 stria_status_t stria_region_register(stria_worker_t* handle, void* base, const stria_layout_t* layout,
                                      uint64_t count, unsigned access, stria_region_t** out) {
   return at_boundary([&] {
+    if (any_null(handle, out))
+      return refuse_null("stria_region_register", {{"worker", handle}, {"out", out}});
+    *out = nullptr;
+    if (lacks_memory(base, layout, count))
+      return refuse(Status::invalid,
+                    "stria_region_register: base is NULL, but there are {} bytes and no layout", count);
     const Locked lock(*as_worker(handle));
     auto region = as_worker(handle)->register_region(base, layout, count, access);
     if (!region) return refuse(region.error());
@@ -51,6 +68,8 @@ stria_status_t stria_region_deregister(stria_region_t* handle) {
 
 stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size_t* bytes) {
   return at_boundary([&] {
+    if (any_null(handle, bytes))
+      return refuse_null("stria_region_key", {{"region", handle}, {"bytes", bytes}});
     const auto& region = *reinterpret_cast<const Region*>(handle);
     KeyHead head{kKeyVersion,         0,         static_cast<std::uint8_t>(region.access),        {},
                  region.worker->id(), region.id, static_cast<std::uint64_t>(region.memory.length)};
@@ -70,6 +89,7 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
     *bytes = packed.size();
     if (room < packed.size())
       return refuse(Status::invalid, "room for {} bytes, the key has {}", room, packed.size());
+    if (buffer == nullptr) return refuse_null("stria_region_key", {{"buffer", buffer}});
     std::memcpy(buffer, packed.data(), packed.size());
     return STRIA_OK;
   });
@@ -78,6 +98,9 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
 stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes,
                               stria_key_t** out) {
   return at_boundary([&] {
+    if (any_null(endpoint, packed, out))
+      return refuse_null("stria_key_open", {{"endpoint", endpoint}, {"packed", packed}, {"out", out}});
+    *out = nullptr;
     auto key = std::make_unique<RemoteKey>();
     if (bytes < sizeof(key->head) || bytes > STRIA_KEY_MAX)
       return refuse(Status::invalid, "a key has {} to {} bytes, not {}", sizeof(key->head), STRIA_KEY_MAX,

@@ -18,23 +18,37 @@ stria_status_t report(Status status, const char* what) noexcept {
   return transport::to_c(status);
 }
 
+[[gnu::cold, gnu::noinline]] stria_status_t no_memory(const char* function, std::uint64_t count) noexcept {
+  return refuse(Status::invalid, "{}: base is NULL, but there are {} bytes and no layout", function, count);
+}
+
 }  // namespace
 
 extern "C" {
 
 stria_status_t stria_send(stria_endpoint_t* handle, const stria_send_t* send, stria_request_t* request) {
+  if (any_null(handle, send, request)) [[unlikely]]
+    return refuse_null("stria_send", {{"endpoint", handle}, {"send", send}, {"request", request}});
+  if (lacks_memory(send->base, send->layout, send->count)) [[unlikely]]
+    return no_memory("stria_send", send->count);
   Endpoint& endpoint = *as_endpoint(handle);
   const Locked lock(*endpoint.worker);
   return report(endpoint.worker->send(*endpoint.peer, *send, request), "stria_send");
 }
 
 stria_status_t stria_recv(stria_worker_t* handle, const stria_recv_t* recv, stria_request_t* request) {
+  if (any_null(handle, recv, request)) [[unlikely]]
+    return refuse_null("stria_recv", {{"worker", handle}, {"recv", recv}, {"request", request}});
+  if (lacks_memory(recv->base, recv->layout, recv->count)) [[unlikely]]
+    return no_memory("stria_recv", recv->count);
   Worker& worker = *as_worker(handle);
   const Locked lock(worker);
   return report(worker.recv(*recv, nullptr, request), "stria_recv");
 }
 
 stria_status_t stria_request_test(const stria_request_t* handle, stria_info_t* info) {
+  if (handle == nullptr) [[unlikely]]
+    return refuse_null("stria_request_test", {{"request", handle}});
   const Request& request = *as_request(handle);
   if (request.state.load(std::memory_order_acquire) != RequestState::done) return STRIA_IN_PROGRESS;
   if (info != nullptr) *info = request.info;
@@ -42,6 +56,8 @@ stria_status_t stria_request_test(const stria_request_t* handle, stria_info_t* i
 }
 
 stria_status_t stria_request_wait(stria_worker_t* worker, stria_request_t* handle, stria_info_t* info) {
+  if (any_null(worker, handle)) [[unlikely]]
+    return refuse_null("stria_request_wait", {{"worker", worker}, {"request", handle}});
   const Request& request = *as_request(handle);
   for (unsigned idle = 0; request.state.load(std::memory_order_acquire) != RequestState::done;) {
     if (stria_worker_progress(worker) > 0) {
@@ -56,17 +72,23 @@ stria_status_t stria_request_wait(stria_worker_t* worker, stria_request_t* handl
 }
 
 stria_status_t stria_request_cancel(stria_worker_t* handle, stria_request_t* request) {
+  if (any_null(handle, request))
+    return refuse_null("stria_request_cancel", {{"worker", handle}, {"request", request}});
   const Locked lock(*as_worker(handle));
   return transport::to_c(as_worker(handle)->cancel(*as_request(request)));
 }
 
 stria_status_t stria_probe(stria_worker_t* handle, const stria_match_t* match, stria_info_t* info) {
+  if (any_null(handle, match)) [[unlikely]]
+    return refuse_null("stria_probe", {{"worker", handle}, {"match", match}});
   const Locked lock(*as_worker(handle));
   return as_worker(handle)->probe(*match, false, info) != nullptr ? STRIA_OK : STRIA_IN_PROGRESS;
 }
 
 stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, stria_message_t** message,
                             stria_info_t* info) {
+  if (any_null(handle, match, message)) [[unlikely]]
+    return refuse_null("stria_mprobe", {{"worker", handle}, {"match", match}, {"message", message}});
   const Locked lock(*as_worker(handle));
   Unexpected* taken = as_worker(handle)->probe(*match, true, info);
   *message = reinterpret_cast<stria_message_t*>(taken);
@@ -75,6 +97,11 @@ stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, 
 
 stria_status_t stria_mrecv(stria_worker_t* handle, stria_message_t* message, const stria_recv_t* recv,
                            stria_request_t* request) {
+  if (any_null(handle, message, recv, request)) [[unlikely]]
+    return refuse_null("stria_mrecv",
+                       {{"worker", handle}, {"message", message}, {"recv", recv}, {"request", request}});
+  if (lacks_memory(recv->base, recv->layout, recv->count)) [[unlikely]]
+    return no_memory("stria_mrecv", recv->count);
   Worker& worker = *as_worker(handle);
   const Locked lock(worker);
   stria_recv_t plain = *recv;

@@ -11,8 +11,7 @@ extern "C" {
 stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                  stria_worker_t** out) {
   return at_boundary([&] {
-    if (context == nullptr || out == nullptr)
-      return refuse(Status::invalid, "stria_worker_open: a NULL argument");
+    if (any_null(context, out)) return refuse_null("stria_worker_open", {{"context", context}, {"out", out}});
     *out = nullptr;
     if (params != nullptr && params->size != sizeof(*params))
       return refuse(Status::invalid, "stria_worker_params_t of {} bytes, this library knows {}", params->size,
@@ -34,11 +33,14 @@ uint64_t stria_worker_id(const stria_worker_t* worker) {
 }
 
 stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes) {
+  if (any_null(worker, bytes))
+    return refuse_null("stria_worker_address", {{"worker", worker}, {"bytes", bytes}});
   const auto& address = as_worker(worker)->address();
   const std::size_t room = *bytes;
   *bytes = address.size();
   if (room < address.size())
     return refuse(Status::invalid, "room for {} bytes, the address has {}", room, address.size());
+  if (buffer == nullptr) return refuse_null("stria_worker_address", {{"buffer", buffer}});
   std::memcpy(buffer, address.data(), address.size());
   return STRIA_OK;
 }
@@ -52,6 +54,7 @@ unsigned stria_worker_progress(stria_worker_t* handle) {
 }
 
 stria_status_t stria_worker_event_fd(stria_worker_t* handle, int* fd) {
+  if (any_null(handle, fd)) return refuse_null("stria_worker_event_fd", {{"worker", handle}, {"fd", fd}});
   const Locked lock(*as_worker(handle));
   *fd = as_worker(handle)->event_fd();
   return *fd >= 0 ? STRIA_OK
@@ -60,16 +63,19 @@ stria_status_t stria_worker_event_fd(stria_worker_t* handle, int* fd) {
 }
 
 stria_status_t stria_worker_arm(stria_worker_t* handle) {
+  if (handle == nullptr) return refuse_null("stria_worker_arm", {{"worker", handle}});
   const Locked lock(*as_worker(handle));
   return transport::to_c(as_worker(handle)->arm());
 }
 
 stria_status_t stria_worker_wait(stria_worker_t* handle, int timeout_ms) {
+  if (handle == nullptr) return refuse_null("stria_worker_wait", {{"worker", handle}});
   return transport::to_c(as_worker(handle)->wait(timeout_ms));
 }
 
 stria_status_t stria_worker_counters(stria_worker_t* handle, stria_counters_t* out) {
-  if (out == nullptr || out->size != sizeof(*out))
+  if (any_null(handle, out)) return refuse_null("stria_worker_counters", {{"worker", handle}, {"out", out}});
+  if (out->size != sizeof(*out))
     return refuse(Status::invalid, "stria_counters_t: set size to sizeof(stria_counters_t)");
   const Locked lock(*as_worker(handle));
   as_worker(handle)->counters(*out);
@@ -79,8 +85,8 @@ stria_status_t stria_worker_counters(stria_worker_t* handle, stria_counters_t* o
 stria_status_t stria_endpoint_open(stria_worker_t* handle, const stria_endpoint_params_t* params,
                                    stria_endpoint_t** out) {
   return at_boundary([&] {
-    if (handle == nullptr || params == nullptr || out == nullptr)
-      return refuse(Status::invalid, "stria_endpoint_open: a NULL argument");
+    if (any_null(handle, params, out))
+      return refuse_null("stria_endpoint_open", {{"worker", handle}, {"params", params}, {"out", out}});
     *out = nullptr;
     if (params->size != sizeof(*params) || params->address == nullptr)
       return refuse(Status::invalid, "stria_endpoint_params_t: size and address must be set");
@@ -93,6 +99,7 @@ stria_status_t stria_endpoint_open(stria_worker_t* handle, const stria_endpoint_
 }
 
 stria_status_t stria_endpoint_connect(stria_endpoint_t* handle) {
+  if (handle == nullptr) return refuse_null("stria_endpoint_connect", {{"endpoint", handle}});
   return at_boundary([&] {
     Endpoint& endpoint = *as_endpoint(handle);
     const Locked lock(*endpoint.worker);
@@ -101,7 +108,8 @@ stria_status_t stria_endpoint_connect(stria_endpoint_t* handle) {
 }
 
 stria_status_t stria_endpoint_info(stria_endpoint_t* handle, stria_endpoint_state_t* out) {
-  if (handle == nullptr || out == nullptr || out->size != sizeof(*out))
+  if (any_null(handle, out)) return refuse_null("stria_endpoint_info", {{"endpoint", handle}, {"out", out}});
+  if (out->size != sizeof(*out))
     return refuse(Status::invalid, "stria_endpoint_state_t: set size to sizeof(stria_endpoint_state_t)");
   Endpoint& endpoint = *as_endpoint(handle);
   const Locked lock(*endpoint.worker);
