@@ -5,9 +5,18 @@
 
 namespace stria::eager {
 
+// Class 0 is 32 bytes; the four of the doubling that begins at 2^k are 5/4, 6/4, 7/4 and 8/4 of 2^k.
 unsigned BufferPool::class_of(std::uint64_t bytes) noexcept {
-  const unsigned log2 = bytes <= 1 ? 0 : static_cast<unsigned>(std::bit_width(bytes - 1));
-  return log2 < kSmallest ? 0 : log2 - kSmallest;
+  if (bytes <= 1u << kSmallest) return 0;
+  const std::uint64_t last = bytes - 1;
+  const auto log2 = static_cast<unsigned>(std::bit_width(last)) - 1;
+  return 1 + 4 * (log2 - kSmallest) + static_cast<unsigned>(last >> (log2 - 2) & 3);
+}
+
+std::uint64_t BufferPool::size_of(unsigned index) noexcept {
+  if (index == 0) return 1u << kSmallest;
+  const unsigned log2 = kSmallest + (index - 1) / 4;
+  return static_cast<std::uint64_t>(5 + (index - 1) % 4) << (log2 - 2);
 }
 
 BufferPool::~BufferPool() {
@@ -16,7 +25,7 @@ BufferPool::~BufferPool() {
 
 std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
   const unsigned index = class_of(bytes);
-  const std::uint64_t size = 1ull << (index + kSmallest);
+  const std::uint64_t size = size_of(index);
   void* memory = nullptr;
   if (free_[index] != nullptr) {
     memory = free_[index];
@@ -33,7 +42,7 @@ std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
 
 void BufferPool::give(std::byte* buffer, std::uint64_t bytes) noexcept {
   const unsigned index = class_of(bytes);
-  const std::uint64_t size = 1ull << (index + kSmallest);
+  const std::uint64_t size = size_of(index);
   in_use_ -= size;
   auto* entry = reinterpret_cast<Free*>(buffer);
   entry->next = free_[index];

@@ -1,6 +1,7 @@
-// Buffers for payload that arrives before its receive: powers of two, taken from and given back to free
-// lists, so that a steady state allocates nothing. The credits bound what is in use; what is free is trimmed
-// to the same bound.
+// Buffers for payload that arrives before its receive, taken from and given back to free lists, so that a
+// steady state allocates nothing. Four sizes a doubling: a buffer is at most a quarter longer than what it
+// holds, but no shorter than 32 bytes. The credits bound what is held; what is free is trimmed to the same
+// bound.
 #pragma once
 
 #include <array>
@@ -31,8 +32,10 @@ class BufferPool {
     Free* next;
   };
   static constexpr unsigned kSmallest = 5;  // 32 bytes
-  static constexpr unsigned kClasses = 40;
+  static constexpr unsigned kDoublings = 40;
+  static constexpr unsigned kClasses = 1 + 4 * kDoublings;
   static unsigned class_of(std::uint64_t bytes) noexcept;
+  static std::uint64_t size_of(unsigned index) noexcept;
   void trim() noexcept;
 
   std::array<Free*, kClasses> free_{};

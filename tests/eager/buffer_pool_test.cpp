@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -22,6 +23,17 @@ TEST(BufferPool, holds_what_was_asked_for_at_every_boundary_of_a_size_class) {
       pool.give(buffer, bytes);
       EXPECT_EQ(pool.in_use(), 0u);
     }
+  }
+}
+
+TEST(BufferPool, a_buffer_is_at_most_a_quarter_longer_than_what_it_holds) {
+  BufferPool pool(0);
+  for (std::uint64_t bytes = 1; bytes < 70000; bytes += bytes < 5000 ? 1 : 97) {
+    std::byte* buffer = pool.take(bytes);
+    ASSERT_NE(buffer, nullptr);
+    ASSERT_GE(pool.in_use(), bytes);
+    ASSERT_LE(pool.in_use(), std::max<std::uint64_t>(32, bytes + bytes / 4)) << bytes;
+    pool.give(buffer, bytes);
   }
 }
 
@@ -60,9 +72,9 @@ TEST(BufferPool, a_steady_state_reuses_its_buffers) {
   BufferPool pool(1u << 20);
   std::byte* first = pool.take(1000);
   pool.give(first, 1000);
-  std::byte* second = pool.take(600);  // of the same class
+  std::byte* second = pool.take(900);  // of the same class
   EXPECT_EQ(first, second);
-  pool.give(second, 600);
+  pool.give(second, 900);
 }
 
 TEST(BufferPool, remembers_the_most_that_was_in_use) {
