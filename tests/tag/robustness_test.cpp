@@ -84,7 +84,7 @@ TEST(Robustness, a_strided_message_between_the_eager_and_the_window_limit_is_sen
 }
 
 TEST(Robustness, dead_peers_give_their_credit_back) {
-  World world(12, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
+  World world(12, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}, {"STRIA_EAGER_LIMIT", "16K"}}});
   std::vector<char> data(8000), room(8000);
   for (unsigned peer = 2; peer < 12; ++peer) {
     Op send;
@@ -107,7 +107,7 @@ TEST(Robustness, dead_peers_give_their_credit_back) {
 }
 
 TEST(Robustness, idle_peers_do_not_starve_the_others_of_credit) {
-  World world(8, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
+  World world(8, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}, {"STRIA_EAGER_LIMIT", "16K"}}});
   std::vector<char> data(8000), room(8000);
   for (unsigned round = 0; round < 1000; ++round) {
     for (unsigned peer = 1; peer < (round == 0 ? 8u : 2u); ++peer) {
@@ -253,7 +253,7 @@ TEST(Robustness, a_credit_granted_inside_flush_is_sent) {
   std::vector<char> data(8000);
   std::vector<Op> ahead(400), filler(80);
   Chain chain{nullptr};
-  World world(2, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
+  World world(2, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}, {"STRIA_EAGER_LIMIT", "16K"}}});
   chain.world = &world;
   world.send(filler[70], 0, 1, 1, data.data(), 1);
   for (unsigned i = 0; i < 200; ++i) {
