@@ -27,8 +27,10 @@ stria_status_t report(Status status, const char* what) noexcept {
 extern "C" {
 
 stria_status_t stria_send(stria_endpoint_t* handle, const stria_send_t* send, stria_request_t* request) {
-  if (any_null(handle, send, request)) [[unlikely]]
-    return refuse_null("stria_send", {{"endpoint", handle}, {"send", send}, {"request", request}});
+  if (any_null(handle, send)) [[unlikely]]
+    return refuse_null("stria_send", {{"endpoint", handle}, {"send", send}});
+  if (request == nullptr && (send->flags & STRIA_SEND_IMMEDIATE) == 0) [[unlikely]]
+    return refuse_null("stria_send", {{"request", request}});
   if (lacks_memory(send->base, send->layout, send->count)) [[unlikely]]
     return no_memory("stria_send", send->count);
   Endpoint& endpoint = *as_endpoint(handle);

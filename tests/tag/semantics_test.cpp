@@ -47,6 +47,47 @@ TEST_P(Semantics, truncation_delivers_what_fits_and_says_so) {
   }
 }
 
+TEST_P(Semantics, an_immediate_send_is_over_at_once_or_did_not_happen) {
+  World world(2, options(), {{{"STRIA_EAGER_LIMIT", "1K"}}});
+  const std::vector<char> data(5000, 7);
+  stria_send_t send{};
+  send.base = data.data();
+  send.tag = 1;
+  send.flags = STRIA_SEND_IMMEDIATE;
+  send.count = 100;
+  EXPECT_EQ(stria_send(world.endpoint(0, 1), &send, nullptr), STRIA_ERR_NO_RESOURCE) << "not connected yet";
+  Op first, first_recv;
+  char room[200];
+  world.send(first, 0, 1, 0, data.data(), 1);
+  world.recv(first_recv, 1, 0, 0, 0, room, 1);
+  ASSERT_TRUE(world.run_until([&] { return first.ended() && first_recv.ended(); }));
+
+  send.count = data.size();
+  EXPECT_EQ(stria_send(world.endpoint(0, 1), &send, nullptr), STRIA_ERR_NO_RESOURCE) << "to be announced";
+  send.count = 100;
+  send.flags |= STRIA_SEND_SYNCHRONOUS;
+  EXPECT_EQ(stria_send(world.endpoint(0, 1), &send, nullptr), STRIA_ERR_NO_RESOURCE)
+      << "has to be waited for";
+  send.flags = STRIA_SEND_IMMEDIATE;
+  unsigned sent = 0;
+  while (sent < 100 && stria_send(world.endpoint(0, 1), &send, nullptr) == STRIA_OK) ++sent;
+  EXPECT_GT(sent, 0u);
+  for (unsigned i = 0; i < sent; ++i) {
+    Op recv;
+    std::memset(room, 0, sizeof room);
+    world.recv(recv, 1, 0, 1, 0, room, sizeof room);
+    ASSERT_TRUE(world.run_until([&] { return recv.ended(); }));
+    EXPECT_EQ(recv.info.length, 100u);
+    EXPECT_EQ(room[99], 7);
+  }
+  for (int i = 0; i < 100; ++i) world.step();
+  const stria_match_t any{nullptr, 0, ~0ull};
+  stria_info_t info;
+  EXPECT_EQ(stria_probe(world.worker(1), &any, &info), STRIA_IN_PROGRESS) << "a refused send left something";
+  send.flags = 0;
+  EXPECT_EQ(stria_send(world.endpoint(0, 1), &send, nullptr), STRIA_ERR_INVALID);
+}
+
 TEST_P(Semantics, synchronous_send_waits_for_its_receive) {
   World world(2, options());
   Op send, recv;
