@@ -52,7 +52,13 @@ static_assert(sizeof(KeyHead) == 32);
 inline constexpr std::uint8_t kKeyVersion = 1;
 
 struct Region {
+  Region() = default;
+  ~Region() { stria_layout_free(layout); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
   Worker* worker;
+  stria_layout_t* layout = nullptr;  ///< a reference of the region's own: `memory` points into it
   stria_payload_t memory;
   unsigned access;
   std::uint64_t id;

@@ -1,5 +1,6 @@
 // Regions and keys, puts and gets: by the provider where it can, else by the peer's engine.
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <cstring>
 
@@ -42,6 +43,7 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
     return Error{Status::invalid, fmt::format("access {:#x} is not made of STRIA_ACCESS_* bits", access)};
   auto region = std::make_unique<Region>();
   region->worker = this;
+  region->layout = layout == nullptr ? nullptr : stria_layout_retain(layout);
   region->memory = memory;
   region->access = access;
   region->keys.resize(devices_.size());
@@ -77,7 +79,9 @@ void Worker::deregister_region(Region* region) noexcept {
   }
   // Accesses that this engine serves go on until they ended or their peer died.
   while (rndv_.region_busy(region->id)) {
-    if (progress() == 0) check_liveness(false);
+    if (progress() > 0) continue;
+    check_liveness(false);
+    ::sched_yield();
   }
   delete region;
 }

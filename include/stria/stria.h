@@ -94,8 +94,11 @@ typedef struct stria_info {
 } stria_info_t;
 
 /* Called once when an operation that answered STRIA_IN_PROGRESS ends, from inside progress, wait or another
- * call on the same worker. It may start operations on the worker and may reuse `request`; it may not block or
- * close objects. */
+ * call on the same worker, by whichever thread makes that call, which holds the worker's lock. It may start,
+ * test, probe for and cancel operations on the worker, and may reuse `request`; a progress call inside it
+ * does nothing. It may not wait, close or deregister anything, nor take a lock that some thread holds while
+ * it calls the worker. Requests that worker_close ends are called back, too; operations started then answer
+ * CANCELLED. */
 typedef void (*stria_callback_t)(stria_request_t* request, const stria_info_t* info, void* user);
 
 /* ---- configuration
@@ -158,7 +161,9 @@ typedef struct stria_worker_params {
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                            stria_worker_t** out);
 /* Drains what was sent but not taken over by peers (bounded by STRIA_CLOSE_TIMEOUT_MS), then closes the
- * worker and its endpoints. Requests still active are ended with CANCELLED. NULL is ignored. */
+ * worker and its endpoints. Requests still active are ended with CANCELLED. NULL is ignored. Whoever closes
+ * two workers that talk to each other from one thread waits that long when the second has not received all:
+ * close nothing before both sides saw the end of their operations. */
 STRIA_API void stria_worker_close(stria_worker_t* worker);
 
 /* Job-wide unique, random, never 0. */
@@ -352,12 +357,12 @@ STRIA_API stria_status_t stria_mrecv(stria_worker_t* worker, stria_message_t* me
 enum { STRIA_ACCESS_REMOTE_READ = 1u << 0, STRIA_ACCESS_REMOTE_WRITE = 1u << 1 };
 
 /* Registers `count` instances of `layout` (NULL: bytes) at `base` for peers of `worker`. Remote offset 0 is
- * the first byte in typemap order. Errors: INVALID; NO_RESOURCE (key table full: the limit is named);
- * UNSUPPORTED. */
+ * the first byte in typemap order. The region keeps a reference to the layout; the memory stays the caller's.
+ * Errors: INVALID; NO_RESOURCE (key table full: the limit is named); UNSUPPORTED. */
 STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* base,
                                                const stria_layout_t* layout, uint64_t count, unsigned access,
                                                stria_region_t** out);
-/* Makes the key unusable, waits for accesses under way, and frees the region. */
+/* Makes the key unusable, waits (with progress) for accesses under way, and frees the region. */
 STRIA_API stria_status_t stria_region_deregister(stria_region_t* region);
 #define STRIA_KEY_MAX 128
 STRIA_API stria_status_t stria_region_key(const stria_region_t* region, void* buffer, size_t* bytes);
