@@ -6,11 +6,13 @@
 //   eager   matchable; the payload is the message
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put your part"
-//   frag    tag = receiver operation, immediate = index of the fragment; payload = its bytes
-//   fin     tag = sender operation, immediate = Status of the receiver: the last message. It ends
-//           the sender's key
+//   frag    tag = receiver operation, immediate = index of the fragment, payload = its bytes
+//           flags = how often the sender halved the fragment size that the receiver asked for
+//   fin     tag = the operation that ends at whoever gets it, immediate = Status
+//           from a receiver: the last message, which ends the sender's key; to a receiver: a refusal to send
 //   credit  tag = bytes of unexpected buffering the receiver grants on top
-//   rma_get / rma_put   RmaBody: a get or put that the provider cannot do itself
+//   rma_get, rma_put
+//           RmaBody: a get or put that the provider cannot do itself
 //
 // A key is its provider's, but for one byte: STRIA_KEY_FLAGS_AT says whether peers map the memory behind it.
 #pragma once

@@ -82,7 +82,9 @@ typedef struct stria_sink {
   /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet.
    */
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);
-  /* The link is dead; everything received was delivered before. No call on the link may follow. */
+  /* The link is dead. Before it, everything received was delivered, and the completions of all gets and puts
+   * of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No call on
+   * the link may follow. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
 } stria_sink_t;
 
@@ -172,7 +174,8 @@ typedef struct stria_hot_ops {
    * on return. */
   stria_status_t (*eager_send)(stria_link_t* link, const stria_header_t* header,
                                const stria_payload_t* payload);
-  /* As pio_send, and `key` (of the remote device) is invalid before the packet is delivered. */
+  /* As pio_send, and `key` (of the remote device) is invalid before the packet is delivered. ACCESS: these
+   * bytes are no key; nothing was sent. A key that had ended already does not keep the packet back. */
   stria_status_t (*send_invalidate)(stria_link_t* link, const stria_header_t* header, const void* payload,
                                     uint32_t bytes, const stria_provider_key_t* key);
   /* Makes a key for count instances of the layout at base (offset and length of `memory` are not looked at),
@@ -180,7 +183,9 @@ typedef struct stria_hot_ops {
    * STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none. UNSUPPORTED: no key can describe this. */
   stria_status_t (*fast_register)(stria_device_t* device, const stria_payload_t* memory, unsigned access,
                                   stria_provider_key_t* key);
-  /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way). */
+  /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way).
+   * ACCESS: it is no valid key of this device (ended before, never made, of another length); nothing changed.
+   */
   stria_status_t (*invalidate)(stria_device_t* device, const stria_provider_key_t* key);
   /* Moves local.length bytes between the local stream range and the remote region's stream from remote_offset
    * on. OK: done. IN_PROGRESS: completion follows. ACCESS, PEER_FAILED, UNSUPPORTED (take another way). */

@@ -243,6 +243,9 @@ TEST_P(KeyContract, bytes_that_are_no_key_are_refused) {
   stria_provider_key_t cut = good;
   --cut.bytes;
   EXPECT_EQ(move(Way::get, contiguous(local), cut, 0), Status::access_error);
+  stria_provider_key_t longer = good;
+  ++longer.bytes;
+  EXPECT_EQ(move(Way::get, contiguous(local), longer, 0), Status::access_error);
   std::mt19937 random(6);
   for (int i = 0; i < 200; ++i) {
     stria_provider_key_t noise = good;
@@ -254,6 +257,27 @@ TEST_P(KeyContract, bytes_that_are_no_key_are_refused) {
   EXPECT_EQ(move(Way::get, contiguous(local), other_index, 0), Status::access_error);
   EXPECT_EQ(move(Way::get, contiguous(local), good, 0), Status::ok);
   EXPECT_EQ(b->invalidate(good), Status::ok);
+}
+
+TEST_P(KeyContract, only_a_valid_key_can_be_ended) {
+  if (!b->has(STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE)) GTEST_SKIP() << lacks("fast_register");
+  Bytes remote = pattern(1, 64);
+  const auto key = key_for(contiguous(remote), kRead);
+  stria_provider_key_t empty{}, cut = key, longer = key;
+  --cut.bytes;
+  ++longer.bytes;
+  for (const auto& wrong : {empty, cut, longer}) {
+    EXPECT_EQ(b->invalidate(wrong), Status::access_error) << wrong.bytes << " bytes";
+    if (!a->has(STRIA_CAP_SEND_INVALIDATE)) continue;
+    Status status = Status::no_resource;
+    EXPECT_TRUE(drive({a.get(), b.get()}, [&] {
+      status = a->try_send_invalidate(link, header(1), pattern(1, 8), wrong);
+      return status != Status::no_resource;
+    }));
+    EXPECT_EQ(status, Status::access_error) << wrong.bytes << " bytes";
+  }
+  EXPECT_EQ(b->invalidate(key), Status::ok) << "none of them ended it";
+  EXPECT_EQ(b->invalidate(key), Status::access_error);
 }
 
 TEST_P(KeyContract, keys_are_not_used_up_by_registering_and_invalidating) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kSmallestRemoteRun = 128;
 
 bool read_word(const transport::Key& key, hw::KeyWord& word) noexcept {
-  if (key.bytes < sizeof word || key.bytes > STRIA_PROVIDER_KEY_MAX) return false;
+  if (key.bytes != sizeof word) return false;
   std::memcpy(&word, key.data, sizeof word);
   return true;
 }
@@ -79,10 +79,10 @@ Status Device::fast_register(const transport::Payload& memory, unsigned access,
 
 Status Device::invalidate(const transport::Key& key) noexcept {
   hw::KeyWord word = 0;
-  if (!read_word(key, word)) return Status::invalid;
+  if (!read_word(key, word)) return Status::access_error;
   const Status status =
       keys_.invalidate(word, slots_used(), [this](std::uint32_t slot) { return is_accessor_alive(slot); });
-  if (status != Status::ok) return status;
+  if (status != Status::ok) return Status::access_error;  // ended before, or never made
   published_.release(key_layouts_[hw::key_index(word)]);
   keys_.release(hw::key_index(word));
   return Status::ok;
