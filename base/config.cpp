@@ -186,18 +186,18 @@ Result<void> Config::set(std::string_view name, std::string_view value, std::str
 
 Result<Config> Config::from_environment() {
   Config config;
+  for (const VarSpec& spec : kTable) {
+    const char* text = std::getenv(spec.name);
+    if (text == nullptr) continue;
+    auto done = config.set(spec.name, text, "environment");
+    if (!done) return std::move(done).error();
+  }
   {
     const std::lock_guard lock(override_mutex());
     for (const Override& entry : overrides()) {
       auto done = config.set(entry.name, entry.value, entry.origin);
       if (!done) return std::move(done).error();
     }
-  }
-  for (const VarSpec& spec : kTable) {
-    const char* text = std::getenv(spec.name);
-    if (text == nullptr) continue;
-    auto done = config.set(spec.name, text, "environment");
-    if (!done) return std::move(done).error();
   }
   static std::once_flag reported;
   std::call_once(reported, warn_unknown_variables);

@@ -1,6 +1,6 @@
 // Configuration: one table of variables, each with default, unit and meaning, and a snapshot of their values
 // that a context takes when it opens. Values come from the default, the environment (STRIA_*), or an override
-// such as an MCA parameter, and remember where they came from.
+// such as an MCA parameter, each of which wins over those before it, and remember where they came from.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,8 @@ class Config {
  public:
   /// All defaults.
   Config();
-  /// Defaults, then overrides, then the environment. Malformed values are errors that name the variable, the
+  /// Defaults, then the environment, then overrides: what a command line says in so many words wins over what
+  /// was left in the environment. Malformed values are errors that name the variable, the
   /// value and what is allowed; STRIA_* variables that are not in the table are reported by one warning each.
   static Result<Config> from_environment();
 

@@ -116,8 +116,8 @@ typedef struct stria_config_variable {
 /* How many variables there are, and the one at `index`. Texts stay valid until the next stria_config_set. */
 STRIA_API size_t stria_config_count(void);
 STRIA_API stria_status_t stria_config_get(size_t index, stria_config_variable_t* out);
-/* Sets a variable for contexts opened afterwards. `origin` is shown by stria_info. INVALID for an unknown
- * name or a malformed value; nothing changes then. */
+/* Sets a variable for contexts opened afterwards; it wins over the environment. `origin` is shown by
+ * stria_info. INVALID for an unknown name or a malformed value; nothing changes then. */
 STRIA_API stria_status_t stria_config_set(const char* name, const char* value, const char* origin);
 
 /* ---- context

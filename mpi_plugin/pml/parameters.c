@@ -1,6 +1,6 @@
 /* Parameters and counters as MPI users know them. Every variable of the library's configuration is the MCA
- * parameter pml_stria_<its name without STRIA_, in lower case>; one that was given overrides the environment
- * variable. The library's counters are MPI_T performance variables.
+ * parameter pml_stria_<its name without STRIA_, in lower case>; one that was given wins over the environment
+ * variable, one that was not has its value. The library's counters are MPI_T performance variables.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -29,9 +29,12 @@ static void register_parameter(const stria_config_variable_t* variable, paramete
   size_t n = 0;
   for (; '\0' != tail[n] && n + 1 < sizeof name; ++n) name[n] = (char)tolower((unsigned char)tail[n]);
   name[n] = '\0';
-  (void)snprintf(text, sizeof text, "%s%s%s%s Environment: %s.", variable->meaning,
+  /* To MCA the value of the environment is the default; the text tells where it is from. */
+  const bool from_environment = 0 == strcmp("environment", variable->origin);
+  (void)snprintf(text, sizeof text, "%s%s%s%s Wins over the environment variable %s%s.", variable->meaning,
                  '\0' != variable->unit[0] ? " Unit: " : "", variable->unit,
-                 '\0' != variable->unit[0] ? "." : "", variable->name);
+                 '\0' != variable->unit[0] ? "." : "", variable->name,
+                 from_environment ? ", which is set and gives the default shown" : "");
   /* MCA makes its own copy of the default. */
   out->value = (char*)variable->value;
   out->variable = strdup(variable->name);

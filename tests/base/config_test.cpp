@@ -142,17 +142,24 @@ TEST(Config, a_malformed_environment_is_an_error_that_names_the_variable) {
   EXPECT_THAT(config.error().context, testing::AllOf(HasSubstr("STRIA_FAKE_DELAY"), HasSubstr("'soon'")));
 }
 
-TEST(Config, an_override_stands_above_the_default_and_below_the_environment) {
+TEST(Config, an_override_stands_above_the_environment_which_stands_above_the_default) {
+  {
+    const Environment cells("STRIA_SHM_CELLS", "32");
+    const auto config = Config::from_environment();
+    ASSERT_TRUE(config.has_value());
+    EXPECT_EQ(config->number(Var::shm_cells), 32);
+    EXPECT_EQ(config->value(Var::shm_cells).origin, "environment");
+  }
   ASSERT_TRUE(set_config_override("STRIA_SHM_CELLS", "64", "a parameter").has_value());
-  const auto overridden = Config::from_environment();
-  ASSERT_TRUE(overridden.has_value());
-  EXPECT_EQ(overridden->number(Var::shm_cells), 64);
-  EXPECT_EQ(overridden->value(Var::shm_cells).origin, "a parameter");
   const Environment cells("STRIA_SHM_CELLS", "32");
   const auto config = Config::from_environment();
   ASSERT_TRUE(config.has_value());
-  EXPECT_EQ(config->number(Var::shm_cells), 32);
-  EXPECT_EQ(config->value(Var::shm_cells).origin, "environment");
+  EXPECT_EQ(config->number(Var::shm_cells), 64);
+  EXPECT_EQ(config->value(Var::shm_cells).origin, "a parameter");
+  ASSERT_TRUE(set_config_override("STRIA_SHM_CELLS", "16", "a later one").has_value());
+  const auto later = Config::from_environment();
+  ASSERT_TRUE(later.has_value());
+  EXPECT_EQ(later->value(Var::shm_cells).origin, "a later one");
 }
 
 TEST(Config, a_malformed_override_is_refused_at_once_and_forgotten) {
