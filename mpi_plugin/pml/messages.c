@@ -49,8 +49,11 @@ int pml_stria_mpi_error(stria_status_t status) {
 
 int pml_stria_refused(stria_status_t status, const char* what) {
   if (STRIA_ERR_PEER_FAILED != status) {
-    pml_stria_tell(PML_STRIA_EVERY_RANK, "%s was refused (%s): %s", what, stria_status_string(status),
-                   stria_last_error());
+    pml_stria_tell(PML_STRIA_EVERY_RANK, "%s was refused (%s): %s%s", what, stria_status_string(status),
+                   stria_last_error(),
+                   STRIA_ERR_UNREACHABLE == status
+                       ? ". Run the job on one host, or choose a layer that spans hosts: `--mca pml ob1`."
+                       : "");
   }
   return pml_stria_mpi_error(status);
 }

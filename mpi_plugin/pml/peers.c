@@ -1,5 +1,5 @@
 /* Peers: addresses go through the modex; an endpoint is opened when Open MPI announces a process or, at the
- * latest, when something is sent to it. Whether a peer can be reached is stria's judgement of its address.
+ * latest, when something is sent to it. Whether a peer can be reached is stria's judgement, by connecting.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,28 @@ int pml_stria_publish_address(void) {
   return rc;
 }
 
+static bool elsewhere(const char* host) {
+  return 0 != strcmp(host, ompi_process_info.nodename);
+}
+
 /* A job that spans hosts does so for its first rank too, which speaks for all. What is wrong between two
  * processes of one host, or with another job, may be seen by this process alone. */
 static pml_stria_speaker_t speaker_about(const ompi_proc_t* proc, const char* host) {
   const bool same_job = proc->super.proc_name.jobid == OMPI_PROC_MY_NAME->jobid;
-  return same_job && 0 != strcmp(host, ompi_process_info.nodename) ? PML_STRIA_FIRST_RANK
-                                                                   : PML_STRIA_EVERY_RANK;
+  return same_job && elsewhere(host) ? PML_STRIA_FIRST_RANK : PML_STRIA_EVERY_RANK;
+}
+
+/* An endpoint connects with its first message, so that processes that never talk cost each other nothing. One
+ * on another host is tried now: it may be a container of this machine, or out of reach, which has to be known
+ * while the job or the new communicator can still be refused as a whole. */
+static stria_status_t open_and_try(const stria_endpoint_params_t* params, const char* host,
+                                   stria_endpoint_t** endpoint) {
+  stria_status_t status = stria_endpoint_open(pml_stria.worker, params, endpoint);
+  if (STRIA_OK != status || !elsewhere(host)) return status;
+  status = stria_endpoint_connect(*endpoint);
+  if (STRIA_OK == status || STRIA_IN_PROGRESS == status) return STRIA_OK;
+  stria_endpoint_close(*endpoint);
+  return status;
 }
 
 /* The caller holds the lock. */
@@ -46,7 +62,7 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
   pml_stria_peer_t* peer = calloc(1, sizeof *peer);
   const stria_endpoint_params_t params = {
       .size = sizeof params, .address = address, .address_bytes = bytes, .user = peer};
-  if (NULL != peer && STRIA_OK == stria_endpoint_open(pml_stria.worker, &params, &endpoint)) {
+  if (NULL != peer && STRIA_OK == open_and_try(&params, host, &endpoint)) {
     peer->endpoint = endpoint;
     peer->name = proc->super.proc_name;
     peer->host = strdup(host);
