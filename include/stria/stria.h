@@ -199,7 +199,6 @@ typedef struct stria_counters {
   uint64_t unexpected_bytes_max;
   uint64_t posted_receives; /* in the posted queue now */
   uint64_t fallbacks;       /* times a preferred path was refused and another taken */
-  uint64_t received_put;    /* rendezvous in which both sides copied: the sender put a part */
 } stria_counters_t;
 STRIA_API stria_status_t stria_worker_counters(stria_worker_t* worker, stria_counters_t* out);
 

@@ -68,7 +68,6 @@ static const counter_t kCounters[] = {
     COUNTER(sent_rendezvous, MCA_BASE_PVAR_CLASS_COUNTER, "Messages announced first (rendezvous)"),
     COUNTER(received_eager, MCA_BASE_PVAR_CLASS_COUNTER, "Messages received with their header"),
     COUNTER(received_get, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by a get through a key"),
-    COUNTER(received_put, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous copied by both sides at once"),
     COUNTER(received_mapped, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by loads from mapped memory"),
     COUNTER(received_pipeline, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by the packed pipeline"),
     COUNTER(fallbacks, MCA_BASE_PVAR_CLASS_COUNTER, "Times a preferred path was refused and another taken"),
