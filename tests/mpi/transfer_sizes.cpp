@@ -1,6 +1,7 @@
 // Correct transfers of all sizes between all pairs of ranks, contiguous and strided, expected and unexpected.
 // Run in surroundings that take a path away: refused cross-memory attach, namespaces, few descriptors.
 //   --hog-descriptors=1   opens files after MPI_Init until none is left, before the first message
+//   --leave=A,B,...       and closes A of them again on rank 0, B on rank 1, ... (none where nothing is said)
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -82,6 +83,12 @@ int main(int argc, char** argv) {
     for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0;
          fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) {
       hogged.push_back(fd);
+    }
+    const std::vector<std::uint64_t> leave = session.options.numbers("leave", {});
+    const auto rank = static_cast<std::size_t>(session.rank);
+    for (std::uint64_t left = rank < leave.size() ? leave[rank] : 0; left > 0 && !hogged.empty(); --left) {
+      close(hogged.back());
+      hogged.pop_back();
     }
   }
   for (const std::uint64_t bytes : threshold_sizes()) {
