@@ -51,9 +51,7 @@ int pml_stria_refused(stria_status_t status, const char* what) {
   if (STRIA_ERR_PEER_FAILED != status) {
     pml_stria_tell(PML_STRIA_EVERY_RANK, "%s was refused (%s): %s%s", what, stria_status_string(status),
                    stria_last_error(),
-                   STRIA_ERR_UNREACHABLE == status
-                       ? ". Run the job on one host, or choose a layer that spans hosts: `--mca pml ob1`."
-                       : "");
+                   STRIA_ERR_UNREACHABLE == status ? ". Another layer may reach it: `--mca pml ob1`." : "");
   }
   return pml_stria_mpi_error(status);
 }
