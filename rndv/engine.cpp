@@ -155,12 +155,8 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       op.state = Operation::State::fin_due;
       break;
     case Scheme::get:
-      op.state = Operation::State::reading;
-      ++counters_.get;
-      break;
     case Scheme::mapped:
       op.state = Operation::State::reading;
-      ++counters_.mapped;
       break;
     case Scheme::pipeline:
       op.state = Operation::State::rtr_due;

@@ -39,6 +39,9 @@ bool Engine::step_reading(RecvOp& op) noexcept {
     op.fragment_bytes = static_cast<std::uint32_t>(bytes);
     op.in_flight = true;
     const Status status = op.link->get(transport::slice(op.memory, op.moved, bytes), key, op.moved, &op);
+    // Counted when it moves something: one that is refused at once is no get.
+    if (op.moved == 0 && (status == Status::ok || status == Status::in_progress))
+      ++(op.link->can_map && transport::is_mapped(op.key) ? counters_.mapped : counters_.get);
     if (status == Status::in_progress) return true;
     op.in_flight = false;
     switch (status) {

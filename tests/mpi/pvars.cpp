@@ -99,6 +99,44 @@ void expected_messages(const Session& session, ToolInterface& tool, int bytes, s
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// A forced get of blocks too small for it is refused and goes packed: counted as a fallback and as what it
+// was.
+void refused_gets(const Session& session, ToolInterface& tool) {
+  constexpr int kBlocks = 1 << 16;
+  step("gets that are refused");
+  MPI_Datatype column = MPI_DATATYPE_NULL;
+  MPI_Type_vector(kBlocks, 1, 3, MPI_UINT64_T, &column);
+  MPI_Type_commit(&column);
+  std::vector<std::uint64_t> memory(std::size_t{3} * kBlocks, 0);
+  const Snapshot before(tool);
+  for (int i = 0; i < kMessages; ++i) {
+    if (session.rank == 0) {
+      for (std::size_t k = 0; k < memory.size(); k += 3) memory[k] = mix(k);
+      MPI_Recv(nullptr, 0, MPI_BYTE, 1, kGo, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(memory.data(), 1, column, 1, kData, MPI_COMM_WORLD);
+    } else {
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Irecv(memory.data(), 1, column, 0, kData, MPI_COMM_WORLD, &request);
+      MPI_Send(nullptr, 0, MPI_BYTE, 0, kGo, MPI_COMM_WORLD);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      for (std::size_t k = 0; k < memory.size(); ++k) {
+        if (memory[k] != (k % 3 == 0 ? mix(k) : 0)) {
+          expect(false, text("word ", k, " is wrong"));
+          break;
+        }
+      }
+    }
+  }
+  const Snapshot after(tool);
+  if (session.rank == 1) {
+    expect_grew(before, after, "fallbacks", kMessages);
+    expect_grew(before, after, "received_pipeline", kMessages);
+    expect_grew(before, after, "received_get", 0);
+  }
+  MPI_Type_free(&column);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 // Messages nobody asked for are counted while they wait, and no longer.
 void unexpected_messages(const Session& session, ToolInterface& tool) {
   constexpr int kBytes = 1000;
@@ -152,6 +190,7 @@ int main(int argc, char** argv) {
     expected_messages(session, tool, 3 << 20, "sent_rendezvous", arrival);
     unexpected_messages(session, tool);
     expect_equal(Snapshot(tool)["fallbacks"], start["fallbacks"], "fallbacks where all paths are open");
+    if (scheme == "get") refused_gets(session, tool);
   }
   return session.finish();
 }
