@@ -91,8 +91,7 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
 Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                              const transport::Key& key) noexcept {
   hw::KeyWord word = 0;
-  if (key.bytes != sizeof word) return Status::access_error;
-  std::memcpy(&word, key.data, sizeof word);
+  if (!read_word(key, word)) return Status::access_error;
   if (state_ != State::up) return refusal();
   if (!tx_.is_open()) {
     if (bytes > kInboxPayload) return Status::unsupported;

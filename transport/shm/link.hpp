@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "transport/contract.hpp"
@@ -19,6 +20,15 @@ namespace stria::shm {
 class Device;
 struct Stream;
 enum class Direction : std::uint8_t;
+
+/// The word of a key as fast_register() made it; false: it is none. A key to mapped memory has a byte that
+/// says so.
+inline bool read_word(const transport::Key& key, hw::KeyWord& word) noexcept {
+  const std::size_t bytes = sizeof word + (transport::is_mapped(key) ? 1u : 0u);
+  if (key.bytes != bytes) return false;
+  std::memcpy(&word, key.data, sizeof word);
+  return true;
+}
 
 /// One thread at a time, with its device.
 class alignas(kCacheLine) Link {

@@ -14,12 +14,6 @@ namespace {
 // pipeline.
 constexpr std::int64_t kSmallestRemoteRun = 128;
 
-bool read_word(const transport::Key& key, hw::KeyWord& word) noexcept {
-  if (key.bytes != sizeof word) return false;
-  std::memcpy(&word, key.data, sizeof word);
-  return true;
-}
-
 Stream stream_of(const transport::Payload& payload) noexcept {
   return {transport::layout_of(payload), reinterpret_cast<std::uint64_t>(payload.base), payload.count,
           payload.offset};
