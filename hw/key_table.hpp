@@ -92,6 +92,10 @@ class KeyTableView {
 
   /// Reads the record behind a valid key. access_error: stale, never made, or without a right of `access`.
   Status look_up(KeyWord word, std::uint8_t access, KeyRecord& record, std::uint64_t& control) const noexcept;
+  /// The record will be asked for soon.
+  void prefetch(KeyWord word) const noexcept {
+    if (key_index(word) < shape_.slots) __builtin_prefetch(&slot_[key_index(word)]);
+  }
   /// ok while the key is what look_up() saw. Ask after a read; access_error: the bytes read must not be used.
   Status still(KeyWord word, std::uint64_t control) const noexcept;
   /// look_up() for writing: until end_pinned() the owner's invalidate() waits. One write at a time per

@@ -82,7 +82,7 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     op.state = Operation::State::announce;
     ++live_;
     // A key is worth its registration only where a get could win with the best of sinks.
-    unsigned access = STRIA_ACCESS_REMOTE_READ;
+    unsigned access = STRIA_ACCESS_REMOTE_READ | (op.link->can_map ? STRIA_REGISTER_HINT : 0u);
     Scheme best = choose({op.length, block, 0, op.link->can_get, options_.force}).scheme;
     if (best == Scheme::pipeline && op.link->can_map) {
       best = choose({op.length, block, 0, false, options_.force, true}).scheme;

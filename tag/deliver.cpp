@@ -136,6 +136,7 @@ void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
   top_up(peer);
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   if (posted == nullptr) {
+    if (peer.link.can_map) transport::drop_hint(announced.key);
     store_announcement(peer, *packet.header, announced);
     return;
   }

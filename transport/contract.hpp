@@ -45,6 +45,14 @@ bool is_mapped(const AnyKey& key) noexcept {
   return key.bytes > STRIA_KEY_FLAGS_AT && (key.data[STRIA_KEY_FLAGS_AT] & STRIA_KEY_MAPPED) != 0;
 }
 
+/// Cuts off what a stored key can do without (STRIA_KEY_HINT). The same condition holds.
+template <class AnyKey>
+void drop_hint(AnyKey& key) noexcept {
+  if (key.bytes <= STRIA_KEY_FLAGS_AT || (key.data[STRIA_KEY_FLAGS_AT] & STRIA_KEY_HINT) == 0) return;
+  key.data[STRIA_KEY_FLAGS_AT] &= static_cast<std::uint8_t>(~STRIA_KEY_HINT);
+  key.bytes = STRIA_KEY_FLAGS_AT + (key.data[STRIA_KEY_FLAGS_AT] != 0 ? 1u : 0u);
+}
+
 /// P names a provider: P::Device, P::Link (complete types) and P::kName, P::kDescription.
 template <class P>
 concept Provider = requires(typename P::Device& device, typename P::Link& link, const DeviceParams& params,

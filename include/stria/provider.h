@@ -55,6 +55,9 @@ typedef struct stria_payload {
 #define STRIA_PROVIDER_KEY_MAX 64
 #define STRIA_KEY_FLAGS_AT 4u
 #define STRIA_KEY_MAPPED (1u << 0) /* all of the memory is of mem_alloc */
+#define STRIA_KEY_HINT                                                                  \
+  (1u << 1) /* what follows the byte only saves time: whoever stores the key may cut it \
+             * off there and clear the bit */
 typedef struct stria_provider_key {
   uint32_t bytes;
   uint8_t data[STRIA_PROVIDER_KEY_MAX];
@@ -161,6 +164,9 @@ typedef struct stria_link_limits {
 
 /* Beside the STRIA_ACCESS_* bits in fast_register's `access`. */
 #define STRIA_REGISTER_MAPPED (1u << 16)
+/* The key is for one message that ends it, and may have a hint (STRIA_KEY_HINT) by which a get reads before
+ * it knows that the key is valid; what it read is not used when it was not. */
+#define STRIA_REGISTER_HINT (1u << 17)
 
 /* The data path: at most one of these calls a message. Unsupported ones answer STRIA_ERR_UNSUPPORTED, none is
  * NULL. */
@@ -180,7 +186,8 @@ typedef struct stria_hot_ops {
                                     uint32_t bytes, const stria_provider_key_t* key);
   /* Makes a key for count instances of the layout at base (offset and length of `memory` are not looked at),
    * valid before any later packet of the device is delivered. O(1). `access`: STRIA_ACCESS_* bits, and
-   * STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none. UNSUPPORTED: no key can describe this. */
+   * STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none, STRIA_REGISTER_HINT. UNSUPPORTED: no key
+   * can describe this. */
   stria_status_t (*fast_register)(stria_device_t* device, const stria_payload_t* memory, unsigned access,
                                   stria_provider_key_t* key);
   /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way).

@@ -21,11 +21,19 @@ class Device;
 struct Stream;
 enum class Direction : std::uint8_t;
 
-/// The word of a key as fast_register() made it; false: it is none. A key to mapped memory has a byte that
-/// says so.
+/// A key: | word 4 | STRIA_KEY_* 1 | base address 8 |, cut off behind the last that says something. The base
+/// is the hint of contiguous memory: with it a get need not wait for the key's record, a line of the peer's,
+/// before it copies.
+inline constexpr std::uint32_t kPlainKeyBytes = sizeof(hw::KeyWord);
+inline constexpr std::uint32_t kFlaggedKeyBytes = kPlainKeyBytes + 1;
+inline constexpr std::uint32_t kHintedKeyBytes = kFlaggedKeyBytes + sizeof(std::uint64_t);
+inline bool has_hint(const transport::Key& key) noexcept {
+  return key.bytes == kHintedKeyBytes && key.data[STRIA_KEY_FLAGS_AT] == STRIA_KEY_HINT;
+}
+/// The word of a key as fast_register() made it; false: it is none.
 inline bool read_word(const transport::Key& key, hw::KeyWord& word) noexcept {
-  const std::size_t bytes = sizeof word + (transport::is_mapped(key) ? 1u : 0u);
-  if (key.bytes != bytes) return false;
+  const bool mapped = key.bytes == kFlaggedKeyBytes && transport::is_mapped(key);
+  if (key.bytes != kPlainKeyBytes && !mapped && !has_hint(key)) return false;
   std::memcpy(&word, key.data, sizeof word);
   return true;
 }
@@ -66,6 +74,9 @@ class alignas(kCacheLine) Link {
   [[gnu::cold, gnu::noinline]] void wake() noexcept;
   Status move(Direction direction, const transport::Payload& local, const transport::Key& key,
               std::uint64_t remote_offset) noexcept;
+  Status get_by_hint(const transport::Payload& local, const transport::Key& key, hw::KeyWord word,
+                     std::uint64_t remote_offset) noexcept;
+  [[gnu::cold]] Status cma_refused() noexcept;
   Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
               std::uint64_t remote_offset) noexcept;
   /// Where the layout's base lies in our mapping of the peer's memory. unsupported: it cannot be mapped;

@@ -65,9 +65,16 @@ Status Device::fast_register(const transport::Payload& memory, unsigned access,
   key_layouts_[index] = name.number;
   const Status bound = keys_.bind(index, record, static_cast<std::uint8_t>(access & 3u), word);
   if (bound != Status::ok) return bound;
-  key.bytes = sizeof word;
+  key.bytes = kPlainKeyBytes;
   std::memcpy(key.data, &word, sizeof word);
-  if (range != nullptr) key.data[key.bytes++] = STRIA_KEY_MAPPED;
+  if (range != nullptr) {
+    key.data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_MAPPED;
+    key.bytes = kFlaggedKeyBytes;
+  } else if (regular && (access & STRIA_REGISTER_HINT) != 0) {
+    key.data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_HINT;
+    std::memcpy(key.data + kFlaggedKeyBytes, &record.base, sizeof record.base);
+    key.bytes = kHintedKeyBytes;
+  }
   return Status::ok;
 }
 
@@ -107,6 +114,8 @@ Status Link::move(Direction direction, const transport::Payload& local, const tr
     if (status != Status::ok) return status;
     status = copy(direction, local, record, remote_offset);
     keys_.end_pinned(tx_slot_);
+  } else if (can_copy_ && has_hint(key)) {
+    status = get_by_hint(local, key, word, remote_offset);
   } else {
     std::uint64_t control = 0;
     status = keys_.look_up(word, hw::kKeyRead, record, control);
@@ -116,6 +125,33 @@ Status Link::move(Direction direction, const transport::Payload& local, const tr
   }
   if (status == Status::unsupported && !attached_.is_alive()) status = Status::peer_failed;
   return status;
+}
+
+// The peer's memory is read first, while the key's record is on its way; then the key has to be valid, and to
+// be to that memory. Nothing is read that the peer did not name itself, and it is not used when the key is
+// not valid.
+Status Link::get_by_hint(const transport::Payload& local, const transport::Key& key, hw::KeyWord word,
+                         std::uint64_t remote_offset) noexcept {
+  keys_.prefetch(word);
+  Stream remote{nullptr, 0, 0, static_cast<std::int64_t>(remote_offset)};
+  std::memcpy(&remote.base, key.data + kFlaggedKeyBytes, sizeof remote.base);
+  Status copied = Status::ok;
+  if (local.length > 0)
+    copied =
+        copy_cma(Direction::get, attached_.pid, stream_of(local), remote, local.length, device_->bounce_);
+  hw::KeyRecord record;
+  std::uint64_t control = 0;
+  const Status valid = keys_.look_up(word, hw::kKeyRead, record, control);
+  if (valid != Status::ok) return valid;
+  if (record.base != remote.base || record.layout != 0 || !hw::in_bounds(record, remote_offset, local.length))
+    return Status::access_error;
+  return copied == Status::unsupported ? cma_refused() : copied;
+}
+
+Status Link::cma_refused() noexcept {
+  can_copy_ = false;
+  fallback_ = "cross-memory attach: refused by the system during use";
+  return Status::unsupported;
 }
 
 Status Link::copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
@@ -147,11 +183,7 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
   if (!can_copy_) return Status::unsupported;
   if (mean_run(remote) < kSmallestRemoteRun) return Status::unsupported;
   const Status status = copy_cma(direction, attached_.pid, here, remote, local.length, device_->bounce_);
-  if (status == Status::unsupported) {
-    can_copy_ = false;
-    fallback_ = "cross-memory attach: refused by the system during use";
-  }
-  return status;
+  return status == Status::unsupported ? cma_refused() : status;
 }
 
 std::span<std::byte> Link::map_memory(const hw::KeyRecord& record) noexcept {

@@ -257,6 +257,60 @@ TEST(ShmProcess, get_and_put_cross_processes_contiguous_and_strided) {
   EXPECT_EQ(other.wait(), 0);
 }
 
+/// Registers a buffer for one message: its key has a hint. Then it ends the key.
+int lend_once(Child& parent) {
+  Node node(2);
+  std::vector<std::byte> buffer = pattern(78, 100000);
+  const stria_payload_t region = memory(buffer.data(), buffer.size());
+  const auto* ops = Node::table().ops;
+  stria_provider_key_t key{};
+  const unsigned access = STRIA_ACCESS_REMOTE_READ | STRIA_REGISTER_HINT;
+  if (ops->fast_register(node.device(), &region, access, &key) != STRIA_OK) return 2;
+  parent.send(node.address());
+  parent.send(as_bytes(&key, sizeof key));
+  if (parent.receive().empty()) return 3;
+  if (ops->invalidate(node.device(), &key) != STRIA_OK) return 4;
+  parent.send(as_bytes("ended", 5));
+  return parent.receive().empty() ? 5 : 0;
+}
+
+TEST(ShmProcess, a_hint_saves_time_and_gives_no_right) {
+  Child other([](Child& up) { return lend_once(up); });
+  Node node(1);
+  stria_link_t* link = node.connect(other.receive(), 2);
+  ASSERT_NE(link, nullptr) << node.error;
+  stria_provider_key_t key{};
+  std::memcpy(&key, other.receive().data(), sizeof key);
+  const auto* ops = Node::table().ops;
+  if (node.limits(link).can_get == 0) GTEST_SKIP() << node.limits(link).fallback;
+  ASSERT_GT(key.bytes, STRIA_KEY_FLAGS_AT + 1);
+  ASSERT_EQ(key.data[STRIA_KEY_FLAGS_AT], STRIA_KEY_HINT);
+  Bytes local(1000);
+  const stria_payload_t here = memory(local.data(), local.size());
+  const Bytes whole = pattern(78, 100000);
+  const auto right = [&](std::size_t at) {
+    return std::equal(local.begin(), local.end(), whole.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  ASSERT_EQ(ops->get(link, &here, &key, 99000, nullptr), STRIA_OK);
+  EXPECT_TRUE(right(99000));
+  stria_provider_key_t cut = key;
+  transport::drop_hint(cut);
+  EXPECT_EQ(cut.bytes, STRIA_KEY_FLAGS_AT);
+  ASSERT_EQ(ops->get(link, &here, &cut, 5, nullptr), STRIA_OK);
+  EXPECT_TRUE(right(5));
+  EXPECT_EQ(ops->get(link, &here, &key, 99001, nullptr), STRIA_ERR_ACCESS) << "over the end";
+  EXPECT_EQ(ops->put(link, &here, &key, 0, nullptr), STRIA_ERR_ACCESS) << "without the right";
+  stria_provider_key_t moved = key;  // to memory that the peer has, but did not lend
+  moved.data[STRIA_KEY_FLAGS_AT + 1] ^= 0x40;
+  EXPECT_EQ(ops->get(link, &here, &moved, 0, nullptr), STRIA_ERR_ACCESS);
+  other.send(as_bytes("x", 1));
+  ASSERT_FALSE(other.receive().empty());
+  EXPECT_EQ(ops->get(link, &here, &key, 0, nullptr), STRIA_ERR_ACCESS) << "ended";
+  EXPECT_EQ(ops->get(link, &here, &cut, 0, nullptr), STRIA_ERR_ACCESS) << "ended";
+  other.send(as_bytes("x", 1));
+  EXPECT_EQ(other.wait(), 0);
+}
+
 TEST(ShmProcess, processes_killed_leave_nothing_in_dev_shm) {
   const auto entries = [] {
     FILE* list = ::popen("ls /dev/shm | grep -c stria", "r");
