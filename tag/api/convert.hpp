@@ -39,9 +39,13 @@ inline stria_status_t refuse(const Error& error) noexcept {
 template <class... Args>
 [[gnu::cold]] stria_status_t refuse(Status status, fmt::format_string<Args...> format,
                                     Args&&... args) noexcept {
-  char text[kLastErrorBytes];
-  const auto end = fmt::format_to_n(text, sizeof(text), format, std::forward<Args>(args)...);
-  set_last_error({text, std::min(end.size, sizeof(text))});
+  try {
+    char text[kLastErrorBytes];
+    const auto end = fmt::format_to_n(text, sizeof(text), format, std::forward<Args>(args)...);
+    set_last_error({text, std::min(end.size, sizeof(text))});
+  } catch (...) {  // a format was checked when it was compiled; the status tells the rest
+    set_last_error("the call was refused");
+  }
   return transport::to_c(status);
 }
 

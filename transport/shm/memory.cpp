@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <new>
 
 #include "base/cache_line.hpp"
 #include "base/fd.hpp"
@@ -35,7 +37,9 @@ struct Registry {
   std::atomic<std::uint64_t> version{0};  // 0: nothing was ever allocated; changed under the mutex
 };
 Registry& registry() noexcept {
-  static auto* one = new Registry;  // never destroyed: memory may be freed by destructors at exit
+  // Never destroyed: memory may be freed by destructors at exit.
+  alignas(Registry) static std::byte place[sizeof(Registry)];
+  static auto* one = ::new (place) Registry;
   return *one;
 }
 

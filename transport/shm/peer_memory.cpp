@@ -82,12 +82,12 @@ std::span<std::byte> PeerMemory::add(const Attached& peer, std::uint64_t nonce, 
       entries_.erase(oldest);
     }
     auto map = map_memory(peer, nonce, fd, mode, proof);
-    entries_.push_back({nonce, clock_, map ? *std::move(map) : Mapping()});
-    recent_ = entries_.size() - 1;
     if (!map && !told_) {
       told_ = true;
       problem = map.error().context;
     }
+    entries_.push_back({nonce, clock_, map ? *std::move(map) : Mapping()});
+    recent_ = entries_.size() - 1;
     return data_of(entries_.back());
   } catch (const std::bad_alloc&) {
     return {};

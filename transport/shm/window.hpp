@@ -118,7 +118,7 @@ class WindowSender {
   /// The record's line number i > 0 begins with this word.
   void wrote_line(std::uint32_t i, std::uint64_t word) noexcept {
     if (is_of_lap(word, next_lap(lap_))) [[unlikely]]
-      careful_until_ = head_ + 2 * i + mask_ + 1;
+      careful_until_ = head_ + std::uint64_t{2} * i + mask_ + 1;
   }
   void publish(std::uint32_t n, std::uint64_t control) noexcept {
     std::byte* record = at(head_);
