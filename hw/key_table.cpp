@@ -122,13 +122,23 @@ Status KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t
   return Status::ok;
 }
 
-Status KeyTable::close(KeyWord word, bool& wait) noexcept {
+Status KeyTable::make_invalid(KeyWord word, std::memory_order order) noexcept {
   if (key_index(word) >= shape_.slots) return Status::invalid;
   KeySlot& slot = slot_[key_index(word)];
   const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
   if (state_of(old) != KeyState::valid || consumer_of(old) != key_consumer(word)) return Status::invalid;
-  slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)),
-                     std::memory_order_seq_cst);
+  slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)), order);
+  return Status::ok;
+}
+
+Status KeyTable::end(KeyWord word) noexcept {
+  return make_invalid(word, std::memory_order_release);
+}
+
+Status KeyTable::close(KeyWord word, bool& wait) noexcept {
+  // seq_cst, both: against begin_pinned(), which pins and then looks.
+  if (const Status status = make_invalid(word, std::memory_order_seq_cst); status != Status::ok)
+    return status;
   wait = header_->pinned.load(std::memory_order_seq_cst) != 0;
   return Status::ok;
 }

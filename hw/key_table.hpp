@@ -124,6 +124,9 @@ class KeyTable : public KeyTableView {
   Status allocate(std::uint32_t& index) noexcept;
   /// invalid -> valid with the next consumer key. O(1).
   Status bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access, KeyWord& word) noexcept;
+  /// valid -> invalid, without waiting: whoever used the key says that it is done. The line may still be on
+  /// its way to us, and what follows need not wait for it. invalid: the word is stale.
+  Status end(KeyWord word) noexcept;
   /// valid -> invalid; on return nobody writes through the key and no read under way will be accepted.
   /// `alive(accessor)` tells whether a writer that is waited for still exists. Only accessors below
   /// `accessors` are looked at. invalid: the word is stale.
@@ -157,6 +160,7 @@ class KeyTable : public KeyTableView {
  private:
   friend class KeyTableView;
   static constexpr std::uint64_t kPinned = std::uint64_t{1} << 32;
+  Status make_invalid(KeyWord word, std::memory_order order) noexcept;
   Status close(KeyWord word, bool& wait) noexcept;
   KeyWord word_of(std::uint32_t index) const noexcept;
 

@@ -78,6 +78,7 @@ class Device {
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
                bool buffered) noexcept;
   void end_key(hw::KeyWord word) noexcept;
+  void give_back(hw::KeyWord word) noexcept;
   [[gnu::cold, gnu::noinline]] void disarm() noexcept;
   [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
 

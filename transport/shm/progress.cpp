@@ -151,9 +151,10 @@ bool Device::deliver_inbox(const InboxSlot& slot, Link& link) noexcept {
 }
 
 void Device::end_key(hw::KeyWord word) noexcept {
-  transport::Key key{sizeof word, {}};
-  std::memcpy(key.data, &word, sizeof word);
-  if (invalidate(key) != Status::ok) log::debug("shm: a peer ended key {:08x}, which was not valid", word);
+  if (keys_.end(word) == Status::ok)
+    give_back(word);
+  else
+    log::debug("shm: a peer ended key {:08x}, which was not valid", word);
 }
 
 void Device::report_broken(Link& link, std::uint64_t control) noexcept {

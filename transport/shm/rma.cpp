@@ -84,9 +84,13 @@ Status Device::invalidate(const transport::Key& key) noexcept {
   const Status status =
       keys_.invalidate(word, slots_used(), [this](std::uint32_t slot) { return is_accessor_alive(slot); });
   if (status != Status::ok) return Status::access_error;  // ended before, or never made
+  give_back(word);
+  return Status::ok;
+}
+
+void Device::give_back(hw::KeyWord word) noexcept {
   published_.release(key_layouts_[hw::key_index(word)]);
   keys_.release(hw::key_index(word));
-  return Status::ok;
 }
 
 Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
