@@ -27,12 +27,12 @@ struct Ring {
     if (sender.place() < before) lap = next_lap(lap);
     return room;
   }
-  /// A record of n halves whose later lines begin with the given word.
+  /// A record of n halves, of which all but the first begin with the given word.
   void send(std::uint32_t n, std::uint64_t word) {
     std::byte* record = sender.place();
-    for (std::uint32_t i = 1; i < n / 2; ++i) {
-      hw::store_word(record + std::size_t{i} * kLine, word);
-      sender.wrote_line(i, word);
+    for (std::uint32_t half = 1; half < n; ++half) {
+      hw::store_word(record + std::size_t{half} * kHalf, word);
+      if (half % 2 == 0) sender.wrote_line(half / 2, word);  // a half line is the window's own care
     }
     sender.publish(n, make_window_control(RecordKind::packet, n));
     if (sender.place() <= record) lap = next_lap(lap);
