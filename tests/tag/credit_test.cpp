@@ -5,20 +5,6 @@
 namespace stria::test {
 namespace {
 
-fake::FabricOptions quick() {
-  fake::FabricOptions options;
-  options.delay = 0;
-  options.queue = 64;
-  return options;
-}
-
-stria_counters_t counters(World& world, unsigned rank) {
-  stria_counters_t out{};
-  out.size = sizeof(out);
-  EXPECT_EQ(stria_worker_counters(world.worker(rank), &out), STRIA_OK);
-  return out;
-}
-
 TEST(Credit, keeps_unexpected_payload_within_the_budget) {
   World world(2, quick(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
   constexpr unsigned kMessages = 8000;  // of 1 KiB: eight times the budget

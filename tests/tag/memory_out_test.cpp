@@ -52,12 +52,6 @@ void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept 
 namespace stria::test {
 namespace {
 
-fake::FabricOptions quick() {
-  fake::FabricOptions options;
-  options.delay = 0;
-  return options;
-}
-
 TEST(MemoryOut, while_an_endpoint_connects_is_a_status) {
   for (long k = 0; k < 40; ++k) {
     SCOPED_TRACE(::testing::Message() << k << " allocations");

@@ -4,18 +4,6 @@
 namespace stria::test {
 namespace {
 
-fake::FabricOptions quick() {
-  fake::FabricOptions options;
-  options.delay = 0;
-  options.queue = 64;
-  return options;
-}
-stria_counters_t counters(World& world, unsigned rank) {
-  stria_counters_t out{};
-  out.size = sizeof(out);
-  EXPECT_EQ(stria_worker_counters(world.worker(rank), &out), STRIA_OK);
-  return out;
-}
 struct Remote {
   stria_region_t* region = nullptr;
   stria_key_t* key = nullptr;

@@ -136,4 +136,19 @@ class World {
   std::vector<stria_endpoint_t*> endpoints_;
 };
 
+/// A fabric without delay, whose queues are short.
+inline fake::FabricOptions quick() {
+  fake::FabricOptions options;
+  options.delay = 0;
+  options.queue = 64;
+  return options;
+}
+
+inline stria_counters_t counters(World& world, unsigned rank) {
+  stria_counters_t out{};
+  out.size = sizeof(out);
+  EXPECT_EQ(stria_worker_counters(world.worker(rank), &out), STRIA_OK);
+  return out;
+}
+
 }  // namespace stria::test
