@@ -1,7 +1,5 @@
 #include "hw/key_table.hpp"
 
-#include <cstring>
-
 #include "base/assert.hpp"
 #include "hw/pio.hpp"
 
@@ -28,6 +26,22 @@ constexpr std::uint32_t generation_of(std::uint64_t control) noexcept {
   return static_cast<std::uint32_t>(control >> 32);
 }
 
+// A record's words, each made and read in registers: base/words.hpp.
+constexpr std::uint64_t pair(std::uint32_t low, std::uint32_t high) noexcept {
+  return low | (std::uint64_t{high} << 32);
+}
+struct RecordWords {
+  std::uint64_t at[KeySlot::kWords];
+  explicit RecordWords(const KeyRecord& r) noexcept
+      : at{r.base,
+           static_cast<std::uint64_t>(r.count),
+           static_cast<std::uint64_t>(r.bytes),
+           pair(r.layout, r.layout_generation),
+           r.segment,
+           static_cast<std::uint64_t>(r.segment_offset),
+           pair(static_cast<std::uint32_t>(r.segment_fd), r.reserved)} {}
+};
+
 }  // namespace
 
 KeyTableView::KeyTableView(std::byte* memory, const KeyTableShape& shape) noexcept
@@ -46,10 +60,29 @@ Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& recor
   if (state_of(control) != KeyState::valid || consumer_of(control) != key_consumer(word) ||
       (access_of(control) & access) != access)
     return Status::access_error;
-  std::uint64_t words[KeySlot::kWords];
-  for (std::size_t i = 0; i < KeySlot::kWords; ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
-  std::memcpy(&record, words, sizeof record);
+  const auto load = [&](std::size_t i) { return slot.words[i].load(std::memory_order_acquire); };
+  record.base = load(0);
+  record.count = static_cast<std::int64_t>(load(1));
+  record.bytes = static_cast<std::int64_t>(load(2));
+  const std::uint64_t layout = load(3);
+  record.layout = static_cast<std::uint32_t>(layout);
+  record.layout_generation = static_cast<std::uint32_t>(layout >> 32);
+  record.segment = load(4);
+  record.segment_offset = static_cast<std::int64_t>(load(5));
+  const std::uint64_t last = load(6);
+  record.segment_fd = static_cast<std::int32_t>(last);
+  record.reserved = static_cast<std::uint32_t>(last >> 32);
   return still(word, control);
+}
+
+Status KeyTableView::check_block(KeyWord word, std::uint8_t access, std::uint64_t base, std::uint64_t offset,
+                                 std::int64_t length) const noexcept {
+  KeyRecord record;
+  std::uint64_t control = 0;
+  const Status valid = look_up(word, access, record, control);
+  if (valid != Status::ok) return valid;
+  const bool right = record.base == base && record.layout == 0 && in_bounds(record, offset, length);
+  return right ? Status::ok : Status::access_error;
 }
 
 Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
@@ -113,10 +146,10 @@ Status KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t
   if (state_of(old) != KeyState::invalid) return Status::invalid;
   const auto consumer = static_cast<std::uint8_t>(consumer_of(old) + 1);
   const std::uint32_t generation = generation_of(old) + 1;
-  std::uint64_t words[KeySlot::kWords];
-  std::memcpy(words, &record, sizeof record);
+  const RecordWords words(record);
   // Release on each word: a reader that sees one of them sees the `invalid` before it.
-  for (std::size_t i = 0; i < KeySlot::kWords; ++i) slot.words[i].store(words[i], std::memory_order_release);
+  for (std::size_t i = 0; i < KeySlot::kWords; ++i)
+    slot.words[i].store(words.at[i], std::memory_order_release);
   slot.control.store(make_control(KeyState::valid, access, consumer, generation), std::memory_order_release);
   word = make_key_word(index, consumer);
   return Status::ok;

@@ -92,6 +92,9 @@ class KeyTableView {
 
   /// Reads the record behind a valid key. access_error: stale, never made, or without a right of `access`.
   Status look_up(KeyWord word, std::uint8_t access, KeyRecord& record, std::uint64_t& control) const noexcept;
+  /// ok: the key is valid for `access` to [offset, offset + length) of contiguous memory at `base`.
+  Status check_block(KeyWord word, std::uint8_t access, std::uint64_t base, std::uint64_t offset,
+                     std::int64_t length) const noexcept;
   /// The record will be asked for soon.
   void prefetch(KeyWord word) const noexcept {
     if (key_index(word) < shape_.slots) __builtin_prefetch(&slot_[key_index(word)]);

@@ -14,7 +14,8 @@
 namespace stria::hw {
 
 /// Copies `bytes` <= 64 with few, possibly overlapping, moves of fixed size. Reads and writes exactly these
-/// bytes.
+/// bytes. What fits in the line of a record goes in words: control packets are put together from words just
+/// before (base/words.hpp).
 inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
   const auto move = [&](auto unit, std::uint32_t at) {
     std::memcpy(&unit, from + at, sizeof unit);
@@ -23,13 +24,16 @@ inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes)
   struct Vector {
     alignas(16) std::byte bytes[16];
   };
-  if (bytes >= 16) {
+  if (bytes > 40) {
     move(Vector{}, 0);
-    if (bytes > 32) move(Vector{}, 16);
+    move(Vector{}, 16);
     if (bytes > 48) move(Vector{}, 32);
     move(Vector{}, bytes - 16);
   } else if (bytes >= 8) {
     move(std::uint64_t{}, 0);
+    if (bytes > 16) move(std::uint64_t{}, 8);
+    if (bytes > 24) move(std::uint64_t{}, 16);
+    if (bytes > 32) move(std::uint64_t{}, 24);
     move(std::uint64_t{}, bytes - 8);
   } else if (bytes >= 4) {
     move(std::uint32_t{}, 0);

@@ -57,8 +57,7 @@ void Engine::finish(Operation& op) noexcept {
       // The last message invalidated the key; a peer that ended the operation without it must not keep it
       // alive.
       transport::Key key;
-      key.bytes = send.key.bytes;
-      std::memcpy(key.data, send.key.data, send.key.bytes);
+      transport::copy_key(key, send.key);
       static_cast<void>(send.link->invalidate(key));
       send.key.bytes = 0;
     }
@@ -92,20 +91,21 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
       transport::Key key;
       if (op.link->fast_register(op.memory, access, key) == Status::ok) {
         if (key.bytes <= sizeof(op.key.data)) {
-          op.key.bytes = key.bytes;
-          std::memcpy(op.key.data, key.data, key.bytes);
+          transport::copy_key(op.key, key);
         } else {
           static_cast<void>(op.link->invalidate(key));
         }
       }
     }
   }
-  std::byte body[sizeof(wire::RtsBody) + sizeof(op.key.data)];
-  const wire::RtsBody rts{op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes), {}};
-  std::memcpy(body, &rts, sizeof(rts));
-  std::memcpy(body + sizeof(rts), op.key.data, op.key.bytes);
+  struct {
+    wire::RtsWords rts;
+    std::byte key[sizeof(op.key.data)];
+  } body;
+  body.rts = wire::rts_words(op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes));
+  transport::copy_key_bytes(body.key, op.key);
   const Status sent =
-      op.link->send_control(header, body, static_cast<std::uint32_t>(sizeof(rts) + op.key.bytes));
+      op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes));
   if (sent == Status::ok) {
     op.state = Operation::State::waiting;
     return sent;
@@ -121,8 +121,7 @@ void Engine::abandon(SendOp& op) noexcept {
   op.id = 0;
   if (op.key.bytes != 0) {
     transport::Key key;
-    key.bytes = op.key.bytes;
-    std::memcpy(key.data, op.key.data, op.key.bytes);
+    transport::copy_key(key, op.key);
     static_cast<void>(op.link->invalidate(key));
     op.key.bytes = 0;
   }
@@ -146,7 +145,7 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
 void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
   ++live_;
   op.peer_op = announcement.sender_op;
-  op.key = announcement.key;
+  transport::copy_key(op.key, announcement.key);
   const Answer answer = choose({op.length, announcement.block_bytes, transport::mean_block(op.memory),
                                 op.link->can_get && op.key.bytes != 0, options_.force,
                                 op.link->can_map && transport::is_mapped(op.key)});
@@ -156,8 +155,11 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       break;
     case Scheme::get:
     case Scheme::mapped:
+      // From progress() the way back out of the system call is short: every return behind one is mispredicted
+      // where the kernel guards its own returns, and here we are a dozen calls deep.
       op.state = Operation::State::reading;
-      break;
+      activate(op);
+      return;
     case Scheme::pipeline:
       op.state = Operation::State::rtr_due;
       ++counters_.pipeline;
@@ -211,8 +213,7 @@ bool Engine::step_fin(RecvOp& op) noexcept {
   Status sent = Status::unsupported;
   if (op.key.bytes != 0) {
     transport::Key key;
-    key.bytes = op.key.bytes;
-    std::memcpy(key.data, op.key.data, op.key.bytes);
+    transport::copy_key(key, op.key);
     sent = op.link->send_invalidate(header, nullptr, 0, key);
   }
   // Without it the sender ends its key itself when it hears of the end.

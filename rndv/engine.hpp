@@ -49,7 +49,7 @@ class Engine {
   Status announce(SendOp& op, const transport::Header& header) noexcept;
 
   /// Starts receiving what was announced into op.memory (link and length set, length <= announcement.length).
-  /// May end the operation before it returns.
+  /// May end the operation before it returns; what is read from here is read by progress().
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
   /// Asks the peer's engine for a get (op.length bytes of `region` from `offset` on) or a put.

@@ -33,8 +33,7 @@ bool Engine::step_reading(RecvOp& op) noexcept {
   if (op.moved < op.length) {
     const std::uint64_t bytes = std::min(options_.pull_slice, op.length - op.moved);
     transport::Key key;
-    key.bytes = op.key.bytes;
-    std::memcpy(key.data, op.key.data, op.key.bytes);
+    transport::copy_key(key, op.key);
     op.done = &Engine::on_get_done;
     op.fragment_bytes = static_cast<std::uint32_t>(bytes);
     op.in_flight = true;

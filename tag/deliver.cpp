@@ -143,7 +143,9 @@ void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
   Request& request = *Request::of(*posted);
   request.info.tag = packet.header->tag;
   request.info.immediate = packet.header->immediate;
-  start_rendezvous(request, peer, announced, stria_payload_t(posted->memory));
+  stria_payload_t memory;  // out of the body that the rendezvous takes over
+  transport::copy_payload(memory, posted->memory);
+  start_rendezvous(request, peer, announced, memory);
 }
 
 void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {

@@ -13,14 +13,8 @@ void Worker::complete(Request& request, Status status) noexcept {
     return;
   }
   // The callback may reuse the request's memory, and a thread that tests may do so before the callback runs.
-  // Field by field: see stria_message_path() in cmake/StriaTargets.cmake.
   stria_info_t info;
-  info.status = transport::to_c(status);
-  info.immediate = request.info.immediate;
-  info.tag = request.info.tag;
-  info.length = request.info.length;
-  info.received = request.info.received;
-  info.source = request.info.source;
+  copy_info(info, request.info);
   void* user = request.user;
   stria_request_t* handle = request.handle();
   request.state.store(RequestState::done, std::memory_order_release);
@@ -59,12 +53,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   posted.tag = recv.match.tag;
   posted.ignore = recv.match.ignore;
   posted.source = index;
-  // Field by field: see stria_message_path() in cmake/StriaTargets.cmake.
-  posted.memory.layout = memory.layout;
-  posted.memory.base = memory.base;
-  posted.memory.count = memory.count;
-  posted.memory.offset = memory.offset;
-  posted.memory.length = memory.length;
+  transport::copy_payload(posted.memory, memory);
   made->state.store(RequestState::posted, std::memory_order_relaxed);
   posted_.push(&posted);
   return Status::in_progress;
@@ -98,7 +87,7 @@ void Worker::start_rendezvous(Request& request, Peer& peer, const rndv::Announce
   request.info.received = 0;
   rndv::RecvOp& op = request.make_recv();
   op.link = &peer.link;
-  op.memory = memory;
+  transport::copy_payload(op.memory, memory);
   op.length = std::min(announced.length, static_cast<std::uint64_t>(memory.length));
   request.state.store(RequestState::active, std::memory_order_relaxed);
   if (peer.state != Peer::State::up) {

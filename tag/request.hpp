@@ -65,6 +65,16 @@ struct Request {
 };
 
 /// Where the body is; the class has a standard layout but for its atomic, which GCC warns of.
+/// Field by field, each as wide as it was stored: base/words.hpp.
+inline void copy_info(stria_info_t& to, const stria_info_t& from) noexcept {
+  to.status = from.status;
+  to.immediate = from.immediate;
+  to.tag = from.tag;
+  to.length = from.length;
+  to.received = from.received;
+  to.source = from.source;
+}
+
 inline constexpr std::size_t kRequestBody = sizeof(Request) - sizeof(Request::Body);
 
 template <class Part>

@@ -97,7 +97,7 @@ Status Worker::send_slow(Peer& peer, const stria_send_t& send, const stria_paylo
   made->info.source = id_;
   rndv::SendOp& op = made->make_send();
   op.link = &peer.link;
-  op.memory = memory;
+  transport::copy_payload(op.memory, memory);
   op.length = made->info.length;
   Status started = Status::no_resource;
   if (peer.pending.empty()) started = start_send(peer, *made);

@@ -5,12 +5,14 @@
 
 #include <concepts>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
 
 #include "base/result.hpp"
 #include "base/status.hpp"
+#include "base/words.hpp"
 #include "datatype/layout.hpp"
 #include "stria/provider.h"
 
@@ -43,6 +45,25 @@ inline const datatype::Layout* layout_of(const Payload& payload) noexcept {
 template <class AnyKey>
 bool is_mapped(const AnyKey& key) noexcept {
   return key.bytes > STRIA_KEY_FLAGS_AT && (key.data[STRIA_KEY_FLAGS_AT] & STRIA_KEY_MAPPED) != 0;
+}
+
+/// Copies a key, or a descriptor of memory, as base/words.hpp says; 16 bytes are what most keys of one host
+/// have.
+template <class From>
+void copy_key_bytes(void* to, const From& from) noexcept {
+  if (from.bytes == 16)
+    copy_words<16>(to, from.data);
+  else
+    std::memcpy(to, from.data, from.bytes);
+}
+template <class To, class From>
+void copy_key(To& to, const From& from) noexcept {
+  to.bytes = from.bytes;
+  copy_key_bytes(to.data, from);
+}
+inline void copy_payload(Payload& to, const Payload& from) noexcept {
+  static_assert(sizeof(Payload) == 40);
+  copy_words<sizeof(Payload)>(&to, &from);
 }
 
 /// Cuts off what a stored key can do without (STRIA_KEY_HINT). The same condition holds.

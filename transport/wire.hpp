@@ -55,6 +55,16 @@ struct RtsBody {
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&
               offsetof(RtsBody, block_bytes) == 16 && offsetof(RtsBody, key_bytes) == 20);
 
+/// An RtsBody as the three words it is, each made in a register (base/words.hpp).
+struct RtsWords {
+  std::uint64_t at[3];
+};
+static_assert(sizeof(RtsWords) == sizeof(RtsBody));
+constexpr RtsWords rts_words(std::uint64_t length, OpId sender_op, std::uint32_t block_bytes,
+                             std::uint8_t key_bytes) noexcept {
+  return {{length, sender_op, block_bytes | (std::uint64_t{key_bytes} << 32)}};
+}
+
 struct RtrBody {
   OpId sender_op;
   OpId receiver_op;

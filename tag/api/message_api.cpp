@@ -53,7 +53,7 @@ stria_status_t stria_request_test(const stria_request_t* handle, stria_info_t* i
     return refuse_null("stria_request_test", {{"request", handle}});
   const Request& request = *as_request(handle);
   if (request.state.load(std::memory_order_acquire) != RequestState::done) return STRIA_IN_PROGRESS;
-  if (info != nullptr) *info = request.info;
+  if (info != nullptr) copy_info(*info, request.info);
   return STRIA_OK;
 }
 
@@ -69,7 +69,7 @@ stria_status_t stria_request_wait(stria_worker_t* worker, stria_request_t* handl
       ::sched_yield();
     }
   }
-  if (info != nullptr) *info = request.info;
+  if (info != nullptr) copy_info(*info, request.info);
   return request.info.status;
 }
 

@@ -55,6 +55,28 @@ Status from_errno(int error) noexcept {
   }
 }
 
+ssize_t call(Direction direction, pid_t pid, const iovec* here, std::size_t entries_here, const iovec* there,
+             std::size_t entries_there) noexcept {
+  return direction == Direction::get ? ::process_vm_readv(pid, here, entries_here, there, entries_there, 0)
+                                     : ::process_vm_writev(pid, here, entries_here, there, entries_there, 0);
+}
+
+/// Contiguous on both sides: no lists.
+Status move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_t remote,
+                  std::size_t bytes) noexcept {
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t want = std::min(bytes - done, static_cast<std::size_t>(kMaxCall));
+    const iovec here{local + done, want};
+    const iovec there{pointer(remote + done), want};
+    const ssize_t moved = call(direction, pid, &here, 1, &there, 1);
+    if (moved < 0) return from_errno(errno);
+    if (moved == 0) return Status::access_error;
+    // Less than asked means that a page further on is missing; the next call says so.
+    done += static_cast<std::size_t>(moved);
+  }
+  return Status::ok;
+}
+
 /// Pieces as long as both lists reach, until all is moved.
 Status move_lists(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length) noexcept {
   iovec here[kBatch], there[kBatch];
@@ -67,12 +89,9 @@ Status move_lists(Direction direction, pid_t pid, Stream local, Stream remote, s
     if (bytes <= 0) return Status::invalid;
     entries_here = trim(here, entries_here, bytes);
     entries_there = trim(there, entries_there, bytes);
-    const ssize_t moved = direction == Direction::get
-                              ? ::process_vm_readv(pid, here, entries_here, there, entries_there, 0)
-                              : ::process_vm_writev(pid, here, entries_here, there, entries_there, 0);
+    const ssize_t moved = call(direction, pid, here, entries_here, there, entries_there);
     if (moved < 0) return from_errno(errno);
     if (moved == 0) return Status::access_error;
-    // Less than asked means that a page further on is missing; the next call says so.
     local.offset += moved;
     remote.offset += moved;
     length -= moved;
@@ -125,9 +144,17 @@ std::int64_t mean_run(const Stream& stream) noexcept {
 
 Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
                 std::int64_t length, std::span<std::byte> bounce) noexcept {
+  if (local.layout == nullptr && remote.layout == nullptr)
+    return move_block(direction, pid, pointer(local.base + static_cast<std::uint64_t>(local.offset)),
+                      remote.base + static_cast<std::uint64_t>(remote.offset),
+                      static_cast<std::size_t>(length));
   if (mean_run(local) < kBounceRun && !bounce.empty())
     return move_bounced(direction, pid, local, remote, length, bounce);
   return move_lists(direction, pid, local, remote, length);
+}
+
+Status read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept {
+  return move_block(Direction::get, pid, static_cast<std::byte*>(local), remote, bytes);
 }
 
 void copy_mapped(Direction direction, const Stream& local, const Stream& remote,

@@ -42,6 +42,9 @@ enum class Direction : std::uint8_t { get, put };
 Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
                 std::int64_t length, std::span<std::byte> bounce) noexcept;
 
+/// A get of contiguous memory at `remote` into contiguous memory.
+Status read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept;
+
 /// The same with plain loads and stores, where both are in this process's memory.
 void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
                  std::int64_t length) noexcept;

@@ -99,7 +99,7 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
   }
   if (bytes > pio_max_) return Status::invalid;
   const std::uint32_t all = kInvalidatePrefix + bytes;
-  const std::uint32_t halves = record_halves(all);
+  const std::uint32_t halves = invalidate_halves(all);
   if (!tx_.has_room(halves)) return Status::no_resource;
   std::byte* record = tx_.place();
   store_header(record + 8, header);

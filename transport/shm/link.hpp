@@ -21,12 +21,13 @@ class Device;
 struct Stream;
 enum class Direction : std::uint8_t;
 
-/// A key: | word 4 | STRIA_KEY_* 1 | base address 8 |, cut off behind the last that says something. The base
-/// is the hint of contiguous memory: with it a get need not wait for the key's record, a line of the peer's,
-/// before it copies.
+/// A key: | word 4 | STRIA_KEY_* 1 | - 3 | base address 8 |, cut off behind the last that says something. The
+/// base is the hint of contiguous memory: with it a get need not wait for the key's record, a line of the
+/// peer's, before it copies.
 inline constexpr std::uint32_t kPlainKeyBytes = sizeof(hw::KeyWord);
 inline constexpr std::uint32_t kFlaggedKeyBytes = kPlainKeyBytes + 1;
-inline constexpr std::uint32_t kHintedKeyBytes = kFlaggedKeyBytes + sizeof(std::uint64_t);
+inline constexpr std::uint32_t kKeyBaseAt = 8;
+inline constexpr std::uint32_t kHintedKeyBytes = kKeyBaseAt + sizeof(std::uint64_t);
 inline bool has_hint(const transport::Key& key) noexcept {
   return key.bytes == kHintedKeyBytes && key.data[STRIA_KEY_FLAGS_AT] == STRIA_KEY_HINT;
 }
@@ -74,7 +75,7 @@ class alignas(kCacheLine) Link {
   [[gnu::cold, gnu::noinline]] void wake() noexcept;
   Status move(Direction direction, const transport::Payload& local, const transport::Key& key,
               std::uint64_t remote_offset) noexcept;
-  Status get_by_hint(const transport::Payload& local, const transport::Key& key, hw::KeyWord word,
+  Status get_by_hint(const transport::Payload& local, const transport::Key& key,
                      std::uint64_t remote_offset) noexcept;
   [[gnu::cold]] Status cma_refused() noexcept;
   Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,

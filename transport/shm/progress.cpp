@@ -79,7 +79,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         ++done;
         break;
       case RecordKind::invalidate:
-        halves = record_halves(bytes);
+        halves = invalidate_halves(bytes);
         good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= settings_.pio_max &&
                halves <= window.halves_to_end();
         if (good) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "transport/payload.hpp"
 #include "transport/shm/device.hpp"
 
 namespace stria::shm {
@@ -65,16 +66,18 @@ Status Device::fast_register(const transport::Payload& memory, unsigned access,
   key_layouts_[index] = name.number;
   const Status bound = keys_.bind(index, record, static_cast<std::uint8_t>(access & 3u), word);
   if (bound != Status::ok) return bound;
+  // Word and flags in one store: base/words.hpp says why.
+  std::uint64_t begin = word;
   key.bytes = kPlainKeyBytes;
-  std::memcpy(key.data, &word, sizeof word);
   if (range != nullptr) {
-    key.data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_MAPPED;
+    begin |= std::uint64_t{STRIA_KEY_MAPPED} << (8 * STRIA_KEY_FLAGS_AT);
     key.bytes = kFlaggedKeyBytes;
   } else if (regular && (access & STRIA_REGISTER_HINT) != 0) {
-    key.data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_HINT;
-    std::memcpy(key.data + kFlaggedKeyBytes, &record.base, sizeof record.base);
+    begin |= std::uint64_t{STRIA_KEY_HINT} << (8 * STRIA_KEY_FLAGS_AT);
+    std::memcpy(key.data + kKeyBaseAt, &record.base, sizeof record.base);
     key.bytes = kHintedKeyBytes;
   }
+  std::memcpy(key.data, &begin, sizeof begin);
   return Status::ok;
 }
 
@@ -95,6 +98,8 @@ void Device::give_back(hw::KeyWord word) noexcept {
 
 Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
                  transport::Completion* /*completion*/) noexcept {
+  if (can_copy_ && !attached_.same_process && has_hint(key) && local.layout == nullptr && local.length > 0)
+    return get_by_hint(local, key, remote_offset);
   return move(Direction::get, local, key, remote_offset);
 }
 
@@ -118,8 +123,6 @@ Status Link::move(Direction direction, const transport::Payload& local, const tr
     if (status != Status::ok) return status;
     status = copy(direction, local, record, remote_offset);
     keys_.end_pinned(tx_slot_);
-  } else if (can_copy_ && has_hint(key)) {
-    status = get_by_hint(local, key, word, remote_offset);
   } else {
     std::uint64_t control = 0;
     status = keys_.look_up(word, hw::kKeyRead, record, control);
@@ -134,22 +137,19 @@ Status Link::move(Direction direction, const transport::Payload& local, const tr
 // The peer's memory is read first, while the key's record is on its way; then the key has to be valid, and to
 // be to that memory. Nothing is read that the peer did not name itself, and it is not used when the key is
 // not valid.
-Status Link::get_by_hint(const transport::Payload& local, const transport::Key& key, hw::KeyWord word,
+Status Link::get_by_hint(const transport::Payload& local, const transport::Key& key,
                          std::uint64_t remote_offset) noexcept {
+  hw::KeyWord word = 0;
+  std::uint64_t base = 0;
+  std::memcpy(&word, key.data, sizeof word);
+  std::memcpy(&base, key.data + kKeyBaseAt, sizeof base);
   keys_.prefetch(word);
-  Stream remote{nullptr, 0, 0, static_cast<std::int64_t>(remote_offset)};
-  std::memcpy(&remote.base, key.data + kFlaggedKeyBytes, sizeof remote.base);
-  Status copied = Status::ok;
-  if (local.length > 0)
-    copied =
-        copy_cma(Direction::get, attached_.pid, stream_of(local), remote, local.length, device_->bounce_);
-  hw::KeyRecord record;
-  std::uint64_t control = 0;
-  const Status valid = keys_.look_up(word, hw::kKeyRead, record, control);
+  const Status copied = read_block(attached_.pid, transport::contiguous_begin(local), base + remote_offset,
+                                   static_cast<std::size_t>(local.length));
+  const Status valid = keys_.check_block(word, hw::kKeyRead, base, remote_offset, local.length);
   if (valid != Status::ok) return valid;
-  if (record.base != remote.base || record.layout != 0 || !hw::in_bounds(record, remote_offset, local.length))
-    return Status::access_error;
-  return copied == Status::unsupported ? cma_refused() : copied;
+  if (copied != Status::unsupported) return copied;
+  return attached_.is_alive() ? cma_refused() : Status::peer_failed;
 }
 
 Status Link::cma_refused() noexcept {

@@ -81,6 +81,13 @@ constexpr std::uint32_t record_halves(std::uint32_t payload_bytes) noexcept {
   if (payload_bytes <= kHalf - kRecordHeader) return 1;
   return (kRecordHeader + payload_bytes + kLine - 1) / kLine * 2;
 }
+/// An invalidate record has its line for itself. It ends a large message, and what follows is often the next
+/// one's announcement, a whole line: the pad before that would be written to a line that the receiver took
+/// meanwhile.
+constexpr std::uint32_t invalidate_halves(std::uint32_t bytes) noexcept {
+  const std::uint32_t halves = record_halves(bytes);
+  return halves < 2 ? 2 : halves;
+}
 
 /// The header as two words, put together in registers: the caller has just written its fields one by one, and
 /// a wide load of them would wait for the store buffer.

@@ -301,7 +301,7 @@ TEST(ShmProcess, a_hint_saves_time_and_gives_no_right) {
   EXPECT_EQ(ops->get(link, &here, &key, 99001, nullptr), STRIA_ERR_ACCESS) << "over the end";
   EXPECT_EQ(ops->put(link, &here, &key, 0, nullptr), STRIA_ERR_ACCESS) << "without the right";
   stria_provider_key_t moved = key;  // to memory that the peer has, but did not lend
-  moved.data[STRIA_KEY_FLAGS_AT + 1] ^= 0x40;
+  moved.data[STRIA_KEY_FLAGS_AT + 5] ^= 0x40;
   EXPECT_EQ(ops->get(link, &here, &moved, 0, nullptr), STRIA_ERR_ACCESS);
   other.send(as_bytes("x", 1));
   ASSERT_FALSE(other.receive().empty());
