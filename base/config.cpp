@@ -32,7 +32,7 @@ constexpr VarSpec kTable[] = {
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
     {"STRIA_RNDV_FRAGMENT", VarKind::bytes, "16K", "bytes", "", 1024, 1 << 30,
      "Fragment of the packed pipeline; a provider may lower it."},
-    {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "1M", "bytes", "", 4096, 1 << 30,
+    {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "4M", "bytes", "", 4096, 1 << 30,
      "A get moves at most this much before other traffic is looked after."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
      "Payload a worker buffers for messages nobody asked for yet; beyond it senders are turned to "

@@ -17,7 +17,7 @@ namespace stria::rndv {
 
 struct Options {
   Force force = Force::automatic;
-  std::uint64_t pull_slice = 1u << 20;
+  std::uint64_t pull_slice = 4u << 20;
   std::uint32_t fragment_bytes = 16384;
 };
 
