@@ -83,6 +83,8 @@ class Config {
   const std::string& text(Var var) const noexcept { return values_[static_cast<std::size_t>(var)].text; }
   const VarValue& value(Var var) const noexcept { return values_[static_cast<std::size_t>(var)]; }
   const VarValue& value(std::size_t index) const noexcept { return values_[index]; }
+  /// Somebody set it: what is chosen by measurement otherwise has to be as they say.
+  bool is_given(Var var) const noexcept { return value(var).origin != "default"; }
 
  private:
   std::vector<VarValue> values_;

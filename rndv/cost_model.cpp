@@ -1,6 +1,7 @@
 #include "rndv/cost_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stria::rndv {
 namespace {
@@ -30,6 +31,25 @@ Force parse_force(std::string_view text) noexcept {
   if (text == "get") return Force::get;
   if (text == "pipeline") return Force::pipeline;
   return Force::automatic;
+}
+
+std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
+  constexpr double kUnit = 512, kLeast = 1024;
+  const Parameters& p = parameters();
+  const double length = static_cast<double>(q.length);
+  const double blocks = std::max(blocks_of(q.length, q.source_block), blocks_of(q.length, q.sink_block));
+  const double all_us = length / 1024.0 * p.pipeline_us_per_kib + blocks * p.pipeline_us_per_block;
+  // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
+  // and n * fragment_us comes on top. Their sum is least where they are equal.
+  const double pieces = std::sqrt(all_us / p.fragment_us);
+  const double bytes = std::floor(length / std::max(1.0, pieces) / kUnit) * kUnit;
+  return static_cast<std::uint32_t>(
+      std::clamp(bytes, std::min<double>(kLeast, most), static_cast<double>(most)));
+}
+
+bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
+  return block != 0 &&
+         blocks_of(length, block) * parameters().pipeline_us_per_block > parameters().packs_long_us;
 }
 
 const Parameters& parameters() noexcept {

@@ -37,6 +37,14 @@ struct Answer {
 
 Answer choose(const Question& question) noexcept;
 
+/// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
+/// many enough that both sides work at the same time. A multiple of 512.
+std::uint32_t fragment_for(const Question& question, std::uint32_t most) noexcept;
+
+/// Whether a message that could go eagerly should be announced instead: packing and unpacking it takes so
+/// long that both at the same time is worth the way there and back.
+bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
+
 /// The model's parameters on one host; docs/tuning.md has the measurements.
 struct Parameters {
   double get_start_us = 2.0;           ///< system call and page look-up
@@ -48,6 +56,8 @@ struct Parameters {
   double pipeline_start_us = 0.7;      ///< the RTR's way and the first fragment's
   double pipeline_us_per_kib = 0.47;   ///< a line at a time between two caches: 490 us for 1 MiB
   double pipeline_us_per_block = 0.004;
+  double fragment_us = 0.15;   ///< what a fragment costs a side, whatever it holds
+  double packs_long_us = 1.5;  ///< a column of 384 doubles
 };
 const Parameters& parameters() noexcept;
 

@@ -146,10 +146,13 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
   ++live_;
   op.peer_op = announcement.sender_op;
   transport::copy_key(op.key, announcement.key);
-  const Answer answer = choose({op.length, announcement.block_bytes, transport::mean_block(op.memory),
-                                op.link->can_get && op.key.bytes != 0, options_.force,
-                                op.link->can_map && transport::is_mapped(op.key)});
-  switch (answer.scheme) {
+  const Question question{op.length,
+                          announcement.block_bytes,
+                          transport::mean_block(op.memory),
+                          op.link->can_get && op.key.bytes != 0,
+                          options_.force,
+                          op.link->can_map && transport::is_mapped(op.key)};
+  switch (choose(question).scheme) {
     case Scheme::none:
       op.state = Operation::State::fin_due;
       break;
@@ -161,6 +164,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       activate(op);
       return;
     case Scheme::pipeline:
+      op.fragment_bytes = fragment_of(question);
       op.state = Operation::State::rtr_due;
       ++counters_.pipeline;
       break;

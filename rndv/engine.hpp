@@ -18,7 +18,8 @@ namespace stria::rndv {
 struct Options {
   Force force = Force::automatic;
   std::uint64_t pull_slice = 4u << 20;
-  std::uint32_t fragment_bytes = 16384;
+  std::uint32_t fragment_bytes = 16384;  ///< of the pipeline, at most
+  bool fragment_fixed = false;           ///< the user said so: all but the last have that size
 };
 
 /// What the owner hears; op.outcome has the result.
@@ -95,6 +96,7 @@ class Engine {
   bool step_streaming(SendOp& op) noexcept;
   bool step_fin(RecvOp& op) noexcept;
   void finish(Operation& op) noexcept;
+  std::uint32_t fragment_of(const Question& question) const noexcept;
   void refuse_remote(const transport::LinkRef& link, wire::OpId initiator, Status status) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
 

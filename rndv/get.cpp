@@ -53,6 +53,7 @@ bool Engine::step_reading(RecvOp& op) noexcept {
         ++counters_.fallbacks;
         ++counters_.pipeline;
         if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
+        op.fragment_bytes = 0;
         op.state = Operation::State::rtr_due;
         step_rtr(op);
         return true;

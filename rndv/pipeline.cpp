@@ -20,9 +20,14 @@ namespace {
 constexpr unsigned kFragmentsPerStep = 8;  // then other traffic is looked after
 }
 
+std::uint32_t Engine::fragment_of(const Question& question) const noexcept {
+  return options_.fragment_fixed ? options_.fragment_bytes : fragment_for(question, options_.fragment_bytes);
+}
+
 bool Engine::step_rtr(RecvOp& op) noexcept {
   if (!name(op)) return false;
-  op.fragment_bytes = std::min(options_.fragment_bytes, op.link->eager_max);
+  if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
+  op.fragment_bytes = std::min(op.fragment_bytes, op.link->eager_max);
   op.start = op.moved;
   const wire::RtrBody rtr{op.peer_op, op.id, op.moved, op.length - op.moved, op.fragment_bytes, 0, {}};
   const Header header = wire::make_header(wire::Kind::rtr, op.peer_op);

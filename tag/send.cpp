@@ -10,6 +10,10 @@ namespace stria::tag {
 
 using transport::Header;
 
+namespace {
+constexpr std::uint64_t kPacksFast = 512;  // whatever the blocks are: not worth a look at the cost model
+}
+
 Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
                        stria_payload_t& out) noexcept {
   auto* memory = static_cast<std::byte*>(const_cast<void*>(base));
@@ -70,6 +74,9 @@ Status Worker::send_eager(Peer& peer, std::uint64_t tag, std::uint32_t immediate
                           const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (bytes > peer.eager_limit || bytes > peer.credit) return Status::unsupported;
+  if (memory.layout != nullptr && bytes > kPacksFast && overlaps_packing_ &&
+      rndv::packs_long(bytes, transport::mean_block(memory)))
+    return Status::unsupported;
   Header header = wire::make_header(wire::Kind::eager, tag, immediate);
   header.sequence = peer.send_sequence;
   eager::Path path;

@@ -158,6 +158,7 @@ class Worker {
   eager::Budget budget_;
   rndv::Engine rndv_;
   std::uint64_t eager_limit_;
+  bool overlaps_packing_;  // announces what packs_long(), although it is short enough to go eagerly
 
   struct RegionSlot {
     Region* region = nullptr;

@@ -26,6 +26,7 @@ struct Path {
   std::uint64_t pio_max;
   std::uint64_t eager_max;
   std::uint64_t eager_limit;
+  bool overlaps_packing = false;
   bool can_get;
   bool can_map;
   rndv::Force force;
@@ -41,6 +42,7 @@ Path path_of(const Device& device, const Config& config) {
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
   path.force = rndv::parse_force(config.text(Var::rndv_scheme));
+  path.overlaps_packing = !config.is_given(Var::eager_limit) && path.force == rndv::Force::automatic;
   return path;
 }
 
@@ -53,7 +55,8 @@ std::uint32_t block_of(const datatype::Layout& layout, std::uint64_t length) {
 }
 
 Way way_of(const Path& path, std::uint64_t length, std::uint32_t block) {
-  if (length <= path.eager_limit) {
+  const bool overlapped = path.overlaps_packing && rndv::packs_long(length, block);
+  if (length <= path.eager_limit && !overlapped) {
     const bool gathered = block == 0 || length <= eager::kGatherMax;
     if (length <= path.pio_max && gathered)
       return {"pio", block == 0 ? "fits the PIO window" : "fits the PIO window, gathered on the stack"};
