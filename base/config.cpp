@@ -35,7 +35,7 @@ constexpr VarSpec kTable[] = {
     {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "4M", "bytes", "", 4096, 1 << 30,
      "A get moves at most this much before other traffic is looked after."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
-     "Payload a worker buffers for messages nobody asked for yet; beyond it senders are turned to "
+     "Memory of a worker's buffers for messages nobody asked for yet; beyond it senders are turned to "
      "rendezvous."},
     {"STRIA_CLOSE_TIMEOUT_MS", VarKind::number, "5000", "milliseconds", "", 0, kMax,
      "How long closing a worker waits for peers to take over what was sent."},

@@ -1,22 +1,30 @@
 #include "eager/buffer_pool.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 
 namespace stria::eager {
 
-// Class 0 is 32 bytes; the four of the doubling that begins at 2^k are 5/4, 6/4, 7/4 and 8/4 of 2^k.
+// The four classes of the doubling that begins at 2^k are 5/4, 6/4, 7/4 and 8/4 of 2^k bytes.
 unsigned BufferPool::class_of(std::uint64_t bytes) noexcept {
-  if (bytes <= 1u << kSmallest) return 0;
-  const std::uint64_t last = bytes - 1;
+  const std::uint64_t last = std::max<std::uint64_t>(bytes, (1u << kSmallestLog2) + 1) - 1;
   const auto log2 = static_cast<unsigned>(std::bit_width(last)) - 1;
-  return 1 + 4 * (log2 - kSmallest) + static_cast<unsigned>(last >> (log2 - 2) & 3);
+  return 4 * (log2 - kSmallestLog2) + static_cast<unsigned>(last >> (log2 - 2) & 3);
 }
 
 std::uint64_t BufferPool::size_of(unsigned index) noexcept {
-  if (index == 0) return 1u << kSmallest;
-  const unsigned log2 = kSmallest + (index - 1) / 4;
-  return static_cast<std::uint64_t>(5 + (index - 1) % 4) << (log2 - 2);
+  const unsigned log2 = kSmallestLog2 + index / 4;
+  return static_cast<std::uint64_t>(5 + index % 4) << (log2 - 2);
+}
+
+// glibc puts a word before each piece of memory, and deals in multiples of 16 bytes, two at least.
+std::uint64_t BufferPool::footprint_of(unsigned index) noexcept {
+  return std::max<std::uint64_t>(32, (size_of(index) + 8 + 15) / 16 * 16);
+}
+
+std::uint64_t BufferPool::footprint(std::uint64_t bytes) noexcept {
+  return footprint_of(class_of(bytes));
 }
 
 BufferPool::~BufferPool() {
@@ -25,33 +33,36 @@ BufferPool::~BufferPool() {
 
 std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
   const unsigned index = class_of(bytes);
-  const std::uint64_t size = size_of(index);
+  const std::uint64_t taken = footprint_of(index);
   void* memory = nullptr;
   if (free_[index] != nullptr) {
     memory = free_[index];
     free_[index] = free_[index]->next;
-    cached_ -= size;
+    cached_ -= taken;
   } else {
-    memory = std::malloc(size);
+    // Free buffers of other sizes may not stand beside a whole budget in use.
+    if (cached_ + in_use_ + taken > limit_) trim();
+    memory = std::malloc(size_of(index));
     if (memory == nullptr) return nullptr;
   }
-  in_use_ += size;
+  in_use_ += taken;
   if (in_use_ > in_use_max_) in_use_max_ = in_use_;
   return static_cast<std::byte*>(memory);
 }
 
 void BufferPool::give(std::byte* buffer, std::uint64_t bytes) noexcept {
   const unsigned index = class_of(bytes);
-  const std::uint64_t size = size_of(index);
-  in_use_ -= size;
+  const std::uint64_t taken = footprint_of(index);
+  in_use_ -= taken;
   auto* entry = reinterpret_cast<Free*>(buffer);
   entry->next = free_[index];
   free_[index] = entry;
-  cached_ += size;
-  if (cached_ + in_use_ > cache_limit_) trim();
+  cached_ += taken;
+  if (cached_ + in_use_ > limit_) trim();
 }
 
 void BufferPool::trim() noexcept {
+  if (cached_ == 0) return;
   for (Free*& list : free_) {
     while (list != nullptr) {
       Free* entry = list;

@@ -77,18 +77,21 @@ void Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
   // half of the sequence numbers that means "early".
   const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
   const auto* payload = static_cast<const std::byte*>(packet.payload);
+  bool kept = false;
   try {
-    if (ahead > kMaxAhead ||
-        !peer.stash
-             .try_emplace(packet.header->sequence,
-                          Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}})
-             .second)
-      give_up(peer, "used a sequence number a second time");
+    kept = ahead <= kMaxAhead &&
+           peer.stash
+               .try_emplace(packet.header->sequence,
+                            Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}})
+               .second;
+    if (!kept) give_up(peer, "used a sequence number a second time");
   } catch (const std::bad_alloc&) {
     log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
                packet.bytes);
     fail_peer(peer, Status::io_error);
   }
+  if (!kept && static_cast<Kind>(packet.header->kind) == Kind::eager)
+    budget_.consumed(peer.grant, packet.bytes);
 }
 
 void Worker::give_up(Peer& peer, const char* why) noexcept {
@@ -116,7 +119,8 @@ void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   const std::uint64_t bytes = std::min<std::uint64_t>(capacity, packet.bytes);
   transport::unpack(transport::slice(posted->memory, 0, bytes), packet.payload);
   ++counters_.received_eager;
-  credit_consumed(peer, packet.bytes);
+  budget_.consumed(peer.grant, packet.bytes);
+  top_up(peer);
   request.info.tag = packet.header->tag;
   request.info.immediate = packet.header->immediate;
   request.info.length = packet.bytes;
@@ -160,6 +164,7 @@ void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   }
   if (entry == nullptr) {
     log::error("out of memory for an unexpected message of {} bytes; its sender is given up", packet.bytes);
+    budget_.consumed(peer.grant, packet.bytes);
     fail_peer(peer, Status::io_error);
     return;
   }
@@ -169,9 +174,11 @@ void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   entry->source = peer.index;
   if (buffer == nullptr) {
     entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::inline_payload);
+    budget_.kept(peer.grant, packet.bytes, 0);
     if (packet.bytes > 0) std::memcpy(entry->payload, packet.payload, packet.bytes);
   } else {
     entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::buffer);
+    budget_.kept(peer.grant, packet.bytes, eager::BufferPool::footprint(packet.bytes));
     std::memcpy(buffer, packet.payload, packet.bytes);
     entry->buffer = buffer;
   }
@@ -206,11 +213,6 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
     std::memcpy(entry->announced.key, announced.key.data, announced.key.bytes);
   }
   unexpected_.push(entry);
-}
-
-void Worker::credit_consumed(Peer& peer, std::uint64_t bytes) noexcept {
-  budget_.consumed(peer.grant, bytes);
-  top_up(peer);
 }
 
 void Worker::top_up(Peer& peer) noexcept {

@@ -143,10 +143,11 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
   switch (entry.what()) {
     case Unexpected::Kind::buffer:
       buffers_.give(entry.buffer, entry.length);
-      credit_consumed(peer, entry.length);
+      budget_.release(peer.grant, eager::BufferPool::footprint(entry.length));
+      top_up(peer);
       break;
     case Unexpected::Kind::inline_payload:
-      credit_consumed(peer, entry.length);
+      top_up(peer);
       break;
     case Unexpected::Kind::announced:
       if (entry.key_bytes > sizeof(entry.announced.key))

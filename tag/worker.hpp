@@ -115,7 +115,6 @@ class Worker {
   void store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
   void store_announcement(Peer& peer, const stria_header_t& header,
                           const rndv::Announcement& announced) noexcept;
-  void credit_consumed(Peer& peer, std::uint64_t bytes) noexcept;
   void top_up(Peer& peer) noexcept;
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
 

@@ -195,7 +195,7 @@ typedef struct stria_counters {
   uint64_t received_mapped;     /* rendezvous moved by loads from mapped memory */
   uint64_t received_pipeline;   /* rendezvous moved by the packed pipeline */
   uint64_t unexpected_messages; /* in the unexpected queue now */
-  uint64_t unexpected_bytes;    /* payload buffered for them now */
+  uint64_t unexpected_bytes;    /* memory of the buffers that hold their payload now */
   uint64_t unexpected_bytes_max;
   uint64_t posted_receives; /* in the posted queue now */
   uint64_t fallbacks;       /* times a preferred path was refused and another taken */

@@ -72,8 +72,8 @@ static const counter_t kCounters[] = {
     COUNTER(received_pipeline, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by the packed pipeline"),
     COUNTER(fallbacks, MCA_BASE_PVAR_CLASS_COUNTER, "Times a preferred path was refused and another taken"),
     COUNTER(unexpected_messages, MCA_BASE_PVAR_CLASS_LEVEL, "Messages in the unexpected queue"),
-    COUNTER(unexpected_bytes, MCA_BASE_PVAR_CLASS_LEVEL, "Payload bytes buffered for unexpected messages"),
-    COUNTER(unexpected_bytes_max, MCA_BASE_PVAR_CLASS_HIGHWATERMARK, "Most payload bytes buffered so far"),
+    COUNTER(unexpected_bytes, MCA_BASE_PVAR_CLASS_LEVEL, "Memory of buffers for unexpected messages, bytes"),
+    COUNTER(unexpected_bytes_max, MCA_BASE_PVAR_CLASS_HIGHWATERMARK, "Most memory of such buffers so far"),
     COUNTER(posted_receives, MCA_BASE_PVAR_CLASS_LEVEL, "Receives in the posted queue"),
 };
 

@@ -1,6 +1,7 @@
 // A sender far ahead of its receiver. The last message is asked for first, so all headers have to drain; then
 // the rest is received, in order or in reverse tag order. What the receiver may grow by is the layer's own
-// budget for payload nobody asked for (of its configuration), 64 bytes a header, and a constant.
+// budget for payload nobody asked for (of its configuration), 64 bytes a header, and a constant. The budget
+// is of memory: sizes that a buffer fits badly must not take more of it.
 //   --order=forward|reverse  --count=N (default 1000000)  --bytes=N (default 1024)
 //   --ob1-count=N            count over ob1, whose unexpected list is searched from its start (reverse order
 //   is quadratic)
@@ -21,8 +22,8 @@ using namespace mpitest;
 
 constexpr int kLastTag = 1;
 constexpr int kFirstTag = 10;
-// What is neither payload nor header, for a million messages: the hash bins of the headers (8 MiB, and 2 MiB
-// while they grow), the heads malloc puts before payload (1 MiB), the transport's shared pages.
+// What is neither payload nor header, for a million or two of messages: the hash bins of the headers (8 MiB,
+// and 2 MiB while they grow), the transport's shared pages.
 constexpr std::uint64_t kConstant = std::uint64_t{16} << 20;
 
 // The layer's budget in force: the environment wins over the parameter, whose default is the library's.

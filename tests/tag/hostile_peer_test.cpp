@@ -97,7 +97,7 @@ TEST_F(HostilePeer, that_sends_more_than_it_was_granted_is_given_up) {
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(named.callbacks, 1);
   EXPECT_EQ(named.info.status, STRIA_ERR_IO);
-  EXPECT_LE(counters().unexpected_bytes_max, 66u << 20) << "the budget";
+  EXPECT_LE(counters().unexpected_bytes_max, 64u << 20) << "the budget";
   EXPECT_EQ(errors(log), 1) << log;
   EXPECT_NE(log.find("0xbad"), std::string::npos) << log;
 }
