@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstdint>
 #include <string_view>
 
 namespace stria::log {
@@ -41,5 +43,20 @@ template <class... Args>
 void debug(fmt::format_string<Args...> format, Args&&... args) noexcept {
   print(Level::debug, format, std::forward<Args>(args)...);
 }
+
+/// Counts something that others can repeat at will, and says when it is worth a line: the first four times,
+/// then each time the count has doubled. So the lines stay few, and the last one tells how often it was at
+/// least.
+class Repeated {
+ public:
+  [[gnu::cold]] bool is_worth_a_line() noexcept {
+    ++count_;
+    return count_ <= 4 || std::has_single_bit(count_);
+  }
+  std::uint64_t count() const noexcept { return count_; }
+
+ private:
+  std::uint64_t count_ = 0;
+};
 
 }  // namespace stria::log

@@ -62,10 +62,10 @@ class Engine {
   void serve_put(const transport::LinkRef& link, const wire::RmaBody& body, const transport::Payload& memory,
                  Status status) noexcept;
 
-  // Packets. Anything that does not fit an operation is dropped with a log line: it came from a confused
-  // peer.
-  void on_rtr(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
-  void on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  // Packets. One that names no operation under way is dropped: it may have been overtaken by the operation's
+  // end. False: it names one and does not fit it, or is no such packet at all, as only a confused peer sends.
+  [[nodiscard]] bool on_rtr(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  [[nodiscard]] bool on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
   /// Reads an RTS's body; false when it is malformed.

@@ -43,24 +43,24 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
   return true;
 }
 
-void Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
+bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   wire::RtrBody rtr;
-  if (packet.bytes < sizeof(rtr)) return;
+  if (packet.bytes < sizeof(rtr)) return false;
   std::memcpy(&rtr, packet.payload, sizeof(rtr));
   Operation* found = find(rtr.sender_op, Operation::Kind::send, link);
-  if (found == nullptr || found->state != Operation::State::waiting) return;
+  if (found == nullptr || found->state != Operation::State::waiting) return true;
   auto& op = static_cast<SendOp&>(*found);
   const bool fits = rtr.offset <= op.length && rtr.length <= op.length - rtr.offset;
   std::uint8_t shift = 0;
   while (shift < 31 && (rtr.fragment_bytes >> shift) > link.eager_max) ++shift;
   if (!fits || rtr.fragment_bytes >> shift == 0) {
-    log::error(
+    log::debug(
         "a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
         rtr.offset, rtr.length, rtr.fragment_bytes, op.length, link.eager_max);
     refuse_remote(link, rtr.receiver_op, Status::invalid);  // or it would wait for ever
     op.outcome = Status::invalid;
     finish(op);
-    return;
+    return false;
   }
   op.peer_op = rtr.receiver_op;
   op.start = op.moved = rtr.offset;
@@ -70,6 +70,7 @@ void Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   op.state = Operation::State::streaming;
   activate(op);
   step_streaming(op);
+  return true;
 }
 
 bool Engine::step_streaming(SendOp& op) noexcept {
@@ -99,21 +100,21 @@ bool Engine::step_streaming(SendOp& op) noexcept {
   return true;
 }
 
-void Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
+bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
-  if (found == nullptr || found->state != Operation::State::receiving) return;
+  if (found == nullptr || found->state != Operation::State::receiving) return true;
   auto& op = static_cast<RecvOp&>(*found);
   // The sender's link may carry less than ours: it halves the fragments as often as its flags say.
   const std::uint64_t unit = packet.header->flags < 32 ? op.fragment_bytes >> packet.header->flags : 0;
   const std::uint64_t offset = op.start + packet.header->immediate * unit;
   if (unit == 0 || offset >= op.length || packet.bytes != std::min(unit, op.length - offset)) {
-    log::error("fragment {} of {} bytes does not fit a receive of {} bytes; dropped",
+    log::debug("fragment {} of {} bytes does not fit a receive of {} bytes; dropped",
                packet.header->immediate, packet.bytes, op.length);
-    return;
+    return false;
   }
   transport::unpack(transport::slice(op.memory, offset, packet.bytes), packet.payload);
   op.moved += packet.bytes;
-  if (op.moved < op.length) return;
+  if (op.moved < op.length) return true;
   if (op.needs_fin) {
     op.state = Operation::State::fin_due;
     activate(op);
@@ -121,6 +122,7 @@ void Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   } else {
     finish(op);
   }
+  return true;
 }
 
 }  // namespace stria::rndv

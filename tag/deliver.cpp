@@ -34,10 +34,12 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
       deliver_matchable(peer, packet);
       break;
     case Kind::rtr:
-      rndv_.on_rtr(peer.link, packet);
+      if (!rndv_.on_rtr(peer.link, packet)) [[unlikely]]
+        dropped(peer, packet, "a request for fragments that its message has not");
       break;
     case Kind::frag:
-      rndv_.on_frag(peer.link, packet);
+      if (!rndv_.on_frag(peer.link, packet)) [[unlikely]]
+        dropped(peer, packet, "a fragment that does not fit its receive");
       break;
     case Kind::fin:
       rndv_.on_fin(peer.link, packet);
@@ -53,8 +55,7 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
       break;
     case Kind::none:
     default:
-      log::error("a packet of unknown kind {} from worker {:#x}; dropped", packet.header->kind,
-                 peer.worker_id);
+      dropped(peer, packet, "a packet of unknown kind");
       break;
   }
 }
@@ -97,6 +98,12 @@ void Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
 void Worker::give_up(Peer& peer, const char* why) noexcept {
   log::error("worker {:#x} {}; it is given up", peer.worker_id, why);
   fail_peer(peer, Status::io_error);
+}
+
+void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcept {
+  if (!peer.malformed.is_worth_a_line()) return;
+  log::error("worker {:#x} sent {} (kind {}, {} bytes); dropped, as {} of its packets so far", peer.worker_id,
+             what, packet.header->kind, packet.bytes, peer.malformed.count());
 }
 
 void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {

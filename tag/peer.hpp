@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/intrusive_list.hpp"
+#include "base/log.hpp"
 #include "eager/credit.hpp"
 #include "rndv/operation.hpp"
 #include "transport/link_ref.hpp"
@@ -44,6 +45,7 @@ struct Peer : ListNode {
   std::uint64_t worker_id = 0;
   eager::Grant grant;
   std::map<std::uint16_t, Stashed> stash;
+  log::Repeated malformed;         ///< packets of it that were dropped
   std::vector<std::byte> address;  ///< as its owner gave it; empty when the peer came to us
 };
 

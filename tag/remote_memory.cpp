@@ -88,7 +88,10 @@ void Worker::deregister_region(Region* region) noexcept {
 
 void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept {
   wire::RmaBody body;
-  if (packet.bytes != sizeof(body)) return;
+  if (packet.bytes != sizeof(body)) {
+    dropped(peer, packet, "a request for remote memory of the wrong length");
+    return;
+  }
   std::memcpy(&body, packet.payload, sizeof(body));
   const unsigned right = is_get ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE;
   const Region* region = find_region(body.region);

@@ -109,6 +109,9 @@ class Worker {
   void deliver_matchable(Peer& peer, const stria_packet_t& packet) noexcept;
   /// The peer broke the protocol: all that names it ends.
   [[gnu::cold, gnu::noinline]] void give_up(Peer& peer, const char* why) noexcept;
+  /// A packet that means nothing is dropped; the peer may send as many as it likes, but the log stays short.
+  [[gnu::cold, gnu::noinline]] void dropped(Peer& peer, const stria_packet_t& packet,
+                                            const char* what) noexcept;
   void deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 namespace stria {
 namespace {
@@ -45,6 +46,15 @@ TEST_F(Log, braces_in_a_text_are_text) {
   testing::internal::CaptureStderr();
   log::write(log::Level::warn, "{} {0} }{");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::EndsWith(" warning: {} {0} }{\n"));
+}
+
+TEST_F(Log, what_is_repeated_gets_few_lines) {
+  log::Repeated repeated;
+  std::vector<std::uint64_t> lines;
+  for (int i = 0; i < 1000; ++i)
+    if (repeated.is_worth_a_line()) lines.push_back(repeated.count());
+  EXPECT_THAT(lines, testing::ElementsAre(1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512));
+  EXPECT_EQ(repeated.count(), 1000u);
 }
 
 }  // namespace

@@ -111,15 +111,15 @@ class Hostile : public ::testing::Test {
     std::memcpy(&rtr, wires_[0].sent.back().bytes.data(), sizeof(rtr));
     return rtr.receiver_op;
   }
-  void rtr(unsigned link, const wire::RtrBody& body) {
+  bool rtr(unsigned link, const wire::RtrBody& body) {
     const auto header = wire::make_header(wire::Kind::rtr, body.sender_op);
-    engine_.on_rtr(links_[link], packet(header, body));
+    return engine_.on_rtr(links_[link], packet(header, body));
   }
-  void frag(unsigned link, wire::OpId op, std::uint32_t index, std::uint32_t bytes,
+  bool frag(unsigned link, wire::OpId op, std::uint32_t index, std::uint32_t bytes,
             std::byte value = std::byte{0x22}) {
     const auto header = wire::make_header(wire::Kind::frag, op, index);
     const std::vector<std::byte> data(bytes, value);
-    engine_.on_frag(links_[link], {&header, data.data(), bytes, 1});
+    return engine_.on_frag(links_[link], {&header, data.data(), bytes, 1});
   }
   void fin(unsigned link, wire::OpId op, int status) {
     const auto header = wire::make_header(wire::Kind::fin, op, static_cast<std::uint32_t>(status));
@@ -160,11 +160,11 @@ TEST_F(Hostile, a_receiver_may_not_ask_for_bytes_outside_the_message) {
     SendOp op;
     const wire::OpId id = announce(op);
     const int before = sent_ends_;
-    rtr(0, {id, 7, bad.offset, bad.length, kFragment, 0, {}});
+    EXPECT_FALSE(rtr(0, {id, 7, bad.offset, bad.length, kFragment, 0, {}}));
     EXPECT_EQ(sent_ends_, before + 1) << bad.offset << "+" << bad.length;
     EXPECT_EQ(op.outcome, Status::invalid);
     for (const Sent& sent : wires_[0].sent) EXPECT_NE(sent.header.kind, static_cast<int>(wire::Kind::frag));
-    rtr(0, {id, 7, 0, kLength, kFragment, 0, {}});  // its name is stale now
+    EXPECT_TRUE(rtr(0, {id, 7, 0, kLength, kFragment, 0, {}})) << "its name is stale now";
     EXPECT_EQ(sent_ends_, before + 1);
   }
   EXPECT_TRUE(engine_.idle());
@@ -184,8 +184,8 @@ TEST_F(Hostile, a_short_request_and_one_on_another_link_are_dropped) {
   const wire::RtrBody body{id, 7, 0, kLength, kFragment, 0, {}};
   const auto header = wire::make_header(wire::Kind::rtr, id);
   for (std::uint32_t bytes = 0; bytes < sizeof(body); ++bytes)
-    engine_.on_rtr(links_[0], {&header, &body, bytes, 1});
-  rtr(1, body);
+    EXPECT_FALSE(engine_.on_rtr(links_[0], {&header, &body, bytes, 1}));
+  EXPECT_TRUE(rtr(1, body)) << "it may be late";
   EXPECT_EQ(sent_ends_, 0);
   EXPECT_EQ(op.state, Operation::State::waiting);
   rtr(0, body);
@@ -211,16 +211,16 @@ TEST_F(Hostile, a_second_request_for_the_same_message_is_dropped) {
 TEST_F(Hostile, fragments_that_do_not_fit_are_dropped_and_write_nothing_outside) {
   RecvOp op;
   const wire::OpId id = accept(op);
-  frag(0, id, 3, kFragment);  // beyond the end
-  frag(0, id, ~0u, kFragment);
-  frag(0, id, 0, kFragment + 1);  // too long
-  frag(0, id, 0, kFragment - 1);  // too short
-  frag(0, id, 0, 0);
-  frag(0, id, 2, kFragment);  // the last one is shorter
-  frag(1, id, 0, kFragment);  // another peer guesses the name
-  frag(0, id + 1, 0, kFragment);
-  frag(0, id + (1ull << 32), 0, kFragment);
-  frag(0, 0, 0, kFragment);
+  EXPECT_FALSE(frag(0, id, 3, kFragment)) << "beyond the end";
+  EXPECT_FALSE(frag(0, id, ~0u, kFragment));
+  EXPECT_FALSE(frag(0, id, 0, kFragment + 1)) << "too long";
+  EXPECT_FALSE(frag(0, id, 0, kFragment - 1)) << "too short";
+  EXPECT_FALSE(frag(0, id, 0, 0));
+  EXPECT_FALSE(frag(0, id, 2, kFragment)) << "the last one is shorter";
+  EXPECT_TRUE(frag(1, id, 0, kFragment)) << "another peer guesses the name";
+  EXPECT_TRUE(frag(0, id + 1, 0, kFragment));
+  EXPECT_TRUE(frag(0, id + (1ull << 32), 0, kFragment));
+  EXPECT_TRUE(frag(0, 0, 0, kFragment));
   EXPECT_EQ(received_ends_, 0);
   EXPECT_EQ(op.moved, 0u);
   for (const std::byte byte : memory_) ASSERT_EQ(byte, std::byte{0x11});

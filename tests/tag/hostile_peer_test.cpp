@@ -1,5 +1,6 @@
 // A worker against a peer that breaks the protocol: its packets come over a real link, but from the test.
-// Such a peer is given up: one line of the log, its requests end, and no more of its bytes are kept.
+// Such a peer is given up: one line of the log, its requests end, and no more of its bytes are kept. Packets
+// that mean nothing are dropped, and do not fill the log.
 #include <algorithm>
 
 #include "tag/address.hpp"
@@ -135,6 +136,28 @@ TEST_F(HostilePeer, that_sends_an_early_number_twice_is_given_up) {
   packet(wire::Kind::eager, 5, 10);
   EXPECT_EQ(errors(testing::internal::GetCapturedStderr()), 1);
   EXPECT_EQ(named.callbacks, 1);
+}
+
+TEST_F(HostilePeer, that_sends_packets_without_a_meaning_does_not_fill_the_log) {
+  testing::internal::CaptureStderr();
+  for (unsigned i = 0; i < 1000; ++i) packet(static_cast<wire::Kind>(200), 0, 10);
+  const std::string unknown = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(errors(unknown), 11) << unknown;
+  EXPECT_NE(unknown.find("worker 0xbad sent a packet of unknown kind (kind 200, 10 bytes)"),
+            std::string::npos)
+      << unknown;
+  EXPECT_NE(unknown.find("512 of its packets"), std::string::npos) << unknown;
+  // Other nonsense counts on.
+  testing::internal::CaptureStderr();
+  for (unsigned i = 0; i < 400; ++i) {
+    packet(wire::Kind::rtr, 0, 10);
+    packet(wire::Kind::rma_get, 0, 10);
+    packet(wire::Kind::rma_put, 0, 10);
+  }
+  const std::string malformed = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(errors(malformed), 2) << malformed;
+  packet(wire::Kind::eager, 0, 10);
+  EXPECT_EQ(counters().unexpected_messages, 1u) << "what it says right is still heard";
 }
 
 TEST_F(HostilePeer, may_let_many_messages_come_early) {
