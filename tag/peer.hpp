@@ -36,7 +36,8 @@ struct Peer : ListNode {
   std::uint16_t recv_sequence = 0;
   State state = State::unconnected;
   bool low_latency = false;
-  bool window_due = false;  ///< it came to us while an endpoint wants a window: connect once more
+  bool window_due = false;     ///< it came to us while an endpoint wants a window: connect once more
+  bool window_wanted = false;  ///< an endpoint wants a window, and there was none
   std::uint32_t index = 0;
   IntrusiveList<rndv::Operation> pending;  ///< sends in order, waiting for room
 

@@ -105,10 +105,11 @@ void Worker::renew_limits(Peer& peer) noexcept {
   peer.device->provider->link_limits(peer.link.link, &limits);
   peer.link.take(limits);
   peer.eager_limit = std::min<std::uint64_t>(eager_limit_, std::max(limits.pio_max, limits.eager_max));
+  peer.window_wanted = peer.low_latency && limits.pio_max == 0;
 }
 
-// The peer connected first, so that its provider did not know of our wish. Connecting once more tells it;
-// that there is no window for us is no error.
+// The peer connected first, so that its provider did not know of our wish, or it had no window then.
+// Connecting once more tells it; that there is none for us is no error.
 void Worker::ask_for_window(Peer& peer) noexcept {
   peer.window_due = false;
   const auto parsed = parse_address(peer.address);
@@ -122,6 +123,20 @@ void Worker::ask_for_window(Peer& peer) noexcept {
                                                                   &peer, 1, &link, error, sizeof(error));
   if (connected != STRIA_OK && connected != STRIA_IN_PROGRESS) log::debug("{}", error);
   renew_limits(peer);
+}
+
+// A window comes back when another peer of theirs goes, and nobody tells us. So wishes are repeated, some of
+// them each time that peers are looked after, all in turn.
+void Worker::ask_for_windows_again() noexcept {
+  constexpr unsigned kWishes = 8;
+  unsigned asked = 0;
+  for (std::size_t i = peers_.size(); i > 0 && asked < kWishes; --i) {
+    if (next_wish_ >= peers_.size()) next_wish_ = 0;
+    Peer& peer = *peers_[next_wish_++];
+    if (!peer.window_wanted || peer.state != Peer::State::up) continue;
+    ask_for_window(peer);
+    ++asked;
+  }
 }
 
 void Worker::on_refused(void* self, const transport::LinkRef& link) noexcept {
@@ -201,6 +216,7 @@ void Worker::check_liveness(bool force) noexcept {
   // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
   const bool inside = std::exchange(in_progress_, true);
   for (auto& device : devices_) device->provider->check(device->handle);
+  ask_for_windows_again();
   in_progress_ = inside;
 }
 

@@ -136,6 +136,7 @@ class Worker {
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
   void renew_limits(Peer& peer) noexcept;
   void ask_for_window(Peer& peer) noexcept;
+  void ask_for_windows_again() noexcept;
   void fail_peer(Peer& peer, Status why) noexcept;
   void check_liveness(bool force) noexcept;
   void drain(std::chrono::milliseconds limit) noexcept;
@@ -178,6 +179,7 @@ class Worker {
   unsigned sleepers_ = 0;  // threads in wait() that gave up the lock to sleep
   Alarm alarm_;
   std::chrono::steady_clock::time_point next_check_;
+  std::size_t next_wish_ = 0;  // the peer from which on windows are asked for again
   stria_counters_t counters_{};
 };
 

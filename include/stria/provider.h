@@ -235,7 +235,7 @@ typedef struct stria_provider {
   /* Connects to the device that gave `address`. One link per remote worker: connecting to a worker that
    * connected to us first returns that link, with its cookie set to `peer`. IN_PROGRESS: sends answer
    * NO_RESOURCE until it is up. UNREACHABLE, with the reason in `error`. low_latency != 0: wants a PIO window
-   * first. */
+   * first; the call is repeated now and then while the link has none (pio_max 0). */
   stria_status_t (*connect)(stria_device_t* device, const void* address, uint32_t bytes, void* peer,
                             int low_latency, stria_link_t** link, char* error, uint32_t error_bytes);
   void (*link_limits)(stria_link_t* link, stria_link_limits_t* out);

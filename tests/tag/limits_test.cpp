@@ -33,10 +33,13 @@ std::uint64_t window_of(stria_endpoint_t* endpoint) {
 class LowLatency : public testing::Test {
  protected:
   LowLatency() {
-    team_.join({{{"STRIA_SHM_WINDOWS", "8"}}});
+    team_.join({{{"STRIA_SHM_WINDOWS", "8"}, {"STRIA_LIVENESS_MS", "1"}}});
     for (unsigned rank = 1; rank <= 8; ++rank) team_.join({});
   }
-  ~LowLatency() override { EXPECT_EQ(stria_config_set("STRIA_SHM_WINDOWS", "32", "test"), STRIA_OK); }
+  ~LowLatency() override {
+    EXPECT_EQ(stria_config_set("STRIA_SHM_WINDOWS", "32", "test"), STRIA_OK);
+    EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK);
+  }
   void fill() {
     for (unsigned rank = 1; rank <= 7; ++rank)
       ASSERT_EQ(stria_endpoint_connect(team_.endpoint(rank, 0)), STRIA_OK);
@@ -67,6 +70,42 @@ TEST_F(LowLatency, an_endpoint_opened_before_the_peer_connected_gets_its_window)
   EXPECT_EQ(counters(team_.worker(8)).sent_pio, 1u);
   team_.progress(0);
   EXPECT_EQ(counters(team_.worker(0)).unexpected_messages, 1u);
+}
+
+TEST_F(LowLatency, an_endpoint_that_found_all_windows_taken_gets_the_next_that_is_free) {
+  fill();
+  ASSERT_EQ(stria_endpoint_connect(team_.endpoint(8, 0, STRIA_CLASS_LOW_LATENCY)), STRIA_OK);
+  team_.progress(0);
+  // Three more, whose wishes come too late: in vain before connecting, after it, and by the other side.
+  for (unsigned rank = 9; rank <= 11; ++rank) team_.join({});
+  stria_endpoint_t* wishes[3];
+  wishes[0] = team_.endpoint(9, 0, STRIA_CLASS_LOW_LATENCY);
+  ASSERT_EQ(stria_endpoint_connect(wishes[0]), STRIA_OK);
+  ASSERT_EQ(stria_endpoint_connect(team_.endpoint(10, 0)), STRIA_OK);
+  wishes[1] = team_.endpoint(10, 0, STRIA_CLASS_LOW_LATENCY);
+  ASSERT_EQ(send_byte(team_.endpoint(0, 11)), STRIA_OK);
+  team_.progress(11);
+  wishes[2] = team_.endpoint(11, 0, STRIA_CLASS_LOW_LATENCY);
+  team_.progress(0);
+  // Peers are looked after every millisecond; this is some ten times as long.
+  const auto served_after_a_while = [&] {
+    for (unsigned round = 0; round < 5; ++round)
+      for (const unsigned rank : {0u, 9u, 10u, 11u}) EXPECT_GE(stria_worker_wait(team_.worker(rank), 3), 0);
+    unsigned served = 0;
+    for (stria_endpoint_t* wish : wishes) served += window_of(wish) > 0 ? 1 : 0;
+    return served;
+  };
+  ASSERT_EQ(served_after_a_while(), 0u);
+  for (unsigned gone = 1; gone <= 3; ++gone) {
+    team_.leave(gone);
+    EXPECT_EQ(served_after_a_while(), gone) << "one window each time that a peer leaves";
+  }
+  for (unsigned rank = 9; rank <= 11; ++rank) {
+    ASSERT_EQ(send_byte(wishes[rank - 9]), STRIA_OK);
+    EXPECT_EQ(counters(team_.worker(rank)).sent_pio, 1u);
+  }
+  team_.progress(0);
+  EXPECT_EQ(counters(team_.worker(0)).unexpected_messages, 3u);
 }
 
 TEST(Limits, a_link_whose_greeting_found_the_inbox_full_uses_its_window_later) {

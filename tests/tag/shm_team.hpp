@@ -18,7 +18,7 @@ class ShmTeam {
 
   ShmTeam() { set({{{"STRIA_PROVIDERS", "shm"}}, {{"STRIA_CLOSE_TIMEOUT_MS", "20"}}}); }
   ~ShmTeam() {
-    for (auto* worker : workers_) stria_worker_close(worker);
+    for (auto* worker : workers_) stria_worker_close(worker);  // null: it left
     for (auto* context : contexts_) stria_context_close(context);
   }
   ShmTeam(const ShmTeam&) = delete;
@@ -52,6 +52,10 @@ class ShmTeam {
     stria_endpoint_t* endpoint = nullptr;
     EXPECT_EQ(stria_endpoint_open(workers_[from], &params, &endpoint), STRIA_OK) << stria_last_error();
     return endpoint;
+  }
+  void leave(unsigned rank) {
+    stria_worker_close(workers_[rank]);
+    workers_[rank] = nullptr;
   }
   void progress(unsigned rank, unsigned times = 10) {
     while (times-- > 0) stria_worker_progress(workers_[rank]);
