@@ -118,7 +118,7 @@ static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, 
     speaker = PML_STRIA_FIRST_RANK;
   } else if (!open_worker(enable_mpi_threads)) {
     reason = stria_last_error();
-  } else if (OMPI_SUCCESS != pml_stria_publish_address()) {
+  } else if (OMPI_SUCCESS != pml_stria_publish_card()) {
     reason = "its address could not be published";
   }
   if (NULL == reason) return &pml_stria.super;

@@ -1,22 +1,12 @@
-/* Peers: addresses go through the modex; an endpoint is opened when Open MPI announces a process or, at the
- * latest, when something is sent to it. Whether a peer can be reached is stria's judgement, by connecting.
+/* Peers: an endpoint is opened when Open MPI announces a process or, at the latest, when something is sent to
+ * it. Whether a peer can be reached is stria's judgement, by connecting.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "opal/mca/pmix/pmix.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 #include "pml_stria.h"
-
-int pml_stria_publish_address(void) {
-  unsigned char address[STRIA_ADDRESS_MAX];
-  size_t bytes = sizeof address;
-  if (STRIA_OK != stria_worker_address(pml_stria.worker, address, &bytes)) return OMPI_ERROR;
-  int rc = OMPI_SUCCESS;
-  OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_pml_stria_component.pmlm_version, address, bytes);
-  return rc;
-}
 
 static bool elsewhere(const char* host) {
   return 0 != strcmp(host, ompi_process_info.nodename);
@@ -44,43 +34,39 @@ static stria_status_t open_and_try(const stria_endpoint_params_t* params, const 
 
 /* The caller holds the lock. */
 static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
-  const char* host = opal_get_proc_hostname(&proc->super);
-  if (NULL == host) host = "unknown";
-  void* address = NULL;
-  size_t bytes = 0;
-  int rc = OMPI_SUCCESS;
-  OPAL_MODEX_RECV(rc, &mca_pml_stria_component.pmlm_version, &proc->super.proc_name, &address, &bytes);
-  if (OMPI_SUCCESS != rc || NULL == address) {
+  pml_stria_card_t card;
+  if (!pml_stria_read_card(proc, &card)) {
+    const char* host = opal_get_proc_hostname(&proc->super);
     pml_stria_tell(
         PML_STRIA_EVERY_RANK,
         "process %s on host '%s' does not use stria and cannot be talked to. Start jobs that connect to "
         "each other with the same layer: `--mca pml stria` or `--mca pml ob1`.",
-        OMPI_NAME_PRINT(&proc->super.proc_name), host);
+        OMPI_NAME_PRINT(&proc->super.proc_name), NULL != host ? host : "unknown");
     return NULL;
   }
   stria_endpoint_t* endpoint = NULL;
   pml_stria_peer_t* peer = calloc(1, sizeof *peer);
   const stria_endpoint_params_t params = {
-      .size = sizeof params, .address = address, .address_bytes = bytes, .user = peer};
-  if (NULL != peer && STRIA_OK == open_and_try(&params, host, &endpoint)) {
+      .size = sizeof params, .address = card.address, .address_bytes = card.address_bytes, .user = peer};
+  if (NULL != peer && STRIA_OK == open_and_try(&params, card.host, &endpoint)) {
     peer->endpoint = endpoint;
     peer->name = proc->super.proc_name;
-    peer->host = strdup(host);
+    peer->host = strdup(card.host);
     peer->next = pml_stria.peers;
     pml_stria.peers = peer;
     pml_stria.show_peers = pml_stria.verbose > 0;
     __atomic_store_n(&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML], endpoint, __ATOMIC_RELEASE);
   } else {
     pml_stria_tell(
-        speaker_about(proc, host),
+        speaker_about(proc, card.host),
         "process %s on host '%s' cannot be reached from host '%s': %s. Run the job on one host, or choose "
         "a layer that spans hosts: `--mca pml ob1`.",
-        OMPI_NAME_PRINT(&proc->super.proc_name), host, ompi_process_info.nodename,
+        OMPI_NAME_PRINT(&proc->super.proc_name), card.host, ompi_process_info.nodename,
         NULL == peer ? "out of memory" : stria_last_error());
     free(peer);
     endpoint = NULL;
   }
-  free(address);
+  pml_stria_free_card(&card);
   return endpoint;
 }
 

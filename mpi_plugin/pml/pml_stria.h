@@ -75,8 +75,19 @@ int pml_stria_refused(stria_status_t status, const char* what);
 /* ---- peers
  * --------------------------------------------------------------------------------------------------- */
 
-/* Publishes this process's address. */
-int pml_stria_publish_address(void);
+/* What a process says of itself through the modex; card.c. */
+typedef struct pml_stria_card {
+  char* host; /* owns the memory */
+  const void* address;
+  size_t address_bytes;
+} pml_stria_card_t;
+
+/* Publishes this process's card. */
+int pml_stria_publish_card(void);
+/* False: the process has none, so it does not use stria. */
+bool pml_stria_read_card(const ompi_proc_t* proc, pml_stria_card_t* out);
+void pml_stria_free_card(pml_stria_card_t* card);
+
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count);
 int pml_stria_del_procs(ompi_proc_t** procs, size_t count);
 /* Opens the endpoint of a process that was not announced; NULL (after a message) when it cannot be reached.
