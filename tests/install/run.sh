@@ -25,6 +25,8 @@ libdir=$(dirname "$(find "$prefix" -name libstria.so -print -quit)")
 for file in include/stria/stria.h include/stria/stria.hpp include/stria/provider.h bin/stria_info bin/stria_mpirun; do
   [[ -e $prefix/$file ]] || die "no $file"
 done
+diff <(cd "$source/include" && find stria -type f | sort) <(cd "$prefix/include" && find stria -type f | sort) ||
+  die "the headers installed are not those of the tree"
 for file in pkgconfig/stria.pc cmake/stria/stria-config.cmake stria/providers; do
   [[ -e $libdir/$file ]] || die "no $file in $libdir"
 done
@@ -69,6 +71,12 @@ cmake -S "$here/cpp_program" -B "$work/cpp" -DCMAKE_PREFIX_PATH="$prefix" -DCMAK
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >/dev/null
 cmake --build "$work/cpp" >/dev/null
 timeout 60 "$work/cpp/loopback"
+
+step "every installed header compiles alone"
+while read -r header; do
+  "$cxx" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include" -x c++ - <<<"#include \"$header\"" ||
+    die "$header"
+done < <(cd "$prefix/include" && find stria -type f)
 
 step "the tools from the prefix"
 "$prefix/bin/stria_info" --version

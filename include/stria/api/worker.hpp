@@ -1,0 +1,231 @@
+// What moves data, three objects that name each other: the worker receives, probes, progresses and waits; its
+// endpoints send, put and get; regions are what puts and gets reach, through keys.
+#ifndef STRIA_API_WORKER_HPP
+#define STRIA_API_WORKER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "stria/api/context.hpp"
+#include "stria/api/layout.hpp"
+#include "stria/api/request.hpp"
+
+namespace stria::api {
+
+/// A progress engine with its matching queues.
+class Worker {
+ public:
+  explicit Worker(const Context& context, stria_thread_mode_t mode = STRIA_THREAD_SINGLE) {
+    stria_worker_params_t params{};
+    params.size = sizeof params;
+    params.thread_mode = mode;
+    stria_worker_t* out = nullptr;
+    check(stria_worker_open(context.get(), &params, &out), "stria_worker_open");
+    handle_.reset(out);
+  }
+
+  /// Unique in the job, never 0.
+  std::uint64_t id() const noexcept { return stria_worker_id(get()); }
+  /// What a peer opens an endpoint with.
+  std::vector<std::byte> address() const {
+    std::vector<std::byte> bytes(STRIA_ADDRESS_MAX);
+    std::size_t size = bytes.size();
+    check(stria_worker_address(get(), bytes.data(), &size), "stria_worker_address");
+    bytes.resize(size);
+    return bytes;
+  }
+  /// A descriptor that becomes readable when something arrives for an armed worker. The worker's.
+  int event_fd() const {
+    int fd = -1;
+    check(stria_worker_event_fd(get(), &fd), "stria_worker_event_fd");
+    return fd;
+  }
+  /// Message counts since the worker was opened.
+  Counters counters() const {
+    Counters out{};
+    out.size = sizeof out;
+    check(stria_worker_counters(get(), &out), "stria_worker_counters");
+    return out;
+  }
+
+  /// Moves everything that can move; returns the events handled, 0 when idle.
+  unsigned progress() noexcept { return stria_worker_progress(get()); }
+  /// OK: the caller may sleep on event_fd(). NO_RESOURCE: progress first.
+  Status arm() noexcept { return stria_worker_arm(get()); }
+  /// Sleeps until something was handled (OK) or timeout_ms passed (IN_PROGRESS); -1: no limit.
+  Status wait(int timeout_ms) noexcept { return stria_worker_wait(get(), timeout_ms); }
+  /// Progresses until the request ended; returns its outcome.
+  Status wait(Request& request, Info* info = nullptr) noexcept {
+    if (!request.used_) return request.test(info);
+    return stria_request_wait(get(), &request.request_, info);
+  }
+
+  /// Starts a receive into `memory`.
+  Status recv(const Memory& memory, const Match& match, Request& request, const Notify& notify = {}) noexcept;
+  /// Receives a message that mprobe took. A negative answer leaves `message` as it was.
+  Status mrecv(Message& message, const Memory& memory, Request& request, const Notify& notify = {}) noexcept;
+  /// The first message that matches; it stays queued. Makes no progress.
+  std::optional<Info> probe(const Match& match) noexcept;
+  /// Takes the first message that matches out of the queue. Makes no progress.
+  std::optional<Message> mprobe(const Match& match) noexcept;
+  /// Cancels a receive that was not matched: OK, or NO_RESOURCE when it is too late.
+  Status cancel(Request& request) noexcept {
+    return request.used_ ? stria_request_cancel(get(), &request.request_) : STRIA_ERR_NO_RESOURCE;
+  }
+  stria_worker_t* get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::Handle<stria_worker_t, stria_worker_close> handle_;
+};
+
+/// Registered memory that peers of a worker reach through its key. Deregistered with the object.
+class Region {
+ public:
+  /// `access`: STRIA_ACCESS_REMOTE_READ, STRIA_ACCESS_REMOTE_WRITE or both.
+  Region(const Worker& worker, const Memory& memory, unsigned access) {
+    stria_region_t* out = nullptr;
+    check(stria_region_register(worker.get(), memory.base, memory.layout, memory.count, access, &out),
+          "stria_region_register");
+    handle_.reset(out);
+  }
+  /// The bytes a peer opens a Key with.
+  std::vector<std::byte> key() const {
+    std::vector<std::byte> bytes(STRIA_KEY_MAX);
+    std::size_t size = bytes.size();
+    check(stria_region_key(get(), bytes.data(), &size), "stria_region_key");
+    bytes.resize(size);
+    return bytes;
+  }
+  stria_region_t* get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::Handle<stria_region_t, stria_region_deregister> handle_;
+};
+
+/// What reaches a peer's region over one endpoint.
+class Key {
+ public:
+  Key(const Endpoint& endpoint, std::span<const std::byte> packed);
+  stria_key_t* get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::Handle<stria_key_t, stria_key_close> handle_;
+};
+
+/// What a send says besides its memory and tag.
+struct SendOptions {
+  std::uint32_t immediate = 0;
+  bool synchronous = false;  ///< completes only after the receiver matched it
+  Notify notify{};
+};
+
+/// A worker's way to one remote worker.
+class Endpoint {
+ public:
+  Endpoint(const Worker& worker, std::span<const std::byte> address,
+           stria_endpoint_class_t endpoint_class = STRIA_CLASS_DEFAULT, void* user = nullptr) {
+    stria_endpoint_params_t params{};
+    params.size = sizeof params;
+    params.address = address.data();
+    params.address_bytes = address.size();
+    params.endpoint_class = endpoint_class;
+    params.user = user;
+    stria_endpoint_t* out = nullptr;
+    check(stria_endpoint_open(worker.get(), &params, &out), "stria_endpoint_open");
+    handle_.reset(out);
+  }
+  /// Connects now instead of with the first message.
+  Status connect() noexcept { return stria_endpoint_connect(get()); }
+  /// Peer, path, why no better one, window and limits.
+  EndpointState state() const {
+    EndpointState out{};
+    out.size = sizeof out;
+    check(stria_endpoint_info(get(), &out), "stria_endpoint_info");
+    return out;
+  }
+  /// Starts a send of `memory`.
+  Status send(const ConstMemory& memory, std::uint64_t tag, Request& request,
+              const SendOptions& options = {}) noexcept {
+    stria_send_t send{};
+    send.base = memory.base;
+    send.layout = memory.layout;
+    send.count = memory.count;
+    send.tag = tag;
+    send.immediate = options.immediate;
+    send.flags = options.synchronous ? static_cast<std::uint32_t>(STRIA_SEND_SYNCHRONOUS) : 0;
+    send.callback = options.notify.callback;
+    send.user = options.notify.user;
+    return request.started(stria_send(get(), &send, &request.request_));
+  }
+  /// Writes `memory` into the peer's region from byte `remote_offset` of its packed stream on.
+  Status put(const ConstMemory& memory, const Key& key, std::uint64_t remote_offset, Request& request,
+             const Notify& notify = {}) noexcept {
+    const stria_rma_t rma =
+        rma_of(const_cast<void*>(memory.base), memory.layout, memory.count, key, remote_offset,
+               notify);  // a put only reads `base`
+    return request.started(stria_put(get(), &rma, &request.request_));
+  }
+  /// Reads the peer's region from byte `remote_offset` of its packed stream on into `memory`.
+  Status get(const Memory& memory, const Key& key, std::uint64_t remote_offset, Request& request,
+             const Notify& notify = {}) noexcept {
+    const stria_rma_t rma = rma_of(memory.base, memory.layout, memory.count, key, remote_offset, notify);
+    return request.started(stria_get(get(), &rma, &request.request_));
+  }
+  stria_endpoint_t* get() const noexcept { return handle_.get(); }
+
+ private:
+  static stria_rma_t rma_of(void* base, const stria_layout_t* layout, std::uint64_t count, const Key& key,
+                            std::uint64_t remote_offset, const Notify& notify) noexcept {
+    return stria_rma_t{base, layout, count, key.get(), remote_offset, notify.callback, notify.user};
+  }
+  detail::Handle<stria_endpoint_t, stria_endpoint_close> handle_;
+};
+
+inline Key::Key(const Endpoint& endpoint, std::span<const std::byte> packed) {
+  stria_key_t* out = nullptr;
+  check(stria_key_open(endpoint.get(), packed.data(), packed.size(), &out), "stria_key_open");
+  handle_.reset(out);
+}
+
+namespace detail {
+inline stria_match_t to_c(const Match& match) noexcept {
+  return stria_match_t{match.source == nullptr ? nullptr : match.source->get(), match.tag, match.ignore};
+}
+}  // namespace detail
+
+inline Status Worker::recv(const Memory& memory, const Match& match, Request& request,
+                           const Notify& notify) noexcept {
+  const stria_recv_t recv{memory.base,         memory.layout,   memory.count,
+                          detail::to_c(match), notify.callback, notify.user};
+  return request.received(stria_recv(get(), &recv, &request.request_));
+}
+
+inline Status Worker::mrecv(Message& message, const Memory& memory, Request& request,
+                            const Notify& notify) noexcept {
+  const stria_recv_t recv{memory.base, memory.layout, memory.count, {}, notify.callback, notify.user};
+  const Status status = request.received(stria_mrecv(get(), message.handle_, &recv, &request.request_));
+  if (status >= STRIA_OK) message.handle_ = nullptr;
+  return status;
+}
+
+inline std::optional<Info> Worker::probe(const Match& match) noexcept {
+  const stria_match_t wanted = detail::to_c(match);
+  Info info{};
+  if (stria_probe(get(), &wanted, &info) != STRIA_OK) return std::nullopt;
+  return info;
+}
+
+inline std::optional<Message> Worker::mprobe(const Match& match) noexcept {
+  const stria_match_t wanted = detail::to_c(match);
+  Info info{};
+  stria_message_t* taken = nullptr;
+  if (stria_mprobe(get(), &wanted, &taken, &info) != STRIA_OK) return std::nullopt;
+  return Message(taken, info);
+}
+
+}  // namespace stria::api
+
+#endif
