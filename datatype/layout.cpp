@@ -155,7 +155,7 @@ Layout::Layout() : Layout(bytes(0)) {}
 
 Layout Layout::bytes(std::int64_t n) {
   STRIA_CHECK(n >= 0, "a layout has at least 0 bytes");
-  return Layout(std::make_shared<const Rep>(Rep{block_node(n), 0, 0, n, false}));
+  return Layout(std::make_shared<const Rep>(Rep{block_node(n), 0, 0, n, false, nullptr}));
 }
 
 Result<Layout> Layout::contiguous(std::int64_t count, const Layout& child) {
@@ -212,7 +212,9 @@ Result<Layout> Layout::from_parts(std::int64_t origin, NodePtr root, std::int64_
     return refuse("lower bound " + text(lb) + " + extent " + text(extent) + " leaves 64 bits");
   if (!(Checked(origin) + root->true_lb).ok() || !(Checked(origin) + root->true_ub).ok())
     return refuse("origin " + text(origin) + " + true bounds leave 64 bits");
-  return Layout(std::make_shared<const Rep>(Rep{std::move(root), origin, lb, extent, explicit_bounds}));
+  std::unique_ptr<const Record> record = make_record(*root, extent);
+  return Layout(std::make_shared<const Rep>(
+      Rep{std::move(root), origin, lb, extent, explicit_bounds, std::move(record)}));
 }
 
 std::optional<Reach> Layout::reach(std::int64_t count) const noexcept {

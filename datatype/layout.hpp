@@ -89,6 +89,8 @@ class Layout {
   std::int64_t origin() const noexcept { return rep_->origin; }
   const Node& root() const noexcept { return *rep_->root; }
   const NodePtr& share_root() const noexcept { return rep_->root; }
+  /// How instances, one extent apart, are copied as records; null where they are not.
+  const Record* record() const noexcept { return rep_->record.get(); }
   /// Whether the two are one object, not only equal.
   bool shares_with(const Layout& other) const noexcept { return rep_ == other.rep_; }
   /// Whether lb and extent were set by resized(), here or in a part.
@@ -111,6 +113,7 @@ class Layout {
     std::int64_t lb = 0;
     std::int64_t extent = 0;
     bool explicit_bounds = false;
+    std::unique_ptr<const Record> record;
   };
   explicit Layout(std::shared_ptr<const Rep> rep) noexcept : rep_(std::move(rep)) {}
 

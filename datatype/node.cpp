@@ -127,6 +127,18 @@ bool same(const Composite& a, const Composite& b) noexcept {
                     [](const NodePtr& x, const NodePtr& y) { return equal(*x, *y); });
 }
 
+/// The record of a repeated child at the distance it is repeated at.
+std::unique_ptr<const Record> record_of(const Form& form) {
+  if (const auto* strided = std::get_if<Strided>(&form)) return make_record(*strided->child, strided->stride);
+  const auto* indexed = std::get_if<Indexed>(&form);
+  if (indexed == nullptr || indexed->child->block() != nullptr || indexed->child->runs > kRecordMoves)
+    return nullptr;
+  const std::vector<std::int64_t>& places = indexed->displacements;
+  std::int64_t distance = INT64_MAX;
+  for (std::size_t i = 1; i < places.size(); ++i) distance = std::min(distance, places[i] - places[i - 1]);
+  return make_listed_record(*indexed->child, distance);
+}
+
 /// get_if, because visit and get may throw and equal() may not.
 template <class F>
 bool both_and_same(const Node& a, const Node& b) noexcept {
@@ -146,9 +158,10 @@ NodePtr make_node(Form form) {
   const bool fits = d.size.ok() && d.low.ok() && d.high.ok() && true_extent.ok() && d.runs.ok() &&
                     d.first.ok() && d.last_at.ok() && d.last_bytes.ok();
   if (!fits || d.depth > kMaxDepth) return nullptr;
+  std::unique_ptr<const Record> record = record_of(form);
   return std::make_shared<const Node>(Node{std::move(form), d.size.value(), d.low.value(), d.high.value(),
                                            d.runs.value(), d.first.value(), d.last_at.value(),
-                                           d.last_bytes.value(), d.depth, d.hash.value()});
+                                           d.last_bytes.value(), d.depth, d.hash.value(), std::move(record)});
 }
 
 bool fill_starts(Composite& composite) {

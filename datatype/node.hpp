@@ -18,6 +18,8 @@
 #include <variant>
 #include <vector>
 
+#include "datatype/record.hpp"
+
 namespace stria::datatype {
 
 struct Node;
@@ -69,6 +71,8 @@ struct Node {
   std::int64_t last_bytes = 0;   ///< length of the last run
   int depth = 1;
   std::size_t hash = 0;
+  std::unique_ptr<const Record>
+      record;  ///< of a Strided's or Indexed's child, where copying by it pays; else null
 
   const Block* block() const noexcept { return std::get_if<Block>(&form); }
   const Strided* strided() const noexcept { return std::get_if<Strided>(&form); }

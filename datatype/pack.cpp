@@ -1,58 +1,96 @@
 #include "datatype/pack.hpp"
 
-#include "datatype/kernels.hpp"
+#include "datatype/kernels/kernels.hpp"
 #include "datatype/walk.hpp"
 
 namespace stria::datatype {
 namespace {
 
 /// Moves every run between memory and a place in the stream that advances.
-template <bool kPack>
+template <Direction kDirection>
 class Mover {
  public:
-  explicit Mover(std::byte* stream) noexcept : stream_(stream) {}
+  Mover(const Kernels& k, Address stream) noexcept : kernels_(k), stream_(stream) {}
 
   bool run(Address memory, std::int64_t bytes) noexcept {
-    const AnyBlock block{static_cast<std::size_t>(bytes)};
-    copy_block<kPack>(block, memory, stream_);
-    stream_ += bytes;
-    return true;
+    if constexpr (kDirection == kPacking)
+      kernel::copy_one<16>(stream_, memory, bytes);
+    else
+      kernel::copy_one<16>(memory, stream_, bytes);
+    return advance(bytes);
   }
   bool strided(Address memory, std::int64_t count, std::int64_t stride, std::int64_t bytes) noexcept {
-    copy_strided<kPack>(memory, count, stride, bytes, stream_);
-    stream_ += count * bytes;
-    return true;
+    const Kernels::Strided copy = kernels_.strided[kernel::width_of(bytes)];
+    if constexpr (kDirection == kPacking)
+      copy(memory, stride, stream_, bytes, count, bytes);
+    else
+      copy(stream_, bytes, memory, stride, count, bytes);
+    return advance(count * bytes);
+  }
+  bool nest(Address memory, std::int64_t count, std::int64_t stride, std::int64_t inner,
+            std::int64_t inner_stride, std::int64_t bytes) noexcept {
+    kernel::Nest n{memory, stride, inner_stride, stream_, inner * bytes, bytes, count, inner, bytes};
+    if constexpr (kDirection == kUnpacking) {
+      std::swap(n.from, n.to);
+      std::swap(n.from_outer, n.to_outer);
+      std::swap(n.from_inner, n.to_inner);
+    }
+    kernels_.nest[kernel::width_of(bytes)](n);
+    return advance(count * inner * bytes);
+  }
+  bool records(Address memory, std::int64_t count, std::int64_t stride, const Record& record) noexcept {
+    copy_records(kernels_, kDirection, record, memory, stride, count, stream_);
+    return advance(count * record.bytes);
+  }
+  bool listed_records(Address memory, const std::int64_t* displacements, std::int64_t count,
+                      const Record& record) noexcept {
+    copy_listed_records(kernels_, kDirection, record, memory, displacements, count, stream_);
+    return advance(count * record.bytes);
   }
   bool indexed(Address memory, const std::int64_t* displacements, std::int64_t count,
                std::int64_t bytes) noexcept {
-    copy_indexed<kPack>(memory, displacements, count, bytes, stream_);
-    stream_ += count * bytes;
-    return true;
+    kernels_.indexed[kDirection][kernel::width_of(bytes)](memory, displacements, count, stream_, bytes,
+                                                          bytes);
+    return advance(count * bytes);
   }
   bool blocks(Address memory, const std::int64_t* displacements, const std::int64_t* starts,
               std::int64_t count) noexcept {
-    copy_blocks<kPack>(memory, displacements, starts, count, stream_);
-    stream_ += starts[count] - starts[0];
-    return true;
+    kernels_.blocks[kDirection](memory, displacements, starts, count, stream_);
+    return advance(starts[count] - starts[0]);
   }
 
  private:
-  std::byte* stream_;
+  bool advance(std::int64_t bytes) noexcept {
+    stream_ = moved(stream_, bytes);
+    return true;
+  }
+
+  const Kernels& kernels_;
+  Address stream_;
 };
 
 }  // namespace
 
+void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
+             std::int64_t offset, std::int64_t length, void* out) noexcept {
+  Mover<kPacking> mover(k, address_of(out));
+  walk(layout, base, count, offset, length, mover);
+}
+
+void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
+               std::int64_t length, const void* in) noexcept {
+  Mover<kUnpacking> mover(k, address_of(in));
+  walk(layout, base, count, offset, length, mover);
+}
+
 void pack(const Layout& layout, const void* base, std::int64_t count, std::int64_t offset,
           std::int64_t length, void* out) noexcept {
-  Mover<true> mover(static_cast<std::byte*>(out));
-  walk(layout, base, count, offset, length, mover);
+  pack_by(kernels(), layout, base, count, offset, length, out);
 }
 
 void unpack(const Layout& layout, void* base, std::int64_t count, std::int64_t offset, std::int64_t length,
             const void* in) noexcept {
-  // The stream is only read; Mover<false> has one pointer type for both directions.
-  Mover<false> mover(const_cast<std::byte*>(static_cast<const std::byte*>(in)));
-  walk(layout, base, count, offset, length, mover);
+  unpack_by(kernels(), layout, base, count, offset, length, in);
 }
 
 }  // namespace stria::datatype

@@ -4,7 +4,7 @@
 //   stays in the first-level cache, so that both halves use the packing kernels
 #include <algorithm>
 
-#include "datatype/kernels.hpp"
+#include "datatype/kernels/kernels.hpp"
 #include "datatype/pack.hpp"
 #include "datatype/walk.hpp"
 
@@ -17,6 +17,7 @@ constexpr std::int64_t kBounce = 8192;  // bytes; a quarter of the smallest firs
 
 /// One side of a transfer: where its stream is read or written next.
 struct Side {
+  const Kernels& kernels;
   const Layout& layout;
   const void* base;
   std::int64_t count;
@@ -29,11 +30,11 @@ struct Side {
 };
 
 void pack_next(Side& side, std::int64_t length, std::byte* out) noexcept {
-  pack(side.layout, side.base, side.count, side.offset, length, out);
+  pack_by(side.kernels, side.layout, side.base, side.count, side.offset, length, out);
   side.offset += length;
 }
 void unpack_next(Side& side, std::int64_t length, const std::byte* in) noexcept {
-  unpack(side.layout, const_cast<void*>(side.base), side.count, side.offset, length, in);
+  unpack_by(side.kernels, side.layout, const_cast<void*>(side.base), side.count, side.offset, length, in);
   side.offset += length;
 }
 
@@ -67,19 +68,19 @@ bool try_strided_pair(const Side& src, const Side& dst, std::int64_t length) noe
   if (src.offset % n != 0 || dst.offset % n != 0 || length % n != 0) return false;
   const std::int64_t from_at = src.layout.origin() + src.offset / n * from.stride;
   const std::int64_t to_at = dst.layout.origin() + dst.offset / n * to.stride;
-  copy_strided_to_strided(moved(address_of(src.base), from_at), from.stride,
-                          moved(address_of(dst.base), to_at), to.stride, length / n, n);
+  src.kernels.strided[kernel::width_of(n)](moved(address_of(src.base), from_at), from.stride,
+                                           moved(address_of(dst.base), to_at), to.stride, length / n, n);
   return true;
 }
 
 }  // namespace
 
-void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,
-                    const Layout& dst, void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
-                    std::int64_t length) noexcept {
+void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base, std::int64_t src_count,
+                       std::int64_t src_offset, const Layout& dst, void* dst_base, std::int64_t dst_count,
+                       std::int64_t dst_offset, std::int64_t length) noexcept {
   if (length == 0) return;
-  Side from{src, src_base, src_count, src_offset};
-  Side to{dst, dst_base, dst_count, dst_offset};
+  Side from{k, src, src_base, src_count, src_offset};
+  Side to{k, dst, dst_base, dst_count, dst_offset};
   const std::int64_t from_run = from.mean_run();
   const std::int64_t to_run = to.mean_run();
   if (std::max(from_run, to_run) >= kLongRun) {
@@ -100,6 +101,13 @@ void transfer_range(const Layout& src, const void* src_base, std::int64_t src_co
     unpack_next(to, part, bounce);
     length -= part;
   }
+}
+
+void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,
+                    const Layout& dst, void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
+                    std::int64_t length) noexcept {
+  transfer_range_by(kernels(), src, src_base, src_count, src_offset, dst, dst_base, dst_count, dst_offset,
+                    length);
 }
 
 void transfer(const Layout& src, const void* src_base, std::int64_t src_count, const Layout& dst,

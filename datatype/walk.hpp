@@ -3,6 +3,9 @@
 // A sink takes runs of memory in stream order, singly or as whole lists:
 //   bool run(Address, bytes)
 //   bool strided(Address, count, stride, bytes)
+//   bool nest(Address, count, stride, inner count, inner stride, bytes)
+//   bool records(Address, count, stride, record)
+//   bool listed_records(Address, displacements, count, record)
 //   bool indexed(Address, displacements, count, bytes)
 //   bool blocks(Address, displacements, starts, count)
 // and answers false to stop the walk. Sinks that only care for runs derive from RunSink.
@@ -16,7 +19,7 @@
 #include <cstdint>
 
 #include "base/assert.hpp"
-#include "datatype/kernels.hpp"
+#include "datatype/address.hpp"
 #include "datatype/layout.hpp"
 
 namespace stria::datatype {
@@ -29,6 +32,32 @@ struct RunSink {
       if (!self().run(memory, bytes)) return false;
       memory = moved(memory, stride);
     }
+    return true;
+  }
+  bool nest(Address memory, std::int64_t count, std::int64_t stride, std::int64_t inner,
+            std::int64_t inner_stride, std::int64_t bytes) noexcept {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!strided(memory, inner, inner_stride, bytes)) return false;
+      memory = moved(memory, stride);
+    }
+    return true;
+  }
+  bool record(Address memory, const Record& record) noexcept {
+    for (const Move& move : record.moves)
+      if (!self().run(moved(memory, move.memory), move.bytes)) return false;
+    return true;
+  }
+  bool records(Address memory, std::int64_t count, std::int64_t stride, const Record& each) noexcept {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!record(memory, each)) return false;
+      memory = moved(memory, stride);
+    }
+    return true;
+  }
+  bool listed_records(Address memory, const std::int64_t* displacements, std::int64_t count,
+                      const Record& each) noexcept {
+    for (std::int64_t i = 0; i < count; ++i)
+      if (!record(moved(memory, displacements[i]), each)) return false;
     return true;
   }
   bool indexed(Address memory, const std::int64_t* displacements, std::int64_t count,
@@ -54,11 +83,16 @@ bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int6
 
 /// Elements [first, first + count) of equal-child forms, whole.
 template <class Sink>
-bool walk_elements(const Node& child, Address memory, std::int64_t stride, std::int64_t first,
-                   std::int64_t count, Sink& sink) noexcept {
+bool walk_elements(const Node& child, const Record* record, Address memory, std::int64_t stride,
+                   std::int64_t first, std::int64_t count, Sink& sink) noexcept {
   if (count == 0) return true;
   memory = moved(memory, first * stride);
+  if (record != nullptr) return sink.records(memory, count, stride, *record);
   if (const Block* block = child.block()) return sink.strided(memory, count, stride, block->bytes);
+  if (const Strided* inner = child.strided()) {
+    if (const Block* block = inner->child->block())
+      return sink.nest(memory, count, stride, inner->count, inner->stride, block->bytes);
+  }
   for (std::int64_t i = 0; i < count; ++i) {
     if (!walk_range(child, memory, 0, child.size, sink)) return false;
     memory = moved(memory, stride);
@@ -66,9 +100,10 @@ bool walk_elements(const Node& child, Address memory, std::int64_t stride, std::
   return true;
 }
 template <class Sink>
-bool walk_elements(const Node& child, Address memory, const std::int64_t* displacements, std::int64_t first,
-                   std::int64_t count, Sink& sink) noexcept {
+bool walk_elements(const Node& child, const Record* record, Address memory, const std::int64_t* displacements,
+                   std::int64_t first, std::int64_t count, Sink& sink) noexcept {
   if (count == 0) return true;
+  if (record != nullptr) return sink.listed_records(memory, displacements + first, count, *record);
   if (const Block* block = child.block())
     return sink.indexed(memory, displacements + first, count, block->bytes);
   for (std::int64_t i = first; i < first + count; ++i)
@@ -85,8 +120,8 @@ inline std::int64_t place_of(const std::int64_t* displacements, std::int64_t i) 
 
 /// A range over equal children; `places` is a stride or a list of displacements.
 template <class Places, class Sink>
-bool walk_equal(const Node& child, Address memory, Places places, std::int64_t offset, std::int64_t length,
-                Sink& sink) noexcept {
+bool walk_equal(const Node& child, const Record* record, Address memory, Places places, std::int64_t offset,
+                std::int64_t length, Sink& sink) noexcept {
   std::int64_t i = 0;
   if (offset > 0) {
     i = offset / child.size;
@@ -99,7 +134,7 @@ bool walk_equal(const Node& child, Address memory, Places places, std::int64_t o
     }
   }
   const std::int64_t whole = length / child.size;
-  if (!walk_elements(child, memory, places, i, whole, sink)) return false;
+  if (!walk_elements(child, record, memory, places, i, whole, sink)) return false;
   const std::int64_t rest = length - whole * child.size;
   return rest == 0 || walk_range(child, moved(memory, place_of(places, i + whole)), 0, rest, sink);
 }
@@ -152,11 +187,11 @@ bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int6
       return sink.run(moved(memory, offset), length);
     case 1: {
       const Strided& s = *std::get_if<Strided>(&node.form);
-      return walk_equal(*s.child, memory, s.stride, offset, length, sink);
+      return walk_equal(*s.child, node.record.get(), memory, s.stride, offset, length, sink);
     }
     case 2: {
       const Indexed& x = *std::get_if<Indexed>(&node.form);
-      return walk_equal(*x.child, memory, x.displacements.data(), offset, length, sink);
+      return walk_equal(*x.child, node.record.get(), memory, x.displacements.data(), offset, length, sink);
     }
     case 3:
       return walk_blocks(*std::get_if<Blocks>(&node.form), memory, offset, length, sink);
@@ -170,6 +205,7 @@ struct Repeat {
   std::int64_t count = 0;
   std::int64_t stride = 0;
   const Node* child = nullptr;
+  const Record* record = nullptr;
 };
 inline Repeat repeat_of(const Layout& layout, std::int64_t count) noexcept {
   const Node& root = layout.root();
@@ -177,8 +213,8 @@ inline Repeat repeat_of(const Layout& layout, std::int64_t count) noexcept {
   std::int64_t covered = 0;
   if (s != nullptr &&
       (count == 1 || (!__builtin_mul_overflow(s->count, s->stride, &covered) && covered == layout.extent())))
-    return {count * s->count, s->stride, s->child.get()};
-  return {count, layout.extent(), &root};
+    return {count * s->count, s->stride, s->child.get(), root.record.get()};
+  return {count, layout.extent(), &root, layout.record()};
 }
 
 /// Stream bytes [offset, offset + length) of `count` instances at `base`. False when the sink stopped it.
@@ -191,7 +227,7 @@ bool walk(const Layout& layout, const void* base, std::int64_t count, std::int64
   const Address memory = moved(address_of(base), layout.origin());
   if (layout.is_contiguous(count)) return sink.run(moved(memory, offset), length);
   const Repeat repeat = repeat_of(layout, count);
-  return walk_equal(*repeat.child, memory, repeat.stride, offset, length, sink);
+  return walk_equal(*repeat.child, repeat.record, memory, repeat.stride, offset, length, sink);
 }
 
 }  // namespace stria::datatype

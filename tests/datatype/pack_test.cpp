@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "datatype/cursor.hpp"
+#include "datatype/kernels/kernels.hpp"
 #include "tests/datatype/random_type.hpp"
 
 namespace stria::datatype {
@@ -17,8 +18,9 @@ std::vector<std::byte> naive_pack(TestMemory& memory, const naive::Typemap& all)
   return out;
 }
 
-/// Everything that must hold for `count` instances of one type.
-void check_type(const RandomType& type, std::int64_t count, Random& random) {
+/// Everything that must hold for `count` instances of one type, by one table of kernels.
+void check_type_by(const Kernels& k, const RandomType& type, std::int64_t count, Random& random) {
+  SCOPED_TRACE(k.name);
   const naive::Typemap all = naive::instances(count, type.typemap);
   const auto total = static_cast<std::int64_t>(all.bytes.size());
   ASSERT_EQ(type.layout.size() * count, total);
@@ -33,7 +35,7 @@ void check_type(const RandomType& type, std::int64_t count, Random& random) {
   const std::vector<std::byte> stream = naive_pack(memory, all);
 
   std::vector<std::byte> packed(stream.size(), std::byte{0xee});
-  pack(type.layout, memory.base(), count, 0, total, packed.data());
+  pack_by(k, type.layout, memory.base(), count, 0, total, packed.data());
   ASSERT_EQ(packed, stream);
 
   const auto fragments = random_fragments(random, total);
@@ -41,7 +43,7 @@ void check_type(const RandomType& type, std::int64_t count, Random& random) {
   for (const auto& [at, n] : fragments) {
     // An exact buffer of its own, so that a sanitizer sees a write beyond the fragment.
     std::vector<std::byte> piece(static_cast<std::size_t>(n));
-    pack(type.layout, memory.base(), count, at, n, piece.data());
+    pack_by(k, type.layout, memory.base(), count, at, n, piece.data());
     std::copy(piece.begin(), piece.end(), packed.begin() + at);
   }
   ASSERT_EQ(packed, stream);
@@ -51,16 +53,26 @@ void check_type(const RandomType& type, std::int64_t count, Random& random) {
   for (std::byte& b : incoming) b = static_cast<std::byte>(random.in(0, 255));
   TestMemory expected = memory;
   for (std::size_t i = 0; i < incoming.size(); ++i) expected.at(all.bytes[i]) = incoming[i];
-  unpack(type.layout, memory.base(), count, 0, total, incoming.data());
+  unpack_by(k, type.layout, memory.base(), count, 0, total, incoming.data());
   ASSERT_TRUE(memory == expected);
   if (!all.overlaps()) {
     memory = before;
     for (const auto& [at, n] : fragments) {
       const std::vector<std::byte> piece(incoming.begin() + at, incoming.begin() + at + n);
-      unpack(type.layout, memory.base(), count, at, n, piece.data());
+      unpack_by(k, type.layout, memory.base(), count, at, n, piece.data());
     }
     ASSERT_TRUE(memory == expected);
   }
+}
+
+/// By every table this processor can run in turn; all of them for what is checked once.
+void check_type(const RandomType& type, std::int64_t count, Random& random) {
+  const auto tables = runnable_kernels();
+  const auto chosen = static_cast<std::size_t>(random.in(0, static_cast<std::int64_t>(tables.size()) - 1));
+  check_type_by(*tables[chosen], type, count, random);
+}
+void check_type_by_all(const RandomType& type, std::int64_t count, Random& random) {
+  for (const Kernels* k : runnable_kernels()) check_type_by(*k, type, count, random);
 }
 
 /// iovecs over a random range, `max` at a time, against the naive list of maximal runs.
@@ -152,8 +164,82 @@ TEST(Pack, handles_every_small_block_size) {
       const RandomType type{must(Layout::strided(11, stride, Layout::bytes(bytes))),
                             naive::vector(11, 1, stride, naive::run(bytes)), "strided"};
       SCOPED_TRACE(testing::Message() << bytes << " bytes, stride " << stride);
-      check_type(type, 2, random);
+      check_type_by_all(type, 2, random);
     }
+  }
+}
+
+/// Long enough for every vector loop, its remainder and its neighbours.
+TEST(Pack, handles_arrays_of_small_records_of_every_shape) {
+  for (std::int64_t round = 0; round < rounds(1500); ++round) {
+    Random random(seed_of(round));
+    // Up to five runs in an element of up to 40 bytes; elements apart, touching, or interleaved like columns.
+    const std::int64_t runs = random.in(1, 5);
+    std::vector<std::int64_t> lens, at;
+    std::int64_t place = 0;
+    for (std::int64_t i = 0; i < runs; ++i) {
+      place += random.one_in(4) ? 0 : random.in(1, random.one_in(4) ? 300 : 9);
+      at.push_back(place);
+      lens.push_back(random.in(1, random.one_in(5) ? 90 : 9));
+      place += lens.back();
+    }
+    if (random.one_in(3)) std::shuffle(at.begin(), at.end(), random.engine());
+    naive::Typemap t;
+    for (std::size_t i = 0; i < at.size(); ++i)
+      naive::append_blocks(
+          t, 1, lens[i], [&](std::int64_t) { return at[i]; }, naive::run(1));
+    const RandomType element{must(Layout::indexed(lens, at, Layout::bytes(1))), t, "element"};
+    const std::int64_t stride = random.one_in(4) ? random.in(-40, 40) : place + random.in(0, 20);
+    const std::int64_t n = random.in(1, 150);
+    const RandomType array{must(Layout::strided(n, stride, element.layout)),
+                           naive::vector(n, 1, stride, element.typemap), "array"};
+    const RandomType resized{must(Layout::resized(element.layout, 0, stride)),
+                             naive::resized(element.typemap, 0, stride), "resized"};
+    // The same elements at irregular places, ascending without overlap or anyhow.
+    std::vector<std::int64_t> places;
+    naive::Typemap listed;
+    std::int64_t where = 0;
+    const bool ascending = random.one_in(2);
+    for (std::int64_t i = 0; i < n; ++i) {
+      places.push_back(where);
+      listed.append(element.typemap, where);
+      where = ascending ? where + place + random.in(0, 30) : random.in(-2000, 2000);
+    }
+    const RandomType list{must(Layout::indexed_block(1, places, element.layout)), listed, "list"};
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << array.layout.to_string());
+    check_type_by_all(array, random.in(1, 2), random);
+    check_type_by_all(resized, n, random);
+    check_type_by_all(list, 1, random);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Pack, handles_two_loops_in_every_order_and_size) {
+  for (std::int64_t round = 0; round < rounds(600); ++round) {
+    Random random(seed_of(round));
+    static constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 5, 8, 8, 8, 8, 12, 16, 24, 32, 40, 64, 80};
+    const std::int64_t bytes = kSizes[random.in(0, std::size(kSizes) - 1)];
+    const std::int64_t outer = random.in(2, random.one_in(3) ? 140 : 20);
+    const std::int64_t inner = random.in(2, random.one_in(3) ? 140 : 20);
+    // Rows of columns, columns of rows, both with gaps or without, backwards, and loops that overlap.
+    std::int64_t near = random.one_in(3) ? bytes + random.in(0, 9) : bytes, far = 0, o = 0, i = 0;
+    if (random.one_in(2)) {
+      far = near * outer + (random.one_in(2) ? 0 : random.in(0, 100));
+      o = near, i = far;
+    } else {
+      far = near * inner + (random.one_in(2) ? 0 : random.in(0, 100));
+      o = far, i = near;
+    }
+    if (random.one_in(8)) o = -o;
+    if (random.one_in(8)) i = -i;
+    if (random.one_in(10)) o = random.in(-100, 100);
+    const naive::Typemap row = naive::vector(inner, 1, i, naive::run(bytes));
+    const RandomType type{
+        must(Layout::strided(outer, o, must(Layout::strided(inner, i, Layout::bytes(bytes))))),
+        naive::vector(outer, 1, o, row), "nest"};
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << type.layout.to_string());
+    check_type_by_all(type, 1, random);
+    if (HasFatalFailure()) return;
   }
 }
 

@@ -1,0 +1,45 @@
+// x86-64 with AVX2: blocks of 32 bytes are one move, squares of 8-byte elements are turned in registers.
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "datatype/kernels/lists.hpp"
+#include "datatype/kernels/square8.hpp"
+#include "datatype/kernels/table.hpp"
+
+namespace stria::datatype::kernel {
+namespace {
+
+struct Target {
+  static constexpr std::size_t kVector = 32;
+
+  template <class B>
+  [[gnu::target("avx2,bmi,bmi2")]] static void strided(Address from, std::int64_t from_stride, Address to,
+                                                       std::int64_t to_stride, std::int64_t count,
+                                                       std::int64_t bytes) noexcept {
+    kernel::strided(B(bytes), from, from_stride, to, to_stride, count);
+  }
+  template <class B, std::int64_t kBytes>
+  [[gnu::target("avx2,bmi,bmi2")]] static void nest(const Nest& n) noexcept {
+    kernel::nest<B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
+  }
+  template <bool kPack, class B>
+  [[gnu::target("avx2,bmi,bmi2")]] static void indexed(Address memory, const std::int64_t* places,
+                                                       std::int64_t count, Address stream,
+                                                       std::int64_t stream_stride,
+                                                       std::int64_t bytes) noexcept {
+    kernel::indexed<kPack>(B(bytes), memory, places, count, stream, stream_stride);
+  }
+  template <bool kPack>
+  [[gnu::target("avx2,bmi,bmi2")]] static void blocks(Address memory, const std::int64_t* places,
+                                                      const std::int64_t* starts, std::int64_t count,
+                                                      Address stream) noexcept {
+    kernel::blocks<kPack, kVector>(memory, places, starts, count, stream);
+  }
+};
+
+}  // namespace
+
+constinit const Kernels kAvx2 = make_table<Target>("avx2");
+
+}  // namespace stria::datatype::kernel
+#endif

@@ -1,0 +1,129 @@
+// x86-64 with AVX-512 and its byte permutation (Ice Lake, Zen 4 and later; the first generation, without the
+// permutation and with slow clocks, runs the AVX2 table). Loads and stores under a mask make a block of any
+// length up to 128 bytes two moves without a branch, and touch no byte outside of it.
+#if defined(__x86_64__)
+// The intrinsics of GCC 12 take undefined registers from variables that it then warns about.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+
+#include "datatype/kernels/lists.hpp"
+#include "datatype/kernels/square8.hpp"
+#include "datatype/kernels/table.hpp"
+
+namespace stria::datatype::kernel {
+namespace {
+
+/// The low n bits; all for n >= 64, none for n <= 0.
+[[gnu::always_inline, gnu::target("bmi,bmi2")]] inline __mmask64 low_bits(std::int64_t n) noexcept {
+  return n <= 0 ? 0 : _bzhi_u64(~std::uint64_t{0}, n >= 64 ? 64U : static_cast<unsigned>(n));
+}
+
+struct Target {
+  static constexpr std::size_t kVector = 64;
+
+  template <class B>
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void strided(
+      Address from, std::int64_t from_stride, Address to, std::int64_t to_stride, std::int64_t count,
+      std::int64_t bytes) noexcept {
+    kernel::strided(B(bytes), from, from_stride, to, to_stride, count);
+  }
+  template <class B, std::int64_t kBytes>
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void nest(
+      const Nest& n) noexcept {
+    kernel::nest<B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
+  }
+  template <bool kPack, class B>
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void indexed(
+      Address memory, const std::int64_t* places, std::int64_t count, Address stream,
+      std::int64_t stream_stride, std::int64_t bytes) noexcept {
+    kernel::indexed<kPack>(B(bytes), memory, places, count, stream, stream_stride);
+  }
+
+  /// The same as kernel::blocks, without a guess about lengths up to 128 bytes.
+  template <bool kPack>
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void blocks(
+      Address memory, const std::int64_t* places, const std::int64_t* starts, std::int64_t count,
+      Address stream) noexcept {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (i + kListAhead < count)
+        __builtin_prefetch(at(moved(memory, places[i + kListAhead])), kPack ? 0 : 1, 3);
+      const std::int64_t bytes = starts[i + 1] - starts[i];
+      const Address place = moved(memory, places[i]);
+      const Address from = kPack ? place : stream, to = kPack ? stream : place;
+      if (bytes <= 128) {
+        const __mmask64 first = low_bits(bytes), second = low_bits(bytes - 64);
+        const __m512i a = _mm512_maskz_loadu_epi8(first, at(from));
+        const __m512i b = _mm512_maskz_loadu_epi8(second, at(moved(from, 64)));
+        _mm512_mask_storeu_epi8(at(to), first, a);
+        _mm512_mask_storeu_epi8(at(moved(to, 64)), second, b);
+      } else {
+        copy_one<kVector>(to, from, bytes);
+      }
+      stream = moved(stream, bytes);
+    }
+  }
+
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static std::int64_t pack_permuted(
+      const Permutation& p, Address memory, std::int64_t stride, std::int64_t count,
+      Address stream) noexcept {
+    const __m512i order = _mm512_load_si512(p.pack.data());
+    const __mmask64 here = p.memory_mask, there = low_bits(p.packed_bytes);
+    memory = moved(memory, p.low);
+    std::int64_t left = count;
+    // The stores are whole vectors as long as what they write too much is written again by the next: two
+    // vectors follow.
+    const std::int64_t step = p.records * stride;
+    if (p.packed_bytes > 32) {
+      for (; left >= 3 * p.records; left -= p.records) {
+        _mm512_storeu_si512(at(stream),
+                            _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(memory))));
+        memory = moved(memory, step);
+        stream = moved(stream, p.packed_bytes);
+      }
+    } else if (p.packed_bytes >= 16) {
+      for (; left >= 3 * p.records; left -= p.records) {
+        const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(memory)));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(stream), _mm512_castsi512_si256(turned));
+        memory = moved(memory, step);
+        stream = moved(stream, p.packed_bytes);
+      }
+    }
+    for (; left >= p.records; left -= p.records) {
+      const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(memory)));
+      _mm512_mask_storeu_epi8(at(stream), there, turned);
+      memory = moved(memory, step);
+      stream = moved(stream, p.packed_bytes);
+    }
+    return count - left;
+  }
+
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static std::int64_t unpack_permuted(
+      const Permutation& p, Address memory, std::int64_t stride, std::int64_t count,
+      Address stream) noexcept {
+    const __m512i order = _mm512_load_si512(p.unpack.data());
+    const __mmask64 here = p.memory_mask, there = low_bits(p.packed_bytes);
+    memory = moved(memory, p.low);
+    std::int64_t left = count;
+    const std::int64_t step = p.records * stride;
+    for (; left >= p.records; left -= p.records) {
+      const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(there, at(stream)));
+      _mm512_mask_storeu_epi8(at(memory), here, turned);
+      memory = moved(memory, step);
+      stream = moved(stream, p.packed_bytes);
+    }
+    return count - left;
+  }
+};
+
+constexpr Kernels make() {
+  Kernels table = make_table<Target>("avx512");
+  table.permute = {&Target::pack_permuted, &Target::unpack_permuted};
+  return table;
+}
+
+}  // namespace
+
+constinit const Kernels kAvx512 = make();
+
+}  // namespace stria::datatype::kernel
+#endif

@@ -1,0 +1,131 @@
+// How one block is copied, by its size: a compile-time size, two moves that overlap, a loop of vectors, or
+// memcpy. A kernel is a loop over blocks of one such class, so nothing is asked per block.
+//
+// Everything is forced inline: the code takes the instruction set of the function it lands in
+// (kernels/avx2.cpp and the like).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "datatype/address.hpp"
+
+namespace stria::datatype::kernel {
+
+/// One move of N bytes between places of any alignment. 32 and 64 bytes are vector registers where the caller
+/// has them.
+template <std::size_t N>
+struct Unit {
+  [[gnu::always_inline]] static void copy(Address to, Address from) noexcept {
+    std::memcpy(at(to), at(from), N);
+  }
+};
+template <std::size_t N>
+requires(N > 16) struct Unit<N> {
+  using Vector [[gnu::vector_size(N), gnu::aligned(1), gnu::may_alias]] = char;
+  [[gnu::always_inline]] static void copy(Address to, Address from) noexcept {
+    *reinterpret_cast<Vector*>(to) =
+        *reinterpret_cast<const Vector*>(from);  // NOLINT(performance-no-int-to-ptr)
+  }
+};
+
+/// N bytes, a power of two.
+template <std::size_t N>
+struct Fixed {
+  explicit Fixed(std::int64_t) noexcept {}
+  static constexpr std::int64_t bytes() noexcept { return N; }
+  [[gnu::always_inline]] void copy(Address to, Address from) const noexcept { Unit<N>::copy(to, from); }
+};
+
+/// More than N and less than 2 N bytes: two moves of N that overlap.
+template <std::size_t N>
+struct Twice {
+  explicit Twice(std::int64_t n) noexcept : tail(n - static_cast<std::int64_t>(N)) {}
+  std::int64_t bytes() const noexcept { return tail + static_cast<std::int64_t>(N); }
+  [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {
+    Unit<N>::copy(to, from);
+    Unit<N>::copy(moved(to, tail), moved(from, tail));
+  }
+  std::int64_t tail;
+};
+
+/// More than 64 bytes: a loop of N, the last move overlapping the one before. No call.
+template <std::size_t N>
+struct Loop {
+  explicit Loop(std::int64_t n) noexcept : last(n - static_cast<std::int64_t>(N)) {}
+  std::int64_t bytes() const noexcept { return last + static_cast<std::int64_t>(N); }
+  [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {
+    for (std::int64_t i = 0; i < last; i += static_cast<std::int64_t>(N))
+      Unit<N>::copy(moved(to, i), moved(from, i));
+    Unit<N>::copy(moved(to, last), moved(from, last));
+  }
+  std::int64_t last;
+};
+
+/// What the C library does best.
+struct Long {
+  explicit Long(std::int64_t n) noexcept : size(static_cast<std::size_t>(n)) {}
+  std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(size); }
+  [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {
+    std::memcpy(at(to), at(from), size);
+  }
+  std::size_t size;
+};
+
+/// The classes, in the order of a kernel table's rows.
+enum Width : std::uint8_t {
+  k1,
+  k2,
+  k4,
+  k8,
+  k16,
+  k32,
+  k64,
+  kTo3,
+  kTo7,
+  kTo15,
+  kTo31,
+  kTo63,
+  kLoop,
+  kLong,
+  kWidths
+};
+inline constexpr std::int64_t kLoopMost = 768;  // bytes; from here on memcpy's start costs less than it saves
+
+/// The class of blocks of `bytes` > 0.
+[[gnu::always_inline]] inline Width width_of(std::int64_t bytes) noexcept {
+  constexpr auto kSmall = [] {
+    std::array<Width, 65> table{};
+    for (std::size_t n = 1; n <= 64; ++n)
+      table[n] = n > 32 ? kTo63 : n > 16 ? kTo31 : n > 8 ? kTo15 : n > 4 ? kTo7 : kTo3;
+    table[1] = k1;
+    table[2] = k2;
+    table[4] = k4;
+    table[8] = k8;
+    table[16] = k16;
+    table[32] = k32;
+    table[64] = k64;
+    return table;
+  }();
+  if (bytes <= 64) return kSmall[static_cast<std::size_t>(bytes)];
+  return bytes <= kLoopMost ? kLoop : kLong;
+}
+
+/// Copies one block of any size; for places where each block has a size of its own.
+template <std::size_t Vector>
+[[gnu::always_inline]] inline void copy_one(Address to, Address from, std::int64_t n) noexcept {
+  if (n > 64) {
+    if (n > kLoopMost) return Long(n).copy(to, from);
+    return Loop<Vector>(n).copy(to, from);
+  }
+  if (n > 32) return Twice<32>(n).copy(to, from);
+  if (n >= 16) return Twice<16>(n).copy(to, from);
+  if (n >= 8) return Twice<8>(n).copy(to, from);
+  if (n >= 4) return Twice<4>(n).copy(to, from);
+  if (n >= 2) return Twice<2>(n).copy(to, from);
+  Unit<1>::copy(to, from);
+}
+
+}  // namespace stria::datatype::kernel

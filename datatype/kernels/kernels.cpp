@@ -1,0 +1,118 @@
+// Which table runs here, and the copies of records, which are made of a table's other functions.
+#include "datatype/kernels/kernels.hpp"
+
+#include <algorithm>
+
+namespace stria::datatype {
+namespace {
+
+/// Tables in rising order of preference; those that the processor cannot run left out.
+struct Tables {
+  std::array<const Kernels*, 3> list{};
+  std::size_t n = 0;
+
+  Tables() noexcept {
+    list[n++] = &kernel::kPortable;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+    if (avx2) list[n++] = &kernel::kAvx2;
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi"))
+      list[n++] = &kernel::kAvx512;
+#endif
+  }
+};
+
+const Tables& tables() noexcept {
+  static const Tables all;
+  return all;
+}
+
+/// Moves one record after the other: for one or two, and where the order of writing matters.
+void copy_one_by_one(const Record& record, bool packs, Address memory, Address stream) noexcept {
+  for (const Move& move : record.moves) {
+    const Address there = moved(memory, move.memory), here = moved(stream, move.stream);
+    kernel::copy_one<16>(packs ? here : there, packs ? there : here, move.bytes);
+  }
+}
+
+constexpr std::int64_t kFewRecords = 3;        // below, starting a loop a move costs more than it saves
+constexpr std::int64_t kStretchBytes = 12288;  // of memory and stream: stays in a first-level cache of 32 KiB
+constexpr std::int64_t kStretchMost = 128;     // records
+
+/// Records in a stretch: their lines, in memory and in the stream, stay in the cache while each move passes
+/// over them.
+std::int64_t stretch_of(const Record& record, std::int64_t stride) noexcept {
+  const auto runs = static_cast<std::int64_t>(record.moves.size());
+  const std::int64_t touched = std::min(kernel::magnitude(stride), record.bytes + 64 * runs) + record.bytes;
+  return std::clamp(kStretchBytes / std::max<std::int64_t>(touched, 1), std::int64_t{8}, kStretchMost);
+}
+
+}  // namespace
+
+const Kernels& kernels() noexcept {
+  static const Kernels& best = *tables().list[tables().n - 1];
+  return best;
+}
+
+std::span<const Kernels* const> runnable_kernels() noexcept {
+  return std::span(tables().list).first(tables().n);
+}
+
+void copy_records(const Kernels& k, Direction direction, const Record& record, Address memory,
+                  std::int64_t stride, std::int64_t count, Address stream) noexcept {
+  const bool packs = direction == kPacking;
+  const bool any_order = packs || count <= record.disjoint_count;
+  if (any_order && record.permutation.records > 1 && k.permute[direction] != nullptr) {
+    const std::int64_t done = k.permute[direction](record.permutation, memory, stride, count, stream);
+    memory = moved(memory, done * stride);
+    stream = moved(stream, done * record.bytes);
+    count -= done;
+  }
+  if (count < kFewRecords || !any_order) {
+    for (; count > 0; --count) {
+      copy_one_by_one(record, packs, memory, stream);
+      memory = moved(memory, stride);
+      stream = moved(stream, record.bytes);
+    }
+    return;
+  }
+  const std::int64_t stretch = stretch_of(record, stride);
+  for (; count > 0; count -= stretch) {
+    const std::int64_t n = std::min(count, stretch);
+    for (const Move& move : record.moves) {
+      const Address there = moved(memory, move.memory), here = moved(stream, move.stream);
+      const Kernels::Strided copy = k.strided[kernel::width_of(move.bytes)];
+      if (packs)
+        copy(there, stride, here, record.bytes, n, move.bytes);
+      else
+        copy(here, record.bytes, there, stride, n, move.bytes);
+    }
+    memory = moved(memory, n * stride);
+    stream = moved(stream, n * record.bytes);
+  }
+}
+
+void copy_listed_records(const Kernels& k, Direction direction, const Record& record, Address memory,
+                         const std::int64_t* places, std::int64_t count, Address stream) noexcept {
+  const bool packs = direction == kPacking;
+  if (count < kFewRecords || (!packs && count > record.disjoint_count)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      copy_one_by_one(record, packs, moved(memory, places[i]), stream);
+      stream = moved(stream, record.bytes);
+    }
+    return;
+  }
+  const std::int64_t stretch = stretch_of(record, INT64_MAX);
+  for (; count > 0; count -= stretch) {
+    const std::int64_t n = std::min(count, stretch);
+    for (const Move& move : record.moves)
+      k.indexed[direction][kernel::width_of(move.bytes)](
+          moved(memory, move.memory), places, n, moved(stream, move.stream), record.bytes, move.bytes);
+    places += n;
+    stream = moved(stream, n * record.bytes);
+  }
+}
+
+}  // namespace stria::datatype

@@ -1,0 +1,69 @@
+// The tables of innermost copies, one for each kind of processor, and the choice between them, made once at
+// run time.
+//
+// A table's rows are loops over blocks of one class of sizes (block.hpp). The bodies are templates that are
+// forced inline (strided.hpp, nest.hpp, lists.hpp); each of portable.cpp, avx2.cpp and avx512.cpp compiles
+// them for its processor by functions with a target attribute, so the rest of the library stays runnable
+// everywhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "datatype/address.hpp"
+#include "datatype/kernels/block.hpp"
+#include "datatype/kernels/nest.hpp"
+#include "datatype/record.hpp"
+
+namespace stria::datatype {
+
+enum Direction : std::uint8_t { kPacking, kUnpacking };
+
+/// All functions: no overlap between source and destination; counts > 0; blocks of `bytes` > 0. Blocks are
+/// written in order unless said otherwise, so where destinations overlap the later block wins.
+struct Kernels {
+  /// `count` blocks, from and to equal distances.
+  using Strided = void (*)(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
+                           std::int64_t count, std::int64_t bytes) noexcept;
+  /// Two loops of them; in any order where the blocks of the destination do not overlap.
+  using Nest = void (*)(const kernel::Nest& nest) noexcept;
+  /// Blocks at memory + places[i], to or from stream + i * stream_stride.
+  using Indexed = void (*)(Address memory, const std::int64_t* places, std::int64_t count, Address stream,
+                           std::int64_t stream_stride, std::int64_t bytes) noexcept;
+  /// Blocks of starts[i+1] - starts[i] bytes at memory + places[i], to or from a stream without gaps.
+  using Blocks = void (*)(Address memory, const std::int64_t* places, const std::int64_t* starts,
+                          std::int64_t count, Address stream) noexcept;
+  /// Whole vectors of records, as many as fit into `count`; returns how many records it did. `memory` is a
+  /// record's first byte in typemap order. Order: any.
+  using Permute = std::int64_t (*)(const Permutation& permutation, Address memory, std::int64_t stride,
+                                   std::int64_t count, Address stream) noexcept;
+
+  const char* name = nullptr;
+  std::array<Strided, kernel::kWidths> strided{};
+  std::array<Nest, kernel::kWidths> nest{};
+  std::array<std::array<Indexed, kernel::kWidths>, 2> indexed{};
+  std::array<Blocks, 2> blocks{};
+  std::array<Permute, 2> permute{};  ///< null: the processor cannot permute bytes of a vector
+};
+
+/// The best table for this processor.
+const Kernels& kernels() noexcept;
+/// Every table this processor can run, the best one last; for tests and for people.
+std::span<const Kernels* const> runnable_kernels() noexcept;
+
+/// `count` records, `stride` apart, to or from `stream`.
+void copy_records(const Kernels& k, Direction direction, const Record& record, Address memory,
+                  std::int64_t stride, std::int64_t count, Address stream) noexcept;
+/// `count` records at memory + places[i].
+void copy_listed_records(const Kernels& k, Direction direction, const Record& record, Address memory,
+                         const std::int64_t* places, std::int64_t count, Address stream) noexcept;
+
+namespace kernel {
+extern const Kernels kPortable;
+#if defined(__x86_64__)
+extern const Kernels kAvx2, kAvx512;
+#endif
+}  // namespace kernel
+
+}  // namespace stria::datatype

@@ -1,0 +1,154 @@
+// Two nested loops over blocks, both sides at equal distances in both loops. The order of the loops is free
+// where no two blocks of the destination overlap, so it is chosen for the memory:
+//
+//   rows       the inner loop as it is, when no side is better off otherwise
+//   swapped    the other loop inside, when both sides have their neighbours there, or the inner loop is very
+//   short tiles      when one side has its neighbours in the inner loop and the other in the outer one (a
+//   transposition): squares
+//              whose sides are cache lines, so that each line of both sides is touched once, in panels of 64
+//              x 64 blocks, so that the pages of a panel stay in the translation buffer. In a panel the
+//              destination's rows are written through, because stores to crowded sets cost twice what loads
+//              do.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "datatype/kernels/strided.hpp"
+
+namespace stria::datatype::kernel {
+
+/// Block (o, i) goes from `from` + o * from_outer + i * from_inner to the same of `to`; typemap order is o,
+/// then i.
+struct Nest {
+  Address from;
+  std::int64_t from_outer, from_inner;
+  Address to;
+  std::int64_t to_outer, to_inner;
+  std::int64_t outer, inner;
+  std::int64_t bytes;
+};
+
+enum class Order : std::uint8_t { rows, swapped, tiles, swapped_tiles };
+
+[[gnu::always_inline]] inline std::int64_t magnitude(std::int64_t v) noexcept {
+  return v < 0 ? -v : v;
+}
+
+/// Whether no two blocks of the destination overlap, as far as can be seen at once.
+inline bool disjoint(const Nest& n) noexcept {
+  const std::int64_t a = magnitude(n.to_inner), b = magnitude(n.to_outer);
+  // The products fit: both strides and counts come from a layout whose span fits 63 bits.
+  return (a >= n.bytes && b >= a * (n.inner - 1) + n.bytes) ||
+         (b >= n.bytes && a >= b * (n.outer - 1) + n.bytes);
+}
+
+inline constexpr std::int64_t kLine = 64;
+inline constexpr std::int64_t kPanel = 64;      // blocks; 64 pages of one side and 64 of the other
+inline constexpr std::int64_t kShortInner = 8;  // blocks; a loop of fewer is mostly its start
+
+inline Order order_of(const Nest& n) noexcept {
+  const auto near = [](std::int64_t stride) { return magnitude(stride) < kLine; };
+  const bool reads_across = !near(n.from_inner) && near(n.from_outer);
+  const bool writes_across = !near(n.to_inner) && near(n.to_outer);
+  const bool short_inner = n.inner < kShortInner && n.outer > n.inner;
+  if ((!reads_across && !writes_across && !short_inner) || !disjoint(n)) return Order::rows;
+  if (n.outer >= 4 && n.inner >= 4 && n.bytes < kLine) {
+    if (reads_across && near(n.to_inner)) return Order::tiles;
+    if (writes_across && near(n.from_inner)) return Order::swapped_tiles;
+  }
+  return reads_across || writes_across || short_inner ? Order::swapped : Order::rows;
+}
+
+[[gnu::always_inline]] inline Nest swap_loops(Nest n) noexcept {
+  std::swap(n.from_outer, n.from_inner);
+  std::swap(n.to_outer, n.to_inner);
+  std::swap(n.outer, n.inner);
+  return n;
+}
+
+template <class B>
+[[gnu::always_inline]] inline void rows(B block, const Nest& n) noexcept {
+  Address from = n.from, to = n.to;
+  for (std::int64_t o = 0; o < n.outer; ++o) {
+    strided(block, from, n.from_inner, to, n.to_inner, n.inner);
+    from = moved(from, n.from_outer);
+    to = moved(to, n.to_outer);
+  }
+}
+
+/// A square of N x N blocks: read along the outer loop, where the source has its neighbours, written along
+/// the inner one.
+template <class B, std::int64_t N, std::int64_t kBytes>
+struct PlainSquare {
+  static constexpr std::int64_t kSide = N;
+  static bool fits(const Nest&) noexcept { return true; }
+  [[gnu::always_inline]] static void copy(B block, const Nest& n, Address from, Address to) noexcept {
+    alignas(64) std::byte buffer[N * N * kBytes];
+    const Address turned = address_of(buffer);
+    for (std::int64_t i = 0; i < N; ++i)
+      for (std::int64_t o = 0; o < N; ++o)
+        block.copy(moved(turned, (o * N + i) * kBytes), moved(from, i * n.from_inner + o * n.from_outer));
+    for (std::int64_t o = 0; o < N; ++o)
+      for (std::int64_t i = 0; i < N; ++i)
+        block.copy(moved(to, o * n.to_outer + i * n.to_inner), moved(turned, (o * N + i) * kBytes));
+  }
+};
+
+/// The part of a panel that squares do not fill, or all of it.
+template <class B>
+[[gnu::always_inline]] inline void part_of(B block, const Nest& n, std::int64_t o, std::int64_t i,
+                                           std::int64_t outer, std::int64_t inner) noexcept {
+  if (outer <= 0 || inner <= 0) return;
+  for (std::int64_t k = o; k < o + outer; ++k)
+    strided(block, moved(n.from, k * n.from_outer + i * n.from_inner), n.from_inner,
+            moved(n.to, k * n.to_outer + i * n.to_inner), n.to_inner, inner);
+}
+
+template <class B, class Square>
+[[gnu::always_inline]] inline void tiles(B block, const Nest& n) noexcept {
+  constexpr std::int64_t kSide = Square::kSide;
+  for (std::int64_t po = 0; po < n.outer; po += kPanel)
+    for (std::int64_t pi = 0; pi < n.inner; pi += kPanel) {
+      const std::int64_t outer = std::min(kPanel, n.outer - po), inner = std::min(kPanel, n.inner - pi);
+      const std::int64_t whole_o = outer / kSide * kSide, whole_i = inner / kSide * kSide;
+      for (std::int64_t o = po; o < po + whole_o; o += kSide)
+        for (std::int64_t i = pi; i < pi + whole_i; i += kSide)
+          Square::copy(block, n, moved(n.from, o * n.from_outer + i * n.from_inner),
+                       moved(n.to, o * n.to_outer + i * n.to_inner));
+      part_of(block, n, po, pi + whole_i, whole_o, inner - whole_i);
+      part_of(block, n, po + whole_o, pi, outer - whole_o, inner);
+    }
+}
+
+/// A swapped nest with a short loop outside: in stretches, so that the lines of one stretch stay for the next
+/// round of it.
+template <class B>
+[[gnu::always_inline]] inline void swapped(B block, const Nest& n) noexcept {
+  for (std::int64_t o = 0; o < n.outer; o += kPanel) {
+    Nest part = n;
+    part.from = moved(n.from, o * n.from_outer);
+    part.to = moved(n.to, o * n.to_outer);
+    part.outer = std::min(kPanel, n.outer - o);
+    rows(block, swap_loops(part));
+  }
+}
+
+/// `Square` is used where it fits, else the plain one.
+template <class B, class Square, class Plain>
+[[gnu::always_inline]] inline void nest(B block, const Nest& n) noexcept {
+  switch (order_of(n)) {
+    case Order::rows:
+      return rows(block, n);
+    case Order::swapped:
+      return swapped(block, n);
+    case Order::tiles:
+      return Square::fits(n) ? tiles<B, Square>(block, n) : tiles<B, Plain>(block, n);
+    case Order::swapped_tiles: {
+      const Nest turned = swap_loops(n);
+      return Square::fits(turned) ? tiles<B, Square>(block, turned) : tiles<B, Plain>(block, turned);
+    }
+  }
+}
+
+}  // namespace stria::datatype::kernel

@@ -1,0 +1,36 @@
+// The table that every processor can run: plain C++, on x86-64 with the vectors of its first generation.
+#include "datatype/kernels/lists.hpp"
+#include "datatype/kernels/table.hpp"
+
+namespace stria::datatype::kernel {
+namespace {
+
+struct Target {
+  static constexpr std::size_t kVector = 16;
+
+  template <class B>
+  static void strided(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
+                      std::int64_t count, std::int64_t bytes) noexcept {
+    kernel::strided(B(bytes), from, from_stride, to, to_stride, count);
+  }
+  template <class B, std::int64_t kBytes>
+  static void nest(const Nest& n) noexcept {
+    kernel::nest<B, Plain<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
+  }
+  template <bool kPack, class B>
+  static void indexed(Address memory, const std::int64_t* places, std::int64_t count, Address stream,
+                      std::int64_t stream_stride, std::int64_t bytes) noexcept {
+    kernel::indexed<kPack>(B(bytes), memory, places, count, stream, stream_stride);
+  }
+  template <bool kPack>
+  static void blocks(Address memory, const std::int64_t* places, const std::int64_t* starts,
+                     std::int64_t count, Address stream) noexcept {
+    kernel::blocks<kPack, kVector>(memory, places, starts, count, stream);
+  }
+};
+
+}  // namespace
+
+constinit const Kernels kPortable = make_table<Target>("portable");
+
+}  // namespace stria::datatype::kernel

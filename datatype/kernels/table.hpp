@@ -1,0 +1,55 @@
+// Fills a table from a processor's functions. `Target` has function templates over the class of blocks, each
+// compiled for that processor: strided<B>, nest<B, kBytes>, indexed<kPack, B>, blocks<kPack>; and its own
+// vector size for loops.
+#pragma once
+
+#include "datatype/kernels/kernels.hpp"
+
+namespace stria::datatype::kernel {
+
+template <class Target, class B, std::int64_t kBytes>
+constexpr void fill_row(Kernels& table, Width width) {
+  table.strided[width] = &Target::template strided<B>;
+  table.nest[width] = &Target::template nest<B, kBytes>;
+  table.indexed[kPacking][width] = &Target::template indexed<true, B>;
+  table.indexed[kUnpacking][width] = &Target::template indexed<false, B>;
+}
+
+/// kBytes of a row: the room that a block of the class takes at most, when squares of them are turned; 0
+/// where none are.
+template <class Target>
+constexpr Kernels make_table(const char* name) {
+  Kernels table;
+  table.name = name;
+  fill_row<Target, Fixed<1>, 1>(table, k1);
+  fill_row<Target, Fixed<2>, 2>(table, k2);
+  fill_row<Target, Fixed<4>, 4>(table, k4);
+  fill_row<Target, Fixed<8>, 8>(table, k8);
+  fill_row<Target, Fixed<16>, 16>(table, k16);
+  fill_row<Target, Fixed<32>, 32>(table, k32);
+  fill_row<Target, Fixed<64>, 0>(table, k64);
+  fill_row<Target, Twice<2>, 3>(table, kTo3);
+  fill_row<Target, Twice<4>, 7>(table, kTo7);
+  fill_row<Target, Twice<8>, 15>(table, kTo15);
+  fill_row<Target, Twice<16>, 31>(table, kTo31);
+  fill_row<Target, Twice<32>, 63>(table, kTo63);
+  fill_row<Target, Loop<Target::kVector>, 0>(table, kLoop);
+  fill_row<Target, Long, 0>(table, kLong);
+  table.blocks = {&Target::template blocks<true>, &Target::template blocks<false>};
+  return table;
+}
+
+/// The side of the square that turns blocks of up to `bytes`: a line of them, at least 2.
+constexpr std::int64_t side_of(std::int64_t bytes) {
+  return bytes == 0    ? 1
+         : bytes == 1  ? 16
+         : bytes <= 2  ? 16
+         : bytes <= 4  ? 16
+         : bytes <= 8  ? 8
+         : bytes <= 16 ? 4
+                       : 2;
+}
+template <class B, std::int64_t kBytes>
+using Plain = PlainSquare<B, side_of(kBytes), kBytes == 0 ? 64 : kBytes>;
+
+}  // namespace stria::datatype::kernel

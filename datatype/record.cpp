@@ -1,0 +1,99 @@
+#include "datatype/record.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "datatype/node.hpp"
+
+namespace stria::datatype {
+namespace {
+
+void write_out(const Node& node, std::int64_t memory, std::vector<Move>& out) {
+  if (const Block* block = node.block()) {
+    const std::int64_t stream = out.empty() ? 0 : out.back().stream + out.back().bytes;
+    out.push_back({memory, stream, block->bytes});
+  } else if (const Strided* s = node.strided()) {
+    for (std::int64_t i = 0; i < s->count; ++i) write_out(*s->child, memory + i * s->stride, out);
+  } else if (const auto* x = std::get_if<Indexed>(&node.form)) {
+    for (const std::int64_t d : x->displacements) write_out(*x->child, memory + d, out);
+  } else if (const auto* b = std::get_if<Blocks>(&node.form)) {
+    for (std::size_t i = 0; i < b->displacements.size(); ++i) {
+      const std::int64_t stream = out.empty() ? 0 : out.back().stream + out.back().bytes;
+      out.push_back({memory + b->displacements[i], stream, b->starts[i + 1] - b->starts[i]});
+    }
+  } else {
+    const auto& c = *std::get_if<Composite>(&node.form);
+    for (std::size_t i = 0; i < c.children.size(); ++i)
+      write_out(*c.children[i], memory + c.displacements[i], out);
+  }
+}
+
+std::vector<Move> moves_of(const Node& element) {
+  std::vector<Move> moves;
+  moves.reserve(static_cast<std::size_t>(element.runs));
+  write_out(element, 0, moves);
+  return moves;
+}
+
+/// How many records `stride` apart are certainly disjoint: any number when each lies beyond the one before;
+/// else as many as each move can be repeated before it meets the next higher one (columns side by side).
+std::int64_t disjoint_records(std::vector<Move> moves, std::int64_t true_extent, std::int64_t stride) {
+  std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.memory < b.memory; });
+  const std::int64_t step = stride < 0 ? -stride : stride;
+  std::int64_t count = INT64_MAX;
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    const bool last = i + 1 == moves.size();
+    const std::int64_t gap = last ? INT64_MAX : moves[i + 1].memory - moves[i].memory - moves[i].bytes;
+    if (gap < 0) return 0;
+    if (step >= true_extent) continue;
+    if (step < moves[i].bytes) return 0;
+    if (!last) count = std::min(count, gap / step + 1);
+  }
+  return count;
+}
+
+Permutation permutation_of(const Node& element, const std::vector<Move>& moves, std::int64_t stride) {
+  Permutation p;
+  const std::int64_t span = element.true_ub - element.true_lb;
+  if (stride < span || span > 32 || stride > 32) return p;
+  p.records = (64 - span) / stride + 1;
+  p.low = element.true_lb;
+  p.packed_bytes = p.records * element.size;
+  for (std::int64_t r = 0; r < p.records; ++r)
+    for (const Move& m : moves)
+      for (std::int64_t b = 0; b < m.bytes; ++b) {
+        const auto memory = static_cast<std::uint8_t>(r * stride + m.memory - p.low + b);
+        const auto stream = static_cast<std::uint8_t>(r * element.size + m.stream + b);
+        p.pack[stream] = memory;
+        p.unpack[memory] = stream;
+        p.memory_mask |= std::uint64_t{1} << memory;
+      }
+  return p;
+}
+
+}  // namespace
+
+std::unique_ptr<const Record> make_record(const Node& element, std::int64_t stride) {
+  if (element.runs == 0 || element.runs > kRecordMoves) return nullptr;
+  auto record = std::make_unique<Record>();
+  record->moves = moves_of(element);
+  record->bytes = element.size;
+  record->disjoint_count = disjoint_records(record->moves, element.true_ub - element.true_lb, stride);
+  if (record->disjoint_count == INT64_MAX)
+    record->permutation = permutation_of(element, record->moves, stride);
+  if (element.block() != nullptr && record->permutation.records < 2) return nullptr;
+  return record;
+}
+
+std::unique_ptr<const Record> make_listed_record(const Node& element, std::int64_t distance) {
+  if (element.block() != nullptr || element.runs > kRecordMoves) return nullptr;
+  auto record = std::make_unique<Record>();
+  record->moves = moves_of(element);
+  record->bytes = element.size;
+  const std::int64_t true_extent = element.true_ub - element.true_lb;
+  if (distance >= true_extent)
+    record->disjoint_count = disjoint_records(record->moves, true_extent, distance);
+  return record;
+}
+
+}  // namespace stria::datatype
