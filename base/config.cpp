@@ -31,7 +31,8 @@ constexpr VarSpec kTable[] = {
     {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|pipeline", 0, 0,
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
     {"STRIA_RNDV_FRAGMENT", VarKind::bytes, "16K", "bytes", "", 1024, 1 << 30,
-     "Fragment of the packed pipeline; a provider may lower it."},
+     "Longest fragment of the packed pipeline; by default the cost model takes shorter ones. Set: all "
+     "have this size, unless the provider's are shorter."},
     {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "4M", "bytes", "", 4096, 1 << 30,
      "A get moves at most this much before other traffic is looked after."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace stria::rndv {
 namespace {
 
@@ -96,6 +98,35 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
   EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
   middle.source_block = middle.sink_block = 8;  // a column of doubles
   EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+}
+
+TEST(CostModel, fragments_are_within_their_bounds_and_finer_where_packing_is_slow) {
+  for (const std::uint64_t length : kLengths)
+    for (const std::uint32_t source : kBlocks)
+      for (const std::uint32_t sink : kBlocks)
+        for (const std::uint32_t most : {1024u, 1500u, 16384u, 1u << 30}) {
+          Question question;
+          question.length = length;
+          question.source_block = source;
+          question.sink_block = sink;
+          const std::uint32_t fragment = fragment_for(question, most);
+          ASSERT_GE(fragment, std::min(1024u, most)) << length;
+          ASSERT_LE(fragment, most) << length;
+          ASSERT_TRUE(fragment % 512 == 0 || fragment == most) << fragment;
+        }
+  Question column;
+  column.length = 64 << 10;
+  column.source_block = 8;
+  Question rows = column;
+  rows.source_block = 4096;
+  EXPECT_LT(fragment_for(column, 1u << 20), fragment_for(rows, 1u << 20));
+}
+
+TEST(CostModel, only_many_small_blocks_pack_long) {
+  for (const std::uint64_t length : kLengths) EXPECT_FALSE(packs_long(length, 0)) << "contiguous";
+  EXPECT_FALSE(packs_long(4096, 64));
+  EXPECT_FALSE(packs_long(1024, 8));
+  EXPECT_TRUE(packs_long(4096, 8));
 }
 
 TEST(CostModel, reads_the_names_of_the_configuration) {
