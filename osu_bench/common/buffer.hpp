@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -21,15 +22,26 @@ class Buffer {
     if (at == MAP_FAILED) throw std::bad_alloc();
     data_ = static_cast<std::byte*>(at);
   }
+  /// Memory from elsewhere, given back by `release`.
+  Buffer(std::byte* data, std::size_t bytes, std::function<void(std::byte*)> release)
+      : data_(data), bytes_(bytes), release_(std::move(release)) {}
   Buffer(Buffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        release_(std::move(other.release_)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(release_, other.release_);
     return *this;
   }
   ~Buffer() {
-    if (data_ != nullptr) ::munmap(data_, bytes_);
+    if (data_ == nullptr) return;
+    if (release_) {
+      release_(data_);
+    } else {
+      ::munmap(data_, bytes_);
+    }
   }
 
   std::byte* data() const noexcept { return data_; }
@@ -38,6 +50,7 @@ class Buffer {
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::function<void(std::byte*)> release_;  // empty: munmap
 };
 
 }  // namespace stria::bench

@@ -1,6 +1,9 @@
-// The shapes of the datatype benchmark.
+// The shapes of the datatype benchmark: the communicated memory of programs, each with one parameter.
+// README.md says what each name stands for.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,12 +18,15 @@ struct Case {
   Recipe received;  ///< same signature as `sent`
 };
 
-/// column     parameter N: a column of an N x N matrix of doubles
-/// vector     parameter B: 64 KiB of doubles in blocks of B bytes, a block and a gap of the same length in
-/// turn indexed    parameter n: n blocks of 1 to 4 doubles with irregular gaps (always the same ones) struct
-/// parameter n: n times struct {double; int; char}, the padding left out face       parameter d: the face of
-/// a 128^3 cube of doubles across dimension d (0 slowest: contiguous, 2 a double a row) transpose  parameter
-/// N: an N x N matrix of doubles sent by rows and received by columns
-std::vector<Case> datatype_cases();
+struct Selection {
+  std::vector<std::string> cases = {};  ///< "column", or with a parameter "column:512"; empty: all
+  std::vector<long> parameters = {};    ///< empty: all
+  std::size_t largest = 0;              ///< no cases of more bytes; 0: no limit
+  std::uint64_t seed = 12345;  ///< of irregular lengths, gaps and lists: both ranks must have the same
+};
+
+std::vector<Case> datatype_cases(const Selection& selection);
+/// Throws std::invalid_argument when the selection names a case that does not exist.
+void check_cases(const Selection& selection);
 
 }  // namespace stria::bench

@@ -1,13 +1,14 @@
 // The datatype benchmark: a ping-pong of each shape, as a derived type, packed by hand, and as contiguous
-// bytes of the same number, which is the mark the other two are held to.
+// bytes of the same number, which is the mark the other two are held to; and packing and unpacking alone.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "osu_bench/common/cases.hpp"
 #include "osu_bench/common/pt2pt.hpp"
+#include "osu_bench/common/shape.hpp"
 
 namespace stria::bench {
 
@@ -22,36 +23,6 @@ concept TypedPeer = Peer<T> && requires(T peer, const Recipe& recipe, typename T
   peer.unpack(from, bytes, to, type);
 };
 
-inline void fill_shape(const Recipe& shape, std::byte* base, std::uint64_t seed) {
-  std::uint64_t position = 0;
-  shape.walk(0, [&](std::int64_t at, std::int64_t bytes) {
-    fill_pattern(base + at, static_cast<std::size_t>(bytes), seed, position);
-    position += static_cast<std::uint64_t>(bytes);
-  });
-}
-
-inline void clear_shape(const Recipe& shape, std::byte* base) {
-  shape.walk(0, [&](std::int64_t at, std::int64_t bytes) {
-    std::memset(base + at, 0, static_cast<std::size_t>(bytes));
-  });
-}
-
-/// Whether the shape holds the stream `seed` and, in memory of at most 16 MiB, nothing else was written.
-inline bool shape_is_right(const Recipe& shape, const std::byte* base, std::uint64_t seed) {
-  constexpr std::int64_t kMostForGaps = 16 << 20;
-  std::uint64_t position = 0;
-  bool right = true;
-  const std::int64_t end = shape.end();
-  std::vector<bool> used(static_cast<std::size_t>(end <= kMostForGaps ? end : 0));
-  shape.walk(0, [&](std::int64_t at, std::int64_t bytes) {
-    right = right && has_pattern(base + at, static_cast<std::size_t>(bytes), seed, position);
-    position += static_cast<std::uint64_t>(bytes);
-    for (std::int64_t i = at; i < at + bytes && !used.empty(); ++i) used[static_cast<std::size_t>(i)] = true;
-  });
-  for (std::size_t i = 0; i < used.size(); ++i) right = right && (used[i] || base[i] == std::byte{0});
-  return right;
-}
-
 template <TypedPeer P>
 class DatatypeRun {
  public:
@@ -62,47 +33,65 @@ class DatatypeRun {
     const auto bytes = static_cast<std::size_t>(shape.sent.size());
     typename P::Type sent = peer_.make_type(shape.sent);
     typename P::Type received = peer_.make_type(shape.received);
-    Buffer out_memory(static_cast<std::size_t>(shape.sent.end()));
-    Buffer in_memory(static_cast<std::size_t>(shape.received.end()));
-    Buffer out_packed(bytes);
-    Buffer in_packed(bytes);
+    const auto room = [&](std::int64_t size) {
+      return make_buffer(peer_, options_, static_cast<std::size_t>(size));
+    };
+    const Buffer out_memory = room(shape.sent.end());
+    const Buffer in_memory = room(shape.received.end());
+    const Buffer out_packed = room(shape.sent.size());
+    const Buffer in_packed = room(shape.sent.size());
     std::byte* const out = out_memory.data();
     std::byte* const in = in_memory.data();
     std::byte* const out_bytes = out_packed.data();
     std::byte* const in_bytes = in_packed.data();
-    fill_shape(shape.sent, out, leader_ ? 1 : 2);
-    fill_pattern(out_bytes, bytes, leader_ ? 1 : 2);
+    const std::uint64_t seed = leader_ ? 1 : 2;
+    fill_shape(shape.sent, out, seed);
+    fill_pattern(out_bytes, bytes, seed);
+    const auto clear_in = [&] { clear_shape(shape.received, in); };
+    const auto in_is_right = [&](std::uint64_t of) { return shape_is_right(shape.received, in, of); };
 
-    bool right = way(
-        shape, "derived", bytes, [&] { peer_.send_typed(out, sent); },
-        [&] { peer_.recv_typed(in, received); }, [&] { clear_shape(shape.received, in); },
-        [&](std::uint64_t seed) { return shape_is_right(shape.received, in, seed); });
-    right &= way(
-        shape, "contiguous", bytes, [&] { peer_.send(out_bytes, bytes); },
-        [&] { peer_.recv(in_bytes, bytes); }, [&] { std::memset(in_bytes, 0, bytes); },
-        [&](std::uint64_t seed) { return has_pattern(in_bytes, bytes, seed); });
-    right &= way(
-        shape, "packed", bytes,
-        [&] {
-          peer_.pack(out, sent, out_bytes, bytes);
-          peer_.send(out_bytes, bytes);
-        },
-        [&] {
-          peer_.recv(in_bytes, bytes);
-          peer_.unpack(in_bytes, bytes, in, received);
-        },
-        [&] { clear_shape(shape.received, in); },
-        [&](std::uint64_t seed) { return shape_is_right(shape.received, in, seed); });
+    bool right = true;
+    for (const std::string& way : options_.ways) {
+      if (way == "derived") {
+        right &= exchange(
+            shape, way, [&] { peer_.send_typed(out, sent); }, [&] { peer_.recv_typed(in, received); },
+            clear_in, in_is_right);
+      } else if (way == "contiguous") {
+        right &= exchange(
+            shape, way, [&] { peer_.send(out_bytes, bytes); }, [&] { peer_.recv(in_bytes, bytes); },
+            [&] { std::memset(in_bytes, 0, bytes); },
+            [&](std::uint64_t of) { return has_pattern(in_bytes, bytes, of); });
+      } else if (way == "packed") {
+        right &= exchange(
+            shape, way,
+            [&] {
+              peer_.pack(out, sent, out_bytes, bytes);
+              peer_.send(out_bytes, bytes);
+            },
+            [&] {
+              peer_.recv(in_bytes, bytes);
+              peer_.unpack(in_bytes, bytes, in, received);
+            },
+            clear_in, in_is_right);
+      } else if (way == "pack") {
+        right &= alone(
+            shape, way, [&] { peer_.pack(out, sent, in_bytes, bytes); },
+            [&] { std::memset(in_bytes, 0, bytes); }, [&] { return has_pattern(in_bytes, bytes, seed); });
+      } else if (way == "unpack") {
+        right &= alone(
+            shape, way, [&] { peer_.unpack(out_bytes, bytes, in, received); }, clear_in,
+            [&] { return in_is_right(seed); });
+      }
+    }
     return right;
   }
 
  private:
+  /// A ping-pong; the figures are of one way.
   template <class Send, class Recv, class Clear, class Right>
-  bool way(const Case& shape, const std::string& name, std::size_t bytes, Send send, Recv recv, Clear clear,
-           Right is_right) {
-    if (!options_.ways.empty() && std::count(options_.ways.begin(), options_.ways.end(), name) == 0)
-      return true;
-    const Plan plan = plan_for(options_, bytes, false);
+  bool exchange(const Case& shape, const std::string& way, Send send, Recv recv, Clear clear,
+                Right is_right) {
+    const Plan plan = plan_for(options_, static_cast<std::size_t>(shape.sent.size()), false);
     const Measured took = leader_ ? measure(peer_, plan,
                                             [&] {
                                               send();
@@ -121,15 +110,33 @@ class DatatypeRun {
       if (!leader_) send();
       right = all_agree(peer_, is_right(leader_ ? 2 : 1));
     }
-    const auto one_way = [&](double ns) { return mean_of_leaders(peer_, ns / 2 / kNsPerUs); };
-    const double average = one_way(took.ns.average);
-    const double least = one_way(took.ns.min);
-    const double median = one_way(took.ns.median);
-    const double p99 = one_way(took.ns.p99);
-    report_.row({shape.name, static_cast<std::int64_t>(shape.parameter), name,
-                 static_cast<std::int64_t>(bytes), average, least, median, p99,
-                 static_cast<std::int64_t>(took.iterations), right});
+    row(shape, way, took, 2, right);
     return right;
+  }
+
+  /// What the leaders do alone, while their partners wait.
+  template <class Step, class Clear, class Right>
+  bool alone(const Case& shape, const std::string& way, Step step, Clear clear, Right is_right) {
+    const Plan plan = plan_for(options_, static_cast<std::size_t>(shape.sent.size()), false);
+    const Measured took = leader_ ? measure(peer_, plan, step) : measure(peer_, plan, [] {});
+    bool right = true;
+    if (options_.validate) {
+      clear();
+      step();
+      right = all_agree(peer_, is_right());
+    }
+    row(shape, way, took, 1, right);
+    return right;
+  }
+
+  void row(const Case& shape, const std::string& way, const Measured& took, int parts, bool right) {
+    const auto of_part = [&](double ns) { return mean_of_leaders(peer_, ns / parts / kNsPerUs); };
+    const double average = of_part(took.ns.average);
+    const double least = of_part(took.ns.min);
+    const double median = of_part(took.ns.median);
+    const double p99 = of_part(took.ns.p99);
+    report_.row({shape.name, static_cast<std::int64_t>(shape.parameter), way, shape.sent.size(), average,
+                 least, median, p99, static_cast<std::int64_t>(took.iterations), right});
   }
 
   P& peer_;
@@ -140,29 +147,13 @@ class DatatypeRun {
 
 template <TypedPeer P>
 bool run_datatype(P& peer, const Program& program, const Options& options) {
-  const Report report(program, options,
-                      {{"case", "Case"},
-                       {"parameter", "Parameter"},
-                       {"way", "Way"},
-                       {"size", "Size"},
-                       {"latency_us", "Latency (us)", 3},
-                       {"min_us", "Min (us)", 3},
-                       {"median_us", "Median (us)", 3},
-                       {"p99_us", "P99 (us)", 3},
-                       {"iterations", "Iterations"},
-                       {"valid", "Validation"}},
-                      peer.rank() == 0);
-  const Environment environment = peer.environment();
+  const Report report(program, options, datatype_columns(), peer.rank() == 0);
+  Environment environment = peer.environment();
+  environment.emplace_back("seed", std::to_string(options.shapes.seed));
   report.header(environment);
-  const auto wanted = [](const auto& list, const auto& value) {
-    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
-  };
   DatatypeRun<P> runs(peer, options, report);
   bool all_right = true;
-  for (const Case& shape : datatype_cases()) {
-    if (!wanted(options.cases, shape.name) || !wanted(options.parameters, shape.parameter)) continue;
-    all_right = runs.run(shape) && all_right;
-  }
+  for (const Case& shape : datatype_cases(options.shapes)) all_right = runs.run(shape) && all_right;
   return all_right;
 }
 

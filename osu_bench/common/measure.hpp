@@ -38,11 +38,10 @@ inline Plan plan_for(const Options& options, std::size_t bytes, bool windowed) {
 /// Runs `step` on every rank, equally often, and times it. Collective.
 template <Peer P, class Step>
 Measured measure(P& peer, const Plan& plan, Step&& step) {
-  constexpr long kProbes = 5;
-  constexpr long kFewest = 20;
+  constexpr long kProbes = 3;
   peer.barrier();
-  for (long i = 0; i < plan.warmup; ++i) step();
   long iterations = plan.iterations;
+  long warmup = plan.warmup;
   if (!plan.exact) {
     double quickest = 0;
     for (long i = 0; i < kProbes; ++i) {
@@ -51,11 +50,15 @@ Measured measure(P& peer, const Plan& plan, Step&& step) {
       const double took = now_ns() - from;
       quickest = i == 0 ? took : std::min(quickest, took);
     }
-    // Half of the budget for each of the two loops.
+    // Half of the budget for each of the two loops, and at most as much for the warm-up. A step so long that
+    // twenty of them take ten times the budget is repeated less often.
     const double fitting = plan.budget_ns / 2 / std::max(quickest, 1.0);
-    iterations = std::min(plan.iterations, std::max(kFewest, static_cast<long>(std::min(fitting, 1e9))));
+    const long fewest = fitting >= 1 ? 20 : 5;
+    iterations = std::min(plan.iterations, std::max(fewest, static_cast<long>(std::min(fitting, 1e9))));
     iterations = peer.broadcast(iterations);
+    warmup = std::min(warmup, iterations);
   }
+  for (long i = 0; i < warmup; ++i) step();
   peer.barrier();
 
   const double from = now_ns();

@@ -1,6 +1,8 @@
 // Command lines by CLI11; sizes take the suffixes K, M and G (powers of 1024).
 #include "osu_bench/common/options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -68,11 +70,23 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--validate,!--no-validate", options.validate,
                "check a payload outside the timed part (default)");
+  if (program.messages) {
+    app.add_flag("--alloc-mem", options.alloc_mem,
+                 "messages out of memory of MPI_Alloc_mem (native programs: stria_mem_alloc)");
+  }
   app.add_flag("--json", options.json, "print one JSON object a line");
   if (program.datatype) {
-    app.add_option("--cases", options.cases, "only these cases, separated by commas")->delimiter(',');
-    app.add_option("--ways", options.ways, "only these of derived, contiguous, packed")->delimiter(',');
-    app.add_option("--parameters", options.parameters, "only these parameters")->delimiter(',');
+    app.add_option("--cases", options.shapes.cases, "only these cases, as column or column:512")
+        ->delimiter(',');
+    app.add_option("--parameters", options.shapes.parameters, "only these parameters")->delimiter(',');
+    app.add_option("--largest", options.shapes.largest, "only cases of at most so many bytes")
+        ->transform(size_check());
+    app.add_option("--seed", options.shapes.seed, "of irregular lengths, gaps and lists")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 2147483646));
+    app.add_option("--ways", options.ways, fmt::format("of {}", fmt::join(program.ways, ", ")))
+        ->delimiter(',')
+        ->check(CLI::IsMember(program.ways));
   } else {
     auto* sizes = app.add_option("--sizes", options.sizes, "exactly these sizes, bytes")
                       ->delimiter(',')
@@ -95,6 +109,12 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
   try {
     app.parse(argc, argv);
     if (options.processes % 2 != 0) throw CLI::ValidationError("--processes", "the number must be even");
+    if (options.ways.empty()) options.ways = program.usual_ways;
+    try {
+      check_cases(options.shapes);
+    } catch (const std::invalid_argument& error) {
+      throw CLI::ValidationError("--cases", error.what());
+    }
     if (!program.datatype && options.sizes.empty()) {
       try {
         options.sizes = size_range(range, program.min_size);

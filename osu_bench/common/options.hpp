@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "osu_bench/common/cases.hpp"
+
 namespace stria::bench {
 
 struct Options {
@@ -15,11 +17,11 @@ struct Options {
   int window = 64;                 ///< messages in flight (bandwidth)
   double row_ms = 250;             ///< wall-clock budget of one row when `iterations` is 0
   bool validate = true;            ///< exchange and check a payload outside the timed part
+  bool alloc_mem = false;          ///< messages out of memory of MPI_Alloc_mem (native: stria_mem_alloc)
   bool json = false;               ///< one JSON line a row
   int processes = 2;               ///< native programs: how many to fork
-  std::vector<std::string> cases;  ///< datatype benchmark: which shapes; empty = all
-  std::vector<std::string> ways;   ///< datatype benchmark: which ways; empty = all
-  std::vector<long> parameters;    ///< datatype benchmark: which parameters; empty = all
+  std::vector<std::string> ways;   ///< datatype benchmark: which ways; empty = the program's usual ones
+  Selection shapes;                ///< datatype benchmark: which cases
 };
 
 /// What differs between the programs' command lines.
@@ -27,10 +29,13 @@ struct Program {
   std::string name;        ///< osu_latency
   std::string title;       ///< MPI Latency Test
   bool window = false;     ///< has -w
-  bool datatype = false;   ///< has --cases, --ways, --parameters instead of sizes
+  bool datatype = false;   ///< has --cases, --ways, --parameters, --seed instead of sizes
   bool processes = false;  ///< has -n
+  bool messages = true;    ///< has --alloc-mem
   std::size_t min_size = 1;
   std::size_t max_size = 4U << 20U;
+  std::vector<std::string> ways = {};        ///< what --ways takes
+  std::vector<std::string> usual_ways = {};  ///< without --ways
 };
 
 /// The options, or the code to exit with. Only a `speaking` process prints (help, errors).

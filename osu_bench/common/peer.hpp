@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "osu_bench/common/buffer.hpp"
 #include "osu_bench/common/report.hpp"
 
 namespace stria::bench {
@@ -22,6 +23,7 @@ concept Peer = requires(T peer, const void* from, void* to, std::size_t bytes, i
   peer.start_recv(slot, to, bytes);
   peer.wait_slots(slot);  // the first `slot` slots
   peer.make_slots(slot);
+  { peer.allocate(bytes) } -> std::same_as<Buffer>;  // of the library's own, that other processes may map
   peer.barrier();
   { peer.broadcast(number) } -> std::same_as<long>;            // rank 0's number
   { peer.gather(real) } -> std::same_as<std::vector<double>>;  // to rank 0; empty elsewhere
@@ -31,6 +33,12 @@ concept Peer = requires(T peer, const void* from, void* to, std::size_t bytes, i
 template <Peer P>
 bool leads(P& peer) {
   return peer.rank() < peer.size() / 2;
+}
+
+/// Memory of the messages: the system's, or with --alloc-mem the library's.
+template <Peer P>
+Buffer make_buffer(P& peer, const Options& options, std::size_t bytes) {
+  return options.alloc_mem ? peer.allocate(bytes) : Buffer(bytes);
 }
 
 /// True on every rank when `mine` is true on every rank. Collective.

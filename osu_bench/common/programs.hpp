@@ -26,7 +26,11 @@ inline Program program_of(Question question, const std::string& api) {
               .window = true,
               .processes = true};
     case Question::datatype:
-      return {.name = "osu_datatype", .title = api + " Derived Datatype Test", .datatype = true};
+      return {.name = "osu_datatype",
+              .title = api + " Derived Datatype Test",
+              .datatype = true,
+              .ways = {"derived", "contiguous", "packed", "pack", "unpack"},
+              .usual_ways = {"derived", "contiguous", "packed"}};
   }
   return {};
 }

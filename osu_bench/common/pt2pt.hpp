@@ -24,7 +24,7 @@ double mean_of_leaders(P& peer, double value) {
 
 /// A ping-pong with a payload that both sides check; outside any timing. Collective.
 template <Peer P>
-bool check_ping_pong(P& peer, Buffer& to_send, Buffer& received, std::size_t bytes) {
+bool check_ping_pong(P& peer, const Buffer& to_send, const Buffer& received, std::size_t bytes) {
   const bool leader = leads(peer);
   const auto seed = static_cast<std::uint64_t>(peer.rank() % (peer.size() / 2)) * 1000003 + bytes;
   fill_pattern(to_send.data(), bytes, seed + (leader ? 0 : 1));
@@ -83,8 +83,8 @@ bool run_latency(P& peer, const Program& program, const Options& options) {
   report.header(environment);
   bool all_right = true;
   for (const std::size_t bytes : options.sizes) {
-    Buffer to_send(bytes);
-    Buffer received(bytes);
+    const Buffer to_send = make_buffer(peer, options, bytes);
+    const Buffer received = make_buffer(peer, options, bytes);
     std::memset(to_send.data(), 'a', bytes);
     std::memset(received.data(), 'b', bytes);
     std::byte* const out = to_send.data();
@@ -160,8 +160,8 @@ bool run_bandwidth(P& peer, const Program& program, const Options& options, Dire
   peer.make_slots(2 * options.window);
   bool all_right = true;
   for (const std::size_t bytes : options.sizes) {
-    Buffer to_send(bytes);
-    Buffer received(bytes);
+    const Buffer to_send = make_buffer(peer, options, bytes);
+    const Buffer received = make_buffer(peer, options, bytes);
     std::memset(to_send.data(), 'a', bytes);
     std::memset(received.data(), 'b', bytes);
     const Measured took = measure_window(peer, plan_for(options, bytes, true), options.window, direction,

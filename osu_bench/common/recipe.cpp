@@ -50,6 +50,7 @@ std::int64_t Recipe::size() const {
     case Kind::int8:
       return 1;
     case Kind::int32:
+    case Kind::float32:
       return 4;
     case Kind::float64:
       return 8;
@@ -73,6 +74,7 @@ std::int64_t Recipe::extent() const {
   switch (kind_) {
     case Kind::int8:
     case Kind::int32:
+    case Kind::float32:
     case Kind::float64:
       return size();
     case Kind::contiguous:

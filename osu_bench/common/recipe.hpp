@@ -9,9 +9,10 @@ namespace stria::bench {
 
 class Recipe {
  public:
-  enum class Kind { int8, int32, float64, contiguous, vector, indexed, composite, resized };
+  enum class Kind { int8, int32, float32, float64, contiguous, vector, indexed, composite, resized };
 
   static Recipe float64() { return Recipe(Kind::float64); }
+  static Recipe float32() { return Recipe(Kind::float32); }
   static Recipe int32() { return Recipe(Kind::int32); }
   static Recipe int8() { return Recipe(Kind::int8); }
   static Recipe contiguous(std::int64_t count, Recipe child);
@@ -48,6 +49,7 @@ class Recipe {
     switch (kind_) {
       case Kind::int8:
       case Kind::int32:
+      case Kind::float32:
       case Kind::float64:
         visit(at, size());
         return;

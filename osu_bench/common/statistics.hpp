@@ -14,6 +14,7 @@ struct Summary {
   double min = 0;
   double median = 0;
   double p99 = 0;
+  std::size_t samples = 0;
 };
 
 /// The value below which the fraction `q` of sorted samples lies (nearest rank). 0 when there are none.
@@ -29,7 +30,7 @@ inline Summary summarise(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
   return {sum / static_cast<double>(samples.size()), samples.front(), quantile(samples, 0.5),
-          quantile(samples, 0.99)};
+          quantile(samples, 0.99), samples.size()};
 }
 
 }  // namespace stria::bench

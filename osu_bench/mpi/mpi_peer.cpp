@@ -22,6 +22,9 @@ MPI_Datatype build(const Recipe& recipe) {
     case Recipe::Kind::int32:
       MPI_Type_dup(MPI_INT, &made);
       break;
+    case Recipe::Kind::float32:
+      MPI_Type_dup(MPI_FLOAT, &made);
+      break;
     case Recipe::Kind::float64:
       MPI_Type_dup(MPI_DOUBLE, &made);
       break;
@@ -82,6 +85,12 @@ MpiType MpiPeer::make_type(const Recipe& recipe) {
   MPI_Datatype type = build(recipe);
   MPI_Type_commit(&type);
   return MpiType(type);
+}
+
+Buffer MpiPeer::allocate(std::size_t bytes) {
+  std::byte* memory = nullptr;
+  MPI_Alloc_mem(static_cast<MPI_Aint>(bytes == 0 ? 1 : bytes), MPI_INFO_NULL, &memory);
+  return {memory, bytes, [](std::byte* owned) { MPI_Free_mem(owned); }};
 }
 
 long MpiPeer::broadcast(long number) {

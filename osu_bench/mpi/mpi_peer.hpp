@@ -67,6 +67,7 @@ class MpiPeer {
   }
   Type make_type(const Recipe& recipe);
 
+  Buffer allocate(std::size_t bytes);
   void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
   long broadcast(long number);
   std::vector<double> gather(double mine);

@@ -52,6 +52,7 @@ NativePeer::Type NativePeer::make_type(const Recipe& recipe) {
   switch (recipe.kind()) {
     case Recipe::Kind::int8:
     case Recipe::Kind::int32:
+    case Recipe::Kind::float32:
     case Recipe::Kind::float64:
       status = stria_layout_bytes(recipe.size(), &made);
       break;
@@ -75,6 +76,13 @@ NativePeer::Type NativePeer::make_type(const Recipe& recipe) {
   }
   check("the constructor of a layout", status);
   return Type(made);
+}
+
+Buffer NativePeer::allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  check("stria_mem_alloc", stria_mem_alloc(context_, bytes, &memory));
+  return {static_cast<std::byte*>(memory), bytes,
+          [context = context_](std::byte* owned) { static_cast<void>(stria_mem_free(context, owned)); }};
 }
 
 long NativePeer::broadcast(long number) {

@@ -69,6 +69,7 @@ class NativePeer {
           stria_layout_unpack(type.get(), base, 1, 0, static_cast<std::int64_t>(bytes), from));
   }
 
+  Buffer allocate(std::size_t bytes);
   void barrier() { team_.barrier(); }
   long broadcast(long number);
   std::vector<double> gather(double mine);

@@ -50,8 +50,8 @@ TEST(Pattern, sees_a_byte_that_changed_moved_or_was_never_written) {
 }
 
 TEST(Cases, send_and_receive_the_same_number_of_bytes_without_touching_one_twice) {
-  for (const Case& shape : datatype_cases()) {
-    if (shape.sent.size() > (1 << 20)) continue;  // the walk below keeps every offset
+  // The walk below keeps every offset.
+  for (const Case& shape : datatype_cases({.largest = 1 << 20})) {
     SCOPED_TRACE(shape.name + " " + std::to_string(shape.parameter));
     EXPECT_EQ(shape.sent.size(), shape.received.size());
     for (const Recipe* side : {&shape.sent, &shape.received}) {
@@ -69,18 +69,45 @@ TEST(Cases, send_and_receive_the_same_number_of_bytes_without_touching_one_twice
   }
 }
 
-TEST(Cases, the_transposing_exchange_takes_rows_to_columns) {
-  for (const Case& shape : datatype_cases()) {
-    if (shape.name != "transpose" || shape.parameter != 64) continue;
+TEST(Cases, the_transposing_exchange_takes_columns_to_rows_and_back) {
+  const auto offsets_of = [](const Recipe& shape) {
     std::vector<std::int64_t> offsets;
-    shape.received.walk(0, [&](std::int64_t at, std::int64_t) { offsets.push_back(at); });
-    ASSERT_EQ(offsets.size(), 64U * 64U);
-    EXPECT_EQ(offsets[1], 64 * 8);   // the second of the first row goes to the second row
-    EXPECT_EQ(offsets[64], 8);       // the first of the second row goes to the second column
-    EXPECT_EQ(offsets[65], 65 * 8);  // the diagonal stays
-    return;
-  }
-  FAIL() << "no transposing case";
+    shape.walk(0, [&](std::int64_t at, std::int64_t) { offsets.push_back(at); });
+    return offsets;
+  };
+  const Case out = datatype_cases({.cases = {"transpose:256"}}).at(0);
+  const auto columns = offsets_of(out.sent);
+  ASSERT_EQ(columns.size(), 256U * 256U);
+  EXPECT_EQ(columns[1], 256 * 8);    // the second of the first column is in the second row
+  EXPECT_EQ(columns[256], 8);        // then comes the second column
+  EXPECT_EQ(columns[257], 257 * 8);  // the diagonal stays
+  const Case in = datatype_cases({.cases = {"transpose-in:256"}}).at(0);
+  EXPECT_EQ(offsets_of(in.received), columns);
+  EXPECT_EQ(offsets_of(in.sent), offsets_of(out.received));
+}
+
+TEST(Cases, are_chosen_by_name_and_parameter) {
+  const auto names = [](const Selection& selection) {
+    std::vector<std::string> all;
+    for (const Case& shape : datatype_cases(selection))
+      all.push_back(shape.name + std::to_string(shape.parameter));
+    return all;
+  };
+  EXPECT_THAT(names({.cases = {"weather", "column:512"}}), ElementsAre("column512", "weather0", "weather1"));
+  EXPECT_THAT(names({.cases = {"face", "struct"}, .parameters = {1, 100}}),
+              ElementsAre("struct100", "face1"));
+  EXPECT_THAT(names({.cases = {"column"}, .largest = 1024}), ElementsAre("column64", "column128"));
+  EXPECT_NO_THROW(check_cases({.cases = {"weather", "column:512"}}));
+  EXPECT_THROW(check_cases({.cases = {"colum"}}), std::invalid_argument);
+  EXPECT_THROW(check_cases({.cases = {"column:3"}}), std::invalid_argument);
+}
+
+TEST(Cases, with_one_seed_are_the_same_and_with_another_are_not) {
+  const auto length = [](std::uint64_t seed) {
+    return datatype_cases({.cases = {"indexed:1000"}, .seed = seed}).at(0).sent.end();
+  };
+  EXPECT_EQ(length(1), length(1));
+  EXPECT_NE(length(1), length(2));
 }
 
 }  // namespace

@@ -1,6 +1,42 @@
-"""What can be measured: the program of each question, its arguments, and which figure of a row is compared."""
+"""What can be measured: the program of each question, its arguments, which figure of a row is compared, and what stands
+beside what.
+
+A table has a column for each series. Usually a series is a configuration. The datatype benchmarks have more: the ways of
+one configuration (a derived type, the same bytes contiguous, packed by MPI_Pack), and the floor, which plain loops without
+messages give in the same rounds.
+"""
 
 import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """A column of the table: the rows of the ways `ways` of a configuration.
+
+    `of`: "first", "others", or the name of a configuration that this benchmark brings along.
+    `ways`: {way of the program's rows: the lines of its case it stands in}; a line is named by a word, "" the only one.
+    `compared`: whether there is a column of ratios with it.
+    """
+
+    of: str
+    ways: dict
+    name: str = "{}"  # {}: the configuration's
+    compared: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A Series for configurations that were chosen."""
+
+    name: str
+    configuration: str
+    ways: dict
+    compared: bool
+
+
+DERIVED = {"derived": ("",)}
+FLOOR = (Series("floor", {"two-core": ("",)}, "two cores"), Series("floor", {"gather": ("",)}, "gather", False),
+         Series("floor", {"scatter": ("",)}, "scatter", False))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,11 +48,40 @@ class Benchmark:
     figure: str  # JSON member that is compared
     lower_is_better: bool
     arguments: tuple = ()
-    by_case: bool = False  # rows are (case, parameter, way), not sizes
+    series: tuple = ()  # empty: one a configuration; rows are sizes then, else (case, parameter)
+
+    @property
+    def by_case(self):
+        return bool(self.series)
+
+    def columns(self, names):
+        """The table's columns for the configurations `names`, the first of which leads."""
+        if not self.series:
+            return [Column(name, name, {}, True) for name in names]
+        columns = []
+        for series in self.series:
+            whose = {"first": names[:1], "others": names[1:]}.get(series.of, [series.of])
+            columns += [Column(series.name.format(name), name, series.ways, series.compared) for name in whose]
+        return columns
+
+    def brings(self):
+        """Configurations that take part without being chosen."""
+        return dict.fromkeys(s.of for s in self.series if s.of not in ("first", "others"))
+
+    def ways(self, configuration, names):
+        """The ways that `configuration` has to run."""
+        return dict.fromkeys(w for c in self.columns(names) if c.configuration == configuration for w in c.ways)
 
     def key(self, row):
         return (row["case"], row["parameter"], row["way"]) if self.by_case else (row["size"],)
 
+
+def _types(name, title, series, arguments=()):
+    return Benchmark(name, "osu_datatype", title, "µs", "median_us", True, arguments, series)
+
+
+SUITE = (Series("first", DERIVED), Series("first", {"contiguous": ("",)}, "{} contiguous"), Series("others", DERIVED),
+         *FLOOR)
 
 BENCHMARKS = {
     b.name: b
@@ -26,8 +91,14 @@ BENCHMARKS = {
         Benchmark("bibw", "osu_bibw", "Bandwidth, both ways at once", "MB/s", "median_mb_s", False),
         Benchmark("mbw_mr", "osu_mbw_mr", "Message rate", "messages/s", "messages_per_s", False),
         Benchmark("multi_lat", "osu_multi_lat", "Latency of several pairs", "µs", "median_us", True),
-        Benchmark("column", "osu_datatype", "Exchange of a matrix column", "µs", "median_us", True,
-                  ("--cases", "column", "--ways", "derived"), True),
-        Benchmark("datatype", "osu_datatype", "Derived datatypes", "µs", "median_us", True, (), True),
+        _types("column", "Exchange of a matrix column", SUITE, ("--cases", "column")),
+        _types("datatype", "Exchange of derived datatypes", SUITE),
+        _types("guidelines", "Derived datatypes beside packing by hand",
+               (Series("first", DERIVED), Series("first", {"packed": ("",)}, "MPI_Pack and send"),
+                Series("first", {"contiguous": ("",)}, "contiguous"))),
+        _types("kernels", "Packing and unpacking by one core",
+               (Series("native", {"pack": ("pack",), "unpack": ("unpack",)}, "stria"),
+                Series("floor", {"gather": ("pack",), "scatter": ("unpack",)}, "plain loop"),
+                Series("floor", {"copy": ("pack", "unpack")}, "memcpy"))),
     )
 }

@@ -69,7 +69,10 @@ def parser():
                    metavar="X,Y,…", help=f"of {', '.join(BENCHMARKS)} (default latency,bw,column)")
     p.add_argument("--sizes", "-s", type=sizes_of, default=DEFAULT_SIZES, metavar="LIST",
                    help="8,1K,64K or powers of two 1:4M (the default)")
+    p.add_argument("--cases", help="datatype cases, with or without a parameter: face,column:512")
     p.add_argument("--parameters", help="parameters of the datatype cases: 64,512,4096")
+    p.add_argument("--largest", type=size_of, help="only datatype cases of at most so many bytes: 16M")
+    p.add_argument("--seed", type=positive, default=12345, help="of irregular datatype cases (default 12345)")
     p.add_argument("--rounds", "-r", type=positive, default=5, help="of all configurations in turn (default 5)")
     p.add_argument("--row-ms", type=positive, default=100, help="time for one size of one run, ms (default 100)")
     p.add_argument("--timeout", type=positive, default=120, help="for one run, s (default 120)")
@@ -81,37 +84,63 @@ def parser():
 
 
 def usable(names, tree, need_all):
-    """The configurations that can run here; says aloud which cannot. The first must."""
-    chosen = []
+    """The configurations that can run here, and {name: reason} for those that cannot. The first must."""
+    chosen, missing = [], {}
     for name in names:
         try:
             chosen.append(configuration(name, tree))
         except Unavailable as reason:
             if need_all or name == names[0]:
                 sys.exit(f"osu_compare: {name} cannot run: {reason}")
-            print(f"osu_compare: without {name}: {reason}", file=sys.stderr)
-    return chosen
+            missing[name] = str(reason)
+    return chosen, missing
 
 
-def document(arguments, chosen, benchmarks, runs, lines, failures, floor):
+def planned(benchmarks, chosen, tree, need_all):
+    """[(benchmark, its configurations, its columns)], and {name: reason} for what it cannot bring along."""
+    plan, missing = [], {}
+    for benchmark in benchmarks:
+        brought, lacking = [], {}
+        for name in benchmark.brings():
+            found = next((c for c in chosen if c.name == name), None)
+            try:
+                brought += [] if found else [configuration(name, tree)]
+            except Unavailable as reason:
+                if need_all:
+                    sys.exit(f"osu_compare: {name} cannot run: {reason}")
+                lacking[name] = str(reason)
+        columns = [c for c in benchmark.columns([c.name for c in chosen]) if c.configuration not in lacking]
+        columns[:1] = [dataclasses.replace(c, compared=False) for c in columns[:1]]  # the one that leads
+        running = {c.configuration for c in columns}
+        plan.append((benchmark, [c for c in [*chosen, *brought] if c.name in running], columns))
+        missing |= lacking
+    return plan, missing
+
+
+def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
     """Everything that was measured, as plain data."""
-    headers = {c.name: next((run.header for b in benchmarks for run in runs[b.name][c.name] if run), {})
-               for c in chosen}
+    everyone = list({c.name: c for c in [*chosen, *(c for _, running, _ in plan for c in running)]}.values())
+    headers = {c.name: next((run.header for of in runs.values() for run in of.get(c.name, ()) if run), {})
+               for c in everyone}
     return {
         "title": f"{chosen[0].name} beside {', '.join(c.name for c in chosen[1:]) or 'nothing'}",
         "when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": "osu_compare " + shlex.join(arguments),
-        "rounds": max((len(r) for b in benchmarks for r in runs[b.name].values()), default=0),
+        "rounds": max((len(r) for of in runs.values() for r in of.values()), default=0),
         "configurations": [{"name": c.name, "meaning": c.meaning, "header": headers[c.name],
-                            "launcher": list(c.launcher)} for c in chosen],
+                            "launcher": list(c.launcher)} for c in everyone],
+        "missing": missing,
         "benchmarks": [{"name": b.name, "title": b.title, "unit": b.unit, "lower_is_better": b.lower_is_better,
+                        "columns": [{"name": c.name, "configuration": c.configuration, "compared": c.compared}
+                                    for c in columns],
                         "lines": [{"key": list(line.key), "size": line.size, "medians": line.medians,
+                                   "spreads": {n: dataclasses.asdict(s) for n, s in line.figures.items()},
                                    "ratios": {n: {**dataclasses.asdict(r), "verdict": r.verdict()}
                                               for n, r in line.ratios.items()}}
                                   for line in lines[b.name]],
                         "rounds": {n: [{"/".join(map(str, k)): v for k, v in run.rows.items()} if run else None
                                        for run in of] for n, of in runs[b.name].items()}}
-                       for b in benchmarks],
+                       for b, _, columns in plan],
         "floor": floor,
         "failures": failures,
     }
@@ -120,33 +149,48 @@ def document(arguments, chosen, benchmarks, runs, lines, failures, floor):
 def main(arguments):
     options = parser().parse_args(arguments)
     tree = Tree.find(options.build)
-    chosen = usable(options.configurations, tree, options.need_all)
-    benchmarks = [BENCHMARKS[name] for name in options.bench]
+    chosen, missing = usable(options.configurations, tree, options.need_all)
+    plan, lacking = planned([BENCHMARKS[name] for name in options.bench], chosen, tree, options.need_all)
+    missing |= lacking
+    for name, reason in missing.items():
+        print(f"osu_compare: without {name}: {reason}", file=sys.stderr)
 
-    def arguments_of(benchmark):
+    def arguments_of(benchmark, configuration_):
         given = ["--row-ms", str(options.row_ms)]
-        if benchmark.by_case:
-            return given + (["--parameters", options.parameters] if options.parameters else [])
-        return given + ["--sizes", ",".join(map(str, options.sizes))]
+        if not benchmark.by_case:
+            return [*given, "--sizes", ",".join(map(str, options.sizes))]
+        given += ["--seed", str(options.seed)]
+        given += ["--ways", ",".join(benchmark.ways(configuration_.name, [c.name for c in chosen]))]
+        if options.largest:
+            given += ["--largest", str(options.largest)]
+        if options.cases and "--cases" not in benchmark.arguments:
+            given += ["--cases", options.cases]
+        return given + (["--parameters", options.parameters] if options.parameters else [])
 
-    progress = Progress(len(chosen) * len(benchmarks) * options.rounds)
+    progress = Progress(sum(len(running) for _, running, _ in plan) * options.rounds)
     floor = measure_floor(tree, options.sizes, options.timeout)
     try:
-        runs, failures = run_all(chosen, benchmarks, tree, options.rounds, arguments_of, options.timeout, progress)
+        runs, failures = run_all([(b, running) for b, running, _ in plan], tree, options.rounds, arguments_of,
+                                 options.timeout, progress)
     except KeyboardInterrupt:
         sys.stderr.write("\nosu_compare: interrupted\n")
         return 130
-    lines = {b.name: summarise(b, runs[b.name]) for b in benchmarks}
-    for benchmark in benchmarks:
+    lines = {b.name: summarise(b, columns, runs[b.name]) for b, _, columns in plan}
+    for benchmark, _, columns in plan:
         print()
-        print(text_table(benchmark, [c.name for c in chosen], lines[benchmark.name]))
+        print(text_table(benchmark, columns, lines[benchmark.name]))
+    print()
+    for name, reason in missing.items():
+        print(f"{name} is not there: {reason}")
+    if any(c.configuration == "floor" for _, _, columns in plan for c in columns):
+        print("two cores: one gathers while the other scatters, by plain loops; gather, scatter: one core alone")
     line = next((row for row in floor if row["what"] == "line"), None)
     if line:
-        print(f"\nfloor: one cache line between two cores, one way {line['median_us']:.3f} µs")
+        print(f"floor: one cache line between two cores, one way {line['median_us']:.3f} µs")
     if len(chosen) > 1:
         print(f"ratios are of times: below 1.00 {chosen[0].name} is faster; median (quartiles) of "
               f"{options.rounds} alternating rounds")
-    data = document(arguments, chosen, benchmarks, runs, lines, failures, floor)
+    data = document(arguments, chosen, plan, runs, lines, failures, missing, floor)
     for path, text in ((options.json, lambda: json.dumps(data, indent=1, ensure_ascii=False) + "\n"),
                        (options.html, lambda: report.page(data))):
         if path:

@@ -17,9 +17,12 @@ class Configuration:
     folder: str  # of the programs, below the tree's
     launcher: tuple = ()
     environment: dict = dataclasses.field(default_factory=dict)
+    suffix: str = ""  # of its programs' names
+    arguments: tuple = ()  # of all its programs
 
     def command(self, programs, benchmark, arguments):
-        return [*self.launcher, str(programs / self.folder / benchmark), *arguments]
+        program = programs / self.folder / (benchmark + self.suffix)
+        return [*self.launcher, str(program), *self.arguments, *arguments]
 
 
 class Unavailable(Exception):
@@ -62,12 +65,16 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 NAMES = {
     "stria": "Open MPI over pml stria",
+    "stria-mapped": "Open MPI over pml stria, messages out of memory of MPI_Alloc_mem",
     "ob1": "Open MPI over ob1 and vader, single copy by cross-memory attach",
     "ob1-nosc": "Open MPI over ob1 and vader, copy in and copy out",
     "ucx": "Open MPI over UCX: posix shared memory and cross-memory attach",
     "mpich": "MPICH as Debian builds it",
     "native": "stria's own API, no MPI",
 }
+# Takes part in the benchmarks that name it; not to be chosen.
+FLOOR = Configuration("floor", "plain loops without messages: one core gathers, one scatters, two do both at once",
+                      "native", suffix="_floor")
 
 
 def _program(*names):
@@ -85,6 +92,10 @@ def _has_component(framework, component):
 
 def configuration(name, tree):
     """The configuration of that name for `tree`; raises Unavailable with the reason against it."""
+    if name == FLOOR.name:
+        if not (tree.programs / FLOOR.folder / "osu_datatype_floor").exists():
+            raise Unavailable(f"{tree.programs / FLOOR.folder}/osu_datatype_floor is missing")
+        return FLOOR
     if name not in NAMES:
         raise Unavailable(f"there is no such configuration; there are {', '.join(NAMES)}")
     folder = {"mpich": "mpich", "native": "native"}.get(name, "mpi")
@@ -97,11 +108,14 @@ def configuration(name, tree):
         return Configuration(name, meaning, folder, (_program("mpirun.mpich"), "-n", "2", "-bind-to", "core"))
     launcher = (_program("mpirun.openmpi", "mpirun"), *OPEN_MPI)
     environment = dict(AS_ROOT) if os.geteuid() == 0 else {}
-    if name == "stria":
-        if not (tree.component / "mca_pml_stria.so").exists():
-            raise Unavailable(f"the component is not built: {tree.component}/mca_pml_stria.so is missing")
+    if name in ("stria", "stria-mapped"):
+        mapped = name == "stria-mapped"
+        for component in ("mca_pml_stria.so", *(["mca_mpool_stria.so"] if mapped else [])):
+            if not (tree.component / component).exists():
+                raise Unavailable(f"the component is not built: {tree.component}/{component} is missing")
         environment["OMPI_MCA_mca_base_component_path"] = f"{tree.component}:SYS_DEFAULT:USER_DEFAULT"
-        return Configuration(name, meaning, folder, (*launcher, "--mca", "pml", "stria"), environment)
+        return Configuration(name, meaning, folder, (*launcher, "--mca", "pml", "stria"), environment,
+                             arguments=("--alloc-mem",) if mapped else ())
     if name == "ucx":
         if not _has_component("pml", "ucx"):
             raise Unavailable("this Open MPI has no pml ucx")

@@ -104,26 +104,43 @@ def ratios(benchmark, names):
     return _svg(figure, benchmark["name"] + "-ratio")
 
 
-def bars(benchmark, names, case, way, floor):
-    """One case of the datatype benchmark: a group of bars a parameter."""
+# What a case's parameter is; of the others it is a number of blocks or of particles.
+PARAMETERS = {"column": "N: rows of the matrix of doubles", "transpose": "N: rows of the matrix of doubles",
+              "transpose-in": "N: rows of the matrix of doubles", "column-row": "N: rows of the matrix of doubles",
+              "vector-64K": "bytes of a block", "vector-1M": "bytes of a block", "vector-16M": "bytes of a block",
+              "face": "dimension across, 0 the slowest", "face-512": "dimension across, 0 the slowest",
+              "lattice": "dimension across, 0 the slowest", "weather": "0: across i, 1: across j",
+              "particles": "particles", "indexed": "blocks", "struct": "structures"}
+
+
+def bars(benchmark, case, word=None):
+    """One case of a datatype benchmark: a group of bars a parameter; what is a floor is a mark across its group."""
     figure, axes = pyplot.subplots(figsize=(7.4, 3.6))
-    lines = [line for line in benchmark["lines"] if line["key"][0] == case and line["key"][2] == way]
-    width = 0.8 / max(len(names), 1)
-    for i, name in enumerate(names):
-        known = [(at, line["medians"][name]) for at, line in enumerate(lines) if name in line["medians"]]
-        axes.bar([at + (i - (len(names) - 1) / 2) * width for at, _ in known], [v for _, v in known], width * 0.92,
-                 label=name, color=colour_of(i))
-    if case == "column":
-        copied = {row["size"]: row["median_us"] for row in floor if row["what"] == "column"}
-        marks = [(at, copied[line["key"][1]]) for at, line in enumerate(lines) if line["key"][1] in copied]
-        for number, (at, value) in enumerate(marks):
-            axes.plot([at - 0.42, at + 0.42], [value, value], color="#1d2430", linewidth=1.2, linestyle=":",
-                      label="one core copies column to column" if number == 0 else None)
+    words = [word] if word else []
+    lines = [line for line in benchmark["lines"] if line["key"][0] == case and line["key"][2:] == words]
+    columns = [c for c in benchmark["columns"] if any(c["name"] in line["spreads"] for line in lines)]
+    moving = [c["name"] for c in columns if c["configuration"] != "floor"]
+    width = 0.8 / max(len(moving), 1)
+    for i, name in enumerate(moving):
+        known = [(at, line["spreads"][name]) for at, line in enumerate(lines) if name in line["spreads"]]
+        medians = [s["median"] for _, s in known]
+        spread = [[s["median"] - s["low"] for _, s in known], [s["high"] - s["median"] for _, s in known]]
+        axes.bar([at + (i - (len(moving) - 1) / 2) * width for at, _ in known], medians, width * 0.92, label=name,
+                 color=colour_of(i), yerr=spread, error_kw={"elinewidth": 0.8, "ecolor": "#1d2430"})
+    styles = iter([("#1d2430", "-", 1.6), (FLOOR, "--", 1.2), (FLOOR, ":", 1.2)])
+    for column in columns:
+        if column["configuration"] != "floor":
+            continue
+        colour, line_style, line_width = next(styles, (FLOOR, "-.", 1.0))
+        known = [(at, line["spreads"][column["name"]]["median"]) for at, line in enumerate(lines)
+                 if column["name"] in line["spreads"]]
+        axes.hlines([v for _, v in known], [at - 0.44 for at, _ in known], [at + 0.44 for at, _ in known], color=colour,
+                    linestyle=line_style, linewidth=line_width, label=f"floor: {column['name']}")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(_plain))
     axes.set_xticks(range(len(lines)), [str(line["key"][1]) for line in lines])
     axes.grid(axis="x", visible=False)
-    axes.set_xlabel({"column": "N: rows of the matrix of doubles", "vector": "bytes of a block"}.get(case, "parameter"))
-    axes.set_ylabel("one way, µs")
-    axes.legend(loc="upper left", fontsize=9)
-    return _svg(figure, f"{benchmark['name']}-{case}-{way}")
+    axes.set_xlabel(PARAMETERS.get(case, "parameter"))
+    axes.set_ylabel("µs" if word else "one way, µs")
+    axes.legend(loc="upper left", fontsize=8)
+    return _svg(figure, "-".join(filter(None, (benchmark["name"], case, word))))

@@ -47,27 +47,39 @@ def _cell(ratio):
 def _label(benchmark, line):
     if len(line["key"]) == 1:
         return size_text(line["size"])
-    case, parameter, way = line["key"]
-    name = f"{case} {parameter}" + ("" if benchmark["name"] == "column" else f" · {way}")
-    return f"{html.escape(name)} <small>{size_text(line['size'])}</small>"
+    return f"{html.escape(' '.join(map(str, line['key'])))} <small>{size_text(line['size'])}</small>"
 
 
-def _table(benchmark, names):
+def _names(benchmark):
+    """The names of its columns, and of those that the first is compared with."""
+    return [c["name"] for c in benchmark["columns"]], [c["name"] for c in benchmark["columns"] if c["compared"]]
+
+
+def _figure(spread):
+    if spread is None:
+        return "<td>–</td>"
+    quartiles = f'{figure_text(spread["low"])}–{figure_text(spread["high"])}'
+    return f'<td title="{quartiles}">{figure_text(spread["median"])}</td>'
+
+
+def _table(benchmark):
+    names, compared = _names(benchmark)
     head = "".join(f"<th>{html.escape(n)}, {benchmark['unit']}</th>" for n in names)
-    head += "".join(f"<th>{html.escape(names[0])} / {html.escape(n)}</th>" for n in names[1:])
+    head += "".join(f"<th>{html.escape(names[0])} / {html.escape(n)}</th>" for n in compared)
     rows = []
     for line in benchmark["lines"]:
-        cells = "".join(f"<td>{figure_text(line['medians'].get(n))}</td>" for n in names)
-        cells += "".join(_cell(line["ratios"].get(n)) for n in names[1:])
+        cells = "".join(_figure(line["spreads"].get(n)) for n in names)
+        cells += "".join(_cell(line["ratios"].get(n)) for n in compared)
         rows.append(f"<tr><td>{_label(benchmark, line)}</td>{cells}</tr>")
     return f'<div class="wide"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _tiles(data, names):
-    """The middle ratio of each benchmark against each configuration, with its range over the sizes."""
+def _tiles(data, first):
+    """The middle ratio of each benchmark against each column it is compared with, with its range over the lines."""
     tiles = []
     for benchmark in data["benchmarks"]:
-        for name in names[1:]:
+        names, compared = _names(benchmark)
+        for name in compared:
             each = sorted(line["ratios"][name]["median"] for line in benchmark["lines"] if name in line["ratios"])
             if not each:
                 continue
@@ -78,7 +90,7 @@ def _tiles(data, names):
                          f"over {len(each)} rows</span></div>")
     if not tiles:
         return ""
-    return (f'<section><h2>At a glance</h2><p class="lead">Ratios of times: below 1, {html.escape(names[0])} is faster.'
+    return (f'<section><h2>At a glance</h2><p class="lead">Ratios of times: below 1, {html.escape(first)} is faster.'
             f'</p><div class="tiles">{"".join(tiles)}</div></section>')
 
 
@@ -95,31 +107,33 @@ def _facts(data):
         launcher = " ".join(c["launcher"])
         items += (f"<dt>{html.escape(c['name'])}</dt><dd>{html.escape(c['meaning'])}"
                   + (f"<br><code>{html.escape(launcher)}</code>" if launcher else "") + "</dd>")
+    for name, reason in data["missing"].items():
+        items += f"<dt>{html.escape(name)}</dt><dd>is not there: {html.escape(reason)}</dd>"
     return f"<section><h2>How it was measured</h2><dl>{items}</dl></section>"
 
 
-def _figures(benchmark, names, floor):
+def _figures(benchmark, floor):
     from . import plots  # matplotlib takes a second to load: only for a report
 
     if not benchmark["lines"]:
         return ""
+    names, _ = _names(benchmark)
     if len(benchmark["lines"][0]["key"]) == 1:
         drawn = [(plots.curves(benchmark, names, floor), "Medians over the rounds; both axes logarithmic.")]
         if len(names) > 1:
             drawn.append((plots.ratios(benchmark, names), "Median ratio and quartiles; below 1 the first is faster."))
     else:
-        kinds = dict.fromkeys((line["key"][0], line["key"][2]) for line in benchmark["lines"])
-        drawn = [(plots.bars(benchmark, names, case, way, floor), f"{case}, {way}; logarithmic.")
-                 for case, way in kinds]
+        kinds = dict.fromkeys((line["key"][0], *line["key"][2:]) for line in benchmark["lines"])
+        drawn = [(plots.bars(benchmark, *kind), f"{', '.join(kind)}; logarithmic, quartiles of the rounds.")
+                 for kind in kinds]
     return "".join(f"<figure>{svg}<figcaption>{html.escape(text)}</figcaption></figure>" for svg, text in drawn)
 
 
 def page(data):
-    names = [c["name"] for c in data["configurations"]]
-    parts = [_tiles(data, names)]
+    parts = [_tiles(data, data["configurations"][0]["name"] if data["configurations"] else "the first")]
     for benchmark in data["benchmarks"]:
-        parts.append(f"<section><h2>{html.escape(benchmark['title'])}</h2>{_figures(benchmark, names, data['floor'])}"
-                     f"{_table(benchmark, names)}</section>")
+        parts.append(f"<section><h2>{html.escape(benchmark['title'])}</h2>{_figures(benchmark, data['floor'])}"
+                     f"{_table(benchmark)}</section>")
     if data["failures"]:
         text = html.escape("\n\n".join(data["failures"]))
         parts.append(f'<section class="failed"><h2>What failed</h2><pre>{text}</pre></section>')

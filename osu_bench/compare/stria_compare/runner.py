@@ -91,18 +91,21 @@ def run_once(configuration, benchmark, tree, arguments, timeout):
     return run
 
 
-def run_all(configurations, benchmarks, tree, rounds, arguments, timeout, progress):
-    """{benchmark name: {configuration name: [Run or None a round]}} and the failures as text."""
-    runs = {b.name: {c.name: [] for c in configurations} for b in benchmarks}
+def run_all(plan, tree, rounds, arguments, timeout, progress):
+    """Runs `plan`, [(benchmark, its configurations)]; `arguments` by benchmark and configuration.
+
+    Returns {benchmark name: {configuration name: [Run or None a round]}} and the failures as text.
+    """
+    runs = {b.name: {c.name: [] for c in configurations} for b, configurations in plan}
     failures = []
     for turn in range(rounds):
-        for benchmark in benchmarks:
+        for benchmark, configurations in plan:
             for configuration in configurations:
                 what = f"round {turn + 1} of {rounds}, {benchmark.name} over {configuration.name}"
                 progress.begin(what)
                 start = time.monotonic()
                 try:
-                    run = run_once(configuration, benchmark, tree, arguments(benchmark), timeout)
+                    run = run_once(configuration, benchmark, tree, arguments(benchmark, configuration), timeout)
                 except RunFailed as failure:
                     run = None
                     failures.append(f"{what}: {failure}")

@@ -26,11 +26,24 @@ class Ratio:
 
 
 @dataclasses.dataclass
+class Spread:
+    """A figure over the rounds."""
+
+    median: float
+    low: float  # first quartile
+    high: float  # third quartile
+
+
+@dataclasses.dataclass
 class Line:
-    key: tuple
+    key: tuple  # (size,), or (case, parameter) with a word behind it where a case has several lines
     size: int
-    medians: dict  # configuration -> figure
-    ratios: dict  # configuration -> Ratio of the first by it
+    figures: dict  # column -> Spread
+    ratios: dict  # column -> Ratio of the first by it
+
+    @property
+    def medians(self):
+        return {name: spread.median for name, spread in self.figures.items()}
 
 
 def quartiles(values):
@@ -56,24 +69,39 @@ def ratio_of(first, other, lower_is_better):
     return Ratio(statistics.median(each), low, high, min(each), max(each))
 
 
-def summarise(benchmark, runs_of):
-    """Lines of one benchmark from {configuration: [Run or None a round]}; the first configuration leads."""
-    names = list(runs_of)
-    keys = {}
-    for runs in runs_of.values():
-        for run in runs:
-            if run:
-                keys.update(run.sizes)
+def _places(benchmark, column, key):
+    """The lines of the table that a row of `column`'s configuration stands in."""
+    if not benchmark.by_case:
+        return [key]
+    case, parameter, way = key
+    return [(case, parameter, word) if word else (case, parameter) for word in column.ways.get(way, ())]
+
+
+def _rows(benchmark, column, run):
+    """{key of a line: (figure, size)} that one run gives to a column."""
+    return {place: (figure, run.sizes[key]) for key, figure in run.rows.items()
+            for place in _places(benchmark, column, key)}
+
+
+def summarise(benchmark, columns, runs_of):
+    """Lines of one benchmark from {configuration: [Run or None a round]}; the first column leads."""
+    rounds = {c.name: [_rows(benchmark, c, run) if run else {} for run in runs_of[c.configuration]] for c in columns}
+    sizes = {key: size for of in rounds.values() for rows in of for key, (_, size) in rows.items()}
     lines = []
-    for key, size in keys.items():
-        figures = {n: [run.rows.get(key) if run else None for run in runs_of[n]] for n in names}
-        medians = {n: statistics.median(known) for n in names if (known := [v for v in figures[n] if v is not None])}
+    for key, size in sizes.items():
+        figures = {c.name: [rows[key][0] if key in rows else None for rows in rounds[c.name]] for c in columns}
+        spreads = {}
+        for name, all_rounds in figures.items():
+            known = [v for v in all_rounds if v is not None]
+            if known:
+                spreads[name] = Spread(statistics.median(known), *quartiles(known))
         ratios = {}
-        for name in names[1:]:
-            ratio = ratio_of(figures[names[0]], figures[name], benchmark.lower_is_better)
-            if ratio:
-                ratios[name] = ratio
-        lines.append(Line(key, size, medians, ratios))
+        for column in columns:
+            if column.compared:
+                ratio = ratio_of(figures[columns[0].name], figures[column.name], benchmark.lower_is_better)
+                if ratio:
+                    ratios[column.name] = ratio
+        lines.append(Line(key, size, spreads, ratios))
     return lines
 
 

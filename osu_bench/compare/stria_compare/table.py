@@ -5,14 +5,15 @@ def size_text(size):
     for unit, shift in (("MiB", 20), ("KiB", 10)):
         if size >= 1 << shift and size % (1 << shift) == 0:
             return f"{size >> shift} {unit}"
+        if size >= 100 << shift:
+            return f"{size / (1 << shift):.0f} {unit}"
     return f"{size} B"
 
 
 def label(benchmark, line):
     if not benchmark.by_case:
         return size_text(line.size)
-    case, parameter, way = line.key
-    return f"{case} {parameter}" if benchmark.name == "column" else f"{case} {parameter} {way}"
+    return " ".join(map(str, line.key)) + f" ({size_text(line.size)})"
 
 
 def figure_text(value):
@@ -23,13 +24,14 @@ def figure_text(value):
     return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 100 else f"{value:.2f}"
 
 
-def text_table(benchmark, names, lines):
+def text_table(benchmark, columns, lines):
     """A table of one benchmark: the medians, then the ratios with their quartiles."""
-    head = [benchmark.title] + [f"{n}, {benchmark.unit}" for n in names] + [f"{names[0]} / {n}" for n in names[1:]]
+    compared = [c.name for c in columns if c.compared]
+    head = [f"{benchmark.title}, {benchmark.unit}"] + [c.name for c in columns] + [f"/ {name}" for name in compared]
     rows = []
     for line in lines:
-        row = [label(benchmark, line)] + [figure_text(line.medians.get(n)) for n in names]
-        for name in names[1:]:
+        row = [label(benchmark, line)] + [figure_text(line.medians.get(c.name)) for c in columns]
+        for name in compared:
             r = line.ratios.get(name)
             row.append(f"{r.median:.2f} ({r.low:.2f}-{r.high:.2f})" if r else "-")
         rows.append(row)

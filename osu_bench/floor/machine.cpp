@@ -2,65 +2,20 @@
 // and halved between two, and a matrix column copied to a column. Nothing that moves messages can beat these,
 // so every comparison shows them beside its figures.
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <thread>
 
 #include "osu_bench/common/buffer.hpp"
-#include "osu_bench/common/clock.hpp"
-#include "osu_bench/common/machine.hpp"
 #include "osu_bench/common/options.hpp"
 #include "osu_bench/common/report.hpp"
-#include "osu_bench/common/statistics.hpp"
+#include "osu_bench/floor/cores.hpp"
 
 namespace {
 using namespace stria::bench;
-
-constexpr std::size_t kLine = 64;
-
-std::vector<int> cores() {
-  std::vector<int> list;
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  ::sched_getaffinity(0, sizeof allowed, &allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) list.push_back(cpu);
-  }
-  return list;
-}
-
-void bind_to(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  ::pthread_setaffinity_np(::pthread_self(), sizeof one, &one);
-}
-
-void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-/// Repeats `step` for about `budget_ns` (at least `fewest` times) and summarises its times.
-template <class Step>
-Summary repeat(double budget_ns, int fewest, Step&& step) {
-  step();
-  std::vector<double> samples;
-  const double end = now_ns() + budget_ns;
-  while (static_cast<int>(samples.size()) < fewest || (now_ns() < end && samples.size() < 100000)) {
-    const double from = now_ns();
-    step();
-    samples.push_back(now_ns() - from);
-  }
-  return summarise(std::move(samples));
-}
 
 /// One way, ns, of a line that two cores pass to and fro; each sample is the mean of a hundred round trips.
 Summary line_ping_pong(int here, int there, double budget_ns) {
@@ -152,6 +107,7 @@ Summary column(int on, std::size_t n, double budget_ns) {
 
 int main(int argc, char** argv) {
   Program program{.name = "osu_floor", .title = "Floor of the machine (no messages)"};
+  program.messages = false;
   program.max_size = 16U << 20U;
   const Parsed parsed = parse(argc, argv, program, true);
   if (!parsed.options) return parsed.exit_code;
