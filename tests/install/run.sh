@@ -33,11 +33,16 @@ done
 for program in latency bw bibw mbw_mr multi_lat datatype; do
   [[ -x $prefix/libexec/stria/native/osu_$program ]] || die "no native osu_$program"
 done
+for program in floor datatype_floor; do
+  [[ -x $prefix/libexec/stria/native/osu_$program ]] || die "no native osu_$program"
+done
 if grep -q '^STRIA_MPI:BOOL=ON' "$build/CMakeCache.txt"; then
-  component=$(find "$libdir" -path '*/openmpi/mca_pml_stria.so' -print -quit)
-  [[ -n $component ]] || die "no openmpi/mca_pml_stria.so"
-  ldd "$component" >"$work/ldd"
-  grep -q "libstria.so.* => $prefix/" "$work/ldd" || die "the component does not find its library: $(cat "$work/ldd")"
+  for name in mca_pml_stria mca_mpool_stria; do
+    component=$(find "$libdir" -path "*/openmpi/$name.so" -print -quit)
+    [[ -n $component ]] || die "no openmpi/$name.so"
+    ldd "$component" >"$work/ldd"
+    grep -q "libstria.so.* => $prefix/" "$work/ldd" || die "$name does not find its library: $(cat "$work/ldd")"
+  done
   [[ -x $prefix/libexec/stria/mpi/osu_latency ]] || die "no mpi osu_latency"
 fi
 

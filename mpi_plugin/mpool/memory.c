@@ -1,0 +1,124 @@
+/* Allocating and freeing. The sizes are kept here because realloc has to know them and stria_mem_free() does
+ * not; what an application never frees stays mapped to the end of the process, as with malloc.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "mpool_stria.h"
+#include "opal/util/output.h"
+
+static const size_t kPage = 4096; /* what stria_mem_alloc() aligns to */
+
+/* The fewest descriptors that are left to everything else: each allocation takes one. */
+static unsigned long long most_allocations(void) {
+  if (0 != mpool_stria.max_allocations) return mpool_stria.max_allocations;
+  struct rlimit limit;
+  if (0 != getrlimit(RLIMIT_NOFILE, &limit)) return 0;
+  return limit.rlim_cur / 4;
+}
+
+/* True when there is a context to allocate from; under the lock. */
+static bool ready(void) {
+  if (NULL != mpool_stria.context) return true;
+  if (mpool_stria.hopeless) return false;
+  /* The PML has set the configuration that its parameters give, process wide. */
+  const stria_context_params_t params = {.size = sizeof params, .name = "mpool stria"};
+  if (STRIA_OK == stria_context_open(&params, &mpool_stria.context)) return true;
+  mpool_stria.context = NULL;
+  mpool_stria.hopeless = true;
+  return false;
+}
+
+static void* refuse(const char* why, size_t size) {
+  if (0 == mpool_stria.refusals++) {
+    opal_output_verbose(MCA_BASE_VERBOSE_WARN, opal_mpool_base_framework.framework_output,
+                        "mpool:stria: %zu bytes are taken from malloc: %s", size, why);
+  }
+  return NULL;
+}
+
+static void* allocate(size_t size) {
+  if (!ready()) return refuse("no provider has memory that peers map", size);
+  if (mpool_stria.allocations >= most_allocations()) {
+    return refuse("there are as many allocations as mpool_stria_max_allocations allows", size);
+  }
+  void* memory = NULL;
+  const stria_status_t status = stria_mem_alloc(mpool_stria.context, size, &memory);
+  if (STRIA_OK != status) {
+    if (STRIA_ERR_UNSUPPORTED == status) mpool_stria.hopeless = true;
+    return refuse(stria_last_error(), size);
+  }
+  if (OPAL_SUCCESS !=
+      opal_hash_table_set_value_uint64(&mpool_stria.blocks, (uint64_t)(uintptr_t)memory, (void*)size)) {
+    (void)stria_mem_free(mpool_stria.context, memory);
+    return refuse("out of memory", size);
+  }
+  ++mpool_stria.allocations;
+  mpool_stria.bytes += size;
+  return memory;
+}
+
+/* The bytes of an allocation; 0: it is none of ours. Under the lock. */
+static size_t size_of(const void* address) {
+  void* size = NULL;
+  if (OPAL_SUCCESS !=
+      opal_hash_table_get_value_uint64(&mpool_stria.blocks, (uint64_t)(uintptr_t)address, &size)) {
+    return 0;
+  }
+  return (size_t)size;
+}
+
+static void release(void* address) {
+  const size_t size = size_of(address);
+  if (0 == size) return;
+  (void)opal_hash_table_remove_value_uint64(&mpool_stria.blocks, (uint64_t)(uintptr_t)address);
+  --mpool_stria.allocations;
+  mpool_stria.bytes -= size;
+  (void)stria_mem_free(mpool_stria.context, address);
+}
+
+void* mpool_stria_alloc(mca_mpool_base_module_t* module, size_t size, size_t align, uint32_t flags) {
+  (void)module;
+  (void)flags;
+  /* Messages that small do not go by rendezvous, or hardly: whole pages and a descriptor would be wasted. */
+  if (size < mpool_stria.min_bytes || 0 == size || align > kPage) return NULL;
+  opal_mutex_lock(&mpool_stria.lock);
+  void* memory = allocate(size);
+  opal_mutex_unlock(&mpool_stria.lock);
+  return memory;
+}
+
+void* mpool_stria_realloc(mca_mpool_base_module_t* module, void* address, size_t size) {
+  (void)module;
+  opal_mutex_lock(&mpool_stria.lock);
+  const size_t before = NULL == address ? 0 : size_of(address);
+  void* memory = allocate(0 == size ? 1 : size);
+  if (NULL != memory && 0 != before) {
+    memcpy(memory, address, before < size ? before : size);
+    release(address);
+  }
+  opal_mutex_unlock(&mpool_stria.lock);
+  return memory;
+}
+
+void mpool_stria_free(mca_mpool_base_module_t* module, void* address) {
+  (void)module;
+  opal_mutex_lock(&mpool_stria.lock);
+  release(address);
+  opal_mutex_unlock(&mpool_stria.lock);
+}
+
+void mpool_stria_memory_open(void) {
+  OBJ_CONSTRUCT(&mpool_stria.lock, opal_mutex_t);
+  OBJ_CONSTRUCT(&mpool_stria.blocks, opal_hash_table_t);
+  (void)opal_hash_table_init(&mpool_stria.blocks, 128);
+}
+
+void mpool_stria_memory_close(void) {
+  if (NULL != mpool_stria.context) stria_context_close(mpool_stria.context);
+  mpool_stria.context = NULL;
+  mpool_stria.hopeless = false;
+  OBJ_DESTRUCT(&mpool_stria.blocks);
+  OBJ_DESTRUCT(&mpool_stria.lock);
+}
