@@ -27,14 +27,19 @@ template <TypedPeer P>
 class DatatypeRun {
  public:
   DatatypeRun(P& peer, const Options& options, const Report& report)
-      : peer_(peer), options_(options), report_(report), leader_(leads(peer)) {}
+      : peer_(peer), options_(options), report_(report), leader_(leads(peer)), distance_(peer) {}
 
   bool run(const Case& shape) {
     const auto bytes = static_cast<std::size_t>(shape.sent.size());
     typename P::Type sent = peer_.make_type(shape.sent);
     typename P::Type received = peer_.make_type(shape.received);
     const auto room = [&](std::int64_t size) {
-      return make_buffer(peer_, options_, static_cast<std::size_t>(size));
+      Buffer made = make_buffer(peer_, options_, static_cast<std::size_t>(size));
+      // MPI_Alloc_mem promises nothing about its contents. Larger memory is left untouched where it is
+      // unused.
+      if (options_.alloc_mem && size <= kMostForGaps)
+        std::memset(made.data(), 0, static_cast<std::size_t>(size));
+      return made;
     };
     const Buffer out_memory = room(shape.sent.end());
     const Buffer in_memory = room(shape.received.end());
@@ -92,6 +97,7 @@ class DatatypeRun {
   bool exchange(const Case& shape, const std::string& way, Send send, Recv recv, Clear clear,
                 Right is_right) {
     const Plan plan = plan_for(options_, static_cast<std::size_t>(shape.sent.size()), false);
+    const double line = distance_.us();
     const Measured took = leader_ ? measure(peer_, plan,
                                             [&] {
                                               send();
@@ -101,6 +107,7 @@ class DatatypeRun {
                                       recv();
                                       send();
                                     });
+    const double line_after = distance_.us();
     bool right = true;
     if (options_.validate) {
       clear();
@@ -110,7 +117,7 @@ class DatatypeRun {
       if (!leader_) send();
       right = all_agree(peer_, is_right(leader_ ? 2 : 1));
     }
-    row(shape, way, took, 2, right);
+    row(shape, way, took, 2, right, line, line_after);
     return right;
   }
 
@@ -125,24 +132,26 @@ class DatatypeRun {
       step();
       right = all_agree(peer_, is_right());
     }
-    row(shape, way, took, 1, right);
+    row(shape, way, took, 1, right, 0, 0);
     return right;
   }
 
-  void row(const Case& shape, const std::string& way, const Measured& took, int parts, bool right) {
+  void row(const Case& shape, const std::string& way, const Measured& took, int parts, bool right,
+           double line, double line_after) {
     const auto of_part = [&](double ns) { return mean_of_leaders(peer_, ns / parts / kNsPerUs); };
     const double average = of_part(took.ns.average);
     const double least = of_part(took.ns.min);
     const double median = of_part(took.ns.median);
     const double p99 = of_part(took.ns.p99);
     report_.row({shape.name, static_cast<std::int64_t>(shape.parameter), way, shape.sent.size(), average,
-                 least, median, p99, static_cast<std::int64_t>(took.iterations), right});
+                 least, median, p99, static_cast<std::int64_t>(took.iterations), right, line, line_after});
   }
 
   P& peer_;
   const Options& options_;
   const Report& report_;
   bool leader_;
+  Distance<P> distance_;
 };
 
 template <TypedPeer P>

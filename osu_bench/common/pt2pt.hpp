@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "osu_bench/common/buffer.hpp"
+#include "osu_bench/common/distance.hpp"
 #include "osu_bench/common/measure.hpp"
 #include "osu_bench/common/pattern.hpp"
 #include "osu_bench/common/report.hpp"
@@ -71,16 +72,17 @@ bool check_window(P& peer, std::size_t bytes, int window) {
 template <Peer P>
 bool run_latency(P& peer, const Program& program, const Options& options) {
   const Report report(program, options,
-                      {{"size", "Size"},
-                       {"latency_us", "Latency (us)", 3},
-                       {"min_us", "Min (us)", 3},
-                       {"median_us", "Median (us)", 3},
-                       {"p99_us", "P99 (us)", 3},
-                       {"iterations", "Iterations"},
-                       {"valid", "Validation"}},
+                      with_distance({{"size", "Size"},
+                                     {"latency_us", "Latency (us)", 3},
+                                     {"min_us", "Min (us)", 3},
+                                     {"median_us", "Median (us)", 3},
+                                     {"p99_us", "P99 (us)", 3},
+                                     {"iterations", "Iterations"},
+                                     {"valid", "Validation"}}),
                       peer.rank() == 0);
   const Environment environment = peer.environment();
   report.header(environment);
+  Distance<P> distance(peer);
   bool all_right = true;
   for (const std::size_t bytes : options.sizes) {
     const Buffer to_send = make_buffer(peer, options, bytes);
@@ -90,6 +92,7 @@ bool run_latency(P& peer, const Program& program, const Options& options) {
     std::byte* const out = to_send.data();
     std::byte* const in = received.data();
     const Plan plan = plan_for(options, bytes, false);
+    const double line = distance.us();
     const Measured took = leads(peer) ? measure(peer, plan,
                                                 [&] {
                                                   peer.send(out, bytes);
@@ -99,6 +102,7 @@ bool run_latency(P& peer, const Program& program, const Options& options) {
                                           peer.recv(in, bytes);
                                           peer.send(out, bytes);
                                         });
+    const double line_after = distance.us();
     const auto one_way = [&](double ns) { return mean_of_leaders(peer, ns / 2 / kNsPerUs); };
     const double average = one_way(took.ns.average);
     const double least = one_way(took.ns.min);
@@ -107,7 +111,7 @@ bool run_latency(P& peer, const Program& program, const Options& options) {
     const bool right = !options.validate || check_ping_pong(peer, to_send, received, bytes);
     all_right = all_right && right;
     report.row({static_cast<std::int64_t>(bytes), average, least, median, p99,
-                static_cast<std::int64_t>(took.iterations), right});
+                static_cast<std::int64_t>(took.iterations), right, line, line_after});
   }
   return all_right;
 }
@@ -145,27 +149,31 @@ Measured measure_window(P& peer, const Plan& plan, int window, Direction directi
 /// osu_bw, osu_bibw and osu_mbw_mr. The receives of a window share one buffer, as OSU's do.
 template <Peer P>
 bool run_bandwidth(P& peer, const Program& program, const Options& options, Direction direction) {
-  const Report report(program, options,
-                      {{"size", "Size"},
-                       {"bandwidth_mb_s", direction == Direction::one_way ? "MB/s" : "Bidir. MB/s"},
-                       {"messages_per_s", "Messages/s", 0},
-                       {"min_mb_s", "Min (MB/s)"},
-                       {"median_mb_s", "Median (MB/s)"},
-                       {"p99_mb_s", "P99 (MB/s)"},
-                       {"iterations", "Windows"},
-                       {"valid", "Validation"}},
-                      peer.rank() == 0);
+  const Report report(
+      program, options,
+      with_distance({{"size", "Size"},
+                     {"bandwidth_mb_s", direction == Direction::one_way ? "MB/s" : "Bidir. MB/s"},
+                     {"messages_per_s", "Messages/s", 0},
+                     {"min_mb_s", "Min (MB/s)"},
+                     {"median_mb_s", "Median (MB/s)"},
+                     {"p99_mb_s", "P99 (MB/s)"},
+                     {"iterations", "Windows"},
+                     {"valid", "Validation"}}),
+      peer.rank() == 0);
   const Environment environment = peer.environment();
   report.header(environment);
   peer.make_slots(2 * options.window);
+  Distance<P> distance(peer);
   bool all_right = true;
   for (const std::size_t bytes : options.sizes) {
     const Buffer to_send = make_buffer(peer, options, bytes);
     const Buffer received = make_buffer(peer, options, bytes);
     std::memset(to_send.data(), 'a', bytes);
     std::memset(received.data(), 'b', bytes);
+    const double line = distance.us();
     const Measured took = measure_window(peer, plan_for(options, bytes, true), options.window, direction,
                                          to_send.data(), received.data(), bytes);
+    const double line_after = distance.us();
     // Samples are a window's time: the 99th percentile is a slow window, and "min" the slowest of all.
     const double ways = direction == Direction::both_ways ? 2 : 1;
     const double messages = options.window * ways * (peer.size() / 2);
@@ -181,7 +189,7 @@ bool run_bandwidth(P& peer, const Program& program, const Options& options, Dire
     const bool right = !options.validate || check_window(peer, bytes, options.window);
     all_right = all_right && right;
     report.row({static_cast<std::int64_t>(bytes), average, average_ns > 0 ? messages * 1e9 / average_ns : 0.0,
-                least, median, p99, static_cast<std::int64_t>(took.iterations), right});
+                least, median, p99, static_cast<std::int64_t>(took.iterations), right, line, line_after});
   }
   return all_right;
 }

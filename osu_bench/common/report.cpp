@@ -49,6 +49,7 @@ void Report::header(const Environment& environment) const {
   for (const auto& [key, value] : all) print_line(fmt::format("# {}: {}", key, value));
   std::string titles;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].hidden) continue;
     titles += i == 0 ? fmt::format("{:<{}}", "# " + columns_[i].title, kFirstWidth)
                      : fmt::format("{:>{}}", columns_[i].title, kWidth);
   }
@@ -68,6 +69,7 @@ void Report::row(const std::vector<Value>& values) const {
   }
   std::string line;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].hidden) continue;
     const bool skipped = columns_[i].key == "valid" && !validate_;
     const std::string text = skipped ? "-" : text_of(values[i], columns_[i].digits);
     line += i == 0 ? fmt::format("{:<{}}", text, kFirstWidth) : fmt::format("{:>{}}", text, kWidth);

@@ -12,14 +12,22 @@
 namespace stria::bench {
 
 struct Column {
-  std::string key;    ///< JSON member
-  std::string title;  ///< heading, unit included
-  int digits = 2;     ///< decimals of a real number
+  std::string key;      ///< JSON member
+  std::string title;    ///< heading, unit included
+  int digits = 2;       ///< decimals of a real number
+  bool hidden = false;  ///< for JSON alone
 };
 using Value = std::variant<std::int64_t, double, std::string, bool>;
 
 /// What the header says besides commit, compiler and processor: "MPI" -> "Open MPI 4.1.4", …
 using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// How far apart the processes were before and after a row, for those who compare rows.
+inline std::vector<Column> with_distance(std::vector<Column> columns) {
+  columns.push_back({"line_us", "", 3, true});
+  columns.push_back({"line_after_us", "", 3, true});
+  return columns;
+}
 
 class Report {
  public:

@@ -25,9 +25,11 @@ inline void clear_shape(const Recipe& shape, std::byte* base) {
   });
 }
 
-/// Whether the shape holds the stream `seed` and, in memory of at most 16 MiB, nothing else was written.
+/// Gaps are looked at, and have to be 0 at the start, in memory of at most so many bytes.
+inline constexpr std::int64_t kMostForGaps = 16 << 20;
+
+/// Whether the shape holds the stream `seed` and nothing else was written.
 inline bool shape_is_right(const Recipe& shape, const std::byte* base, std::uint64_t seed) {
-  constexpr std::int64_t kMostForGaps = 16 << 20;
   std::uint64_t position = 0;
   bool right = true;
   const std::int64_t end = shape.end();
@@ -43,16 +45,16 @@ inline bool shape_is_right(const Recipe& shape, const std::byte* base, std::uint
 
 /// What the rows of osu_datatype and of its floor have in common.
 inline std::vector<Column> datatype_columns() {
-  return {{"case", "Case"},
-          {"parameter", "Parameter"},
-          {"way", "Way"},
-          {"size", "Size"},
-          {"latency_us", "Latency (us)", 3},
-          {"min_us", "Min (us)", 3},
-          {"median_us", "Median (us)", 3},
-          {"p99_us", "P99 (us)", 3},
-          {"iterations", "Iterations"},
-          {"valid", "Validation"}};
+  return with_distance({{"case", "Case"},
+                        {"parameter", "Parameter"},
+                        {"way", "Way"},
+                        {"size", "Size"},
+                        {"latency_us", "Latency (us)", 3},
+                        {"min_us", "Min (us)", 3},
+                        {"median_us", "Median (us)", 3},
+                        {"p99_us", "P99 (us)", 3},
+                        {"iterations", "Iterations"},
+                        {"valid", "Validation"}});
 }
 
 }  // namespace stria::bench

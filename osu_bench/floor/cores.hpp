@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "osu_bench/common/clock.hpp"
+#include "osu_bench/common/distance.hpp"
 #include "osu_bench/common/statistics.hpp"
 
 namespace stria::bench {
-
-inline constexpr std::size_t kLine = 64;
 
 inline std::vector<int> cores() {
   std::vector<int> list;
@@ -30,12 +29,6 @@ inline void bind_to(int cpu) {
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
   ::pthread_setaffinity_np(::pthread_self(), sizeof one, &one);
-}
-
-inline void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
 }
 
 /// Repeats `step` for about `budget_ns` (at least `fewest` times) and summarises its times.

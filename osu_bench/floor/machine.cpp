@@ -20,9 +20,7 @@ using namespace stria::bench;
 /// One way, ns, of a line that two cores pass to and fro; each sample is the mean of a hundred round trips.
 Summary line_ping_pong(int here, int there, double budget_ns) {
   constexpr std::uint64_t kTrips = 100;
-  struct Lines {
-    alignas(kLine) std::atomic<std::uint64_t> ping{0};
-    alignas(kLine) std::atomic<std::uint64_t> pong{0};
+  struct Lines : LinePair {
     alignas(kLine) std::atomic<bool> stop{false};
   };
   Lines lines;
@@ -38,16 +36,11 @@ Summary line_ping_pong(int here, int there, double budget_ns) {
   });
   bind_to(here);
   std::uint64_t trip = 0;
-  Summary ns = repeat(budget_ns, 20, [&] {
-    for (std::uint64_t i = 0; i < kTrips; ++i) {
-      lines.ping.store(++trip, std::memory_order_release);
-      while (lines.pong.load(std::memory_order_acquire) != trip) pause_briefly();
-    }
-  });
+  std::vector<double> samples;
+  repeat(budget_ns, 20, [&] { samples.push_back(begin_line_trips(lines, trip, kTrips)); });
   lines.stop.store(true, std::memory_order_relaxed);
   other.join();
-  for (double* value : {&ns.average, &ns.min, &ns.median, &ns.p99}) *value /= 2 * kTrips;
-  return ns;
+  return summarise(std::move(samples));
 }
 
 /// ns to copy `bytes`, by one core, or by two that take a half each (with the hand-over in it).

@@ -23,7 +23,12 @@ TwoCores::TwoCores(const Loops& sent, const Loops& received, const Sides& sides,
   bind_to(here);
   other_ = std::thread([this, there] {
     bind_to(there);
-    while (receive(there_, sides_.in[1])) send(back_, sides_.out[1]);
+    std::uint64_t trip = 0;
+    while (receive(there_, sides_.in[1])) {
+      const bool wanted = trips_;  // written before what was received
+      send(back_, sides_.out[1]);
+      if (wanted) answer_line_trips(lines_, trip, kRepeats * kTrips);
+    }
   });
 }
 
@@ -35,6 +40,15 @@ TwoCores::~TwoCores() {
 void TwoCores::exchange() {
   send(there_, sides_.out[0]);
   receive(back_, sides_.in[0]);
+}
+
+double TwoCores::line_ns() {
+  trips_ = true;
+  exchange();  // after it the other thread answers
+  double least = begin_line_trips(lines_, trip_, kTrips);
+  for (int i = 1; i < kRepeats; ++i) least = std::min(least, begin_line_trips(lines_, trip_, kTrips));
+  trips_ = false;  // the other thread has read it
+  return least;
 }
 
 void TwoCores::send(Ring& ring, const std::byte* from) {

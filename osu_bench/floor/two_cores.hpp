@@ -32,6 +32,8 @@ class TwoCores {
 
   /// There and back.
   void exchange();
+  /// Nanoseconds in which a line goes one way.
+  double line_ns();
 
  private:
   static constexpr std::uint64_t kSlots = 8;
@@ -48,6 +50,9 @@ class TwoCores {
   /// False when the other thread is to end.
   bool receive(Ring& ring, std::byte* to);
 
+  static constexpr std::uint64_t kTrips = 40;
+  static constexpr int kRepeats = 4;
+
   const Loops& sent_;
   const Loops& received_;
   Sides sides_;
@@ -56,7 +61,10 @@ class TwoCores {
   std::size_t slot_bytes_ = 0;
   Ring there_;
   Ring back_;
+  LinePair lines_;
+  std::uint64_t trip_ = 0;
   alignas(kLine) std::atomic<bool> stop_{false};
+  bool trips_ = false;  // the first thread wants line_ns(); ordered by the messages of exchange()
   std::thread other_;
 };
 

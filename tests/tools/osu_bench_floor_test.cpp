@@ -87,7 +87,10 @@ TEST(TwoCores, exchange_every_case_in_fragments) {
       sides.in[i] = in[i].data();
     }
     TwoCores pair(sent, received, sides, 3000, on[0], on[1]);
-    for (int i = 0; i < 3; ++i) pair.exchange();
+    for (int i = 0; i < 3; ++i) {
+      pair.exchange();
+      EXPECT_GT(pair.line_ns(), 0);
+    }
     EXPECT_TRUE(shape_is_right(shape.received, sides.in[0], 2));
     EXPECT_TRUE(shape_is_right(shape.received, sides.in[1], 1));
   }

@@ -12,7 +12,7 @@ from . import report
 from .benchmarks import BENCHMARKS
 from .configurations import NAMES, Tree, Unavailable, configuration
 from .runner import Progress, measure_floor, run_all
-from .summary import summarise
+from .summary import border_of_distances, summarise
 from .table import text_table
 
 DEFAULT_SIZES = [1 << i for i in range(23)]
@@ -133,7 +133,8 @@ def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
         "benchmarks": [{"name": b.name, "title": b.title, "unit": b.unit, "lower_is_better": b.lower_is_better,
                         "columns": [{"name": c.name, "configuration": c.configuration, "compared": c.compared}
                                     for c in columns],
-                        "lines": [{"key": list(line.key), "size": line.size, "medians": line.medians,
+                        "lines": [{"key": list(line.key), "distance": line.distance, "size": line.size,
+                                   "medians": line.medians,
                                    "spreads": {n: dataclasses.asdict(s) for n, s in line.figures.items()},
                                    "ratios": {n: {**dataclasses.asdict(r), "verdict": r.verdict()}
                                               for n, r in line.ratios.items()}}
@@ -184,6 +185,10 @@ def main(arguments):
         print(f"{name} is not there: {reason}")
     if any(c.configuration == "floor" for _, _, columns in plan for c in columns):
         print("two cores: one gathers while the other scatters, by plain loops; gather, scatter: one core alone")
+    borders = [b for b, _, _ in plan if any(line.distance for line in lines[b.name])]
+    if borders:
+        at = max(border_of_distances(runs[b.name]) for b in borders)
+        print(f"near, far: a cache line went from core to core in less or more than {at:.2f} µs before and after")
     line = next((row for row in floor if row["what"] == "line"), None)
     if line:
         print(f"floor: one cache line between two cores, one way {line['median_us']:.3f} µs")

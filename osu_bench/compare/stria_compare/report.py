@@ -45,9 +45,10 @@ def _cell(ratio):
 
 
 def _label(benchmark, line):
+    distance = f" <small>{line['distance']}</small>" if line["distance"] else ""
     if len(line["key"]) == 1:
-        return size_text(line["size"])
-    return f"{html.escape(' '.join(map(str, line['key'])))} <small>{size_text(line['size'])}</small>"
+        return size_text(line["size"]) + distance
+    return f"{html.escape(' '.join(map(str, line['key'])))} <small>{size_text(line['size'])}</small>{distance}"
 
 
 def _names(benchmark):
@@ -112,20 +113,28 @@ def _facts(data):
     return f"<section><h2>How it was measured</h2><dl>{items}</dl></section>"
 
 
-def _figures(benchmark, floor):
+def _drawn(benchmark, floor):
+    """[(figure, caption)] of lines of one distance."""
     from . import plots  # matplotlib takes a second to load: only for a report
 
-    if not benchmark["lines"]:
-        return ""
-    names, _ = _names(benchmark)
+    names, compared = _names(benchmark)
     if len(benchmark["lines"][0]["key"]) == 1:
         drawn = [(plots.curves(benchmark, names, floor), "Medians over the rounds; both axes logarithmic.")]
-        if len(names) > 1:
+        if compared:
             drawn.append((plots.ratios(benchmark, names), "Median ratio and quartiles; below 1 the first is faster."))
-    else:
-        kinds = dict.fromkeys((line["key"][0], *line["key"][2:]) for line in benchmark["lines"])
-        drawn = [(plots.bars(benchmark, *kind), f"{', '.join(kind)}; logarithmic, quartiles of the rounds.")
-                 for kind in kinds]
+        return drawn
+    kinds = dict.fromkeys((line["key"][0], *line["key"][2:]) for line in benchmark["lines"])
+    return [(plots.bars(benchmark, *kind), f"{', '.join(kind)}; logarithmic, quartiles of the rounds.") for kind in kinds]
+
+
+def _figures(benchmark, floor):
+    if not benchmark["lines"]:
+        return ""
+    drawn = []
+    for distance in dict.fromkeys(line["distance"] for line in benchmark["lines"]):
+        part = {**benchmark, "lines": [line for line in benchmark["lines"] if line["distance"] == distance],
+                "name": benchmark["name"] + distance}
+        drawn += [(svg, text + (f" Cores {distance}." if distance else "")) for svg, text in _drawn(part, floor)]
     return "".join(f"<figure>{svg}<figcaption>{html.escape(text)}</figcaption></figure>" for svg, text in drawn)
 
 

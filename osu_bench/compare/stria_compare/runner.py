@@ -18,6 +18,7 @@ class Run:
     header: dict
     rows: dict  # key of the row -> the figure that is compared
     sizes: dict  # key of the row -> bytes
+    lines: dict = dataclasses.field(default_factory=dict)  # key of the row -> µs a line took before and after it
 
 
 class RunFailed(Exception):
@@ -86,6 +87,8 @@ def run_once(configuration, benchmark, tree, arguments, timeout):
         key = benchmark.key(record)
         run.rows[key] = record[benchmark.figure]
         run.sizes[key] = record["size"]
+        if record.get("line_us", 0) > 0 and record.get("line_after_us", 0) > 0:
+            run.lines[key] = (record["line_us"], record["line_after_us"])
     if not run.rows:
         raise RunFailed(f"no rows: {' '.join(command)}\n{err.strip()}")
     return run

@@ -2,6 +2,10 @@
 
 A ratio is always one of times: the first configuration's by another's, so that below 1 the first is faster,
 for bandwidths too. It is formed within each round; printed are the median over the rounds and the quartiles.
+
+Virtual cores change their distance: a cache line goes from one to the other in 50 ns, and a second later in 200. Rows say
+how far the cores were before and after them. Where two distances are seen, each has lines of its own, from the rows that
+were near and far to their end, and a ratio is of a round's figure by the other's median over all rounds of that distance.
 """
 
 import dataclasses
@@ -37,6 +41,7 @@ class Spread:
 @dataclasses.dataclass
 class Line:
     key: tuple  # (size,), or (case, parameter) with a word behind it where a case has several lines
+    distance: str  # "near" or "far" where both were seen, else ""
     size: int
     figures: dict  # column -> Spread
     ratios: dict  # column -> Ratio of the first by it
@@ -69,6 +74,23 @@ def ratio_of(first, other, lower_is_better):
     return Ratio(statistics.median(each), low, high, min(each), max(each))
 
 
+def border_of_distances(runs_of):
+    """What lies between near and far lines, in µs; None where there is but one distance."""
+    seen = sorted(v for runs in runs_of.values() for run in runs if run for pair in run.lines.values() for v in pair)
+    few = max(1, len(seen) // 20)  # a distance seen less often than that is a disturbance
+    steps = [(seen[i] / seen[i - 1], i) for i in range(few, len(seen) - few + 1) if i < len(seen)]
+    ratio, at = max(steps, default=(1, 0))
+    return (seen[at - 1] * seen[at]) ** 0.5 if ratio > 1.5 else None
+
+
+def _distance(run, key, border):
+    """Where a row belongs: "near" or "far", "" to both, None when the distance changed meanwhile."""
+    if border is None or key not in run.lines:
+        return ""
+    before, after = (v > border for v in run.lines[key])
+    return None if before != after else "far" if before else "near"
+
+
 def _places(benchmark, column, key):
     """The lines of the table that a row of `column`'s configuration stands in."""
     if not benchmark.by_case:
@@ -77,31 +99,46 @@ def _places(benchmark, column, key):
     return [(case, parameter, word) if word else (case, parameter) for word in column.ways.get(way, ())]
 
 
-def _rows(benchmark, column, run):
-    """{key of a line: (figure, size)} that one run gives to a column."""
-    return {place: (figure, run.sizes[key]) for key, figure in run.rows.items()
-            for place in _places(benchmark, column, key)}
+def _line(benchmark, columns, key, size, distance, rounds):
+    """The line of `key` from {column: [figure or None a round]}."""
+    spreads, ratios = {}, {}
+    for name, figures in rounds.items():
+        known = [v for v in figures if v is not None]
+        if known:
+            spreads[name] = Spread(statistics.median(known), *quartiles(known))
+    for column in columns:
+        if not column.compared or column.name not in spreads:
+            continue
+        other = [spreads[column.name].median] * len(rounds[columns[0].name]) if distance else rounds[column.name]
+        ratio = ratio_of(rounds[columns[0].name], other, benchmark.lower_is_better)
+        if ratio:
+            ratios[column.name] = ratio
+    return Line(key, distance, size, spreads, ratios)
 
 
 def summarise(benchmark, columns, runs_of):
     """Lines of one benchmark from {configuration: [Run or None a round]}; the first column leads."""
-    rounds = {c.name: [_rows(benchmark, c, run) if run else {} for run in runs_of[c.configuration]] for c in columns}
-    sizes = {key: size for of in rounds.values() for rows in of for key, (_, size) in rows.items()}
+    border = border_of_distances(runs_of)
+    sizes = {}
+    figures = {}  # key -> column -> a round's (figure, distance)
+    for column in columns:
+        for turn, run in enumerate(runs_of[column.configuration]):
+            for row, figure in run.rows.items() if run else ():
+                for key in _places(benchmark, column, row):
+                    sizes[key] = run.sizes[row]
+                    figures.setdefault(key, {}).setdefault(column.name, {})[turn] = (figure, _distance(run, row, border))
+    turns = range(max((len(runs) for runs in runs_of.values()), default=0))
     lines = []
     for key, size in sizes.items():
-        figures = {c.name: [rows[key][0] if key in rows else None for rows in rounds[c.name]] for c in columns}
-        spreads = {}
-        for name, all_rounds in figures.items():
-            known = [v for v in all_rounds if v is not None]
-            if known:
-                spreads[name] = Spread(statistics.median(known), *quartiles(known))
-        ratios = {}
-        for column in columns:
-            if column.compared:
-                ratio = ratio_of(figures[columns[0].name], figures[column.name], benchmark.lower_is_better)
-                if ratio:
-                    ratios[column.name] = ratio
-        lines.append(Line(key, size, spreads, ratios))
+        def of(distances, key=key):
+            return {c.name: [v if (v := figures[key].get(c.name, {}).get(turn)) and v[1] in distances else None
+                             for turn in turns] for c in columns}
+
+        seen = {d for _, d in figures[key].get(columns[0].name, {}).values() if d}
+        for distance in [d for d in ("near", "far") if d in seen] or [""]:
+            chosen = of(("", distance) if distance else ("", "near", "far", None))
+            rounds = {name: [v and v[0] for v in values] for name, values in chosen.items()}
+            lines.append(_line(benchmark, columns, key, size, distance, rounds))
     return lines
 
 

@@ -11,9 +11,8 @@ def size_text(size):
 
 
 def label(benchmark, line):
-    if not benchmark.by_case:
-        return size_text(line.size)
-    return " ".join(map(str, line.key)) + f" ({size_text(line.size)})"
+    name = " ".join(map(str, line.key)) + f" ({size_text(line.size)})" if benchmark.by_case else size_text(line.size)
+    return f"{name} {line.distance}".rstrip()
 
 
 def figure_text(value):
