@@ -115,7 +115,7 @@ PARAMETERS = {"column": "N: rows of the matrix of doubles", "transpose": "N: row
 
 def bars(benchmark, case, word=None):
     """One case of a datatype benchmark: a group of bars a parameter; what is a floor is a mark across its group."""
-    figure, axes = pyplot.subplots(figsize=(7.4, 3.6))
+    figure, axes = pyplot.subplots(figsize=(9.4, 3.6))
     words = [word] if word else []
     lines = [line for line in benchmark["lines"] if line["key"][0] == case and line["key"][2:] == words]
     columns = [c for c in benchmark["columns"] if any(c["name"] in line["spreads"] for line in lines)]
@@ -142,5 +142,5 @@ def bars(benchmark, case, word=None):
     axes.grid(axis="x", visible=False)
     axes.set_xlabel(PARAMETERS.get(case, "parameter"))
     axes.set_ylabel("µs" if word else "one way, µs")
-    axes.legend(loc="upper left", fontsize=8)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)  # beside: bars fill the axes
     return _svg(figure, "-".join(filter(None, (benchmark["name"], case, word))))
