@@ -144,6 +144,23 @@ Recipe weather_halo(long across) {
   return Recipe::composite(std::move(displacements), std::move(children));
 }
 
+/// A column of 1024 rows in four descriptions of the same memory, which have to be equally fast.
+Recipe same_column(long how) {
+  constexpr std::int64_t kN = 1024;
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < kN; ++i) places.push_back(i * kN * kDouble);
+  switch (how) {
+    case 0:
+      return column(kN);
+    case 1:
+      return Recipe::indexed(std::vector<std::int64_t>(places.size(), 1), places, Recipe::float64());
+    case 2:
+      return Recipe::composite(places, std::vector<Recipe>(places.size(), Recipe::float64()));
+    default:
+      return Recipe::contiguous(kN, Recipe::resized(kN * kDouble, Recipe::float64()));
+  }
+}
+
 /// A name's parameters, and how its two sides are made.
 struct Family {
   const char* name;
@@ -166,6 +183,7 @@ std::vector<Family> families(std::uint64_t seed) {
       {"face-512", {0, 1, 2}, [](long across) { return face(512, 512, 64, across); }, {}},
       {"transpose", {64, 256, 1024}, by_columns, rows},
       {"transpose-in", {256, 1024}, rows, by_columns},
+      {"same-column", {0, 1, 2, 3}, same_column, {}},
       {"column-row", {512, 4096}, column, [](long n) { return Recipe::contiguous(n, Recipe::float64()); }},
       {"lattice", {0, 1, 2, 3}, lattice_face, {}},
       {"particles", {100, 1000, 10000}, [=](long n) { return chosen_particles(n, random); }, ghost_particles},

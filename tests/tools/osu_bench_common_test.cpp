@@ -86,6 +86,17 @@ TEST(Cases, the_transposing_exchange_takes_columns_to_rows_and_back) {
   EXPECT_EQ(offsets_of(in.sent), offsets_of(out.received));
 }
 
+TEST(Cases, that_describe_one_column_in_several_ways_touch_the_same_memory_in_the_same_order) {
+  const auto offsets_of = [](const Case& shape) {
+    std::vector<std::int64_t> offsets;
+    shape.sent.walk(0, [&](std::int64_t at, std::int64_t) { offsets.push_back(at); });
+    return offsets;
+  };
+  const std::vector<Case> all = datatype_cases({.cases = {"same-column"}});
+  ASSERT_EQ(all.size(), 4U);
+  for (const Case& shape : all) EXPECT_EQ(offsets_of(shape), offsets_of(all[0])) << shape.parameter;
+}
+
 TEST(Cases, are_chosen_by_name_and_parameter) {
   const auto names = [](const Selection& selection) {
     std::vector<std::string> all;

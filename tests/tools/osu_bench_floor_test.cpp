@@ -9,6 +9,13 @@
 namespace stria::bench {
 namespace {
 
+/// Those that a sanitizer's build walks in a moment; osu_datatype_floor itself checks all.
+std::vector<Case> cases() {
+  std::vector<Case> all = datatype_cases({.largest = 400 << 10});
+  std::erase_if(all, [](const Case& shape) { return shape.sent.end() > (4 << 20); });
+  return all;
+}
+
 std::string name(const Case& shape) {
   return shape.name + " " + std::to_string(shape.parameter);
 }
@@ -18,7 +25,7 @@ std::size_t room(const Recipe& shape) {
 }
 
 TEST(Loops, gather_the_packed_stream_and_scatter_it_in_fragments_of_any_length) {
-  for (const Case& shape : datatype_cases({.largest = 4 << 20})) {
+  for (const Case& shape : cases()) {
     SCOPED_TRACE(name(shape));
     const Loops sent(shape.sent);
     const Loops received(shape.received);
@@ -73,7 +80,7 @@ TEST(Loops, are_those_that_a_person_would_write) {
 TEST(TwoCores, exchange_every_case_in_fragments) {
   const std::vector<int> on = cores();
   if (on.size() < 2) GTEST_SKIP() << "one core";
-  for (const Case& shape : datatype_cases({.largest = 4 << 20})) {
+  for (const Case& shape : cases()) {
     SCOPED_TRACE(name(shape));
     const Loops sent(shape.sent);
     const Loops received(shape.received);
@@ -87,7 +94,7 @@ TEST(TwoCores, exchange_every_case_in_fragments) {
       sides.in[i] = in[i].data();
     }
     TwoCores pair(sent, received, sides, 3000, on[0], on[1]);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 2; ++i) {
       pair.exchange();
       EXPECT_GT(pair.line_ns(), 0);
     }
