@@ -2,6 +2,7 @@
 // canonicaliser.
 #include "datatype/layout.hpp"
 
+#include <bit>
 #include <map>
 #include <utility>
 
@@ -21,6 +22,22 @@ std::string text(std::int64_t v) {
 
 NodePtr block_node(std::int64_t bytes) {
   return make_node(Block{bytes});
+}
+
+Line line_of(const Node& root, std::int64_t extent, const Record* record) {
+  Line line;
+  const Strided* s = root.strided();
+  const Block* block = s != nullptr ? s->child->block() : root.block();
+  if (block == nullptr || (s != nullptr ? root.record.get() : record) != nullptr) return line;
+  const auto bytes = static_cast<std::uint64_t>(block->bytes);
+  const bool one_run = s == nullptr && extent == block->bytes;  // of any count of instances
+  if (one_run || !std::has_single_bit(bytes)) return line;
+  const Checked covered = s != nullptr ? Checked(s->count) * s->stride : Checked(extent);
+  line.stride = s != nullptr ? s->stride : extent;
+  line.bytes = block->bytes;
+  line.bytes_log2 = std::countr_zero(bytes);
+  line.joins = covered.ok() && covered.value() == extent;
+  return line;
 }
 
 /// Lower and upper bound of a typemap under construction. Entries without bytes and without markers say
@@ -155,7 +172,7 @@ Layout::Layout() : Layout(bytes(0)) {}
 
 Layout Layout::bytes(std::int64_t n) {
   STRIA_CHECK(n >= 0, "a layout has at least 0 bytes");
-  return Layout(std::make_shared<const Rep>(Rep{block_node(n), 0, 0, n, false, nullptr}));
+  return Layout(std::make_shared<const Rep>(Rep{block_node(n), 0, 0, n, false, nullptr, {}}));
 }
 
 Result<Layout> Layout::contiguous(std::int64_t count, const Layout& child) {
@@ -213,8 +230,9 @@ Result<Layout> Layout::from_parts(std::int64_t origin, NodePtr root, std::int64_
   if (!(Checked(origin) + root->true_lb).ok() || !(Checked(origin) + root->true_ub).ok())
     return refuse("origin " + text(origin) + " + true bounds leave 64 bits");
   std::unique_ptr<const Record> record = make_record(*root, extent);
+  const Line line = line_of(*root, extent, record.get());
   return Layout(std::make_shared<const Rep>(
-      Rep{std::move(root), origin, lb, extent, explicit_bounds, std::move(record)}));
+      Rep{std::move(root), origin, lb, extent, explicit_bounds, std::move(record), line}));
 }
 
 std::optional<Reach> Layout::reach(std::int64_t count) const noexcept {

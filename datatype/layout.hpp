@@ -30,6 +30,15 @@ struct Reach {
   std::int64_t bytes = 0;  ///< length of the packed stream
 };
 
+/// What one loop copies: `count` blocks of 2^bytes_log2 bytes in an instance, `stride` apart. Most messages
+/// are this or contiguous, and small ones notice each step on the way to the loop.
+struct Line {
+  std::int64_t stride = 0;
+  std::int64_t bytes = 0;
+  int bytes_log2 = -1;  ///< -1: the layout is something else
+  bool joins = false;   ///< further instances go on at the same stride
+};
+
 /// Threads: immutable, so any number of threads may read one layout; copying counts references atomically.
 /// Builders allocate and may throw std::bad_alloc; everything else is noexcept or setup-only (to_string).
 /// Counts must be >= 0; displacements, strides and bounds are signed bytes. An error names the offending
@@ -78,6 +87,7 @@ class Layout {
   bool is_contiguous(std::int64_t count) const noexcept {
     return is_contiguous() && (count <= 1 || size() == 0 || extent() == size());
   }
+  const Line& line() const noexcept { return rep_->line; }
   /// Contiguous runs of one instance as the tree has them, for cost models. 0 for no bytes.
   std::int64_t block_count() const noexcept { return rep_->root->runs; }
   /// What `count` instances touch; empty when that leaves 64 bits or count < 0. Ask before using a count or
@@ -114,6 +124,7 @@ class Layout {
     std::int64_t extent = 0;
     bool explicit_bounds = false;
     std::unique_ptr<const Record> record;
+    Line line;
   };
   explicit Layout(std::shared_ptr<const Rep> rep) noexcept : rep_(std::move(rep)) {}
 

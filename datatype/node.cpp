@@ -2,6 +2,7 @@
 #include "datatype/node.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 #include <utility>
 
@@ -159,9 +160,11 @@ NodePtr make_node(Form form) {
                     d.first.ok() && d.last_at.ok() && d.last_bytes.ok();
   if (!fits || d.depth > kMaxDepth) return nullptr;
   std::unique_ptr<const Record> record = record_of(form);
-  return std::make_shared<const Node>(Node{std::move(form), d.size.value(), d.low.value(), d.high.value(),
-                                           d.runs.value(), d.first.value(), d.last_at.value(),
-                                           d.last_bytes.value(), d.depth, d.hash.value(), std::move(record)});
+  const auto size = static_cast<std::uint64_t>(d.size.value());
+  const int size_log2 = std::has_single_bit(size) ? std::countr_zero(size) : -1;
+  return std::make_shared<const Node>(
+      Node{std::move(form), d.size.value(), d.low.value(), d.high.value(), d.runs.value(), d.first.value(),
+           d.last_at.value(), d.last_bytes.value(), d.depth, size_log2, d.hash.value(), std::move(record)});
 }
 
 bool fill_starts(Composite& composite) {

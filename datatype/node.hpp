@@ -70,6 +70,7 @@ struct Node {
   std::int64_t last_at = 0;      ///< where the last run starts
   std::int64_t last_bytes = 0;   ///< length of the last run
   int depth = 1;
+  int size_log2 = -1;  ///< -1: the size is no power of two
   std::size_t hash = 0;
   std::unique_ptr<const Record>
       record;  ///< of a Strided's or Indexed's child, where copying by it pays; else null

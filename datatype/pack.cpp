@@ -69,16 +69,35 @@ class Mover {
   Address stream_;
 };
 
+/// The loop for a range of whole blocks of a line; false when it is something else.
+template <Direction kDirection>
+bool try_line(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
+              std::int64_t offset, std::int64_t length, const void* stream) noexcept {
+  const Line& line = layout.line();
+  if (line.bytes_log2 < 0 || (count != 1 && !line.joins) || ((offset | length) & (line.bytes - 1)) != 0 ||
+      length == 0)
+    return false;
+  const Address memory = moved(address_of(base), layout.origin() + (offset >> line.bytes_log2) * line.stride);
+  const Kernels::Strided copy = k.strided[kernel::width_of(line.bytes)];
+  if constexpr (kDirection == kPacking)
+    copy(memory, line.stride, address_of(stream), line.bytes, length >> line.bytes_log2, line.bytes);
+  else
+    copy(address_of(stream), line.bytes, memory, line.stride, length >> line.bytes_log2, line.bytes);
+  return true;
+}
+
 }  // namespace
 
 void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
              std::int64_t offset, std::int64_t length, void* out) noexcept {
+  if (try_line<kPacking>(k, layout, base, count, offset, length, out)) return;
   Mover<kPacking> mover(k, address_of(out));
   walk(layout, base, count, offset, length, mover);
 }
 
 void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
                std::int64_t length, const void* in) noexcept {
+  if (try_line<kUnpacking>(k, layout, base, count, offset, length, in)) return;
   Mover<kUnpacking> mover(k, address_of(in));
   walk(layout, base, count, offset, length, mover);
 }

@@ -55,9 +55,14 @@ std::int64_t disjoint_records(std::vector<Move> moves, std::int64_t true_extent,
 Permutation permutation_of(const Node& element, const std::vector<Move>& moves, std::int64_t stride) {
   Permutation p;
   const std::int64_t span = element.true_ub - element.true_lb;
-  if (stride < span || span > 32 || stride > 32) return p;
+  const auto runs = static_cast<std::int64_t>(moves.size());
+  if (stride < span || span > 64) return p;
   p.records = (64 - span) / stride + 1;
+  // Two loads and stores a run against three instructions a vector.
+  if (p.records * runs < 2) return Permutation{};
   p.low = element.true_lb;
+  p.span = span;
+  p.record_bytes = element.size;
   p.packed_bytes = p.records * element.size;
   for (std::int64_t r = 0; r < p.records; ++r)
     for (const Move& m : moves)
@@ -81,7 +86,7 @@ std::unique_ptr<const Record> make_record(const Node& element, std::int64_t stri
   record->disjoint_count = disjoint_records(record->moves, element.true_ub - element.true_lb, stride);
   if (record->disjoint_count == INT64_MAX)
     record->permutation = permutation_of(element, record->moves, stride);
-  if (element.block() != nullptr && record->permutation.records < 2) return nullptr;
+  if (element.block() != nullptr && record->permutation.records == 0) return nullptr;
   return record;
 }
 

@@ -2,8 +2,8 @@
 // records is copied without a walk over the tree for each. Two ways to copy it:
 //
 //   moves      for a stretch of records that stays in the first-level cache, one strided loop a move
-//   permuting  records of a few bytes: a vector holds several, and one permutation of its bytes packs or
-//   unpacks them all
+//   permuting  records of up to 64 bytes from end to end: a vector holds one or more, and one permutation of
+//              its bytes packs or unpacks them all
 //
 // Both change the order in which bytes are written, which is only allowed where none is written twice;
 // `disjoint_count` says up to how many records that holds.
@@ -27,10 +27,12 @@ struct Move {
   std::int64_t bytes;
 };
 
-/// Several records in one vector of 64 bytes, which begins at their lowest byte.
+/// As many records as a vector holds: one vector of 64 bytes, which begins at their lowest byte.
 struct Permutation {
-  std::int64_t records = 0;       ///< 0: none fits, or only one
+  std::int64_t records = 0;       ///< 0: none, or it does not pay
   std::int64_t low = 0;           ///< lowest byte, relative to a record's first byte in typemap order; <= 0
+  std::int64_t span = 0;          ///< from a record's lowest byte to its highest
+  std::int64_t record_bytes = 0;  ///< packed, of one record
   std::int64_t packed_bytes = 0;  ///< of all records in the vector
   std::uint64_t memory_mask = 0;  ///< bytes of the vector that belong to the records
   alignas(64) std::array<std::uint8_t, 64> pack{};    ///< stream byte j is memory byte pack[j]

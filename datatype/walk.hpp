@@ -111,6 +111,12 @@ bool walk_elements(const Node& child, const Record* record, Address memory, cons
   return true;
 }
 
+/// v / node.size for v >= 0. Most elements have a size that is a power of two, where a division would take as
+/// long as copying a dozen of them.
+inline std::int64_t elements_in(std::int64_t v, const Node& node) noexcept {
+  return node.size_log2 >= 0 ? v >> node.size_log2 : v / node.size;
+}
+
 inline std::int64_t place_of(std::int64_t stride, std::int64_t i) noexcept {
   return i * stride;
 }
@@ -124,8 +130,8 @@ bool walk_equal(const Node& child, const Record* record, Address memory, Places 
                 std::int64_t length, Sink& sink) noexcept {
   std::int64_t i = 0;
   if (offset > 0) {
-    i = offset / child.size;
-    const std::int64_t inside = offset % child.size;
+    i = elements_in(offset, child);
+    const std::int64_t inside = offset - i * child.size;
     if (inside > 0) {
       const std::int64_t part = std::min(child.size - inside, length);
       if (!walk_range(child, moved(memory, place_of(places, i)), inside, part, sink)) return false;
@@ -133,7 +139,7 @@ bool walk_equal(const Node& child, const Record* record, Address memory, Places 
       ++i;
     }
   }
-  const std::int64_t whole = length / child.size;
+  const std::int64_t whole = elements_in(length, child);
   if (!walk_elements(child, record, memory, places, i, whole, sink)) return false;
   const std::int64_t rest = length - whole * child.size;
   return rest == 0 || walk_range(child, moved(memory, place_of(places, i + whole)), 0, rest, sink);
@@ -227,6 +233,8 @@ bool walk(const Layout& layout, const void* base, std::int64_t count, std::int64
   const Address memory = moved(address_of(base), layout.origin());
   if (layout.is_contiguous(count)) return sink.run(moved(memory, offset), length);
   const Repeat repeat = repeat_of(layout, count);
+  if (offset == 0 && length == repeat.count * repeat.child->size)
+    return walk_elements(*repeat.child, repeat.record, memory, repeat.stride, 0, repeat.count, sink);
   return walk_equal(*repeat.child, repeat.record, memory, repeat.stride, offset, length, sink);
 }
 

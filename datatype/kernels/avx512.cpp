@@ -63,55 +63,70 @@ struct Target {
     }
   }
 
-  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static std::int64_t pack_permuted(
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void pack_permuted(
       const Permutation& p, Address memory, std::int64_t stride, std::int64_t count,
       Address stream) noexcept {
     const __m512i order = _mm512_load_si512(p.pack.data());
-    const __mmask64 here = p.memory_mask, there = low_bits(p.packed_bytes);
+    const __mmask64 all_here = p.memory_mask, all_there = low_bits(p.packed_bytes);
     memory = moved(memory, p.low);
     std::int64_t left = count;
-    // The stores are whole vectors as long as what they write too much is written again by the next: two
+    // The stores are of a size that the next vector's bytes, at least half as many, write over again; two
     // vectors follow.
     const std::int64_t step = p.records * stride;
     if (p.packed_bytes > 32) {
       for (; left >= 3 * p.records; left -= p.records) {
-        _mm512_storeu_si512(at(stream),
-                            _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(memory))));
+        const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(all_here, at(memory)));
+        _mm512_storeu_si512(at(stream), turned);
         memory = moved(memory, step);
         stream = moved(stream, p.packed_bytes);
       }
     } else if (p.packed_bytes >= 16) {
       for (; left >= 3 * p.records; left -= p.records) {
-        const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(memory)));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(stream), _mm512_castsi512_si256(turned));
+        const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(all_here, at(memory)));
+        _mm256_storeu_epi8(at(stream), _mm512_castsi512_si256(turned));
+        memory = moved(memory, step);
+        stream = moved(stream, p.packed_bytes);
+      }
+    } else if (p.packed_bytes >= 8) {
+      for (; left >= 3 * p.records; left -= p.records) {
+        const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(all_here, at(memory)));
+        _mm_storeu_epi8(at(stream), _mm512_castsi512_si128(turned));
         memory = moved(memory, step);
         stream = moved(stream, p.packed_bytes);
       }
     }
     for (; left >= p.records; left -= p.records) {
-      const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(memory)));
-      _mm512_mask_storeu_epi8(at(stream), there, turned);
+      const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(all_here, at(memory)));
+      _mm512_mask_storeu_epi8(at(stream), all_there, turned);
       memory = moved(memory, step);
       stream = moved(stream, p.packed_bytes);
     }
-    return count - left;
+    if (left == 0) return;
+    const __mmask64 here = p.memory_mask & low_bits((left - 1) * stride + p.span),
+                    there = low_bits(left * p.record_bytes);
+    const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(memory)));
+    _mm512_mask_storeu_epi8(at(stream), there, turned);
   }
 
-  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static std::int64_t unpack_permuted(
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void unpack_permuted(
       const Permutation& p, Address memory, std::int64_t stride, std::int64_t count,
       Address stream) noexcept {
     const __m512i order = _mm512_load_si512(p.unpack.data());
-    const __mmask64 here = p.memory_mask, there = low_bits(p.packed_bytes);
+    const __mmask64 all_here = p.memory_mask, all_there = low_bits(p.packed_bytes);
     memory = moved(memory, p.low);
     std::int64_t left = count;
     const std::int64_t step = p.records * stride;
     for (; left >= p.records; left -= p.records) {
-      const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(there, at(stream)));
-      _mm512_mask_storeu_epi8(at(memory), here, turned);
+      const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(all_there, at(stream)));
+      _mm512_mask_storeu_epi8(at(memory), all_here, turned);
       memory = moved(memory, step);
       stream = moved(stream, p.packed_bytes);
     }
-    return count - left;
+    if (left == 0) return;
+    const __mmask64 here = p.memory_mask & low_bits((left - 1) * stride + p.span),
+                    there = low_bits(left * p.record_bytes);
+    const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(there, at(stream)));
+    _mm512_mask_storeu_epi8(at(memory), here, turned);
   }
 };
 

@@ -34,6 +34,7 @@ requires(N > 16) struct Unit<N> {
 /// N bytes, a power of two.
 template <std::size_t N>
 struct Fixed {
+  static constexpr bool kShort = true;  // one line or two
   explicit Fixed(std::int64_t) noexcept {}
   static constexpr std::int64_t bytes() noexcept { return N; }
   [[gnu::always_inline]] void copy(Address to, Address from) const noexcept { Unit<N>::copy(to, from); }
@@ -42,6 +43,7 @@ struct Fixed {
 /// More than N and less than 2 N bytes: two moves of N that overlap.
 template <std::size_t N>
 struct Twice {
+  static constexpr bool kShort = true;  // one line or two
   explicit Twice(std::int64_t n) noexcept : tail(n - static_cast<std::int64_t>(N)) {}
   std::int64_t bytes() const noexcept { return tail + static_cast<std::int64_t>(N); }
   [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {
@@ -54,6 +56,7 @@ struct Twice {
 /// More than 64 bytes: a loop of N, the last move overlapping the one before. No call.
 template <std::size_t N>
 struct Loop {
+  static constexpr bool kShort = false;
   explicit Loop(std::int64_t n) noexcept : last(n - static_cast<std::int64_t>(N)) {}
   std::int64_t bytes() const noexcept { return last + static_cast<std::int64_t>(N); }
   [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {
@@ -66,6 +69,7 @@ struct Loop {
 
 /// What the C library does best.
 struct Long {
+  static constexpr bool kShort = false;
   explicit Long(std::int64_t n) noexcept : size(static_cast<std::size_t>(n)) {}
   std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(size); }
   [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {

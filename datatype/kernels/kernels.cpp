@@ -51,9 +51,8 @@ std::int64_t stretch_of(const Record& record, std::int64_t stride) noexcept {
 
 }  // namespace
 
-const Kernels& kernels() noexcept {
-  static const Kernels& best = *tables().list[tables().n - 1];
-  return best;
+const Kernels& best_kernels() noexcept {
+  return *tables().list[tables().n - 1];
 }
 
 std::span<const Kernels* const> runnable_kernels() noexcept {
@@ -64,11 +63,9 @@ void copy_records(const Kernels& k, Direction direction, const Record& record, A
                   std::int64_t stride, std::int64_t count, Address stream) noexcept {
   const bool packs = direction == kPacking;
   const bool any_order = packs || count <= record.disjoint_count;
-  if (any_order && record.permutation.records > 1 && k.permute[direction] != nullptr) {
-    const std::int64_t done = k.permute[direction](record.permutation, memory, stride, count, stream);
-    memory = moved(memory, done * stride);
-    stream = moved(stream, done * record.bytes);
-    count -= done;
+  if (any_order && record.permutation.records > 0 && k.permute[direction] != nullptr) {
+    k.permute[direction](record.permutation, memory, stride, count, stream);
+    return;
   }
   if (count < kFewRecords || !any_order) {
     for (; count > 0; --count) {

@@ -34,10 +34,10 @@ struct Kernels {
   /// Blocks of starts[i+1] - starts[i] bytes at memory + places[i], to or from a stream without gaps.
   using Blocks = void (*)(Address memory, const std::int64_t* places, const std::int64_t* starts,
                           std::int64_t count, Address stream) noexcept;
-  /// Whole vectors of records, as many as fit into `count`; returns how many records it did. `memory` is a
-  /// record's first byte in typemap order. Order: any.
-  using Permute = std::int64_t (*)(const Permutation& permutation, Address memory, std::int64_t stride,
-                                   std::int64_t count, Address stream) noexcept;
+  /// Records by vectors, the last one as far as it is used. `memory` is a record's first byte in typemap
+  /// order. In any order.
+  using Permute = void (*)(const Permutation& permutation, Address memory, std::int64_t stride,
+                           std::int64_t count, Address stream) noexcept;
 
   const char* name = nullptr;
   std::array<Strided, kernel::kWidths> strided{};
@@ -47,8 +47,12 @@ struct Kernels {
   std::array<Permute, 2> permute{};  ///< null: the processor cannot permute bytes of a vector
 };
 
-/// The best table for this processor.
-const Kernels& kernels() noexcept;
+/// The best table for this processor: looked for, and, in the data path, remembered.
+const Kernels& best_kernels() noexcept;
+inline const Kernels& kernels() noexcept {
+  static const Kernels& best = best_kernels();
+  return best;
+}
 /// Every table this processor can run, the best one last; for tests and for people.
 std::span<const Kernels* const> runnable_kernels() noexcept;
 

@@ -1,23 +1,53 @@
 // Blocks at equal distances to blocks at equal distances; the packed stream is the side whose distance is the
 // block's size.
 //
-// Where every element misses the cache, what counts is how many misses are under way at once. The processor
-// finds that by itself in a loop as plain as this one, as long as the loop has no branch to guess wrong.
-// There is one exception: distances that are multiples of 512 map to few sets of the cache, where lines under
-// way wait for each other. Asking for them in the second-level cache, a little ahead, saves 10 to 30% then;
-// further ahead, or into the first level, they throw each other out again. A store has the same trouble but
-// gains nothing (docs/tuning.md, Kernels).
+// Where every element misses the cache, what counts is how many misses are under way at once. A processor
+// begins as many as its queues hold, and for most distances that is best. Distances that are multiples of 512
+// and more are different: their lines crowd in few sets of the first-level cache (in one, from 4096 on),
+// which hold eight each. With dozens of them under way, lines are thrown out before the access they were
+// fetched for, and fetched again. Software prefetch makes it worse. What helps is to let fewer begin: a few
+// stores to a line on the stack after each element fill the store queue, 64 entries on this kind of
+// processor, so that about ten elements are under way. That halves the time of a column of a matrix with N =
+// 512 or more, and costs nothing that is not waited for anyway. (Measured on Zen 4; figures in
+// docs/tuning.md, Kernels.)
 #pragma once
+
+#include <algorithm>
 
 #include "datatype/kernels/block.hpp"
 
 namespace stria::datatype::kernel {
 
-inline constexpr std::int64_t kAhead = 8;  // elements; 16 and 32 measured slower with 8-way sets
+inline constexpr std::int64_t kWays = 8;         // lines a set holds, at least
+inline constexpr std::int64_t kSetsSpan = 4096;  // bytes after which the sets come again: 64 sets of 64 bytes
+inline constexpr std::int64_t kPagesReach = 12288;  // KiB that a translation buffer of 3072 entries reaches
 
-/// Whether elements this far apart crowd in few sets of a first-level cache.
-[[gnu::always_inline]] inline bool crowds(std::int64_t stride) noexcept {
-  return (stride & 511) == 0 && (stride >= 1024 || stride <= -1024);
+/// Stores to put after each element, by the distance of the elements that are read or written; 0 for most.
+[[gnu::always_inline]] inline int fillers_for(std::int64_t stride, std::int64_t count, bool reads) noexcept {
+  if ((stride & 511) != 0 || count <= kWays) return 0;
+  const std::int64_t distance = stride < 0 ? -stride : stride;
+  const std::int64_t grain = std::min(distance & -distance, kSetsSpan);
+  if (grain == 0 || count <= kWays * (kSetsSpan / grain)) return 0;  // they all stay
+  if (grain == kSetsSpan) return reads ? 5 : 3;
+  // Beyond the translation buffer each element waits for its page, and too few under way cost more.
+  const bool pages_stay = distance <= (kPagesReach << 10) / count;
+  if (grain == 2048) return reads ? 3 : pages_stay ? 5 : 2;
+  if (!pages_stay) return 0;
+  if (grain == 1024) return reads ? 2 : 3;
+  return reads ? 0 : 1;
+}
+
+/// One element a round, each with kFillers stores that are of no use but to take places in the store queue.
+template <int kFillers, class B>
+[[gnu::always_inline]] inline void paced(B block, Address from, std::int64_t from_stride, Address to,
+                                         std::int64_t to_stride, std::int64_t count) noexcept {
+  [[maybe_unused]] alignas(64) volatile std::int64_t filler[8];
+  for (; count > 0; --count) {
+    block.copy(to, from);
+    for (int k = 0; k < kFillers; ++k) filler[k] = count;
+    from = moved(from, from_stride);
+    to = moved(to, to_stride);
+  }
 }
 
 /// Hides where a value comes from, so that four addresses stay four sums of a base: the compiler would make
@@ -55,13 +85,18 @@ template <bool kDenseFrom, bool kDenseTo, class B>
 template <class B>
 [[gnu::always_inline]] inline void strided(B block, Address from, std::int64_t from_stride, Address to,
                                            std::int64_t to_stride, std::int64_t count) noexcept {
-  if (crowds(from_stride)) {
-    const std::int64_t ahead = kAhead * from_stride;
-    for (; count > kAhead; --count) {
-      __builtin_prefetch(at(moved(from, ahead)), 0, 2);
-      block.copy(to, from);
-      from = moved(from, from_stride);
-      to = moved(to, to_stride);
+  if constexpr (B::kShort) {
+    switch (std::max(fillers_for(from_stride, count, true), fillers_for(to_stride, count, false))) {
+      case 0:
+        break;
+      case 1:
+        return paced<1>(block, from, from_stride, to, to_stride, count);
+      case 2:
+        return paced<2>(block, from, from_stride, to, to_stride, count);
+      case 3:
+        return paced<3>(block, from, from_stride, to, to_stride, count);
+      default:
+        return paced<5>(block, from, from_stride, to, to_stride, count);
     }
   }
   const std::int64_t bytes = block.bytes();

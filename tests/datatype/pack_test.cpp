@@ -214,6 +214,23 @@ TEST(Pack, handles_arrays_of_small_records_of_every_shape) {
   }
 }
 
+/// Distances whose lines crowd in few sets of the cache have loops of their own, by count and direction.
+TEST(Pack, handles_columns_whose_lines_crowd_in_the_cache) {
+  for (std::int64_t round = 0; round < rounds(60); ++round) {
+    Random random(seed_of(round));
+    static constexpr std::int64_t kStrides[] = {512, 1024, 1536, 2048, 3072, 4096, 6144, 8192};
+    static constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 32, 48, 64, 100};
+    const std::int64_t stride = kStrides[random.in(0, std::size(kStrides) - 1)] * (random.one_in(3) ? -1 : 1);
+    const std::int64_t bytes = kSizes[random.in(0, std::size(kSizes) - 1)];
+    const std::int64_t n = random.in(1, random.one_in(2) ? 20 : 150);
+    const RandomType type{must(Layout::strided(n, stride, Layout::bytes(bytes))),
+                          naive::vector(n, 1, stride, naive::run(bytes)), "strided"};
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << type.layout.to_string());
+    check_type_by_all(type, 1, random);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(Pack, handles_two_loops_in_every_order_and_size) {
   for (std::int64_t round = 0; round < rounds(600); ++round) {
     Random random(seed_of(round));
