@@ -2,11 +2,13 @@
 // canonicaliser.
 #include "datatype/layout.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "datatype/block_list.hpp"
 #include "datatype/canonical.hpp"
 #include "datatype/checked.hpp"
 
@@ -151,6 +153,47 @@ class Collector {
   std::map<std::int64_t, Layout> made_;
 };
 
+/// Lists from this length on are looked at as arrays first. Shorter ones are written out and folded anyway.
+constexpr std::size_t kLongList = static_cast<std::size_t>(kExpandRuns) + 1;
+
+/// Many blocks of one contiguous child, by the short way; empty when the list is not for it: too short when
+/// merged, regular somewhere, or leaving 64 bits (the general way finds out where).
+template <class CountOf>
+std::optional<Result<Layout>> collect_blocks(std::span<const std::int64_t> displacements, CountOf count_of,
+                                             const Layout& child) {
+  const std::int64_t each = child.size();
+  if (displacements.size() < kLongList || each == 0 || !child.is_contiguous(2)) return std::nullopt;
+  BlockList list(displacements.size());
+  std::int64_t low = INT64_MAX, high = INT64_MIN, size = 0, span = 0;
+  bool wrong = false;
+  for (std::size_t i = 0; i < displacements.size(); ++i) {
+    const std::int64_t count = count_of(i);
+    if (count <= 0) {
+      wrong |= count < 0;
+      continue;
+    }
+    std::int64_t bytes = 0, begin = 0, end = 0;
+    wrong |= __builtin_mul_overflow(count, each, &bytes);
+    wrong |= __builtin_add_overflow(displacements[i], child.true_lb(), &begin);
+    wrong |= __builtin_add_overflow(begin, bytes, &end);
+    wrong |= __builtin_add_overflow(size, bytes, &size);
+    if (wrong) return std::nullopt;
+    low = std::min(low, begin);
+    high = std::max(high, end);
+    list.add(begin, bytes);
+  }
+  wrong |= __builtin_sub_overflow(high, low, &span);
+  if (wrong || list.size() < kLongList) return std::nullopt;
+  std::optional<Placed> placed = std::move(list).irregular();
+  if (!placed) return std::nullopt;
+  // lb and ub of the lowest and highest block: the child's extent is its size, so only its bounds' shift
+  // counts.
+  Bounds bounds;
+  const Checked shift = Checked(child.lb()) - child.true_lb();
+  bounds.add(shift + low, shift + high, child.has_explicit_bounds());
+  return finish(placed->displacement, std::move(placed->node), bounds);
+}
+
 /// The common body of the list constructors; `count_of` and `child_of` give the parts of entry i.
 template <class CountOf, class ChildOf>
 Result<Layout> collect(std::span<const std::int64_t> displacements, CountOf count_of, ChildOf child_of) {
@@ -195,16 +238,16 @@ Result<Layout> Layout::indexed(std::span<const std::int64_t> blocklens,
   if (blocklens.size() != displacements_bytes.size())
     return refuse(std::to_string(blocklens.size()) + " block lengths for " +
                   std::to_string(displacements_bytes.size()) + " displacements");
-  return collect(
-      displacements_bytes, [&](std::size_t i) { return blocklens[i]; },
-      [&](std::size_t) -> const Layout& { return child; });
+  const auto length_of = [&](std::size_t i) { return blocklens[i]; };
+  if (auto made = collect_blocks(displacements_bytes, length_of, child)) return *std::move(made);
+  return collect(displacements_bytes, length_of, [&](std::size_t) -> const Layout& { return child; });
 }
 
 Result<Layout> Layout::indexed_block(std::int64_t blocklen, std::span<const std::int64_t> displacements_bytes,
                                      const Layout& child) {
-  return collect(
-      displacements_bytes, [&](std::size_t) { return blocklen; },
-      [&](std::size_t) -> const Layout& { return child; });
+  const auto length_of = [&](std::size_t) { return blocklen; };
+  if (auto made = collect_blocks(displacements_bytes, length_of, child)) return *std::move(made);
+  return collect(displacements_bytes, length_of, [&](std::size_t) -> const Layout& { return child; });
 }
 
 Result<Layout> Layout::composite(std::span<const std::int64_t> counts,

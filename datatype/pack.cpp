@@ -1,6 +1,9 @@
 #include "datatype/pack.hpp"
 
+#include <utility>
+
 #include "datatype/kernels/kernels.hpp"
+#include "datatype/kernels/stream.hpp"
 #include "datatype/walk.hpp"
 
 namespace stria::datatype {
@@ -59,15 +62,56 @@ class Mover {
     return advance(starts[count] - starts[0]);
   }
 
- private:
+ protected:
+  Address stream() const noexcept { return stream_; }
   bool advance(std::int64_t bytes) noexcept {
     stream_ = moved(stream_, bytes);
     return true;
   }
 
+ private:
   const Kernels& kernels_;
   Address stream_;
 };
+
+/// For a destination that outgrows the cache: blocks of whole lines and long runs go past it, the rest as
+/// always. (Collecting small blocks in a buffer and writing that past the cache gained nothing.)
+template <Direction kDirection>
+class Streamer : public Mover<kDirection> {
+  using Base = Mover<kDirection>;
+  static constexpr bool kPacks = kDirection == kPacking;
+
+ public:
+  using Base::Base;
+
+  bool run(Address memory, std::int64_t bytes) noexcept {
+    if (bytes < kernel::kStreamedRun) return Base::run(memory, bytes);
+    kernel::stream_run(kPacks ? this->stream() : memory, kPacks ? memory : this->stream(), bytes);
+    return this->advance(bytes);
+  }
+  bool strided(Address memory, std::int64_t count, std::int64_t stride, std::int64_t bytes) noexcept {
+    const Address to = kPacks ? this->stream() : memory, from = kPacks ? memory : this->stream();
+    const std::int64_t to_stride = kPacks ? bytes : stride, from_stride = kPacks ? stride : bytes;
+    if (kernel::whole_lines(to, to_stride, bytes)) {
+      kernel::stream_strided(from, from_stride, to, to_stride, count, bytes);
+      return this->advance(count * bytes);
+    }
+    if (bytes < kernel::kStreamedRun) return Base::strided(memory, count, stride, bytes);
+    for (; count > 0; --count, memory = moved(memory, stride)) run(memory, bytes);
+    return true;
+  }
+  bool nest(Address memory, std::int64_t count, std::int64_t stride, std::int64_t inner,
+            std::int64_t inner_stride, std::int64_t bytes) noexcept {
+    if (bytes < kernel::kStreamLine) return Base::nest(memory, count, stride, inner, inner_stride, bytes);
+    for (; count > 0; --count, memory = moved(memory, stride)) strided(memory, inner, inner_stride, bytes);
+    return true;
+  }
+};
+
+/// Whether a destination of so many bytes is large, and the layout has lines to write past the cache.
+bool streams(const Kernels& k, const Layout& layout, std::int64_t bytes) noexcept {
+  return bytes >= k.stream_from && layout.size() / kernel::kStreamLine >= layout.block_count();
+}
 
 /// The loop for a range of whole blocks of a line; false when it is something else.
 template <Direction kDirection>
@@ -90,6 +134,11 @@ bool try_line(const Kernels& k, const Layout& layout, const void* base, std::int
 
 void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
              std::int64_t offset, std::int64_t length, void* out) noexcept {
+  if (streams(k, layout, length)) {
+    Streamer<kPacking> streamer(k, address_of(out));
+    walk(layout, base, count, offset, length, streamer);
+    return kernel::stream_end();
+  }
   if (try_line<kPacking>(k, layout, base, count, offset, length, out)) return;
   Mover<kPacking> mover(k, address_of(out));
   walk(layout, base, count, offset, length, mover);
@@ -97,6 +146,12 @@ void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int6
 
 void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
                std::int64_t length, const void* in) noexcept {
+  // The whole destination counts, not the fragment of it that this call fills.
+  if (streams(k, layout, layout.size() * count) && length > 0) {
+    Streamer<kUnpacking> streamer(k, address_of(in));
+    walk(layout, base, count, offset, length, streamer);
+    return kernel::stream_end();
+  }
   if (try_line<kUnpacking>(k, layout, base, count, offset, length, in)) return;
   Mover<kUnpacking> mover(k, address_of(in));
   walk(layout, base, count, offset, length, mover);

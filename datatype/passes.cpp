@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "datatype/checked.hpp"
+#include "datatype/period.hpp"
 
 namespace stria::datatype {
 namespace {
@@ -201,29 +202,13 @@ void join_progressions(Pieces& pieces) {
 }
 
 std::optional<Period> find_period(const Pieces& pieces) {
-  const std::size_t n = pieces.size();
-  if (n < 2) return std::nullopt;
-  // Symbol i = distance from piece i to piece i + 1, and the shape of piece i + 1. A period of the n - 1
-  // symbols is one of the pieces if piece 0 repeats too. border[i]: longest proper border of symbols 0 .. i.
-  const std::size_t symbols = n - 1;
-  auto matches = [&](std::size_t i, std::size_t j) {
-    return pieces[i + 1].displacement - pieces[i].displacement ==
-               pieces[j + 1].displacement - pieces[j].displacement &&
-           same_shape(pieces[i + 1], pieces[j + 1]);
-  };
-  std::vector<std::size_t> border(symbols, 0);
-  for (std::size_t j = 1, k = 0; j < symbols; ++j) {
-    while (k > 0 && !matches(k, j)) k = border[k - 1];
-    if (matches(k, j)) ++k;
-    border[j] = k;
-  }
-  // Periods of the symbols, smallest first: symbols - border, symbols - border of border, ..., symbols.
-  for (std::size_t b = border[symbols - 1];; b = border[b - 1]) {
-    const std::size_t p = symbols - b;
-    if (n % p == 0 && same_shape(pieces[0], pieces[p]))
-      return Period{p, pieces[p].displacement - pieces[0].displacement};
-    if (b == 0) return std::nullopt;
-  }
+  const std::size_t period = smallest_period(pieces.size(), [&](std::size_t i, std::size_t j, std::size_t p) {
+    return pieces[j].displacement - pieces[i].displacement ==
+               pieces[p].displacement - pieces[0].displacement &&
+           same_shape(pieces[i], pieces[j]);
+  });
+  if (period == pieces.size()) return std::nullopt;
+  return Period{period, pieces[period].displacement - pieces[0].displacement};
 }
 
 bool roll_runs(Pieces& pieces) {

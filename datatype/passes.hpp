@@ -60,9 +60,9 @@ void merge_adjacent(Pieces& pieces);
 void join_progressions(Pieces& pieces);
 
 /// The smallest period p < n, p | n, such that the sequence is n/p copies of its first p pieces at one
-/// constant shift. O(n) by the failure function of (shape, distance) symbols. Empty when there is none. The
-/// caller replaces the sequence by strided(n/p, shift, first p): order, because copy i holds pieces [i p,
-/// (i+1) p); size and bounds, because no byte moves.
+/// constant shift. Empty when there is none. O(n log n), and little of it for irregular sequences
+/// (period.hpp). The caller replaces the sequence by strided(n/p, shift, first p): order, because copy i
+/// holds pieces [i p, (i+1) p); size and bounds, because no byte moves.
 struct Period {
   std::size_t pieces = 0;
   std::int64_t shift = 0;

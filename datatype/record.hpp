@@ -42,8 +42,8 @@ struct Permutation {
 struct Record {
   std::vector<Move> moves;
   std::int64_t bytes = 0;  ///< packed
-  std::int64_t disjoint_count =
-      0;  ///< so many records, one distance apart, do not overlap each other or themselves
+  /// So many records, one distance apart, do not overlap each other or themselves.
+  std::int64_t disjoint_count = 0;
   Permutation permutation;
 };
 

@@ -1,6 +1,8 @@
 // Which table runs here, and the copies of records, which are made of a table's other functions.
 #include "datatype/kernels/kernels.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace stria::datatype {
@@ -52,7 +54,16 @@ std::int64_t stretch_of(const Record& record, std::int64_t stride) noexcept {
 }  // namespace
 
 const Kernels& best_kernels() noexcept {
-  return *tables().list[tables().n - 1];
+  static const Kernels best = [] {
+    Kernels table = *tables().list[tables().n - 1];
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    // A virtual machine may name the caches of the whole host: never beyond the default.
+    if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0)
+      table.stream_from = std::clamp<std::int64_t>(bytes / 4, 2 << 20, table.stream_from);
+#endif
+    return table;
+  }();
+  return best;
 }
 
 std::span<const Kernels* const> runnable_kernels() noexcept {

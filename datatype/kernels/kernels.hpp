@@ -40,6 +40,9 @@ struct Kernels {
                            std::int64_t count, Address stream) noexcept;
 
   const char* name = nullptr;
+  /// Destinations of so many bytes are written past the cache (stream.hpp): a quarter of the last-level
+  /// cache, at most this.
+  std::int64_t stream_from = std::int64_t{8} << 20;
   std::array<Strided, kernel::kWidths> strided{};
   std::array<Nest, kernel::kWidths> nest{};
   std::array<std::array<Indexed, kernel::kWidths>, 2> indexed{};

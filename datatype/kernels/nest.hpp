@@ -1,14 +1,13 @@
 // Two nested loops over blocks, both sides at equal distances in both loops. The order of the loops is free
 // where no two blocks of the destination overlap, so it is chosen for the memory:
 //
-//   rows       the inner loop as it is, when no side is better off otherwise
-//   swapped    the other loop inside, when both sides have their neighbours there, or the inner loop is very
-//   short tiles      when one side has its neighbours in the inner loop and the other in the outer one (a
-//   transposition): squares
-//              whose sides are cache lines, so that each line of both sides is touched once, in panels of 64
-//              x 64 blocks, so that the pages of a panel stay in the translation buffer. In a panel the
-//              destination's rows are written through, because stores to crowded sets cost twice what loads
-//              do.
+//   rows     the inner loop as it is, when no side is better off otherwise
+//   swapped  the other loop inside, when both sides have their neighbours there, or the inner one is short
+//   tiles    when one side has its neighbours in the inner loop and the other in the outer one: squares
+//
+// Tiles are what a transposition takes. The sides of a square are cache lines, so each line of both sides is
+// touched once; panels of 64 x 64 blocks keep their pages in the translation buffer; within a panel the rows
+// of the destination are written through, because stores to crowded sets cost more than loads.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +84,7 @@ struct PlainSquare {
   static bool fits(const Nest&) noexcept { return true; }
   [[gnu::always_inline]] static void copy(B block, const Nest& n, Address from, Address to) noexcept {
     alignas(64) std::byte buffer[N * N * kBytes];
-    const Address turned = address_of(buffer);
+    const auto turned = reinterpret_cast<Address>(&buffer[0]);
     for (std::int64_t i = 0; i < N; ++i)
       for (std::int64_t o = 0; o < N; ++o)
         block.copy(moved(turned, (o * N + i) * kBytes), moved(from, i * n.from_inner + o * n.from_outer));
@@ -134,21 +133,22 @@ template <class B>
   }
 }
 
+/// For blocks that are never turned: a line or more.
+struct NoSquare {
+  static constexpr std::int64_t kSide = 0;
+};
+
 /// `Square` is used where it fits, else the plain one.
 template <class B, class Square, class Plain>
 [[gnu::always_inline]] inline void nest(B block, const Nest& n) noexcept {
-  switch (order_of(n)) {
-    case Order::rows:
-      return rows(block, n);
-    case Order::swapped:
-      return swapped(block, n);
-    case Order::tiles:
-      return Square::fits(n) ? tiles<B, Square>(block, n) : tiles<B, Plain>(block, n);
-    case Order::swapped_tiles: {
-      const Nest turned = swap_loops(n);
+  const Order order = order_of(n);
+  if constexpr (Plain::kSide > 0) {
+    if (order == Order::tiles || order == Order::swapped_tiles) {
+      const Nest turned = order == Order::tiles ? n : swap_loops(n);
       return Square::fits(turned) ? tiles<B, Square>(block, turned) : tiles<B, Plain>(block, turned);
     }
   }
+  return order == Order::rows ? rows(block, n) : swapped(block, n);
 }
 
 }  // namespace stria::datatype::kernel

@@ -3,6 +3,8 @@
 // vector size for loops.
 #pragma once
 
+#include <type_traits>
+
 #include "datatype/kernels/kernels.hpp"
 
 namespace stria::datatype::kernel {
@@ -41,15 +43,9 @@ constexpr Kernels make_table(const char* name) {
 
 /// The side of the square that turns blocks of up to `bytes`: a line of them, at least 2.
 constexpr std::int64_t side_of(std::int64_t bytes) {
-  return bytes == 0    ? 1
-         : bytes == 1  ? 16
-         : bytes <= 2  ? 16
-         : bytes <= 4  ? 16
-         : bytes <= 8  ? 8
-         : bytes <= 16 ? 4
-                       : 2;
+  return bytes <= 4 ? 16 : bytes <= 8 ? 8 : bytes <= 16 ? 4 : 2;
 }
 template <class B, std::int64_t kBytes>
-using Plain = PlainSquare<B, side_of(kBytes), kBytes == 0 ? 64 : kBytes>;
+using Plain = std::conditional_t<kBytes == 0, NoSquare, PlainSquare<B, side_of(kBytes), kBytes>>;
 
 }  // namespace stria::datatype::kernel

@@ -197,6 +197,65 @@ TEST(Canonical, a_regular_stretch_inside_a_long_list_is_found) {
   EXPECT_EQ(layout.block_count(), 11000);
 }
 
+/// The passes alone on a sequence of blocks: what every shorter way has to give.
+Placed by_the_passes(const Vec& lens, const Vec& at) {
+  Pieces pieces;
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (lens[i] > 0) pieces.push_back({at[i], lens[i], nullptr});
+  return canonical_sequence(std::move(pieces));
+}
+
+TEST(Canonical, long_lists_of_blocks_by_the_short_way_are_what_the_passes_give) {
+  std::int64_t composites = 0, strideds = 0, lists = 0;
+  for (std::int64_t round = 0; round < rounds(60); ++round) {
+    Random random(seed_of(round));
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round));
+    // Irregular; or with one regular stretch, a period, touching neighbours, equal lengths, empty blocks.
+    const std::int64_t kind = random.in(0, 5), period = random.in(3, 40);
+    const std::int64_t n = random.in(4200, 9000) / period * period;
+    Vec lens, at;
+    std::int64_t place = random.in(-1000, 1000);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const bool regular = (kind == 1 && i > n / 2 && i < n / 2 + 9) || (kind == 2 && i >= period);
+      const auto earlier = static_cast<std::size_t>(kind == 2 ? i - period : i - 1);
+      const std::int64_t length = kind == 3 ? 4 : random.in(kind == 5 ? 0 : 1, 6);
+      lens.push_back(regular ? lens[earlier] : length);
+      at.push_back(place);
+      const std::int64_t gap = kind == 4 && random.one_in(2) ? 0 : random.in(1, 50);
+      const std::int64_t step = kind == 2 ? at[earlier + 1] - at[earlier] : 64;
+      place += regular ? step : lens.back() + gap;
+    }
+    const Layout made = must(Layout::indexed(lens, at, Layout::bytes(1)));
+    const Placed expected = by_the_passes(lens, at);
+    ASSERT_EQ(made.origin(), expected.displacement);
+    ASSERT_TRUE(equal(made.root(), *expected.node)) << made.to_string() << "\n" << to_string(*expected.node);
+    std::int64_t low = INT64_MAX, high = INT64_MIN;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (lens[i] == 0) continue;
+      low = std::min(low, at[i]);
+      high = std::max(high, at[i] + lens[i]);
+    }
+    ASSERT_EQ(made.lb(), low);
+    ASSERT_EQ(made.extent(), high - low);
+    composites += std::holds_alternative<Composite>(made.root().form);
+    strideds += std::holds_alternative<Strided>(made.root().form);
+    lists +=
+        std::holds_alternative<Blocks>(made.root().form) || std::holds_alternative<Indexed>(made.root().form);
+    // With bounds of the child's own.
+    const Layout shifted = must(Layout::resized(Layout::bytes(2), -3, 2));
+    const Layout of_shifted = must(Layout::indexed(lens, at, shifted));
+    const Layout again = must(Layout::composite(Vec{1}, Vec{0}, std::vector<Layout>{of_shifted}));
+    ASSERT_EQ(of_shifted.lb(), low - 3);
+    ASSERT_EQ(of_shifted.has_explicit_bounds(), again.has_explicit_bounds());
+    ASSERT_EQ(of_shifted.extent(), again.extent());
+  }
+  EXPECT_GT(lists, 0);
+  if (rounds(60) >= 60) {
+    EXPECT_GT(composites, 0);
+    EXPECT_GT(strideds, 0);
+  }
+}
+
 TEST(Canonical, trees_stay_shallow_when_types_are_nested_a_thousand_times) {
   Random random(seed_of(0));
   Layout layout = Layout::bytes(3);

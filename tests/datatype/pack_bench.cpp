@@ -308,13 +308,16 @@ void declare_all() {
             [=] { return strided_doubles((1 << 20) / bytes, bytes / 8, bytes / 4); });
   for (std::int64_t bytes : {24, 40, 72, 200})
     declare("vector_odd/" + number(bytes), [=] { return strided_doubles(4096, bytes / 8, bytes / 8 * 3); });
+  for (std::int64_t bytes : {8, 16, 1024})
+    declare("vector_16M/" + number(bytes),
+            [=] { return strided_doubles((1 << 24) / bytes, bytes / 8, bytes / 4); });
   declare("blocks_64/1M", [] { return strided_doubles(1 << 14, 8, 16); });
   declare("blocks_64/16M", [] { return strided_doubles(1 << 18, 8, 16); });
   for (std::int64_t n : {100, 1000, 10000, 100000, 1000000}) {
     declare("indexed_1_16/" + number(n), [=] { return irregular(n, 16); });
     if (n < 1000000) declare("indexed_1/" + number(n), [=] { return irregular(n, 1); });
   }
-  for (std::int64_t n : {1, 10, 100, 1000, 100000})
+  for (std::int64_t n : {1, 10, 100, 1000, 100000, 1000000})
     declare("struct/" + number(n), [=] { return records(n); });
   for (std::int64_t n : {1000, 100000}) {
     declare("struct_hole_24/" + number(n), [=] { return records_with_hole(n, 24); });

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 #include "datatype/cursor.hpp"
@@ -65,14 +66,24 @@ void check_type_by(const Kernels& k, const RandomType& type, std::int64_t count,
   }
 }
 
-/// By every table this processor can run in turn; all of them for what is checked once.
+/// Every table this processor can run, and the best one as if every destination outgrew the cache.
+std::vector<Kernels> all_tables() {
+  std::vector<Kernels> all;
+  for (const Kernels* k : runnable_kernels()) all.push_back(*k);
+  all.push_back(all.back());
+  all.back().name = "past the cache";
+  all.back().stream_from = 0;
+  return all;
+}
+
+/// By one table after the other; all of them for what is checked once.
 void check_type(const RandomType& type, std::int64_t count, Random& random) {
-  const auto tables = runnable_kernels();
+  static const std::vector<Kernels> tables = all_tables();
   const auto chosen = static_cast<std::size_t>(random.in(0, static_cast<std::int64_t>(tables.size()) - 1));
-  check_type_by(*tables[chosen], type, count, random);
+  check_type_by(tables[chosen], type, count, random);
 }
 void check_type_by_all(const RandomType& type, std::int64_t count, Random& random) {
-  for (const Kernels* k : runnable_kernels()) check_type_by(*k, type, count, random);
+  for (const Kernels& k : all_tables()) check_type_by(k, type, count, random);
 }
 
 /// iovecs over a random range, `max` at a time, against the naive list of maximal runs.
@@ -219,7 +230,7 @@ TEST(Pack, handles_columns_whose_lines_crowd_in_the_cache) {
   for (std::int64_t round = 0; round < rounds(60); ++round) {
     Random random(seed_of(round));
     static constexpr std::int64_t kStrides[] = {512, 1024, 1536, 2048, 3072, 4096, 6144, 8192};
-    static constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 32, 48, 64, 100};
+    static constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 32, 48, 64, 100, 256, 384};
     const std::int64_t stride = kStrides[random.in(0, std::size(kStrides) - 1)] * (random.one_in(3) ? -1 : 1);
     const std::int64_t bytes = kSizes[random.in(0, std::size(kSizes) - 1)];
     const std::int64_t n = random.in(1, random.one_in(2) ? 20 : 150);
@@ -228,6 +239,36 @@ TEST(Pack, handles_columns_whose_lines_crowd_in_the_cache) {
     SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << type.layout.to_string());
     check_type_by_all(type, 1, random);
     if (HasFatalFailure()) return;
+  }
+}
+
+/// Blocks of whole lines, which only aligned memory has, take the way past the cache.
+TEST(Pack, writes_whole_lines_past_the_cache) {
+  Kernels k = *runnable_kernels().back();
+  k.stream_from = 1;
+  alignas(64) static std::array<std::byte, 40000> memory;
+  alignas(64) static std::array<std::byte, 40000> stream, expected;
+  for (const std::int64_t bytes : {64, 128, 192, 256, 512, 1000}) {
+    for (const std::int64_t gap : {0, 64, 320, 16}) {
+      const std::int64_t n = 30, stride = bytes + gap;
+      const Layout layout = must(Layout::strided(n, stride, Layout::bytes(bytes)));
+      for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 31 >> 3);
+      for (std::int64_t i = 0; i < n; ++i)
+        std::copy_n(memory.begin() + i * stride, bytes, expected.begin() + i * bytes);
+      stream.fill(std::byte{0xee});
+      pack_by(k, layout, memory.data(), 1, 0, n * bytes, stream.data());
+      ASSERT_TRUE(std::equal(stream.begin(), stream.begin() + n * bytes, expected.begin()))
+          << layout.to_string();
+      ASSERT_EQ(stream[static_cast<std::size_t>(n * bytes)], std::byte{0xee});
+      const auto before = memory;
+      memory.fill(std::byte{0xaa});
+      unpack_by(k, layout, memory.data(), 1, 0, n * bytes, stream.data());
+      for (std::int64_t i = 0; i < n * stride; ++i) {
+        const bool inside = i % stride < bytes;
+        const auto at = static_cast<std::size_t>(i);
+        ASSERT_EQ(memory[at], inside ? before[at] : std::byte{0xaa}) << layout.to_string() << " byte " << i;
+      }
+    }
   }
 }
 

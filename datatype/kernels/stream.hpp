@@ -1,0 +1,75 @@
+// Copies past the cache: for a destination that outgrows it, an ordinary store first reads the line that it
+// will overwrite, and throws out something that is still needed. Whole lines only; parts of lines are stored
+// ordinarily.
+#pragma once
+
+#include <algorithm>
+
+#include "datatype/kernels/block.hpp"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace stria::datatype::kernel {
+
+inline constexpr std::int64_t kStreamLine = 64;
+inline constexpr std::int64_t kStreamAhead = 16;   // blocks of a source with gaps; 8 and 32 measured slower
+inline constexpr std::int64_t kStreamedRun = 256;  // bytes: less in one piece has too few whole lines to pay
+
+/// `lines` lines, `to` at the start of one.
+[[gnu::always_inline]] inline void stream_lines(Address to, Address from, std::int64_t lines) noexcept {
+#if defined(__x86_64__)
+  for (; lines > 0; --lines) {
+    const auto* in = reinterpret_cast<const __m128i*>(from);  // NOLINT(performance-no-int-to-ptr)
+    auto* out = reinterpret_cast<__m128i*>(to);               // NOLINT(performance-no-int-to-ptr)
+    const __m128i a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1);
+    const __m128i c = _mm_loadu_si128(in + 2), d = _mm_loadu_si128(in + 3);
+    _mm_stream_si128(out, a);
+    _mm_stream_si128(out + 1, b);
+    _mm_stream_si128(out + 2, c);
+    _mm_stream_si128(out + 3, d);
+    to = moved(to, kStreamLine);
+    from = moved(from, kStreamLine);
+  }
+#else
+  if (lines > 0) std::memcpy(at(to), at(from), static_cast<std::size_t>(lines * kStreamLine));
+#endif
+}
+
+/// `n` bytes to any place. The caller ends with stream_end().
+inline void stream_run(Address to, Address from, std::int64_t n) noexcept {
+  const std::int64_t head = std::min(n, static_cast<std::int64_t>((0 - to) & (kStreamLine - 1)));
+  const std::int64_t lines = (n - head) / kStreamLine;
+  const std::int64_t tail = n - head - lines * kStreamLine;
+  if (head > 0) copy_one<16>(to, from, head);
+  stream_lines(moved(to, head), moved(from, head), lines);
+  if (tail > 0) copy_one<16>(moved(to, n - tail), moved(from, n - tail), tail);
+}
+
+/// Whether blocks at these places consist of whole lines of the destination.
+inline bool whole_lines(Address to, std::int64_t to_stride, std::int64_t bytes) noexcept {
+  return ((static_cast<std::int64_t>(to) | to_stride | bytes) & (kStreamLine - 1)) == 0;
+}
+
+/// Blocks of whole lines.
+inline void stream_strided(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
+                           std::int64_t count, std::int64_t bytes) noexcept {
+  const std::int64_t lines = bytes / kStreamLine;
+  for (; count > 0; --count) {
+    if (from_stride != bytes && lines <= 4)
+      __builtin_prefetch(at(moved(from, kStreamAhead * from_stride)), 0, 3);
+    stream_lines(to, from, lines);
+    from = moved(from, from_stride);
+    to = moved(to, to_stride);
+  }
+}
+
+/// Orders the streamed lines before whatever the caller stores next, so that whoever sees that sees them.
+inline void stream_end() noexcept {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace stria::datatype::kernel
