@@ -54,6 +54,25 @@ inline void copy_lines(std::byte* to, const void* from, std::uint32_t bytes) noe
     std::memcpy(to, from, bytes);
 }
 
+/// Asks for the lines of [at, at + bytes), the first 4 KiB of them, all at once. For packed bytes that
+/// another core wrote, or will read, next to a strided side: a kernel that has few accesses under way, as
+/// strides need it, would wait for one line of the other core after the other.
+inline constexpr std::uint32_t kPrefetchMost = 4096;
+inline void prefetch_lines(const std::byte* at, std::uint32_t bytes) noexcept {
+  for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) __builtin_prefetch(at + i);
+}
+inline void prefetch_lines_to_write(std::byte* at, std::uint32_t bytes) noexcept {
+  for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) {
+#if defined(__x86_64__)
+    // The baseline has no such instruction, and the compiler would ask for a copy that the store has to ask
+    // for again. Where a processor does not know it, it does nothing.
+    asm volatile("prefetchw %0" : : "m"(at[i]));
+#else
+    __builtin_prefetch(at + i, 1);
+#endif
+  }
+}
+
 /// The word that makes a message visible, and its counterpart. `at` is 8-byte aligned shared memory.
 inline std::uint64_t load_word(const std::byte* at) noexcept {
   return reinterpret_cast<const std::atomic<std::uint64_t>*>(at)->load(std::memory_order_acquire);

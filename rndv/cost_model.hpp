@@ -56,7 +56,7 @@ struct Parameters {
   double pipeline_start_us = 0.7;      ///< the RTR's way and the first fragment's
   double pipeline_us_per_kib = 0.47;   ///< a line at a time between two caches: 490 us for 1 MiB
   double pipeline_us_per_block = 0.004;
-  double fragment_us = 0.15;   ///< what a fragment costs a side, whatever it holds
+  double fragment_us = 0.5;    ///< what a fragment costs a side, whatever it holds
   double packs_long_us = 1.5;  ///< a column of 384 doubles
 };
 const Parameters& parameters() noexcept;

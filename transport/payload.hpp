@@ -1,9 +1,11 @@
 // Helpers over Payload, the byte range of a described memory that every layer hands down.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "datatype/pack.hpp"
+#include "hw/pio.hpp"
 #include "transport/contract.hpp"
 
 namespace stria::transport {
@@ -35,6 +37,8 @@ inline void unpack(const Payload& payload, const void* in) noexcept {
   if (payload.layout == nullptr) {
     std::memcpy(contiguous_begin(payload), in, static_cast<std::size_t>(payload.length));
   } else {
+    hw::prefetch_lines(static_cast<const std::byte*>(in),
+                       static_cast<std::uint32_t>(std::min<std::int64_t>(payload.length, hw::kPrefetchMost)));
     datatype::unpack(*layout_of(payload), payload.base, payload.count, payload.offset, payload.length, in);
   }
 }

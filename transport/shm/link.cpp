@@ -1,22 +1,29 @@
 #include "transport/shm/link.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "datatype/pack.hpp"
 #include "hw/pio.hpp"
+#include "transport/payload.hpp"
 #include "transport/shm/device.hpp"
 
 namespace stria::shm {
 namespace {
+
+constexpr std::uint32_t kFirstPayload = kLine - kRecordHeader;  // what the first line of a record holds
 
 void gather(const transport::Payload& payload, std::byte* out) noexcept {
   if (payload.length == 0) return;
   if (payload.layout == nullptr)
     std::memcpy(out, static_cast<const std::byte*>(payload.base) + payload.offset,
                 static_cast<std::size_t>(payload.length));
-  else
+  else {
+    if (payload.length > kFirstPayload)
+      hw::prefetch_lines_to_write(out, static_cast<std::uint32_t>(payload.length));
     datatype::pack(*transport::layout_of(payload), payload.base, payload.count, payload.offset,
                    payload.length, out);
+  }
 }
 
 transport::Payload contiguous(const void* payload, std::uint32_t bytes) noexcept {
@@ -77,12 +84,17 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
   if (!tx_.has_room(halves)) [[unlikely]]
     return refusal();
   std::byte* record = tx_.place();
-  store_header(record + 8, header);
+  const auto* from = static_cast<const std::byte*>(payload);
+  std::uint32_t first = bytes;
   if (halves > 2) {
+    // The first line last: the receiver polls it, and takes it away between two stores that lie far apart.
+    first = kFirstPayload;
     clear_last_word(record, halves);
-    tell_payload(tx_, static_cast<const std::byte*>(payload), bytes);
+    tell_payload(tx_, from, bytes);
+    hw::copy_lines(record + kLine, from + first, bytes - first);
   }
-  hw::copy_lines(record + kRecordHeader, payload, bytes);
+  store_header(record + 8, header);
+  hw::copy_line(record + kRecordHeader, from, first);
   tx_.publish(halves, make_window_control(RecordKind::packet, bytes));
   published();
   return Status::ok;
@@ -123,10 +135,13 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const std::uint32_t halves = record_halves(bytes);
   if (bytes <= pio_max_ && tx_.has_room(halves)) {
     std::byte* record = tx_.place();
+    if (halves > 2) {  // the first line last, as in pio_send()
+      clear_last_word(record, halves);
+      gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
+      tell_lines(tx_, halves);
+    }
     store_header(record + 8, header);
-    clear_last_word(record, halves);
-    gather(payload, record + kRecordHeader);
-    tell_lines(tx_, halves);
+    gather(transport::slice(payload, 0, std::min(bytes, kFirstPayload)), record + kRecordHeader);
     tx_.publish(halves, make_window_control(RecordKind::packed, bytes));
     published();
     return Status::ok;
