@@ -26,6 +26,7 @@ struct Question {
   bool can_get = false;            ///< the link can, and the sender made a key
   Force force = Force::automatic;
   bool mapped = false;  ///< the sender's key names memory that the receiver maps; can_get does not matter
+  double pace = 0;      ///< transport::Pace::us_per_kib() of the link; 0: not known, taken to be slow
 };
 
 struct Answer {
@@ -36,6 +37,10 @@ struct Answer {
 };
 
 Answer choose(const Question& question) noexcept;
+
+/// Whether a get is right only if the caches of the two ends are as far apart as they can be: worth a
+/// pipeline now and then, to learn how far they are. Never of contiguous memory, where little is to be won.
+bool depends_on_pace(const Question& question) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
 /// many enough that both sides work at the same time. A multiple of 512.
@@ -49,12 +54,15 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 struct Parameters {
   double get_start_us = 2.0;           ///< system call and page look-up
   double get_us_per_kib = 0.078;       ///< copy by one core through the kernel
-  double get_us_per_entry = 0.06;      ///< an entry of a gather or scatter list
+  double get_us_per_source = 0.25;     ///< an entry of the sender's list: its page is looked up by itself
+  double get_us_per_sink = 0.03;       ///< an entry of the receiver's
   double mapped_start_us = 0.7;        ///< look-up of key and mapping, and the announcement
   double mapped_us_per_kib = 0.024;    ///< copy by one core, no page looked up: 2.1 us for 64 KiB
   double mapped_us_per_block = 0.002;  ///< 15 us for 64 KiB in 8192 blocks at both sides
   double pipeline_start_us = 0.7;      ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.47;   ///< a line at a time between two caches: 490 us for 1 MiB
+  double pipeline_us_per_kib = 0.47;   ///< a line at a time between two far caches: 490 us for 1 MiB
+  double pace_least = 0.07;            ///< the pace of two near ones, and
+  double pace_share = 1.3;  ///< the pipeline's time in terms of the pace: the sender's lines count, too
   double pipeline_us_per_block = 0.004;
   double fragment_us = 0.5;    ///< what a fragment costs a side, whatever it holds
   double packs_long_us = 1.5;  ///< a column of 384 doubles

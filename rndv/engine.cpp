@@ -151,8 +151,12 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                           transport::mean_block(op.memory),
                           op.link->can_get && op.key.bytes != 0,
                           options_.force,
-                          op.link->can_map && transport::is_mapped(op.key)};
-  switch (choose(question).scheme) {
+                          op.link->can_map && transport::is_mapped(op.key),
+                          op.link->pace.us_per_kib()};
+  Scheme scheme = choose(question).scheme;
+  if (scheme == Scheme::get && depends_on_pace(question) && op.link->pace.is_stale())
+    scheme = Scheme::pipeline;
+  switch (scheme) {
     case Scheme::none:
       op.state = Operation::State::fin_due;
       break;
