@@ -4,6 +4,10 @@
 namespace stria::datatype {
 namespace {
 
+/// Runs looked at in one call. A canonical tree hardly has runs that touch, but the tree of a peer's
+/// descriptor may be nothing but 2^40 of them, which would merge into one entry for hours.
+constexpr std::size_t kMostRuns = 1 << 16;
+
 /// Appends runs to a bounded list, merging each with the one before where they touch.
 class Lister : public RunSink<Lister> {
  public:
@@ -11,6 +15,7 @@ class Lister : public RunSink<Lister> {
 
   bool run(Address memory, std::int64_t bytes) noexcept {
     const auto length = static_cast<std::size_t>(bytes);
+    if (seen_++ == kMostRuns) return false;
     if (used_ > 0 && end_ == memory) {
       out_[used_ - 1].iov_len += length;
     } else {
@@ -28,6 +33,7 @@ class Lister : public RunSink<Lister> {
   struct iovec* out_;
   std::size_t max_;
   std::size_t used_ = 0;
+  std::size_t seen_ = 0;
   std::int64_t covered_ = 0;
   Address end_ = 0;
 };

@@ -52,7 +52,8 @@ void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base
 
 /// Lists the runs of stream bytes [offset, offset + length) in order, neighbours merged, as far as `max`
 /// entries go. Returns the entries written; `*covered` is the stream bytes they hold: go on at offset +
-/// *covered. The runs are where the memory is; nothing is read or written there.
+/// *covered. At most 2^16 runs are looked at, so where very many merge the list may end early; it holds at
+/// least one. The runs are where the memory is; nothing is read or written there.
 std::size_t iovecs(const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
                    std::int64_t length, struct iovec* out, std::size_t max, std::int64_t* covered) noexcept;
 

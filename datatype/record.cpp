@@ -1,6 +1,7 @@
 #include "datatype/record.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <type_traits>
 
 #include "datatype/node.hpp"
@@ -39,7 +40,8 @@ std::vector<Move> moves_of(const Node& element) {
 /// else as many as each move can be repeated before it meets the next higher one (columns side by side).
 std::int64_t disjoint_records(std::vector<Move> moves, std::int64_t true_extent, std::int64_t stride) {
   std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.memory < b.memory; });
-  const std::int64_t step = stride < 0 ? -stride : stride;
+  // A distance may be any number when there is only one record.
+  const std::int64_t step = stride == INT64_MIN ? INT64_MAX : std::abs(stride);
   std::int64_t count = INT64_MAX;
   for (std::size_t i = 0; i < moves.size(); ++i) {
     const bool last = i + 1 == moves.size();

@@ -137,7 +137,7 @@ void run(int self, int socket, std::int64_t n) {
   st::check(peer.send(std::span<const std::byte>(), kTagDone, telling), "send");
   finish(worker, telling, "send");
 
-  std::printf("layout of a column: %s\n", matrix.column_layout().dump().c_str());
+  std::printf("layout of a column: %s", matrix.column_layout().dump().c_str());
   std::printf("%lld doubles each way in %.2f us; both matrices right to the byte\n",
               static_cast<long long>(n), took.count() / kRounds);
   const st::EndpointState state = peer.state();

@@ -3,7 +3,9 @@
 // length up to 128 bytes two moves without a branch, and touch no byte outside of it.
 #if defined(__x86_64__)
 // The intrinsics of GCC 12 take undefined registers from variables that it then warns about.
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #include "datatype/kernels/lists.hpp"

@@ -62,17 +62,20 @@ template <int kFillers, class B>
 template <bool kDenseFrom, bool kDenseTo, class B>
 [[gnu::always_inline]] inline void in_fours(B block, Address from, std::int64_t from_stride, Address to,
                                             std::int64_t to_stride, std::int64_t count) noexcept {
-  const std::int64_t from_2 = kDenseFrom ? 2 * from_stride : opaque(2 * from_stride);
-  const std::int64_t from_3 = kDenseFrom ? 3 * from_stride : opaque(3 * from_stride);
-  const std::int64_t to_2 = kDenseTo ? 2 * to_stride : opaque(2 * to_stride);
-  const std::int64_t to_3 = kDenseTo ? 3 * to_stride : opaque(3 * to_stride);
-  for (; count >= 4; count -= 4) {
-    block.copy(to, from);
-    block.copy(moved(to, to_stride), moved(from, from_stride));
-    block.copy(moved(to, to_2), moved(from, from_2));
-    block.copy(moved(to, to_3), moved(from, from_3));
-    from = moved(from, 4 * from_stride);
-    to = moved(to, 4 * to_stride);
+  if (count >=
+      4) {  // then these products are places inside, and fit; the distance of one element may be any number
+    const std::int64_t from_2 = kDenseFrom ? 2 * from_stride : opaque(2 * from_stride);
+    const std::int64_t from_3 = kDenseFrom ? 3 * from_stride : opaque(3 * from_stride);
+    const std::int64_t to_2 = kDenseTo ? 2 * to_stride : opaque(2 * to_stride);
+    const std::int64_t to_3 = kDenseTo ? 3 * to_stride : opaque(3 * to_stride);
+    for (; count >= 4; count -= 4) {
+      block.copy(to, from);
+      block.copy(moved(to, to_stride), moved(from, from_stride));
+      block.copy(moved(to, to_2), moved(from, from_2));
+      block.copy(moved(to, to_3), moved(from, from_3));
+      from = moved(moved(from, from_2), from_2);
+      to = moved(moved(to, to_2), to_2);
+    }
   }
   for (; count > 0; --count) {
     block.copy(to, from);

@@ -272,8 +272,8 @@ typedef struct stria_layout_figures {
   int64_t blocks; /* contiguous runs in one instance */
 } stria_layout_bounds_t;
 STRIA_API stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bounds_t* out);
-/* Writes the tree and its figures as text for people into `buffer` (always terminated); returns the bytes
- * needed. */
+/* Writes the tree, its figures, the kernel that packs it and its descriptor forms as text for people into
+ * `buffer` (always terminated); returns the bytes needed. */
 STRIA_API size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t bytes);
 /* Bytes [offset, offset + length) of the packed stream of `count` instances at `base`. INVALID when out of
  * range. */

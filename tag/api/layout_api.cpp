@@ -2,7 +2,9 @@
 #include <cstring>
 #include <vector>
 
+#include "datatype/describe.hpp"
 #include "datatype/pack.hpp"
+#include "hw/descriptor_encoders.hpp"
 #include "tag/api/convert.hpp"
 
 using namespace stria;
@@ -125,7 +127,7 @@ size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t byte
     return 1;
   }
   try {
-    const std::string text = layout->value.to_string();
+    const std::string text = datatype::describe(layout->value) + hw::describe_forms(layout->value);
     if (bytes > 0) buffer[text.copy(buffer, bytes - 1)] = '\0';
     return text.size() + 1;
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,5 @@
-// libFuzzer target (option STRIA_FUZZ, clang): any input is refused, or gives a layout that is safe to use
-// and encodes to the input. Run: descriptor_fuzz -max_total_time=60 corpus/
+// libFuzzer target (fuzz_descriptors builds and runs it): any input is refused, or gives a layout that is
+// safe to use and encodes to the input.
 #include <sys/uio.h>
 
 #include <algorithm>

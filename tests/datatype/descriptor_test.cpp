@@ -150,6 +150,24 @@ void use(const Layout& layout) {
   }
 }
 
+TEST(Descriptor, of_endless_runs_that_touch_is_listed_in_bounded_time) {
+  // No layout of ours: 2^41 blocks of 8 bytes, 8 bytes apart, and records whose runs touch.
+  for (const Bytes& wire :
+       {bytes({1, 0, 0, 0, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 16, 0, 8}),
+        bytes({1, 0, 0, 0, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 20, 3, 2, 8, 4, 6})}) {
+    const Result<Layout> layout = decode(wire);
+    ASSERT_TRUE(layout) << layout.error().context;
+    struct iovec out[4];
+    std::int64_t covered = 0;
+    const std::int64_t total = layout->size();
+    ASSERT_EQ(iovecs(*layout, nullptr, 1, 0, total, out, 4, &covered), 1U);
+    EXPECT_GT(covered, 1 << 16);
+    EXPECT_LT(covered, std::int64_t{1} << 24);
+    EXPECT_EQ(out[0].iov_len, static_cast<std::size_t>(covered));
+    use(*layout);
+  }
+}
+
 TEST(Descriptor, mutated_ones_are_refused_or_safe_and_encode_to_themselves) {
   std::int64_t accepted = 0, refused = 0;
   for (std::int64_t round = 0; round < rounds(60000); ++round) {

@@ -1,6 +1,11 @@
 // Layouts as the datatype engine sees them: the canonical tree and its figures.
 #include <fmt/format.h>
 
+#include <sstream>
+
+#include "datatype/describe.hpp"
+#include "datatype/descriptor.hpp"
+#include "hw/descriptor_encoders.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {
@@ -17,6 +22,16 @@ Section layout_section(const std::vector<NamedLayout>& layouts) {
     section.text +=
         fmt::format("  {:<16} {}, lower bound {}\n  {:<16} {}\n", "true extent", layout.true_extent(),
                     layout.true_lb(), "contiguous", layout.is_contiguous() ? "yes" : "no");
+    const std::size_t descriptor = datatype::encode(layout).size();
+    const std::string kernel = datatype::kernel_of(layout);
+    section.text +=
+        fmt::format("  {:<16} {}\n  {:<16} {} bytes\n", "kernel", kernel, "wire descriptor", descriptor);
+    Json forms = Json::array();
+    std::istringstream lines(hw::describe_forms(layout));
+    for (std::string line; std::getline(lines, line);) {
+      section.text += fmt::format("  {:<16} {}\n", forms.empty() ? "device forms" : "", line);
+      forms.push_back(line);
+    }
     section.json.push_back({{"expression", name},
                             {"tree", layout.to_string()},
                             {"size", layout.size()},
@@ -25,7 +40,10 @@ Section layout_section(const std::vector<NamedLayout>& layouts) {
                             {"lower_bound", layout.lb()},
                             {"true_extent", layout.true_extent()},
                             {"true_lower_bound", layout.true_lb()},
-                            {"contiguous", layout.is_contiguous()}});
+                            {"contiguous", layout.is_contiguous()},
+                            {"kernel", kernel},
+                            {"descriptor_bytes", descriptor},
+                            {"device_forms", forms}});
   }
   return section;
 }

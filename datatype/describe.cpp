@@ -1,0 +1,82 @@
+#include "datatype/describe.hpp"
+
+#include "datatype/descriptor.hpp"
+#include "datatype/kernels/kernels.hpp"
+#include "datatype/walk.hpp"
+
+namespace stria::datatype {
+namespace {
+
+std::string text(std::int64_t v) {
+  return std::to_string(v);
+}
+std::string blocks_of(std::int64_t bytes) {
+  return "blocks of " + text(bytes) + " bytes";
+}
+
+std::string by_record(const Record& record, bool listed) {
+  if (!listed && record.permutation.records > 0 && kernels().permute[kPacking] != nullptr)
+    return "byte permutation, " + text(record.permutation.records) + " elements a vector";
+  return "one loop a run over stretches of elements of " + std::to_string(record.moves.size()) + " runs";
+}
+
+std::string by_nest(const Strided& outer, const Strided& inner, std::int64_t bytes) {
+  const kernel::Nest nest{0,     outer.stride, inner.stride, 0,    inner.count * bytes,
+                          bytes, outer.count,  inner.count,  bytes};
+  switch (kernel::order_of(nest)) {
+    case kernel::Order::rows:
+      return "two loops over " + blocks_of(bytes);
+    case kernel::Order::swapped:
+      return "two loops over " + blocks_of(bytes) + ", swapped";
+    default:
+      return "squares of " + blocks_of(bytes) + ", turned";
+  }
+}
+
+std::string by_strided(const Strided& s, const Record* record) {
+  if (record != nullptr) return by_record(*record, false);
+  if (const Block* block = s.child->block()) {
+    const bool paced = block->bytes <= kernel::kLine && kernel::fillers_for(s.stride, s.count, true) > 0;
+    return "loop over " + blocks_of(block->bytes) + (paced ? ", paced" : "");
+  }
+  if (const Strided* inner = s.child->strided()) {
+    if (const Block* block = inner->child->block()) return by_nest(s, *inner, block->bytes);
+  }
+  return "";
+}
+
+/// The innermost copies of a node; levels without one of their own are walked.
+std::string by_node(const Node& node) {
+  if (const Strided* s = node.strided()) {
+    const std::string own = by_strided(*s, node.record.get());
+    return own.empty() ? "walk of " + text(s->count) + " elements, each " + by_node(*s->child) : own;
+  }
+  if (const auto* x = std::get_if<Indexed>(&node.form)) {
+    if (node.record != nullptr) return "list: " + by_record(*node.record, true);
+    if (const Block* block = x->child->block()) return "list of " + blocks_of(block->bytes);
+    return "walk of a list, each " + by_node(*x->child);
+  }
+  if (std::holds_alternative<Blocks>(node.form)) return "list of blocks of any length";
+  if (const auto* c = std::get_if<Composite>(&node.form))
+    return "part by part, " + std::to_string(c->children.size()) + " parts";
+  return "memcpy";
+}
+
+}  // namespace
+
+std::string kernel_of(const Layout& layout) {
+  return by_node(layout.root()) + " (" + kernels().name + ")";
+}
+
+std::string describe(const Layout& layout) {
+  const std::int64_t blocks = layout.block_count();
+  std::string out = layout.to_string() + "\n";
+  out += "size: " + text(layout.size()) + " bytes in " + text(blocks) + (blocks == 1 ? " block" : " blocks") +
+         "\n";
+  out += "true extent: " + text(layout.true_extent()) + ", lower bound " + text(layout.true_lb()) + "\n";
+  out += "kernel: " + kernel_of(layout) + "\n";
+  out += "wire descriptor: " + std::to_string(encode(layout).size()) + " bytes\n";
+  return out;
+}
+
+}  // namespace stria::datatype

@@ -1,0 +1,77 @@
+// What adapters take as descriptions of memory that is not contiguous, made from a layout. Three forms, each
+// with the widths of its fields stated; a value that does not fit is refused by name and number, never cut,
+// and the planner takes another way.
+//
+//   interleaved  one repeat count; per entry (address, bytes, stride): round i takes each entry once, i
+//   strides on
+//                | e0 e1 | e0 e1 | e0 e1 |      a column has one entry, an array of structs one for each run
+//   SG           a list of (address, bytes), O(runs)
+//   block list   addresses of blocks of one size, a power of two, each aligned to it; only the first may
+//   begin
+//                inside its block, only the last may end inside
+//
+// Addresses are relative to the base of the registration (zero-based) unless `base` is given. Setup cost:
+// they allocate. Nothing here talks to a device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "datatype/layout.hpp"
+
+namespace stria::hw {
+
+/// Widths in bits, 1 to 64, and counts; 0 entries: the device has no such form.
+struct InterleavedLimits {
+  std::uint32_t entries = 0;
+  unsigned repeat_bits = 32;
+  unsigned stride_bits = 16;
+  unsigned bytes_bits = 16;
+};
+struct SgLimits {
+  std::uint32_t entries = 0;
+  unsigned bytes_bits = 32;
+};
+struct BlockListLimits {
+  std::uint32_t entries = 0;
+  unsigned smallest_log2 = 12;  ///< pages
+  unsigned largest_log2 = 30;
+};
+
+struct InterleavedEntry {
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t stride;
+};
+struct Interleaved {
+  std::uint64_t repeat = 0;
+  std::vector<InterleavedEntry> entries;
+};
+struct SgEntry {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+struct BlockList {
+  unsigned block_log2 = 0;
+  std::uint64_t first_offset = 0;  ///< where the data begins in the first block
+  std::uint64_t bytes = 0;         ///< of data in all
+  std::vector<std::uint64_t> blocks;
+};
+
+/// `count` >= 1 instances of `layout` at `base`, whose reach() was found to fit. Order: the form gives the
+/// bytes in typemap order. errors  unsupported: the shape is not of this form, or a field is too narrow; the
+/// context names the value and the limit.
+Result<Interleaved> encode_interleaved(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
+                                       const InterleavedLimits& limits);
+Result<std::vector<SgEntry>> encode_sg(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
+                                       const SgLimits& limits);
+Result<BlockList> encode_block_list(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
+                                    const BlockListLimits& limits);
+
+/// Which forms describe one instance, with how many entries, or why not, for people: a line each, by the
+/// widths of the limits above and this many entries at most.
+std::string describe_forms(const datatype::Layout& layout, std::uint32_t entries = 1 << 20);
+
+}  // namespace stria::hw
