@@ -1,8 +1,10 @@
-// Layout to layout. Four ways, by the shapes of the two sides:
-//   long runs on one side (or all of it one run): walk those, pack or unpack the other side straight into
-//   them both strided with equal blocks in step: one loop from strided to strided else: through a buffer that
-//   stays in the first-level cache, so that both halves use the packing kernels
+// Layout to layout. Five ways, by the shapes of the two sides:
+//   both are rows of blocks, or columns of them, in step: two loops, in squares where one side is the other
+//   turned long runs on one side (or all of it one run): walk those, pack or unpack the other side straight
+//   into them both strided with equal blocks in step: one loop from strided to strided else: through a buffer
+//   that stays in the first-level cache, so that both halves use the packing kernels
 #include <algorithm>
+#include <optional>
 
 #include "datatype/kernels/kernels.hpp"
 #include "datatype/pack.hpp"
@@ -73,6 +75,53 @@ bool try_strided_pair(const Side& src, const Side& dst, std::int64_t length) noe
   return true;
 }
 
+/// A side as rows of `inner` blocks: what two loops can go through.
+struct Rows {
+  std::int64_t stride = 0;        ///< of rows
+  std::int64_t inner = 0;         ///< blocks of a row; 0: one run without end, which fits any rows
+  std::int64_t inner_stride = 0;  ///< of blocks in a row
+  std::int64_t bytes = 0;         ///< of a block
+};
+std::optional<Rows> rows_of(const Side& side) noexcept {
+  if (side.layout.is_contiguous(side.count)) return Rows{};
+  const Repeat repeat = repeat_of(side.layout, side.count);
+  if (const Block* block = repeat.child->block()) return Rows{repeat.stride, 1, block->bytes, block->bytes};
+  const Strided* inner = repeat.child->strided();
+  const Block* block = inner != nullptr ? inner->child->block() : nullptr;
+  if (block == nullptr) return std::nullopt;
+  return Rows{repeat.stride, inner->count, inner->stride, block->bytes};
+}
+
+/// Cuts a side's rows into blocks as the other side has them; false when they are not in step.
+bool cut_like(Rows& rows, const Rows& other) noexcept {
+  const std::int64_t row = other.inner * other.bytes;
+  if (rows.inner == 0) rows.stride = row;
+  if (rows.inner > 1 || (rows.inner == 1 && rows.bytes != row))
+    return rows.inner == other.inner && rows.bytes == other.bytes;
+  rows.inner = other.inner;
+  rows.inner_stride = rows.bytes = other.bytes;
+  return true;
+}
+
+/// Both sides rows of blocks in step, offsets and length in whole rows. Where rows are long runs on one side
+/// and nothing is turned, walking those runs is as good and works for every offset.
+bool try_rows(const Side& src, const Side& dst, std::int64_t length, bool long_runs) noexcept {
+  std::optional<Rows> from = rows_of(src), to = rows_of(dst);
+  if (!from || !to || std::max(from->inner, to->inner) < 2) return false;
+  if (!(from->inner > 1 ? cut_like(*to, *from) : cut_like(*from, *to))) return false;
+  const std::int64_t row = from->inner * from->bytes;
+  if (src.offset % row != 0 || dst.offset % row != 0 || length % row != 0) return false;
+  const auto place = [&](const Side& side, const Rows& rows) {
+    return moved(address_of(side.base), side.layout.origin() + side.offset / row * rows.stride);
+  };
+  const kernel::Nest nest{place(src, *from), from->stride, from->inner_stride, place(dst, *to), to->stride,
+                          to->inner_stride,  length / row, from->inner,        from->bytes};
+  const kernel::Order order = kernel::order_of(nest);
+  if (long_runs && order != kernel::Order::tiles && order != kernel::Order::swapped_tiles) return false;
+  src.kernels.nest[kernel::width_of(nest.bytes)](nest);
+  return true;
+}
+
 }  // namespace
 
 void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base, std::int64_t src_count,
@@ -83,7 +132,9 @@ void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base
   Side to{k, dst, dst_base, dst_count, dst_offset};
   const std::int64_t from_run = from.mean_run();
   const std::int64_t to_run = to.mean_run();
-  if (std::max(from_run, to_run) >= kLongRun) {
+  const bool long_runs = std::max(from_run, to_run) >= kLongRun;
+  if (try_rows(from, to, length, long_runs)) return;
+  if (long_runs) {
     if (from_run >= to_run) {
       DrainTo drain(to);
       walk(src, src_base, src_count, src_offset, length, drain);

@@ -334,6 +334,14 @@ void declare_all() {
         [=] { return strided_doubles(n, n, n); },
         [=](std::byte* a, std::byte* b) { hand::transpose(doubles(a), n, doubles(b)); });
   }
+  for (std::int64_t n : {256, 1024})
+    declare_transfer(
+        "transposed_to_padded_rows/" + number(n), [=] { return transposed(n); },
+        [=] { return strided_doubles(n, n, n + 8); },
+        [=](std::byte* a, std::byte* b) {
+          for (std::int64_t j = 0; j < n; ++j)
+            hand::gather(doubles(a) + j, n, 1, n, doubles(b) + j * (n + 8));
+        });
   for (std::int64_t n : {512, 2048})
     declare_transfer(
         "column_to_column/" + number(n), [=] { return strided_doubles(n, 1, n); },

@@ -1,6 +1,7 @@
 // transfer between pairs of types against naive pack and unpack.
 #include <gtest/gtest.h>
 
+#include "datatype/kernels/kernels.hpp"
 #include "datatype/pack.hpp"
 #include "tests/datatype/random_type.hpp"
 
@@ -21,8 +22,12 @@ void check_transfer(const RandomType& src, std::int64_t src_count, const RandomT
   TestMemory expected = before;
   for (std::int64_t i = 0; i < length; ++i)
     expected.at(to.bytes[static_cast<std::size_t>(i)]) = source.at(from.bytes[static_cast<std::size_t>(i)]);
-  transfer(src.layout, source.base(), src_count, dst.layout, sink.base(), dst_count, length);
-  ASSERT_TRUE(sink == expected) << length << " bytes from the start";
+  for (const Kernels* k : runnable_kernels()) {
+    sink = before;
+    transfer_range_by(*k, src.layout, source.base(), src_count, 0, dst.layout, sink.base(), dst_count, 0,
+                      length);
+    ASSERT_TRUE(sink == expected) << k->name << ", " << length << " bytes from the start";
+  }
 
   // Half of the ranges are whole blocks of 2, 3, 4, 6, 8, 12 and 24 bytes, for the paths that need them.
   const std::int64_t grain = random.one_in(2) ? 24 : 1;
@@ -72,6 +77,39 @@ TEST(Transfer, transposes_and_crosses_the_bounce_buffer) {
       check_transfer(src, 1, dst, 1, random);
       if (HasFatalFailure()) return;
     }
+}
+
+/// Two loops on both sides: rows to rows, rows to columns, with gaps, in blocks of one side's runs or the
+/// other's.
+TEST(Transfer, moves_rows_and_columns_to_rows_and_columns) {
+  for (std::int64_t round = 0; round < rounds(600); ++round) {
+    Random random(seed_of(round));
+    static constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 8, 8, 8, 16, 24, 32, 80};
+    const std::int64_t bytes = kSizes[random.in(0, std::size(kSizes) - 1)];
+    const std::int64_t outer = random.in(2, random.one_in(3) ? 90 : 12);
+    const std::int64_t inner = random.in(2, random.one_in(3) ? 90 : 12);
+    auto side = [&]() -> RandomType {
+      const std::int64_t gap = random.one_in(2) ? 0 : random.in(1, 40);
+      const std::int64_t near = bytes + (random.one_in(3) ? random.in(0, 20) : 0);
+      if (random.one_in(4)) {  // whole rows as runs, or one run
+        const naive::Typemap row = naive::run(inner * bytes);
+        const std::int64_t stride = inner * bytes + gap;
+        return {must(Layout::strided(outer, stride, Layout::bytes(inner * bytes))),
+                naive::vector(outer, 1, stride, row), "runs"};
+      }
+      const bool turned = random.one_in(2);
+      const std::int64_t far = near * (turned ? outer : inner) + gap;
+      const std::int64_t o = turned ? near : far, i = turned ? far : near;
+      return {must(Layout::strided(outer, o, must(Layout::strided(inner, i, Layout::bytes(bytes))))),
+              naive::vector(outer, 1, o, naive::vector(inner, 1, i, naive::run(bytes))),
+              turned ? "turned" : "rows"};
+    };
+    const RandomType src = side(), dst = side();
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n"
+                                    << src.layout.to_string() << " to " << dst.layout.to_string());
+    check_transfer(src, random.in(1, 2), dst, random.in(1, 2), random);
+    if (HasFatalFailure()) return;
+  }
 }
 
 }  // namespace
