@@ -39,12 +39,12 @@ std::optional<Placed> BlockList::irregular() && {
   for (std::int64_t& place : places_) place -= origin;
   const std::int64_t bytes = lengths_.front();
   if (std::all_of(lengths_.begin(), lengths_.end(), [=](std::int64_t n) { return n == bytes; }))
-    return Placed{origin, must_make(Indexed{std::move(places_), must_make(Block{bytes})})};
+    return Placed{origin, must_make(Indexed{Offsets(std::move(places_)), must_make(Block{bytes})})};
   // Lengths become prefix sums in place: starts[i] is what came before block i.
   std::int64_t sum = 0;
   for (std::int64_t& n : lengths_) sum += std::exchange(n, sum);
   lengths_.push_back(sum);
-  return Placed{origin, must_make(Blocks{std::move(places_), std::move(lengths_)})};
+  return Placed{origin, must_make(Blocks(std::move(places_), std::move(lengths_)))};
 }
 
 }  // namespace stria::datatype

@@ -10,23 +10,22 @@ namespace stria::datatype {
 namespace {
 
 NodePtr make_indexed(const Pieces& pieces) {
-  Indexed indexed;
-  indexed.displacements.reserve(pieces.size());
-  for (const Piece& p : pieces) indexed.displacements.push_back(p.displacement - pieces[0].displacement);
-  indexed.child = node_of(pieces[0]);
-  return must_make(std::move(indexed));
+  std::vector<std::int64_t> places;
+  places.reserve(pieces.size());
+  for (const Piece& p : pieces) places.push_back(p.displacement - pieces[0].displacement);
+  return must_make(Indexed{Offsets(std::move(places)), node_of(pieces[0])});
 }
 
 NodePtr make_blocks(const Pieces& pieces) {
-  Blocks blocks;
-  blocks.displacements.reserve(pieces.size());
-  blocks.starts.reserve(pieces.size() + 1);
-  blocks.starts.push_back(0);
+  std::vector<std::int64_t> places, starts;
+  places.reserve(pieces.size());
+  starts.reserve(pieces.size() + 1);
+  starts.push_back(0);
   for (const Piece& p : pieces) {
-    blocks.displacements.push_back(p.displacement - pieces[0].displacement);
-    blocks.starts.push_back(blocks.starts.back() + p.bytes);
+    places.push_back(p.displacement - pieces[0].displacement);
+    starts.push_back(starts.back() + p.bytes);
   }
-  return must_make(std::move(blocks));
+  return must_make(Blocks(std::move(places), std::move(starts)));
 }
 
 /// Neighbouring pieces that one compact list can hold: blocks of any length, or equal shapes.

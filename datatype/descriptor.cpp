@@ -24,7 +24,8 @@ class Writer {
     number((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
   }
   /// n, then the differences: displacement 0 is 0 by the tree's rules. Differences fit (make_node checks it).
-  void displacements(const std::vector<std::int64_t>& v) {
+  template <class List>
+  void displacements(const List& v) {
     number(v.size());
     for (std::size_t i = 1; i < v.size(); ++i) offset(v[i] - v[i - 1]);
   }
@@ -167,27 +168,26 @@ class Reader {
   }
   NodePtr indexed(int depth) {
     Indexed x;
-    x.displacements = displacements();
+    x.displacements = Offsets(displacements());
     if (ok()) x.child = node(depth + 1);
     return finish(std::move(x));
   }
   NodePtr blocks() {
-    Blocks b;
-    b.displacements = displacements();
-    if (ok() && b.displacements.size() > left()) fail("a list has an impossible length");
+    std::vector<std::int64_t> places = displacements(), starts;
+    if (ok() && places.size() > left()) fail("a list has an impossible length");
     if (!ok()) return nullptr;
-    b.starts.reserve(b.displacements.size() + 1);
-    b.starts.push_back(0);
+    starts.reserve(places.size() + 1);
+    starts.push_back(0);
     Checked sum = 0;
-    for (std::size_t i = 0; i < b.displacements.size(); ++i) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
       const std::int64_t bytes = count();
       if (bytes == 0) fail("an inner node is empty");
       sum = sum + bytes;
       if (!sum.ok()) fail("a size or bound leaves 64 bits");
       if (!ok()) return nullptr;
-      b.starts.push_back(sum.value());
+      starts.push_back(sum.value());
     }
-    return finish(std::move(b));
+    return finish(Blocks(std::move(places), std::move(starts)));
   }
   NodePtr composite(int depth) {
     Composite c;

@@ -21,7 +21,8 @@ class Hasher {
   }
   void add(std::int64_t v) noexcept { add(static_cast<std::uint64_t>(v)); }
   /// Four at a time, so that long lists do not wait for one multiplication after the other.
-  void add(const std::vector<std::int64_t>& v) noexcept {
+  template <class List>
+  void add_all(const List& v) noexcept {
     Hasher lanes[4] = {Hasher(1), Hasher(2), Hasher(3), Hasher(4)};
     std::size_t i = 0;
     for (; i + 4 <= v.size(); i += 4)
@@ -70,16 +71,20 @@ void derive(const Strided& strided, Derived& d) {
 void derive(const Indexed& indexed, Derived& d) {
   const Node& child = *indexed.child;
   const auto n = static_cast<std::int64_t>(indexed.displacements.size());
-  const auto [low, high] = std::minmax_element(indexed.displacements.begin(), indexed.displacements.end());
+  std::int64_t low = 0, high = 0;
+  for (std::size_t i = 0; i < indexed.displacements.size(); ++i) {
+    low = std::min(low, indexed.displacements[i]);
+    high = std::max(high, indexed.displacements[i]);
+  }
   d.size = Checked(n) * child.size;
-  d.low = Checked(*low) + child.true_lb;
-  d.high = Checked(*high) + child.true_ub;
+  d.low = Checked(low) + child.true_lb;
+  d.high = Checked(high) + child.true_ub;
   d.runs = Checked(n) * child.runs;
   d.first = child.first_bytes;
   d.last_at = Checked(indexed.displacements.back()) + child.last_at;
   d.last_bytes = child.last_bytes;
   d.depth = child.depth + 1;
-  d.hash.add(indexed.displacements);
+  d.hash.add_all(indexed.displacements);
   d.hash.add(std::uint64_t{child.hash});
 }
 
@@ -101,8 +106,8 @@ void derive(const Blocks& blocks, Derived& d) {
   d.first = blocks.starts[1];
   d.last_at = blocks.displacements[n - 1];
   d.last_bytes = blocks.starts[n] - blocks.starts[n - 1];
-  d.hash.add(blocks.displacements);
-  d.hash.add(blocks.starts);
+  d.hash.add_all(blocks.displacements);
+  d.hash.add_all(blocks.starts);
 }
 
 void derive(const Composite& composite, Derived& d) {
@@ -120,7 +125,7 @@ void derive(const Composite& composite, Derived& d) {
   d.first = composite.children[0]->first_bytes;
   d.last_at = Checked(composite.displacements[n - 1]) + composite.children[n - 1]->last_at;
   d.last_bytes = composite.children[n - 1]->last_bytes;
-  d.hash.add(composite.displacements);
+  d.hash.add_all(composite.displacements);
 }
 
 bool same(const Block& a, const Block& b) noexcept {
@@ -147,7 +152,7 @@ std::unique_ptr<const Record> record_of(const Form& form) {
   const auto* indexed = std::get_if<Indexed>(&form);
   if (indexed == nullptr || indexed->child->block() != nullptr || indexed->child->runs > kRecordMoves)
     return nullptr;
-  const std::vector<std::int64_t>& places = indexed->displacements;
+  const Offsets& places = indexed->displacements;
   std::int64_t distance = INT64_MAX;
   for (std::size_t i = 1; i < places.size(); ++i) distance = std::min(distance, places[i] - places[i - 1]);
   return make_listed_record(*indexed->child, distance);

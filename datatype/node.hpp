@@ -15,9 +15,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "datatype/offsets.hpp"
 #include "datatype/record.hpp"
 
 namespace stria::datatype {
@@ -36,14 +38,20 @@ struct Strided {
 };
 /// At least 2 displacements, the first is 0; in typemap order, not sorted.
 struct Indexed {
-  std::vector<std::int64_t> displacements;
+  Offsets displacements;
   NodePtr child;
 };
 /// At least 2 runs; run i lies at displacements[i] and holds bytes [starts[i], starts[i+1]) of the packed
 /// stream.
 struct Blocks {
-  std::vector<std::int64_t> displacements;
-  std::vector<std::int64_t> starts;
+  Blocks(std::vector<std::int64_t> places, std::vector<std::int64_t> prefix_sums)
+      : Blocks(Offsets::pair(std::move(places), std::move(prefix_sums))) {}
+  Offsets displacements;
+  Offsets starts;  ///< as wide as the displacements
+
+ private:
+  explicit Blocks(std::pair<Offsets, Offsets> lists)
+      : displacements(std::move(lists.first)), starts(std::move(lists.second)) {}
 };
 /// At least 2 children; child i holds bytes [starts[i], starts[i+1]) of the packed stream.
 struct Composite {
@@ -86,8 +94,8 @@ struct Placed {
 };
 
 /// Completes a node from its form. Null when a derived value leaves 64 bits or the tree would be deeper than
-/// kMaxDepth; the form's own rules (above) are the caller's to keep. Blocks and Composite come with `starts`
-/// filled in by fill_starts().
+/// kMaxDepth; the form's own rules (above) are the caller's to keep. Composite comes with `starts` filled
+/// in by fill_starts().
 NodePtr make_node(Form form);
 
 /// Prefix sums for a Composite whose displacements and children are set; false on overflow of 64 bits.

@@ -45,20 +45,21 @@ class Mover {
     copy_records(kernels_, kDirection, record, memory, stride, count, stream_);
     return advance(count * record.bytes);
   }
-  bool listed_records(Address memory, const std::int64_t* displacements, std::int64_t count,
+  template <class Int>
+  bool listed_records(Address memory, const Int* displacements, std::int64_t count,
                       const Record& record) noexcept {
     copy_listed_records(kernels_, kDirection, record, memory, displacements, count, stream_);
     return advance(count * record.bytes);
   }
-  bool indexed(Address memory, const std::int64_t* displacements, std::int64_t count,
-               std::int64_t bytes) noexcept {
-    kernels_.indexed[kDirection][kernel::width_of(bytes)](memory, displacements, count, stream_, bytes,
-                                                          bytes);
+  template <class Int>
+  bool indexed(Address memory, const Int* displacements, std::int64_t count, std::int64_t bytes) noexcept {
+    kernels_.lists<Int>().indexed[kDirection][kernel::width_of(bytes)](memory, displacements, count, stream_,
+                                                                       bytes, bytes);
     return advance(count * bytes);
   }
-  bool blocks(Address memory, const std::int64_t* displacements, const std::int64_t* starts,
-              std::int64_t count) noexcept {
-    kernels_.blocks[kDirection](memory, displacements, starts, count, stream_);
+  template <class Int>
+  bool blocks(Address memory, const Int* displacements, const Int* starts, std::int64_t count) noexcept {
+    kernels_.lists<Int>().blocks[kDirection](memory, displacements, starts, count, stream_);
     return advance(starts[count] - starts[0]);
   }
 

@@ -18,7 +18,8 @@ void expand_node(const Node& node, std::int64_t at, Pieces& out) {
     for (std::int64_t i = 0; i < strided->count; ++i)
       expand_node(*strided->child, at + i * strided->stride, out);
   } else if (const auto* indexed = std::get_if<Indexed>(&node.form)) {
-    for (const std::int64_t d : indexed->displacements) expand_node(*indexed->child, at + d, out);
+    for (std::size_t i = 0; i < indexed->displacements.size(); ++i)
+      expand_node(*indexed->child, at + indexed->displacements[i], out);
   } else if (const auto* blocks = std::get_if<Blocks>(&node.form)) {
     for (std::size_t i = 0; i < blocks->displacements.size(); ++i)
       out.push_back({at + blocks->displacements[i], blocks->starts[i + 1] - blocks->starts[i], nullptr});
@@ -41,8 +42,8 @@ std::size_t list_length(const Piece& piece) noexcept {
 /// Appends the entries of a list piece, one level down.
 void splice_one(const Piece& piece, Pieces& out) {
   if (const auto* indexed = std::get_if<Indexed>(&piece.node->form)) {
-    for (const std::int64_t d : indexed->displacements)
-      out.push_back(make_piece(piece.displacement + d, indexed->child));
+    for (std::size_t i = 0; i < indexed->displacements.size(); ++i)
+      out.push_back(make_piece(piece.displacement + indexed->displacements[i], indexed->child));
   } else if (const auto* composite = std::get_if<Composite>(&piece.node->form)) {
     for (std::size_t i = 0; i < composite->children.size(); ++i)
       out.push_back(make_piece(piece.displacement + composite->displacements[i], composite->children[i]));

@@ -16,7 +16,8 @@ void write_out(const Node& node, std::int64_t memory, std::vector<Move>& out) {
   } else if (const Strided* s = node.strided()) {
     for (std::int64_t i = 0; i < s->count; ++i) write_out(*s->child, memory + i * s->stride, out);
   } else if (const auto* x = std::get_if<Indexed>(&node.form)) {
-    for (const std::int64_t d : x->displacements) write_out(*x->child, memory + d, out);
+    for (std::size_t i = 0; i < x->displacements.size(); ++i)
+      write_out(*x->child, memory + x->displacements[i], out);
   } else if (const auto* b = std::get_if<Blocks>(&node.form)) {
     for (std::size_t i = 0; i < b->displacements.size(); ++i) {
       const std::int64_t stream = out.empty() ? 0 : out.back().stream + out.back().bytes;

@@ -54,20 +54,21 @@ struct RunSink {
     }
     return true;
   }
-  bool listed_records(Address memory, const std::int64_t* displacements, std::int64_t count,
+  template <class Int>
+  bool listed_records(Address memory, const Int* displacements, std::int64_t count,
                       const Record& each) noexcept {
     for (std::int64_t i = 0; i < count; ++i)
       if (!record(moved(memory, displacements[i]), each)) return false;
     return true;
   }
-  bool indexed(Address memory, const std::int64_t* displacements, std::int64_t count,
-               std::int64_t bytes) noexcept {
+  template <class Int>
+  bool indexed(Address memory, const Int* displacements, std::int64_t count, std::int64_t bytes) noexcept {
     for (std::int64_t i = 0; i < count; ++i)
       if (!self().run(moved(memory, displacements[i]), bytes)) return false;
     return true;
   }
-  bool blocks(Address memory, const std::int64_t* displacements, const std::int64_t* starts,
-              std::int64_t count) noexcept {
+  template <class Int>
+  bool blocks(Address memory, const Int* displacements, const Int* starts, std::int64_t count) noexcept {
     for (std::int64_t i = 0; i < count; ++i)
       if (!self().run(moved(memory, displacements[i]), starts[i + 1] - starts[i])) return false;
     return true;
@@ -99,8 +100,8 @@ bool walk_elements(const Node& child, const Record* record, Address memory, std:
   }
   return true;
 }
-template <class Sink>
-bool walk_elements(const Node& child, const Record* record, Address memory, const std::int64_t* displacements,
+template <class Int, class Sink>
+bool walk_elements(const Node& child, const Record* record, Address memory, const Int* displacements,
                    std::int64_t first, std::int64_t count, Sink& sink) noexcept {
   if (count == 0) return true;
   if (record != nullptr) return sink.listed_records(memory, displacements + first, count, *record);
@@ -120,7 +121,8 @@ inline std::int64_t elements_in(std::int64_t v, const Node& node) noexcept {
 inline std::int64_t place_of(std::int64_t stride, std::int64_t i) noexcept {
   return i * stride;
 }
-inline std::int64_t place_of(const std::int64_t* displacements, std::int64_t i) noexcept {
+template <class Int>
+std::int64_t place_of(const Int* displacements, std::int64_t i) noexcept {
   return displacements[i];
 }
 
@@ -146,26 +148,29 @@ bool walk_equal(const Node& child, const Record* record, Address memory, Places 
 }
 
 /// The part of a list with prefix sums `starts` that holds stream byte `offset`.
-inline std::int64_t part_at(const std::vector<std::int64_t>& starts, std::int64_t offset) noexcept {
+template <class Int>
+std::int64_t part_at(const Int* starts, std::size_t parts, std::int64_t offset) noexcept {
   if (offset == 0) return 0;
-  return std::upper_bound(starts.begin(), starts.end(), offset) - starts.begin() - 1;
+  return std::upper_bound(starts, starts + parts + 1, offset) - starts - 1;
 }
 
-template <class Sink>
+template <class Int, class Sink>
 bool walk_blocks(const Blocks& list, Address memory, std::int64_t offset, std::int64_t length,
                  Sink& sink) noexcept {
-  const std::int64_t* displacements = list.displacements.data();
-  const std::int64_t* starts = list.starts.data();
+  const Int* displacements = list.displacements.template data<Int>();
+  const Int* starts = list.starts.template data<Int>();
+  const std::size_t parts = list.displacements.size();
   const std::int64_t end = offset + length;
-  std::int64_t i = part_at(list.starts, offset);
+  std::int64_t i = part_at(starts, parts, offset);
   if (offset > starts[i] || end < starts[i + 1]) {
     const std::int64_t inside = offset - starts[i];
-    if (!sink.run(moved(memory, displacements[i] + inside), std::min(end, starts[i + 1]) - offset))
+    if (!sink.run(moved(memory, displacements[i] + inside),
+                  std::min<std::int64_t>(end, starts[i + 1]) - offset))
       return false;
     if (end <= starts[++i]) return true;
   }
-  const std::int64_t last = end == list.starts.back() ? static_cast<std::int64_t>(list.displacements.size())
-                                                      : part_at(list.starts, end);
+  const std::int64_t last =
+      end == starts[parts] ? static_cast<std::int64_t>(parts) : part_at(starts, parts, end);
   if (last > i && !sink.blocks(memory, displacements + i, starts + i, last - i)) return false;
   return end == starts[last] || sink.run(moved(memory, displacements[last]), end - starts[last]);
 }
@@ -174,7 +179,8 @@ template <class Sink>
 bool walk_composite(const Composite& list, Address memory, std::int64_t offset, std::int64_t length,
                     Sink& sink) noexcept {
   const std::int64_t end = offset + length;
-  for (auto i = static_cast<std::size_t>(part_at(list.starts, offset)); offset < end; ++i) {
+  for (auto i = static_cast<std::size_t>(part_at(list.starts.data(), list.children.size(), offset));
+       offset < end; ++i) {
     const std::int64_t part = std::min(end, list.starts[i + 1]) - offset;
     if (!walk_range(*list.children[i], moved(memory, list.displacements[i]), offset - list.starts[i], part,
                     sink))
@@ -197,10 +203,17 @@ bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int6
     }
     case 2: {
       const Indexed& x = *std::get_if<Indexed>(&node.form);
-      return walk_equal(*x.child, node.record.get(), memory, x.displacements.data(), offset, length, sink);
+      const Record* record = node.record.get();
+      if (x.displacements.is_narrow())
+        return walk_equal(*x.child, record, memory, x.displacements.data<std::int32_t>(), offset, length,
+                          sink);
+      return walk_equal(*x.child, record, memory, x.displacements.data<std::int64_t>(), offset, length, sink);
     }
-    case 3:
-      return walk_blocks(*std::get_if<Blocks>(&node.form), memory, offset, length, sink);
+    case 3: {
+      const Blocks& blocks = *std::get_if<Blocks>(&node.form);
+      return blocks.starts.is_narrow() ? walk_blocks<std::int32_t>(blocks, memory, offset, length, sink)
+                                       : walk_blocks<std::int64_t>(blocks, memory, offset, length, sink);
+    }
     default:
       return walk_composite(*std::get_if<Composite>(&node.form), memory, offset, length, sink);
   }

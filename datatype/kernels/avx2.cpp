@@ -22,17 +22,15 @@ struct Target {
   [[gnu::target("avx2,bmi,bmi2")]] static void nest(const Nest& n) noexcept {
     kernel::nest<B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
   }
-  template <bool kPack, class B>
-  [[gnu::target("avx2,bmi,bmi2")]] static void indexed(Address memory, const std::int64_t* places,
-                                                       std::int64_t count, Address stream,
-                                                       std::int64_t stream_stride,
+  template <bool kPack, class B, class Int>
+  [[gnu::target("avx2,bmi,bmi2")]] static void indexed(Address memory, const Int* places, std::int64_t count,
+                                                       Address stream, std::int64_t stream_stride,
                                                        std::int64_t bytes) noexcept {
     kernel::indexed<kPack>(B(bytes), memory, places, count, stream, stream_stride);
   }
-  template <bool kPack>
-  [[gnu::target("avx2,bmi,bmi2")]] static void blocks(Address memory, const std::int64_t* places,
-                                                      const std::int64_t* starts, std::int64_t count,
-                                                      Address stream) noexcept {
+  template <bool kPack, class Int>
+  [[gnu::target("avx2,bmi,bmi2")]] static void blocks(Address memory, const Int* places, const Int* starts,
+                                                      std::int64_t count, Address stream) noexcept {
     kernel::blocks<kPack, kVector>(memory, places, starts, count, stream);
   }
 };

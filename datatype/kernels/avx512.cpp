@@ -34,18 +34,17 @@ struct Target {
       const Nest& n) noexcept {
     kernel::nest<B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
   }
-  template <bool kPack, class B>
+  template <bool kPack, class B, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void indexed(
-      Address memory, const std::int64_t* places, std::int64_t count, Address stream,
-      std::int64_t stream_stride, std::int64_t bytes) noexcept {
+      Address memory, const Int* places, std::int64_t count, Address stream, std::int64_t stream_stride,
+      std::int64_t bytes) noexcept {
     kernel::indexed<kPack>(B(bytes), memory, places, count, stream, stream_stride);
   }
 
   /// The same as kernel::blocks, without a guess about lengths up to 128 bytes.
-  template <bool kPack>
+  template <bool kPack, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void blocks(
-      Address memory, const std::int64_t* places, const std::int64_t* starts, std::int64_t count,
-      Address stream) noexcept {
+      Address memory, const Int* places, const Int* starts, std::int64_t count, Address stream) noexcept {
     for (std::int64_t i = 0; i < count; ++i) {
       if (i + kListAhead < count)
         __builtin_prefetch(at(moved(memory, places[i + kListAhead])), kPack ? 0 : 1, 3);

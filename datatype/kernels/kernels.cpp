@@ -102,8 +102,9 @@ void copy_records(const Kernels& k, Direction direction, const Record& record, A
   }
 }
 
+template <class Int>
 void copy_listed_records(const Kernels& k, Direction direction, const Record& record, Address memory,
-                         const std::int64_t* places, std::int64_t count, Address stream) noexcept {
+                         const Int* places, std::int64_t count, Address stream) noexcept {
   const bool packs = direction == kPacking;
   if (count < kFewRecords || (!packs && count > record.disjoint_count)) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -116,11 +117,16 @@ void copy_listed_records(const Kernels& k, Direction direction, const Record& re
   for (; count > 0; count -= stretch) {
     const std::int64_t n = std::min(count, stretch);
     for (const Move& move : record.moves)
-      k.indexed[direction][kernel::width_of(move.bytes)](
+      k.lists<Int>().indexed[direction][kernel::width_of(move.bytes)](
           moved(memory, move.memory), places, n, moved(stream, move.stream), record.bytes, move.bytes);
     places += n;
     stream = moved(stream, n * record.bytes);
   }
 }
+
+template void copy_listed_records(const Kernels&, Direction, const Record&, Address, const std::int32_t*,
+                                  std::int64_t, Address) noexcept;
+template void copy_listed_records(const Kernels&, Direction, const Record&, Address, const std::int64_t*,
+                                  std::int64_t, Address) noexcept;
 
 }  // namespace stria::datatype

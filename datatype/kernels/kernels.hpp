@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "datatype/address.hpp"
 #include "datatype/kernels/block.hpp"
@@ -20,6 +21,19 @@ namespace stria::datatype {
 
 enum Direction : std::uint8_t { kPacking, kUnpacking };
 
+/// Of lists of offsets of one width.
+template <class Int>
+struct ListKernels {
+  /// Blocks at memory + places[i], to or from stream + i * stream_stride.
+  using Indexed = void (*)(Address memory, const Int* places, std::int64_t count, Address stream,
+                           std::int64_t stream_stride, std::int64_t bytes) noexcept;
+  /// Blocks of starts[i+1] - starts[i] bytes at memory + places[i], to or from a stream without gaps.
+  using Blocks = void (*)(Address memory, const Int* places, const Int* starts, std::int64_t count,
+                          Address stream) noexcept;
+  std::array<std::array<Indexed, kernel::kWidths>, 2> indexed{};
+  std::array<Blocks, 2> blocks{};
+};
+
 /// All functions: no overlap between source and destination; counts > 0; blocks of `bytes` > 0. Blocks are
 /// written in order unless said otherwise, so where destinations overlap the later block wins.
 struct Kernels {
@@ -28,12 +42,6 @@ struct Kernels {
                            std::int64_t count, std::int64_t bytes) noexcept;
   /// Two loops of them; in any order where the blocks of the destination do not overlap.
   using Nest = void (*)(const kernel::Nest& nest) noexcept;
-  /// Blocks at memory + places[i], to or from stream + i * stream_stride.
-  using Indexed = void (*)(Address memory, const std::int64_t* places, std::int64_t count, Address stream,
-                           std::int64_t stream_stride, std::int64_t bytes) noexcept;
-  /// Blocks of starts[i+1] - starts[i] bytes at memory + places[i], to or from a stream without gaps.
-  using Blocks = void (*)(Address memory, const std::int64_t* places, const std::int64_t* starts,
-                          std::int64_t count, Address stream) noexcept;
   /// Records by vectors, the last one as far as it is used. `memory` is a record's first byte in typemap
   /// order. In any order.
   using Permute = void (*)(const Permutation& permutation, Address memory, std::int64_t stride,
@@ -45,9 +53,17 @@ struct Kernels {
   std::int64_t stream_from = std::int64_t{8} << 20;
   std::array<Strided, kernel::kWidths> strided{};
   std::array<Nest, kernel::kWidths> nest{};
-  std::array<std::array<Indexed, kernel::kWidths>, 2> indexed{};
-  std::array<Blocks, 2> blocks{};
+  ListKernels<std::int32_t> narrow;
+  ListKernels<std::int64_t> wide;
   std::array<Permute, 2> permute{};  ///< null: the processor cannot permute bytes of a vector
+
+  template <class Int>
+  const ListKernels<Int>& lists() const noexcept {
+    if constexpr (std::is_same_v<Int, std::int32_t>)
+      return narrow;
+    else
+      return wide;
+  }
 };
 
 /// The best table for this processor: looked for, and, in the data path, remembered.
@@ -63,8 +79,9 @@ std::span<const Kernels* const> runnable_kernels() noexcept;
 void copy_records(const Kernels& k, Direction direction, const Record& record, Address memory,
                   std::int64_t stride, std::int64_t count, Address stream) noexcept;
 /// `count` records at memory + places[i].
+template <class Int>
 void copy_listed_records(const Kernels& k, Direction direction, const Record& record, Address memory,
-                         const std::int64_t* places, std::int64_t count, Address stream) noexcept;
+                         const Int* places, std::int64_t count, Address stream) noexcept;
 
 namespace kernel {
 extern const Kernels kPortable;

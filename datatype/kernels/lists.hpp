@@ -18,10 +18,9 @@ template <bool kPack, class B>
 }
 
 /// Blocks of one size at memory + places[0 .. count), stream places stream_stride apart. In order.
-template <bool kPack, class B>
-[[gnu::always_inline]] inline void indexed(B block, Address memory, const std::int64_t* places,
-                                           std::int64_t count, Address stream,
-                                           std::int64_t stream_stride) noexcept {
+template <bool kPack, class B, class Int>
+[[gnu::always_inline]] inline void indexed(B block, Address memory, const Int* places, std::int64_t count,
+                                           Address stream, std::int64_t stream_stride) noexcept {
   for (std::int64_t i = 0; i < count; ++i) {
     move_block<kPack>(block, moved(memory, places[i]), stream);
     stream = moved(stream, stream_stride);
@@ -29,10 +28,9 @@ template <bool kPack, class B>
 }
 
 /// Blocks of starts[i+1] - starts[i] bytes at memory + places[i], i in [0, count). In order.
-template <bool kPack, std::size_t Vector>
-[[gnu::always_inline]] inline void blocks(Address memory, const std::int64_t* places,
-                                          const std::int64_t* starts, std::int64_t count,
-                                          Address stream) noexcept {
+template <bool kPack, std::size_t Vector, class Int>
+[[gnu::always_inline]] inline void blocks(Address memory, const Int* places, const Int* starts,
+                                          std::int64_t count, Address stream) noexcept {
   for (std::int64_t i = 0; i < count; ++i) {
     if (i + kListAhead < count)
       __builtin_prefetch(at(moved(memory, places[i + kListAhead])), kPack ? 0 : 1, 3);

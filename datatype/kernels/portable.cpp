@@ -17,14 +17,14 @@ struct Target {
   static void nest(const Nest& n) noexcept {
     kernel::nest<B, Plain<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
   }
-  template <bool kPack, class B>
-  static void indexed(Address memory, const std::int64_t* places, std::int64_t count, Address stream,
+  template <bool kPack, class B, class Int>
+  static void indexed(Address memory, const Int* places, std::int64_t count, Address stream,
                       std::int64_t stream_stride, std::int64_t bytes) noexcept {
     kernel::indexed<kPack>(B(bytes), memory, places, count, stream, stream_stride);
   }
-  template <bool kPack>
-  static void blocks(Address memory, const std::int64_t* places, const std::int64_t* starts,
-                     std::int64_t count, Address stream) noexcept {
+  template <bool kPack, class Int>
+  static void blocks(Address memory, const Int* places, const Int* starts, std::int64_t count,
+                     Address stream) noexcept {
     kernel::blocks<kPack, kVector>(memory, places, starts, count, stream);
   }
 };

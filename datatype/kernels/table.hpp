@@ -13,8 +13,10 @@ template <class Target, class B, std::int64_t kBytes>
 constexpr void fill_row(Kernels& table, Width width) {
   table.strided[width] = &Target::template strided<B>;
   table.nest[width] = &Target::template nest<B, kBytes>;
-  table.indexed[kPacking][width] = &Target::template indexed<true, B>;
-  table.indexed[kUnpacking][width] = &Target::template indexed<false, B>;
+  table.narrow.indexed[kPacking][width] = &Target::template indexed<true, B, std::int32_t>;
+  table.narrow.indexed[kUnpacking][width] = &Target::template indexed<false, B, std::int32_t>;
+  table.wide.indexed[kPacking][width] = &Target::template indexed<true, B, std::int64_t>;
+  table.wide.indexed[kUnpacking][width] = &Target::template indexed<false, B, std::int64_t>;
 }
 
 /// kBytes of a row: the room that a block of the class takes at most, when squares of them are turned; 0
@@ -37,7 +39,10 @@ constexpr Kernels make_table(const char* name) {
   fill_row<Target, Twice<32>, 63>(table, kTo63);
   fill_row<Target, Loop<Target::kVector>, 0>(table, kLoop);
   fill_row<Target, Long, 0>(table, kLong);
-  table.blocks = {&Target::template blocks<true>, &Target::template blocks<false>};
+  table.narrow.blocks = {&Target::template blocks<true, std::int32_t>,
+                         &Target::template blocks<false, std::int32_t>};
+  table.wide.blocks = {&Target::template blocks<true, std::int64_t>,
+                       &Target::template blocks<false, std::int64_t>};
   return table;
 }
 

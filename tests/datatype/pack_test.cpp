@@ -2,6 +2,7 @@
 #include "datatype/pack.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <numeric>
@@ -299,6 +300,63 @@ TEST(Pack, handles_two_loops_in_every_order_and_size) {
     check_type_by_all(type, 1, random);
     if (HasFatalFailure()) return;
   }
+}
+
+/// Lists whose offsets need 64 bits, in memory of which only the pages touched exist.
+TEST(Pack, handles_lists_that_span_more_than_32_bits) {
+  constexpr std::int64_t kSpan = std::int64_t{6} << 30;
+  void* mapped =
+      mmap(nullptr, kSpan, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) GTEST_SKIP() << "6 GiB of addresses are not to be had";
+  auto* memory = static_cast<std::byte*>(mapped);
+  const std::vector<std::int64_t> at{100, kSpan - 4000, 5, kSpan / 2, kSpan / 2 + 70, 3000};
+  const Layout pair = must(
+      Layout::indexed(std::vector<std::int64_t>{3, 5}, std::vector<std::int64_t>{0, 20}, Layout::bytes(1)));
+  const Layout layouts[] = {
+      must(Layout::indexed_block(1, at, Layout::bytes(8))),
+      must(Layout::indexed(std::vector<std::int64_t>{1, 70, 3, 8, 200, 16}, at, Layout::bytes(1))),
+      must(Layout::indexed_block(1, at, pair))};
+  for (const Layout& layout : layouts) {
+    SCOPED_TRACE(layout.to_string());
+    const auto* indexed = std::get_if<Indexed>(&layout.root().form);
+    const auto* blocks = std::get_if<Blocks>(&layout.root().form);
+    ASSERT_TRUE(indexed != nullptr || blocks != nullptr);
+    EXPECT_FALSE((indexed != nullptr ? indexed->displacements : blocks->displacements).is_narrow());
+    const auto n = static_cast<std::size_t>(layout.size());
+    std::vector<struct iovec> runs(64);
+    std::int64_t covered = 0;
+    runs.resize(iovecs(layout, memory, 1, 0, layout.size(), runs.data(), runs.size(), &covered));
+    ASSERT_EQ(covered, layout.size());
+    for (const Kernels& k : all_tables()) {
+      std::vector<std::byte> in(n), out(n), expected;
+      for (std::size_t i = 0; i < n; ++i)
+        in[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(k.name[0]));
+      unpack_by(k, layout, memory, 1, 0, layout.size(), in.data());
+      for (const struct iovec& run : runs) {
+        const auto* bytes = static_cast<const std::byte*>(run.iov_base);
+        expected.insert(expected.end(), bytes, bytes + run.iov_len);
+      }
+      ASSERT_EQ(expected, in) << k.name;
+      pack_by(k, layout, memory, 1, 3, layout.size() - 4, out.data());
+      ASSERT_TRUE(std::equal(in.begin() + 3, in.end() - 1, out.begin())) << k.name;
+    }
+  }
+  munmap(mapped, kSpan);
+}
+
+TEST(Offsets, take_32_bits_where_all_fit_and_are_the_same_numbers) {
+  const std::vector<std::int64_t> small{0, INT32_MAX, INT32_MIN, -1},
+      large{0, std::int64_t{INT32_MAX} + 1, -5};
+  const Offsets a(small), b(large);
+  EXPECT_TRUE(a.is_narrow());
+  EXPECT_EQ(a.bytes(), 16U);
+  EXPECT_FALSE(b.is_narrow());
+  EXPECT_EQ(b.bytes(), 24U);
+  for (std::size_t i = 0; i < small.size(); ++i) EXPECT_EQ(a[i], small[i]);
+  for (std::size_t i = 0; i < large.size(); ++i) EXPECT_EQ(b[i], large[i]);
+  const auto [c, d] = Offsets::pair(small, large);
+  EXPECT_FALSE(c.is_narrow());
+  EXPECT_FALSE(d.is_narrow());
 }
 
 TEST(Pack, takes_one_instance_whatever_the_distance_to_the_next) {
