@@ -86,18 +86,19 @@ class Streamer : public Mover<kDirection> {
   using Base::Base;
 
   bool run(Address memory, std::int64_t bytes) noexcept {
-    if (bytes < kernel::kStreamedRun) return Base::run(memory, bytes);
-    kernel::stream_run(kPacks ? this->stream() : memory, kPacks ? memory : this->stream(), bytes);
+    if (kPacks || bytes < kernel::kStreamedRun) return Base::run(memory, bytes);
+    kernel::stream_run(memory, this->stream(), bytes);
     return this->advance(bytes);
   }
   bool strided(Address memory, std::int64_t count, std::int64_t stride, std::int64_t bytes) noexcept {
     const Address to = kPacks ? this->stream() : memory, from = kPacks ? memory : this->stream();
     const std::int64_t to_stride = kPacks ? bytes : stride, from_stride = kPacks ? stride : bytes;
-    if (kernel::whole_lines(to, to_stride, bytes)) {
+    const bool gains = !kPacks || bytes <= kernel::kStreamedBlock;
+    if (gains && kernel::whole_lines(to, to_stride, bytes)) {
       kernel::stream_strided(from, from_stride, to, to_stride, count, bytes);
       return this->advance(count * bytes);
     }
-    if (bytes < kernel::kStreamedRun) return Base::strided(memory, count, stride, bytes);
+    if (kPacks || bytes < kernel::kStreamedRun) return Base::strided(memory, count, stride, bytes);
     for (; count > 0; --count, memory = moved(memory, stride)) run(memory, bytes);
     return true;
   }

@@ -14,7 +14,8 @@
 namespace stria::datatype::kernel {
 
 inline constexpr std::int64_t kStreamLine = 64;
-inline constexpr std::int64_t kStreamAhead = 16;   // blocks of a source with gaps; 8 and 32 measured slower
+inline constexpr std::int64_t kStreamAhead = 16;     // blocks of a source with gaps; 8 and 32 measured slower
+inline constexpr std::int64_t kStreamedBlock = 256;  // bytes, read from far apart: longer ones gain nothing
 inline constexpr std::int64_t kStreamedRun = 256;  // bytes: less in one piece has too few whole lines to pay
 
 /// `lines` lines, `to` at the start of one.

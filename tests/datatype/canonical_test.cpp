@@ -222,7 +222,7 @@ TEST(Canonical, long_lists_of_blocks_by_the_short_way_are_what_the_passes_give) 
       lens.push_back(regular ? lens[earlier] : length);
       at.push_back(place);
       const std::int64_t gap = kind == 4 && random.one_in(2) ? 0 : random.in(1, 50);
-      const std::int64_t step = kind == 2 ? at[earlier + 1] - at[earlier] : 64;
+      const std::int64_t step = kind == 2 && regular ? at[earlier + 1] - at[earlier] : 64;
       place += regular ? step : lens.back() + gap;
     }
     const Layout made = must(Layout::indexed(lens, at, Layout::bytes(1)));
