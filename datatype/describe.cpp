@@ -2,6 +2,7 @@
 
 #include "datatype/descriptor.hpp"
 #include "datatype/kernels/kernels.hpp"
+#include "datatype/kernels/strided.hpp"
 #include "datatype/walk.hpp"
 
 namespace stria::datatype {

@@ -4,6 +4,7 @@
 
 #include "datatype/kernels/lists.hpp"
 #include "datatype/kernels/square8.hpp"
+#include "datatype/kernels/strided.hpp"
 #include "datatype/kernels/table.hpp"
 
 namespace stria::datatype::kernel {
@@ -20,7 +21,7 @@ struct Target {
   }
   template <class B, std::int64_t kBytes>
   [[gnu::target("avx2,bmi,bmi2")]] static void nest(const Nest& n) noexcept {
-    kernel::nest<B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
+    kernel::nest<&Target::template strided<B>, B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
   }
   template <bool kPack, class B, class Int>
   [[gnu::target("avx2,bmi,bmi2")]] static void indexed(Address memory, const Int* places, std::int64_t count,

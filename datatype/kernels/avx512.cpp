@@ -10,6 +10,7 @@
 
 #include "datatype/kernels/lists.hpp"
 #include "datatype/kernels/square8.hpp"
+#include "datatype/kernels/strided.hpp"
 #include "datatype/kernels/table.hpp"
 
 namespace stria::datatype::kernel {
@@ -32,7 +33,7 @@ struct Target {
   template <class B, std::int64_t kBytes>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void nest(
       const Nest& n) noexcept {
-    kernel::nest<B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
+    kernel::nest<&Target::template strided<B>, B, TurnedSquare<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
   }
   template <bool kPack, class B, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void indexed(

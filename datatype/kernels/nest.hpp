@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "datatype/kernels/strided.hpp"
+#include "datatype/kernels/block.hpp"
 
 namespace stria::datatype::kernel {
 
@@ -66,11 +66,16 @@ inline Order order_of(const Nest& n) noexcept {
   return n;
 }
 
-template <class B>
-[[gnu::always_inline]] inline void rows(B block, const Nest& n) noexcept {
+/// The loop over one row, as a function of the processor's table: kept out of line, it is compiled once for a
+/// class of blocks and not once for every place in here.
+using Row = void (*)(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
+                     std::int64_t count, std::int64_t bytes) noexcept;
+
+template <Row kRow>
+[[gnu::always_inline]] inline void rows(const Nest& n) noexcept {
   Address from = n.from, to = n.to;
   for (std::int64_t o = 0; o < n.outer; ++o) {
-    strided(block, from, n.from_inner, to, n.to_inner, n.inner);
+    kRow(from, n.from_inner, to, n.to_inner, n.inner, n.bytes);
     from = moved(from, n.from_outer);
     to = moved(to, n.to_outer);
   }
@@ -95,16 +100,16 @@ struct PlainSquare {
 };
 
 /// The part of a panel that squares do not fill, or all of it.
-template <class B>
-[[gnu::always_inline]] inline void part_of(B block, const Nest& n, std::int64_t o, std::int64_t i,
-                                           std::int64_t outer, std::int64_t inner) noexcept {
+template <Row kRow>
+[[gnu::always_inline]] inline void part_of(const Nest& n, std::int64_t o, std::int64_t i, std::int64_t outer,
+                                           std::int64_t inner) noexcept {
   if (outer <= 0 || inner <= 0) return;
   for (std::int64_t k = o; k < o + outer; ++k)
-    strided(block, moved(n.from, k * n.from_outer + i * n.from_inner), n.from_inner,
-            moved(n.to, k * n.to_outer + i * n.to_inner), n.to_inner, inner);
+    kRow(moved(n.from, k * n.from_outer + i * n.from_inner), n.from_inner,
+         moved(n.to, k * n.to_outer + i * n.to_inner), n.to_inner, inner, n.bytes);
 }
 
-template <class B, class Square>
+template <Row kRow, class B, class Square>
 [[gnu::always_inline]] inline void tiles(B block, const Nest& n) noexcept {
   constexpr std::int64_t kSide = Square::kSide;
   for (std::int64_t po = 0; po < n.outer; po += kPanel)
@@ -115,21 +120,21 @@ template <class B, class Square>
         for (std::int64_t i = pi; i < pi + whole_i; i += kSide)
           Square::copy(block, n, moved(n.from, o * n.from_outer + i * n.from_inner),
                        moved(n.to, o * n.to_outer + i * n.to_inner));
-      part_of(block, n, po, pi + whole_i, whole_o, inner - whole_i);
-      part_of(block, n, po + whole_o, pi, outer - whole_o, inner);
+      part_of<kRow>(n, po, pi + whole_i, whole_o, inner - whole_i);
+      part_of<kRow>(n, po + whole_o, pi, outer - whole_o, inner);
     }
 }
 
 /// A swapped nest with a short loop outside: in stretches, so that the lines of one stretch stay for the next
 /// round of it.
-template <class B>
-[[gnu::always_inline]] inline void swapped(B block, const Nest& n) noexcept {
+template <Row kRow>
+[[gnu::always_inline]] inline void swapped(const Nest& n) noexcept {
   for (std::int64_t o = 0; o < n.outer; o += kPanel) {
     Nest part = n;
     part.from = moved(n.from, o * n.from_outer);
     part.to = moved(n.to, o * n.to_outer);
     part.outer = std::min(kPanel, n.outer - o);
-    rows(block, swap_loops(part));
+    rows<kRow>(swap_loops(part));
   }
 }
 
@@ -139,16 +144,17 @@ struct NoSquare {
 };
 
 /// `Square` is used where it fits, else the plain one.
-template <class B, class Square, class Plain>
-[[gnu::always_inline]] inline void nest(B block, const Nest& n) noexcept {
+template <Row kRow, class B, class Square, class Plain>
+[[gnu::always_inline]] inline void nest([[maybe_unused]] B block, const Nest& n) noexcept {
   const Order order = order_of(n);
   if constexpr (Plain::kSide > 0) {
     if (order == Order::tiles || order == Order::swapped_tiles) {
       const Nest turned = order == Order::tiles ? n : swap_loops(n);
-      return Square::fits(turned) ? tiles<B, Square>(block, turned) : tiles<B, Plain>(block, turned);
+      return Square::fits(turned) ? tiles<kRow, B, Square>(block, turned)
+                                  : tiles<kRow, B, Plain>(block, turned);
     }
   }
-  return order == Order::rows ? rows(block, n) : swapped(block, n);
+  return order == Order::rows ? rows<kRow>(n) : swapped<kRow>(n);
 }
 
 }  // namespace stria::datatype::kernel

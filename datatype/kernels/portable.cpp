@@ -1,5 +1,6 @@
 // The table that every processor can run: plain C++, on x86-64 with the vectors of its first generation.
 #include "datatype/kernels/lists.hpp"
+#include "datatype/kernels/strided.hpp"
 #include "datatype/kernels/table.hpp"
 
 namespace stria::datatype::kernel {
@@ -15,7 +16,7 @@ struct Target {
   }
   template <class B, std::int64_t kBytes>
   static void nest(const Nest& n) noexcept {
-    kernel::nest<B, Plain<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
+    kernel::nest<&Target::template strided<B>, B, Plain<B, kBytes>, Plain<B, kBytes>>(B(n.bytes), n);
   }
   template <bool kPack, class B, class Int>
   static void indexed(Address memory, const Int* places, std::int64_t count, Address stream,
