@@ -35,7 +35,11 @@ inline void pack(const Payload& payload, void* out) noexcept {
 inline void unpack(const Payload& payload, const void* in) noexcept {
   if (payload.length == 0) return;
   if (payload.layout == nullptr) {
-    std::memcpy(contiguous_begin(payload), in, static_cast<std::size_t>(payload.length));
+    std::byte* to = contiguous_begin(payload);
+    if (payload.length <= static_cast<std::int64_t>(kCacheLine))  // most messages: no call
+      hw::copy_line(to, static_cast<const std::byte*>(in), static_cast<std::uint32_t>(payload.length));
+    else
+      std::memcpy(to, in, static_cast<std::size_t>(payload.length));
   } else {
     hw::prefetch_lines(static_cast<const std::byte*>(in),
                        static_cast<std::uint32_t>(std::min<std::int64_t>(payload.length, hw::kPrefetchMost)));

@@ -84,17 +84,12 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
   if (!tx_.has_room(halves)) [[unlikely]]
     return refusal();
   std::byte* record = tx_.place();
-  const auto* from = static_cast<const std::byte*>(payload);
-  std::uint32_t first = bytes;
-  if (halves > 2) {
-    // The first line last: the receiver polls it, and takes it away between two stores that lie far apart.
-    first = kFirstPayload;
-    clear_last_word(record, halves);
-    tell_payload(tx_, from, bytes);
-    hw::copy_lines(record + kLine, from + first, bytes - first);
-  }
   store_header(record + 8, header);
-  hw::copy_line(record + kRecordHeader, from, first);
+  if (halves > 2) {
+    clear_last_word(record, halves);
+    tell_payload(tx_, static_cast<const std::byte*>(payload), bytes);
+  }
+  hw::copy_lines(record + kRecordHeader, payload, bytes);
   tx_.publish(halves, make_window_control(RecordKind::packet, bytes));
   published();
   return Status::ok;
@@ -135,7 +130,9 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const std::uint32_t halves = record_halves(bytes);
   if (bytes <= pio_max_ && tx_.has_room(halves)) {
     std::byte* record = tx_.place();
-    if (halves > 2) {  // the first line last, as in pio_send()
+    if (halves > 2) {
+      // Packing takes its time. The first line comes last: the receiver polls it, and would take it away
+      // between two stores that lie far apart. (pio_send() stores in one go, and is faster in order.)
       clear_last_word(record, halves);
       gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
       tell_lines(tx_, halves);
