@@ -65,7 +65,7 @@ struct Round {
 std::optional<Round> round_of(const Layout& layout, std::int64_t count) {
   if (layout.is_contiguous(count)) return Round{1, 0, {{0, 0, layout.size() * count}}};
   const datatype::Repeat repeat = datatype::repeat_of(layout, count);
-  Round round{repeat.count, repeat.stride, {}};
+  Round round{repeat.count, repeat.count == 1 ? 0 : repeat.stride, {}};  // of one element no stride is used
   if (const datatype::Block* block = repeat.child->block()) {
     round.moves.push_back({0, 0, block->bytes});
   } else {

@@ -110,7 +110,7 @@ void Worker::renew_limits(Peer& peer) noexcept {
 
 // The peer connected first, so that its provider did not know of our wish, or it had no window then.
 // Connecting once more tells it; that there is none for us is no error.
-void Worker::ask_for_window(Peer& peer) noexcept {
+void Worker::ask_for_window(Peer& peer) noexcept try {
   peer.window_due = false;
   const auto parsed = parse_address(peer.address);
   if (!parsed) return;
@@ -123,6 +123,8 @@ void Worker::ask_for_window(Peer& peer) noexcept {
                                                                   &peer, 1, &link, error, sizeof(error));
   if (connected != STRIA_OK && connected != STRIA_IN_PROGRESS) log::debug("{}", error);
   renew_limits(peer);
+} catch (const std::bad_alloc&) {
+  // It is a wish: the next time, perhaps.
 }
 
 // A window comes back when another peer of theirs goes, and nobody tells us. So wishes are repeated, some of

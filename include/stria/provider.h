@@ -98,7 +98,7 @@ typedef struct stria_services {
   void (*pack)(const stria_payload_t* payload, void* out);
   void (*unpack)(const stria_payload_t* payload, const void* in);
   /* Fills up to `max` entries from payload->offset on; *covered bytes are described. Returns the entries
-   * filled. */
+   * filled: also fewer than `max` say nothing of the end, *covered does. Go on from there. */
   size_t (*iovecs)(const stria_payload_t* payload, struct iovec* out, size_t max, int64_t* covered);
   void (*log)(int level, const char* text); /* 2 info, 3 warning, 4 error */
 } stria_services_t;

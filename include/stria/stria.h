@@ -228,7 +228,7 @@ typedef struct stria_endpoint_state {
   const char* fallback; /* why a better path is not used; "" if none */
   uint64_t pio_mtu;     /* longest message the PIO window takes; 0 without a window */
   uint64_t pio_credits; /* bytes of the window free now */
-  uint64_t eager_limit; /* longest message sent without rendezvous */
+  uint64_t eager_limit; /* longest message sent without rendezvous; many small blocks are announced earlier */
 } stria_endpoint_state_t;
 
 /* Opens an endpoint; cheap, connects on first use. Two endpoints of one worker to the same peer share their
@@ -288,7 +288,9 @@ STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void*
 enum {
   STRIA_SEND_SYNCHRONOUS = 1u << 0, /* completes only after the receiver matched it */
   /* Completes at once or does nothing and answers NO_RESOURCE; `request` is not used and may be NULL. For a
-   * caller that would rather prepare a request only when one is needed. */
+   * caller that would rather prepare a request only when one is needed. The answer may stay the same for
+   * ever: of a message that is announced (longer than the eager limit, or of many small blocks) and without
+   * credit. */
   STRIA_SEND_IMMEDIATE = 1u << 1
 };
 

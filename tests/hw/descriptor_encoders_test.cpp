@@ -111,6 +111,11 @@ TEST(DescriptorEncoders, an_array_of_structs_has_an_entry_for_each_run) {
   EXPECT_THAT(encode_interleaved(record, 1000, kBase, {.entries = 1}).error().context,
               HasSubstr("2 entries > 1"));
   EXPECT_THAT(encode_interleaved(record, 1000, kBase, {}).error().context, HasSubstr("no such form"));
+  const Layout apart = must(Layout::resized(parts, 0, 100000));
+  const auto one = encode_interleaved(apart, 1, kBase, {.entries = 4});
+  ASSERT_TRUE(one) << one.error().context << ": of one element no stride is used";
+  EXPECT_EQ(one->entries[1].address, kBase + 16);
+  EXPECT_FALSE(encode_interleaved(apart, 2, kBase, {.entries = 4}));
 }
 
 TEST(DescriptorEncoders, a_block_list_takes_the_largest_block_that_all_seams_allow) {
