@@ -3,28 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "datatype/pack.hpp"
 #include "hw/pio.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/device.hpp"
+#include "transport/shm/gather.hpp"
 
 namespace stria::shm {
 namespace {
-
-constexpr std::uint32_t kFirstPayload = kLine - kRecordHeader;  // what the first line of a record holds
-
-void gather(const transport::Payload& payload, std::byte* out) noexcept {
-  if (payload.length == 0) return;
-  if (payload.layout == nullptr)
-    std::memcpy(out, static_cast<const std::byte*>(payload.base) + payload.offset,
-                static_cast<std::size_t>(payload.length));
-  else {
-    if (payload.length > kFirstPayload)
-      hw::prefetch_lines_to_write(out, static_cast<std::uint32_t>(payload.length));
-    datatype::pack(*transport::layout_of(payload), payload.base, payload.count, payload.offset,
-                   payload.length, out);
-  }
-}
 
 transport::Payload contiguous(const void* payload, std::uint32_t bytes) noexcept {
   return {nullptr, const_cast<void*>(payload), bytes, 0, bytes};
@@ -146,7 +131,10 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
   const std::uint32_t cell = device_->pool_.take(id_, &cells_out_);
   if (cell == kNone) return Status::no_resource;
-  gather(payload, device_->own_.cell(cell));
+  if (bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0)
+    stream(payload, device_->own_.cell(cell), is_looked_at(cell) ? kLookBytes : 0);
+  else
+    gather(payload, device_->own_.cell(cell));
   if (tx_.is_open()) {
     store_header(tx_.place() + 8, header);
     tx_.publish(1, make_window_control(RecordKind::cell, bytes, cell));

@@ -10,6 +10,7 @@
 #include "transport/contract.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/cells.hpp"
+#include "transport/shm/distance.hpp"
 #include "transport/shm/inbox.hpp"
 #include "transport/shm/layouts.hpp"
 #include "transport/shm/peer_memory.hpp"
@@ -106,6 +107,7 @@ class alignas(kCacheLine) Link {
   SegmentView remote_;
   std::uint32_t rx_slot_ = kNone;    // the peer's slot in our table
   std::uint32_t rx_window_ = kNone;  // the window it took there
+  Distance distance_;                // of its cells
   // The rest.
   std::uint32_t tx_slot_ = kNone;  // our slot in the peer's table
   std::uint32_t tx_window_ = kNone;

@@ -46,7 +46,7 @@ Plan plan(const Shape& shape) noexcept {
   at.inbox = place(std::size_t{shape.inbox_slots} * kLine);
   at.windows = place(std::size_t{shape.windows} * shape.window_bytes);
   at.layouts = place(std::size_t{kLayoutSlots} * sizeof(LayoutSlot));
-  at.cells = place(std::size_t{shape.cells} * shape.cell_bytes);
+  at.cells = place(shape.cells * cell_distance(shape));
   at.bytes = next;
   return at;
 }

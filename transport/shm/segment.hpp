@@ -21,7 +21,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 3;           // of these structures, of windows and of keys
+inline constexpr std::uint16_t kLayoutVersion = 4;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -45,6 +45,12 @@ struct Plan {
 /// Empty (bytes == 0) when a count is outside what any device may ask for.
 Plan plan(const Shape& shape) noexcept;
 hw::KeyTableShape key_shape(const Shape& shape) noexcept;
+
+/// From cell to cell: an odd number of lines, so that the beginnings of cells, all that short fragments use,
+/// are spread over a cache's sets.
+constexpr std::size_t cell_distance(const Shape& shape) noexcept {
+  return shape.cell_bytes + kLine * (shape.cell_bytes / kLine % 2 == 0 ? 33u : 34u);
+}
 
 enum class DeviceState : std::uint32_t { starting = 0, open = 1, closed = 2 };
 
@@ -91,6 +97,7 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::uint32_t uid;
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
+  alignas(kLine) std::atomic<std::uint32_t> far;  // 1: see distance.hpp; the owner writes, the peer reads
 };
 static_assert(sizeof(PeerSlot) == 2 * kCacheLine);
 
@@ -138,7 +145,7 @@ class SegmentView {
     return reinterpret_cast<LayoutSlot*>(base_ + plan_.layouts)[i];
   }
   std::byte* cell(std::uint32_t i) const noexcept {
-    return base_ + plan_.cells + std::size_t{i} * shape_.cell_bytes;
+    return base_ + plan_.cells + i * cell_distance(shape_);
   }
 
  private:

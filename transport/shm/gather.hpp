@@ -1,0 +1,49 @@
+// Payload into the memory that a peer reads: a record in its window, or a cell of ours.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "datatype/kernels/stream.hpp"
+#include "datatype/pack.hpp"
+#include "hw/pio.hpp"
+#include "transport/payload.hpp"
+#include "transport/shm/window.hpp"
+
+namespace stria::shm {
+
+inline constexpr std::uint32_t kFirstPayload = kLine - kRecordHeader;  // what a record's first line holds
+
+/// By ordinary stores.
+inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
+  if (payload.length > kFirstPayload && payload.layout != nullptr)
+    hw::prefetch_lines_to_write(out, static_cast<std::uint32_t>(payload.length));
+  transport::pack(payload, out);
+}
+
+/// Past the caches, but for the first `ordinary` bytes; `out` is the start of a line. Small blocks are packed
+/// where the first-level cache keeps them and stored from there in whole lines: a store that is less than a
+/// line takes as much room in the processor's queue as one that is.
+inline void stream(const transport::Payload& payload, std::byte* out, std::int64_t ordinary) noexcept {
+  constexpr std::int64_t kBounce = 4096;
+  alignas(kLine) std::byte bounce[kBounce];
+  ordinary = std::min(ordinary, payload.length);
+  gather(transport::slice(payload, 0, static_cast<std::uint64_t>(ordinary)), out);
+  for (std::int64_t at = ordinary, part = 0; at < payload.length; at += part) {
+    const std::byte* from = bounce;
+    if (payload.layout == nullptr) {
+      part = payload.length - at;
+      from = transport::contiguous_begin(payload) + at;
+    } else {
+      part = std::min(kBounce, payload.length - at);
+      transport::pack(
+          transport::slice(payload, static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(part)),
+          bounce);
+    }
+    datatype::kernel::stream_run(reinterpret_cast<datatype::Address>(out + at),
+                                 reinterpret_cast<datatype::Address>(from), part);
+  }
+  datatype::kernel::stream_end();
+}
+
+}  // namespace stria::shm
