@@ -26,7 +26,7 @@ constexpr VarSpec kTable[] = {
      "STRIA_PROVIDER_PATH."},
     {"STRIA_PROVIDER_PATH", VarKind::text, "", "", "", 0, 0,
      "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."},
-    {"STRIA_EAGER_LIMIT", VarKind::bytes, "4K", "bytes", "", 0, kMax,
+    {"STRIA_EAGER_LIMIT", VarKind::bytes, "32K", "bytes", "", 0, kMax,
      "Messages up to this size travel with their match header; a provider may lower it."},
     {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|pipeline", 0, 0,
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
@@ -35,6 +35,9 @@ constexpr VarSpec kTable[] = {
      "have this size, unless the provider's are shorter."},
     {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "4M", "bytes", "", 4096, 1 << 30,
      "A get moves at most this much before other traffic is looked after."},
+    {"STRIA_RNDV_PATIENCE", VarKind::number, "5", "microseconds", "", 0, 30000,
+     "A receiver of the packed pipeline waits so long for a fragment before it reads a part of the message "
+     "itself, where it can."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
      "Memory of a worker's buffers for messages nobody asked for yet; beyond it senders are turned to "
      "rendezvous."},
@@ -55,6 +58,9 @@ constexpr VarSpec kTable[] = {
     {"STRIA_SHM_CELLS", VarKind::number, "128", "", "", 8, 1 << 16,
      "Cells a worker packs buffered messages and pipeline fragments into."},
     {"STRIA_SHM_CELL_BYTES", VarKind::bytes, "32K", "bytes", "", 4096, 1 << 24, "Size of one cell."},
+    {"STRIA_SHM_DISTANCE", VarKind::choice, "auto", "", "auto|near|far", 0, 0,
+     "Whether peers' caches are near; cells for far ones are written past the caches. Auto: measured while "
+     "messages come."},
     {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
      "Cross-memory attach: probed for each peer, or never used."},
     {"STRIA_SHM_ATTACH", VarKind::choice, "auto", "", "auto|proc|socket", 0, 0,

@@ -11,11 +11,6 @@ double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
   return std::max(1.0, static_cast<double>(length) / block);
 }
 
-double pipeline_per_kib(const Question& q) noexcept {
-  const Parameters& p = parameters();
-  return q.pace > 0 ? std::max(q.pace, p.pace_least) * p.pace_share : p.pipeline_us_per_kib;
-}
-
 }  // namespace
 
 std::string_view to_string(Scheme scheme) noexcept {
@@ -38,11 +33,12 @@ Force parse_force(std::string_view text) noexcept {
   return Force::automatic;
 }
 
-bool depends_on_pace(const Question& q) noexcept {
-  if ((q.source_block | q.sink_block) == 0 || q.mapped || q.force != Force::automatic) return false;
-  Question near = q;
-  near.pace = parameters().pace_least;
-  return choose(near).scheme == Scheme::pipeline;
+bool can_help(const Question& q) noexcept {
+  constexpr double kMuchLonger = 4;
+  constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
+  if (!q.can_get || q.mapped || q.force != Force::automatic || q.length < kLeast) return false;
+  const Answer answer = choose(q);
+  return answer.get_us <= kMuchLonger * answer.pipeline_us;
 }
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
@@ -50,7 +46,7 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
   const Parameters& p = parameters();
   const double length = static_cast<double>(q.length);
   const double blocks = std::max(blocks_of(q.length, q.source_block), blocks_of(q.length, q.sink_block));
-  const double all_us = length / 1024.0 * pipeline_per_kib(q) + blocks * p.pipeline_us_per_block;
+  const double all_us = length / 1024.0 * p.pipeline_us_per_kib + blocks * p.pipeline_us_per_block;
   // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
   // and n * fragment_us comes on top. Their sum is least where they are equal.
   const double pieces = std::sqrt(all_us / p.fragment_us);
@@ -81,7 +77,7 @@ Answer choose(const Question& q) noexcept {
   const double sink_blocks = blocks_of(q.length, q.sink_block);
   // Packing and unpacking overlap, so the pipeline pays for the side with more blocks; a get pays for every
   // entry.
-  answer.pipeline_us = p.pipeline_start_us + kib * pipeline_per_kib(q) +
+  answer.pipeline_us = p.pipeline_start_us + kib * p.pipeline_us_per_kib +
                        std::max(source_blocks, sink_blocks) * p.pipeline_us_per_block;
   if (!q.can_get && !q.mapped) {
     answer.scheme = Scheme::pipeline;

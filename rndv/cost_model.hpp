@@ -26,7 +26,6 @@ struct Question {
   bool can_get = false;            ///< the link can, and the sender made a key
   Force force = Force::automatic;
   bool mapped = false;  ///< the sender's key names memory that the receiver maps; can_get does not matter
-  double pace = 0;      ///< transport::Pace::us_per_kib() of the link; 0: not known, taken to be slow
 };
 
 struct Answer {
@@ -38,9 +37,9 @@ struct Answer {
 
 Answer choose(const Question& question) noexcept;
 
-/// Whether a get is right only if the caches of the two ends are as far apart as they can be: worth a
-/// pipeline now and then, to learn how far they are. Never of contiguous memory, where little is to be won.
-bool depends_on_pace(const Question& question) noexcept;
+/// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
+/// all would not take much longer.
+bool can_help(const Question& question) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
 /// many enough that both sides work at the same time. A multiple of 512.
@@ -60,9 +59,7 @@ struct Parameters {
   double mapped_us_per_kib = 0.024;    ///< copy by one core, no page looked up: 2.1 us for 64 KiB
   double mapped_us_per_block = 0.002;  ///< 15 us for 64 KiB in 8192 blocks at both sides
   double pipeline_start_us = 0.7;      ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.47;   ///< a line at a time between two far caches: 490 us for 1 MiB
-  double pace_least = 0.07;            ///< the pace of two near ones, and
-  double pace_share = 1.3;  ///< the pipeline's time in terms of the pace: the sender's lines count, too
+  double pipeline_us_per_kib = 0.045;  ///< both cores at once: 42 us for 1 MiB, past far caches up to 90
   double pipeline_us_per_block = 0.004;
   double fragment_us = 0.5;    ///< what a fragment costs a side, whatever it holds
   double packs_long_us = 1.5;  ///< a column of 384 doubles

@@ -80,14 +80,15 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     if (!name(op)) return Status::no_resource;
     op.state = Operation::State::announce;
     ++live_;
-    // A key is worth its registration only where a get could win with the best of sinks.
+    // A key is worth its registration only where a get could win, or help, with the best of sinks.
     unsigned access = STRIA_ACCESS_REMOTE_READ | (op.link->can_map ? STRIA_REGISTER_HINT : 0u);
-    Scheme best = choose({op.length, block, 0, op.link->can_get, options_.force}).scheme;
-    if (best == Scheme::pipeline && op.link->can_map) {
-      best = choose({op.length, block, 0, false, options_.force, true}).scheme;
+    const Question best{op.length, block, 0, op.link->can_get, options_.force};
+    bool pays = can_help(best) || choose(best).scheme == Scheme::get;
+    if (!pays && op.link->can_map) {
+      pays = choose({op.length, block, 0, false, options_.force, true}).scheme == Scheme::mapped;
       access |= STRIA_REGISTER_MAPPED;
     }
-    if (best == Scheme::get || best == Scheme::mapped) {
+    if (pays) {
       transport::Key key;
       if (op.link->fast_register(op.memory, access, key) == Status::ok) {
         if (key.bytes <= sizeof(op.key.data)) {
@@ -151,12 +152,8 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                           transport::mean_block(op.memory),
                           op.link->can_get && op.key.bytes != 0,
                           options_.force,
-                          op.link->can_map && transport::is_mapped(op.key),
-                          op.link->pace.us_per_kib()};
-  Scheme scheme = choose(question).scheme;
-  if (scheme == Scheme::get && depends_on_pace(question) && op.link->pace.is_stale())
-    scheme = Scheme::pipeline;
-  switch (scheme) {
+                          op.link->can_map && transport::is_mapped(op.key)};
+  switch (choose(question).scheme) {
     case Scheme::none:
       op.state = Operation::State::fin_due;
       break;
@@ -169,6 +166,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       return;
     case Scheme::pipeline:
       op.fragment_bytes = fragment_of(question);
+      op.helps = can_help(question);
       op.state = Operation::State::rtr_due;
       ++counters_.pipeline;
       break;
@@ -188,12 +186,13 @@ bool Engine::step(Operation& op) noexcept {
       return step_remote(op);
     case State::streaming:
       return step_streaming(static_cast<SendOp&>(op));
+    case State::receiving:
+      return step_receiving(static_cast<RecvOp&>(op));
     case State::fin_due:
       return step_fin(static_cast<RecvOp&>(op));
     case State::idle:
     case State::announce:
     case State::waiting:
-    case State::receiving:
       break;
   }
   return false;
@@ -236,13 +235,19 @@ void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   Operation* op = table_.find(packet.header->tag);
   const auto status = static_cast<std::int32_t>(packet.header->immediate);
   if (op == nullptr || op->link != &link) return;
-  const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting
+  // A receiver with a key may have read for itself what we are about to send.
+  const bool reads = op->state == Operation::State::streaming && static_cast<SendOp*>(op)->key.bytes != 0;
+  const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting || reads
                                                          : op->state == Operation::State::receiving;
   if (!expects) return;
   const bool known = status <= 0 && status >= static_cast<int>(Status::io_error);
   const auto outcome = known ? static_cast<Status>(status) : Status::invalid;
   // A receive under way is ended by a FIN only when the peer refuses to send.
   if (op->kind == Operation::Kind::recv && outcome == Status::ok) return;
+  if (op->in_flight) {
+    op->failed = true;  // its completion ends it
+    return;
+  }
   op->outcome = outcome;
   finish(*op);
 }

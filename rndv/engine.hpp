@@ -1,6 +1,6 @@
 // The rendezvous engine of one worker: starts, advances and ends the operations of operation.hpp. One file a
-// scheme: get.cpp reads through the sender's key, pipeline.cpp moves packed fragments; remote.cpp serves puts
-// and gets that a provider cannot do itself.
+// scheme: get.cpp reads through the sender's key, pipeline.cpp moves packed fragments, help.cpp reads what
+// the sender of a pipeline leaves lying; remote.cpp serves puts and gets that a provider cannot do itself.
 //
 // Whatever cannot be sent at once stays in the active list and is tried again by progress(), so that nothing
 // is ever lost to back-pressure. Every function that ends an operation calls the owner's event last: the
@@ -20,6 +20,7 @@ struct Options {
   std::uint64_t pull_slice = 4u << 20;
   std::uint32_t fragment_bytes = 16384;  ///< of the pipeline, at most
   bool fragment_fixed = false;           ///< the user said so: all but the last have that size
+  std::uint32_t patience_us = 5;         ///< a receiver waits so long for a fragment before it helps itself
 };
 
 /// What the owner hears; op.outcome has the result.
@@ -36,6 +37,7 @@ struct Counters {
   std::uint64_t mapped = 0;
   std::uint64_t pipeline = 0;
   std::uint64_t fallbacks = 0;
+  std::uint64_t helped = 0;  ///< slices read because a sender was silent
 };
 
 /// Threads: the worker's lock is held above.
@@ -92,13 +94,15 @@ class Engine {
   bool step(Operation& op) noexcept;  // true when something moved
   bool step_reading(RecvOp& op) noexcept;
   bool step_rtr(RecvOp& op) noexcept;
+  bool step_receiving(RecvOp& op) noexcept;
+  void end_receiving(RecvOp& op) noexcept;
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;
   bool step_fin(RecvOp& op) noexcept;
-  static void take_fragment(RecvOp& op, std::uint64_t offset, const transport::Packet& packet) noexcept;
   void finish(Operation& op) noexcept;
   std::uint32_t fragment_of(const Question& question) const noexcept;
   void refuse_remote(const transport::LinkRef& link, wire::OpId initiator, Status status) noexcept;
+  static void helped(RecvOp& op, Status status) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
 
   bool name(Operation& op) noexcept;  // gives it an id; false when out of memory

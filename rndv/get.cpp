@@ -10,8 +10,7 @@
 
 namespace stria::rndv {
 
-// The one trampoline from the provider's completion back to the engine: op.fragment_bytes holds the slice
-// under way.
+// The one trampoline from the provider's completion back to the engine.
 void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RecvOp&>(*completion);
   op.in_flight = false;
@@ -19,8 +18,10 @@ void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) 
   if (op.failed) {
     op.outcome = Status::peer_failed;
     op.state = Operation::State::fin_due;
+  } else if (op.state == Operation::State::receiving) {
+    helped(op, done);
   } else if (done == Status::ok) {
-    op.moved += op.fragment_bytes;
+    op.moved += op.slice_bytes;
   } else {
     op.outcome = done;
     op.state = Operation::State::fin_due;
@@ -35,7 +36,7 @@ bool Engine::step_reading(RecvOp& op) noexcept {
     transport::Key key;
     transport::copy_key(key, op.key);
     op.done = &Engine::on_get_done;
-    op.fragment_bytes = static_cast<std::uint32_t>(bytes);
+    op.slice_bytes = static_cast<std::uint32_t>(bytes);
     op.in_flight = true;
     const Status status = op.link->get(transport::slice(op.memory, op.moved, bytes), key, op.moved, &op);
     // Counted when it moves something: one that is refused at once is no get.
@@ -53,7 +54,6 @@ bool Engine::step_reading(RecvOp& op) noexcept {
         ++counters_.fallbacks;
         ++counters_.pipeline;
         if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
-        op.fragment_bytes = 0;
         op.state = Operation::State::rtr_due;
         step_rtr(op);
         return true;

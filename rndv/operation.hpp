@@ -5,7 +5,8 @@
 //   SendOp:  announce -> waiting -> (RTR) streaming -> done
 //                            \-----> (FIN) done
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
-//            rtr_due -> receiving -> (fin_due) -> done            pipeline
+//            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
+//                                                                 is silent (help.cpp)
 //            rma_due -> receiving -> done                         a get served by the peer's engine
 #pragma once
 
@@ -33,16 +34,18 @@ struct Operation : ListNode {
   };
   Kind kind;
   State state = State::idle;
+  std::uint8_t fragment_shift = 0;  ///< SendOp: the receiver's fragment size, halved so often to fit our link
   Status outcome = Status::ok;
   bool active = false;  ///< in the active list
-  bool needs_fin =
-      false;  ///< SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving
-  bool remote_half = false;  ///< on the heap, serves a peer's put or get
-  bool in_flight : 1 =
-      false;  ///< RecvOp: an asynchronous get is under way, the provider still writes the memory
-  bool failed : 1 = false;          ///< its peer failed while it was in flight
-  std::uint8_t fragment_shift = 0;  ///< SendOp: the receiver's fragment size, halved so often to fit our link
-  wire::OpId id = 0;                ///< our name for it, 0 when not in the table
+  /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
+  bool needs_fin : 1 = false;
+  bool remote_half : 1 = false;    ///< on the heap, serves a peer's put or get
+  bool in_flight : 1 = false;      ///< RecvOp: a get is under way, the provider still writes the memory
+  bool failed : 1 = false;         ///< its peer failed while it was in flight
+  bool helps : 1 = false;          ///< RecvOp: may read from the end what the sender does not send (help.cpp)
+  bool waited : 1 = false;         ///< RecvOp: no fragment came since `silent_since`
+  std::uint16_t silent_since = 0;  ///< us, from the clock's low bits
+  wire::OpId id = 0;               ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move
@@ -50,7 +53,11 @@ struct Operation : ListNode {
   std::uint64_t length = 0;     ///< bytes to move
   std::uint64_t start = 0;      ///< where fragment 0 begins
   std::uint32_t fragment_bytes = 0;
-  std::uint64_t region = 0;  ///< remote half: the region it works on
+  std::uint32_t slice_bytes = 0;  ///< RecvOp: of the get under way
+  union {
+    std::uint64_t region = 0;  ///< remote half: the region it works on
+    std::uint64_t tail;  ///< any other RecvOp that receives: what lies from here on was read, if anything
+  };
 
   explicit Operation(Kind k) noexcept : kind(k) {}
 };
@@ -71,6 +78,11 @@ struct RecvOp : Operation, transport::Completion {
   RecvOp() noexcept : Operation(Kind::recv), transport::Completion{} {}
   SmallKey key;  ///< the sender's
 };
+
+/// Where the bytes end that fragments have to bring.
+inline std::uint64_t tail_of(const RecvOp& op) noexcept {
+  return op.remote_half ? op.length : op.tail;
+}
 
 /// What a receiver learns from an RTS.
 struct Announcement {

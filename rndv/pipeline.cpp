@@ -5,7 +5,6 @@
 //            ◄── RTR{ops, range, fragment size} ──
 //            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both complete with the last fragment
 #include <algorithm>
-#include <chrono>
 
 #include "base/log.hpp"
 #include "rndv/engine.hpp"
@@ -39,8 +38,10 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
     finish(op);
     return true;
   }
+  if (!op.remote_half) op.tail = op.length;
+  op.waited = false;
   op.state = Operation::State::receiving;
-  deactivate(op);
+  if (!op.helps) deactivate(op);
   return true;
 }
 
@@ -101,21 +102,6 @@ bool Engine::step_streaming(SendOp& op) noexcept {
   return true;
 }
 
-// Every fourth fragment tells the pace of the link, where the sink's blocks are long enough not to matter.
-void Engine::take_fragment(RecvOp& op, std::uint64_t offset, const Packet& packet) noexcept {
-  constexpr std::uint32_t kLongBlock = 256, kLeast = 1024;
-  const transport::Payload part = transport::slice(op.memory, offset, packet.bytes);
-  const bool tells = packet.header->immediate % 4 == 1 && packet.bytes >= kLeast;
-  if (!tells || (part.layout != nullptr && transport::mean_block(part) < kLongBlock)) {
-    transport::unpack(part, packet.payload);
-    return;
-  }
-  const auto begin = std::chrono::steady_clock::now();
-  transport::unpack(part, packet.payload);
-  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-  op.link->pace.note(took.count(), packet.bytes);
-}
-
 bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->state != Operation::State::receiving) return true;
@@ -128,16 +114,10 @@ bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
                packet.header->immediate, packet.bytes, op.length);
     return false;
   }
-  take_fragment(op, offset, packet);
+  transport::unpack(transport::slice(op.memory, offset, packet.bytes), packet.payload);
   op.moved += packet.bytes;
-  if (op.moved < op.length) return true;
-  if (op.needs_fin) {
-    op.state = Operation::State::fin_due;
-    activate(op);
-    step_fin(op);
-  } else {
-    finish(op);
-  }
+  op.waited = false;
+  if (op.moved >= tail_of(op) && !op.in_flight) end_receiving(op);
   return true;
 }
 

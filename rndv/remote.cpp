@@ -48,6 +48,7 @@ bool Engine::step_remote(Operation& op) noexcept {
   }
   op.start = 0;
   op.peer_op = 0;
+  if (is_get) static_cast<RecvOp&>(op).tail = op.length;
   op.state = is_get ? Operation::State::receiving : Operation::State::waiting;
   deactivate(op);
   return true;

@@ -34,7 +34,8 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
       rndv_({rndv::parse_force(context.config.text(Var::rndv_scheme)),
              static_cast<std::uint64_t>(context.config.number(Var::rndv_pull_slice)),
              static_cast<std::uint32_t>(context.config.number(Var::rndv_fragment)),
-             context.config.is_given(Var::rndv_fragment)},
+             context.config.is_given(Var::rndv_fragment),
+             static_cast<std::uint32_t>(context.config.number(Var::rndv_patience))},
             {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
       eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
       overlaps_packing_(!context.config.is_given(Var::eager_limit) &&

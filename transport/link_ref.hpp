@@ -8,7 +8,6 @@
 
 #include "base/status.hpp"
 #include "transport/contract.hpp"
-#include "transport/pace.hpp"
 #include "transport/wire.hpp"
 
 namespace stria::transport {
@@ -21,7 +20,6 @@ struct LinkRef {
   std::uint32_t eager_max = 0;
   bool can_get = false;
   bool can_put = false;
-  mutable Pace pace;     ///< learnt by whoever receives on the link
   bool can_map = false;  ///< get and put work through mapped keys, whatever can_get and can_put say
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "transport/pace.hpp"
-
 namespace stria::rndv {
 namespace {
 
@@ -131,44 +129,24 @@ TEST(CostModel, only_many_small_blocks_pack_long) {
   EXPECT_TRUE(packs_long(4096, 8));
 }
 
-TEST(CostModel, a_get_of_blocks_is_worth_a_look_at_the_pace_and_the_pace_decides) {
-  Question rows;
-  rows.length = 128 << 10;
-  rows.source_block = rows.sink_block = 1024;
-  rows.can_get = true;
-  rows.pace = 0.35;  // far
-  EXPECT_EQ(choose(rows).scheme, Scheme::get);
-  EXPECT_TRUE(depends_on_pace(rows));
-  rows.pace = 0.05;  // near
-  EXPECT_EQ(choose(rows).scheme, Scheme::pipeline);
-  Question bytes = rows;
-  bytes.source_block = bytes.sink_block = 0;
-  EXPECT_FALSE(depends_on_pace(bytes)) << "contiguous memory is read whatever the pace";
-  Question forced = rows;
-  forced.force = Force::get;
-  EXPECT_FALSE(depends_on_pace(forced));
-  Question coarse = rows;
-  coarse.length = 16u << 20;
-  coarse.source_block = coarse.sink_block = 1u << 20;
-  EXPECT_FALSE(depends_on_pace(coarse)) << "few entries: a get at any pace";
-}
-
-TEST(Pace, follows_what_it_is_told_and_forgets_interruptions) {
-  transport::Pace pace;
-  EXPECT_EQ(pace.us_per_kib(), 0.0F);
-  EXPECT_TRUE(pace.is_stale()) << "nothing known";
-  EXPECT_FALSE(pace.is_stale()) << "the look told nothing, which is no reason for another at once";
-  pace.note(1.0, 10240);
-  EXPECT_FLOAT_EQ(pace.us_per_kib(), 0.1F);
-  EXPECT_FALSE(pace.is_stale());
-  pace.note(1000.0, 1024);
-  EXPECT_FLOAT_EQ(pace.us_per_kib(), 0.1F) << "a millisecond for a KiB: something came between";
-  for (int i = 0; i < 40; ++i) pace.note(4.0, 10240);
-  EXPECT_NEAR(pace.us_per_kib(), 0.4F, 0.01F);
-  int asked = 0;
-  while (!pace.is_stale()) ++asked;
-  EXPECT_GT(asked, 8);
-  EXPECT_LT(asked, 100);
+TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipeline) {
+  Question bytes;
+  bytes.length = 128 << 10;
+  bytes.can_get = true;
+  EXPECT_EQ(choose(bytes).scheme, Scheme::pipeline);
+  EXPECT_TRUE(can_help(bytes));
+  Question no_key = bytes;
+  no_key.can_get = false;
+  EXPECT_FALSE(can_help(no_key));
+  Question forced = bytes;
+  forced.force = Force::pipeline;
+  EXPECT_FALSE(can_help(forced)) << "the user wants fragments";
+  Question column = bytes;
+  column.source_block = 8;
+  EXPECT_FALSE(can_help(column)) << "a list entry a double";
+  Question few = bytes;
+  few.length = 1024;
+  EXPECT_FALSE(can_help(few)) << "not worth a key";
 }
 
 TEST(CostModel, reads_the_names_of_the_configuration) {

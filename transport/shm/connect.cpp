@@ -233,6 +233,7 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
       }
       by_slot_[slot] = link;
       link->rx_slot_ = slot;
+      peer.far.store(settings_.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
     }
     if (has_window && link->rx_window_ == kNone && polled_.size() < polled_.capacity()) {
       link->rx_window_ = window;

@@ -107,7 +107,6 @@ void Device::free_slot(std::uint32_t slot) noexcept {
   for (std::uint32_t i = 0; i < own_.shape().windows; ++i)
     if (own_.control(i).owner.load(std::memory_order_acquire) == slot + 1)
       reset_window(own_.window(i), own_.shape().window_bytes, own_.control(i));
-  own_.peer(slot).far.store(0, std::memory_order_relaxed);
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 

@@ -144,9 +144,7 @@ class SegmentView {
   LayoutSlot& layout(std::uint32_t i) const noexcept {
     return reinterpret_cast<LayoutSlot*>(base_ + plan_.layouts)[i];
   }
-  std::byte* cell(std::uint32_t i) const noexcept {
-    return base_ + plan_.cells + i * cell_distance(shape_);
-  }
+  std::byte* cell(std::uint32_t i) const noexcept { return base_ + plan_.cells + i * cell_distance(shape_); }
 
  private:
   std::byte* base_ = nullptr;

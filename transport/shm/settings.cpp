@@ -40,6 +40,10 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   settings.attach = attach == "proc"     ? AttachMode::proc
                     : attach == "socket" ? AttachMode::socket
                                          : AttachMode::any;
+  const std::string& distance = config.text(Var::shm_distance);
+  settings.distance = distance == "near"  ? DistanceMode::near
+                      : distance == "far" ? DistanceMode::far
+                                          : DistanceMode::learnt;
   if (plan(shape).bytes == 0)
     return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};
   return settings;

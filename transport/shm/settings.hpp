@@ -9,10 +9,13 @@ namespace stria::shm {
 
 enum class AttachMode : std::uint8_t { any, proc, socket };
 
+enum class DistanceMode : std::uint8_t { learnt, near, far };
+
 struct Settings {
   Shape shape;
   bool cma = true;
   AttachMode attach = AttachMode::any;
+  DistanceMode distance = DistanceMode::learnt;
   std::uint32_t pio_max = 0;  ///< payload of one record
 };
 

@@ -1,0 +1,174 @@
+// A receiver whose sender is silent reads the message itself, from its end; a sender that comes back shares
+// what remains.
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "tests/tag/shm_team.hpp"
+#include "tests/tag/world.hpp"
+
+namespace stria::test {
+namespace {
+
+std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
+  std::vector<unsigned char> data(bytes);
+  std::mt19937 random(seed);
+  for (auto& byte : data) byte = static_cast<unsigned char>(random());
+  return data;
+}
+
+/// Two workers of this process, driven one by one.
+class SilentSender : public testing::Test {
+ protected:
+  SilentSender() {
+    team_.join({});
+    team_.join({});
+    to_ = team_.endpoint(0, 1);
+    from_ = team_.endpoint(1, 0);
+  }
+  stria_status_t send(Op& op, const std::vector<unsigned char>& data) {
+    stria_send_t send{};
+    send.base = data.data();
+    send.count = data.size();
+    send.tag = 7;
+    send.callback = &Op::on_done;
+    send.user = &op;
+    return op.answer = stria_send(to_, &send, &op.request);
+  }
+  stria_status_t recv(Op& op, std::vector<unsigned char>& room) {
+    stria_recv_t recv{};
+    recv.base = room.data();
+    recv.count = room.size();
+    recv.match = {from_, 7, 0};
+    recv.callback = &Op::on_done;
+    recv.user = &op;
+    return op.answer = stria_recv(team_.worker(1), &recv, &op.request);
+  }
+  /// Until the receive ended, or for about two seconds.
+  bool receiver_alone(Op& op) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (!op.ended() && std::chrono::steady_clock::now() < end) team_.progress(1, 1);
+    return op.ended();
+  }
+  bool sender_alone(Op& op) {
+    for (int i = 0; i < 100000 && !op.ended(); ++i) team_.progress(0, 1);
+    return op.ended();
+  }
+
+  ShmTeam team_;
+  stria_endpoint_t* to_ = nullptr;
+  stria_endpoint_t* from_ = nullptr;
+};
+
+TEST_F(SilentSender, is_not_waited_for) {
+  for (const std::size_t bytes : {40000u, 131071u, 131072u, 131073u, 1000000u, 5000000u}) {
+    SCOPED_TRACE(bytes);
+    const auto data = pattern(bytes, 1);
+    std::vector<unsigned char> room(bytes + 64, 0xee);
+    Op send_op, recv_op;
+    ASSERT_GE(send(send_op, data), 0);
+    ASSERT_FALSE(send_op.ended()) << "too long for the eager way";
+    ASSERT_GE(recv(recv_op, room), 0);
+    ASSERT_TRUE(receiver_alone(recv_op)) << "the sender was not inside the library";
+    EXPECT_EQ(recv_op.info.status, STRIA_OK);
+    EXPECT_EQ(recv_op.info.length, bytes);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), room.begin()));
+    EXPECT_EQ(std::count(room.begin() + static_cast<std::ptrdiff_t>(bytes), room.end(), 0xee), 64);
+    ASSERT_TRUE(sender_alone(send_op)) << "the last message tells it";
+    EXPECT_EQ(send_op.info.status, STRIA_OK);
+    team_.progress(1);
+  }
+}
+
+TEST_F(SilentSender, may_come_back_at_any_time) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t bytes = 33000 + random() % 2000000;
+    const std::size_t shorter = random() % 4 == 0 ? random() % 40000 : 0;  // truncated
+    const auto data = pattern(bytes, random());
+    std::vector<unsigned char> room(bytes - std::min(shorter, bytes));
+    Op send_op, recv_op;
+    if (random() % 2 != 0) {
+      ASSERT_GE(recv(recv_op, room), 0);
+      ASSERT_GE(send(send_op, data), 0);
+    } else {
+      ASSERT_GE(send(send_op, data), 0);
+      ASSERT_GE(recv(recv_op, room), 0);
+    }
+    for (int step = 0; step < 2000000 && !(recv_op.ended() && send_op.ended()); ++step) {
+      const unsigned who = random() % 3 == 0 ? 0 : 1;
+      team_.progress(who, 1 + random() % (who == 0 ? 3 : 200));  // 200 polls are longer than patience
+    }
+    ASSERT_TRUE(recv_op.ended() && send_op.ended()) << "round " << round;
+    ASSERT_EQ(recv_op.info.status, shorter != 0 ? STRIA_ERR_TRUNCATED : STRIA_OK);
+    ASSERT_EQ(send_op.info.status, STRIA_OK);
+    ASSERT_TRUE(std::equal(room.begin(), room.end(), data.begin())) << "round " << round;
+  }
+}
+
+TEST(Help, is_right_under_every_order_of_late_gets_and_fragments) {
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    fake::FabricOptions options;
+    options.seed = seed;
+    options.async_percent = random() % 101;
+    options.no_resource_percent = random() % 40;
+    World world(2, options, {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
+    std::vector<std::vector<unsigned char>> data, rooms;
+    std::vector<Op> sends(6), recvs(6);
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      data.push_back(pattern(5000 + random() % 600000, random()));
+      rooms.emplace_back(data.back().size());
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      ASSERT_GE(world.send(sends[i], 0, 1, i, data[i].data(), data[i].size()), 0);
+      ASSERT_GE(world.recv(recvs[i], 1, 0, i, 0, rooms[i].data(), rooms[i].size()), 0);
+    }
+    const unsigned slow = random() % 2;  // one of them is seldom inside the library
+    unsigned steps = 0;
+    const auto ended = [&] {
+      for (std::size_t i = 0; i < sends.size(); ++i)
+        if (!sends[i].ended() || !recvs[i].ended()) return false;
+      return true;
+    };
+    while (!ended() && ++steps < 400000)
+      stria_worker_progress(world.worker(random() % 8 == 0 ? slow : 1 - slow));
+    ASSERT_TRUE(ended());
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      ASSERT_EQ(recvs[i].info.status, STRIA_OK) << i;
+      ASSERT_EQ(sends[i].info.status, STRIA_OK) << i;
+      ASSERT_EQ(rooms[i], data[i]) << i;
+    }
+  }
+}
+
+TEST(Help, a_sender_that_dies_meanwhile_ends_the_receive) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    fake::FabricOptions options;
+    options.seed = seed;
+    options.async_percent = 70;
+    World world(2, options, {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
+    const auto data = pattern(400000, seed);
+    std::vector<unsigned char> room(data.size());
+    Op send, recv;
+    ASSERT_GE(world.send(send, 0, 1, 3, data.data(), data.size()), 0);
+    ASSERT_GE(world.recv(recv, 1, 0, 3, 0, room.data(), room.size()), 0);
+    for (unsigned i = random() % 40; i > 0; --i)
+      stria_worker_progress(world.worker(random() % 4 == 0 ? 0 : 1));
+    world.kill(0, fake::Loss::random);
+    for (unsigned i = 0; i < 100000 && !recv.ended(); ++i) stria_worker_progress(world.worker(1));
+    ASSERT_TRUE(recv.ended());
+    if (recv.info.status == STRIA_OK)
+      EXPECT_EQ(room, data);
+    else
+      EXPECT_EQ(recv.info.status, STRIA_ERR_PEER_FAILED);
+  }
+}
+
+}  // namespace
+}  // namespace stria::test

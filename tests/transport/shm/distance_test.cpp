@@ -1,0 +1,79 @@
+// Cells that are written past the caches hold the same bytes; and what a receiver concludes from its times.
+#include "transport/shm/distance.hpp"
+
+#include <random>
+
+#include "tests/transport/shm/node.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::shm::test {
+namespace {
+
+TEST(Distance, follows_what_was_measured_but_not_its_noise) {
+  Distance distance;
+  EXPECT_FALSE(distance.is_far());
+  EXPECT_FALSE(distance.note(1.5F));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(distance.note(500)) << "an interruption";
+  EXPECT_FALSE(distance.note(6)) << "one slow cell is not enough";
+  EXPECT_FALSE(distance.is_far());
+  int notes = 1;
+  while (!distance.note(6.5F)) ASSERT_LT(++notes, 20);
+  EXPECT_TRUE(distance.is_far());
+  EXPECT_FALSE(distance.note(4)) << "between the two limits nothing changes";
+  EXPECT_TRUE(distance.is_far());
+  for (notes = 0; !distance.note(1.5F);) ASSERT_LT(++notes, 20);
+  EXPECT_FALSE(distance.is_far());
+}
+
+/// Random payloads, contiguous at any address and in blocks, through cells to a device that says `distance`.
+void cells_arrive_intact(const char* distance, const char* cell_bytes) {
+  SCOPED_TRACE(std::string(distance) + ", cells of " + cell_bytes);
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const Settings settings = {
+      {"STRIA_SHM_DISTANCE", distance}, {"STRIA_SHM_CELL_BYTES", cell_bytes}, {"STRIA_SHM_CELLS", "40"}};
+  Node a(1, settings), b(2, settings);
+  ASSERT_EQ(a.opened, Status::ok) << a.error;
+  stria_link_t* link = a.connect(b);
+  ASSERT_NE(link, nullptr) << a.error;
+  b.progress();  // it sees us, and says how far we are
+  std::mt19937 random(seed);
+  const std::uint32_t most = a.limits(link).eager_max;
+  const Bytes memory = pattern(seed, 8 * most);
+  for (unsigned i = 0; i < 2000; ++i) {
+    const std::uint32_t bytes = 2000 + random() % (most - 2000 + 1);
+    const std::int64_t block = 1 + random() % 200, gap = random() % 100;
+    const auto blocks = static_cast<std::int64_t>(bytes) / block + 1;
+    const auto layout = *datatype::Layout::strided(blocks, block + gap, datatype::Layout::bytes(block));
+    stria_payload_t payload{nullptr, const_cast<std::byte*>(memory.data()) + random() % 100, most, 0, bytes};
+    if (random() % 2 != 0 && layout.true_extent() < static_cast<std::int64_t>(7 * most)) {
+      payload.layout = &layout;
+      payload.count = 1;
+      payload.offset =
+          static_cast<std::int64_t>(random() % (static_cast<std::uint64_t>(layout.size()) - bytes + 1));
+    }
+    Bytes expected(bytes);
+    transport::pack(payload, expected.data());
+    const stria_header_t head = header(i);
+    ASSERT_EQ(shm_provider().ops->eager_send(link, &head, &payload), STRIA_OK);
+    ASSERT_TRUE(until([&] { return !b.got.empty(); }, [&] { b.progress(); }));
+    ASSERT_EQ(b.got.front().header.tag, i);
+    ASSERT_EQ(b.got.front().payload, expected) << "packet " << i << ", " << bytes << " bytes";
+    b.got.clear();
+  }
+}
+TEST(Distance, cells_of_near_peers_arrive_intact) {
+  cells_arrive_intact("near", "32K");
+}
+TEST(Distance, cells_of_far_peers_arrive_intact) {
+  cells_arrive_intact("far", "32K");
+}
+TEST(Distance, odd_cells_of_far_peers_arrive_intact) {
+  cells_arrive_intact("far", "4160");
+}
+TEST(Distance, cells_arrive_intact_while_it_is_learnt) {
+  cells_arrive_intact("auto", "16K");
+}
+
+}  // namespace
+}  // namespace stria::shm::test
