@@ -11,6 +11,17 @@ double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
   return std::max(1.0, static_cast<double>(length) / block);
 }
 
+/// Loads have no list: a pass over both sides' blocks costs what the side with more of them does, but a core
+/// that alone waits for the lines of sparse blocks waits for those of both sides.
+double mapped_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
+  const Parameters& p = parameters();
+  double us = p.mapped_start_us + static_cast<double>(q.length) / 1024.0 * p.mapped_us_per_kib +
+              (std::max(source_blocks, sink_blocks) - 1) * p.mapped_us_per_block;
+  if (q.source_sparse) us += source_blocks * p.mapped_us_per_source;
+  if (q.sink_sparse) us += sink_blocks * p.mapped_us_per_sink;
+  return us;
+}
+
 }  // namespace
 
 std::string_view to_string(Scheme scheme) noexcept {
@@ -85,10 +96,8 @@ Answer choose(const Question& q) noexcept {
     return answer;
   }
   const Scheme read = q.mapped ? Scheme::mapped : Scheme::get;
-  // Loads have no list: one pass over both sides' blocks costs what the side with more of them does.
   answer.get_us = q.mapped
-                      ? p.mapped_start_us + kib * p.mapped_us_per_kib +
-                            (std::max(source_blocks, sink_blocks) - 1) * p.mapped_us_per_block
+                      ? mapped_us(q, source_blocks, sink_blocks)
                       : p.get_start_us + kib * p.get_us_per_kib + (source_blocks - 1) * p.get_us_per_source +
                             (sink_blocks - 1) * p.get_us_per_sink;
   if (q.force != Force::automatic) {

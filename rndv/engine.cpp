@@ -82,10 +82,16 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     ++live_;
     // A key is worth its registration only where a get could win, or help, with the best of sinks.
     unsigned access = STRIA_ACCESS_REMOTE_READ | (op.link->can_map ? STRIA_REGISTER_HINT : 0u);
-    const Question best{op.length, block, 0, op.link->can_get, options_.force};
+    Question best{.length = op.length,
+                  .source_block = block,
+                  .can_get = op.link->can_get,
+                  .force = options_.force,
+                  .source_sparse = transport::is_sparse(op.memory)};
     bool pays = can_help(best) || choose(best).scheme == Scheme::get;
     if (!pays && op.link->can_map) {
-      pays = choose({op.length, block, 0, false, options_.force, true}).scheme == Scheme::mapped;
+      best.can_get = false;
+      best.mapped = true;
+      pays = choose(best).scheme == Scheme::mapped;
       access |= STRIA_REGISTER_MAPPED;
     }
     if (pays) {
@@ -103,7 +109,8 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     wire::RtsWords rts;
     std::byte key[sizeof(op.key.data)];
   } body;
-  body.rts = wire::rts_words(op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes));
+  body.rts = wire::rts_words(op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes),
+                             transport::is_sparse(op.memory));
   transport::copy_key_bytes(body.key, op.key);
   const Status sent =
       op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes));
@@ -138,6 +145,7 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
   out.length = rts.length;
   out.sender_op = rts.sender_op;
   out.block_bytes = rts.block_bytes;
+  out.sparse = rts.sparse != 0;
   out.key.bytes = rts.key_bytes;
   std::memcpy(out.key.data, static_cast<const std::byte*>(packet.payload) + sizeof(rts), rts.key_bytes);
   return true;
@@ -147,12 +155,14 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
   ++live_;
   op.peer_op = announcement.sender_op;
   transport::copy_key(op.key, announcement.key);
-  const Question question{op.length,
-                          announcement.block_bytes,
-                          transport::mean_block(op.memory),
-                          op.link->can_get && op.key.bytes != 0,
-                          options_.force,
-                          op.link->can_map && transport::is_mapped(op.key)};
+  const Question question{.length = op.length,
+                          .source_block = announcement.block_bytes,
+                          .sink_block = transport::mean_block(op.memory),
+                          .can_get = op.link->can_get && op.key.bytes != 0,
+                          .force = options_.force,
+                          .source_sparse = announcement.sparse,
+                          .sink_sparse = transport::is_sparse(op.memory),
+                          .mapped = op.link->can_map && transport::is_mapped(op.key)};
   switch (choose(question).scheme) {
     case Scheme::none:
       op.state = Operation::State::fin_due;

@@ -89,6 +89,7 @@ struct Announcement {
   std::uint64_t length = 0;
   wire::OpId sender_op = 0;
   std::uint32_t block_bytes = 0;
+  bool sparse = false;
   SmallKey key;
 };
 

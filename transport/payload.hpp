@@ -57,4 +57,13 @@ inline std::uint32_t mean_block(const Payload& payload) noexcept {
   return mean < 1 ? 1 : mean > 0x7fffffff ? 0x7fffffff : static_cast<std::uint32_t>(mean);
 }
 
+/// Whether the runs lie a cache line or more apart on average, so that each is a line of its own.
+inline bool is_sparse(const Payload& payload) noexcept {
+  if (payload.layout == nullptr) return false;
+  const auto& layout = *layout_of(payload);
+  // Of many instances the distance counts; an extent that says nothing leaves the instance's own.
+  const std::int64_t extent = payload.count > 1 ? layout.extent() : layout.true_extent();
+  return layout.block_count() > 0 && extent / layout.block_count() >= static_cast<std::int64_t>(kCacheLine);
+}
+
 }  // namespace stria::transport

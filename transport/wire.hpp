@@ -50,7 +50,8 @@ struct RtsBody {
   OpId sender_op;
   std::uint32_t block_bytes;  // mean contiguous run at the sender, saturated; 0: contiguous
   std::uint8_t key_bytes;     // length of the key that follows; 0: none, only the packed pipeline is possible
-  std::uint8_t reserved[3];
+  std::uint8_t sparse;        // 1: its blocks lie a cache line or more apart
+  std::uint8_t reserved[2];
 };
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&
               offsetof(RtsBody, block_bytes) == 16 && offsetof(RtsBody, key_bytes) == 20);
@@ -61,8 +62,9 @@ struct RtsWords {
 };
 static_assert(sizeof(RtsWords) == sizeof(RtsBody));
 constexpr RtsWords rts_words(std::uint64_t length, OpId sender_op, std::uint32_t block_bytes,
-                             std::uint8_t key_bytes) noexcept {
-  return {{length, sender_op, block_bytes | (std::uint64_t{key_bytes} << 32)}};
+                             std::uint8_t key_bytes, bool sparse) noexcept {
+  return {{length, sender_op,
+           block_bytes | (std::uint64_t{key_bytes} << 32) | (std::uint64_t{sparse ? 1u : 0u} << 40)}};
 }
 
 struct RtrBody {

@@ -96,8 +96,12 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
   middle.length = 32768;
   middle.mapped = true;
   EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
-  middle.source_block = middle.sink_block = 8;  // a column of doubles
+  middle.source_block = middle.sink_block = 8;  // doubles side by side with others
   EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+  middle.source_sparse = true;  // a column into a row
+  EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+  middle.sink_sparse = true;  // into a column: two cores wait for their lines at the same time
+  EXPECT_EQ(choose(middle).scheme, Scheme::pipeline);
 }
 
 TEST(CostModel, fragments_are_within_their_bounds_and_finer_where_packing_is_slow) {

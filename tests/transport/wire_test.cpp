@@ -54,8 +54,9 @@ TEST(Wire, rts_bytes) {
                      .sender_op = 0x1112131415161718,
                      .block_bytes = 0x21222324,
                      .key_bytes = 0x31,
+                     .sparse = 0x41,
                      .reserved = {}};
-  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31000000");
+  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31410000");
 }
 
 TEST(Wire, the_flags_of_a_key_lie_behind_its_word) {

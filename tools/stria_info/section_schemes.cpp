@@ -8,6 +8,7 @@
 #include "eager/send.hpp"
 #include "rndv/cost_model.hpp"
 #include "tools/stria_info/section.hpp"
+#include "transport/payload.hpp"
 
 namespace stria::info {
 namespace {
@@ -46,15 +47,23 @@ Path path_of(const Device& device, const Config& config) {
   return path;
 }
 
-/// The same mean run at both sides; 0: contiguous.
-std::uint32_t block_of(const datatype::Layout& layout, std::uint64_t length) {
-  if (layout.block_count() == 0) return 0;
+/// What the model is told of a layout, of both sides alike.
+struct Blocks {
+  std::uint32_t bytes = 0;  ///< mean run; 0: contiguous
+  bool sparse = false;
+};
+Blocks blocks_of(const datatype::Layout& layout, std::uint64_t length) {
+  if (layout.block_count() == 0) return {};
   const auto mean = static_cast<std::uint64_t>(layout.size() / layout.block_count());
   const bool one_run = layout.is_contiguous() && (layout.extent() == layout.size() || length <= mean);
-  return one_run ? 0 : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(mean, 1, 0x7fffffff));
+  if (one_run) return {};
+  const stria_payload_t memory{&layout, nullptr, 1, 0, layout.size()};
+  return {static_cast<std::uint32_t>(std::clamp<std::uint64_t>(mean, 1, 0x7fffffff)),
+          transport::is_sparse(memory)};
 }
 
-Way way_of(const Path& path, std::uint64_t length, std::uint32_t block) {
+Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
+  const std::uint32_t block = blocks.bytes;
   const bool overlapped = path.overlaps_packing && rndv::packs_long(length, block);
   if (length <= path.eager_limit && !overlapped) {
     const bool gathered = block == 0 || length <= eager::kGatherMax;
@@ -67,6 +76,7 @@ Way way_of(const Path& path, std::uint64_t length, std::uint32_t block) {
   question.length = length;
   question.source_block = block;
   question.sink_block = block;
+  question.source_sparse = question.sink_sparse = blocks.sparse;
   question.can_get = path.can_get;
   question.force = path.force;
   const rndv::Answer answer = rndv::choose(question);
@@ -124,7 +134,7 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
                                   "mapped us", "get us", "pipeline us", "reason");
       Json rows = Json::array();
       for (const std::uint64_t size : sizes_for(path)) {
-        const Way way = way_of(path, size, block_of(layout, size));
+        const Way way = way_of(path, size, blocks_of(layout, size));
         section.text +=
             fmt::format("  {:>10}  {:<20} {:>9} {:>9} {:>12}  {}\n", size, way.name, us_text(way.mapped_us),
                         us_text(way.get_us), us_text(way.pipeline_us), way.reason);

@@ -84,6 +84,8 @@ def curves(benchmark, names, floor):
 def ratios(benchmark, names):
     """Ratios of times with their quartiles over the message size; 1 is the line to stay below."""
     figure, axes = pyplot.subplots(figsize=(7.4, 2.7))
+    axes.set_xlim(1, 2)  # what a logarithmic axis needs where no two configurations met at the same distance
+    axes.set_autoscalex_on(True)
     for i, name in enumerate(names[1:], start=1):
         known = [line for line in benchmark["lines"] if name in line["ratios"] and line["size"] > 0]
         xs = [line["size"] for line in known]
