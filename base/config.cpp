@@ -30,7 +30,7 @@ constexpr VarSpec kTable[] = {
      "Messages up to this size travel with their match header; a provider may lower it."},
     {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|pipeline", 0, 0,
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
-    {"STRIA_RNDV_FRAGMENT", VarKind::bytes, "16K", "bytes", "", 1024, 1 << 30,
+    {"STRIA_RNDV_FRAGMENT", VarKind::bytes, "32K", "bytes", "", 1024, 1 << 30,
      "Longest fragment of the packed pipeline; by default the cost model takes shorter ones. Set: all "
      "have this size, unless the provider's are shorter."},
     {"STRIA_RNDV_PULL_SLICE", VarKind::bytes, "4M", "bytes", "", 4096, 1 << 30,

@@ -18,7 +18,7 @@ namespace stria::rndv {
 struct Options {
   Force force = Force::automatic;
   std::uint64_t pull_slice = 4u << 20;
-  std::uint32_t fragment_bytes = 16384;  ///< of the pipeline, at most
+  std::uint32_t fragment_bytes = 32768;  ///< of the pipeline, at most
   bool fragment_fixed = false;           ///< the user said so: all but the last have that size
   std::uint32_t patience_us = 5;         ///< a receiver waits so long for a fragment before it helps itself
 };

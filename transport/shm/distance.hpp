@@ -18,7 +18,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kLookEvery = 16;
-inline constexpr std::uint32_t kLookBytes = 4096;
+inline constexpr std::uint32_t kLookBytes = 1024;
 inline constexpr std::uint32_t kStreamLeast = 2048;  // a shorter cell is stored ordinarily
 
 /// Whether a cell is begun with ordinary stores for the receiver to look at.
@@ -52,7 +52,7 @@ class Distance {
   float ns_per_line() const noexcept { return ns_per_line_; }
 
  private:
-  static constexpr float kNear = 3, kFar = 4.5F, kAbsurd = 100;  // ns a line; 1 to 2 and 5 to 8 were measured
+  static constexpr float kNear = 5, kFar = 6, kAbsurd = 200;  // ns a line; 2 to 5 and 7 to 15 were measured
   float ns_per_line_ = 0;
   bool far_ = false;
 };

@@ -12,16 +12,16 @@ namespace {
 TEST(Distance, follows_what_was_measured_but_not_its_noise) {
   Distance distance;
   EXPECT_FALSE(distance.is_far());
-  EXPECT_FALSE(distance.note(1.5F));
+  EXPECT_FALSE(distance.note(3));
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(distance.note(500)) << "an interruption";
-  EXPECT_FALSE(distance.note(6)) << "one slow cell is not enough";
+  EXPECT_FALSE(distance.note(10)) << "one slow cell is not enough";
   EXPECT_FALSE(distance.is_far());
   int notes = 1;
-  while (!distance.note(6.5F)) ASSERT_LT(++notes, 20);
+  while (!distance.note(13)) ASSERT_LT(++notes, 20);
   EXPECT_TRUE(distance.is_far());
-  EXPECT_FALSE(distance.note(4)) << "between the two limits nothing changes";
+  EXPECT_FALSE(distance.note(5.5F)) << "between the two limits nothing changes";
   EXPECT_TRUE(distance.is_far());
-  for (notes = 0; !distance.note(1.5F);) ASSERT_LT(++notes, 20);
+  for (notes = 0; !distance.note(3);) ASSERT_LT(++notes, 20);
   EXPECT_FALSE(distance.is_far());
 }
 
