@@ -210,6 +210,7 @@ bool Engine::step(Operation& op) noexcept {
 
 unsigned Engine::progress() noexcept {
   unsigned moved = 0;
+  helped_ = false;
   // Ends of operations may add and remove others: walk a private list, and give back what is still under way.
   IntrusiveList<Operation> round;
   while (Operation* op = active_.pop_front()) round.push_back(op);

@@ -115,6 +115,7 @@ class Engine {
   OpTable table_;
   IntrusiveList<Operation> active_;
   std::uint64_t live_ = 0;  // operations started and not ended
+  bool helped_ = false;     // a slice was read in this round of progress()
   Counters counters_;
 };
 

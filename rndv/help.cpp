@@ -24,6 +24,16 @@ std::uint16_t now_us() noexcept {
                                         .count());
 }
 
+/// Of the link, not of one operation: a sender of many messages sends them in turn. The provider was asked
+/// for packets just before, so what is not there now was not sent.
+bool is_silent(transport::Silence& silence, std::uint32_t patience_us) noexcept {
+  const std::uint16_t now = now_us();
+  if (silence.heard || !silence.waited) silence.since = now;
+  silence.heard = false;
+  silence.waited = true;
+  return static_cast<std::uint16_t>(now - silence.since) >= patience_us;
+}
+
 }  // namespace
 
 /// A slice of the end came, or did not. A sender that ended the operation, and its key with it, has sent all
@@ -45,11 +55,8 @@ bool Engine::step_receiving(RecvOp& op) noexcept {
     deactivate(op);
     return false;
   }
-  // The provider was asked for fragments just before this, so what we see now is silence.
-  const std::uint16_t now = now_us();
-  if (!op.waited) op.silent_since = now;
-  op.waited = true;
-  if (static_cast<std::uint16_t>(now - op.silent_since) < options_.patience_us) return false;
+  if (helped_ || !is_silent(op.link->silence, options_.patience_us)) return false;
+  helped_ = true;  // then others of the link have their turn, and the provider is asked again
   const std::uint64_t bytes = std::min(kSlice, op.tail - op.moved);
   const std::uint64_t at = op.tail - bytes;
   transport::Key key;

@@ -39,13 +39,11 @@ struct Operation : ListNode {
   bool active = false;  ///< in the active list
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
   bool needs_fin : 1 = false;
-  bool remote_half : 1 = false;    ///< on the heap, serves a peer's put or get
-  bool in_flight : 1 = false;      ///< RecvOp: a get is under way, the provider still writes the memory
-  bool failed : 1 = false;         ///< its peer failed while it was in flight
-  bool helps : 1 = false;          ///< RecvOp: may read from the end what the sender does not send (help.cpp)
-  bool waited : 1 = false;         ///< RecvOp: no fragment came since `silent_since`
-  std::uint16_t silent_since = 0;  ///< us, from the clock's low bits
-  wire::OpId id = 0;               ///< our name for it, 0 when not in the table
+  bool remote_half : 1 = false;  ///< on the heap, serves a peer's put or get
+  bool in_flight : 1 = false;    ///< RecvOp: a get is under way, the provider still writes the memory
+  bool failed : 1 = false;       ///< its peer failed while it was in flight
+  bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
+  wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move

@@ -39,7 +39,7 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
     return true;
   }
   if (!op.remote_half) op.tail = op.length;
-  op.waited = false;
+  op.link->silence.heard = true;  // waiting begins now
   op.state = Operation::State::receiving;
   if (!op.helps) deactivate(op);
   return true;
@@ -116,7 +116,7 @@ bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   }
   transport::unpack(transport::slice(op.memory, offset, packet.bytes), packet.payload);
   op.moved += packet.bytes;
-  op.waited = false;
+  link.silence.heard = true;
   if (op.moved >= tail_of(op) && !op.in_flight) end_receiving(op);
   return true;
 }

@@ -12,6 +12,13 @@
 
 namespace stria::transport {
 
+/// Whether the peer sends what it was asked for; kept by whoever receives on the link.
+struct Silence {
+  bool heard = false;       ///< something came since the last look
+  bool waited = false;      ///< nothing did, since
+  std::uint16_t since = 0;  ///< us, from the clock's low bits
+};
+
 struct LinkRef {
   const stria_hot_ops_t* ops = nullptr;
   stria_link_t* link = nullptr;  ///< null until connected
@@ -21,6 +28,7 @@ struct LinkRef {
   bool can_get = false;
   bool can_put = false;
   bool can_map = false;  ///< get and put work through mapped keys, whatever can_get and can_put say
+  mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
   bool can_put_by(const Key& key) const noexcept { return can_put || (can_map && is_mapped(key)); }
