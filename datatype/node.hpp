@@ -21,6 +21,7 @@
 
 #include "datatype/offsets.hpp"
 #include "datatype/record.hpp"
+#include "datatype/stretches.hpp"
 
 namespace stria::datatype {
 
@@ -47,11 +48,14 @@ struct Blocks {
   Blocks(std::vector<std::int64_t> places, std::vector<std::int64_t> prefix_sums)
       : Blocks(Offsets::pair(std::move(places), std::move(prefix_sums))) {}
   Offsets displacements;
-  Offsets starts;  ///< as wide as the displacements
+  Offsets starts;                  ///< as wide as the displacements
+  std::vector<Stretch> stretches;  ///< of `starts`
 
  private:
   explicit Blocks(std::pair<Offsets, Offsets> lists)
-      : displacements(std::move(lists.first)), starts(std::move(lists.second)) {}
+      : displacements(std::move(lists.first)),
+        starts(std::move(lists.second)),
+        stretches(stretches_of(starts)) {}
 };
 /// At least 2 children; child i holds bytes [starts[i], starts[i+1]) of the packed stream.
 struct Composite {

@@ -1,11 +1,17 @@
-// Layout to layout. Five ways, by the shapes of the two sides:
-//   both are rows of blocks, or columns of them, in step: two loops, in squares where one side is the other
-//   turned long runs on one side (or all of it one run): walk those, pack or unpack the other side straight
-//   into them both strided with equal blocks in step: one loop from strided to strided else: through a buffer
-//   that stays in the first-level cache, so that both halves use the packing kernels
+// Layout to layout. Ways, by the shapes of the two sides:
+//
+//   rows        both are rows of blocks, or columns of them, in step: two loops, in squares where one side is
+//               the other turned
+//   blocks      both are equal blocks, at a stride or at the places of a list: one loop
+//   in step     lists on both sides with the same lengths, wherever their blocks lie: block by block
+//   long runs   on one side, or all of it one run: walk those, pack or unpack the other side straight into
+//               them
+//   bounce      else: through a buffer that stays in the first-level cache, so that both halves use the
+//               packing kernels
 #include <algorithm>
 #include <optional>
 
+#include "datatype/in_step.hpp"
 #include "datatype/kernels/kernels.hpp"
 #include "datatype/pack.hpp"
 #include "datatype/walk.hpp"
@@ -15,21 +21,14 @@ namespace {
 
 constexpr std::int64_t kLongRun =
     512;  // bytes; a seek of the other side costs about as much as copying these
-constexpr std::int64_t kBounce = 8192;  // bytes; a quarter of the smallest first-level data cache in use
+/// Lists of such runs: a seek in a long list is dear, but runs beyond this are better copied past the cache
+/// where the destination outgrows it, which only long runs are.
+constexpr std::int64_t kLongListed = 4096;
 
-/// One side of a transfer: where its stream is read or written next.
-struct Side {
-  const Kernels& kernels;
-  const Layout& layout;
-  const void* base;
-  std::int64_t count;
-  std::int64_t offset;
-
-  std::int64_t mean_run() const noexcept {
-    if (layout.is_contiguous(count)) return INT64_MAX;
-    return layout.size() / std::max<std::int64_t>(layout.block_count(), 1);
-  }
-};
+std::int64_t mean_run(const Side& side) noexcept {
+  if (side.layout.is_contiguous(side.count)) return INT64_MAX;
+  return side.layout.size() / std::max<std::int64_t>(side.layout.block_count(), 1);
+}
 
 void pack_next(Side& side, std::int64_t length, std::byte* out) noexcept {
   pack_by(side.kernels, side.layout, side.base, side.count, side.offset, length, out);
@@ -58,22 +57,6 @@ struct DrainTo : RunSink<DrainTo> {
   }
   Side& sink;
 };
-
-/// Both sides a single strided level of equal blocks, both offsets and the length in whole blocks.
-bool try_strided_pair(const Side& src, const Side& dst, std::int64_t length) noexcept {
-  const Repeat from = repeat_of(src.layout, src.count);
-  const Repeat to = repeat_of(dst.layout, dst.count);
-  const Block* block = from.child->block();
-  const Block* other = to.child->block();
-  if (block == nullptr || other == nullptr || block->bytes != other->bytes) return false;
-  const std::int64_t n = block->bytes;
-  if (src.offset % n != 0 || dst.offset % n != 0 || length % n != 0) return false;
-  const std::int64_t from_at = src.layout.origin() + src.offset / n * from.stride;
-  const std::int64_t to_at = dst.layout.origin() + dst.offset / n * to.stride;
-  src.kernels.strided[kernel::width_of(n)](moved(address_of(src.base), from_at), from.stride,
-                                           moved(address_of(dst.base), to_at), to.stride, length / n, n);
-  return true;
-}
 
 /// A side as rows of `inner` blocks: what two loops can go through.
 struct Rows {
@@ -130,10 +113,15 @@ void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base
   if (length == 0) return;
   Side from{k, src, src_base, src_count, src_offset};
   Side to{k, dst, dst_base, dst_count, dst_offset};
-  const std::int64_t from_run = from.mean_run();
-  const std::int64_t to_run = to.mean_run();
-  const bool long_runs = std::max(from_run, to_run) >= kLongRun;
+  const std::int64_t from_run = mean_run(from);
+  const std::int64_t to_run = mean_run(to);
+  const std::int64_t run = std::max(from_run, to_run);
+  const bool long_runs = run >= kLongRun;
   if (try_rows(from, to, length, long_runs)) return;
+  const bool lists = has_list(from) || has_list(to);
+  if (run < (lists ? kLongListed : kLongRun) &&
+      (try_equal_blocks(from, to, length) || (lists && try_in_step(from, to, length))))
+    return;
   if (long_runs) {
     if (from_run >= to_run) {
       DrainTo drain(to);
@@ -144,7 +132,6 @@ void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base
     }
     return;
   }
-  if (try_strided_pair(from, to, length)) return;
   alignas(64) std::byte bounce[kBounce];
   while (length > 0) {
     const std::int64_t part = std::min(length, kBounce);

@@ -7,7 +7,7 @@
 //   bool records(Address, count, stride, record)
 //   bool listed_records(Address, displacements, count, record)
 //   bool indexed(Address, displacements, count, bytes)
-//   bool blocks(Address, displacements, starts, count)
+//   bool blocks(Address, displacements, starts, count, longest block)
 // and answers false to stop the walk. Sinks that only care for runs derive from RunSink.
 //
 // A range is a partial element, whole elements, a partial element; only the partial ones descend with an
@@ -68,7 +68,8 @@ struct RunSink {
     return true;
   }
   template <class Int>
-  bool blocks(Address memory, const Int* displacements, const Int* starts, std::int64_t count) noexcept {
+  bool blocks(Address memory, const Int* displacements, const Int* starts, std::int64_t count,
+              std::int64_t /*longest*/) noexcept {
     for (std::int64_t i = 0; i < count; ++i)
       if (!self().run(moved(memory, displacements[i]), starts[i + 1] - starts[i])) return false;
     return true;
@@ -154,6 +155,12 @@ std::int64_t part_at(const Int* starts, std::size_t parts, std::int64_t offset) 
   return std::upper_bound(starts, starts + parts + 1, offset) - starts - 1;
 }
 
+/// The stretch that holds block i; there is one.
+inline auto stretch_at(const std::vector<Stretch>& stretches, std::int64_t i) noexcept {
+  return std::upper_bound(stretches.begin(), stretches.end(), i,
+                          [](std::int64_t block, const Stretch& s) { return block < s.end; });
+}
+
 template <class Int, class Sink>
 bool walk_blocks(const Blocks& list, Address memory, std::int64_t offset, std::int64_t length,
                  Sink& sink) noexcept {
@@ -171,7 +178,13 @@ bool walk_blocks(const Blocks& list, Address memory, std::int64_t offset, std::i
   }
   const std::int64_t last =
       end == starts[parts] ? static_cast<std::int64_t>(parts) : part_at(starts, parts, end);
-  if (last > i && !sink.blocks(memory, displacements + i, starts + i, last - i)) return false;
+  for (auto s = stretch_at(list.stretches, i); i < last; ++s) {
+    const std::int64_t n = std::min(s->end, last) - i;
+    if (!(s->equal ? sink.indexed(memory, displacements + i, n, s->longest)
+                   : sink.blocks(memory, displacements + i, starts + i, n, s->longest)))
+      return false;
+    i += n;
+  }
   return end == starts[last] || sink.run(moved(memory, displacements[last]), end - starts[last]);
 }
 

@@ -21,12 +21,21 @@ struct Target {
   template <bool kPack, class B, class Int>
   static void indexed(Address memory, const Int* places, std::int64_t count, Address stream,
                       std::int64_t stream_stride, std::int64_t bytes) noexcept {
-    kernel::indexed<kPack>(B(bytes), memory, places, count, stream, stream_stride);
+    kernel::indexed(B(bytes), StreamEnds<kPack, Int>{memory, places, stream}, count, stream_stride);
+  }
+  template <class B, class Int>
+  static void indexed_across(const ListEnds<Int>& ends, std::int64_t count, std::int64_t bytes) noexcept {
+    kernel::indexed(B(bytes), ends, count, 0);
   }
   template <bool kPack, class Int>
   static void blocks(Address memory, const Int* places, const Int* starts, std::int64_t count,
-                     Address stream) noexcept {
-    kernel::blocks<kPack, kVector>(memory, places, starts, count, stream);
+                     std::int64_t /*longest*/, Address stream) noexcept {
+    kernel::blocks<kVector>(StreamEnds<kPack, Int>{memory, places, stream}, starts, count);
+  }
+  template <class Int>
+  static void blocks_across(const ListEnds<Int>& ends, const Int* starts, std::int64_t count,
+                            std::int64_t /*longest*/) noexcept {
+    kernel::blocks<kVector>(ends, starts, count);
   }
 };
 

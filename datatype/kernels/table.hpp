@@ -1,6 +1,6 @@
 // Fills a table from a processor's functions. `Target` has function templates over the class of blocks, each
-// compiled for that processor: strided<B>, nest<B, kBytes>, indexed<kPack, B>, blocks<kPack>; and its own
-// vector size for loops.
+// compiled for that processor: strided<B>, nest<B, kBytes>, indexed<kPack, B>, indexed_across<B>; and
+// blocks<kPack>, blocks_across<> for blocks of several classes, and its own vector size for loops.
 #pragma once
 
 #include <type_traits>
@@ -17,6 +17,8 @@ constexpr void fill_row(Kernels& table, Width width) {
   table.narrow.indexed[kUnpacking][width] = &Target::template indexed<false, B, std::int32_t>;
   table.wide.indexed[kPacking][width] = &Target::template indexed<true, B, std::int64_t>;
   table.wide.indexed[kUnpacking][width] = &Target::template indexed<false, B, std::int64_t>;
+  table.narrow.indexed_across[width] = &Target::template indexed_across<B, std::int32_t>;
+  table.wide.indexed_across[width] = &Target::template indexed_across<B, std::int64_t>;
 }
 
 /// kBytes of a row: the room that a block of the class takes at most, when squares of them are turned; 0
@@ -43,6 +45,8 @@ constexpr Kernels make_table(const char* name) {
                          &Target::template blocks<false, std::int32_t>};
   table.wide.blocks = {&Target::template blocks<true, std::int64_t>,
                        &Target::template blocks<false, std::int64_t>};
+  table.narrow.blocks_across = &Target::template blocks_across<std::int32_t>;
+  table.wide.blocks_across = &Target::template blocks_across<std::int64_t>;
   return table;
 }
 

@@ -1,49 +1,10 @@
 // transfer between pairs of types against naive pack and unpack.
 #include <gtest/gtest.h>
 
-#include "datatype/kernels/kernels.hpp"
-#include "datatype/pack.hpp"
-#include "tests/datatype/random_type.hpp"
+#include "tests/datatype/check_transfer.hpp"
 
 namespace stria::datatype {
 namespace {
-
-void check_transfer(const RandomType& src, std::int64_t src_count, const RandomType& dst,
-                    std::int64_t dst_count, Random& random) {
-  const naive::Typemap from = naive::instances(src_count, src.typemap);
-  const naive::Typemap to = naive::instances(dst_count, dst.typemap);
-  const auto from_bytes = static_cast<std::int64_t>(from.bytes.size());
-  const auto to_bytes = static_cast<std::int64_t>(to.bytes.size());
-  TestMemory source(from), sink(to, 50);
-  const TestMemory before = sink;
-
-  const std::int64_t length =
-      random.one_in(2) ? std::min(from_bytes, to_bytes) : random.in(0, std::min(from_bytes, to_bytes));
-  TestMemory expected = before;
-  for (std::int64_t i = 0; i < length; ++i)
-    expected.at(to.bytes[static_cast<std::size_t>(i)]) = source.at(from.bytes[static_cast<std::size_t>(i)]);
-  for (const Kernels* k : runnable_kernels()) {
-    sink = before;
-    transfer_range_by(*k, src.layout, source.base(), src_count, 0, dst.layout, sink.base(), dst_count, 0,
-                      length);
-    ASSERT_TRUE(sink == expected) << k->name << ", " << length << " bytes from the start";
-  }
-
-  // Half of the ranges are whole blocks of 2, 3, 4, 6, 8, 12 and 24 bytes, for the paths that need them.
-  const std::int64_t grain = random.one_in(2) ? 24 : 1;
-  const std::int64_t src_offset = random.in(0, from_bytes / grain) * grain;
-  const std::int64_t dst_offset = random.in(0, to_bytes / grain) * grain;
-  const std::int64_t n =
-      random.in(0, std::min(from_bytes - src_offset, to_bytes - dst_offset) / grain) * grain;
-  sink = before;
-  expected = before;
-  for (std::int64_t i = 0; i < n; ++i)
-    expected.at(to.bytes[static_cast<std::size_t>(dst_offset + i)]) =
-        source.at(from.bytes[static_cast<std::size_t>(src_offset + i)]);
-  transfer_range(src.layout, source.base(), src_count, src_offset, dst.layout, sink.base(), dst_count,
-                 dst_offset, n);
-  ASSERT_TRUE(sink == expected) << n << " bytes from " << src_offset << " to " << dst_offset;
-}
 
 TEST(Transfer, moves_the_stream_between_random_pairs) {
   for (std::int64_t round = 0; round < rounds(20000); ++round) {
