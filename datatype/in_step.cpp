@@ -203,9 +203,9 @@ class InStep {
         const kernel::ListEnds<Int> ends{from, x.displacements.data<Int>() + i, to,
                                          y.displacements.data<Int>() + i};
         if (stretch->equal)
-          lists.indexed_across[kernel::width_of(stretch->longest)](ends, n, stretch->longest);
+          lists.indexed_across[kernel::width_of(stretch->bytes)](ends, n, stretch->bytes);
         else
-          lists.blocks_across(ends, starts + i, n, stretch->longest);
+          lists.blocks_across(ends, starts + i, n, stretch->bytes);
       } else {
         bounce(a, from, b, to, starts[i], starts[i + n] - starts[i]);
       }

@@ -58,8 +58,8 @@ class Mover {
   }
   template <class Int>
   bool blocks(Address memory, const Int* displacements, const Int* starts, std::int64_t count,
-              std::int64_t longest) noexcept {
-    kernels_.lists<Int>().blocks[kDirection](memory, displacements, starts, count, longest, stream_);
+              std::int64_t most) noexcept {
+    kernels_.lists<Int>().blocks[kDirection](memory, displacements, starts, count, most, stream_);
     return advance(starts[count] - starts[0]);
   }
 

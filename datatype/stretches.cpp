@@ -1,25 +1,32 @@
 #include "datatype/stretches.hpp"
 
-#include <algorithm>
-
 namespace stria::datatype {
 namespace {
+
+/// Blocks of several lengths, counted by how wide a move they take.
+struct Mixed {
+  std::int64_t blocks = 0, above_32 = 0, above_64 = 0;
+
+  void add(std::int64_t n, std::int64_t bytes) noexcept {
+    blocks += n;
+    above_32 += bytes > 32 ? n : 0;
+    above_64 += bytes > 64 ? n : 0;
+  }
+  std::int64_t bytes() const noexcept {
+    return above_32 * kFew <= blocks ? 32 : above_64 * kFew <= blocks ? 64 : 128;
+  }
+};
 
 template <class Int>
 std::vector<Stretch> stretches_of(const Int* starts, std::int64_t blocks) {
   std::vector<Stretch> out;
-  std::int64_t covered = 0;  // blocks in `out`; from there to `begin` lie blocks of several lengths
-  std::int64_t longest = 0;  // of those
+  Mixed mixed;  // what follows the last stretch, up to `begin`
   std::int64_t begin = 0, bytes = std::int64_t{starts[1]} - starts[0];  // of the run of equal ones
   const auto close_run = [&](std::int64_t end) {
-    if (end - begin < kMinStretch) {
-      longest = std::max(longest, bytes);
-      return;
-    }
-    if (begin > covered) out.push_back({begin, longest, false});
+    if (end - begin < kMinStretch) return mixed.add(end - begin, bytes);
+    if (mixed.blocks > 0) out.push_back({begin, mixed.bytes(), false});
     out.push_back({end, bytes, true});
-    covered = end;
-    longest = 0;
+    mixed = {};
   };
   for (std::int64_t i = 1; i < blocks; ++i) {
     const std::int64_t length = std::int64_t{starts[i + 1]} - starts[i];
@@ -29,7 +36,7 @@ std::vector<Stretch> stretches_of(const Int* starts, std::int64_t blocks) {
     bytes = length;
   }
   close_run(blocks);
-  if (covered < blocks) out.push_back({blocks, longest, false});
+  if (mixed.blocks > 0) out.push_back({blocks, mixed.bytes(), false});
   return out;
 }
 

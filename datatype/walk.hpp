@@ -7,7 +7,7 @@
 //   bool records(Address, count, stride, record)
 //   bool listed_records(Address, displacements, count, record)
 //   bool indexed(Address, displacements, count, bytes)
-//   bool blocks(Address, displacements, starts, count, longest block)
+//   bool blocks(Address, displacements, starts, count, size that few blocks exceed)
 // and answers false to stop the walk. Sinks that only care for runs derive from RunSink.
 //
 // A range is a partial element, whole elements, a partial element; only the partial ones descend with an
@@ -69,7 +69,7 @@ struct RunSink {
   }
   template <class Int>
   bool blocks(Address memory, const Int* displacements, const Int* starts, std::int64_t count,
-              std::int64_t /*longest*/) noexcept {
+              std::int64_t /*most*/) noexcept {
     for (std::int64_t i = 0; i < count; ++i)
       if (!self().run(moved(memory, displacements[i]), starts[i + 1] - starts[i])) return false;
     return true;
@@ -180,8 +180,8 @@ bool walk_blocks(const Blocks& list, Address memory, std::int64_t offset, std::i
       end == starts[parts] ? static_cast<std::int64_t>(parts) : part_at(starts, parts, end);
   for (auto s = stretch_at(list.stretches, i); i < last; ++s) {
     const std::int64_t n = std::min(s->end, last) - i;
-    if (!(s->equal ? sink.indexed(memory, displacements + i, n, s->longest)
-                   : sink.blocks(memory, displacements + i, starts + i, n, s->longest)))
+    if (!(s->equal ? sink.indexed(memory, displacements + i, n, s->bytes)
+                   : sink.blocks(memory, displacements + i, starts + i, n, s->bytes)))
       return false;
     i += n;
   }

@@ -36,14 +36,14 @@ struct Target {
   }
   template <bool kPack, class Int>
   [[gnu::target("avx2,bmi,bmi2")]] static void blocks(Address memory, const Int* places, const Int* starts,
-                                                      std::int64_t count, std::int64_t /*longest*/,
+                                                      std::int64_t count, std::int64_t /*most*/,
                                                       Address stream) noexcept {
     kernel::blocks<kVector>(StreamEnds<kPack, Int>{memory, places, stream}, starts, count);
   }
   template <class Int>
   [[gnu::target("avx2,bmi,bmi2")]] static void blocks_across(const ListEnds<Int>& ends, const Int* starts,
                                                              std::int64_t count,
-                                                             std::int64_t /*longest*/) noexcept {
+                                                             std::int64_t /*most*/) noexcept {
     kernel::blocks<kVector>(ends, starts, count);
   }
 };

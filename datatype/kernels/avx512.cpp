@@ -51,29 +51,37 @@ struct Target {
     kernel::indexed(B(bytes), ends, count, 0);
   }
 
-  // Blocks of several lengths without a guess about each: one vector under a mask where the longest is no
-  // longer, else two, the second under a mask that is empty for most. (A branch around the second is 10%
+  // Blocks of several lengths without a guess about most of them: one vector under a mask where few are
+  // longer, else two, the second under a mask that is empty for many. (A branch around the second is 10%
   // faster where it is guessed right, and twice as slow where lengths are random.)
 
-  /// No block above 32 bytes.
   template <class Ends, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void in_halves(
       Ends ends, const Int* starts, std::int64_t count) noexcept {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t bytes = starts[i + 1] - starts[i];
-      const auto mask = static_cast<__mmask32>(first_bits(bytes));
-      _mm256_mask_storeu_epi8(at(ends.to(i)), mask, _mm256_maskz_loadu_epi8(mask, at(ends.from(i))));
+      const Address from = ends.from(i), to = ends.to(i);
+      if (bytes <= 32) {
+        const auto mask = static_cast<__mmask32>(first_bits(bytes));
+        _mm256_mask_storeu_epi8(at(to), mask, _mm256_maskz_loadu_epi8(mask, at(from)));
+      } else {
+        copy_one<kVector>(to, from, bytes);
+      }
       ends.advance(bytes);
     }
   }
-  /// No block above 64 bytes.
   template <class Ends, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void in_vectors(
       Ends ends, const Int* starts, std::int64_t count) noexcept {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t bytes = starts[i + 1] - starts[i];
-      const __mmask64 mask = first_bits(bytes);
-      _mm512_mask_storeu_epi8(at(ends.to(i)), mask, _mm512_maskz_loadu_epi8(mask, at(ends.from(i))));
+      const Address from = ends.from(i), to = ends.to(i);
+      if (bytes <= 64) {
+        const __mmask64 mask = first_bits(bytes);
+        _mm512_mask_storeu_epi8(at(to), mask, _mm512_maskz_loadu_epi8(mask, at(from)));
+      } else {
+        copy_one<kVector>(to, from, bytes);
+      }
       ends.advance(bytes);
     }
   }
@@ -97,22 +105,22 @@ struct Target {
     }
   }
   template <class Ends, class Int>
-  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void by_longest(
-      Ends ends, const Int* starts, std::int64_t count, std::int64_t longest) noexcept {
-    if (longest <= 32) return in_halves(ends, starts, count);
-    if (longest <= 64) return in_vectors(ends, starts, count);
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void by_most(
+      Ends ends, const Int* starts, std::int64_t count, std::int64_t most) noexcept {
+    if (most <= 32) return in_halves(ends, starts, count);
+    if (most <= 64) return in_vectors(ends, starts, count);
     in_pairs(ends, starts, count);
   }
   template <bool kPack, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void blocks(
-      Address memory, const Int* places, const Int* starts, std::int64_t count, std::int64_t longest,
+      Address memory, const Int* places, const Int* starts, std::int64_t count, std::int64_t most,
       Address stream) noexcept {
-    by_longest(StreamEnds<kPack, Int>{memory, places, stream}, starts, count, longest);
+    by_most(StreamEnds<kPack, Int>{memory, places, stream}, starts, count, most);
   }
   template <class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void blocks_across(
-      const ListEnds<Int>& ends, const Int* starts, std::int64_t count, std::int64_t longest) noexcept {
-    by_longest(ends, starts, count, longest);
+      const ListEnds<Int>& ends, const Int* starts, std::int64_t count, std::int64_t most) noexcept {
+    by_most(ends, starts, count, most);
   }
 
   /// One short record a vector: half a vector, which lies in one line more often than in two.

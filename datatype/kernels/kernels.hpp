@@ -28,15 +28,15 @@ struct ListKernels {
   /// Blocks at memory + places[i], to or from stream + i * stream_stride.
   using Indexed = void (*)(Address memory, const Int* places, std::int64_t count, Address stream,
                            std::int64_t stream_stride, std::int64_t bytes) noexcept;
-  /// Blocks of starts[i+1] - starts[i] bytes, none above `longest`, at memory + places[i], to or from a
-  /// stream without gaps.
+  /// Blocks of starts[i+1] - starts[i] bytes, few of them above `most` (stretches.hpp), at memory +
+  /// places[i], to or from a stream without gaps.
   using Blocks = void (*)(Address memory, const Int* places, const Int* starts, std::int64_t count,
-                          std::int64_t longest, Address stream) noexcept;
+                          std::int64_t most, Address stream) noexcept;
   /// The same from list to list.
   using IndexedAcross = void (*)(const kernel::ListEnds<Int>& ends, std::int64_t count,
                                  std::int64_t bytes) noexcept;
   using BlocksAcross = void (*)(const kernel::ListEnds<Int>& ends, const Int* starts, std::int64_t count,
-                                std::int64_t longest) noexcept;
+                                std::int64_t most) noexcept;
   std::array<std::array<Indexed, kernel::kWidths>, 2> indexed{};
   std::array<Blocks, 2> blocks{};
   std::array<IndexedAcross, kernel::kWidths> indexed_across{};

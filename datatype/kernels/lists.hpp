@@ -53,6 +53,7 @@ struct ListEnds {
 template <class B, class Ends>
 [[gnu::always_inline]] inline void indexed(B block, Ends ends, std::int64_t count,
                                            std::int64_t stream_stride) noexcept {
+#pragma GCC unroll 4
   for (std::int64_t i = 0; i < count; ++i) {
     block.copy(ends.to(i), ends.from(i));
     ends.advance(stream_stride);

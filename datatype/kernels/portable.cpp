@@ -29,12 +29,12 @@ struct Target {
   }
   template <bool kPack, class Int>
   static void blocks(Address memory, const Int* places, const Int* starts, std::int64_t count,
-                     std::int64_t /*longest*/, Address stream) noexcept {
+                     std::int64_t /*most*/, Address stream) noexcept {
     kernel::blocks<kVector>(StreamEnds<kPack, Int>{memory, places, stream}, starts, count);
   }
   template <class Int>
   static void blocks_across(const ListEnds<Int>& ends, const Int* starts, std::int64_t count,
-                            std::int64_t /*longest*/) noexcept {
+                            std::int64_t /*most*/) noexcept {
     kernel::blocks<kVector>(ends, starts, count);
   }
 };

@@ -16,6 +16,22 @@ void scatter(const double* from, double* to, std::int64_t stride, std::int64_t d
 void gather_list(const double* from, const int* places, const int* lengths, std::int64_t n, double* to);
 void scatter_list(const double* from, double* to, const int* places, const int* lengths, std::int64_t n);
 
+void move_list(const double* from, double* to, const int* places, const int* lengths, std::int64_t n);
+
+/// Blocks of lengths[i] bytes at places[i].
+void gather_bytes(const std::byte* from, const std::int64_t* places, const std::int64_t* lengths,
+                  std::int64_t n, std::byte* to);
+void scatter_bytes(const std::byte* from, std::byte* to, const std::int64_t* places,
+                   const std::int64_t* lengths, std::int64_t n);
+
+/// Elements chosen[0..n) of five arrays of `room` elements, which lie one behind the other.
+inline constexpr std::int64_t kElementBytes[] = {24, 4, 4, 4, 8};
+inline constexpr std::size_t kArrays = 5;
+void gather_particles(const std::byte* from, std::int64_t room, const std::int64_t* chosen, std::int64_t n,
+                      std::byte* to);
+void scatter_particles(const std::byte* from, std::byte* to, std::int64_t room, const std::int64_t* chosen,
+                       std::int64_t n);
+
 struct Record {
   double d;
   int i;

@@ -68,18 +68,27 @@ TEST(Stretches, are_the_runs_of_equal_lengths_and_what_lies_between) {
     for (const Stretch& s : stretches) {
       SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << ", to block " << s.end);
       ASSERT_GT(s.end, begin);
-      std::int64_t longest = 0, shortest = INT64_MAX, run = 0, last = -1;
+      std::int64_t above = 0, run = 0, last = -1;
+      std::int64_t others[] = {0, 0};  // above 32, above 64
       for (std::int64_t i = begin; i < s.end; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const std::int64_t bytes = starts[at + 1] - starts[at];
-        longest = std::max(longest, bytes);
-        shortest = std::min(shortest, bytes);
+        above += bytes > s.bytes ? 1 : 0;
+        others[0] += bytes > 32 ? 1 : 0;
+        others[1] += bytes > 64 ? 1 : 0;
         run = bytes == last ? run + 1 : 1;
         last = bytes;
-        ASSERT_TRUE(s.equal || run < kMinStretch);
+        ASSERT_TRUE(s.equal ? bytes == s.bytes : run < kMinStretch);
       }
-      ASSERT_EQ(s.longest, longest);
-      ASSERT_TRUE(!s.equal || (shortest == longest && s.end - begin >= kMinStretch));
+      const std::int64_t n = s.end - begin;
+      if (s.equal) {
+        ASSERT_GE(n, kMinStretch);
+      } else {
+        ASSERT_TRUE(s.bytes == 32 || s.bytes == 64 || s.bytes == 128);
+        ASSERT_TRUE(s.bytes == 128 || above * kFew <= n);
+        ASSERT_TRUE(s.bytes == 32 || others[0] * kFew > n);
+        ASSERT_TRUE(s.bytes != 128 || others[1] * kFew > n);
+      }
       ASSERT_TRUE(s.equal || after_equal);
       after_equal = s.equal;
       begin = s.end;

@@ -174,6 +174,48 @@ Shape irregular(std::int64_t n, int most) {
           }};
 }
 
+/// Blocks of 1..most bytes, as a message of text lines has them: no length can be guessed.
+Shape mixed(std::int64_t n, std::int64_t most) {
+  const auto lengths = std::make_shared<Vec>(), places = std::make_shared<Vec>();
+  std::uint64_t x = 1;
+  std::int64_t end = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+    lengths->push_back(1 + static_cast<std::int64_t>((x >> 33) % static_cast<std::uint64_t>(most)));
+    places->push_back(end);
+    end += lengths->back() + 1 + static_cast<std::int64_t>((x >> 48) % 32);
+  }
+  return {must(Layout::indexed(*lengths, *places, Layout::bytes(1))), 1, end,
+          [=](std::byte* m, std::byte* s) { hand::gather_bytes(m, places->data(), lengths->data(), n, s); },
+          [=](std::byte* m, std::byte* s) { hand::scatter_bytes(s, m, places->data(), lengths->data(), n); }};
+}
+
+/// Some of the particles of five arrays, array by array: positions, three integers, charges.
+Shape particles(std::int64_t n) {
+  const auto chosen = std::make_shared<Vec>();
+  std::uint64_t x = 1;
+  std::int64_t end = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+    chosen->push_back(end);
+    end += 1 + static_cast<std::int64_t>((x >> 33) % 7);
+  }
+  const Vec ones(static_cast<std::size_t>(n), 1), counts(hand::kArrays, 1);
+  Vec places, starts;
+  std::vector<Layout> arrays;
+  std::int64_t at = 0;
+  for (const std::int64_t bytes : hand::kElementBytes) {
+    places.clear();
+    for (const std::int64_t i : *chosen) places.push_back(i * bytes);
+    arrays.push_back(must(Layout::indexed(ones, places, Layout::bytes(bytes))));
+    starts.push_back(at);
+    at += end * bytes;
+  }
+  return {must(Layout::composite(counts, starts, arrays)), 1, at,
+          [=](std::byte* m, std::byte* s) { hand::gather_particles(m, end, chosen->data(), n, s); },
+          [=](std::byte* m, std::byte* s) { hand::scatter_particles(s, m, end, chosen->data(), n); }};
+}
+
 Shape records(std::int64_t n) {
   const Layout record = must(Layout::resized(
       must(Layout::composite(Vec{1, 1, 1}, Vec{0, 8, 12},
@@ -317,6 +359,10 @@ void declare_all() {
     declare("indexed_1_16/" + number(n), [=] { return irregular(n, 16); });
     if (n < 1000000) declare("indexed_1/" + number(n), [=] { return irregular(n, 1); });
   }
+  for (std::int64_t most : {32, 64, 128})
+    declare("mixed_100000/" + number(most), [=] { return mixed(100000, most); });
+  for (std::int64_t n : {1000, 10000, 100000})
+    declare("particles/" + number(n), [=] { return particles(n); });
   for (std::int64_t n : {1, 10, 100, 1000, 100000, 1000000})
     declare("struct/" + number(n), [=] { return records(n); });
   for (std::int64_t n : {1000, 100000}) {
@@ -347,6 +393,23 @@ void declare_all() {
         "column_to_column/" + number(n), [=] { return strided_doubles(n, 1, n); },
         [=] { return strided_doubles(n, 1, n + 8); },
         [=](std::byte* a, std::byte* b) { hand::move_column(doubles(a), n, doubles(b), n + 8, n); });
+  for (std::int64_t n : {1000, 10000, 100000, 1000000}) {
+    const auto list = std::make_shared<List>(irregular_list(n, 16));
+    const auto same = [=] { return irregular(n, 16); };
+    declare_transfer("list_to_list/" + number(n), same, same, [=](std::byte* a, std::byte* b) {
+      hand::move_list(doubles(a), doubles(b), list->places.data(), list->lengths.data(), n);
+    });
+  }
+  for (std::int64_t n : {1000, 10000, 100000}) {
+    const auto same = [=] { return particles(n); };
+    declare_transfer("particles_to_particles/" + number(n), same, same,
+                     [stream = std::make_shared<std::vector<std::byte>>(),
+                      shape = std::make_shared<Shape>(same())](std::byte* a, std::byte* b) {
+                       stream->resize(static_cast<std::size_t>(shape->bytes()));
+                       shape->gather(a, stream->data());
+                       shape->scatter(b, stream->data());
+                     });
+  }
   for (std::int64_t bytes : {8, 64, 512}) fragments("fragment_of_column_64/" + number(bytes), 64, bytes);
   for (std::int64_t bytes : {4096, 16384}) fragments("fragment_of_column_4096/" + number(bytes), 4096, bytes);
   for (std::int64_t n : {1000, 100000, 1000000}) declare_commit(n);
