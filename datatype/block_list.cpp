@@ -1,6 +1,5 @@
 #include "datatype/block_list.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "datatype/passes.hpp"
@@ -8,43 +7,57 @@
 
 namespace stria::datatype {
 
-BlockList::BlockList(std::size_t entries) {
-  places_.reserve(entries);
-  lengths_.reserve(entries + 1);  // they become prefix sums, one more
-}
-
 /// Whether kMinRoll equal blocks stand at one distance anywhere.
-bool BlockList::rolls() const noexcept {
+template <class Int>
+bool BlockList<Int>::rolls() const noexcept {
   std::size_t run = 1;
-  for (std::size_t i = 1; i < places_.size(); ++i) {
-    const bool same = lengths_[i] == lengths_[i - 1];
-    if (run >= 2 && same && places_[i] - places_[i - 1] == places_[i - 1] - places_[i - 2])
-      ++run;
+  std::int64_t bytes = length(0), step = 0;  // of the run; a step from its second block on
+  for (std::size_t i = 1; i < size_; ++i) {
+    const std::int64_t here = std::int64_t{places_[i]} - places_[i - 1];
+    const std::int64_t n = length(i);
+    if (n != bytes)
+      run = 1;
     else
-      run = same ? 2 : 1;
+      run = run >= 2 && here == step ? run + 1 : 2;
+    bytes = n;
+    step = here;
     if (run >= kMinRoll) return true;
   }
   return false;
 }
 
-bool BlockList::repeats() const noexcept {
-  return smallest_period(places_.size(), [&](std::size_t i, std::size_t j, std::size_t p) {
-           return places_[j] - places_[i] == places_[p] - places_[0] && lengths_[j] == lengths_[i];
-         }) < places_.size();
+template <class Int>
+bool BlockList<Int>::repeats() const noexcept {
+  return smallest_period(size_, [&](std::size_t i, std::size_t j, std::size_t p) {
+           return std::int64_t{places_[j]} - places_[i] == std::int64_t{places_[p]} - places_[0] &&
+                  length(j) == length(i);
+         }) < size_;
 }
 
-std::optional<Placed> BlockList::irregular() && {
-  if (rolls() || repeats()) return std::nullopt;
-  const std::int64_t origin = places_.front();
-  for (std::int64_t& place : places_) place -= origin;
-  const std::int64_t bytes = lengths_.front();
-  if (std::all_of(lengths_.begin(), lengths_.end(), [=](std::int64_t n) { return n == bytes; }))
-    return Placed{origin, must_make(Indexed{Offsets(std::move(places_)), must_make(Block{bytes})})};
-  // Lengths become prefix sums in place: starts[i] is what came before block i.
-  std::int64_t sum = 0;
-  for (std::int64_t& n : lengths_) sum += std::exchange(n, sum);
-  lengths_.push_back(sum);
-  return Placed{origin, must_make(Blocks(std::move(places_), std::move(lengths_)))};
+template <class Int>
+bool BlockList<Int>::all_equal() const noexcept {
+  for (std::size_t i = 1; i < size_; ++i)
+    if (length(i) != length(0)) return false;
+  return true;
 }
+
+template <class Int>
+std::optional<Placed> BlockList<Int>::irregular() && {
+  if (rolls() || repeats()) return std::nullopt;
+  const std::int64_t bytes = length(0);
+  const bool equal = all_equal();
+  const bool roomy = places_.size() > size_ + size_ / 4;  // many blocks were merged
+  places_.resize(size_);
+  starts_.resize(size_ + 1);
+  if (roomy) {
+    places_.shrink_to_fit();
+    starts_.shrink_to_fit();
+  }
+  if (equal) return Placed{origin_, must_make(Indexed{Offsets(std::move(places_)), must_make(Block{bytes})})};
+  return Placed{origin_, must_make(Blocks(std::move(places_), std::move(starts_)))};
+}
+
+template class BlockList<std::int32_t>;
+template class BlockList<std::int64_t>;
 
 }  // namespace stria::datatype

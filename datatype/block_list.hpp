@@ -1,5 +1,7 @@
 // The short way for long lists of plain blocks: arrays instead of pieces with a node each, so that committing
-// a million irregular blocks costs little more than reading and writing their arrays.
+// a million irregular blocks costs little more than reading and writing their arrays. They are written once,
+// as the node keeps them, in 32 bits where the caller knows that all fit: fresh memory costs more than the
+// work.
 //
 // It gives what the passes (passes.hpp) would give, or nothing: merging of neighbours is the same rewrite;
 // then, where the sequence has neither a period nor a stretch that would be rolled, no pass changes anything,
@@ -14,30 +16,51 @@
 
 namespace stria::datatype {
 
+/// Int: std::int32_t where every place, relative to the first, and the sum of all lengths fit it.
+template <class Int>
 class BlockList {
  public:
-  explicit BlockList(std::size_t entries);
-
-  /// The next block in typemap order, `bytes` > 0; both values and their sum fit 64 bits.
-  void add(std::int64_t displacement, std::int64_t bytes) {
-    if (!places_.empty() && places_.back() + lengths_.back() == displacement) {
-      lengths_.back() += bytes;
-    } else {
-      places_.push_back(displacement);
-      lengths_.push_back(bytes);
+  /// Takes up to `entries` blocks in typemap order, the first one with bytes at `origin`: block_of(i) is a
+  /// displacement and a length, which may be 0. All values and sums fit 64 bits.
+  template <class BlockOf>
+  BlockList(std::size_t entries, std::int64_t origin, BlockOf block_of)
+      : origin_(origin), places_(entries), starts_(entries + 1) {
+    // In registers: as members they would go through memory from block to block.
+    Int *places = places_.data(), *starts = starts_.data();
+    std::size_t size = 0;
+    std::int64_t sum = 0, last_end = 0;
+    for (std::size_t i = 0; i < entries; ++i) {
+      const auto [displacement, bytes] = block_of(i);
+      if (bytes == 0) continue;
+      if (size == 0 || displacement != last_end) {
+        places[size] = static_cast<Int>(displacement - origin);
+        starts[size] = static_cast<Int>(sum);
+        ++size;
+      }
+      sum += bytes;
+      last_end = displacement + bytes;
     }
+    starts[size] = static_cast<Int>(sum);
+    size_ = size;
   }
-  std::size_t size() const noexcept { return places_.size(); }
+  std::size_t size() const noexcept { return size_; }
 
   /// The canonical list; empty when the passes would find something regular in it. At least 2 blocks; spans
   /// and sums were checked by the caller.
   std::optional<Placed> irregular() &&;
 
  private:
+  std::int64_t length(std::size_t i) const noexcept { return std::int64_t{starts_[i + 1]} - starts_[i]; }
   bool rolls() const noexcept;
   bool repeats() const noexcept;
+  bool all_equal() const noexcept;
 
-  std::vector<std::int64_t> places_, lengths_;
+  std::int64_t origin_;
+  std::size_t size_ = 0;
+  std::vector<Int> places_, starts_;
 };
+
+extern template class BlockList<std::int32_t>;
+extern template class BlockList<std::int64_t>;
 
 }  // namespace stria::datatype

@@ -156,6 +156,18 @@ class Collector {
 /// Lists from this length on are looked at as arrays first. Shorter ones are written out and folded anyway.
 constexpr std::size_t kLongList = static_cast<std::size_t>(kExpandRuns) + 1;
 
+/// The blocks of a list, `origin` the first one's place, written as arrays of Int.
+template <class Int, class CountOf>
+std::optional<Placed> fill_blocks(std::span<const std::int64_t> displacements, CountOf count_of,
+                                  const Layout& child, std::int64_t origin) {
+  const std::int64_t shift = child.true_lb(), each = child.size();
+  BlockList<Int> list(displacements.size(), origin, [&](std::size_t i) {
+    const std::int64_t count = count_of(i);  // an entry without blocks may stand anywhere
+    return count > 0 ? std::pair(displacements[i] + shift, count * each) : std::pair(origin, std::int64_t{0});
+  });
+  return list.size() < kLongList ? std::nullopt : std::move(list).irregular();
+}
+
 /// Many blocks of one contiguous child, by the short way; empty when the list is not for it: too short when
 /// merged, regular somewhere, or leaving 64 bits (the general way finds out where).
 template <class CountOf>
@@ -163,8 +175,7 @@ std::optional<Result<Layout>> collect_blocks(std::span<const std::int64_t> displ
                                              const Layout& child) {
   const std::int64_t each = child.size();
   if (displacements.size() < kLongList || each == 0 || !child.is_contiguous(2)) return std::nullopt;
-  BlockList list(displacements.size());
-  std::int64_t low = INT64_MAX, high = INT64_MIN, size = 0, span = 0;
+  std::int64_t low = INT64_MAX, high = INT64_MIN, last = INT64_MIN, size = 0, span = 0, origin = 0;
   bool wrong = false;
   for (std::size_t i = 0; i < displacements.size(); ++i) {
     const std::int64_t count = count_of(i);
@@ -176,15 +187,17 @@ std::optional<Result<Layout>> collect_blocks(std::span<const std::int64_t> displ
     wrong |= __builtin_mul_overflow(count, each, &bytes);
     wrong |= __builtin_add_overflow(displacements[i], child.true_lb(), &begin);
     wrong |= __builtin_add_overflow(begin, bytes, &end);
+    if (size == 0) origin = begin;
     wrong |= __builtin_add_overflow(size, bytes, &size);
     if (wrong) return std::nullopt;
     low = std::min(low, begin);
+    last = std::max(last, begin);
     high = std::max(high, end);
-    list.add(begin, bytes);
   }
-  wrong |= __builtin_sub_overflow(high, low, &span);
-  if (wrong || list.size() < kLongList) return std::nullopt;
-  std::optional<Placed> placed = std::move(list).irregular();
+  if (wrong || size == 0 || __builtin_sub_overflow(high, low, &span)) return std::nullopt;
+  const bool narrow = low - origin >= INT32_MIN && last - origin <= INT32_MAX && size <= INT32_MAX;
+  std::optional<Placed> placed = narrow ? fill_blocks<std::int32_t>(displacements, count_of, child, origin)
+                                        : fill_blocks<std::int64_t>(displacements, count_of, child, origin);
   if (!placed) return std::nullopt;
   // lb and ub of the lowest and highest block: the child's extent is its size, so only its bounds' shift
   // counts.

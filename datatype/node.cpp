@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -26,9 +27,15 @@ class Hasher {
     Hasher lanes[4] = {Hasher(1), Hasher(2), Hasher(3), Hasher(4)};
     std::size_t i = 0;
     for (; i + 4 <= v.size(); i += 4)
-      for (std::size_t k = 0; k < 4; ++k) lanes[k].add(v[i + k]);
-    for (; i < v.size(); ++i) lanes[0].add(v[i]);
+      for (std::size_t k = 0; k < 4; ++k) lanes[k].add(std::int64_t{v[i + k]});
+    for (; i < v.size(); ++i) lanes[0].add(std::int64_t{v[i]});
     for (const Hasher& lane : lanes) add(lane.state_);
+  }
+  void add_all(const Offsets& v) noexcept {
+    if (v.is_narrow())
+      add_all(std::span(v.data<std::int32_t>(), v.size()));
+    else
+      add_all(std::span(v.data<std::int64_t>(), v.size()));
   }
   std::size_t value() const noexcept { return state_; }
 

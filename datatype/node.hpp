@@ -47,6 +47,8 @@ struct Indexed {
 struct Blocks {
   Blocks(std::vector<std::int64_t> places, std::vector<std::int64_t> prefix_sums)
       : Blocks(Offsets::pair(std::move(places), std::move(prefix_sums))) {}
+  Blocks(std::vector<std::int32_t> places, std::vector<std::int32_t> prefix_sums)
+      : Blocks(std::pair(Offsets(std::move(places)), Offsets(std::move(prefix_sums)))) {}
   Offsets displacements;
   Offsets starts;                  ///< as wide as the displacements
   std::vector<Stretch> stretches;  ///< of `starts`

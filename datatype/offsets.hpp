@@ -17,6 +17,8 @@ class Offsets {
   Offsets() = default;
   explicit Offsets(std::vector<std::int64_t> values) : Offsets(std::move(values), true) {}
 
+  explicit Offsets(std::vector<std::int32_t> values) noexcept : narrow_(std::move(values)) {}
+
   /// Two lists in one width, so that one loop reads both.
   static std::pair<Offsets, Offsets> pair(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
     const bool narrow = fit(a) && fit(b);

@@ -183,5 +183,36 @@ TEST(Layout, is_a_value_that_can_be_copied_compared_and_hashed) {
   EXPECT_EQ(a.to_string(), "strided(4, 16, block(8)), lb 0, extent 56");
 }
 
+/// Long lists of blocks are written as arrays at once, in the width that fits: as narrow as from pieces.
+TEST(Layout, keeps_long_lists_in_32_bits_where_all_offsets_fit) {
+  const std::int64_t n = 6000;
+  const Layout child =
+      *Layout::resized(*Layout::indexed_block(1, std::vector<std::int64_t>{16}, Layout::bytes(8)), 0, 8);
+  auto places = [&](std::int64_t step, std::int64_t first) {
+    std::vector<std::int64_t> at;
+    for (std::int64_t i = 0; i < n; ++i) at.push_back(first + i * step + (i * i % 13) * 8);
+    return at;
+  };
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t i = 0; i < n; ++i) lengths.push_back(1 + i * i % 5);
+
+  // An entry without blocks may stand where no block could.
+  std::vector<std::int64_t> with = lengths, at = places(200, -5), with_at = at;
+  with.insert(with.begin() + 7, 0);
+  with_at.insert(with_at.begin() + 7, INT64_MAX);
+  EXPECT_EQ(*Layout::indexed(with, with_at, child), *Layout::indexed(lengths, at, child));
+
+  const Layout near = *Layout::indexed(lengths, at, child);
+  const auto& narrow = *std::get_if<Blocks>(&near.root().form);
+  EXPECT_TRUE(narrow.displacements.is_narrow() && narrow.starts.is_narrow());
+  const Layout far = *Layout::indexed(lengths, places(1 << 20, 0), child);
+  const auto& wide = *std::get_if<Blocks>(&far.root().form);
+  EXPECT_FALSE(wide.displacements.is_narrow() || wide.starts.is_narrow());
+  // Blocks that overlap: the sum of their lengths needs 64 bits, their places do not.
+  const Layout large = *Layout::indexed_block(1, at, Layout::bytes(1 << 20));
+  EXPECT_EQ(large.size(), n << 20);
+  EXPECT_TRUE(std::get_if<Indexed>(&large.root().form)->displacements.is_narrow());
+}
+
 }  // namespace
 }  // namespace stria::datatype
