@@ -1,5 +1,7 @@
 #include "datatype/describe.hpp"
 
+#include <algorithm>
+
 #include "datatype/descriptor.hpp"
 #include "datatype/kernels/kernels.hpp"
 #include "datatype/kernels/strided.hpp"
@@ -57,7 +59,12 @@ std::string by_node(const Node& node) {
     if (const Block* block = x->child->block()) return "list of " + blocks_of(block->bytes);
     return "walk of a list, each " + by_node(*x->child);
   }
-  if (std::holds_alternative<Blocks>(node.form)) return "list of blocks of any length";
+  if (const auto* b = std::get_if<Blocks>(&node.form)) {
+    const auto equal =
+        std::count_if(b->stretches.begin(), b->stretches.end(), [](const Stretch& s) { return s.equal; });
+    if (equal > 0) return "list of blocks, " + text(equal) + " stretches of one length";
+    return "list of blocks of any length";
+  }
   if (const auto* c = std::get_if<Composite>(&node.form))
     return "part by part, " + std::to_string(c->children.size()) + " parts";
   return "memcpy";

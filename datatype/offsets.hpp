@@ -1,6 +1,7 @@
 // Offsets: an immutable list of 64-bit offsets, kept in 32 bits each where all of them fit. Lists of a
 // million entries are read beside the data they describe: half the width is half of that traffic. Nothing
-// narrower, and no differences: a cursor seeks in them, and a kernel takes one load an entry.
+// narrower, and no differences: a cursor seeks in them, and a kernel takes one load an entry. (Where many
+// neighbours have one length, stretches.hpp says so beside them.)
 #pragma once
 
 #include <algorithm>

@@ -29,6 +29,11 @@ TEST(Describe, names_the_kernel_of_each_shape) {
               StartsWith("list of blocks of 8 bytes"));
   EXPECT_THAT(kernel_of(must(Layout::indexed(Vec{1, 2, 1}, Vec{0, 40, 100}, d))),
               StartsWith("list of blocks of any length"));
+  Vec lengths(40, 3), places;
+  std::fill_n(lengths.begin(), 20, 1);
+  for (std::int64_t i = 0; i < 40; ++i) places.push_back((20 * i + i * i % 7) * 8);
+  EXPECT_THAT(kernel_of(must(Layout::indexed(lengths, places, d))),
+              StartsWith("list of blocks, 2 stretches of one length"));
 }
 
 TEST(Describe, has_a_line_for_tree_size_kernel_and_descriptor) {

@@ -190,15 +190,16 @@ Shape mixed(std::int64_t n, std::int64_t most) {
           [=](std::byte* m, std::byte* s) { hand::scatter_bytes(s, m, places->data(), lengths->data(), n); }};
 }
 
-/// Some of the particles of five arrays, array by array: positions, three integers, charges.
-Shape particles(std::int64_t n) {
+/// Some of the particles of five arrays, array by array: positions, three integers, charges. `nearest`: how
+/// near the next may be; 1: neighbours occur, whose blocks are one.
+Shape particles(std::int64_t n, std::int64_t nearest) {
   const auto chosen = std::make_shared<Vec>();
   std::uint64_t x = 1;
   std::int64_t end = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     x = x * 6364136223846793005ULL + 1442695040888963407ULL;
     chosen->push_back(end);
-    end += 1 + static_cast<std::int64_t>((x >> 33) % 7);
+    end += nearest + static_cast<std::int64_t>((x >> 33) % 6);
   }
   const Vec ones(static_cast<std::size_t>(n), 1), counts(hand::kArrays, 1);
   Vec places, starts;
@@ -361,8 +362,10 @@ void declare_all() {
   }
   for (std::int64_t most : {32, 64, 128})
     declare("mixed_100000/" + number(most), [=] { return mixed(100000, most); });
-  for (std::int64_t n : {1000, 10000, 100000})
-    declare("particles/" + number(n), [=] { return particles(n); });
+  for (std::int64_t n : {1000, 10000, 100000}) {
+    declare("particles/" + number(n), [=] { return particles(n, 2); });
+    declare("particles_near/" + number(n), [=] { return particles(n, 1); });
+  }
   for (std::int64_t n : {1, 10, 100, 1000, 100000, 1000000})
     declare("struct/" + number(n), [=] { return records(n); });
   for (std::int64_t n : {1000, 100000}) {
@@ -401,7 +404,7 @@ void declare_all() {
     });
   }
   for (std::int64_t n : {1000, 10000, 100000}) {
-    const auto same = [=] { return particles(n); };
+    const auto same = [=] { return particles(n, 2); };
     declare_transfer("particles_to_particles/" + number(n), same, same,
                      [stream = std::make_shared<std::vector<std::byte>>(),
                       shape = std::make_shared<Shape>(same())](std::byte* a, std::byte* b) {
