@@ -57,7 +57,7 @@ constexpr VarSpec kTable[] = {
      "Slots of the inbox shared by peers without a window, a power of two."},
     {"STRIA_SHM_CELLS", VarKind::number, "128", "", "", 8, 1 << 16,
      "Cells a worker packs buffered messages and pipeline fragments into."},
-    {"STRIA_SHM_CELL_BYTES", VarKind::bytes, "32K", "bytes", "", 4096, 1 << 24, "Size of one cell."},
+    {"STRIA_SHM_CELL_BYTES", VarKind::bytes, "32K", "bytes", "", 4096, (1 << 24) - 64, "Size of one cell."},
     {"STRIA_SHM_DISTANCE", VarKind::choice, "auto", "", "auto|near|far", 0, 0,
      "Whether peers' caches are near; cells for far ones are written past the caches. Auto: measured while "
      "messages come."},

@@ -47,7 +47,7 @@ Force parse_force(std::string_view text) noexcept {
 bool can_help(const Question& q) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
-  if (!q.can_get || q.mapped || q.force != Force::automatic || q.length < kLeast) return false;
+  if (!(q.can_get || q.mapped) || q.force != Force::automatic || q.length < kLeast) return false;
   const Answer answer = choose(q);
   return answer.get_us <= kMuchLonger * answer.pipeline_us;
 }
@@ -106,9 +106,11 @@ Answer choose(const Question& q) noexcept {
     return answer;
   }
   answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
+  const double entries = (source_blocks - 1) * p.get_us_per_source + (sink_blocks - 1) * p.get_us_per_sink;
   answer.reason = answer.scheme == Scheme::mapped ? "the memory is mapped: one copy by loads, no system call"
                   : answer.scheme == Scheme::get  ? "one copy costs less than two overlapped ones"
-                  : (q.source_block | q.sink_block) != 0
+                  : q.mapped                      ? "two cores wait for the lines of both sides, not one"
+                  : entries > kib * p.get_us_per_kib
                       ? "blocks too small for one list entry each"
                       : "two overlapped copies cost less than one through the kernel";
   return answer;

@@ -196,13 +196,12 @@ bool Engine::step(Operation& op) noexcept {
       return step_remote(op);
     case State::streaming:
       return step_streaming(static_cast<SendOp&>(op));
-    case State::receiving:
-      return step_receiving(static_cast<RecvOp&>(op));
     case State::fin_due:
       return step_fin(static_cast<RecvOp&>(op));
     case State::idle:
     case State::announce:
     case State::waiting:
+    case State::receiving:
       break;
   }
   return false;
@@ -210,7 +209,6 @@ bool Engine::step(Operation& op) noexcept {
 
 unsigned Engine::progress() noexcept {
   unsigned moved = 0;
-  helped_ = false;
   // Ends of operations may add and remove others: walk a private list, and give back what is still under way.
   IntrusiveList<Operation> round;
   while (Operation* op = active_.pop_front()) round.push_back(op);
@@ -218,11 +216,12 @@ unsigned Engine::progress() noexcept {
     active_.push_back(op);
     moved += step(*op) ? 1 : 0;
   }
+  if (!helpers_.empty()) moved += help() ? 1 : 0;
   return moved;
 }
 
 bool Engine::step_fin(RecvOp& op) noexcept {
-  if (op.failed) {  // its link is dead: there is nobody to tell
+  if (op.failed) {  // its link is dead, or its sender refused: there is nobody to tell
     finish(op);
     return true;
   }
@@ -255,11 +254,11 @@ void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   const auto outcome = known ? static_cast<Status>(status) : Status::invalid;
   // A receive under way is ended by a FIN only when the peer refuses to send.
   if (op->kind == Operation::Kind::recv && outcome == Status::ok) return;
+  op->outcome = outcome;
   if (op->in_flight) {
     op->failed = true;  // its completion ends it
     return;
   }
-  op->outcome = outcome;
   finish(*op);
 }
 
@@ -272,10 +271,11 @@ bool Engine::region_busy(std::uint64_t region) noexcept {
 }
 
 void Engine::end_all(Status why) noexcept {
-  while (Operation* op = active_.front()) {
-    op->outcome = why;
-    finish(*op);
-  }
+  for (auto* list : {&active_, &helpers_})
+    while (Operation* op = list->front()) {
+      op->outcome = why;
+      finish(*op);
+    }
 }
 
 void Engine::fail_link(const LinkRef& link, Status why) noexcept {

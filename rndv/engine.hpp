@@ -37,7 +37,6 @@ struct Counters {
   std::uint64_t mapped = 0;
   std::uint64_t pipeline = 0;
   std::uint64_t fallbacks = 0;
-  std::uint64_t helped = 0;  ///< slices read because a sender was silent
 };
 
 /// Threads: the worker's lock is held above.
@@ -78,7 +77,7 @@ class Engine {
   /// Nothing is under way at all.
   bool idle() const noexcept { return live_ == 0; }
   /// progress() has nothing to do: everything under way waits for a peer.
-  bool resting() const noexcept { return active_.empty(); }
+  bool resting() const noexcept { return active_.empty() && helpers_.empty(); }
 
   /// Ends every operation of the link with `why`.
   void fail_link(const transport::LinkRef& link, Status why) noexcept;
@@ -94,7 +93,9 @@ class Engine {
   bool step(Operation& op) noexcept;  // true when something moved
   bool step_reading(RecvOp& op) noexcept;
   bool step_rtr(RecvOp& op) noexcept;
-  bool step_receiving(RecvOp& op) noexcept;
+  void wait_for_fragments(RecvOp& op) noexcept;
+  bool help() noexcept;
+  bool read_slice(RecvOp& op) noexcept;
   void end_receiving(RecvOp& op) noexcept;
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;
@@ -114,8 +115,9 @@ class Engine {
   Events events_;
   OpTable table_;
   IntrusiveList<Operation> active_;
-  std::uint64_t live_ = 0;  // operations started and not ended
-  bool helped_ = false;     // a slice was read in this round of progress()
+  IntrusiveList<Operation> helpers_;  // receives of the pipeline that may read for themselves (help.cpp)
+  std::uint32_t rounds_ = 0;          // of progress() with helpers
+  std::uint64_t live_ = 0;            // operations started and not ended
   Counters counters_;
 };
 

@@ -16,7 +16,8 @@ void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) 
   op.in_flight = false;
   const Status done = transport::from_c(status);
   if (op.failed) {
-    op.outcome = Status::peer_failed;
+    if (op.outcome == Status::ok) op.outcome = Status::peer_failed;
+    if (op.state == Operation::State::receiving) return;  // help() ends it
     op.state = Operation::State::fin_due;
   } else if (op.state == Operation::State::receiving) {
     helped(op, done);

@@ -1,7 +1,7 @@
 // A pipeline needs its sender inside the library. One that is silent may be computing: then the receiver, if
 // it has the sender's key, reads from the end of the message towards the fragments, a slice at a time, until
 // the two meet. So the sender's leaving costs a few microseconds, and its coming back is no loss: the slices
-// that remain are shared by both.
+// that remain are shared by both. It counts on what a provider promises of a path: fragments come in order.
 //
 //   sender   ── RTS{length, op, key} ──►  receiver: match
 //            ◄── RTR ──                             silence: get of the last slice, of the one before, …
@@ -16,7 +16,9 @@
 namespace stria::rndv {
 namespace {
 
-constexpr std::uint64_t kSlice = 128 * 1024;  // 12 us: then the sender may have come back
+constexpr std::uint64_t kFirstSlice = 32 * 1024;  // 4.5 us by get: a sender that waits for us notices nothing
+constexpr unsigned kDoublings = 2;                // then 128 KiB: 12 us
+constexpr std::uint32_t kLookEvery = 16;          // rounds of progress(); one without traffic takes 50 ns
 
 std::uint16_t now_us() noexcept {
   return static_cast<std::uint16_t>(std::chrono::duration_cast<std::chrono::microseconds>(
@@ -25,16 +27,50 @@ std::uint16_t now_us() noexcept {
 }
 
 /// Of the link, not of one operation: a sender of many messages sends them in turn. The provider was asked
-/// for packets just before, so what is not there now was not sent.
-bool is_silent(transport::Silence& silence, std::uint32_t patience_us) noexcept {
-  const std::uint16_t now = now_us();
-  if (silence.heard || !silence.waited) silence.since = now;
+/// for packets just before, so what is not there now was not sent, or waits behind much else.
+bool is_silent(transport::Silence& silence, std::uint16_t now, std::uint32_t patience_us) noexcept {
+  if (silence.heard) {
+    silence.since = now;
+    silence.slices = 0;
+  }
   silence.heard = false;
-  silence.waited = true;
   return static_cast<std::uint16_t>(now - silence.since) >= patience_us;
 }
 
 }  // namespace
+
+/// The RTR is out. A receive that cannot help is advanced by packets alone.
+void Engine::wait_for_fragments(RecvOp& op) noexcept {
+  deactivate(op);
+  if (!op.remote_half) op.tail = op.length;
+  op.state = Operation::State::receiving;
+  if (!op.helps) return;
+  op.link->silence.heard = true;  // patience begins now
+  op.active = true;
+  helpers_.push_back(&op);
+}
+
+/// Now and then looks for a silent link, and reads one slice of its first receive: then the provider has to
+/// be asked again. True when something moved.
+bool Engine::help() noexcept {
+  if (++rounds_ % kLookEvery != 0) return false;
+  const std::uint16_t now = now_us();
+  for (Operation* next = helpers_.front(); next != nullptr;) {
+    auto& op = static_cast<RecvOp&>(*next);
+    next = helpers_.next(next);
+    if (op.in_flight) continue;
+    if (op.failed || op.moved >= tail_of(op)) {  // a slice that was in flight was the last thing missing
+      end_receiving(op);
+      return true;
+    }
+    if (!op.helps) {
+      deactivate(op);
+      continue;
+    }
+    if (is_silent(op.link->silence, now, options_.patience_us) && read_slice(op)) return true;
+  }
+  return false;
+}
 
 /// A slice of the end came, or did not. A sender that ended the operation, and its key with it, has sent all
 /// its fragments: then they are on their way.
@@ -45,19 +81,9 @@ void Engine::helped(RecvOp& op, Status status) noexcept {
     op.helps = false;
 }
 
-bool Engine::step_receiving(RecvOp& op) noexcept {
-  if (op.in_flight) return false;
-  if (op.moved >= tail_of(op)) {
-    end_receiving(op);
-    return true;
-  }
-  if (!op.helps) {
-    deactivate(op);
-    return false;
-  }
-  if (helped_ || !is_silent(op.link->silence, options_.patience_us)) return false;
-  helped_ = true;  // then others of the link have their turn, and the provider is asked again
-  const std::uint64_t bytes = std::min(kSlice, op.tail - op.moved);
+bool Engine::read_slice(RecvOp& op) noexcept {
+  transport::Silence& silence = op.link->silence;
+  const std::uint64_t bytes = std::min(kFirstSlice << silence.slices, op.tail - op.moved);
   const std::uint64_t at = op.tail - bytes;
   transport::Key key;
   transport::copy_key(key, op.key);
@@ -68,8 +94,8 @@ bool Engine::step_receiving(RecvOp& op) noexcept {
   if (status == Status::in_progress) return true;
   op.in_flight = false;
   if (status == Status::no_resource) return false;
-  if (status == Status::ok) ++counters_.helped;
   if (status == Status::unsupported && events_.refused != nullptr) events_.refused(events_.self, *op.link);
+  if (silence.slices < kDoublings) ++silence.slices;
   helped(op, status);
   if (op.moved >= op.tail) end_receiving(op);
   return true;
@@ -77,10 +103,11 @@ bool Engine::step_receiving(RecvOp& op) noexcept {
 
 /// All bytes are there. A sender that did not send all of them has to be told.
 void Engine::end_receiving(RecvOp& op) noexcept {
-  if (!op.needs_fin && tail_of(op) == op.length) {
+  if (op.failed || (!op.needs_fin && tail_of(op) == op.length)) {
     finish(op);
     return;
   }
+  deactivate(op);
   op.state = Operation::State::fin_due;
   activate(op);
   step_fin(op);

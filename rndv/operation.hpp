@@ -2,7 +2,7 @@
 // the request that owns them, or on the heap for the remote half of a put or get that the provider cannot do
 // itself.
 //
-//   SendOp:  announce -> waiting -> (RTR) streaming -> done
+//   SendOp:  announce -> waiting -> (RTR) streaming -> done, or (FIN) done
 //                            \-----> (FIN) done
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
 //            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
@@ -41,7 +41,7 @@ struct Operation : ListNode {
   bool needs_fin : 1 = false;
   bool remote_half : 1 = false;  ///< on the heap, serves a peer's put or get
   bool in_flight : 1 = false;    ///< RecvOp: a get is under way, the provider still writes the memory
-  bool failed : 1 = false;       ///< its peer failed while it was in flight
+  bool failed : 1 = false;       ///< its peer failed, or refused, while it was in flight
   bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;

@@ -3,7 +3,8 @@
 //
 //   sender   ── RTS{length, op} ──►  receiver: match
 //            ◄── RTR{ops, range, fragment size} ──
-//            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both complete with the last fragment
+//            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both complete with the last fragment (help.cpp: or
+//            before)
 #include <algorithm>
 
 #include "base/log.hpp"
@@ -38,10 +39,7 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
     finish(op);
     return true;
   }
-  if (!op.remote_half) op.tail = op.length;
-  op.link->silence.heard = true;  // waiting begins now
-  op.state = Operation::State::receiving;
-  if (!op.helps) deactivate(op);
+  wait_for_fragments(op);
   return true;
 }
 

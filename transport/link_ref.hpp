@@ -12,10 +12,10 @@
 
 namespace stria::transport {
 
-/// Whether the peer sends what it was asked for; kept by whoever receives on the link.
+/// How long the peer has not sent what it was asked for; kept by whoever receives on the link.
 struct Silence {
-  bool heard = false;       ///< something came since the last look
-  bool waited = false;      ///< nothing did, since
+  bool heard = true;        ///< something came, or was asked for, since the last look
+  std::uint8_t slices = 0;  ///< read meanwhile without the peer
   std::uint16_t since = 0;  ///< us, from the clock's low bits
 };
 

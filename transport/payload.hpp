@@ -61,9 +61,10 @@ inline std::uint32_t mean_block(const Payload& payload) noexcept {
 inline bool is_sparse(const Payload& payload) noexcept {
   if (payload.layout == nullptr) return false;
   const auto& layout = *layout_of(payload);
-  // Of many instances the distance counts; an extent that says nothing leaves the instance's own.
+  // Of many instances the distance between them counts, with the sign that it has.
   const std::int64_t extent = payload.count > 1 ? layout.extent() : layout.true_extent();
-  return layout.block_count() > 0 && extent / layout.block_count() >= static_cast<std::int64_t>(kCacheLine);
+  const std::int64_t line = kCacheLine;
+  return layout.block_count() > 0 && (extent < 0 ? -(extent + 1) : extent) / layout.block_count() >= line;
 }
 
 }  // namespace stria::transport

@@ -195,7 +195,9 @@ typedef struct stria_hot_ops {
    */
   stria_status_t (*invalidate)(stria_device_t* device, const stria_provider_key_t* key);
   /* Moves local.length bytes between the local stream range and the remote region's stream from remote_offset
-   * on. OK: done. IN_PROGRESS: completion follows. ACCESS, PEER_FAILED, UNSUPPORTED (take another way). */
+   * on. OK: done. IN_PROGRESS: completion follows. ACCESS, PEER_FAILED, UNSUPPORTED (take another way). A get
+   * that is under way when its key ends may be refused, but writes nothing that the memory did not hold while
+   * the key was valid, and the link stays up. */
   stria_status_t (*get)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
                         uint64_t remote_offset, stria_completion_t* completion);
   stria_status_t (*put)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,

@@ -80,6 +80,43 @@ TEST_F(SilentSender, is_not_waited_for) {
   }
 }
 
+// From column to column the pipeline is faster than loads by one core, but it needs the sender.
+TEST_F(SilentSender, is_not_waited_for_where_its_column_is_mapped) {
+  constexpr std::int64_t kRows = 6000, kRow = 256;
+  void* matrix = nullptr;
+  ASSERT_EQ(stria_mem_alloc(team_.context(0), kRows * kRow, &matrix), STRIA_OK) << stria_last_error();
+  stria_layout_t *element = nullptr, *column = nullptr;
+  ASSERT_EQ(stria_layout_bytes(8, &element), STRIA_OK);
+  ASSERT_EQ(stria_layout_vector(kRows, 1, kRow, element, &column), STRIA_OK);
+  const auto data = pattern(kRows * kRow, 5);
+  std::copy(data.begin(), data.end(), static_cast<unsigned char*>(matrix));
+  std::vector<unsigned char> room(kRows * kRow, 0xee);
+  stria_send_t out{};
+  out.base = matrix;
+  out.layout = column;
+  out.count = 1;
+  out.tag = 7;
+  Op send_op, recv_op;
+  out.callback = &Op::on_done;
+  out.user = &send_op;
+  ASSERT_GE(send_op.answer = stria_send(to_, &out, &send_op.request), 0);
+  stria_recv_t in{};
+  in.base = room.data();
+  in.layout = column;
+  in.count = 1;
+  in.match = {from_, 7, 0};
+  in.callback = &Op::on_done;
+  in.user = &recv_op;
+  ASSERT_GE(recv_op.answer = stria_recv(team_.worker(1), &in, &recv_op.request), 0);
+  ASSERT_TRUE(receiver_alone(recv_op));
+  EXPECT_EQ(recv_op.info.status, STRIA_OK);
+  for (std::size_t i = 0; i < room.size(); ++i) ASSERT_EQ(room[i], i % kRow < 8 ? data[i] : 0xee) << i;
+  ASSERT_TRUE(sender_alone(send_op));
+  stria_layout_free(column);
+  stria_layout_free(element);
+  EXPECT_EQ(stria_mem_free(team_.context(0), matrix), STRIA_OK);
+}
+
 TEST_F(SilentSender, may_come_back_at_any_time) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

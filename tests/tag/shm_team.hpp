@@ -39,6 +39,7 @@ class ShmTeam {
     return static_cast<unsigned>(workers_.size() - 1);
   }
   stria_worker_t* worker(unsigned rank) { return workers_[rank]; }
+  stria_context_t* context(unsigned rank) { return contexts_[rank]; }
   stria_endpoint_t* endpoint(unsigned from, unsigned to,
                              stria_endpoint_class_t endpoint_class = STRIA_CLASS_DEFAULT) {
     char address[STRIA_ADDRESS_MAX];

@@ -5,7 +5,9 @@
 // into memory are up to ten times as fast (1 MiB: 51 us against 470; near ones: 57 against 42). A virtual
 // machine moves its processors about, so this changes while a job runs.
 //
-// Every kLookEvery-th cell is begun with ordinary stores in any case; the receiver times how its lines come.
+// While a peer is taken to be near, the receiver times how the first lines of a cell come, now and then. Once
+// the peer is far there is nothing to time: lines that were written past the caches say nothing about the
+// caches. So after a long while it is taken to be near again, until some cells have shown whether it is.
 #pragma once
 
 #include <chrono>
@@ -17,20 +19,51 @@
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kLookEvery = 16;
 inline constexpr std::uint32_t kLookBytes = 1024;
 inline constexpr std::uint32_t kStreamLeast = 2048;  // a shorter cell is stored ordinarily
 
-/// Whether a cell is begun with ordinary stores for the receiver to look at.
-constexpr bool is_looked_at(std::uint32_t cell) noexcept {
-  return cell % kLookEvery == 0;
-}
-
-/// What the receiver knows; one thread.
+/// What the receiver knows of one peer; one thread.
 class Distance {
  public:
-  /// Reads the first kLookBytes of a cell. True when is_far() changed.
-  bool look(const std::byte* cell) noexcept {
+  static constexpr std::uint32_t kLookEvery = 16;   // cells
+  static constexpr std::uint32_t kTryAfter = 8192;  // cells: trying costs what some hundred far cells do
+
+  /// A cell of at least kLookBytes came, and up to `under_way` others were written before its sender could
+  /// hear of a change. True when is_far() changed.
+  bool came(const std::byte* cell, std::uint32_t under_way) noexcept {
+    if (far_) {
+      if (++cells_ < kTryAfter) return false;
+      far_ = false;
+      trying_ = true;
+      cells_ = 0;
+      skip_ = under_way;
+      return true;
+    }
+    if (skip_ > 0) {
+      --skip_;
+      return false;
+    }
+    if (!trying_ && ++cells_ % kLookEvery != 0) return false;
+    return note(time(cell));
+  }
+  /// The same of a cell that took so many ns a line.
+  bool note(float ns) noexcept {
+    if (ns > kAbsurd) return false;  // it was interrupted, or waited for a page
+    slow_ = ns > kFar ? slow_ + 1 : 0;
+    if (slow_ == 0) trying_ = false;
+    if (slow_ < kSure) return false;
+    far_ = true;
+    trying_ = false;
+    slow_ = cells_ = 0;
+    return true;
+  }
+  bool is_far() const noexcept { return far_; }
+
+ private:
+  static constexpr float kFar = 6, kAbsurd = 200;  // ns a line; 2 to 5 and 7 to 15 were measured
+  static constexpr std::uint32_t kSure = 4;        // slow cells in a row
+
+  static float time(const std::byte* cell) noexcept {
     constexpr std::uint32_t kLast = kLookBytes - kLine;
     std::uint64_t sum = hw::load_word(cell) + hw::load_word(cell + kLast);  // waits for new pages
     asm volatile("" : "+r"(sum));
@@ -38,23 +71,14 @@ class Distance {
     for (std::uint32_t at = kLine; at < kLast; at += kLine) sum += hw::load_word(cell + at);
     asm volatile("" : "+r"(sum));  // all of them came
     const std::chrono::duration<float, std::nano> took = std::chrono::steady_clock::now() - begin;
-    return note(took.count() / (kLast / kLine - 1));
+    return took.count() / (kLast / kLine - 1);
   }
-  /// The same with a measured time, ns a line.
-  bool note(float ns) noexcept {
-    if (ns > kAbsurd) return false;  // it was interrupted, or waited for a page
-    ns_per_line_ = ns_per_line_ == 0 ? ns : ns_per_line_ + (ns - ns_per_line_) / 4;
-    const bool was = far_;
-    far_ = ns_per_line_ > (far_ ? kNear : kFar);
-    return far_ != was;
-  }
-  bool is_far() const noexcept { return far_; }
-  float ns_per_line() const noexcept { return ns_per_line_; }
 
- private:
-  static constexpr float kNear = 5, kFar = 6, kAbsurd = 200;  // ns a line; 2 to 5 and 7 to 15 were measured
-  float ns_per_line_ = 0;
+  std::uint32_t cells_ = 0;  // since the last change
+  std::uint32_t skip_ = 0;   // cells that may still be written past the caches
+  std::uint32_t slow_ = 0;
   bool far_ = false;
+  bool trying_ = false;  // every cell is looked at
 };
 
 }  // namespace stria::shm

@@ -21,15 +21,13 @@ inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
   transport::pack(payload, out);
 }
 
-/// Past the caches, but for the first `ordinary` bytes; `out` is the start of a line. Small blocks are packed
-/// where the first-level cache keeps them and stored from there in whole lines: a store that is less than a
-/// line takes as much room in the processor's queue as one that is.
-inline void stream(const transport::Payload& payload, std::byte* out, std::int64_t ordinary) noexcept {
+/// Past the caches; `out` is the start of a line. Small blocks are packed where the first-level cache keeps
+/// them and stored from there in whole lines: a store that is less than a line takes as much room in the
+/// processor's queue as one that is.
+inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
   constexpr std::int64_t kBounce = 4096;
   alignas(kLine) std::byte bounce[kBounce];
-  ordinary = std::min(ordinary, payload.length);
-  gather(transport::slice(payload, 0, static_cast<std::uint64_t>(ordinary)), out);
-  for (std::int64_t at = ordinary, part = 0; at < payload.length; at += part) {
+  for (std::int64_t at = 0, part = 0; at < payload.length; at += part) {
     const std::byte* from = bounce;
     if (payload.layout == nullptr) {
       part = payload.length - at;

@@ -132,7 +132,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const std::uint32_t cell = device_->pool_.take(id_, &cells_out_);
   if (cell == kNone) return Status::no_resource;
   if (bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0)
-    stream(payload, device_->own_.cell(cell), is_looked_at(cell) ? kLookBytes : 0);
+    stream(payload, device_->own_.cell(cell));
   else
     gather(payload, device_->own_.cell(cell));
   if (tx_.is_open()) {

@@ -29,7 +29,7 @@ Plan plan(const Shape& shape) noexcept {
                     shape.window_bytes <= (1u << 24) && shape.pio_mtu <= shape.window_bytes / 4 &&
                     is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) &&
                     shape.cells >= 1 && shape.cells <= (1u << 16) && shape.cell_bytes >= 4096 &&
-                    shape.cell_bytes <= (1u << 24) && shape.cell_bytes % kLine == 0 && shape.keys >= 1 &&
+                    shape.cell_bytes < (1u << 24) && shape.cell_bytes % kLine == 0 && shape.keys >= 1 &&
                     shape.keys <= hw::kKeyMaxSlots;
   if (!sane) return {};
   Plan at;

@@ -1,6 +1,7 @@
 // Cells that are written past the caches hold the same bytes; and what a receiver concludes from its times.
 #include "transport/shm/distance.hpp"
 
+#include <array>
 #include <random>
 
 #include "tests/transport/shm/node.hpp"
@@ -9,20 +10,27 @@
 namespace stria::shm::test {
 namespace {
 
-TEST(Distance, follows_what_was_measured_but_not_its_noise) {
+TEST(Distance, is_believed_when_some_cells_in_a_row_say_so) {
   Distance distance;
-  EXPECT_FALSE(distance.is_far());
-  EXPECT_FALSE(distance.note(3));
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(distance.note(500)) << "an interruption";
-  EXPECT_FALSE(distance.note(10)) << "one slow cell is not enough";
-  EXPECT_FALSE(distance.is_far());
+  for (int i = 0; i < 100; ++i)
+    EXPECT_FALSE(distance.note(i % 3 == 0 ? 3.0F : 9.0F)) << "never many in a row";
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(distance.note(500)) << "interruptions say nothing";
   int notes = 1;
-  while (!distance.note(13)) ASSERT_LT(++notes, 20);
+  while (!distance.note(9)) ASSERT_LT(++notes, 20);
   EXPECT_TRUE(distance.is_far());
-  EXPECT_FALSE(distance.note(5.5F)) << "between the two limits nothing changes";
-  EXPECT_TRUE(distance.is_far());
-  for (notes = 0; !distance.note(3);) ASSERT_LT(++notes, 20);
+}
+
+TEST(Distance, is_tried_again_after_many_cells_and_not_by_those_under_way) {
+  Distance distance;
+  while (!distance.note(9)) {
+  }
+  alignas(64) const std::array<std::byte, kLookBytes> cell{};  // in this core's cache
+  std::uint32_t cells = 1;
+  while (!distance.came(cell.data(), 10)) ASSERT_LE(++cells, Distance::kTryAfter);
+  EXPECT_EQ(cells, Distance::kTryAfter);
   EXPECT_FALSE(distance.is_far());
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(distance.came(cell.data(), 10));
+  EXPECT_FALSE(distance.is_far()) << "these lines are near";
 }
 
 /// Random payloads, contiguous at any address and in blocks, through cells to a device that says `distance`.
