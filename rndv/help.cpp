@@ -16,9 +16,10 @@
 namespace stria::rndv {
 namespace {
 
-constexpr std::uint64_t kFirstSlice = 32 * 1024;  // 4.5 us by get: a sender that waits for us notices nothing
-constexpr unsigned kDoublings = 2;                // then 128 KiB: 12 us
-constexpr std::uint32_t kLookEvery = 16;          // rounds of progress(); one without traffic takes 50 ns
+constexpr std::uint64_t kFirstSlice =
+    std::uint64_t{32} * 1024;             // 4.5 us by get: a sender that waits for us notices nothing
+constexpr unsigned kDoublings = 2;        // then 128 KiB: 12 us
+constexpr std::uint32_t kLookEvery = 16;  // rounds of progress(); one without traffic takes 50 ns
 
 std::uint16_t now_us() noexcept {
   return static_cast<std::uint16_t>(std::chrono::duration_cast<std::chrono::microseconds>(

@@ -64,14 +64,14 @@ class Distance {
   static constexpr std::uint32_t kSure = 4;        // slow cells in a row
 
   static float time(const std::byte* cell) noexcept {
-    constexpr std::uint32_t kLast = kLookBytes - kLine;
+    constexpr std::uint32_t kLast = kLookBytes - kLine, kTimed = kLast / kLine - 1;
     std::uint64_t sum = hw::load_word(cell) + hw::load_word(cell + kLast);  // waits for new pages
     asm volatile("" : "+r"(sum));
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint32_t at = kLine; at < kLast; at += kLine) sum += hw::load_word(cell + at);
     asm volatile("" : "+r"(sum));  // all of them came
     const std::chrono::duration<float, std::nano> took = std::chrono::steady_clock::now() - begin;
-    return took.count() / (kLast / kLine - 1);
+    return took.count() / static_cast<float>(kTimed);
   }
 
   std::uint32_t cells_ = 0;  // since the last change
