@@ -11,6 +11,14 @@ double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
   return std::max(1.0, static_cast<double>(length) / block);
 }
 
+/// What packing and unpacking take beside the bytes; they overlap, so the side that takes longer counts.
+double packing_us(const Question& q) noexcept {
+  const Parameters& p = parameters();
+  const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
+  const double lines = std::max(q.source_sparse ? source : 0.0, q.sink_sparse ? sink : 0.0);
+  return std::max(source, sink) * p.pipeline_us_per_block + lines * p.pipeline_us_per_line;
+}
+
 /// Loads have no list: a pass over both sides' blocks costs what the side with more of them does, but a core
 /// that alone waits for the lines of sparse blocks waits for those of both sides.
 double mapped_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
@@ -56,8 +64,7 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
   constexpr double kUnit = 512, kLeast = 1024;
   const Parameters& p = parameters();
   const double length = static_cast<double>(q.length);
-  const double blocks = std::max(blocks_of(q.length, q.source_block), blocks_of(q.length, q.sink_block));
-  const double all_us = length / 1024.0 * p.pipeline_us_per_kib + blocks * p.pipeline_us_per_block;
+  const double all_us = length / 1024.0 * p.pipeline_us_per_kib + packing_us(q);
   // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
   // and n * fragment_us comes on top. Their sum is least where they are equal.
   const double pieces = std::sqrt(all_us / p.fragment_us);
@@ -67,8 +74,7 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
 }
 
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
-  return block != 0 &&
-         blocks_of(length, block) * parameters().pipeline_us_per_block > parameters().packs_long_us;
+  return block != 0 && blocks_of(length, block) > parameters().packs_long_blocks;
 }
 
 const Parameters& parameters() noexcept {
@@ -86,10 +92,8 @@ Answer choose(const Question& q) noexcept {
   const double kib = static_cast<double>(q.length) / 1024.0;
   const double source_blocks = blocks_of(q.length, q.source_block);
   const double sink_blocks = blocks_of(q.length, q.sink_block);
-  // Packing and unpacking overlap, so the pipeline pays for the side with more blocks; a get pays for every
-  // entry.
-  answer.pipeline_us = p.pipeline_start_us + kib * p.pipeline_us_per_kib +
-                       std::max(source_blocks, sink_blocks) * p.pipeline_us_per_block;
+  // A get pays for every entry of its lists.
+  answer.pipeline_us = p.pipeline_start_us + kib * p.pipeline_us_per_kib + packing_us(q);
   if (!q.can_get && !q.mapped) {
     answer.scheme = Scheme::pipeline;
     answer.reason = "the link has no get for this memory";

@@ -25,7 +25,7 @@ struct Question {
   std::uint32_t sink_block = 0;    ///< the same at the receiver
   bool can_get = false;            ///< the link can, and the sender made a key
   Force force = Force::automatic;
-  bool source_sparse = false;  ///< its runs lie a cache line or more apart
+  bool source_sparse = false;  ///< each of its runs is a cache line of its own (transport::is_sparse)
   bool sink_sparse = false;
   bool mapped = false;  ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
@@ -53,20 +53,21 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 
 /// The model's parameters on one host; docs/tuning.md has the measurements.
 struct Parameters {
-  double get_start_us = 2.0;            ///< system call and page look-up
-  double get_us_per_kib = 0.078;        ///< copy by one core through the kernel
-  double get_us_per_source = 0.25;      ///< an entry of the sender's list: its page is looked up by itself
-  double get_us_per_sink = 0.03;        ///< an entry of the receiver's
-  double mapped_start_us = 0.7;         ///< look-up of key and mapping, and the announcement
-  double mapped_us_per_kib = 0.024;     ///< copy by one core, no page looked up: 2.1 us for 64 KiB
-  double mapped_us_per_block = 0.0002;  ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
-  double mapped_us_per_source = 0.003;  ///< where each block is a line: 16 us for 4096 doubles to a row
-  double mapped_us_per_sink = 0.006;    ///< 42 us for 4096 doubles from column to column
-  double pipeline_start_us = 0.7;       ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.045;   ///< both cores at once: 42 us for 1 MiB, past far caches up to 90
-  double pipeline_us_per_block = 0.004;
-  double fragment_us = 0.5;    ///< what a fragment costs a side, whatever it holds
-  double packs_long_us = 1.5;  ///< a column of 384 doubles
+  double get_start_us = 2.0;              ///< system call and page look-up
+  double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
+  double get_us_per_source = 0.25;        ///< an entry of the sender's list: its page is looked up by itself
+  double get_us_per_sink = 0.03;          ///< an entry of the receiver's
+  double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
+  double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB
+  double mapped_us_per_block = 0.0002;    ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
+  double mapped_us_per_source = 0.003;    ///< where each block is a line: 16 us for 4096 doubles to a row
+  double mapped_us_per_sink = 0.006;      ///< 42 us for 4096 doubles from column to column
+  double pipeline_start_us = 0.7;         ///< the RTR's way and the first fragment's
+  double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB, past far caches up to 90
+  double pipeline_us_per_block = 0.0005;  ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
+  double pipeline_us_per_line = 0.004;    ///< where each block is a line: 24 us for 4096 doubles of a column
+  double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds
+  double packs_long_blocks = 384;         ///< doubles of a column: 1.5 us to pack
 };
 const Parameters& parameters() noexcept;
 

@@ -57,14 +57,17 @@ inline std::uint32_t mean_block(const Payload& payload) noexcept {
   return mean < 1 ? 1 : mean > 0x7fffffff ? 0x7fffffff : static_cast<std::uint32_t>(mean);
 }
 
-/// Whether the runs lie a cache line or more apart on average, so that each is a line of its own.
+/// Whether the runs are short and lie so far apart that each is a line of its own, and none that the
+/// processor fetches ahead.
 inline bool is_sparse(const Payload& payload) noexcept {
+  constexpr std::int64_t kFar = 4 * static_cast<std::int64_t>(kCacheLine);
   if (payload.layout == nullptr) return false;
   const auto& layout = *layout_of(payload);
+  if (layout.block_count() == 0) return false;
   // Of many instances the distance between them counts, with the sign that it has.
   const std::int64_t extent = payload.count > 1 ? layout.extent() : layout.true_extent();
-  const std::int64_t line = kCacheLine;
-  return layout.block_count() > 0 && (extent < 0 ? -(extent + 1) : extent) / layout.block_count() >= line;
+  return layout.size() / layout.block_count() < static_cast<std::int64_t>(kCacheLine) &&
+         (extent < 0 ? -(extent + 1) : extent) / layout.block_count() >= kFar;
 }
 
 }  // namespace stria::transport

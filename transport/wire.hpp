@@ -50,7 +50,7 @@ struct RtsBody {
   OpId sender_op;
   std::uint32_t block_bytes;  // mean contiguous run at the sender, saturated; 0: contiguous
   std::uint8_t key_bytes;     // length of the key that follows; 0: none, only the packed pipeline is possible
-  std::uint8_t sparse;        // 1: its blocks lie a cache line or more apart
+  std::uint8_t sparse;        // 1: each of its blocks is a cache line of its own
   std::uint8_t reserved[2];
 };
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&

@@ -35,9 +35,15 @@ void PublishedLayouts::release(std::uint32_t number) noexcept {
 }
 
 Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& number) noexcept {
+  const std::size_t hash = layout.hash();
+  std::size_t& refused = refused_[hash % kRefused];
+  if (refused == hash && hash != 0) return Status::unsupported;
   try {
     const std::vector<std::byte> descriptor = datatype::encode(layout);
-    if (descriptor.size() > kDescriptorBytes) return Status::unsupported;
+    if (descriptor.size() > kDescriptorBytes) {
+      refused = hash;
+      return Status::unsupported;
+    }
     std::uint32_t tries = 0;
     while (entries_[clock_].uses > 0 && tries < kLayoutSlots) {
       clock_ = clock_ + 1 == kLayoutSlots ? 1 : clock_ + 1;

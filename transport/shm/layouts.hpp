@@ -3,6 +3,7 @@
 // published.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,6 +38,10 @@ class PublishedLayouts {
     std::uint32_t uses = 0;
   };
   static constexpr std::uint32_t kIndex = 1024;  // direct-mapped, by hash
+  /// Descriptors that were too long, by their layouts' hashes, so that a message is refused without encoding
+  /// it again. Two layouts of one hash: the second goes another way too, which is no harm.
+  static constexpr std::size_t kRefused = 64;
+  std::array<std::size_t, kRefused> refused_{};
   Status publish(const datatype::Layout& layout, std::uint32_t& number) noexcept;
 
   SegmentView segment_{};
