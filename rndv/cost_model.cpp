@@ -52,12 +52,11 @@ Force parse_force(std::string_view text) noexcept {
   return Force::automatic;
 }
 
-bool can_help(const Question& q) noexcept {
+bool can_help(const Question& q, const Answer& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
-  if (!(q.can_get || q.mapped) || q.force != Force::automatic || q.length < kLeast) return false;
-  const Answer answer = choose(q);
-  return answer.get_us <= kMuchLonger * answer.pipeline_us;
+  return (q.can_get || q.mapped) && q.force == Force::automatic && q.length >= kLeast &&
+         chosen.get_us <= kMuchLonger * chosen.pipeline_us;
 }
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {

@@ -40,8 +40,8 @@ struct Answer {
 Answer choose(const Question& question) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
-/// all would not take much longer.
-bool can_help(const Question& question) noexcept;
+/// all would not take much longer. `chosen` is choose(question).
+bool can_help(const Question& question, const Answer& chosen) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
 /// many enough that both sides work at the same time. A multiple of 512.

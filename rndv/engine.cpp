@@ -76,6 +76,7 @@ void Engine::finish(Operation& op) noexcept {
 Status Engine::announce(SendOp& op, const Header& header) noexcept {
   using transport::mean_block;
   const std::uint32_t block = mean_block(op.memory);
+  const bool sparse = transport::is_sparse(op.memory);
   if (op.state == Operation::State::idle) {
     if (!name(op)) return Status::no_resource;
     op.state = Operation::State::announce;
@@ -86,8 +87,9 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
                   .source_block = block,
                   .can_get = op.link->can_get,
                   .force = options_.force,
-                  .source_sparse = transport::is_sparse(op.memory)};
-    bool pays = can_help(best) || choose(best).scheme == Scheme::get;
+                  .source_sparse = sparse};
+    const Answer answer = choose(best);
+    bool pays = answer.scheme == Scheme::get || can_help(best, answer);
     if (!pays && op.link->can_map) {
       best.can_get = false;
       best.mapped = true;
@@ -109,8 +111,7 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     wire::RtsWords rts;
     std::byte key[sizeof(op.key.data)];
   } body;
-  body.rts = wire::rts_words(op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes),
-                             transport::is_sparse(op.memory));
+  body.rts = wire::rts_words(op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes), sparse);
   transport::copy_key_bytes(body.key, op.key);
   const Status sent =
       op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes));
@@ -163,7 +164,8 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                           .source_sparse = announcement.sparse,
                           .sink_sparse = transport::is_sparse(op.memory),
                           .mapped = op.link->can_map && transport::is_mapped(op.key)};
-  switch (choose(question).scheme) {
+  const Answer answer = choose(question);
+  switch (answer.scheme) {
     case Scheme::none:
       op.state = Operation::State::fin_due;
       break;
@@ -176,7 +178,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       return;
     case Scheme::pipeline:
       op.fragment_bytes = fragment_of(question);
-      op.helps = can_help(question);
+      op.helps = can_help(question, answer);
       op.state = Operation::State::rtr_due;
       ++counters_.pipeline;
       break;

@@ -138,19 +138,19 @@ TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipelin
   bytes.length = 128 << 10;
   bytes.can_get = true;
   EXPECT_EQ(choose(bytes).scheme, Scheme::pipeline);
-  EXPECT_TRUE(can_help(bytes));
+  EXPECT_TRUE(can_help(bytes, choose(bytes)));
   Question no_key = bytes;
   no_key.can_get = false;
-  EXPECT_FALSE(can_help(no_key));
+  EXPECT_FALSE(can_help(no_key, choose(no_key)));
   Question forced = bytes;
   forced.force = Force::pipeline;
-  EXPECT_FALSE(can_help(forced)) << "the user wants fragments";
+  EXPECT_FALSE(can_help(forced, choose(forced))) << "the user wants fragments";
   Question column = bytes;
   column.source_block = 8;
-  EXPECT_FALSE(can_help(column)) << "a list entry a double";
+  EXPECT_FALSE(can_help(column, choose(column))) << "a list entry a double";
   Question few = bytes;
   few.length = 1024;
-  EXPECT_FALSE(can_help(few)) << "not worth a key";
+  EXPECT_FALSE(can_help(few, choose(few))) << "not worth a key";
 }
 
 TEST(CostModel, reads_the_names_of_the_configuration) {
