@@ -82,7 +82,7 @@ TEST_F(SilentSender, is_not_waited_for) {
 
 // From column to column the pipeline is faster than loads by one core, but it needs the sender.
 TEST_F(SilentSender, is_not_waited_for_where_its_column_is_mapped) {
-  constexpr std::int64_t kRows = 6000, kRow = 256;
+  constexpr std::int64_t kRows = 3000, kRow = 1024;
   void* matrix = nullptr;
   ASSERT_EQ(stria_mem_alloc(team_.context(0), kRows * kRow, &matrix), STRIA_OK) << stria_last_error();
   stria_layout_t *element = nullptr, *column = nullptr;
