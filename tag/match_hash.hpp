@@ -1,4 +1,4 @@
-// The hash both matching queues use: source index and the tag bits that must agree.
+// What both matching queues look up: a key of source index and tag bits, and its hash.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,27 @@ namespace stria::tag {
 /// A source index that no peer has.
 inline constexpr std::uint32_t kAnySource = ~0u;
 
-/// Spreads neighbouring tags and sources over the bins; the upper bits are the good ones.
-constexpr std::uint32_t match_hash(std::uint32_t source, std::uint64_t tag) noexcept {
-  const std::uint64_t mixed = (tag ^ (static_cast<std::uint64_t>(source) << 40)) * 0x9e3779b97f4a7c15ull;
-  return static_cast<std::uint32_t>(mixed >> 32);
+/// What has to agree: the source (kAnySource: it does not matter) and the tag's bits that are not ignored.
+struct MatchKey {
+  std::uint32_t source;
+  std::uint64_t tag;
+  bool operator==(const MatchKey&) const = default;
+};
+
+/// The key of a shape of receive that ignores the source or bits of the tag.
+constexpr MatchKey shape_key(std::uint32_t source, std::uint64_t tag, bool any_source,
+                             std::uint64_t ignore) noexcept {
+  return {any_source ? kAnySource : source, tag & ~ignore};
+}
+
+/// Eight neighbouring tags share a line of bins, so that a deep queue that is matched in the order of its
+/// tags walks through its table. All other bits are spread, and decide where in the line a tag begins: tags
+/// that are multiples of eight do not crowd one place of each line.
+constexpr std::uint32_t match_hash(const MatchKey& key) noexcept {
+  const std::uint64_t rest = (key.tag >> 3) ^ (std::uint64_t{key.source} << 40);
+  const std::uint64_t mixed = rest * 0x9e3779b97f4a7c15ull;
+  const std::uint64_t place = (key.tag ^ (mixed >> 61)) & 7;
+  return (static_cast<std::uint32_t>(mixed >> 32) & ~7u) | static_cast<std::uint32_t>(place);
 }
 
 }  // namespace stria::tag

@@ -189,26 +189,13 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   rndv_.fail_link(peer.link, why);
   // What it announced cannot come any more, and must not take a receive that others can match; what came
   // whole stays.
-  unexpected_.for_each([&](Unexpected& entry) {
-    if (entry.source != peer.index || entry.what() != Unexpected::Kind::announced) return;
-    unexpected_.remove(&entry);
+  unexpected_.remove_if([&](Unexpected& entry) {
+    if (entry.source != peer.index || entry.what() != Unexpected::Kind::announced) return false;
     free_unexpected(entry);
+    return true;
   });
   // Receives that name the peer end; those from any source stay while others can match them.
-  for (bool again = true; again;) {
-    again = false;
-    PostedRecv* victim = nullptr;
-    posted_.for_each([&](PostedRecv& recv) {
-      if (victim == nullptr && recv.source == peer.index) victim = &recv;
-    });
-    if (victim != nullptr) {
-      posted_.remove(victim);
-      Request& request = *Request::of(*victim);
-      request.info.source = peer.worker_id;
-      complete(request, why);
-      again = true;
-    }
-  }
+  end_receives(&peer, why);
 }
 
 void Worker::check_liveness(bool force) noexcept {

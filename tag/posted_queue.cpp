@@ -2,36 +2,22 @@
 
 #include <new>
 
-#include "base/assert.hpp"
-
 namespace stria::tag {
 
 PostedQueue::PostedQueue() {
-  shapes_[0].bins = std::make_unique<Bin[]>(kFirstBins);
-  shapes_[0].mask = kFirstBins - 1;
-}
-
-void PostedQueue::append(Bin& bin, PostedRecv* recv) noexcept {
-  recv->next = nullptr;
-  recv->prev = bin.tail;
-  (bin.tail == nullptr ? bin.head : bin.tail->next) = recv;
-  bin.tail = recv;
+  if (!shapes_[0].table.open()) throw std::bad_alloc();
 }
 
 std::uint32_t PostedQueue::shape_for(const PostedRecv& recv) noexcept {
   const bool any = recv.source == kAnySource;
   for (std::uint32_t i = 0; i < shapes_used_; ++i)
-    if (shapes_[i].ignore == recv.ignore && shapes_[i].any_source == any && shapes_[i].bins != nullptr)
+    if (shapes_[i].ignore == recv.ignore && shapes_[i].any_source == any && shapes_[i].table.is_open())
       return i;
   // A new shape takes a free place, or one that nobody is in any more.
   for (std::uint32_t i = 1; i < kShapes; ++i) {
     Shape& shape = shapes_[i];
     if (i < shapes_used_ && shape.count != 0) continue;
-    if (shape.bins == nullptr) {
-      shape.bins.reset(new (std::nothrow) Bin[kFirstBins]);
-      if (shape.bins == nullptr) return kShapes;
-      shape.mask = kFirstBins - 1;
-    }
+    if (!shape.table.open()) return kShapes;
     shape.ignore = recv.ignore;
     shape.any_source = any;
     if (i >= shapes_used_) shapes_used_ = i + 1;
@@ -40,65 +26,49 @@ std::uint32_t PostedQueue::shape_for(const PostedRecv& recv) noexcept {
   return kShapes;
 }
 
-bool PostedQueue::grow(Shape& shape) noexcept {
-  const std::uint32_t bins = 4 * (shape.mask + 1);
-  std::unique_ptr<Bin[]> larger(new (std::nothrow) Bin[bins]);
-  if (larger == nullptr) return false;  // stay: longer bins are slower, not wrong
-  std::unique_ptr<Bin[]> old = std::move(shape.bins);
-  const std::uint32_t old_mask = shape.mask;
-  shape.bins = std::move(larger);
-  shape.mask = bins - 1;
-  // Receives that accept the same message were in one bin, in order, and are moved in that order.
-  for (std::uint32_t i = 0; i <= old_mask; ++i) {
-    for (PostedRecv *recv = old[i].head, *next = nullptr; recv != nullptr; recv = next) {
-      next = recv->next;
-      append(bin_of(shape, recv->source, recv->tag), recv);
-    }
-  }
-  return true;
-}
-
-bool PostedQueue::push(PostedRecv* recv) noexcept {
+void PostedQueue::push(PostedRecv* recv) noexcept {
   recv->stamp = next_stamp_++;
   recv->shape = recv->ignore == 0 && recv->source != kAnySource ? 0 : shape_for(*recv);
-  if (recv->shape == kShapes) {
-    append(others_, recv);
-  } else {
-    Shape& shape = shapes_[recv->shape];
-    if (shape.count > 2 * shape.mask) grow(shape);
-    append(bin_of(shape, recv->source, recv->tag), recv);
-    ++shape.count;
-  }
   ++size_;
-  return true;
+  if (recv->shape == kShapes) {
+    recv->next = nullptr;
+    recv->prev = others_.tail;
+    (others_.tail == nullptr ? others_.head : others_.tail->next) = recv;
+    others_.tail = recv;
+    return;
+  }
+  Shape& shape = shapes_[recv->shape];
+  const PostedItems items{shape.ignore};
+  shape.table.push(items, recv, items.key_of(recv));
+  ++shape.count;
+}
+
+void PostedQueue::unlink_other(PostedRecv* recv) noexcept {
+  (recv->prev == nullptr ? others_.head : recv->prev->next) = recv->next;
+  (recv->next == nullptr ? others_.tail : recv->next->prev) = recv->prev;
+  --size_;
 }
 
 void PostedQueue::remove(PostedRecv* recv) noexcept {
-  Bin* bin = &others_;
-  if (recv->shape != kShapes) {
-    Shape& shape = shapes_[recv->shape];
-    bin = &bin_of(shape, recv->source, recv->tag);
-    --shape.count;
+  if (recv->shape == kShapes) {
+    unlink_other(recv);
+    return;
   }
-  unlink(*bin, recv);
+  Shape& shape = shapes_[recv->shape];
+  const PostedItems items{shape.ignore};
+  shape.table.remove(items, recv, items.key_of(recv));
+  --shape.count;
+  --size_;
 }
 
 PostedRecv* PostedQueue::match_shapes(std::uint32_t source, std::uint64_t tag) noexcept {
-  PostedRecv* found = oldest(source, tag);
-  if (found != nullptr) remove(found);
-  return found;
-}
-
-PostedRecv* PostedQueue::oldest(std::uint32_t source, std::uint64_t tag) noexcept {
   PostedRecv* best = nullptr;
   for (std::uint32_t i = 0; i < shapes_used_; ++i) {
     Shape& shape = shapes_[i];
     if (shape.count == 0) continue;
-    for (PostedRecv* recv = bin_of(shape, source, tag).head; recv != nullptr; recv = recv->next) {
-      if (!recv->accepts(source, tag)) continue;
-      if (best == nullptr || recv->stamp < best->stamp) best = recv;
-      break;  // a bin is in order of posting
-    }
+    PostedRecv* const recv =
+        shape.table.oldest(PostedItems{shape.ignore}, shape_key(source, tag, shape.any_source, shape.ignore));
+    if (recv != nullptr && (best == nullptr || recv->stamp < best->stamp)) best = recv;
   }
   for (PostedRecv* recv = others_.head; recv != nullptr; recv = recv->next) {
     if (best != nullptr && best->stamp < recv->stamp) break;
@@ -107,6 +77,7 @@ PostedRecv* PostedQueue::oldest(std::uint32_t source, std::uint64_t tag) noexcep
       break;
     }
   }
+  if (best != nullptr) remove(best);
   return best;
 }
 

@@ -178,4 +178,19 @@ Status Worker::cancel(Request& request) noexcept {
   return Status::ok;
 }
 
+void Worker::end_receives(const Peer* peer, Status why) noexcept {
+  // They leave the queue first: a callback may post receives, and cancel any but these.
+  PostedRecv* ended = posted_.remove_if([&](PostedRecv& recv) {
+    if (peer != nullptr && recv.source != peer->index) return false;
+    Request::of(recv)->state.store(RequestState::active, std::memory_order_relaxed);
+    return true;
+  });
+  while (ended != nullptr) {
+    Request& request = *Request::of(*ended);
+    ended = ended->next;
+    if (peer != nullptr) request.info.source = peer->worker_id;
+    complete(request, why);
+  }
+}
+
 }  // namespace stria::tag

@@ -1,14 +1,15 @@
 #include "tag/unexpected_queue.hpp"
 
+#include <algorithm>
 #include <new>
+
+#include "base/assert.hpp"
 
 namespace stria::tag {
 
-UnexpectedQueue::UnexpectedQueue() : bins_(std::make_unique<Bin[]>(kFirstBins)) {}
-
-bool UnexpectedQueue::grow_pool() noexcept {
+bool UnexpectedPool::grow() noexcept {
   try {
-    const auto first = static_cast<std::uint32_t>(chunks_.size()) << kChunkLog2;
+    const std::uint32_t first = end();
     chunks_.push_back(std::make_unique_for_overwrite<Unexpected[]>(1u << kChunkLog2));
     for (std::uint32_t i = 1u << kChunkLog2; i-- > 0;) {
       Unexpected& entry = chunks_.back()[i];
@@ -22,66 +23,80 @@ bool UnexpectedQueue::grow_pool() noexcept {
   }
 }
 
-Unexpected* UnexpectedQueue::allocate() noexcept {
-  if (free_ == kNone && !grow_pool()) return nullptr;
-  Unexpected& entry = at(free_);
-  free_ = entry.all_next;
-  return &entry;
-}
-
-void UnexpectedQueue::release(Unexpected* entry) noexcept {
-  entry->all_next = free_;
-  free_ = entry->self;
-}
-
-void UnexpectedQueue::append_to_bin(Unexpected& entry) noexcept {
-  Bin& bin = bin_of(entry);
-  entry.bin_next = kNone;
-  entry.bin_prev = bin.tail;
-  (bin.tail == kNone ? bin.head : at(bin.tail).bin_next) = entry.self;
-  bin.tail = entry.self;
-}
-
-void UnexpectedQueue::grow_bins() noexcept {
-  const std::uint32_t bins = 4 * (mask_ + 1);
-  std::unique_ptr<Bin[]> larger(new (std::nothrow) Bin[bins]);
-  if (larger == nullptr) return;  // stay: longer bins are slower, not wrong
-  bins_ = std::move(larger);
-  mask_ = bins - 1;
-  for (std::uint32_t i = head_; i != kNone; i = at(i).all_next) append_to_bin(at(i));
+UnexpectedQueue::UnexpectedQueue() {
+  if (!exact_.open()) throw std::bad_alloc();
 }
 
 void UnexpectedQueue::push(Unexpected* entry) noexcept {
-  if (size_ > 2ull * mask_) grow_bins();
   entry->all_next = kNone;
   entry->all_prev = tail_;
-  (tail_ == kNone ? head_ : at(tail_).all_next) = entry->self;
+  (tail_ == kNone ? head_ : pool_.at(tail_).all_next) = entry->self;
   tail_ = entry->self;
-  append_to_bin(*entry);
+  exact_.push(items(), entry->self, {entry->source, entry->tag});
+  if (indexed_) [[unlikely]]
+    push_to_indexes(*entry);
   ++size_;
 }
 
 void UnexpectedQueue::remove(Unexpected* entry) noexcept {
-  Bin& bin = bin_of(*entry);
-  (entry->bin_prev == kNone ? bin.head : at(entry->bin_prev).bin_next) = entry->bin_next;
-  (entry->bin_next == kNone ? bin.tail : at(entry->bin_next).bin_prev) = entry->bin_prev;
-  (entry->all_prev == kNone ? head_ : at(entry->all_prev).all_next) = entry->all_next;
-  (entry->all_next == kNone ? tail_ : at(entry->all_next).all_prev) = entry->all_prev;
+  const std::uint32_t taken = exact_.take(items(), {entry->source, entry->tag});
+  STRIA_CHECK(taken == entry->self, "what a receive finds is the oldest of its source and tag");
+  (entry->all_prev == kNone ? head_ : pool_.at(entry->all_prev).all_next) = entry->all_next;
+  (entry->all_next == kNone ? tail_ : pool_.at(entry->all_next).all_prev) = entry->all_prev;
   --size_;
+  if (indexed_) [[unlikely]] {
+    for (WildcardIndex& index : indexes_)
+      if (index.is_active()) index.remove(pool_, *entry);
+    if (size_ == 0) stop_indexes();
+  }
 }
 
-Unexpected* UnexpectedQueue::find(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept {
-  if (size_ == 0) return nullptr;
-  if (source != kAnySource && ignore == 0) {
-    for (std::uint32_t i = bins_[match_hash(source, tag) & mask_].head; i != kNone; i = at(i).bin_next)
-      if (at(i).source == source && at(i).tag == tag) return &at(i);
-    return nullptr;
+Unexpected* UnexpectedQueue::find_wildcard(std::uint32_t source, std::uint64_t tag,
+                                           std::uint64_t ignore) noexcept {
+  const bool any_source = source == kAnySource;
+  if (indexed_) {
+    for (WildcardIndex& index : indexes_)
+      if (index.serves(any_source, ignore)) return index.oldest(pool_, source, tag);
   }
-  for (std::uint32_t i = head_; i != kNone; i = at(i).all_next) {
-    const Unexpected& entry = at(i);
-    if (((entry.tag ^ tag) & ~ignore) == 0 && (source == kAnySource || entry.source == source)) return &at(i);
+  unsigned walked = 0;
+  for (std::uint32_t i = head_; i != kNone; i = pool_.at(i).all_next) {
+    if (walked++ == kLongWalk) {
+      WildcardIndex* const index = make_index(any_source, ignore);
+      if (index != nullptr) return index->oldest(pool_, source, tag);
+    }
+    Unexpected& entry = pool_.at(i);
+    if (((entry.tag ^ tag) & ~ignore) == 0 && (any_source || entry.source == source)) return &entry;
   }
   return nullptr;
+}
+
+// In the place of one that is free, or was not used for longest.
+WildcardIndex* UnexpectedQueue::make_index(bool any_source, std::uint64_t ignore) noexcept {
+  const auto rank = [](const WildcardIndex& index) { return index.is_active() ? index.unused_for() : ~0ull; };
+  WildcardIndex& index =
+      *std::max_element(indexes_.begin(), indexes_.end(),
+                        [&](const WildcardIndex& a, const WildcardIndex& b) { return rank(a) < rank(b); });
+  // More shapes than places: whoever made one of the others a moment ago goes on using it.
+  if (index.is_active() && index.unused_for() < size_) return nullptr;
+  if (!index.start(pool_, any_source, ignore)) return nullptr;
+  for (std::uint32_t i = head_; i != kNone; i = pool_.at(i).all_next) index.push(pool_, pool_.at(i));
+  indexed_ = true;
+  return &index;
+}
+
+void UnexpectedQueue::push_to_indexes(const Unexpected& entry) noexcept {
+  indexed_ = false;
+  for (WildcardIndex& index : indexes_) {
+    if (!index.is_active()) continue;
+    index.push(pool_, entry);
+    if (index.unused_for() > std::max(kUnused, size_)) index.stop();
+    indexed_ = indexed_ || index.is_active();
+  }
+}
+
+void UnexpectedQueue::stop_indexes() noexcept {
+  for (WildcardIndex& index : indexes_) index.stop();
+  indexed_ = false;
 }
 
 }  // namespace stria::tag

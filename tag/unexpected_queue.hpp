@@ -1,44 +1,16 @@
-// The unexpected queue: messages that came before their receive. One entry is one cache line whatever it
-// waits for: a short payload inline, a buffer, or an announcement whose data is still at the sender. Every
-// entry lies in a hash bin (source and tag) for exact receives, and in the list of arrival for wildcards.
+// The unexpected queue: messages that came before their receive. Every entry lies in a table for receives
+// that name source and tag, and in the list of arrival for all others, which walk that list while it is short
+// and have an index made for them when it is not.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
-#include "base/cache_line.hpp"
-#include "tag/match_hash.hpp"
+#include "tag/match_table.hpp"
+#include "tag/unexpected_pool.hpp"
+#include "tag/wildcard_index.hpp"
 
 namespace stria::tag {
-
-struct Unexpected {
-  enum class Kind : std::uint8_t { inline_payload, buffer, announced };
-  static constexpr std::uint32_t kInlineMax = 16;
-  static constexpr std::uint32_t kNone = ~0u;
-
-  std::uint32_t bin_next, bin_prev, all_next, all_prev;  ///< indices in the pool
-  std::uint64_t tag;
-  std::uint64_t length;
-  std::uint32_t source;  ///< peer index
-  std::uint32_t immediate;
-  std::uint32_t self;              ///< its own index
-  std::uint32_t block_bytes : 23;  ///< announced: mean run at the sender, saturated
-  std::uint32_t sparse : 1;
-  std::uint32_t key_bytes : 6;
-  std::uint32_t kind : 2;
-  union {
-    std::byte payload[kInlineMax];
-    std::byte* buffer;  ///< from the buffer pool
-    struct {
-      std::uint64_t sender_op;
-      std::uint8_t key[8];  ///< longer keys lie in a buffer, whose address is here
-    } announced;
-  };
-
-  Kind what() const noexcept { return static_cast<Kind>(kind); }
-};
-static_assert(sizeof(Unexpected) == kCacheLine, "64 bytes a header is what docs/user-library.md promises");
 
 /// Threads: the worker's lock. Entries keep their address while they are in use.
 class UnexpectedQueue {
@@ -46,46 +18,69 @@ class UnexpectedQueue {
   UnexpectedQueue();
 
   /// An entry that is in no list; null when memory is out.
-  Unexpected* allocate() noexcept;
-  void release(Unexpected* entry) noexcept;
+  Unexpected* allocate() noexcept { return pool_.allocate(); }
+  void release(Unexpected* entry) noexcept { pool_.release(entry); }
   /// Appends an entry whose tag and source are set.
   void push(Unexpected* entry) noexcept;
-  /// Takes it out of its lists; it stays allocated.
+  /// Takes what find() found out of the lists; it stays allocated.
   void remove(Unexpected* entry) noexcept;
-  /// The first in order of arrival that a receive (source may be kAnySource) accepts, or null. Exact: O(1)
-  /// expected.
-  Unexpected* find(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept;
+  /// The first in order of arrival that a receive (source may be kAnySource) accepts, or null. O(1) expected,
+  /// but for the first of many that ignore something in a deep queue.
+  Unexpected* find(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept {
+    if (size_ == 0) return nullptr;
+    if (source == kAnySource || ignore != 0) return find_wildcard(source, tag, ignore);
+    const std::uint32_t found = exact_.oldest(items(), {source, tag});
+    return found == kNone ? nullptr : &pool_.at(found);
+  }
+  /// The oldest of all, or null.
+  Unexpected* first() noexcept { return head_ == kNone ? nullptr : &pool_.at(head_); }
   std::uint64_t size() const noexcept { return size_; }
-  /// Calls f(Unexpected&) on each in order of arrival; f may remove and release the one it is given.
+  /// Takes out every entry for which f(Unexpected&) is true; f may release it.
   template <class F>
-  void for_each(F&& f) {
-    for (std::uint32_t i = head_; i != kNone;) {
-      Unexpected& entry = at(i);
-      i = entry.all_next;
-      f(entry);
-    }
+  void remove_if(F&& f) noexcept {
+    if (size_ == 0) return;
+    stop_indexes();
+    exact_.remove_if(items(), [&](std::uint32_t number) {
+      Unexpected& entry = pool_.at(number);
+      const std::uint32_t next = entry.all_next;
+      const std::uint32_t prev = entry.all_prev;
+      if (!f(entry)) return false;
+      (prev == kNone ? head_ : pool_.at(prev).all_next) = next;
+      (next == kNone ? tail_ : pool_.at(next).all_prev) = prev;
+      --size_;
+      return true;
+    });
   }
 
  private:
   static constexpr std::uint32_t kNone = Unexpected::kNone;
-  static constexpr std::uint32_t kChunkLog2 = 10;
-  static constexpr std::uint32_t kFirstBins = 64;
-  struct Bin {
-    std::uint32_t head = kNone;
-    std::uint32_t tail = kNone;
-  };
-  Unexpected& at(std::uint32_t index) noexcept {
-    return chunks_[index >> kChunkLog2][index & ((1u << kChunkLog2) - 1)];
-  }
-  Bin& bin_of(const Unexpected& entry) noexcept { return bins_[match_hash(entry.source, entry.tag) & mask_]; }
-  void append_to_bin(Unexpected& entry) noexcept;
-  bool grow_pool() noexcept;
-  void grow_bins() noexcept;
+  /// So many messages are looked at before an index is made.
+  static constexpr unsigned kLongWalk = 64;
+  /// An index that nobody asked for during so many messages, and as many as there are, is given up.
+  static constexpr std::uint64_t kUnused = 4096;
 
-  std::vector<std::unique_ptr<Unexpected[]>> chunks_;
-  std::unique_ptr<Bin[]> bins_;
-  std::uint32_t mask_ = kFirstBins - 1;
-  std::uint32_t free_ = kNone;
+  struct Items {
+    using Ref = std::uint32_t;
+    static constexpr Ref kNone = Unexpected::kNone;
+    static constexpr bool kHasPrev = false;  // find() answers the oldest of its key
+
+    const UnexpectedPool* pool;
+
+    Ref& next(Ref ref) const noexcept { return pool->at(ref).next; }
+    Ref& chain(Ref ref) const noexcept { return pool->at(ref).chain; }
+    MatchKey key_of(Ref ref) const noexcept { return {pool->at(ref).source, pool->at(ref).tag}; }
+    bool has_key(Ref ref, const MatchKey& key) const noexcept { return key_of(ref) == key; }
+  };
+  Items items() const noexcept { return {&pool_}; }
+  Unexpected* find_wildcard(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept;
+  WildcardIndex* make_index(bool any_source, std::uint64_t ignore) noexcept;
+  void push_to_indexes(const Unexpected& entry) noexcept;
+  void stop_indexes() noexcept;
+
+  UnexpectedPool pool_;
+  MatchTable<Items> exact_;
+  std::array<WildcardIndex, 3> indexes_;  // MPI's: any source, any tag, both
+  bool indexed_ = false;                  // some of them are active
   std::uint32_t head_ = kNone;
   std::uint32_t tail_ = kNone;
   std::uint64_t size_ = 0;

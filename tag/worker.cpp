@@ -118,14 +118,7 @@ Worker::~Worker() {
       static_cast<int>(std::min<std::int64_t>(context_.config.number(Var::close_timeout_ms), kLongestClose));
   drain(std::chrono::milliseconds(timeout));
   closing_ = true;  // callbacks start nothing any more
-  for (bool again = true; again;) {
-    PostedRecv* victim = nullptr;
-    posted_.for_each([&](PostedRecv& recv) { victim = &recv; });
-    again = victim != nullptr;
-    if (!again) break;
-    posted_.remove(victim);
-    complete(*Request::of(*victim), Status::cancelled);
-  }
+  end_receives(nullptr, Status::cancelled);
   for (auto& peer : peers_) {
     if (peer->state == Peer::State::up) fail_peer(*peer, Status::cancelled);
   }
@@ -133,7 +126,7 @@ Worker::~Worker() {
   // The providers let go of the memory: what they had ends now.
   while (rndv::Operation* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
   rndv_.end_all(Status::cancelled);
-  while (Unexpected* entry = unexpected_.find(kAnySource, 0, ~0ull)) {
+  while (Unexpected* entry = unexpected_.first()) {
     unexpected_.remove(entry);
     free_unexpected(*entry);
   }

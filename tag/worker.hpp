@@ -128,6 +128,8 @@ class Worker {
   void free_unexpected(Unexpected& entry) noexcept;
   rndv::Announcement announcement_of(const Unexpected& entry) noexcept;
   void describe(const Unexpected& entry, stria_info_t& info) noexcept;
+  /// Posted receives that name the peer; null: all.
+  void end_receives(const Peer* peer, Status why) noexcept;
   static void complete(Request& request, Status status) noexcept;
 
   // peers.cpp

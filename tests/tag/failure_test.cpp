@@ -1,5 +1,6 @@
 // Peers that die: every request that names one ends with an error, whatever it was doing; everything else
 // goes on.
+#include <chrono>
 #include <random>
 
 #include "tests/tag/world.hpp"
@@ -34,6 +35,73 @@ TEST(Failure, ends_receives_that_name_the_peer_and_keeps_those_from_any_source) 
   Op late;
   EXPECT_EQ(world.recv(late, 0, 1, 8, 0, room, 8), STRIA_ERR_PEER_FAILED);
   EXPECT_EQ(world.send(late, 0, 1, 8, &byte, 1), STRIA_ERR_PEER_FAILED);
+}
+
+// 5 s is what stria promises; looking for one receive after the other took minutes.
+TEST(Failure, ends_a_hundred_thousand_receives_in_time) {
+  constexpr unsigned kMany = 100000;
+  std::vector<Op> named(kMany), kept(100);
+  char byte = 1, room[8];
+  World world(3, plain(3));
+  Op warm_up, warm_recv;
+  world.send(warm_up, 1, 0, 7, &byte, 1);
+  world.recv(warm_recv, 0, 1, 7, 0, room, 8);
+  ASSERT_TRUE(world.run_until([&] { return warm_recv.ended(); }));
+  for (unsigned i = 0; i < kMany; ++i) {
+    if (i % 1000 == 0) world.recv(kept[i / 1000], 0, World::kAny, 100 + i, 0, room, 8);
+    world.recv(named[i], 0, 1, 100 + i, i % 2 == 0 ? 0 : 1, room, 8);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  world.kill(1, fake::Loss::none);
+  ASSERT_TRUE(world.run_until([&] { return counters(world, 0).posted_receives == kept.size(); }));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  for (const Op& op : named) {
+    ASSERT_EQ(op.callbacks, 1);
+    ASSERT_EQ(op.info.status, STRIA_ERR_PEER_FAILED);
+  }
+  for (Op& op : kept) ASSERT_FALSE(op.ended());
+}
+
+// The receives of a dead peer end one after the other, and what a callback does to one of them is too late.
+TEST(Failure, a_callback_may_cancel_and_post_while_receives_end) {
+  struct Chain {
+    World* world;
+    Op* other;
+    Op* again;
+    stria_status_t cancelled = STRIA_OK, posted = STRIA_OK;
+    char room[8] = {};
+    static void ended(stria_request_t*, const stria_info_t*, void* user) {
+      auto* chain = static_cast<Chain*>(user);
+      chain->cancelled = stria_request_cancel(chain->world->worker(0), &chain->other->request);
+      chain->posted = chain->world->recv(*chain->again, 0, World::kAny, 9, 0, chain->room, 8);
+    }
+  };
+  Op warm_up, warm_recv, first, second, again;
+  char byte = 1, room[8];
+  World world(2, plain(4));
+  world.send(warm_up, 1, 0, 7, &byte, 1);
+  world.recv(warm_recv, 0, 1, 7, 0, room, 8);
+  ASSERT_TRUE(world.run_until([&] { return warm_recv.ended(); }));
+  Chain chains[2] = {{&world, &second, &again}, {&world, &first, &again}};
+  Op* const ops[2] = {&first, &second};
+  Op posted_again[2];
+  for (unsigned i = 0; i < 2; ++i) {
+    chains[i].again = &posted_again[i];
+    stria_recv_t recv{};
+    recv.base = room;
+    recv.count = 8;
+    recv.match = {world.endpoint(0, 1), 8 + i, 0};
+    recv.callback = &Chain::ended;
+    recv.user = &chains[i];
+    ASSERT_EQ(stria_recv(world.worker(0), &recv, &ops[i]->request), STRIA_IN_PROGRESS);
+  }
+  world.kill(1, fake::Loss::none);
+  ASSERT_TRUE(world.run_until([&] { return chains[1].posted != STRIA_OK && chains[0].posted != STRIA_OK; }));
+  EXPECT_EQ(counters(world, 0).posted_receives, 2u);
+  for (const Chain& chain : chains) {
+    EXPECT_NE(chain.cancelled, STRIA_OK);
+    EXPECT_EQ(chain.posted, STRIA_IN_PROGRESS);
+  }
 }
 
 TEST(Failure, delivers_what_arrived_before_the_death) {

@@ -1,0 +1,186 @@
+// Queues of what waits for a match, first in, first out, one for each key, in a hash table.
+//
+//   bin --chain--> youngest of key A --chain--> youngest of key B
+//                     | next
+//                     v
+//                  oldest of key A --next--> ... --next--> youngest of key A
+//
+// The items of a key are a ring that is held by its youngest. So to append one and to take the oldest touches
+// the bin, the youngest and the item itself, however many wait, and a key for which many wait is no burden to
+// the other keys of its bin. Nothing is allocated for an item: it carries its links.
+//
+// Items says where the links are:
+//   Ref, kNone           what names an item, and what names none
+//   next(ref), chain(ref)  references to its links
+//   prev(ref)            the same; only where items are removed that are not the oldest of their key
+//   has_key(ref, key), key_of(ref)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include "tag/match_hash.hpp"
+
+namespace stria::tag {
+
+/// Threads: the owner's business. Items are passed to each call and must be the same ones always.
+template <class Items>
+class MatchTable {
+ public:
+  using Ref = typename Items::Ref;
+  static constexpr Ref kNone = Items::kNone;
+  static constexpr std::uint32_t kFirstBins = 64;
+
+  /// Makes the bins; false: memory is out. Nothing else may be called before.
+  bool open() noexcept {
+    if (bins_ == nullptr) bins_ = make_bins(kFirstBins);
+    return bins_ != nullptr;
+  }
+  bool is_open() const noexcept { return bins_ != nullptr; }
+
+  void push(const Items& items, Ref item, const MatchKey& key) noexcept {
+    if (queues_ > mask_) [[unlikely]]
+      grow(items);
+    Ref* const link = find(items, key);
+    const Ref youngest = *link;
+    if (youngest == kNone) {
+      items.next(item) = item;
+      items.chain(item) = kNone;
+      ++queues_;
+    } else {
+      items.next(item) = items.next(youngest);
+      items.next(youngest) = item;
+      items.chain(item) = items.chain(youngest);
+      if constexpr (kHasPrev) items.prev(item) = youngest;
+    }
+    *link = item;
+  }
+  /// The oldest item of the key, or kNone.
+  Ref oldest(const Items& items, const MatchKey& key) noexcept {
+    const Ref youngest = *find(items, key);
+    return youngest == kNone ? kNone : items.next(youngest);
+  }
+  /// The same, taken out.
+  Ref take(const Items& items, const MatchKey& key) noexcept {
+    Ref* const link = find(items, key);
+    const Ref youngest = *link;
+    return youngest == kNone ? kNone : unlink_oldest(items, link, youngest);
+  }
+  /// Takes an item of that key out.
+  void remove(const Items& items, Ref item, const MatchKey& key) noexcept requires Items::kHasPrev {
+    Ref* const link = find(items, key);
+    const Ref youngest = *link;
+    if (items.next(youngest) == item) {
+      unlink_oldest(items, link, youngest);
+      return;
+    }
+    const Ref older = items.prev(item);
+    items.next(older) = items.next(item);
+    if (item == youngest) {
+      items.chain(older) = items.chain(item);
+      *link = older;
+    } else {
+      items.prev(items.next(item)) = older;
+    }
+  }
+  /// Takes every item out for which f(Ref) is true. f is called on each, oldest of a key first, and changes
+  /// nothing here.
+  template <class F>
+  void remove_if(const Items& items, F&& f) noexcept {
+    if (queues_ == 0) return;
+    for (std::uint32_t i = 0; i <= mask_; ++i) {
+      Ref* link = &bins_[i];
+      while (*link != kNone) {
+        const Ref youngest = keep(items, *link, f);
+        if (youngest == kNone) {
+          *link = items.chain(*link);
+          --queues_;
+        } else {
+          items.chain(youngest) = items.chain(*link);
+          *link = youngest;
+          link = &items.chain(youngest);
+        }
+      }
+    }
+  }
+  /// Forgets every item; the bins stay.
+  void clear() noexcept {
+    if (queues_ == 0) return;
+    for (std::uint32_t i = 0; i <= mask_; ++i) bins_[i] = kNone;
+    queues_ = 0;
+  }
+
+ private:
+  static constexpr bool kHasPrev = Items::kHasPrev;
+
+  static std::unique_ptr<Ref[]> make_bins(std::uint32_t count) noexcept {
+    std::unique_ptr<Ref[]> bins(new (std::nothrow) Ref[count]);
+    for (std::uint32_t i = 0; bins != nullptr && i < count; ++i) bins[i] = kNone;
+    return bins;
+  }
+  /// Where the youngest of the key is linked, or would be.
+  Ref* find(const Items& items, const MatchKey& key) noexcept {
+    Ref* link = &bins_[match_hash(key) & mask_];
+    while (*link != kNone && !items.has_key(*link, key)) link = &items.chain(*link);
+    return link;
+  }
+  Ref unlink_oldest(const Items& items, Ref* link, Ref youngest) noexcept {
+    const Ref oldest = items.next(youngest);
+    if (oldest == youngest) {
+      *link = items.chain(youngest);
+      --queues_;
+    } else {
+      items.next(youngest) = items.next(oldest);
+    }
+    return oldest;
+  }
+  /// Builds the ring of the items for which f is false anew; its youngest, or kNone.
+  template <class F>
+  static Ref keep(const Items& items, Ref youngest, F& f) noexcept {
+    Ref first = kNone;
+    Ref last = kNone;
+    const Ref oldest = items.next(youngest);
+    for (Ref item = oldest;;) {
+      const Ref next = items.next(item);
+      const bool is_youngest = item == youngest;
+      if (!f(item)) {
+        if (last == kNone) {
+          first = item;
+        } else {
+          items.next(last) = item;
+          if constexpr (kHasPrev) items.prev(item) = last;
+        }
+        last = item;
+      }
+      if (is_youngest) break;
+      item = next;
+    }
+    if (last != kNone) items.next(last) = first;
+    return last;
+  }
+  void grow(const Items& items) noexcept {
+    const std::uint32_t count = 4 * (mask_ + 1);
+    std::unique_ptr<Ref[]> larger = make_bins(count);
+    if (larger == nullptr) return;  // stay: longer chains are slower, not wrong
+    const std::unique_ptr<Ref[]> old = std::move(bins_);
+    const std::uint32_t old_mask = mask_;
+    bins_ = std::move(larger);
+    mask_ = count - 1;
+    for (std::uint32_t i = 0; i <= old_mask; ++i) {
+      for (Ref youngest = old[i]; youngest != kNone;) {
+        const Ref next = items.chain(youngest);
+        Ref& bin = bins_[match_hash(items.key_of(youngest)) & mask_];
+        items.chain(youngest) = bin;
+        bin = youngest;
+        youngest = next;
+      }
+    }
+  }
+
+  std::unique_ptr<Ref[]> bins_;
+  std::uint32_t mask_ = kFirstBins - 1;
+  std::uint32_t queues_ = 0;  // keys that something waits for
+};
+
+}  // namespace stria::tag

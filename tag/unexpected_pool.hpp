@@ -1,0 +1,71 @@
+// What an unexpected message is kept in: one line, whatever it waits for: a short payload inline, a buffer,
+// or an announcement whose data is still at the sender. Entries have numbers, which are their links.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/cache_line.hpp"
+#include "tag/match_hash.hpp"
+
+namespace stria::tag {
+
+struct Unexpected {
+  enum class Kind : std::uint8_t { inline_payload, buffer, announced };
+  static constexpr std::uint32_t kInlineMax = 16;
+  static constexpr std::uint32_t kNone = ~0u;
+
+  std::uint32_t next, chain;         ///< in the table of exact receives
+  std::uint32_t all_next, all_prev;  ///< in order of arrival
+  std::uint64_t tag;
+  std::uint64_t length;
+  std::uint32_t source;  ///< peer index
+  std::uint32_t immediate;
+  std::uint32_t self;              ///< its own number
+  std::uint32_t block_bytes : 23;  ///< announced: mean run at the sender, saturated
+  std::uint32_t sparse : 1;
+  std::uint32_t key_bytes : 6;
+  std::uint32_t kind : 2;
+  union {
+    std::byte payload[kInlineMax];
+    std::byte* buffer;  ///< from the buffer pool
+    struct {
+      std::uint64_t sender_op;
+      std::uint8_t key[8];  ///< longer keys lie in a buffer, whose address is here
+    } announced;
+  };
+
+  Kind what() const noexcept { return static_cast<Kind>(kind); }
+};
+static_assert(sizeof(Unexpected) == kCacheLine, "64 bytes a header is what docs/user-library.md promises");
+
+/// Entries keep their address and their number while they are in use. Threads: the owner's business.
+class UnexpectedPool {
+ public:
+  /// Null when memory is out.
+  Unexpected* allocate() noexcept {
+    if (free_ == Unexpected::kNone && !grow()) return nullptr;
+    Unexpected& entry = at(free_);
+    free_ = entry.all_next;
+    return &entry;
+  }
+  void release(Unexpected* entry) noexcept {
+    entry->all_next = free_;
+    free_ = entry->self;
+  }
+  Unexpected& at(std::uint32_t number) const noexcept {
+    return chunks_[number >> kChunkLog2][number & ((1u << kChunkLog2) - 1)];
+  }
+  /// All numbers are below it.
+  std::uint32_t end() const noexcept { return static_cast<std::uint32_t>(chunks_.size()) << kChunkLog2; }
+
+ private:
+  static constexpr std::uint32_t kChunkLog2 = 10;
+  bool grow() noexcept;
+
+  std::vector<std::unique_ptr<Unexpected[]>> chunks_;
+  std::uint32_t free_ = Unexpected::kNone;
+};
+
+}  // namespace stria::tag
