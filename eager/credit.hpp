@@ -59,6 +59,11 @@ class Budget {
     grant.held += most_memory(bytes);
     return true;
   }
+  /// arrived() and consumed() in one, for what is matched on arrival; the peer had so much left.
+  void passed(Grant& grant, std::uint64_t bytes) noexcept {
+    grant.outstanding -= bytes;
+    committed_ -= most_memory(bytes);
+  }
   /// They lie in a buffer now that takes `memory`, or 0 when they need none.
   void kept(Grant& grant, std::uint64_t bytes, std::uint64_t memory) noexcept {
     release(grant, most_memory(bytes) - std::min(memory, most_memory(bytes)));
@@ -72,10 +77,11 @@ class Budget {
     committed_ -= counted;
   }
 
+  bool is_low(const Grant& grant) const noexcept { return grant.outstanding <= low_; }
   /// Tops the peer up when it is low and the budget has room. True when grant.due became positive.
   bool top_up(Grant& grant) noexcept {
+    if (!is_low(grant)) return false;
     const std::uint64_t aim = target_;
-    if (grant.outstanding > aim / 2) return false;
     const std::uint64_t room = bytes_ > committed_ ? bytes_ - committed_ : 0;
     // The first grant is a peer's own: others that sit on theirs cannot take it away.
     const std::uint64_t reserved = most_memory(grant.outstanding) + grant.held;
@@ -94,12 +100,14 @@ class Budget {
   void share() noexcept {
     const std::uint64_t parts = 2 * std::max<std::uint64_t>(peers_, 1);
     target_ = std::clamp(bytes_ / parts / kMostPerByte, kFirstGrant, kGrantTarget);
+    low_ = target_ / 2;
   }
 
   std::uint64_t bytes_;
   std::uint64_t committed_ = 0;
   std::uint64_t peers_ = 0;
   std::uint64_t target_ = 0;
+  std::uint64_t low_ = 0;  // an amount that is topped up
 };
 
 }  // namespace stria::eager

@@ -15,10 +15,6 @@ constexpr std::uint16_t kMaxAhead = 0x7fff;
 
 }  // namespace
 
-void Worker::on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept {
-  static_cast<Device*>(self)->worker->deliver(*static_cast<Peer*>(peer), *packet);
-}
-
 void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
   if (peer.state == Peer::State::failed) [[unlikely]]
     return;  // given up, although its link still moves packets
@@ -121,19 +117,57 @@ void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
     store_payload(peer, packet);
     return;
   }
-  Request& request = *Request::of(*posted);
-  const auto capacity = static_cast<std::uint64_t>(posted->memory.length);
-  const std::uint64_t bytes = std::min<std::uint64_t>(capacity, packet.bytes);
-  transport::unpack(transport::slice(posted->memory, 0, bytes), packet.payload);
-  ++counters_.received_eager;
   budget_.consumed(peer.grant, packet.bytes);
-  top_up(peer);
-  request.info.tag = packet.header->tag;
-  request.info.immediate = packet.header->immediate;
-  request.info.length = packet.bytes;
-  request.info.received = bytes;
-  request.info.source = peer.worker_id;
-  complete(request, packet.bytes > capacity ? Status::truncated : Status::ok);
+  finish_eager(*posted, peer, packet);
+}
+
+[[gnu::always_inline]] inline void Worker::finish_eager(PostedRecv& posted, Peer& peer,
+                                                        const Packet& packet) noexcept {
+  Request& request = *Request::of(posted);
+  const auto capacity = static_cast<std::uint64_t>(posted.memory.length);
+  const std::uint64_t bytes = std::min<std::uint64_t>(capacity, packet.bytes);
+  transport::unpack(transport::slice(posted.memory, 0, bytes), packet.payload);
+  ++counters_.received_eager;
+  if (budget_.is_low(peer.grant)) [[unlikely]]
+    top_up(peer);
+  const auto tell = [&](stria_info_t& info) {
+    info.status = packet.bytes > capacity ? STRIA_ERR_TRUNCATED : STRIA_OK;
+    info.immediate = packet.header->immediate;
+    info.tag = packet.header->tag;
+    info.length = packet.bytes;
+    info.received = bytes;
+    info.source = peer.worker_id;
+  };
+  if (request.callback != nullptr) {
+    stria_info_t info;
+    tell(info);
+    call_back(request, info);
+  } else {
+    tell(request.info);
+    request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
+  }
+}
+
+void Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noexcept {
+  Worker& worker = *static_cast<Device*>(self)->worker;
+  Peer& peer = *static_cast<Peer*>(of);
+  // Nearly every message: short, in its turn, within its credit.
+  const transport::Header& header = *packet->header;
+  if (header.kind == static_cast<std::uint8_t>(Kind::eager) && header.sequence == peer.recv_sequence &&
+      peer.state == Peer::State::up && peer.stash.empty() && packet->bytes <= peer.grant.outstanding)
+      [[likely]] {
+    ++peer.recv_sequence;
+    PostedRecv* const posted = worker.posted_.match(peer.index, header.tag);
+    if (posted == nullptr) {
+      (void)worker.budget_.arrived(peer.grant, packet->bytes);
+      worker.store_payload(peer, *packet);
+      return;
+    }
+    worker.budget_.passed(peer.grant, packet->bytes);
+    worker.finish_eager(*posted, peer, *packet);
+    return;
+  }
+  worker.deliver(peer, *packet);
 }
 
 void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {

@@ -40,11 +40,13 @@ class MatchTable {
   bool is_open() const noexcept { return bins_ != nullptr; }
 
   void push(const Items& items, Ref item, const MatchKey& key) noexcept {
-    if (queues_ > mask_) [[unlikely]]
-      grow(items);
-    Ref* const link = find(items, key);
+    Ref* link = find(items, key);
     const Ref youngest = *link;
     if (youngest == kNone) {
+      if (queues_ > mask_) [[unlikely]] {
+        grow(items);
+        link = find(items, key);
+      }
       items.next(item) = item;
       items.chain(item) = kNone;
       ++queues_;
@@ -159,7 +161,7 @@ class MatchTable {
     if (last != kNone) items.next(last) = first;
     return last;
   }
-  void grow(const Items& items) noexcept {
+  [[gnu::noinline]] void grow(const Items& items) noexcept {
     const std::uint32_t count = 4 * (mask_ + 1);
     std::unique_ptr<Ref[]> larger = make_bins(count);
     if (larger == nullptr) return;  // stay: longer chains are slower, not wrong

@@ -26,10 +26,11 @@ std::uint32_t PostedQueue::shape_for(const PostedRecv& recv) noexcept {
   return kShapes;
 }
 
-void PostedQueue::push(PostedRecv* recv) noexcept {
+void PostedQueue::push_wildcard(PostedRecv* recv) noexcept {
   recv->stamp = next_stamp_++;
-  recv->shape = recv->ignore == 0 && recv->source != kAnySource ? 0 : shape_for(*recv);
+  recv->shape = shape_for(*recv);
   ++size_;
+  ++wildcards_;
   if (recv->shape == kShapes) {
     recv->next = nullptr;
     recv->prev = others_.tail;
@@ -46,7 +47,7 @@ void PostedQueue::push(PostedRecv* recv) noexcept {
 void PostedQueue::unlink_other(PostedRecv* recv) noexcept {
   (recv->prev == nullptr ? others_.head : recv->prev->next) = recv->next;
   (recv->next == nullptr ? others_.tail : recv->next->prev) = recv->prev;
-  --size_;
+  forget(*recv);
 }
 
 void PostedQueue::remove(PostedRecv* recv) noexcept {
@@ -57,15 +58,14 @@ void PostedQueue::remove(PostedRecv* recv) noexcept {
   Shape& shape = shapes_[recv->shape];
   const PostedItems items{shape.ignore};
   shape.table.remove(items, recv, items.key_of(recv));
-  --shape.count;
-  --size_;
+  forget(*recv);
 }
 
 PostedRecv* PostedQueue::match_shapes(std::uint32_t source, std::uint64_t tag) noexcept {
   PostedRecv* best = nullptr;
   for (std::uint32_t i = 0; i < shapes_used_; ++i) {
     Shape& shape = shapes_[i];
-    if (shape.count == 0) continue;
+    if (i != 0 && shape.count == 0) continue;
     PostedRecv* const recv =
         shape.table.oldest(PostedItems{shape.ignore}, shape_key(source, tag, shape.any_source, shape.ignore));
     if (recv != nullptr && (best == nullptr || recv->stamp < best->stamp)) best = recv;

@@ -18,15 +18,16 @@ namespace stria::tag {
 /// A receive that waits for its message. Intrusive; the memory is the request's. What matching looks at comes
 /// first: it is one line of a request (request.hpp).
 struct PostedRecv {
-  PostedRecv* next = nullptr;
-  PostedRecv* chain = nullptr;
-  std::uint64_t tag = 0;
-  std::uint32_t source = kAnySource;  ///< peer index
-  std::uint32_t shape = 0;            ///< where the queue keeps it
-  std::uint64_t stamp = 0;
-  PostedRecv* prev = nullptr;
-  std::uint64_t ignore = 0;
-  transport::Payload memory{};
+  PostedRecv* next;
+  PostedRecv* chain;
+  std::uint64_t tag;
+  std::uint32_t source;  ///< peer index
+  std::uint32_t shape;   ///< where the queue keeps it
+  std::uint64_t stamp;
+  PostedRecv* prev;
+  // Up to here and the above but tag and source, the queue's; the rest is whose receive it is.
+  std::uint64_t ignore;
+  transport::Payload memory;
 
   bool accepts(std::uint32_t from, std::uint64_t message_tag) const noexcept {
     return ((tag ^ message_tag) & ~ignore) == 0 && (source == kAnySource || source == from);
@@ -53,19 +54,26 @@ class PostedQueue {
  public:
   PostedQueue();
 
-  /// Appends. Allocates only when a table grows.
-  void push(PostedRecv* recv) noexcept;
+  /// Appends a receive whose tag, source and ignored bits are set. Allocates only when a table grows.
+  void push(PostedRecv* recv) noexcept {
+    if (recv->source == kAnySource || recv->ignore != 0)
+      push_wildcard(recv);
+    else
+      push_exact(recv);
+  }
+  /// One that names its source and its whole tag.
+  void push_exact(PostedRecv* recv) noexcept {
+    recv->stamp = next_stamp_++;
+    ++size_;
+    recv->shape = 0;
+    shapes_[0].table.push(PostedItems{0}, recv, {recv->source, recv->tag});
+  }
   /// Removes and returns the oldest receive that accepts the message, or null. O(shapes in use), expected.
   PostedRecv* match(std::uint32_t source, std::uint64_t tag) noexcept {
-    if (size_ == 0) return nullptr;
-    Shape& exact = shapes_[0];
-    if (exact.count != size_) return match_shapes(source, tag);
+    if (wildcards_ != 0) return match_shapes(source, tag);
     // The usual case: every receive names its source and its tag.
-    PostedRecv* const found = exact.table.take(PostedItems{0}, {source, tag});
-    if (found != nullptr) {
-      --exact.count;
-      --size_;
-    }
+    PostedRecv* const found = shapes_[0].table.take(PostedItems{0}, {source, tag});
+    if (found != nullptr) --size_;
     return found;
   }
   void remove(PostedRecv* recv) noexcept;
@@ -77,13 +85,12 @@ class PostedQueue {
   PostedRecv* remove_if(F&& f) {
     PostedRecv* taken = nullptr;
     for (Shape& shape : shapes_) {
-      if (shape.count == 0) continue;
+      if (!shape.table.is_open()) continue;
       shape.table.remove_if(PostedItems{shape.ignore}, [&](PostedRecv* recv) {
         if (!f(*recv)) return false;
         recv->next = taken;
         taken = recv;
-        --shape.count;
-        --size_;
+        forget(*recv);
         return true;
       });
     }
@@ -102,13 +109,22 @@ class PostedQueue {
   struct Shape {
     std::uint64_t ignore = 0;
     bool any_source = false;
-    std::uint64_t count = 0;
+    std::uint64_t count = 0;  // but of the exact one's
     MatchTable<PostedItems> table;
   };
-  PostedRecv* match_shapes(std::uint32_t source, std::uint64_t tag) noexcept;
+  [[gnu::noinline]] void push_wildcard(PostedRecv* recv) noexcept;
+  [[gnu::noinline]] PostedRecv* match_shapes(std::uint32_t source, std::uint64_t tag) noexcept;
   std::uint32_t shape_for(const PostedRecv& recv) noexcept;
   void unlink_other(PostedRecv* recv) noexcept;
+  /// Counts a receive that left.
+  void forget(const PostedRecv& recv) noexcept {
+    --size_;
+    if (recv.shape == 0) return;
+    --wildcards_;
+    if (recv.shape != kShapes) --shapes_[recv.shape].count;
+  }
 
+  std::uint64_t wildcards_ = 0;  // all but the exact ones
   std::uint64_t size_ = 0;
   std::uint64_t next_stamp_ = 0;
   std::uint32_t shapes_used_ = 1;  // shape 0 is the exact one

@@ -7,24 +7,18 @@ namespace stria::tag {
 
 void Worker::complete(Request& request, Status status) noexcept {
   request.info.status = transport::to_c(status);
-  const stria_callback_t callback = request.callback;
-  if (callback == nullptr) {
+  if (request.callback == nullptr) {
     request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
     return;
   }
-  // The callback may reuse the request's memory, and a thread that tests may do so before the callback runs.
   stria_info_t info;
   copy_info(info, request.info);
-  void* user = request.user;
-  stria_request_t* handle = request.handle();
-  request.state.store(RequestState::done, std::memory_order_release);
-  callback(handle, &info, user);
+  call_back(request, info);
 }
 
 Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
   if (closing_) return Status::cancelled;
-  stria_payload_t memory{nullptr, recv.base, static_cast<std::int64_t>(recv.count), 0,
-                         static_cast<std::int64_t>(recv.count)};
+  stria_payload_t memory = plain_memory(recv.base, recv.count);
   if (recv.layout != nullptr || memory.length < 0) {
     if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
   }
@@ -40,21 +34,19 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   if (entry == nullptr && source != nullptr && source->state == Peer::State::failed)
     return Status::peer_failed;
 
-  Request* made = Request::make(request, this, RequestKind::recv, recv.callback, recv.user);
   if (entry != nullptr) {
+    Request* made = Request::make(request, this, RequestKind::recv, nullptr, recv.user);
     // A call that completes its request answers ok instead of calling back.
-    made->callback = nullptr;
     take_unexpected(*entry, memory, *made);
     if (made->state.load(std::memory_order_relaxed) == RequestState::done) return Status::ok;
     made->callback = recv.callback;
     return Status::in_progress;
   }
-  PostedRecv& posted = made->make_posted();
+  PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.ignore = recv.match.ignore;
   posted.source = index;
   transport::copy_payload(posted.memory, memory);
-  made->state.store(RequestState::posted, std::memory_order_relaxed);
   posted_.push(&posted);
   return Status::in_progress;
 }
@@ -172,6 +164,7 @@ Status Worker::cancel(Request& request) noexcept {
   if (request.kind != RequestKind::recv) return Status::unsupported;
   if (request.state.load(std::memory_order_relaxed) != RequestState::posted) return Status::no_resource;
   posted_.remove(&request.body.posted);
+  request.info = {};
   complete(request, Status::cancelled);
   ++handled_;
   if (sleepers_ != 0) wake();  // it may be a sleeper's own request
@@ -188,6 +181,7 @@ void Worker::end_receives(const Peer* peer, Status why) noexcept {
   while (ended != nullptr) {
     Request& request = *Request::of(*ended);
     ended = ended->next;
+    request.info = {};
     if (peer != nullptr) request.info.source = peer->worker_id;
     complete(request, why);
   }

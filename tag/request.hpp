@@ -54,12 +54,25 @@ struct Request {
     request->synchronous = false;
     return request;
   }
+  /// A receive that goes to the posted queue; what tells its outcome is set when it ends, and what it is
+  /// matched on by the caller.
+  static Request* make_posted(stria_request_t* memory, Worker* worker, const stria_recv_t& recv) noexcept {
+    auto* request = new (memory) Request;
+    request->worker = worker;
+    request->peer = nullptr;
+    request->callback = recv.callback;
+    request->user = recv.user;
+    request->state.store(RequestState::posted, std::memory_order_relaxed);
+    request->kind = RequestKind::recv;
+    request->synchronous = false;
+    new (&request->body.posted) PostedRecv;
+    return request;
+  }
   /// The request whose body a part is.
   template <class Part>
   static Request* of(Part& part) noexcept;
   stria_request_t* handle() noexcept { return reinterpret_cast<stria_request_t*>(this); }
 
-  PostedRecv& make_posted() noexcept { return *new (&body.posted) PostedRecv; }
   rndv::SendOp& make_send() noexcept { return *new (&body.send) rndv::SendOp; }
   rndv::RecvOp& make_recv() noexcept { return *new (&body.recv) rndv::RecvOp; }
 };

@@ -20,7 +20,7 @@ Status describe_memory(const void* base, const stria_layout_t* layout, std::uint
   const auto n = static_cast<std::int64_t>(count);
   if (n < 0) return Status::invalid;
   if (layout == nullptr) {
-    out = {nullptr, memory, n, 0, n};
+    out = plain_memory(base, count);
     return Status::ok;
   }
   const datatype::Layout& shape = layout->value;
@@ -36,27 +36,7 @@ Status describe_memory(const void* base, const stria_layout_t* layout, std::uint
 
 Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
   stria_payload_t memory;
-  if (send.layout == nullptr) {
-    memory = {nullptr, const_cast<void*>(send.base), static_cast<std::int64_t>(send.count), 0,
-              static_cast<std::int64_t>(send.count)};
-    // The short way: contiguous, fits the window, nothing waits before it. pio_below is 0 until the link is
-    // up.
-    if (send.count < peer.link.pio_below && send.count <= peer.credit && peer.state == Peer::State::up &&
-        peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0 &&
-        send.count <= peer.eager_limit) {
-      Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);
-      header.sequence = peer.send_sequence;
-      if (peer.link.pio_send(header, send.base, static_cast<std::uint32_t>(send.count)) == Status::ok) {
-        ++peer.send_sequence;
-        peer.credit -= send.count;
-        ++counters_.sent_pio;
-        return Status::ok;
-      }
-    }
-    if (memory.length < 0) return Status::invalid;
-  } else if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) {
-    return Status::invalid;
-  }
+  if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
   return send_slow(peer, send, memory, request);
 }

@@ -59,7 +59,9 @@ class Worker {
   Status connect(Peer& peer) noexcept;
   void endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& out) noexcept;
 
-  // Messages.
+  // Messages; the first two are in short_way.hpp.
+  bool try_send_inline(Peer& peer, const stria_send_t& send) noexcept;
+  bool try_post(const stria_recv_t& recv, stria_request_t* request) noexcept;
   Status send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept;
   Status recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept;
   Unexpected* probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept;
@@ -114,6 +116,8 @@ class Worker {
                                             const char* what) noexcept;
   void deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
+  /// The receive left the queue, and the credit is counted.
+  void finish_eager(PostedRecv& posted, Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;
   void store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
   void store_announcement(Peer& peer, const stria_header_t& header,
@@ -131,6 +135,15 @@ class Worker {
   /// Posted receives that name the peer; null: all.
   void end_receives(const Peer* peer, Status why) noexcept;
   static void complete(Request& request, Status status) noexcept;
+  /// Ends a request that has a callback. That may reuse the request's memory, and so may a thread that tests,
+  /// before the callback runs: so `info` lies elsewhere.
+  static void call_back(Request& request, const stria_info_t& info) noexcept {
+    const stria_callback_t callback = request.callback;
+    void* const user = request.user;
+    stria_request_t* const handle = request.handle();
+    request.state.store(RequestState::done, std::memory_order_release);
+    callback(handle, &info, user);
+  }
 
   // peers.cpp
   Peer& peer_for(std::uint64_t worker_id);
@@ -184,6 +197,12 @@ class Worker {
   std::size_t next_wish_ = 0;  // the peer from which on windows are asked for again
   stria_counters_t counters_{};
 };
+
+/// `count` bytes at an address; a length below 0 when they are more than 2^63 - 1.
+inline stria_payload_t plain_memory(const void* base, std::uint64_t count) noexcept {
+  const auto bytes = static_cast<std::int64_t>(count);
+  return {nullptr, const_cast<void*>(base), bytes, 0, bytes};
+}
 
 /// The bytes a send or receive means: a layout that is contiguous for this count becomes plain memory. ok, or
 /// invalid for a negative or overflowing amount.

@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include "tag/api/convert.hpp"
+#include "tag/short_way.hpp"
 
 using namespace stria;
 using namespace stria::tag;
@@ -35,6 +36,8 @@ stria_status_t stria_send(stria_endpoint_t* handle, const stria_send_t* send, st
     return no_memory("stria_send", send->count);
   Endpoint& endpoint = *as_endpoint(handle);
   const Locked lock(*endpoint.worker);
+  if (endpoint.worker->try_send_inline(*endpoint.peer, *send)) [[likely]]
+    return STRIA_OK;
   return report(endpoint.worker->send(*endpoint.peer, *send, request), "stria_send");
 }
 
@@ -45,6 +48,8 @@ stria_status_t stria_recv(stria_worker_t* handle, const stria_recv_t* recv, stri
     return no_memory("stria_recv", recv->count);
   Worker& worker = *as_worker(handle);
   const Locked lock(worker);
+  if (worker.try_post(*recv, request)) [[likely]]
+    return STRIA_IN_PROGRESS;
   return report(worker.recv(*recv, nullptr, request), "stria_recv");
 }
 

@@ -70,25 +70,38 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
   Link& link = *polled.link;
   WindowReceiver& window = polled.window;
   unsigned done = 0;
+  const std::uint32_t pio_max = settings_.pio_max;
   while (done < budget) {
-    const std::uint64_t control = window.peek();
-    if (control == 0) break;
+    const std::uint64_t control = window.look();
+    if (window.is_record(control, RecordKind::packet)) [[likely]] {
+      const std::byte* line = window.place();
+      const std::uint32_t bytes = control_bytes(control);
+      const std::uint32_t halves = record_halves(bytes);
+      if (bytes > pio_max || halves > window.halves_to_end() || link.broken_) [[unlikely]] {
+        report_broken(link, control);
+        return done;
+      }
+      deliver(link, line + 8, line + kRecordHeader, bytes, false);
+      ++done;
+      window.advance(halves);
+      continue;
+    }
+    if (!window.is_record(control)) break;
     const std::byte* line = window.place();
     const std::uint32_t bytes = control_bytes(control);
     const RecordKind kind = control_kind(control);
     std::uint32_t halves = 1;
     bool good = !link.broken_;
     switch (kind) {
-      case RecordKind::packet:
       case RecordKind::packed:
         halves = record_halves(bytes);
-        good = good && bytes <= settings_.pio_max && halves <= window.halves_to_end();
-        if (good) deliver(link, line + 8, line + kRecordHeader, bytes, kind == RecordKind::packed);
+        good = good && bytes <= pio_max && halves <= window.halves_to_end();
+        if (good) deliver(link, line + 8, line + kRecordHeader, bytes, true);
         ++done;
         break;
       case RecordKind::invalidate:
         halves = invalidate_halves(bytes);
-        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= settings_.pio_max &&
+        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= pio_max &&
                halves <= window.halves_to_end();
         if (good) {
           end_key(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));

@@ -191,8 +191,16 @@ class WindowReceiver {
   bool is_open() const noexcept { return lines_ != nullptr; }
   /// The control word of the next record; 0: none. Acquire: the record's bytes are there.
   std::uint64_t peek() const noexcept {
-    const std::uint64_t control = hw::load_word(place());
-    return is_of_lap(control, lap_) ? control : 0;
+    const std::uint64_t control = look();
+    return is_record(control) ? control : 0;
+  }
+  /// The word where the next record's control word will be.
+  std::uint64_t look() const noexcept { return hw::load_word(place()); }
+  /// Whether such a word is one; and one of this kind, with one comparison for kind and lap.
+  bool is_record(std::uint64_t control) const noexcept { return is_of_lap(control, lap_); }
+  bool is_record(std::uint64_t control, RecordKind kind) const noexcept {
+    constexpr std::uint64_t kLapAndKind = (0xffffull << 32) | (0xffull << 24);
+    return (control & kLapAndKind) == (make_control(kind, 0, lap_) & kLapAndKind);
   }
   const std::byte* place() const noexcept {
     return lines_ + static_cast<std::size_t>(position_ & mask_) * kHalf;
@@ -206,11 +214,12 @@ class WindowReceiver {
     position_ += n;
     if ((position_ & mask_) == 0) [[unlikely]]
       lap_ = next_lap(lap_);
-    if (position_ - published_ > (mask_ + 1) / 4) publish();
+    if (position_ > publish_at_) publish();
   }
   void publish() noexcept {
     if (position_ == published_) return;
     published_ = position_;
+    publish_at_ = position_ + (mask_ + 1) / 4;
     consumed_->store(position_, std::memory_order_release);  // pairs with WindowSender::make_room()
   }
 
@@ -220,6 +229,7 @@ class WindowReceiver {
   std::uint32_t lap_ = 1;
   std::uint64_t position_ = 0;
   std::uint64_t published_ = 0;
+  std::uint64_t publish_at_ = 0;  // beyond it a quarter of the window is due
   std::atomic<std::uint64_t>* consumed_ = nullptr;
 };
 

@@ -1,0 +1,48 @@
+// The short ways through a worker, made part of the API's functions: a send that goes into the window at
+// once, and a receive that is posted. What needs a second look takes the long way (send.cpp, receive.cpp).
+#pragma once
+
+#include "tag/worker.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::tag {
+
+/// Contiguous, fits the window, and nothing waits before it. False: nothing happened. pio_below is 0 until
+/// the link is up.
+inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send) noexcept {
+  if (send.layout != nullptr || send.count >= peer.link.pio_below || send.count > peer.credit ||
+      peer.state != Peer::State::up || !peer.pending.empty() || (send.flags & STRIA_SEND_SYNCHRONOUS) != 0 ||
+      send.count > peer.eager_limit)
+    return false;
+  transport::Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);
+  header.sequence = peer.send_sequence;
+  if (peer.link.pio_send(header, send.base, static_cast<std::uint32_t>(send.count)) != Status::ok)
+    return false;
+  ++peer.send_sequence;
+  peer.credit -= send.count;
+  ++counters_.sent_pio;
+  return true;
+}
+
+/// Contiguous memory for a message of a named source and tag, and nothing came that nobody asked for. False:
+/// nothing happened.
+inline bool Worker::try_post(const stria_recv_t& recv, stria_request_t* request) noexcept {
+  if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
+      unexpected_.size() != 0 || static_cast<std::int64_t>(recv.count) < 0 || closing_)
+    return false;
+  const Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
+  if (source.state == Peer::State::failed) return false;
+  PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
+  posted.tag = recv.match.tag;
+  posted.source = source.index;
+  posted.ignore = 0;
+  posted.memory.layout = nullptr;
+  posted.memory.base = recv.base;
+  posted.memory.count = static_cast<std::int64_t>(recv.count);
+  posted.memory.offset = 0;
+  posted.memory.length = static_cast<std::int64_t>(recv.count);
+  posted_.push_exact(&posted);
+  return true;
+}
+
+}  // namespace stria::tag
