@@ -27,10 +27,11 @@ constexpr std::uint64_t most_memory(std::uint64_t bytes) noexcept {
 
 /// The receiver's side for one peer.
 struct Grant {
-  std::uint64_t outstanding = kFirstGrant;  ///< payload
+  std::uint32_t outstanding = kFirstGrant;  ///< payload
+  std::uint32_t due = 0;                    ///< payload that is granted, and the CREDIT packet is not out
   std::uint64_t held = 0;                   ///< memory
-  std::uint64_t due = 0;                    ///< payload that is granted, and the CREDIT packet is not out
 };
+static_assert(kFirstGrant <= kGrantTarget && kGrantTarget <= 0xffffffff, "what is outstanding has 32 bits");
 
 /// The receiver's side for the worker. Threads: the worker's lock.
 class Budget {
@@ -55,7 +56,7 @@ class Budget {
   [[nodiscard]] bool arrived(Grant& grant, std::uint64_t bytes) noexcept {
     if (bytes > grant.outstanding) [[unlikely]]
       return false;
-    grant.outstanding -= bytes;
+    grant.outstanding -= static_cast<std::uint32_t>(bytes);
     grant.held += most_memory(bytes);
     return true;
   }
@@ -88,8 +89,8 @@ class Budget {
     const std::uint64_t own = most_memory(kFirstGrant) - std::min(reserved, most_memory(kFirstGrant));
     const std::uint64_t more = std::min(aim - grant.outstanding, std::max(room, own) / kMostPerByte);
     if (more < kFirstGrant / 2) return false;
-    grant.outstanding += more;
-    grant.due += more;
+    grant.outstanding += static_cast<std::uint32_t>(more);
+    grant.due += static_cast<std::uint32_t>(more);
     committed_ += most_memory(more);
     return true;
   }

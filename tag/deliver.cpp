@@ -59,28 +59,40 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
 void Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
   if (packet.header->sequence == peer.recv_sequence) [[likely]] {
     deliver_in_order(peer, packet);
-    if (peer.stash.empty()) [[likely]]
-      return;
-    for (auto next = peer.stash.find(peer.recv_sequence); next != peer.stash.end();
-         next = peer.stash.find(peer.recv_sequence)) {
-      const Stashed stashed = std::move(next->second);
-      peer.stash.erase(next);
-      deliver_in_order(peer, Packet{&stashed.header, stashed.payload.data(),
-                                    static_cast<std::uint32_t>(stashed.payload.size()), stashed.buffered});
-    }
+    if (peer.has_early) [[unlikely]]
+      deliver_early(peer);
     return;
   }
-  // It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
-  // half of the sequence numbers that means "early".
+  keep_early(peer, packet);
+}
+
+/// What the message that just came was waited for by.
+void Worker::deliver_early(Peer& peer) noexcept {
+  auto& early = trouble_.find(peer.index)->second.early;
+  for (auto next = early.find(peer.recv_sequence); next != early.end();
+       next = early.find(peer.recv_sequence)) {
+    const Stashed stashed = std::move(next->second);
+    early.erase(next);
+    deliver_in_order(peer, Packet{&stashed.header, stashed.payload.data(),
+                                  static_cast<std::uint32_t>(stashed.payload.size()), stashed.buffered});
+  }
+  peer.has_early = !early.empty();
+}
+
+/// It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
+/// half of the sequence numbers that means "early".
+void Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
   const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
   const auto* payload = static_cast<const std::byte*>(packet.payload);
   bool kept = false;
   try {
     kept = ahead <= kMaxAhead &&
-           peer.stash
+           trouble_[peer.index]
+               .early
                .try_emplace(packet.header->sequence,
                             Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}})
                .second;
+    if (kept) peer.has_early = true;
     if (!kept) give_up(peer, "used a sequence number a second time");
   } catch (const std::bad_alloc&) {
     log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
@@ -96,10 +108,13 @@ void Worker::give_up(Peer& peer, const char* why) noexcept {
   fail_peer(peer, Status::io_error);
 }
 
-void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcept {
-  if (!peer.malformed.is_worth_a_line()) return;
+void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcept try {
+  log::Repeated& malformed = trouble_[peer.index].malformed;
+  if (!malformed.is_worth_a_line()) return;
   log::error("worker {:#x} sent {} (kind {}, {} bytes); dropped, as {} of its packets so far", peer.worker_id,
-             what, packet.header->kind, packet.bytes, peer.malformed.count());
+             what, packet.header->kind, packet.bytes, malformed.count());
+} catch (const std::bad_alloc&) {
+  // Not worth more than a line.
 }
 
 void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {

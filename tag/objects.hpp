@@ -33,9 +33,9 @@ Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* para
                                               std::span<const stria_provider_t* const> builtins);
 
 struct Endpoint {
-  Worker* worker;
-  Peer* peer;
-  void* user;
+  Worker* worker = nullptr;  ///< null once closed
+  Peer* peer = nullptr;
+  void* user = nullptr;  ///< closed: the next one that is free
 };
 
 /// A key as it travels: this head, then one part per provider: name length, name, key length, key.

@@ -1,21 +1,47 @@
-// Peer: everything a worker knows of one remote worker, whoever spoke first. Endpoints point to it.
+// Peer: what a worker knows of one remote worker, whoever spoke first. Endpoints point to it. Jobs are large,
+// and most of their processes never talk to each other: a peer is two lines, and what only few of them need
+// is kept elsewhere (Trouble).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
+#include "base/cache_line.hpp"
 #include "base/intrusive_list.hpp"
 #include "base/log.hpp"
 #include "eager/credit.hpp"
 #include "rndv/operation.hpp"
+#include "tag/address_store.hpp"
 #include "transport/link_ref.hpp"
 
 namespace stria::tag {
 
-class Worker;
-struct Device;
+/// In the worker's backlog list while something waits to be sent to it.
+struct alignas(kCacheLine) Peer : ListNode {
+  enum class State : std::uint8_t { unconnected, up, failed };
+
+  // One line for what a send needs of the link, the other for what a send and a delivery change.
+  transport::LinkRef link;
+  std::uint64_t credit = eager::kFirstGrant;  ///< payload bytes we may still send eagerly
+
+  std::uint32_t eager_limit = 0;
+  std::uint16_t send_sequence = 0;
+  std::uint16_t recv_sequence = 0;
+  State state = State::unconnected;
+  bool has_early = false;   ///< its Trouble has messages that came before their turn
+  std::uint8_t device = 0;  ///< whose link it is, while up
+  bool low_latency : 1 = false;
+  bool window_due : 1 = false;     ///< it came to us while an endpoint wants a window: connect once more
+  bool window_wanted : 1 = false;  ///< an endpoint wants a window, and there was none
+  std::uint32_t index = 0;
+  IntrusiveList<rndv::Operation> pending;  ///< sends in order, waiting for room
+  std::uint64_t worker_id = 0;
+  eager::Grant grant;
+  KeptAddress address = nullptr;  ///< null when the peer came to us
+};
+static_assert(sizeof(Peer) == 2 * kCacheLine, "docs/user-library.md says what an idle peer costs");
 
 /// A matchable packet that overtook an earlier one of its peer on another path.
 struct Stashed {
@@ -24,30 +50,10 @@ struct Stashed {
   std::vector<std::byte> payload;
 };
 
-/// In the worker's backlog list while something waits to be sent to it.
-struct Peer : ListNode {
-  enum class State : std::uint8_t { unconnected, up, failed };
-
-  // What a send looks at comes first.
-  transport::LinkRef link;
-  std::uint64_t credit = eager::kFirstGrant;  ///< payload bytes we may still send eagerly
-  std::uint64_t eager_limit = 0;
-  std::uint16_t send_sequence = 0;
-  std::uint16_t recv_sequence = 0;
-  State state = State::unconnected;
-  bool low_latency = false;
-  bool window_due = false;     ///< it came to us while an endpoint wants a window: connect once more
-  bool window_wanted = false;  ///< an endpoint wants a window, and there was none
-  std::uint32_t index = 0;
-  IntrusiveList<rndv::Operation> pending;  ///< sends in order, waiting for room
-
-  Worker* worker = nullptr;
-  Device* device = nullptr;
-  std::uint64_t worker_id = 0;
-  eager::Grant grant;
-  std::map<std::uint16_t, Stashed> stash;
-  log::Repeated malformed;         ///< packets of it that were dropped
-  std::vector<std::byte> address;  ///< as its owner gave it; empty when the peer came to us
+/// What few peers have, made when it is needed first.
+struct Trouble {
+  std::map<std::uint16_t, Stashed> early;
+  log::Repeated malformed;  ///< packets of it that were dropped
 };
 
 }  // namespace stria::tag

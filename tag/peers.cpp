@@ -10,39 +10,33 @@
 
 namespace stria::tag {
 
-Peer& Worker::peer_for(std::uint64_t worker_id) {
-  Peer*& known = by_id_[worker_id];
-  if (known == nullptr) {
-    peers_.push_back(std::make_unique<Peer>());
-    known = peers_.back().get();
-    known->index = static_cast<std::uint32_t>(peers_.size() - 1);
-    known->worker = this;
-    known->worker_id = worker_id;
-  }
-  return *known;
-}
-
 Result<Endpoint*> Worker::open_endpoint(const stria_endpoint_params_t& params) {
-  const auto* begin = static_cast<const std::byte*>(params.address);
-  auto parsed = parse_address({begin, params.address_bytes});
+  auto parsed = parse_address({static_cast<const std::byte*>(params.address), params.address_bytes});
   if (!parsed) return std::move(parsed).error();
-  Peer& peer = peer_for(parsed->worker_id);
-  if (peer.address.empty()) peer.address.assign(begin, begin + params.address_bytes);
-  endpoints_.push_back(std::make_unique<Endpoint>(Endpoint{this, &peer, params.user}));
+  Peer& peer = peers_.add(parsed->worker_id);
+  if (peer.address == nullptr) {
+    std::vector<AddressStore::Part> parts;
+    for (const auto& device : devices_)
+      if (const auto part = parsed->part(device->provider->name); !part.empty())
+        parts.push_back({device->number, part});
+    peer.address = addresses_.keep(parts);
+  }
+  Endpoint* endpoint = free_endpoint_;
+  if (endpoint != nullptr)
+    free_endpoint_ = static_cast<Endpoint*>(endpoint->user);
+  else
+    endpoint = &endpoints_.append();
+  *endpoint = Endpoint{this, &peer, params.user};
   if (params.endpoint_class == STRIA_CLASS_LOW_LATENCY && !peer.low_latency) {
     peer.low_latency = true;
     if (peer.state == Peer::State::up) ask_for_window(peer);
   }
-  return endpoints_.back().get();
+  return endpoint;
 }
 
 void Worker::close_endpoint(Endpoint* endpoint) noexcept {
-  for (auto& owned : endpoints_) {
-    if (owned.get() != endpoint) continue;
-    std::swap(owned, endpoints_.back());
-    endpoints_.pop_back();
-    return;
-  }
+  *endpoint = Endpoint{nullptr, nullptr, free_endpoint_};
+  free_endpoint_ = endpoint;
 }
 
 Status Worker::connect(Peer& peer) noexcept {
@@ -59,10 +53,8 @@ Status Worker::connect(Peer& peer) noexcept {
 Status Worker::connect_new(Peer& peer) {
   std::string reasons;
   Status answer = Status::unreachable;
-  const auto parsed = parse_address(peer.address);
   for (auto& device : devices_) {
-    const std::span<const std::byte> part =
-        parsed ? parsed->part(device->provider->name) : std::span<const std::byte>{};
+    const std::span<const std::byte> part = part_of(peer.address, device->number);
     if (part.empty()) {
       reasons +=
           fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device->provider->name);
@@ -90,7 +82,7 @@ Status Worker::connect_new(Peer& peer) {
 
 void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   if (peer.state == Peer::State::up) return;  // its own connection came in while we connected
-  peer.device = &device;
+  peer.device = device.number;
   peer.link.ops = device.provider->ops;
   peer.link.link = link;
   peer.link.device = device.handle;
@@ -102,25 +94,31 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
 void Worker::renew_limits(Peer& peer) noexcept {
   if (peer.state != Peer::State::up) return;
   stria_link_limits_t limits{};
-  peer.device->provider->link_limits(peer.link.link, &limits);
+  devices_[peer.device]->provider->link_limits(peer.link.link, &limits);
   peer.link.take(limits);
-  peer.eager_limit = std::min<std::uint64_t>(eager_limit_, std::max(limits.pio_max, limits.eager_max));
-  peer.window_wanted = peer.low_latency && limits.pio_max == 0;
+  const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
+  peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
+  want_window(peer, peer.low_latency && limits.pio_max == 0);
+}
+
+void Worker::want_window(Peer& peer, bool wanted) noexcept {
+  if (peer.window_wanted == wanted) return;
+  peer.window_wanted = wanted;
+  wanted ? ++wishes_ : --wishes_;
 }
 
 // The peer connected first, so that its provider did not know of our wish, or it had no window then.
 // Connecting once more tells it; that there is none for us is no error.
 void Worker::ask_for_window(Peer& peer) noexcept try {
   peer.window_due = false;
-  const auto parsed = parse_address(peer.address);
-  if (!parsed) return;
-  const std::span<const std::byte> part = parsed->part(peer.device->provider->name);
+  const Device& device = *devices_[peer.device];
+  const std::span<const std::byte> part = part_of(peer.address, peer.device);
   if (part.empty()) return;
   char error[512] = "";
   stria_link_t* link = nullptr;
-  const stria_status_t connected = peer.device->provider->connect(peer.device->handle, part.data(),
-                                                                  static_cast<std::uint32_t>(part.size()),
-                                                                  &peer, 1, &link, error, sizeof(error));
+  const stria_status_t connected =
+      device.provider->connect(device.handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer, 1,
+                               &link, error, sizeof(error));
   if (connected != STRIA_OK && connected != STRIA_IN_PROGRESS) log::debug("{}", error);
   renew_limits(peer);
 } catch (const std::bad_alloc&) {
@@ -132,9 +130,9 @@ void Worker::ask_for_window(Peer& peer) noexcept try {
 void Worker::ask_for_windows_again() noexcept {
   constexpr unsigned kWishes = 8;
   unsigned asked = 0;
-  for (std::size_t i = peers_.size(); i > 0 && asked < kWishes; --i) {
+  for (std::uint32_t i = wishes_ == 0 ? 0 : peers_.size(); i > 0 && asked < kWishes; --i) {
     if (next_wish_ >= peers_.size()) next_wish_ = 0;
-    Peer& peer = *peers_[next_wish_++];
+    Peer& peer = peers_[next_wish_++];
     if (!peer.window_wanted || peer.state != Peer::State::up) continue;
     ask_for_window(peer);
     ++asked;
@@ -143,20 +141,21 @@ void Worker::ask_for_windows_again() noexcept {
 
 void Worker::on_refused(void* self, const transport::LinkRef& link) noexcept {
   auto& worker = *static_cast<Worker*>(self);
-  for (const auto& peer : worker.peers_)
-    if (&peer->link == &link) worker.renew_limits(*peer);
+  for (std::uint32_t i = 0; i < worker.peers_.size(); ++i)
+    if (&worker.peers_[i].link == &link) worker.renew_limits(worker.peers_[i]);
 }
 
 void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept {
   auto& device = *static_cast<Device*>(self);
   Worker& worker = *device.worker;
+  Peer* known = nullptr;
   try {
-    worker.peer_for(worker_id);
+    known = &worker.peers_.add(worker_id);
   } catch (const std::bad_alloc&) {
     log::error("out of memory for worker {:#x}, which connected; what it sends is dropped", worker_id);
     return &worker.nobody_;
   }
-  Peer& peer = worker.peer_for(worker_id);
+  Peer& peer = *known;
   worker.link_up(peer, device, link);
   if (peer.low_latency) {  // after this upcall: the provider is in the middle of making the link
     peer.window_due = true;
@@ -177,10 +176,15 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   peer.link.pio_below = 0;
   if (peer.linked()) peer.unlink();
   budget_.peer_left(peer.grant);
-  for (const auto& [sequence, early] : peer.stash)
-    if (early.header.kind == static_cast<std::uint8_t>(wire::Kind::eager))
-      budget_.consumed(peer.grant, early.payload.size());
-  peer.stash.clear();
+  want_window(peer, false);
+  if (peer.has_early) {
+    auto& early = trouble_.find(peer.index)->second.early;
+    for (const auto& [sequence, stashed] : early)
+      if (stashed.header.kind == static_cast<std::uint8_t>(wire::Kind::eager))
+        budget_.consumed(peer.grant, stashed.payload.size());
+    early.clear();
+    peer.has_early = false;
+  }
   while (rndv::Operation* op = peer.pending.pop_front()) {
     Request& request = *Request::of(*op);
     rndv_.abandon(request.body.send);
@@ -219,8 +223,9 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.eager_limit = peer.eager_limit;
   if (peer.state != Peer::State::up) return;
   stria_link_limits_t limits{};
-  peer.device->provider->link_limits(peer.link.link, &limits);
-  out.provider = peer.device->provider->name;
+  const Device& device = *devices_[peer.device];
+  device.provider->link_limits(peer.link.link, &limits);
+  out.provider = device.provider->name;
   out.path = limits.path != nullptr ? limits.path : "";
   out.fallback = limits.fallback != nullptr ? limits.fallback : "";
   out.pio_mtu = limits.pio_max;

@@ -52,7 +52,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
 }
 
 void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
-  Peer& peer = *peers_[entry.source];
+  Peer& peer = peers_[entry.source];
   describe(entry, request.info);
   if (entry.what() == Unexpected::Kind::announced) {
     const rndv::Announcement announced = announcement_of(entry);
@@ -128,11 +128,11 @@ void Worker::describe(const Unexpected& entry, stria_info_t& info) noexcept {
   info.immediate = entry.immediate;
   info.length = entry.length;
   info.received = 0;
-  info.source = peers_[entry.source]->worker_id;
+  info.source = peers_[entry.source].worker_id;
 }
 
 void Worker::free_unexpected(Unexpected& entry) noexcept {
-  Peer& peer = *peers_[entry.source];
+  Peer& peer = peers_[entry.source];
   switch (entry.what()) {
     case Unexpected::Kind::buffer:
       buffers_.give(entry.buffer, entry.length);

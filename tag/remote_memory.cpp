@@ -142,7 +142,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   made->info.source = peer.worker_id;
   made->state.store(RequestState::active, std::memory_order_relaxed);
   ++rma_in_flight_;
-  const stria_provider_key_t part = part_for(key, peer.device->provider->name);
+  const stria_provider_key_t part = part_for(key, devices_[peer.device]->provider->name);
   const bool can = kind == RequestKind::get ? peer.link.can_get_by(part) : peer.link.can_put_by(part);
   if (can && part.bytes != 0) {
     rndv::RecvOp& op = made->make_recv();

@@ -15,6 +15,7 @@ namespace {
 constexpr unsigned kPollBudget = 64;     // packets of one device before the others are looked after
 constexpr unsigned kLookAtClock = 1024;  // progress calls between two looks at the clock
 constexpr unsigned kMaxAddressPart = 256;
+constexpr std::size_t kMostDevices = 255;          // Peer::device has a byte
 constexpr std::int64_t kLongestClose = 3'600'000;  // milliseconds
 
 std::uint64_t random_id() {
@@ -58,8 +59,10 @@ Result<std::unique_ptr<Worker>> Worker::open(Context& context, stria_thread_mode
 Result<void> Worker::open_devices() {
   std::string reasons;
   for (const stria_provider_t* provider : context_.providers) {
+    if (devices_.size() == kMostDevices) break;
     auto device = std::make_unique<Device>();
     device->worker = this;
+    device->number = static_cast<std::uint8_t>(devices_.size());
     device->provider = provider;
     device->sink = {device.get(), &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down};
     const auto read_config = [](void* self, const char* name) -> const char* {
@@ -119,8 +122,8 @@ Worker::~Worker() {
   drain(std::chrono::milliseconds(timeout));
   closing_ = true;  // callbacks start nothing any more
   end_receives(nullptr, Status::cancelled);
-  for (auto& peer : peers_) {
-    if (peer->state == Peer::State::up) fail_peer(*peer, Status::cancelled);
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) {
+    if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);
   }
   for (auto& device : devices_) device->provider->close(device->handle, timeout);
   // The providers let go of the memory: what they had ends now.

@@ -12,13 +12,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/stable_array.hpp"
 #include "eager/buffer_pool.hpp"
 #include "eager/credit.hpp"
 #include "rndv/engine.hpp"
 #include "tag/alarm.hpp"
 #include "tag/lock.hpp"
 #include "tag/objects.hpp"
-#include "tag/peer.hpp"
+#include "tag/peer_table.hpp"
 #include "tag/posted_queue.hpp"
 #include "tag/request.hpp"
 #include "tag/unexpected_queue.hpp"
@@ -28,6 +29,7 @@ namespace stria::tag {
 /// A provider's device under this worker.
 struct Device {
   Worker* worker;
+  std::uint8_t number;
   const stria_provider_t* provider;
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
@@ -114,6 +116,8 @@ class Worker {
   /// A packet that means nothing is dropped; the peer may send as many as it likes, but the log stays short.
   [[gnu::cold, gnu::noinline]] void dropped(Peer& peer, const stria_packet_t& packet,
                                             const char* what) noexcept;
+  [[gnu::cold, gnu::noinline]] void keep_early(Peer& peer, const stria_packet_t& packet) noexcept;
+  [[gnu::cold, gnu::noinline]] void deliver_early(Peer& peer) noexcept;
   void deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   /// The receive left the queue, and the credit is counted.
@@ -146,10 +150,10 @@ class Worker {
   }
 
   // peers.cpp
-  Peer& peer_for(std::uint64_t worker_id);
   Status connect_new(Peer& peer);
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
   void renew_limits(Peer& peer) noexcept;
+  void want_window(Peer& peer, bool wanted) noexcept;
   void ask_for_window(Peer& peer) noexcept;
   void ask_for_windows_again() noexcept;
   void fail_peer(Peer& peer, Status why) noexcept;
@@ -164,9 +168,11 @@ class Worker {
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::byte> address_;
 
-  std::vector<std::unique_ptr<Peer>> peers_;  // by index
-  std::unordered_map<std::uint64_t, Peer*> by_id_;
-  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  PeerTable peers_;
+  AddressStore addresses_;
+  std::unordered_map<std::uint32_t, Trouble> trouble_;  // by peer index; entries stay
+  StableArray<Endpoint, 4> endpoints_;
+  Endpoint* free_endpoint_ = nullptr;
   Peer nobody_;  // given up from the start: stands for peers that there was no memory for
   IntrusiveList<Peer> backlog_;
 
@@ -194,7 +200,8 @@ class Worker {
   unsigned sleepers_ = 0;  // threads in wait() that gave up the lock to sleep
   Alarm alarm_;
   std::chrono::steady_clock::time_point next_check_;
-  std::size_t next_wish_ = 0;  // the peer from which on windows are asked for again
+  std::uint32_t wishes_ = 0;     // peers whose window_wanted is set
+  std::uint32_t next_wish_ = 0;  // the peer from which on windows are asked for again
   stria_counters_t counters_{};
 };
 

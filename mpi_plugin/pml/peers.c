@@ -32,6 +32,40 @@ static stria_status_t open_and_try(const stria_endpoint_params_t* params, const 
   return status;
 }
 
+/* The number of a host's name; false: out of memory. Jobs have few hosts that this component reaches. */
+static bool number_of_host(const char* name, uint32_t* number) {
+  pml_stria_peers_t* peers = &pml_stria.peers;
+  for (uint32_t i = peers->host_count; i > 0; --i) {
+    *number = i - 1;
+    if (0 == strcmp(peers->hosts[i - 1], name)) return true;
+  }
+  char** hosts = realloc(peers->hosts, (peers->host_count + 1) * sizeof *hosts);
+  if (NULL == hosts) return false;
+  peers->hosts = hosts;
+  hosts[peers->host_count] = strdup(name);
+  if (NULL == hosts[peers->host_count]) return false;
+  *number = peers->host_count++;
+  return true;
+}
+
+/* Places for as many peers more; those of processes that were taken away are used again. */
+static bool make_room(size_t more) {
+  pml_stria_peers_t* peers = &pml_stria.peers;
+  if (peers->room - peers->count >= more) return true;
+  size_t kept = 0;
+  for (size_t i = 0; i < peers->count; ++i) {
+    if (NULL != peers->all[i].endpoint) peers->all[kept++] = peers->all[i];
+  }
+  peers->count = kept;
+  if (peers->room - kept >= more + kept / 8) return true;
+  const size_t room = kept + (more > kept / 4 ? more : kept / 4);
+  pml_stria_peer_t* all = realloc(peers->all, room * sizeof *all);
+  if (NULL == all) return peers->room - kept >= more;
+  peers->all = all;
+  peers->room = room;
+  return true;
+}
+
 /* The caller holds the lock. */
 static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
   pml_stria_card_t card;
@@ -45,15 +79,15 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
     return NULL;
   }
   stria_endpoint_t* endpoint = NULL;
-  pml_stria_peer_t* peer = calloc(1, sizeof *peer);
+  pml_stria_peer_t peer = {.name = proc->super.proc_name};
+  uint32_t host = 0;
+  const bool has_room = make_room(1) && number_of_host(card.host, &host);
+  peer.host = host & 0x7fffffff;
   const stria_endpoint_params_t params = {
-      .size = sizeof params, .address = card.address, .address_bytes = card.address_bytes, .user = peer};
-  if (NULL != peer && STRIA_OK == open_and_try(&params, card.host, &endpoint)) {
-    peer->endpoint = endpoint;
-    peer->name = proc->super.proc_name;
-    peer->host = strdup(card.host);
-    peer->next = pml_stria.peers;
-    pml_stria.peers = peer;
+      .size = sizeof params, .address = card.address, .address_bytes = card.address_bytes};
+  if (has_room && STRIA_OK == open_and_try(&params, card.host, &endpoint)) {
+    peer.endpoint = endpoint;
+    pml_stria.peers.all[pml_stria.peers.count++] = peer;
     pml_stria.show_peers = pml_stria.verbose > 0;
     __atomic_store_n(&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML], endpoint, __ATOMIC_RELEASE);
   } else {
@@ -62,8 +96,7 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
         "process %s on host '%s' cannot be reached from host '%s': %s. Run the job on one host, or choose "
         "a layer that spans hosts: `--mca pml ob1`.",
         OMPI_NAME_PRINT(&proc->super.proc_name), card.host, ompi_process_info.nodename,
-        NULL == peer ? "out of memory" : stria_last_error());
-    free(peer);
+        has_room ? stria_last_error() : "out of memory");
     endpoint = NULL;
   }
   pml_stria_free_card(&card);
@@ -74,6 +107,9 @@ int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
   /* Compares this job's choice only; a process of another job is found to lack an address below. */
   const int rc = mca_pml_base_pml_check_selected("stria", procs, count);
   if (OMPI_SUCCESS != rc) return rc;
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  (void)make_room(count); /* exactly, once; what fails is found again below */
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
   for (size_t i = 0; i < count; ++i) {
     if (NULL == pml_stria_late_endpoint(procs[i])) return OMPI_ERR_UNREACH;
   }
@@ -88,10 +124,16 @@ stria_endpoint_t* pml_stria_late_endpoint(ompi_proc_t* proc) {
   return endpoint;
 }
 
-static void forget(pml_stria_peer_t* peer) {
-  stria_endpoint_close(peer->endpoint);
-  free(peer->host);
-  free(peer);
+static void forget(const stria_endpoint_t* endpoint) {
+  pml_stria_peers_t* peers = &pml_stria.peers;
+  for (size_t tried = 0; tried < peers->count; ++tried) {
+    if (peers->next >= peers->count) peers->next = 0;
+    pml_stria_peer_t* peer = &peers->all[peers->next++];
+    if (peer->endpoint != endpoint) continue;
+    stria_endpoint_close(peer->endpoint);
+    peer->endpoint = NULL;
+    return;
+  }
 }
 
 int pml_stria_del_procs(ompi_proc_t** procs, size_t count) {
@@ -101,43 +143,42 @@ int pml_stria_del_procs(ompi_proc_t** procs, size_t count) {
     void* endpoint = procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
     if (NULL == endpoint) continue;
     procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
-    for (pml_stria_peer_t** link = &pml_stria.peers; NULL != *link; link = &(*link)->next) {
-      if ((*link)->endpoint != endpoint) continue;
-      pml_stria_peer_t* gone = *link;
-      *link = gone->next;
-      forget(gone);
-      break;
-    }
+    forget(endpoint);
   }
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
   return OMPI_SUCCESS;
 }
 
 void pml_stria_forget_peers(void) {
-  while (NULL != pml_stria.peers) {
-    pml_stria_peer_t* peer = pml_stria.peers;
-    pml_stria.peers = peer->next;
-    forget(peer);
+  pml_stria_peers_t* peers = &pml_stria.peers;
+  for (size_t i = 0; i < peers->count; ++i) {
+    if (NULL != peers->all[i].endpoint) stria_endpoint_close(peers->all[i].endpoint);
   }
+  for (uint32_t i = 0; i < peers->host_count; ++i) free(peers->hosts[i]);
+  free(peers->hosts);
+  free(peers->all);
+  memset(peers, 0, sizeof *peers);
 }
 
-static bool show(pml_stria_peer_t* peer) {
+static bool show(const pml_stria_peer_t* peer) {
   stria_endpoint_state_t state = {.size = sizeof state};
   if (STRIA_OK != stria_endpoint_info(peer->endpoint, &state) || !state.connected) return false;
   const bool falls_back = NULL != state.fallback && '\0' != state.fallback[0];
-  opal_output(pml_stria.output,
-              "%s to %s on %s: %s, %s; window for %llu bytes (%llu free), eager to %llu bytes%s%s",
-              OMPI_NAME_PRINT(OMPI_PROC_MY_NAME), OMPI_NAME_PRINT(&peer->name), peer->host, state.provider,
-              state.path, (unsigned long long)state.pio_mtu, (unsigned long long)state.pio_credits,
-              (unsigned long long)state.eager_limit, falls_back ? "; fallback: " : "",
-              falls_back ? state.fallback : "");
+  opal_output(
+      pml_stria.output, "%s to %s on %s: %s, %s; window for %llu bytes (%llu free), eager to %llu bytes%s%s",
+      OMPI_NAME_PRINT(OMPI_PROC_MY_NAME), OMPI_NAME_PRINT(&peer->name), pml_stria.peers.hosts[peer->host],
+      state.provider, state.path, (unsigned long long)state.pio_mtu, (unsigned long long)state.pio_credits,
+      (unsigned long long)state.eager_limit, falls_back ? "; fallback: " : "",
+      falls_back ? state.fallback : "");
   return true;
 }
 
 void pml_stria_show_peers(void) {
   OPAL_THREAD_LOCK(&pml_stria.lock);
   bool waiting = false;
-  for (pml_stria_peer_t* peer = pml_stria.peers; NULL != peer; peer = peer->next) {
+  for (size_t i = 0; i < pml_stria.peers.count; ++i) {
+    pml_stria_peer_t* peer = &pml_stria.peers.all[i];
+    if (NULL == peer->endpoint) continue;
     if (!peer->shown) peer->shown = show(peer);
     waiting |= !peer->shown;
   }

@@ -21,12 +21,20 @@
 
 /* One remote process, remembered for messages to people; its endpoint alone is what the data path needs. */
 typedef struct pml_stria_peer {
-  struct pml_stria_peer* next;
-  stria_endpoint_t* endpoint;
+  stria_endpoint_t* endpoint; /* NULL: the process was taken away */
   opal_process_name_t name;
-  char* host;
-  bool shown; /* its line of pml_stria_verbose was printed */
+  uint32_t host : 31; /* which of the table's hosts it is on */
+  uint32_t shown : 1; /* its line of pml_stria_verbose was printed */
 } pml_stria_peer_t;
+
+/* All of them, in the order they came; hosts once each. */
+typedef struct pml_stria_peers {
+  pml_stria_peer_t* all;
+  size_t count, room;
+  size_t next; /* where one is looked for first: processes go in the order they came */
+  char** hosts;
+  uint32_t host_count;
+} pml_stria_peers_t;
 
 typedef struct pml_stria_module {
   mca_pml_base_module_t super;
@@ -36,7 +44,7 @@ typedef struct pml_stria_module {
   bool requests_ready;
   bool show_peers;   /* verbose, and some peer's line is still to be printed */
   opal_mutex_t lock; /* guards the peers and the layouts of predefined types */
-  pml_stria_peer_t* peers;
+  pml_stria_peers_t peers;
   int priority; /* MCA parameter pml_stria_priority */
   int verbose;  /* MCA parameter pml_stria_verbose */
   int output;   /* stream of the lines for people */

@@ -1,0 +1,159 @@
+// What a peer costs to whom nothing was sent: jobs are large, and most of their processes never talk to each
+// other. Every allocation of the process is counted, with what the allocator puts around it.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "stria/stria.h"
+#include "tag/peer.hpp"
+
+namespace {
+
+std::size_t in_use = 0;  // one thread of the test; the library's door allocates nothing while it waits
+
+std::size_t taken_by(void* memory) noexcept {
+  return malloc_usable_size(memory) + sizeof(std::size_t);
+}
+void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  void* memory = alignment == 0
+                     ? std::malloc(bytes != 0 ? bytes : 1)
+                     : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory != nullptr) in_use += taken_by(memory);
+  return memory;
+}
+void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
+  void* memory = allocate(bytes, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void release(void* memory) noexcept {
+  if (memory != nullptr) in_use -= taken_by(memory);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return allocate_or_throw(bytes, 0);
+}
+void* operator new[](std::size_t bytes) {
+  return allocate_or_throw(bytes, 0);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate_or_throw(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return allocate_or_throw(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  return allocate(bytes, 0);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  return allocate(bytes, 0);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory) noexcept {
+  release(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept {
+  release(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
+  release(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+
+namespace stria::test {
+namespace {
+
+constexpr double kPromised = 256;  // docs/user-library.md
+
+/// A worker with shm alone, and addresses of as many others as one likes: its own, with another worker's id.
+class IdlePeers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK);
+    ASSERT_EQ(stria_context_open(nullptr, &context_), STRIA_OK) << stria_last_error();
+    ASSERT_EQ(stria_worker_open(context_, nullptr, &worker_), STRIA_OK) << stria_last_error();
+    bytes_ = address_.size();
+    ASSERT_EQ(stria_worker_address(worker_, address_.data(), &bytes_), STRIA_OK);
+  }
+  void TearDown() override {
+    stria_worker_close(worker_);
+    stria_context_close(context_);
+  }
+  stria_endpoint_t* open(std::uint64_t worker_id) {
+    constexpr std::size_t kWorkerIdAt = 8;  // docs/protocol.md
+    std::memcpy(address_.data() + kWorkerIdAt, &worker_id, sizeof worker_id);
+    stria_endpoint_params_t params{};
+    params.size = sizeof params;
+    params.address = address_.data();
+    params.address_bytes = bytes_;
+    stria_endpoint_t* endpoint = nullptr;
+    EXPECT_EQ(stria_endpoint_open(worker_, &params, &endpoint), STRIA_OK) << stria_last_error();
+    return endpoint;
+  }
+
+  stria_context_t* context_ = nullptr;
+  stria_worker_t* worker_ = nullptr;
+  std::array<char, STRIA_ADDRESS_MAX> address_{};
+  std::size_t bytes_ = 0;
+};
+
+TEST_F(IdlePeers, cost_no_more_than_promised_each_however_many_there_are) {
+  std::vector<stria_endpoint_t*> endpoints;
+  endpoints.reserve(100000);
+  const std::size_t before = in_use;
+  for (const std::size_t count : {1000u, 10000u, 50000u, 100000u}) {
+    while (endpoints.size() < count) endpoints.push_back(open(0x1234567890abcdefu * (endpoints.size() + 1)));
+    const double each = static_cast<double>(in_use - before) / static_cast<double>(count);
+    std::printf("%zu idle peers: %.1f bytes each\n", count, each);
+    RecordProperty("bytes_each_of_" + std::to_string(count), std::to_string(each));
+    EXPECT_LE(each, kPromised) << count << " peers";
+  }
+  const std::size_t all = in_use;
+  for (stria_endpoint_t* endpoint : endpoints) stria_endpoint_close(endpoint);
+  for (std::size_t i = 0; i < endpoints.size(); ++i) open(0x1234567890abcdefu * (i + 1));
+  EXPECT_EQ(in_use, all)
+      << "peers that are known, and endpoints that were closed, cost nothing a second time";
+}
+
+TEST_F(IdlePeers, are_told_apart_whatever_their_ids_are) {
+  // Ids that differ in their high bits alone, and those that follow each other.
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t i = 1; i <= 3000; ++i) {
+    ids.push_back(i << 40);
+    ids.push_back(i);
+  }
+  std::vector<stria_endpoint_t*> endpoints;
+  for (const std::uint64_t id : ids) endpoints.push_back(open(id));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    stria_endpoint_state_t state{};
+    state.size = sizeof state;
+    ASSERT_EQ(stria_endpoint_info(endpoints[i], &state), STRIA_OK);
+    ASSERT_EQ(state.peer, ids[i]);
+    ASSERT_EQ(state.connected, 0);
+  }
+}
+
+}  // namespace
+}  // namespace stria::test
