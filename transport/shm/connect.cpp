@@ -108,7 +108,7 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   link->remote_ = SegmentView(attached->map.data(), shape);
   link->attached_ = *std::move(attached);
   const SegmentView& remote = link->remote_;
-  link->armed_ = &remote.header().armed;
+  link->attention_ = &remote.header().armed;
   link->fence_ = remote.header().fences != 0 || !register_barrier();
   link->keys_ = hw::KeyTableView(remote.keys(), key_shape(shape));
   find_copy_path(*link);
@@ -129,6 +129,7 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   mine.uid = identity_.uid;
   mine.segment_bytes = identity_.segment_bytes;
   mine.window.store(link->tx_window_, std::memory_order_relaxed);
+  mine.attention.store(1, std::memory_order_relaxed);
   mine.state.store(slot_state(SlotPhase::ready, identity_.pid), std::memory_order_release);
   link->describe();
   return link;
@@ -160,6 +161,7 @@ void Device::open_window(Link& link) noexcept {
   const Shape& shape = link.remote_.shape();
   link.tx_ = WindowSender(link.remote_.window(link.tx_window_), shape.window_bytes,
                           &link.remote_.control(link.tx_window_).consumed);
+  link.attention_ = &link.remote_.peer(link.tx_slot_).attention;
   link.pio_max_ = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
 }
 
@@ -235,11 +237,13 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
       link->rx_slot_ = slot;
       peer.far.store(settings_.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
     }
-    if (has_window && link->rx_window_ == kNone && polled_.size() < polled_.capacity()) {
-      link->rx_window_ = window;
-      polled_.push_back(
-          {WindowReceiver(own_.window(window), own_.shape().window_bytes, &own_.control(window).consumed),
-           link});
+    if (has_window && link->rx_window_ == kNone) {
+      const WindowReceiver receiver(own_.window(window), own_.shape().window_bytes,
+                                    &own_.control(window).consumed);
+      if (const Polled* added = polled_.add({receiver, link, window, 0}); added != nullptr) {
+        link->rx_window_ = window;
+        call_hot(*added);
+      }
     }
     return link;
   } catch (const std::bad_alloc&) {

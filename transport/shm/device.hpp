@@ -14,6 +14,7 @@
 #include "transport/shm/cma.hpp"
 #include "transport/shm/link.hpp"
 #include "transport/shm/memory.hpp"
+#include "transport/shm/polled.hpp"
 #include "transport/shm/settings.hpp"
 
 namespace stria::shm {
@@ -43,13 +44,12 @@ class Device {
 
   Status fast_register(const transport::Payload& memory, unsigned access, transport::Key& key) noexcept;
   Status invalidate(const transport::Key& key) noexcept;
+  /// Windows that each progress() looks at, and all that peers opened.
+  std::uint32_t windows_polled() const noexcept { return polled_.hot(); }
+  std::uint32_t windows_open() const noexcept { return polled_.size(); }
 
  private:
   friend class Link;
-  struct Polled {
-    WindowReceiver window;
-    Link* link;
-  };
 
   explicit Device(const transport::DeviceParams& params);
   Result<void> start(const transport::DeviceParams& params);
@@ -81,6 +81,11 @@ class Device {
   void end_key(hw::KeyWord word) noexcept;
   void give_back(hw::KeyWord word) noexcept;
   [[gnu::cold, gnu::noinline]] void disarm() noexcept;
+  /// Tells the sender of a window whether it is hot. While the device sleeps none is for a sender.
+  void call_hot(const Polled& polled) noexcept;
+  void call_cold(const Polled& polled) noexcept;
+  [[gnu::cold, gnu::noinline]] void follow_hints() noexcept;
+  void cool_idle() noexcept;
   [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
 
   // liveness.cpp
@@ -107,8 +112,8 @@ class Device {
   bool armed_ = false;
   bool cma_logged_ = false;
 
-  std::vector<Polled> polled_;  // room for all windows from the start
-  std::size_t poll_first_ = 0;
+  PolledWindows polled_;
+  std::uint32_t poll_first_ = 0;
   InboxReceiver inbox_;
   CellPool pool_;
   hw::KeyTable keys_;

@@ -57,9 +57,15 @@ Status Link::refusal() const noexcept {
   return tx_.is_open() ? Status::no_resource : Status::unsupported;
 }
 
-void Link::wake() noexcept {
+void Link::tell() noexcept {
+  SegmentHeader& header = remote_.header();
+  if (tx_.is_open()) {
+    header.hints.leave(tx_window_);
+    hw::full_fence();  // the hint before the look; pairs with Bell::barrier() in arm()
+  }
+  if (header.armed.load(std::memory_order_relaxed) == 0) return;
   // Whoever takes the flag away rings; the others need not.
-  if (armed_->exchange(0, std::memory_order_acq_rel) != 0) device_->bell_.ring(attached_.nonce);
+  if (header.armed.exchange(0, std::memory_order_acq_rel) != 0) device_->bell_.ring(attached_.nonce);
 }
 
 Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {

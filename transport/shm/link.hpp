@@ -64,16 +64,17 @@ class alignas(kCacheLine) Link {
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;
-  /// After each publication: wakes the peer if it sleeps.
+  /// After each publication: does what the peer asks for, see hints.hpp.
   void published() noexcept {
     if (fence_) [[unlikely]]
       hw::full_fence();
     else
       std::atomic_signal_fence(std::memory_order_seq_cst);  // the peer's membarrier does the rest
-    if (armed_->load(std::memory_order_relaxed) != 0) [[unlikely]]
-      wake();
+    if (attention_->load(std::memory_order_relaxed) != 0) [[unlikely]]
+      tell();
   }
-  [[gnu::cold, gnu::noinline]] void wake() noexcept;
+  /// Leaves a hint about the window, and wakes the peer if it sleeps.
+  [[gnu::cold, gnu::noinline]] void tell() noexcept;
   Status move(Direction direction, const transport::Payload& local, const transport::Key& key,
               std::uint64_t remote_offset) noexcept;
   Status get_by_hint(const transport::Payload& local, const transport::Key& key,
@@ -90,7 +91,7 @@ class alignas(kCacheLine) Link {
 
   // The send path.
   WindowSender tx_;
-  std::atomic<std::uint32_t>* armed_ = nullptr;  // in the peer's header
+  const std::atomic<std::uint32_t>* attention_ = nullptr;  // of our slot; without a window the peer's `armed`
   std::uint32_t pio_max_ = 0;
   State state_ = State::connecting;
   bool fence_ = false;

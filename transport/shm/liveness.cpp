@@ -42,6 +42,7 @@ Status Device::fate(const Link& link) const noexcept {
 
 void Device::check() noexcept {
   look_at_slots();
+  cool_idle();
   for (std::size_t i = 0; i < links_.size(); ++i) {
     Link& link = *links_[i];
     if (link.state_ == Link::State::down) continue;
@@ -69,9 +70,8 @@ bool Device::drain(Link& link) noexcept {
     }
     waiting = std::min(waiting - std::min<std::uint64_t>(waiting, std::max(done, 1u)), inbox_.waiting());
   }
-  for (Polled& polled : polled_)
-    if (polled.link == &link)
-      while (!link.broken_ && polled.window.peek() != 0) poll_window(polled, 1024);
+  if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr)
+    while (!link.broken_ && polled->window.peek() != 0) poll_window(*polled, 1024);
   return true;
 }
 
@@ -83,7 +83,7 @@ void Device::take_down(Link& link, Status why) noexcept {
   link.can_copy_ = link.can_map_ = false;
   link.memory_.clear();
   pool_.reclaim(link.id_);
-  std::erase_if(polled_, [&](const Polled& polled) { return polled.link == &link; });
+  if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
   const bool open = link.remote_.header().state.load(std::memory_order_acquire) ==
                     static_cast<std::uint32_t>(DeviceState::open);
   if (link.rx_slot_ != kNone) {

@@ -1,5 +1,6 @@
 // What arrives is delivered where it lies: in the window, in the inbox, or in the sender's cell.
 #include <cstring>
+#include <utility>
 
 #include "base/log.hpp"
 #include "transport/shm/device.hpp"
@@ -15,10 +16,12 @@ constexpr unsigned kWindowBatch = 32;
 unsigned Device::progress(unsigned budget) noexcept {
   if (armed_) [[unlikely]]
     disarm();
+  if (own_.header().hints.any()) [[unlikely]]
+    follow_hints();
   unsigned done = 0;
-  const std::size_t windows = polled_.size();
-  std::size_t at = poll_first_ < windows ? poll_first_ : 0;
-  for (std::size_t i = 0; i < windows; ++i) {
+  const std::uint32_t windows = polled_.hot();
+  std::uint32_t at = poll_first_ < windows ? poll_first_ : 0;
+  for (std::uint32_t i = 0; i < windows; ++i) {
     Polled& polled = polled_[at];
     if (polled.window.peek() != 0) {
       done += poll_window(polled, std::min(budget - done, kWindowBatch));
@@ -188,12 +191,15 @@ Status Device::arm() noexcept {
   if (bell_.fd() < 0) return Status::unsupported;
   auto& flag = own_.header().armed;
   armed_ = true;
+  for (std::uint32_t i = 0; i < polled_.hot(); ++i) call_cold(polled_[i]);
   flag.store(1, std::memory_order_seq_cst);
   Bell::barrier();
   std::uint64_t state = 0;
   inbox_.next(state);
   bool idle = state == 0 || inbox_phase(state) == InboxPhase::free;
-  for (const Polled& polled : polled_) idle = idle && (polled.link->broken_ || polled.window.peek() == 0);
+  idle = idle && !own_.header().hints.any();
+  for (std::uint32_t i = 0; i < polled_.hot(); ++i)
+    idle = idle && (polled_[i].link->broken_ || polled_[i].window.peek() == 0);
   if (idle && greeting_ == 0) return Status::ok;
   disarm();
   return Status::no_resource;
@@ -202,7 +208,46 @@ Status Device::arm() noexcept {
 void Device::disarm() noexcept {
   armed_ = false;
   own_.header().armed.store(0, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < polled_.hot(); ++i) call_hot(polled_[i]);
   bell_.silence();
+}
+
+void Device::call_hot(const Polled& polled) noexcept {
+  own_.peer(polled.link->rx_slot_).attention.store(armed_ ? 1 : 0, std::memory_order_relaxed);
+}
+
+void Device::call_cold(const Polled& polled) noexcept {
+  own_.peer(polled.link->rx_slot_).attention.store(1, std::memory_order_relaxed);
+}
+
+/// They are polled from now on, in their turn.
+void Device::follow_hints() noexcept {
+  own_.header().hints.take(own_.shape().windows, [this](std::uint32_t window) {
+    Polled* polled = polled_.find(window);
+    if (polled == nullptr || polled_.is_hot(*polled)) return;
+    call_hot(*polled);
+    polled_.heat(*polled);
+  });
+}
+
+/// Windows that nothing came through since the last look become cold, but for a few.
+void Device::cool_idle() noexcept {
+  const std::uint32_t before = polled_.hot();
+  for (std::uint32_t i = before; i > 0; --i) {
+    Polled& polled = polled_[i - 1];
+    const bool idle = std::exchange(polled.seen, polled.window.position()) == polled.window.position();
+    if (!idle || polled_.hot() <= PolledWindows::kKeptHot) continue;
+    call_cold(polled);
+    polled_.cool(polled);
+  }
+  if (polled_.hot() == before) return;
+  // A sender that did not see it has published before, and we see that.
+  Bell::barrier();
+  for (std::uint32_t i = polled_.hot(); i < before; ++i) {
+    if (polled_[i].window.peek() == 0) continue;
+    call_hot(polled_[i]);
+    polled_.heat(polled_[i]);
+  }
 }
 
 }  // namespace stria::shm

@@ -24,7 +24,7 @@ hw::KeyTableShape key_shape(const Shape& shape) noexcept {
 }
 
 Plan plan(const Shape& shape) noexcept {
-  const bool sane = shape.max_peers >= 1 && shape.max_peers <= (1u << 20) && shape.windows <= 4096 &&
+  const bool sane = shape.max_peers >= 1 && shape.max_peers <= (1u << 20) && shape.windows <= kMaxWindows &&
                     is_power_of_two(shape.window_bytes) && shape.window_bytes >= 4096 &&
                     shape.window_bytes <= (1u << 24) && shape.pio_mtu <= shape.window_bytes / 4 &&
                     is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) &&

@@ -17,11 +17,12 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "hw/key_table.hpp"
+#include "transport/shm/hints.hpp"
 
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 4;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion = 5;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -75,8 +76,9 @@ struct SegmentHeader {
   std::atomic<std::uint32_t> armed;  // 1: the owner sleeps; owner sets, whoever wakes it clears
   alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
   alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
+  Hints hints;                                           // peers whose window is cold
 };
-static_assert(sizeof(SegmentHeader) == 5 * kCacheLine && offsetof(SegmentHeader, magic) == 0);
+static_assert(sizeof(SegmentHeader) == 14 * kCacheLine && offsetof(SegmentHeader, magic) == 0);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 
 /// What a peer writes about itself. state = phase | pid << 32, so that a slot whose claimer died early can be
@@ -98,6 +100,7 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
   alignas(kLine) std::atomic<std::uint32_t> far;  // 1: see distance.hpp; the owner writes, the peer reads
+  std::atomic<std::uint32_t> attention;           // 1: see hints.hpp; the same. 1 from the claim on
 };
 static_assert(sizeof(PeerSlot) == 2 * kCacheLine);
 

@@ -189,6 +189,8 @@ class WindowReceiver {
       : lines_(lines), mask_(bytes / kHalf - 1), consumed_(consumed) {}
 
   bool is_open() const noexcept { return lines_ != nullptr; }
+  /// Halves taken out so far.
+  std::uint64_t position() const noexcept { return position_; }
   /// The control word of the next record; 0: none. Acquire: the record's bytes are there.
   std::uint64_t peek() const noexcept {
     const std::uint64_t control = look();

@@ -1,0 +1,54 @@
+// Which windows to look at: a receiver polls the windows that were used lately, and of the others only those
+// whose sender left a hint.
+//
+//   hot    the receiver polls the window; attention = 0, and its sender leaves nothing
+//   cold   attention = 1: the sender, after each record, leaves a hint, and rings if the receiver sleeps
+//
+// attention is in the sender's peer slot; so a sender loads one word after a record, whatever is the case. To
+// make a window cold, "publish, then look at attention" has to be ordered against "set attention, then look
+// at the window", which is the problem of bell.hpp once more, and solved as there: the receiver, who does it
+// rarely, fences for both, and looks once more. A sleeping receiver sets attention of its hot windows too.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/cache_line.hpp"
+#include "hw/pio.hpp"
+
+namespace stria::shm {
+
+inline constexpr std::uint32_t kMaxWindows = 64 * 64;
+
+/// In the receiver's segment. Zero bytes: no hint.
+struct alignas(kCacheLine) Hints {
+  std::atomic<std::uint64_t> words;        ///< bit i: windows[i] is not 0; senders set, the owner clears
+  std::atomic<std::uint64_t> windows[64];  ///< bit j of word i: look at window 64 i + j
+
+  /// The sender's, after its record. One whose bit is still set need not set it again: the owner takes it
+  /// later, and looks at the window after that.
+  void leave(std::uint32_t window) noexcept {
+    std::atomic<std::uint64_t>& word = windows[window / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (window % 64);
+    hw::full_fence();  // the record before the look; pairs with the one in take()
+    if ((word.load(std::memory_order_relaxed) & bit) != 0) return;
+    word.fetch_or(bit, std::memory_order_seq_cst);
+    words.fetch_or(std::uint64_t{1} << (window / 64), std::memory_order_seq_cst);
+  }
+  bool any() const noexcept { return words.load(std::memory_order_relaxed) != 0; }
+  /// The owner's: calls f for each window with a hint, below `count`. A hint may be about nothing.
+  template <class F>
+  void take(std::uint32_t count, F&& f) noexcept {
+    for (std::uint64_t some = words.exchange(0, std::memory_order_seq_cst); some != 0; some &= some - 1) {
+      const auto i = static_cast<std::uint32_t>(__builtin_ctzll(some));
+      std::uint64_t bits = windows[i].exchange(0, std::memory_order_seq_cst);
+      hw::full_fence();
+      for (; bits != 0; bits &= bits - 1) {
+        const std::uint32_t window = 64 * i + static_cast<std::uint32_t>(__builtin_ctzll(bits));
+        if (window < count) f(window);
+      }
+    }
+  }
+};
+
+}  // namespace stria::shm
