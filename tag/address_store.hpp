@@ -29,7 +29,7 @@ class AddressStore {
   KeptAddress keep(std::span<const Part> parts);
 
  private:
-  static constexpr std::size_t kBlock = 4096;
+  static constexpr std::size_t kBlock = 1024;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;
   std::size_t room_ = 0;

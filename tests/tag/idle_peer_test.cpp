@@ -1,86 +1,15 @@
 // What a peer costs to whom nothing was sent: jobs are large, and most of their processes never talk to each
-// other. Every allocation of the process is counted, with what the allocator puts around it.
+// other. Every allocation of the process is counted (counted_memory.hpp).
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <array>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "stria/stria.h"
-#include "tag/peer.hpp"
-
-namespace {
-
-std::size_t in_use = 0;  // one thread of the test; the library's door allocates nothing while it waits
-
-std::size_t taken_by(void* memory) noexcept {
-  return malloc_usable_size(memory) + sizeof(std::size_t);
-}
-void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  void* memory = alignment == 0
-                     ? std::malloc(bytes != 0 ? bytes : 1)
-                     : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory != nullptr) in_use += taken_by(memory);
-  return memory;
-}
-void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
-  void* memory = allocate(bytes, alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void release(void* memory) noexcept {
-  if (memory != nullptr) in_use -= taken_by(memory);
-  std::free(memory);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return allocate_or_throw(bytes, 0);
-}
-void* operator new[](std::size_t bytes) {
-  return allocate_or_throw(bytes, 0);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate_or_throw(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return allocate_or_throw(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
-  return allocate(bytes, 0);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
-  return allocate(bytes, 0);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  release(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept {
-  release(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  release(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept {
-  release(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  release(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
-  release(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
+#include "tests/tag/counted_memory.hpp"
 
 namespace stria::test {
 namespace {
@@ -122,18 +51,18 @@ class IdlePeers : public ::testing::Test {
 TEST_F(IdlePeers, cost_no_more_than_promised_each_however_many_there_are) {
   std::vector<stria_endpoint_t*> endpoints;
   endpoints.reserve(100000);
-  const std::size_t before = in_use;
+  const std::size_t before = counted::bytes();
   for (const std::size_t count : {1000u, 10000u, 50000u, 100000u}) {
     while (endpoints.size() < count) endpoints.push_back(open(0x1234567890abcdefu * (endpoints.size() + 1)));
-    const double each = static_cast<double>(in_use - before) / static_cast<double>(count);
+    const double each = static_cast<double>(counted::bytes() - before) / static_cast<double>(count);
     std::printf("%zu idle peers: %.1f bytes each\n", count, each);
     RecordProperty("bytes_each_of_" + std::to_string(count), std::to_string(each));
     EXPECT_LE(each, kPromised) << count << " peers";
   }
-  const std::size_t all = in_use;
+  const std::size_t all = counted::bytes();
   for (stria_endpoint_t* endpoint : endpoints) stria_endpoint_close(endpoint);
   for (std::size_t i = 0; i < endpoints.size(); ++i) open(0x1234567890abcdefu * (i + 1));
-  EXPECT_EQ(in_use, all)
+  EXPECT_EQ(counted::bytes(), all)
       << "peers that are known, and endpoints that were closed, cost nothing a second time";
 }
 

@@ -85,6 +85,7 @@ struct Statistics {
   std::uint64_t completed_later = 0;  ///< gets and puts that were asynchronous
   std::uint64_t lost = 0;             ///< packets that died with a device
   std::uint64_t in_flight = 0;        ///< packets sent and not delivered, now
+  std::uint64_t looks = 0;            ///< at links, of progress calls that searched for something to deliver
 };
 Statistics statistics(Fabric& fabric);
 

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -102,6 +103,8 @@ void Device::close(int) noexcept {
 // Also after a death: a second time there is nothing left to do.
 void Device::leave(Loss loss) noexcept {
   abandon_peers(loss);
+  busy_.clear();
+  by_peer_.clear();
   links_.clear();
   fabric_->remove(*this);
 }
@@ -162,18 +165,27 @@ std::uint32_t Device::address(void* buffer, std::uint32_t bytes) noexcept {
 }
 
 Link* Device::link_to(const Device& peer) noexcept {
-  for (auto& link : links_)
-    if (link->twin() != nullptr && &link->twin()->owner() == &peer) return link.get();
-  return nullptr;
+  const auto found = by_peer_.find(peer.number_);
+  return found != by_peer_.end() && found->second->twin() != nullptr ? found->second : nullptr;
+}
+
+void Device::make_busy(Link& link) {
+  const auto before = [](const Link* a, const Link* b) { return a->number() < b->number(); };
+  const auto at = std::lower_bound(busy_.begin(), busy_.end(), &link, before);
+  if (at == busy_.end() || *at != &link) busy_.insert(at, &link);
 }
 
 Link* Device::add_link(Device& peer, Link::Params params, bool low_latency) {
   params.peer_worker = peer.worker_id_;
   params.window = fabric_->options().pio && windows_used_ < fabric_->options().pio_windows;
   params.low_latency = low_latency;
+  params.number = links_.size();
   links_.push_back(std::make_unique<Link>(*this, params));
   if (params.window) ++windows_used_;
-  return links_.back().get();
+  Link* const link = links_.back().get();
+  by_peer_[peer.number_] = link;
+  if (link->is_busy()) make_busy(*link);
+  return link;
 }
 
 Result<Link*> Device::connect(const void* bytes, std::uint32_t length, void* peer, int low_latency) {
@@ -267,11 +279,13 @@ Device::Event Device::next_event() noexcept {
   };
   for (std::size_t i = 0; i < accesses_.size(); ++i)
     if (accesses_[i].due <= step_) consider({.kind = Event::Kind::access, .access = i});
-  for (auto& link : links_) {
-    if (link->announce_due(step_)) consider({.kind = Event::Kind::up, .link = link.get()});
+  std::erase_if(busy_, [](const Link* link) { return !link->is_busy(); });
+  fabric_->statistics().looks += busy_.size();
+  for (Link* link : busy_) {
+    if (link->announce_due(step_)) consider({.kind = Event::Kind::up, .link = link});
     for (const Path path : {Path::pio, Path::buffered})
-      if (link->due(path, step_)) consider({.kind = Event::Kind::packet, .link = link.get(), .path = path});
-    if (link->down_due(step_)) consider({.kind = Event::Kind::down, .link = link.get()});
+      if (link->due(path, step_)) consider({.kind = Event::Kind::packet, .link = link, .path = path});
+    if (link->down_due(step_)) consider({.kind = Event::Kind::down, .link = link});
   }
   switch (chosen.kind) {
     case Event::Kind::access:

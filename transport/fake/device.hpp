@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/fd.hpp"
@@ -72,6 +73,8 @@ class Device {
   Link* link_to(const Device& peer) noexcept;
   void die(Loss loss) noexcept;
   void wake() noexcept;
+  /// The link has something for progress.
+  void make_busy(Link& link);
   void complete_later(const Access& access) { accesses_.push_back(access); }
 
  private:
@@ -95,6 +98,10 @@ class Device {
   std::uint32_t windows_used_ = 0;
   std::unique_ptr<KeyTable> keys_;
   std::vector<std::unique_ptr<Link>> links_;
+  std::unordered_map<std::uint32_t, Link*>
+      by_peer_;  // by the peer device's number, which is never used again
+  std::vector<Link*>
+      busy_;  // in the order of links_: those that progress looks at; some of them for the last time
   std::vector<Access> accesses_;
   UniqueFd event_fd_;
   bool armed_ = false;

@@ -58,13 +58,18 @@ std::uint32_t Fabric::add(Device& device) {
 }
 
 void Fabric::remove(Device& device) noexcept {
-  std::erase(devices_, &device);
+  const auto at = place_of(device.number());
+  if (at != devices_.end() && *at == &device) devices_.erase(at);
+}
+
+std::vector<Device*>::iterator Fabric::place_of(std::uint32_t number) noexcept {
+  return std::lower_bound(devices_.begin(), devices_.end(), number,
+                          [](const Device* device, std::uint32_t n) { return device->number() < n; });
 }
 
 Device* Fabric::find(std::uint32_t number) noexcept {
-  const auto at =
-      std::find_if(devices_.begin(), devices_.end(), [&](Device* d) { return d->number() == number; });
-  return at == devices_.end() ? nullptr : *at;
+  const auto at = place_of(number);
+  return at == devices_.end() || (*at)->number() != number ? nullptr : *at;
 }
 
 Device* Fabric::find_worker(std::uint64_t worker_id) noexcept {

@@ -41,12 +41,14 @@ class Fabric {
   bool copies_refused() const noexcept { return copies_refused_.load(std::memory_order_relaxed); }
 
  private:
+  std::vector<Device*>::iterator place_of(std::uint32_t number) noexcept;
+
   const FabricOptions options_;
   const std::uint64_t id_;
   std::mutex mutex_;
   std::mt19937_64 random_;
   std::uint32_t next_device_ = 1;
-  std::vector<Device*> devices_;
+  std::vector<Device*> devices_;  // by number
   Statistics statistics_;
   std::atomic<bool> copies_refused_{false};
 };

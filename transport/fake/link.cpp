@@ -117,6 +117,7 @@ void Link::accept(const Message& message) noexcept {
   if (message.path == Path::pio) window_used_ += sizeof packet.header + packet.payload.size();
   arriving_[index(message.path)].push_back(std::move(packet));
   ++fabric.statistics().in_flight;
+  owner_.make_busy(*this);
   if (!blocked_) owner_.wake();
 }
 
@@ -169,6 +170,7 @@ void Link::lose_peer(Loss loss, std::uint64_t step) noexcept {
   gone_ = true;
   gone_at_ = step;
   blocked_ = false;
+  owner_.make_busy(*this);
   if (loss == Loss::random) {
     Fabric& fabric = owner_.fabric();
     const std::uint64_t kept_pio = fabric.random(arriving_[0].size());

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <vector>
 
 #include "base/status.hpp"
@@ -30,6 +30,7 @@ class Link {
  public:
   struct Params {
     std::uint64_t peer_worker = 0;
+    std::size_t number = 0;  ///< of the owner's links
     void* cookie = nullptr;
     bool announced = false;      ///< the owner knows of it; else peer_up is due at `ready_at`
     std::uint64_t ready_at = 0;  ///< step of the owner from which on it can send
@@ -62,6 +63,10 @@ class Link {
     return !params_.announced && params_.ready_at <= step;
   }
   void set_announced() noexcept { params_.announced = true; }
+  std::size_t number() const noexcept { return params_.number; }
+  /// Whether progress may find something here, now or in a later step. A link that becomes so says it to its
+  /// owner.
+  bool is_busy() const noexcept { return !down_ && (has_arriving() || !params_.announced || gone_); }
   /// The peer is gone; of what it sent, `loss` decides. link_down is due at `step` of the owner.
   void lose_peer(Loss loss, std::uint64_t step) noexcept;
   /// Drops all that arrived and was not delivered: the owner dies or leaves.
@@ -94,14 +99,15 @@ class Link {
   bool has_room(const Message& message) const noexcept;
   void accept(const Message& message) noexcept;
   void check_use(const char* call) const noexcept;
-  const std::deque<QueuedPacket>& queue(Path path) const noexcept {
+  const std::list<QueuedPacket>& queue(Path path) const noexcept {
     return arriving_[static_cast<std::size_t>(path)];
   }
 
   Device& owner_;
   Params params_;
   Link* twin_ = nullptr;
-  std::array<std::deque<QueuedPacket>, 2> arriving_;
+  std::array<std::list<QueuedPacket>, 2>
+      arriving_;  // empty ones take nothing: a device may have 100 000 links
   std::array<std::uint64_t, 2> last_due_{};
   std::uint64_t next_order_ = 0;
   std::uint64_t window_used_ = 0;  // bytes of PIO packets in arriving_
