@@ -13,6 +13,26 @@ namespace {
 
 constexpr std::uint16_t kMaxAhead = 0x7fff;
 
+/// What an eager message was, for a receive of `capacity` bytes.
+inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& packet,
+                           std::uint64_t capacity) noexcept {
+  info.status = packet.bytes > capacity ? STRIA_ERR_TRUNCATED : STRIA_OK;
+  info.immediate = packet.header->immediate;
+  info.tag = packet.header->tag;
+  info.length = packet.bytes;
+  info.received = std::min<std::uint64_t>(packet.bytes, capacity);
+  info.source = peer.worker_id;
+}
+
+/// Most messages need no call.
+inline void take_payload(const stria_payload_t& memory, std::uint64_t bytes, const void* payload) noexcept {
+  if (memory.layout == nullptr && bytes <= kCacheLine) [[likely]]
+    hw::copy_line(transport::contiguous_begin(memory), static_cast<const std::byte*>(payload),
+                  static_cast<std::uint32_t>(bytes));
+  else
+    transport::unpack(transport::slice(memory, 0, bytes), payload);
+}
+
 }  // namespace
 
 void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
@@ -140,27 +160,38 @@ void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
                                                         const Packet& packet) noexcept {
   Request& request = *Request::of(posted);
   const auto capacity = static_cast<std::uint64_t>(posted.memory.length);
-  const std::uint64_t bytes = std::min<std::uint64_t>(capacity, packet.bytes);
-  transport::unpack(transport::slice(posted.memory, 0, bytes), packet.payload);
+  take_payload(posted.memory, std::min<std::uint64_t>(capacity, packet.bytes), packet.payload);
   ++counters_.received_eager;
   if (budget_.is_low(peer.grant)) [[unlikely]]
     top_up(peer);
-  const auto tell = [&](stria_info_t& info) {
-    info.status = packet.bytes > capacity ? STRIA_ERR_TRUNCATED : STRIA_OK;
-    info.immediate = packet.header->immediate;
-    info.tag = packet.header->tag;
-    info.length = packet.bytes;
-    info.received = bytes;
-    info.source = peer.worker_id;
-  };
   if (request.callback != nullptr) {
     stria_info_t info;
-    tell(info);
+    describe_eager(info, peer, packet, capacity);
     call_back(request, info);
   } else {
-    tell(request.info);
+    describe_eager(request.info, peer, packet, capacity);
     request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
   }
+}
+
+// The receive that is being started is younger than all that are posted, and none of those wanted the
+// message. What came before it and was announced, or is kept, may be one that it accepts, too.
+inline bool Worker::takes_at_once(const Peer& peer, const transport::Header& header) const noexcept {
+  return starting_.recv != nullptr && starting_.source == &peer && starting_.recv->match.tag == header.tag &&
+         unexpected_.size() == 0;
+}
+
+inline void Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
+  const stria_recv_t& recv = *std::exchange(starting_.recv, nullptr);
+  Request& request = *Request::make_posted(starting_.request, this, recv);
+  request.callback = nullptr;  // the call that starts it answers ok
+  take_payload(plain_memory(recv.base, recv.count), std::min<std::uint64_t>(recv.count, packet.bytes),
+               packet.payload);
+  ++counters_.received_eager;
+  if (budget_.is_low(peer.grant)) [[unlikely]]
+    top_up(peer);
+  describe_eager(request.info, peer, packet, recv.count);
+  request.state.store(RequestState::done, std::memory_order_relaxed);
 }
 
 void Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noexcept {
@@ -169,11 +200,16 @@ void Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noex
   // Nearly every message: short, in its turn, within its credit.
   const transport::Header& header = *packet->header;
   if (header.kind == static_cast<std::uint8_t>(Kind::eager) && header.sequence == peer.recv_sequence &&
-      peer.state == Peer::State::up && peer.stash.empty() && packet->bytes <= peer.grant.outstanding)
+      peer.state == Peer::State::up && !peer.has_early && packet->bytes <= peer.grant.outstanding)
       [[likely]] {
     ++peer.recv_sequence;
     PostedRecv* const posted = worker.posted_.match(peer.index, header.tag);
     if (posted == nullptr) {
+      if (worker.takes_at_once(peer, header)) {
+        worker.budget_.passed(peer.grant, packet->bytes);
+        worker.finish_at_once(peer, *packet);
+        return;
+      }
       (void)worker.budget_.arrived(peer.grant, packet->bytes);
       worker.store_payload(peer, *packet);
       return;

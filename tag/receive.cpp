@@ -51,6 +51,31 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   return Status::in_progress;
 }
 
+// Takes what lies in the window of its source, for older receives first. True: the message was there.
+bool Worker::look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
+  constexpr unsigned kMostOthers = 15;   // records of one look
+  constexpr unsigned kNotSoonAgain = 4;  // receives that do not look after one in vain
+  constexpr unsigned kWholeRound =
+      1024;  // looks between two rounds of progress, which take more than is asked for
+  if (in_progress_) return false;
+  if (++looks_ % kWholeRound == 0 || !backlog_.empty()) [[unlikely]] {
+    progress();
+    return false;
+  }
+  const auto others = static_cast<unsigned>(std::min<std::uint64_t>(posted_.size(), kMostOthers));
+  in_progress_ = true;
+  starting_ = {&recv, &source, request};
+  const unsigned handled = source.link.poll(1 + others);
+  const bool took = starting_.recv == nullptr;
+  starting_.recv = nullptr;
+  in_progress_ = false;
+  look_in_ = handled == 0 ? kNotSoonAgain : 0;
+  handled_ += handled;
+  if (sleepers_ != 0 && handled != 0) [[unlikely]]
+    wake();
+  return took;
+}
+
 void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
   Peer& peer = peers_[entry.source];
   describe(entry, request.info);

@@ -24,14 +24,23 @@ inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send) noexce
   return true;
 }
 
-/// Contiguous memory for a message of a named source and tag, and nothing came that nobody asked for. False:
-/// nothing happened.
-inline bool Worker::try_post(const stria_recv_t& recv, stria_request_t* request) noexcept {
+/// Contiguous memory for a message of a named source and tag, and nothing came that nobody asked for. ok: it
+/// was there; in_progress: posted; no_resource: neither.
+inline Status Worker::try_post(const stria_recv_t& recv, stria_request_t* request) noexcept {
   if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
       unexpected_.size() != 0 || static_cast<std::int64_t>(recv.count) < 0 || closing_)
-    return false;
-  const Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
-  if (source.state == Peer::State::failed) return false;
+    return Status::no_resource;
+  Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
+  if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
+    if (look_in_ <= 1) {
+      if (look_first(recv, source, request)) return Status::ok;
+      if (unexpected_.size() != 0 || closing_) [[unlikely]]
+        return Status::no_resource;
+    } else {
+      --look_in_;
+    }
+  }
+  if (source.state == Peer::State::failed) return Status::no_resource;
   PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.source = source.index;
@@ -42,7 +51,7 @@ inline bool Worker::try_post(const stria_recv_t& recv, stria_request_t* request)
   posted.memory.offset = 0;
   posted.memory.length = static_cast<std::int64_t>(recv.count);
   posted_.push_exact(&posted);
-  return true;
+  return Status::in_progress;
 }
 
 }  // namespace stria::tag

@@ -55,7 +55,7 @@ class UnexpectedQueue {
  private:
   static constexpr std::uint32_t kNone = Unexpected::kNone;
   /// So many messages are looked at before an index is made.
-  static constexpr unsigned kLongWalk = 64;
+  static constexpr unsigned kLongWalk = 8;
   /// An index that nobody asked for during so many messages, and as many as there are, is given up.
   static constexpr std::uint64_t kUnused = 4096;
 

@@ -63,7 +63,7 @@ class Worker {
 
   // Messages; the first two are in short_way.hpp.
   bool try_send_inline(Peer& peer, const stria_send_t& send) noexcept;
-  bool try_post(const stria_recv_t& recv, stria_request_t* request) noexcept;
+  Status try_post(const stria_recv_t& recv, stria_request_t* request) noexcept;
   Status send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept;
   Status recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept;
   Unexpected* probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept;
@@ -120,6 +120,8 @@ class Worker {
   [[gnu::cold, gnu::noinline]] void deliver_early(Peer& peer) noexcept;
   void deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
+  bool takes_at_once(const Peer& peer, const stria_header_t& header) const noexcept;
+  void finish_at_once(Peer& peer, const stria_packet_t& packet) noexcept;
   /// The receive left the queue, and the credit is counted.
   void finish_eager(PostedRecv& posted, Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;
@@ -130,6 +132,7 @@ class Worker {
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
 
   // receive.cpp
+  bool look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   void take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept;
   void start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
                         const stria_payload_t& memory) noexcept;
@@ -178,6 +181,13 @@ class Worker {
 
   PostedQueue posted_;
   UnexpectedQueue unexpected_;
+  struct {
+    const stria_recv_t* recv = nullptr;
+    const Peer* source;
+    stria_request_t* request;
+  } starting_;            // a receive that looks first whether its message is there
+  unsigned look_in_ = 0;  // so many receives do not look
+  unsigned looks_ = 0;
   eager::BufferPool buffers_;
   eager::Budget budget_;
   rndv::Engine rndv_;

@@ -172,6 +172,12 @@ class ProviderTable {
             return to_c(as_link(link).put(*local, *key, offset, completion));
           },
       .progress = [](stria_device_t* device, unsigned budget) { return as_device(device).progress(budget); },
+      .poll = [](stria_link_t* link, unsigned budget) -> unsigned {
+        if constexpr (requires { as_link(link).poll(budget); })
+          return as_link(link).poll(budget);
+        else
+          return 0;
+      },
   };
 
   static constexpr stria_provider_t kTable = {

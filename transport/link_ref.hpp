@@ -44,6 +44,7 @@ struct LinkRef {
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {
     return from_c(ops->pio_send(link, &header, payload, bytes));
   }
+  unsigned poll(unsigned budget) const noexcept { return ops->poll(link, budget); }
   Status eager_send(const Header& header, const Payload& payload) const noexcept {
     return from_c(ops->eager_send(link, &header, &payload));
   }

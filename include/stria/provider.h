@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 1u
+#define STRIA_PROVIDER_VERSION 2u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;
@@ -204,6 +204,9 @@ typedef struct stria_hot_ops {
                         uint64_t remote_offset, stria_completion_t* completion);
   /* Handles up to `budget` events; returns how many. 0: idle. */
   unsigned (*progress)(stria_device_t* device, unsigned budget);
+  /* Handles up to `budget` packets that came by this link and can be looked at without a system call, in order;
+   * returns how many. May do nothing and return 0: progress brings them too. */
+  unsigned (*poll)(stria_link_t* link, unsigned budget);
 } stria_hot_ops_t;
 
 typedef struct stria_device_params {

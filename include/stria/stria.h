@@ -324,7 +324,13 @@ typedef struct stria_recv_args {
   stria_match_t match;
   stria_callback_t callback;
   void* user;
+  uint32_t flags; /* STRIA_RECV_* */
 } stria_recv_t;
+
+/* Looks first whether the message lies in the window of its source already, and takes it from there, which is
+ * the shortest way there is. That is a piece of progress: other receives of the worker may end meanwhile, their
+ * callbacks run in this call. Without the flag a receive finds what earlier progress found. */
+#define STRIA_RECV_LOOK 1u
 
 /* Starts a receive. OK: complete, no callback comes, stria_request_test() has the outcome (which may be
  * TRUNCATED or another error). IN_PROGRESS: active. Errors: INVALID; PEER_FAILED when `source` is known to be

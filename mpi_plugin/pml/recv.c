@@ -12,6 +12,8 @@ static inline bool describe(stria_recv_t* recv, void* buf, size_t count, ompi_da
   recv->count = memory.count;
   recv->callback = NULL;
   recv->user = NULL;
+  /* With threads the ends of others may not run here. */
+  recv->flags = opal_using_threads() ? 0u : STRIA_RECV_LOOK;
   return true;
 }
 

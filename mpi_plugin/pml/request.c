@@ -32,21 +32,6 @@ void pml_stria_requests_close(void) {
   pml_stria.requests_ready = false;
 }
 
-pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const stria_layout_t* layout,
-                                           ompi_communicator_t* comm) {
-  pml_stria_request_t* request = (void*)opal_free_list_get(&pml_stria.requests);
-  if (OPAL_UNLIKELY(NULL == request)) return NULL;
-  OMPI_REQUEST_INIT(&request->super, persistent);
-  request->super.req_mpi_object.comm = comm;
-  request->is_recv = is_recv;
-  request->flags = 0;
-  /* A communicator, and so its context id, lives until its last operation ended. */
-  if (OPAL_LIKELY(NULL != comm)) OBJ_RETAIN(comm);
-  /* The type may be freed while the operation is under way: the layout outlives it. */
-  if (NULL != layout) request->layout = stria_layout_retain(layout);
-  return request;
-}
-
 void pml_stria_request_return(pml_stria_request_t* request) {
   OMPI_REQUEST_FINI(&request->super);
   if (NULL != request->layout) {
@@ -77,9 +62,10 @@ void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t*
   status->MPI_ERROR = pml_stria_mpi_error(info->status);
 }
 
-/* Ended requests whose end runs code of others: a completion callback, or the end of a communicator. With
- * threads that code takes locks of its own, whose holders may be waiting for the worker's; so it runs after
- * progress gave that up. */
+/* Ended requests whose end runs code of others: a completion callback or, with threads, the end of a
+ * communicator. Receives that look first end others in the middle of MPI_Irecv, where Open MPI expects no
+ * callback; and with threads that code takes locks of its own, whose holders may be waiting for the worker's.
+ * So it runs from pml_stria_progress, after the worker's. */
 static pml_stria_request_t* deferred;
 
 static void defer(pml_stria_request_t* request) {
@@ -114,7 +100,7 @@ void pml_stria_request_ended(pml_stria_request_t* request) {
   const bool calls = NULL != request->super.req_complete_cb;
   const bool threads = opal_using_threads();
   uint32_t ended = PML_STRIA_ENDED;
-  if (OPAL_UNLIKELY(calls)) ended |= threads ? PML_STRIA_CALLS : PML_STRIA_CALLS | PML_STRIA_RUNS;
+  if (OPAL_UNLIKELY(calls)) ended |= PML_STRIA_CALLS;
   uint32_t before = request->flags;
   if (threads) {
     before = __atomic_fetch_or(&request->flags, ended, __ATOMIC_ACQ_REL);
@@ -122,7 +108,7 @@ void pml_stria_request_ended(pml_stria_request_t* request) {
     request->flags = before | ended;
   }
   const bool freed = before & PML_STRIA_FREED;
-  if (OPAL_UNLIKELY(threads && (calls || (freed && NULL != request->super.req_mpi_object.comm)))) {
+  if (OPAL_UNLIKELY(calls || (threads && freed && NULL != request->super.req_mpi_object.comm))) {
     defer(request);
   } else if (OPAL_UNLIKELY(freed)) {
     pml_stria_request_return(request);

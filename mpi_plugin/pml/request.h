@@ -36,8 +36,21 @@ int pml_stria_requests_open(void);
 void pml_stria_requests_close(void);
 
 /* A request; `layout` is retained, NULL: none. `comm` NULL: an internal one. NULL when memory ran out. */
-pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent, const stria_layout_t* layout,
-                                           ompi_communicator_t* comm);
+static inline pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent,
+                                                         const stria_layout_t* layout,
+                                                         ompi_communicator_t* comm) {
+  pml_stria_request_t* request = (void*)opal_free_list_get(&pml_stria.requests);
+  if (OPAL_UNLIKELY(NULL == request)) return NULL;
+  OMPI_REQUEST_INIT(&request->super, persistent);
+  request->super.req_mpi_object.comm = comm;
+  request->is_recv = is_recv;
+  request->flags = 0;
+  /* A communicator, and so its context id, lives until its last operation ended. */
+  if (OPAL_LIKELY(NULL != comm)) OBJ_RETAIN(comm);
+  /* The type may be freed while the operation is under way: the layout outlives it. */
+  if (OPAL_UNLIKELY(NULL != layout)) request->layout = stria_layout_retain(layout);
+  return request;
+}
 /* Gives a request that is not in flight back. */
 void pml_stria_request_return(pml_stria_request_t* request);
 /* Sets it up for (another) operation; nothing may be in flight. */

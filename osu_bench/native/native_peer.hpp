@@ -96,7 +96,7 @@ class NativePeer {
   }
   stria_status_t post_recv(void* base, const stria_layout_t* layout, std::uint64_t count,
                            stria_request_t& request) {
-    const stria_recv_t message = {base, layout, count, {endpoint_, kTag, 0}, nullptr, nullptr};
+    const stria_recv_t message = {base, layout, count, {endpoint_, kTag, 0}, nullptr, nullptr, 0};
     const stria_status_t status = stria_recv(worker_, &message, &request);
     check("stria_recv", status);
     return status;

@@ -48,8 +48,9 @@ stria_status_t stria_recv(stria_worker_t* handle, const stria_recv_t* recv, stri
     return no_memory("stria_recv", recv->count);
   Worker& worker = *as_worker(handle);
   const Locked lock(worker);
-  if (worker.try_post(*recv, request)) [[likely]]
-    return STRIA_IN_PROGRESS;
+  const Status started = worker.try_post(*recv, request);
+  if (started != Status::no_resource) [[likely]]
+    return transport::to_c(started);
   return report(worker.recv(*recv, nullptr, request), "stria_recv");
 }
 

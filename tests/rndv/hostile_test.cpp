@@ -52,6 +52,7 @@ const stria_hot_ops_t kOps = {
     .put = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
               stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .progress = [](stria_device_t*, unsigned) { return 0u; },
+    .poll = [](stria_link_t*, unsigned) { return 0u; },
 };
 
 constexpr std::uint32_t kFragment = 1024;

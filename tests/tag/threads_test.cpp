@@ -86,7 +86,7 @@ TEST_F(Threads, share_two_workers_and_each_gets_its_own_bytes) {
       for (std::size_t i = 0; i < bytes; ++i) data[i] = pattern(me, round, i);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t recv{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr};
+      const stria_recv_t recv{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr, 0};
       const stria_send_t send{data.data(), nullptr, bytes, me, 0, 0, nullptr, nullptr};
       ASSERT_GE(stria_recv(workers_[at], &recv, &receiving), STRIA_OK);
       const stria_status_t started = stria_send(to_[at], &send, &sending);
@@ -119,7 +119,7 @@ TEST_F(Threads, share_one_layout) {
       stria_layout_t* mine = stria_layout_retain(column);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t recv{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr};
+      const stria_recv_t recv{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr, 0};
       const stria_send_t send{&from[me], mine, 1, me, 0, STRIA_SEND_SYNCHRONOUS, nullptr, nullptr};
       const stria_status_t started = stria_send(to_[1], &send, &sending);
       ASSERT_GE(started, STRIA_OK) << stria_last_error();
@@ -160,7 +160,7 @@ TEST_F(Threads, wake_the_one_that_sleeps_in_wait) {
       std::int64_t got = 0;
       stria_request_t receiving;
       stria_info_t received{};
-      const stria_recv_t recv{&got, nullptr, sizeof got, {nullptr, 7, 0}, nullptr, nullptr};
+      const stria_recv_t recv{&got, nullptr, sizeof got, {nullptr, 7, 0}, nullptr, nullptr, 0};
       ASSERT_GE(stria_recv(workers_[1], &recv, &receiving), STRIA_OK);
       const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
       while (stria_request_test(&receiving, &received) == STRIA_IN_PROGRESS) {

@@ -32,6 +32,7 @@ constexpr stria_hot_ops_t kOps = {
               stria_completion_t*) { return kNo; },
 #endif
     .progress = [](stria_device_t*, unsigned) { return 0u; },
+    .poll = [](stria_link_t*, unsigned) { return 0u; },
 };
 
 }  // namespace

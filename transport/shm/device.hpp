@@ -70,6 +70,7 @@ class Device {
   }
 
   // progress.cpp
+  unsigned poll_link(const Link& link, unsigned budget) noexcept;
   unsigned poll_window(Polled& polled, unsigned budget) noexcept;
   unsigned poll_inbox(unsigned budget) noexcept;
   unsigned take_hello(std::uint32_t peer) noexcept;

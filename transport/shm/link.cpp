@@ -68,6 +68,10 @@ void Link::tell() noexcept {
   if (header.armed.exchange(0, std::memory_order_acq_rel) != 0) device_->bell_.ring(attached_.nonce);
 }
 
+unsigned Link::poll(unsigned budget) noexcept {
+  return device_->poll_link(*this, budget);
+}
+
 Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();

@@ -55,6 +55,8 @@ class alignas(kCacheLine) Link {
   Status put(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
              transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
+  /// What lies in the window that the peer writes to.
+  unsigned poll(unsigned budget) noexcept;
 
  private:
   friend class Device;

@@ -69,6 +69,12 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t cel
   return true;
 }
 
+unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
+  Polled* const polled = polled_.find(link.rx_window_);
+  if (polled == nullptr || armed_ || polled->window.peek() == 0) return 0;
+  return poll_window(*polled, budget);
+}
+
 unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
   Link& link = *polled.link;
   WindowReceiver& window = polled.window;
@@ -84,6 +90,8 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         report_broken(link, control);
         return done;
       }
+      // Its sender is on its way to the line after the next, or past it.
+      __builtin_prefetch(line + 2 * kLine);
       deliver(link, line + 8, line + kRecordHeader, bytes, false);
       ++done;
       window.advance(halves);

@@ -301,6 +301,7 @@ constexpr stria_hot_ops_t kOps = {
     .put = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
               stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .progress = progress,
+    .poll = [](stria_link_t*, unsigned) { return 0u; },
 };
 
 stria_status_t open(const stria_device_params_t* params, stria_device_t** out, char* error,
