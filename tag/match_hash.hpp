@@ -23,13 +23,15 @@ constexpr MatchKey shape_key(std::uint32_t source, std::uint64_t tag, bool any_s
 
 /// Eight neighbouring tags share a line of bins, so that a deep queue that is matched in the order of its
 /// tags walks through its table. All other bits are spread, and decide where in the line a tag begins: tags
-/// that are multiples of eight do not crowd one place of each line. A table uses the low bits; the product's
-/// best ones are its highest, which depend on all of the key, so its bytes are turned round. The source meets
-/// the low 24 bits of the factor alone, which are, like all 64, near the golden section of their range.
+/// that are multiples of eight do not crowd one place of each line. Programs use regular sources, tags and
+/// communicators; a product with one factor for all of the key would map their grids to grids, and crowd some
+/// bins. In the wide product of source and tag, folded, each bit of one meets each of the other.
 constexpr std::uint32_t match_hash(const MatchKey& key) noexcept {
-  const std::uint64_t rest = (key.tag >> 3) ^ (std::uint64_t{key.source} << 40);
-  const std::uint64_t mixed = __builtin_bswap64(rest * 0x9e3779b97f9e3779ull);
-  return static_cast<std::uint32_t>(mixed ^ (key.tag & 7));
+  constexpr std::uint64_t kOfTag = 0x9e3779b97f4a7c15, kOfSource = 0x6a09e667f3bcc909;
+  const auto product = static_cast<unsigned __int128>((key.tag >> 3) ^ kOfTag) * (key.source ^ kOfSource);
+  const std::uint64_t folded =
+      static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+  return static_cast<std::uint32_t>(folded ^ (key.tag & 7));
 }
 
 }  // namespace stria::tag
