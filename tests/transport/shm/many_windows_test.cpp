@@ -111,10 +111,14 @@ TEST(ShmManyWindows, a_cold_window_keeps_the_order_of_its_peer_and_no_hint_is_le
 
 TEST(ShmManyWindows, a_record_from_before_its_window_became_cold_is_delivered) {
   Crowd crowd(kPeers);
+  for (unsigned i = 0; i < kPeers; ++i) ASSERT_EQ(crowd.send(i, i), Status::ok);
+  EXPECT_EQ(crowd.take().size(), kPeers);
   crowd.receiver.check();
+  ASSERT_EQ(crowd.device().windows_polled(), kPeers);
   // They publish while their windows are hot, and the receiver looks away until it calls them idle.
   for (unsigned i = 0; i < kPeers; ++i) ASSERT_EQ(crowd.send(i, i), Status::ok);
   crowd.receiver.check();
+  EXPECT_EQ(crowd.device().windows_polled(), kPeers) << "what has something in it is not idle";
   EXPECT_EQ(crowd.take().size(), kPeers);
 }
 
