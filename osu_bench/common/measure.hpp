@@ -35,29 +35,38 @@ inline Plan plan_for(const Options& options, std::size_t bytes, bool windowed) {
           options.iterations > 0, options.row_ms * 1e6};
 }
 
+/// How often `step` runs to warm up, and then to be timed, the same on every rank: so that one timed loop
+/// takes half of the plan's time. Collective.
+struct Repeats {
+  long warmup;
+  long iterations;
+};
+
+template <Peer P, class Step>
+Repeats repeats_of(P& peer, const Plan& plan, Step&& step) {
+  constexpr long kProbes = 3;
+  if (plan.exact) return {plan.warmup, plan.iterations};
+  double quickest = 0;
+  for (long i = 0; i < kProbes; ++i) {
+    const double from = now_ns();
+    step();
+    const double took = now_ns() - from;
+    quickest = i == 0 ? took : std::min(quickest, took);
+  }
+  // Half of the budget for each of the two loops, and at most as much for the warm-up. A step so long that
+  // twenty of them take ten times the budget is repeated less often, and the probes have warmed it up.
+  const double fitting = plan.budget_ns / 2 / std::max(quickest, 1.0);
+  const long fewest = fitting >= 1 ? 20 : 5;
+  const long iterations =
+      peer.broadcast(std::min(plan.iterations, std::max(fewest, static_cast<long>(std::min(fitting, 1e9)))));
+  return {std::min(plan.warmup, peer.broadcast(fitting >= 1 ? iterations : 0)), iterations};
+}
+
 /// Runs `step` on every rank, equally often, and times it. Collective.
 template <Peer P, class Step>
 Measured measure(P& peer, const Plan& plan, Step&& step) {
-  constexpr long kProbes = 3;
   peer.barrier();
-  long iterations = plan.iterations;
-  long warmup = plan.warmup;
-  if (!plan.exact) {
-    double quickest = 0;
-    for (long i = 0; i < kProbes; ++i) {
-      const double from = now_ns();
-      step();
-      const double took = now_ns() - from;
-      quickest = i == 0 ? took : std::min(quickest, took);
-    }
-    // Half of the budget for each of the two loops, and at most as much for the warm-up. A step so long that
-    // twenty of them take ten times the budget is repeated less often.
-    const double fitting = plan.budget_ns / 2 / std::max(quickest, 1.0);
-    const long fewest = fitting >= 1 ? 20 : 5;
-    iterations = std::min(plan.iterations, std::max(fewest, static_cast<long>(std::min(fitting, 1e9))));
-    iterations = peer.broadcast(iterations);
-    warmup = std::min(warmup, iterations);
-  }
+  const auto [warmup, iterations] = repeats_of(peer, plan, step);
   for (long i = 0; i < warmup; ++i) step();
   peer.barrier();
 
@@ -76,6 +85,19 @@ Measured measure(P& peer, const Plan& plan, Step&& step) {
   Measured result{summarise(std::move(samples)), slowest, iterations};
   result.ns.average = average;
   return result;
+}
+
+/// The same for a `step` of which only a part counts: it returns the nanoseconds of that. Collective.
+template <Peer P, class Step>
+Measured measure_part(P& peer, const Plan& plan, Step&& step) {
+  peer.barrier();
+  const auto [warmup, iterations] = repeats_of(peer, plan, step);
+  for (long i = 0; i < warmup; ++i) step();
+  std::vector<double> samples(static_cast<std::size_t>(iterations));
+  peer.barrier();
+  for (double& sample : samples) sample = step();
+  const double slowest = *std::max_element(samples.begin(), samples.end());
+  return {summarise(std::move(samples)), slowest, iterations};
 }
 
 }  // namespace stria::bench

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "osu_bench/common/match_cases.hpp"
+
 namespace stria::bench {
 namespace {
 
@@ -84,9 +86,17 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
     app.add_option("--seed", options.shapes.seed, "of irregular lengths, gaps and lists")
         ->capture_default_str()
         ->check(CLI::Range(1, 2147483646));
-    app.add_option("--ways", options.ways, fmt::format("of {}", fmt::join(program.ways, ", ")))
+  } else if (program.match) {
+    std::vector<std::string> names;
+    for (const MatchCase& one : kMatchCases) names.emplace_back(one.name);
+    app.add_option("--cases", options.shapes.cases, fmt::format("of {}", fmt::join(names, ", ")))
         ->delimiter(',')
-        ->check(CLI::IsMember(program.ways));
+        ->check(CLI::IsMember(names));
+    app.add_option("--depths", options.depths,
+                   fmt::format("receives or messages that lie before the window (default {})",
+                               fmt::join(kUsualDepths, ",")))
+        ->delimiter(',')
+        ->check(CLI::Range(0L, kMostDepth));
   } else {
     auto* sizes = app.add_option("--sizes", options.sizes, "exactly these sizes, bytes")
                       ->delimiter(',')
@@ -95,10 +105,14 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
         ->capture_default_str()
         ->excludes(sizes);
   }
+  if (!program.ways.empty()) {
+    app.add_option("--ways", options.ways, fmt::format("of {}", fmt::join(program.ways, ", ")))
+        ->delimiter(',')
+        ->check(CLI::IsMember(program.ways));
+  }
   if (program.window) {
     app.add_option("-w,-W,--window-size", options.window, "messages in flight")
         ->capture_default_str()
-
         ->check(CLI::Range(1, 65536));
   }
   if (program.processes) {
@@ -110,12 +124,13 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
     app.parse(argc, argv);
     if (options.processes % 2 != 0) throw CLI::ValidationError("--processes", "the number must be even");
     if (options.ways.empty()) options.ways = program.usual_ways;
+    if (options.depths.empty()) options.depths = kUsualDepths;
     try {
-      check_cases(options.shapes);
+      if (program.datatype) check_cases(options.shapes);
     } catch (const std::invalid_argument& error) {
       throw CLI::ValidationError("--cases", error.what());
     }
-    if (!program.datatype && options.sizes.empty()) {
+    if (!program.datatype && !program.match && options.sizes.empty()) {
       try {
         options.sizes = size_range(range, program.min_size);
       } catch (const std::invalid_argument& error) {

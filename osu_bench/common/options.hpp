@@ -20,8 +20,9 @@ struct Options {
   bool alloc_mem = false;          ///< messages out of memory of MPI_Alloc_mem (native: stria_mem_alloc)
   bool json = false;               ///< one JSON line a row
   int processes = 2;               ///< native programs: how many to fork
-  std::vector<std::string> ways;   ///< datatype benchmark: which ways; empty = the program's usual ones
-  Selection shapes;                ///< datatype benchmark: which cases
+  std::vector<std::string> ways;   ///< which rows of a case; empty = the program's usual ones
+  Selection shapes;                ///< which cases
+  std::vector<long> depths;        ///< matching benchmark: lengths of the queue
 };
 
 /// What differs between the programs' command lines.
@@ -30,6 +31,7 @@ struct Program {
   std::string title;       ///< MPI Latency Test
   bool window = false;     ///< has -w
   bool datatype = false;   ///< has --cases, --ways, --parameters, --seed instead of sizes
+  bool match = false;      ///< has --cases, --ways, --depths instead of sizes
   bool processes = false;  ///< has -n
   bool messages = true;    ///< has --alloc-mem
   std::size_t min_size = 1;

@@ -1,13 +1,14 @@
-// The six programs: which template each runs, and with which options. `P` is the library under test.
+// The seven programs: which template each runs, and with which options. `P` is the library under test.
 #pragma once
 
 #include <string>
 
 #include "osu_bench/common/datatype.hpp"
+#include "osu_bench/common/match.hpp"
 
 namespace stria::bench {
 
-enum class Question { latency, multi_lat, bw, bibw, mbw_mr, datatype };
+enum class Question { latency, multi_lat, bw, bibw, mbw_mr, datatype, match };
 
 inline Program program_of(Question question, const std::string& api) {
   switch (question) {
@@ -31,6 +32,13 @@ inline Program program_of(Question question, const std::string& api) {
               .datatype = true,
               .ways = {"derived", "contiguous", "packed", "pack", "unpack"},
               .usual_ways = {"derived", "contiguous", "packed"}};
+    case Question::match:
+      return {.name = "osu_match",
+              .title = api + " Matching Test",
+              .window = true,
+              .match = true,
+              .ways = {"window", "drain"},
+              .usual_ways = {"window", "drain"}};
   }
   return {};
 }
@@ -55,6 +63,8 @@ bool run_question(Question question, P& peer, const Program& program, const Opti
       return run_bandwidth(peer, program, options, Direction::both_ways);
     case Question::datatype:
       return run_datatype(peer, program, options);
+    case Question::match:
+      return run_match(peer, program, options);
   }
   return false;
 }

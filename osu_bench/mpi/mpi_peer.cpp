@@ -93,6 +93,14 @@ Buffer MpiPeer::allocate(std::size_t bytes) {
   return {memory, bytes, [](std::byte* owned) { MPI_Free_mem(owned); }};
 }
 
+long MpiPeer::largest_tag() const {
+  int* bound = nullptr;
+  int known = 0;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &known);
+  constexpr long kStandard = 32767;  // what MPI promises
+  return known != 0 ? *bound : kStandard;
+}
+
 long MpiPeer::broadcast(long number) {
   MPI_Bcast(&number, 1, MPI_LONG, 0, MPI_COMM_WORLD);
   return number;

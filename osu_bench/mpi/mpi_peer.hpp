@@ -30,6 +30,11 @@ class MpiType {
 class MpiPeer {
  public:
   using Type = MpiType;
+  /// What a receive names.
+  struct Match {
+    int source;
+    int tag;
+  };
 
   MpiPeer();
 
@@ -48,8 +53,20 @@ class MpiPeer {
   void start_recv(int slot, void* to, std::size_t bytes) {
     MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, partner_, kTag, MPI_COMM_WORLD, &at(slot));
   }
-  void wait_slots(int count) { MPI_Waitall(count, slots_.data(), MPI_STATUSES_IGNORE); }
+  void wait_slots(int count) { wait_slots(0, count); }
   void make_slots(int count) { slots_.assign(static_cast<std::size_t>(count), MPI_REQUEST_NULL); }
+
+  Match make_match(int tag, bool any_source, bool any_tag) const {
+    return {any_source ? MPI_ANY_SOURCE : partner_, any_tag ? MPI_ANY_TAG : tag};
+  }
+  void start_send(int slot, const void* from, std::size_t bytes, int tag) {
+    MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, partner_, tag, MPI_COMM_WORLD, &at(slot));
+  }
+  void start_recv(int slot, void* to, std::size_t bytes, const Match& match) {
+    MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, match.source, match.tag, MPI_COMM_WORLD, &at(slot));
+  }
+  void wait_slots(int first, int count) { MPI_Waitall(count, slots_.data() + first, MPI_STATUSES_IGNORE); }
+  long largest_tag() const;
 
   void send_typed(const void* base, const Type& type) {
     MPI_Send(base, 1, type.get(), partner_, kTag, MPI_COMM_WORLD);

@@ -4,6 +4,8 @@
 #include <stria/stria.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@ class NativePeer {
     void operator()(stria_layout_t* layout) const { stria_layout_free(layout); }
   };
   using Type = std::unique_ptr<stria_layout_t, FreeLayout>;
+  using Match = stria_match_t;
 
   NativePeer(int rank, Team& team);
   ~NativePeer();
@@ -50,14 +53,31 @@ class NativePeer {
     Slot& at = slots_[static_cast<std::size_t>(slot)];
     at.active = post_recv(to, nullptr, bytes, at.request) == STRIA_IN_PROGRESS;
   }
-  void wait_slots(int count) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      if (!slots_[i].active) continue;
-      finish(STRIA_IN_PROGRESS, slots_[i].request);
-      slots_[i].active = false;
+  void wait_slots(int count) { wait_slots(0, count); }
+  void make_slots(int count) { slots_ = std::vector<Slot>(static_cast<std::size_t>(count)); }
+
+  Match make_match(int tag, bool any_source, bool any_tag) const {
+    return {any_source ? nullptr : endpoint_, static_cast<std::uint64_t>(tag),
+            any_tag ? std::uint64_t{0xffffffff} : 0};
+  }
+  void start_send(int slot, const void* from, std::size_t bytes, int tag) {
+    Slot& at = slots_[static_cast<std::size_t>(slot)];
+    at.active =
+        post_send(from, nullptr, bytes, at.request, static_cast<std::uint64_t>(tag)) == STRIA_IN_PROGRESS;
+  }
+  void start_recv(int slot, void* to, std::size_t bytes, const Match& match) {
+    Slot& at = slots_[static_cast<std::size_t>(slot)];
+    at.active = post_recv(to, nullptr, bytes, at.request, match) == STRIA_IN_PROGRESS;
+  }
+  void wait_slots(int first, int count) {
+    for (int i = first; i < first + count; ++i) {
+      Slot& at = slots_[static_cast<std::size_t>(i)];
+      if (!at.active) continue;
+      finish(STRIA_IN_PROGRESS, at.request);
+      at.active = false;
     }
   }
-  void make_slots(int count) { slots_ = std::vector<Slot>(static_cast<std::size_t>(count)); }
+  long largest_tag() const { return std::numeric_limits<int>::max(); }
 
   Type make_type(const Recipe& recipe);
   void pack(const void* base, const Type& type, void* to, std::size_t bytes) {
@@ -88,15 +108,19 @@ class NativePeer {
       give_up(call, status);
   }
   stria_status_t post_send(const void* base, const stria_layout_t* layout, std::uint64_t count,
-                           stria_request_t& request) {
-    const stria_send_t message = {base, layout, count, kTag, 0, 0, nullptr, nullptr};
+                           stria_request_t& request, std::uint64_t tag = kTag) {
+    const stria_send_t message = {base, layout, count, tag, 0, 0, nullptr, nullptr};
     const stria_status_t status = stria_send(endpoint_, &message, &request);
     check("stria_send", status);
     return status;
   }
   stria_status_t post_recv(void* base, const stria_layout_t* layout, std::uint64_t count,
                            stria_request_t& request) {
-    const stria_recv_t message = {base, layout, count, {endpoint_, kTag, 0}, nullptr, nullptr, 0};
+    return post_recv(base, layout, count, request, {endpoint_, kTag, 0});
+  }
+  stria_status_t post_recv(void* base, const stria_layout_t* layout, std::uint64_t count,
+                           stria_request_t& request, const Match& match) {
+    const stria_recv_t message = {base, layout, count, match, nullptr, nullptr, STRIA_RECV_LOOK};
     const stria_status_t status = stria_recv(worker_, &message, &request);
     check("stria_recv", status);
     return status;

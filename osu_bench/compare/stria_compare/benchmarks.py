@@ -3,7 +3,7 @@ beside what.
 
 A table has a column for each series. Usually a series is a configuration. The datatype benchmarks have more: the ways of
 one configuration (a derived type, the same bytes contiguous, packed by MPI_Pack), and the floor, which plain loops without
-messages give in the same rounds.
+messages give in the same rounds. The matching benchmark has two lines a depth: a message behind the queue, and one of it.
 """
 
 import dataclasses
@@ -49,6 +49,7 @@ class Benchmark:
     lower_is_better: bool
     arguments: tuple = ()
     series: tuple = ()  # empty: one a configuration; rows are sizes then, else (case, parameter)
+    takes: tuple = ()  # of the driver's options, by case: those its program has too
 
     @property
     def by_case(self):
@@ -77,11 +78,14 @@ class Benchmark:
 
 
 def _types(name, title, series, arguments=()):
-    return Benchmark(name, "osu_datatype", title, "µs", "median_us", True, arguments, series)
+    return Benchmark(name, "osu_datatype", title, "µs", "median_us", True, arguments, series,
+                     ("seed", "largest", "cases", "parameters"))
 
 
 SUITE = (Series("first", DERIVED), Series("first", {"contiguous": ("",)}, "{} contiguous"), Series("others", DERIVED),
          *FLOOR)
+
+MATCHING = {"window": ("",), "drain": ("drain",)}
 
 BENCHMARKS = {
     b.name: b
@@ -100,5 +104,7 @@ BENCHMARKS = {
                (Series("native", {"pack": ("pack",), "unpack": ("unpack",)}, "stria"),
                 Series("floor", {"gather": ("pack",), "scatter": ("unpack",)}, "plain loop"),
                 Series("floor", {"copy": ("pack", "unpack")}, "memcpy"))),
+        Benchmark("matching", "osu_match", "A message behind a deep queue", "ns", "median_ns", True, (),
+                  (Series("first", MATCHING), Series("others", MATCHING)), ("cases", "depths")),
     )
 }

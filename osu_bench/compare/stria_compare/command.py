@@ -69,8 +69,9 @@ def parser():
                    metavar="X,Y,…", help=f"of {', '.join(BENCHMARKS)} (default latency,bw,column)")
     p.add_argument("--sizes", "-s", type=sizes_of, default=DEFAULT_SIZES, metavar="LIST",
                    help="8,1K,64K or powers of two 1:4M (the default)")
-    p.add_argument("--cases", help="datatype cases, with or without a parameter: face,column:512")
+    p.add_argument("--cases", help="datatype cases, with or without a parameter: face,column:512; or matching cases")
     p.add_argument("--parameters", help="parameters of the datatype cases: 64,512,4096")
+    p.add_argument("--depths", help="lengths of the queue in the matching benchmark: 0,1000,100000")
     p.add_argument("--largest", type=size_of, help="only datatype cases of at most so many bytes: 16M")
     p.add_argument("--seed", type=positive, default=12345, help="of irregular datatype cases (default 12345)")
     p.add_argument("--rounds", "-r", type=positive, default=5, help="of all configurations in turn (default 5)")
@@ -160,13 +161,12 @@ def main(arguments):
         given = ["--row-ms", str(options.row_ms)]
         if not benchmark.by_case:
             return [*given, "--sizes", ",".join(map(str, options.sizes))]
-        given += ["--seed", str(options.seed)]
         given += ["--ways", ",".join(benchmark.ways(configuration_.name, [c.name for c in chosen]))]
-        if options.largest:
-            given += ["--largest", str(options.largest)]
-        if options.cases and "--cases" not in benchmark.arguments:
-            given += ["--cases", options.cases]
-        return given + (["--parameters", options.parameters] if options.parameters else [])
+        for name in benchmark.takes:
+            value = getattr(options, name)
+            if value and f"--{name}" not in benchmark.arguments:
+                given += [f"--{name}", str(value)]
+        return given
 
     progress = Progress(sum(len(running) for _, running, _ in plan) * options.rounds)
     floor = measure_floor(tree, options.sizes, options.timeout)

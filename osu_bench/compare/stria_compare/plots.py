@@ -114,9 +114,11 @@ PARAMETERS = {"column": "N: rows of the matrix of doubles", "transpose": "N: row
               "lattice": "dimension across, 0 the slowest", "weather": "0: across i, 1: across j",
               "same-column": "0 vector, 1 indexed, 2 struct, 3 resized", "particles": "particles", "indexed": "blocks", "struct": "structures"}
 
+DEPTH = "depth: receives or messages that lie before"
+
 
 def bars(benchmark, case, word=None):
-    """One case of a datatype benchmark: a group of bars a parameter; what is a floor is a mark across its group."""
+    """One case of a benchmark by case: a group of bars a parameter; what is a floor is a mark across its group."""
     figure, axes = pyplot.subplots(figsize=(9.4, 3.6))
     words = [word] if word else []
     lines = [line for line in benchmark["lines"] if line["key"][0] == case and line["key"][2:] == words]
@@ -142,7 +144,7 @@ def bars(benchmark, case, word=None):
     axes.yaxis.set_major_formatter(FuncFormatter(_plain))
     axes.set_xticks(range(len(lines)), [str(line["key"][1]) for line in lines])
     axes.grid(axis="x", visible=False)
-    axes.set_xlabel(PARAMETERS.get(case, "parameter"))
-    axes.set_ylabel("µs" if word else "one way, µs")
+    axes.set_xlabel(DEPTH if benchmark["name"].startswith("matching") else PARAMETERS.get(case, "parameter"))
+    axes.set_ylabel(benchmark["unit"] if word or benchmark["unit"] != "µs" else "one way, µs")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)  # beside: bars fill the axes
     return _svg(figure, "-".join(filter(None, (benchmark["name"], case, word))))
