@@ -95,8 +95,11 @@ class Device {
   /// Slots below it may be taken.
   std::uint32_t slots_used() const noexcept;
   Status fate(const Link& link) const noexcept;
+  bool is_over(const Link& link) const noexcept;
+  bool drain_inbox() noexcept;
   bool drain(Link& link) noexcept;
   void take_down(Link& link, Status why) noexcept;
+  void forget(std::uint32_t slot) noexcept;
   void look_at_slots() noexcept;
   void free_slot(std::uint32_t slot) noexcept;
   bool is_taken_over(Link& link, bool look_closely) noexcept;

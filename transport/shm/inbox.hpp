@@ -122,10 +122,14 @@ class InboxReceiver {
     ++tail_;
     waited_ = 0;
   }
-  /// Slots claimed and not taken out. (The head may lag behind a claim whose producer died.)
+  /// Slots claimed and not taken out. The head may lag behind one claim, whose producer died before it moved
+  /// it.
   std::uint64_t waiting() const noexcept {
     const std::uint64_t head = head_->load(std::memory_order_acquire);
-    return head > tail_ ? head - tail_ : 0;
+    if (head < tail_) return 0;
+    const std::uint64_t state = slots_[head & mask_].state.load(std::memory_order_acquire);
+    const bool claimed = inbox_lap(state) == head >> shift_ && inbox_phase(state) != InboxPhase::free;
+    return head - tail_ + (claimed ? 1 : 0);
   }
   /// Counts the looks at a slot that stays claimed; true now and then.
   bool waited_long() noexcept { return ++waited_ % 16384 == 0; }

@@ -55,10 +55,8 @@ void Device::check() noexcept {
   }
 }
 
-/// Delivers everything the peer sent. False: something of another peer stands before it; try again later.
-bool Device::drain(Link& link) noexcept {
-  if (link.broken_) return true;
-  // Records without a window, and a first hello, are in the inbox.
+/// Takes out what waits in the inbox. False: a living peer is about to publish something before the end.
+bool Device::drain_inbox() noexcept {
   for (std::uint64_t waiting = inbox_.waiting(); waiting > 0;) {
     const unsigned done = poll_inbox(static_cast<unsigned>(std::min<std::uint64_t>(waiting, 1u << 20)));
     if (done == 0) {
@@ -70,9 +68,24 @@ bool Device::drain(Link& link) noexcept {
     }
     waiting = std::min(waiting - std::min<std::uint64_t>(waiting, std::max(done, 1u)), inbox_.waiting());
   }
+  return true;
+}
+
+/// Delivers everything the peer sent. False: something of another peer stands before it; try again later.
+bool Device::drain(Link& link) noexcept {
+  if (link.broken_) return !is_over(link) || drain_inbox();
+  // Records without a window, and a first hello, are in the inbox.
+  if (!drain_inbox()) return false;
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr)
     while (!link.broken_ && polled->window.peek() != 0) poll_window(*polled, 1024);
   return true;
+}
+
+/// The peer writes nothing any more: its slot and window can go to others.
+bool Device::is_over(const Link& link) const noexcept {
+  return link.remote_.header().state.load(std::memory_order_acquire) !=
+             static_cast<std::uint32_t>(DeviceState::open) ||
+         !link.attached_.is_alive();
 }
 
 void Device::take_down(Link& link, Status why) noexcept {
@@ -84,13 +97,11 @@ void Device::take_down(Link& link, Status why) noexcept {
   link.memory_.clear();
   pool_.reclaim(link.id_);
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
-  const bool open = link.remote_.header().state.load(std::memory_order_acquire) ==
-                    static_cast<std::uint32_t>(DeviceState::open);
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
     keys_.clear_accessor(link.rx_slot_);
     // A peer that still runs may still write to its window and slot: they stay taken until it goes.
-    if (!open || !link.attached_.is_alive())
+    if (is_over(link))
       free_slot(link.rx_slot_);
     else
       own_.peer(link.rx_slot_).state.store(slot_state(SlotPhase::refused, 0), std::memory_order_release);
@@ -110,6 +121,12 @@ void Device::free_slot(std::uint32_t slot) noexcept {
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 
+/// The process of a slot without a link is gone. Its records leave the inbox first: whoever gets the slot
+/// next would be taken for their sender, and be waited for where it died before it published.
+void Device::forget(std::uint32_t slot) noexcept {
+  if (drain_inbox() && link_of_slot(slot) == nullptr) free_slot(slot);
+}
+
 /// Peers whose hello has not come, and claims whose claimer died before it wrote who it is.
 void Device::look_at_slots() noexcept {
   const std::uint32_t used =
@@ -121,13 +138,13 @@ void Device::look_at_slots() noexcept {
     switch (slot_phase(state)) {
       case SlotPhase::ready:
         if (gone)
-          free_slot(slot);
+          forget(slot);
         else
           welcome(slot);
         break;
       case SlotPhase::claiming:
       case SlotPhase::refused:
-        if (gone) free_slot(slot);
+        if (gone) forget(slot);
         break;
       default:
         break;
