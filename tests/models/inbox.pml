@@ -1,0 +1,235 @@
+// The inbox of the shm provider (transport/shm/inbox.hpp) with the peer slots that its records name
+// (connect.cpp, liveness.cpp). Several processes connect, say hello, send, and may be killed between any two
+// steps; their numbers are used again. README.md says which step stands for what.
+//
+// holds      a living process's records are delivered once each, in order, under its own name; so are those
+//            that a process the consumer knew published before it died; no death wedges the ring; no slot is
+//            written by two
+//
+// mutant CLAIM_IN_HEAD    deadlock   a producer moves the head first, and then says in the slot that it is its
+// mutant NO_HELP          deadlock   only the claimant moves the head
+// mutant PASS_THE_LIVING  assertion  the consumer passes over a claimed slot whoever claimed it
+// mutant HEAD_LAGS        deadlock   the consumer counts by the head alone, which a dead claimant did not move
+// mutant FREE_UNDRAINED   deadlock   a number is given to others while the inbox has records that name it
+
+#define SLOTS 2
+#define PEERS 2      /* numbers, less than processes: so they are used again */
+#define PROCESSES 3
+#define last(p) ((p) == 0) /* records are 0, the hello, to that */
+#define NOBODY 255
+
+#define FREE 0
+#define CLAIMED 1
+#define READY 2
+
+/* The segment. A slot's state is one word in memory: its three parts change together. */
+byte head;
+byte phase[SLOTS], peer[SLOTS], lap[SLOTS];
+byte writer[SLOTS] = NOBODY, number[SLOTS];
+byte slot_owner[PEERS] = NOBODY; /* init: processes 0 and 1 have theirs */
+
+/* The consumer's own. */
+byte tail;
+byte link[PEERS] = NOBODY;
+
+/* What only the properties see, but for alive: the file lock that the system holds for a process. */
+bool alive[PROCESSES] = true;
+byte published[PROCESSES], delivered[PROCESSES];
+
+#define at(ticket) ((ticket) % SLOTS)
+#define lap_of(ticket) ((ticket) / SLOTS)
+
+inline move_head() {
+  d_step { if :: head == ticket -> head++ :: else fi }
+}
+
+proctype Producer(byte me) {
+  byte slot = NOBODY, ticket, n, seen_lap, seen_phase;
+  {
+    skip;
+end_connect: /* claim_slot(); who comes third needs one that was given back */
+    if
+    :: me < PEERS -> slot = me
+    :: d_step { me >= PEERS && slot_owner[0] == NOBODY -> slot = 0; slot_owner[0] = me }
+    :: d_step { me >= PEERS && slot_owner[1] == NOBODY -> slot = 1; slot_owner[1] = me }
+    fi;
+    do
+    :: n <= last(me) ->
+claim:
+      ticket = head;
+      d_step { seen_lap = lap[at(ticket)]; seen_phase = phase[at(ticket)] }
+      if
+      :: seen_lap < lap_of(ticket) -> /* full: to ask again pays when something changed */
+        (head != ticket || lap[at(ticket)] != seen_lap);
+        goto claim
+      :: seen_lap == lap_of(ticket) && seen_phase == FREE ->
+#ifdef CLAIM_IN_HEAD
+        atomic { if :: head == ticket -> head++ :: else -> goto claim fi }
+        d_step { phase[at(ticket)] = CLAIMED; peer[at(ticket)] = slot }
+#else
+        atomic {
+          if
+          :: lap[at(ticket)] == seen_lap && phase[at(ticket)] == FREE ->
+            phase[at(ticket)] = CLAIMED;
+            peer[at(ticket)] = slot
+          :: else -> goto help
+          fi
+        }
+        move_head()
+#endif
+      :: else ->
+help:
+#if defined(NO_HELP) || defined(CLAIM_IN_HEAD)
+        (head != ticket || lap[at(ticket)] != seen_lap);
+#else
+        move_head();
+#endif
+        goto claim
+      fi;
+      d_step { writer[at(ticket)] = me; number[at(ticket)] = n }
+      d_step {
+        assert(phase[at(ticket)] == CLAIMED && peer[at(ticket)] == slot && lap[at(ticket)] == lap_of(ticket));
+        phase[at(ticket)] = READY;
+        published[me]++;
+        n++;
+        ticket = 0; seen_lap = 0; seen_phase = 0 /* what is not used any more shall not tell states apart */
+      }
+    :: else -> break
+    od;
+    delivered[me] == last(me) + 1 /* or this process waits for ever: a deadlock to the checker */
+  } unless { atomic { !alive[me] -> slot = 0; ticket = 0; n = 0; seen_lap = 0; seen_phase = 0 } }
+}
+
+proctype Killer() {
+end:
+  do
+  :: d_step { alive[0] -> alive[0] = false }
+  :: d_step { alive[1] -> alive[1] = false }
+  od
+}
+
+#define here (lap[at(tail)] == lap_of(tail))
+#define is_ready (here && phase[at(tail)] == READY)
+#define is_claimed (here && phase[at(tail)] == CLAIMED)
+/* is_claimant_gone() */
+#define gone(p) (link[p] != NOBODY && !alive[link[p]] || \
+                 link[p] == NOBODY && (slot_owner[p] == NOBODY || !alive[slot_owner[p]]))
+#define is_blocked (is_claimed && !gone(peer[at(tail)]))
+
+#ifdef HEAD_LAGS
+#define waiting (head > tail)
+#else
+#define waiting (head > tail || head == tail && here && phase[at(tail)] != FREE)
+#endif
+
+inline take() {
+  d_step {
+    phase[at(tail)] = FREE;
+    peer[at(tail)] = 0;
+    writer[at(tail)] = NOBODY;
+    number[at(tail)] = 0;
+    lap[at(tail)] = lap_of(tail) + 1;
+    tail++
+  }
+}
+
+/* The phase was READY: poll_inbox() from welcome() on. A dead process cannot be attached to. */
+inline deliver() {
+  p = peer[at(tail)];
+  d_step {
+    if
+    :: link[p] == NOBODY && slot_owner[p] != NOBODY && alive[slot_owner[p]] -> link[p] = slot_owner[p]
+    :: else
+    fi
+  }
+  d_step {
+    if
+    :: link[p] != NOBODY ->
+      assert(link[p] == writer[at(tail)]);
+      assert(number[at(tail)] == delivered[link[p]]);
+      delivered[link[p]]++
+    :: else -> assert(!alive[writer[at(tail)]])
+    fi;
+    p = 0
+  }
+  take()
+}
+
+/* Everything that waits is taken out, up to a slot that a living process is about to publish. */
+inline drain() {
+  do
+  :: waiting && is_ready -> deliver()
+  :: waiting && is_claimed && gone(peer[at(tail)]) -> take()
+  :: waiting && is_blocked -> drained = false; break
+  :: !waiting -> drained = true; break
+  od
+}
+
+#define link_died(q) (link[q] != NOBODY && !alive[link[q]])
+#define is_new(q) (link[q] == NOBODY && slot_owner[q] != NOBODY)
+
+inline check_link(q) {
+  drain();
+  skip; /* a d_step is not jumped into */
+  d_step {
+    if
+    :: drained ->
+      assert(delivered[link[q]] == published[link[q]]);
+      link[q] = NOBODY;
+      slot_owner[q] = NOBODY
+    :: else
+    fi;
+    drained = false
+  }
+}
+
+inline forget(q) {
+#ifdef FREE_UNDRAINED
+  drained = true;
+#else
+  drain();
+#endif
+  skip; /* a d_step is not jumped into */
+  d_step {
+    if
+    :: drained && link[q] == NOBODY -> slot_owner[q] = NOBODY
+    :: else
+    fi;
+    drained = false
+  }
+}
+
+proctype Consumer() {
+  byte p;
+  bool drained;
+end:
+  do
+  /* poll_inbox() */
+  :: is_ready -> deliver()
+#ifdef PASS_THE_LIVING
+  :: is_claimed -> take()
+#else
+  :: is_claimed && gone(peer[at(tail)]) -> take()
+#endif
+  /* check(), when it can change anything */
+  :: link_died(0) && !is_blocked -> check_link(0)
+  :: link_died(1) && !is_blocked -> check_link(1)
+  /* look_at_slots(): processes whose hello has not come yet */
+  :: is_new(0) && !alive[slot_owner[0]] && !is_blocked -> forget(0)
+  :: is_new(1) && !alive[slot_owner[1]] && !is_blocked -> forget(1)
+  :: d_step { is_new(0) && alive[slot_owner[0]] -> link[0] = slot_owner[0] }
+  :: d_step { is_new(1) && alive[slot_owner[1]] -> link[1] = slot_owner[1] }
+  od
+}
+
+init {
+  atomic {
+    slot_owner[0] = 0;
+    slot_owner[1] = 1;
+    run Producer(0);
+    run Producer(1);
+    run Producer(2);
+    run Killer();
+    run Consumer()
+  }
+}
