@@ -95,7 +95,10 @@ bool Engine::read_slice(RecvOp& op) noexcept {
   if (status == Status::in_progress) return true;
   op.in_flight = false;
   if (status == Status::no_resource) return false;
-  if (status == Status::unsupported && events_.refused != nullptr) events_.refused(events_.self, *op.link);
+  if (status == Status::unsupported) {  // the rest comes as fragments
+    ++counters_.fallbacks;
+    if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
+  }
   if (silence.slices < kDoublings) ++silence.slices;
   helped(op, status);
   if (op.moved >= op.tail) end_receiving(op);

@@ -87,18 +87,21 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   peer.link.link = link;
   peer.link.device = device.handle;
   peer.state = Peer::State::up;
-  renew_limits(peer);
+  // A path that is refused from the start is one fallback: no message tries it any more.
+  const stria_link_limits_t limits = renew_limits(peer);
+  if (limits.fallback != nullptr && *limits.fallback != '\0') ++counters_.fallbacks;
   budget_.peer_joined();
 }
 
-void Worker::renew_limits(Peer& peer) noexcept {
-  if (peer.state != Peer::State::up) return;
+stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   stria_link_limits_t limits{};
+  if (peer.state != Peer::State::up) return limits;
   devices_[peer.device]->provider->link_limits(peer.link.link, &limits);
   peer.link.take(limits);
   const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
   peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
   want_window(peer, peer.low_latency && limits.pio_max == 0);
+  return limits;
 }
 
 void Worker::want_window(Peer& peer, bool wanted) noexcept {

@@ -155,7 +155,8 @@ class Worker {
   // peers.cpp
   Status connect_new(Peer& peer);
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
-  void renew_limits(Peer& peer) noexcept;
+  /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.
+  stria_link_limits_t renew_limits(Peer& peer) noexcept;
   void want_window(Peer& peer, bool wanted) noexcept;
   void ask_for_window(Peer& peer) noexcept;
   void ask_for_windows_again() noexcept;

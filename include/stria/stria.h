@@ -198,7 +198,7 @@ typedef struct stria_counters {
   uint64_t unexpected_bytes;    /* memory of the buffers that hold their payload now */
   uint64_t unexpected_bytes_max;
   uint64_t posted_receives; /* in the posted queue now */
-  uint64_t fallbacks;       /* times a preferred path was refused and another taken */
+  uint64_t fallbacks;       /* links that came up without their best path, and later refusals of a path */
 } stria_counters_t;
 STRIA_API stria_status_t stria_worker_counters(stria_worker_t* worker, stria_counters_t* out);
 

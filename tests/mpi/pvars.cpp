@@ -1,6 +1,7 @@
 // MPI_T performance variables of stria's layer: all of them exist, and each counts what its name says in
 // exchanges whose path is known. Counters are compared as differences around traffic between two ranks alone.
 //   --scheme=get|pipeline   the rendezvous scheme the job was forced to; default: any
+//   --refused=1             cross-memory attach is refused to the ranks
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -188,13 +189,16 @@ int main(int argc, char** argv) {
     ToolInterface tool;
     const std::string scheme = session.options.get("scheme", "");
     const std::string arrival = scheme.empty() ? "" : text("received_", scheme);
+    const std::uint64_t refused = session.options.number("refused", 0);
+    const Snapshot unconnected(tool);
     MPI_Barrier(MPI_COMM_WORLD);  // connects the two
     const Snapshot start(tool);
+    expect_equal(start["fallbacks"] - unconnected["fallbacks"], refused, "fallbacks of the link");
     expected_messages(session, tool, 8, "sent_pio", "received_eager");
     expected_messages(session, tool, 4000, "sent_buffered", "received_eager");
     expected_messages(session, tool, 3 << 20, "sent_rendezvous", arrival);
     unexpected_messages(session, tool);
-    expect_equal(Snapshot(tool)["fallbacks"], start["fallbacks"], "fallbacks where all paths are open");
+    expect_equal(Snapshot(tool)["fallbacks"], start["fallbacks"], "fallbacks of messages");
     if (scheme == "get") refused_gets(session, tool);
   }
   return session.finish();
