@@ -128,7 +128,7 @@ std::string probe_cma(pid_t pid, std::uint64_t address, std::uint64_t nonce) {
   iovec there{pointer(address + offsetof(CmaProbe, nonce)), sizeof seen.nonce};
   if (::process_vm_readv(pid, &here, 1, &there, 1, 0) != static_cast<ssize_t>(sizeof seen.nonce))
     return fmt::format("cross-memory attach: process_vm_readv: {}", std::strerror(errno));
-  if (seen.nonce != nonce) return fmt::format("cross-memory attach: process {} is another one here", pid);
+  if (seen.nonce != nonce) return "cross-memory attach: the process of that id is another one here";
   here = {&seen.scratch, sizeof seen.scratch};
   there.iov_base = pointer(address + offsetof(CmaProbe, scratch));
   seen.scratch = nonce;

@@ -138,14 +138,22 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
 void Device::find_copy_path(Link& link) {
   const SegmentHeader& header = link.remote_.header();
   if (!settings_.cma)
-    link.fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";
+    link.fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";  // as was asked: no line about it
   else if (!link.attached_.same_process)
     link.fallback_ = probe_cma(link.attached_.pid, header.probe_address, header.probe_nonce);
   link.can_copy_ = link.fallback_.empty();
   link.can_map_ = true;  // as the segment was; what refuses later is found out by doing it
-  if (link.can_copy_ || cma_logged_) return;
-  cma_logged_ = true;
-  log::info("shm: worker {:016x}: {}; large messages go through cells", link.worker_id_, link.fallback_);
+  if (settings_.cma && !link.can_copy_) tell_fallback(link);
+}
+
+void Device::tell_fallback(const Link& link) noexcept try {
+  if (std::find(fallbacks_told_.begin(), fallbacks_told_.end(), link.fallback_) != fallbacks_told_.end())
+    return;
+  fallbacks_told_.push_back(link.fallback_);
+  log::warn("shm: worker {:016x} (process {}): {}; large messages go through cells", link.worker_id_,
+            link.attached_.pid, link.fallback_);
+} catch (const std::bad_alloc&) {
+  // The link's limits have the reason.
 }
 
 void Link::describe() {

@@ -60,6 +60,8 @@ class Device {
   std::uint32_t claim_slot(const SegmentView& remote) const noexcept;
   std::uint32_t claim_window(const SegmentView& remote, std::uint32_t slot, bool low_latency) const noexcept;
   void find_copy_path(Link& link);
+  /// One line of the log for each reason, however many peers it holds for.
+  [[gnu::cold, gnu::noinline]] void tell_fallback(const Link& link) noexcept;
   void greet(Link& link) noexcept;
   void open_window(Link& link) noexcept;
   void upgrade(Link& link) noexcept;
@@ -114,7 +116,7 @@ class Device {
   CmaProbe probe_;
   bool closed_ = false;
   bool armed_ = false;
-  bool cma_logged_ = false;
+  std::vector<std::string> fallbacks_told_;
 
   PolledWindows polled_;
   std::uint32_t poll_first_ = 0;

@@ -155,6 +155,7 @@ Status Link::get_by_hint(const transport::Payload& local, const transport::Key& 
 Status Link::cma_refused() noexcept {
   can_copy_ = false;
   fallback_ = "cross-memory attach: refused by the system during use";
+  device_->tell_fallback(*this);
   return Status::unsupported;
 }
 

@@ -109,6 +109,63 @@ TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_err
   EXPECT_EQ(code, 0);
 }
 
+/// Refuses it with one reason towards `pid` and with another one towards everybody else.
+bool forbid_with_two_reasons(pid_t pid) {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(pid), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+  };
+  const sock_fprog program{sizeof code / sizeof code[0], code};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+TEST(ShmRefusal, each_reason_against_cross_memory_attach_has_one_line_of_the_log_whatever_the_peers) {
+  const auto peer = [](std::uint64_t id) {
+    return [id](Child& up) {
+      const Node node(id);
+      up.send(node.address());
+      return up.receive().empty() ? 1 : 0;
+    };
+  };
+  Child one(peer(2)), two(peer(3)), three(peer(4));
+  const pid_t special = one.pid();
+  Child other([special](Child& up) {
+    if (!forbid_with_two_reasons(special)) return 77;
+    ::testing::internal::CaptureStderr();  // the level is the default one
+    {
+      Node node(1);
+      for (std::uint64_t id = 2; id <= 4; ++id)
+        if (node.connect(up.receive(), id) == nullptr) return 2;
+      Node unwilling(5, {{"STRIA_SHM_CMA", "off"}});
+      if (unwilling.connect(node) == nullptr) return 3;
+    }
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    if (count(log, "cross-memory attach") != 2) return 4;
+    if (count(log, "Operation not permitted") != 1) return 5;
+    return count(log, "Function not implemented") == 1 ? 0 : 6;
+  });
+  for (Child* child : {&one, &two, &three}) other.send(child->receive());
+  const int code = other.wait();
+  for (Child* child : {&one, &two, &three}) {
+    child->send(Bytes(1));
+    child->wait();
+  }
+  if (code == 77) GTEST_SKIP() << "seccomp is not available";
+  EXPECT_EQ(code, 0);
+}
+
 std::size_t open_descriptors() {
   std::size_t n = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
