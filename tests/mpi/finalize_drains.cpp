@@ -1,0 +1,65 @@
+// What is under way when a rank enters MPI_Finalize: messages whose requests were freed arrive although their
+// sender is in MPI_Finalize already; and messages that nobody ever receives hold up nobody.
+//   --unread=1   the receiver leaves them all: eager, buffered, announced
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "tests/mpi/harness.hpp"
+
+namespace {
+
+using namespace mpitest;
+
+constexpr std::array<int, 4> kSizes = {0, 100, 30000, 6 << 20};
+
+void send_and_forget(std::vector<std::vector<std::byte>>& memory) {
+  for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    memory.emplace_back(static_cast<std::size_t>(kSizes[i]));
+    fill(memory[i].data(), memory[i].size(), i + 1);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(memory[i].data(), kSizes[i], MPI_BYTE, 1, static_cast<int>(i), MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+  }
+}
+
+void receive_late() {
+  usleep(500000);  // the sender has long been in MPI_Finalize
+  for (std::size_t i = kSizes.size(); i-- > 0;) {
+    const auto bytes = static_cast<std::size_t>(kSizes[i]);
+    Buffer in(bytes);
+    step(text("receiving ", bytes, " bytes"));
+    MPI_Recv(in.data(), kSizes[i], MPI_BYTE, 0, static_cast<int>(i), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    in.expect_message(bytes, i + 1, text(bytes, " bytes of a sender in MPI_Finalize"));
+  }
+}
+
+/// Until they are all in the unexpected queue.
+void leave_unread() {
+  for (std::size_t i = 0; i < kSizes.size(); ++i)
+    MPI_Probe(0, static_cast<int>(i), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Session session(argc, argv, "finalize_drains");
+  std::vector<std::vector<std::byte>> memory;  // freed after MPI_Finalize
+  if (session.rank == 0)
+    send_and_forget(memory);
+  else if (session.options.number("unread", 0) != 0)
+    leave_unread();
+  else
+    receive_late();
+  // Nobody waits for a receive that never comes: closing a worker would give up after STRIA_CLOSE_TIMEOUT_MS,
+  // 5 s.
+  const auto begin = std::chrono::steady_clock::now();
+  const int code = session.finish();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  if (took < std::chrono::seconds(4)) return code;
+  std::fprintf(stderr, "finalize_drains: rank %d: FAILED: MPI_Finalize waited\n", session.rank);
+  return 1;
+}
