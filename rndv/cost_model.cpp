@@ -52,6 +52,23 @@ Force parse_force(std::string_view text) noexcept {
   return Force::automatic;
 }
 
+const char* schemes_of_link(Force force, bool can_get, bool can_map) noexcept {
+  switch (force) {
+    case Force::pipeline:
+      return "pipeline (forced)";
+    case Force::get:
+      if (can_get) return "get (forced)";
+      return can_map ? "pipeline, as the forced get is refused, or loads where memory is mapped"
+                     : "pipeline, as the forced get is refused";
+    case Force::automatic:
+      break;
+  }
+  if (can_get)
+    return can_map ? "pipeline helped by get, get alone, or loads where memory is mapped"
+                   : "pipeline helped by get, or get alone";
+  return can_map ? "pipeline, or loads where memory is mapped" : "pipeline";
+}
+
 bool can_help(const Question& q, const Answer& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more

@@ -221,7 +221,7 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.peer = peer.worker_id;
   out.user = endpoint.user;
   out.connected = peer.state == Peer::State::up ? 1 : 0;
-  out.provider = out.path = out.fallback = "";
+  out.provider = out.path = out.fallback = out.rendezvous = "";
   out.pio_mtu = out.pio_credits = 0;
   out.eager_limit = peer.eager_limit;
   if (peer.state != Peer::State::up) return;
@@ -233,6 +233,8 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.fallback = limits.fallback != nullptr ? limits.fallback : "";
   out.pio_mtu = limits.pio_max;
   out.pio_credits = limits.pio_credits;
+  out.rendezvous = rndv::schemes_of_link(rndv::parse_force(context_.config.text(Var::rndv_scheme)),
+                                         limits.can_get != 0, limits.can_map != 0);
 }
 
 }  // namespace stria::tag

@@ -229,6 +229,7 @@ typedef struct stria_endpoint_state {
   uint64_t pio_mtu;     /* longest message the PIO window takes; 0 without a window */
   uint64_t pio_credits; /* bytes of the window free now */
   uint64_t eager_limit; /* longest message sent without rendezvous; many small blocks are announced earlier */
+  const char* rendezvous; /* for people: what this side chooses from for messages of the peer beyond it */
 } stria_endpoint_state_t;
 
 /* Opens an endpoint; cheap, connects on first use. Two endpoints of one worker to the same peer share their

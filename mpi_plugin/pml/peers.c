@@ -164,12 +164,14 @@ static bool show(const pml_stria_peer_t* peer) {
   stria_endpoint_state_t state = {.size = sizeof state};
   if (STRIA_OK != stria_endpoint_info(peer->endpoint, &state) || !state.connected) return false;
   const bool falls_back = NULL != state.fallback && '\0' != state.fallback[0];
-  opal_output(
-      pml_stria.output, "%s to %s on %s: %s, %s; window for %llu bytes (%llu free), eager to %llu bytes%s%s",
-      OMPI_NAME_PRINT(OMPI_PROC_MY_NAME), OMPI_NAME_PRINT(&peer->name), pml_stria.peers.hosts[peer->host],
-      state.provider, state.path, (unsigned long long)state.pio_mtu, (unsigned long long)state.pio_credits,
-      (unsigned long long)state.eager_limit, falls_back ? "; fallback: " : "",
-      falls_back ? state.fallback : "");
+  opal_output(pml_stria.output,
+              "%s to %s on %s: %s, %s; window for %llu bytes (%llu free), eager to %llu bytes; rendezvous: "
+              "%s%s%s",
+              OMPI_NAME_PRINT(OMPI_PROC_MY_NAME), OMPI_NAME_PRINT(&peer->name),
+              pml_stria.peers.hosts[peer->host], state.provider, state.path,
+              (unsigned long long)state.pio_mtu, (unsigned long long)state.pio_credits,
+              (unsigned long long)state.eager_limit, state.rendezvous, falls_back ? "; fallback: " : "",
+              falls_back ? state.fallback : "");
   return true;
 }
 

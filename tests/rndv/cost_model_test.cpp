@@ -153,6 +153,29 @@ TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipelin
   EXPECT_FALSE(can_help(few, choose(few))) << "not worth a key";
 }
 
+TEST(CostModel, what_it_says_of_a_link_is_what_it_chooses_there) {
+  for (const Force force : {Force::automatic, Force::get, Force::pipeline})
+    for (const bool can_get : {false, true}) {
+      const std::string_view said = schemes_of_link(force, can_get, false);
+      bool gets = false, pipelines = false;
+      for (const std::uint64_t length : kLengths)
+        for (const std::uint32_t block : {0u, 8u, 4096u, 1u << 20}) {
+          Question q;
+          q.length = length;
+          q.source_block = block;
+          q.can_get = can_get;
+          q.force = force;
+          const Answer answer = choose(q);
+          gets = gets || answer.scheme == Scheme::get || can_help(q, answer);
+          pipelines = pipelines || answer.scheme == Scheme::pipeline;
+        }
+      EXPECT_EQ(said.find("pipeline") != said.npos, pipelines) << said;
+      const bool refused = said.find("get is refused") != said.npos;
+      EXPECT_EQ(said.find("get") != said.npos && !refused, gets) << said;
+      EXPECT_EQ(refused, force == Force::get && !can_get) << said;
+    }
+}
+
 TEST(CostModel, reads_the_names_of_the_configuration) {
   EXPECT_EQ(parse_force("auto"), Force::automatic);
   EXPECT_EQ(parse_force("get"), Force::get);
