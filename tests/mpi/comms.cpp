@@ -10,6 +10,8 @@ namespace {
 
 using namespace mpitest;
 
+constexpr std::size_t kAnnounced = 70000;  // beyond any eager limit: a rendezvous
+
 // A ring of one message; sent on `comm`, expected only there.
 void ring(MPI_Comm comm, std::size_t bytes, std::uint64_t key, const char* what) {
   int rank = 0;
@@ -30,7 +32,7 @@ void made_and_freed(const Session& session, std::uint64_t cycles) {
     step(text("dup and free, cycle ", i));
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    if (i % 3 == 0) ring(comm, i % 50 == 0 ? 20000 : 100, i, "on a fresh communicator");
+    if (i % 3 == 0) ring(comm, i % 50 == 0 ? kAnnounced : 100, i, "on a fresh communicator");
     MPI_Comm_free(&comm);
   }
   // A message waits unexpected on one communicator while others with new context ids come and go.
@@ -130,7 +132,7 @@ void intercommunicators(const Session& session) {
     // Everyone to everyone on the other side.
     std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(remote));
     std::vector<MPI_Request> requests(out.size());
-    const std::size_t bytes = cycle % 2 == 0 ? 100 : 30000;
+    const std::size_t bytes = cycle % 2 == 0 ? 100 : kAnnounced;
     const auto key = [&](int from_side, int from, int to) {
       return static_cast<std::uint64_t>(((cycle * 2 + from_side) * 64 + from) * 64 + to);
     };

@@ -26,7 +26,7 @@ struct Traffic {
 
   void exchange() {
     for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{8}, std::uint64_t{3000},
-                                      std::uint64_t{20000}, std::uint64_t{2} << 20}) {
+                                      std::uint64_t{20000}, std::uint64_t{70000}, std::uint64_t{2} << 20}) {
       ++round;
       const int right = (session.rank + 1) % session.size;
       const int left = (session.rank + session.size - 1) % session.size;

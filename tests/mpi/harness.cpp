@@ -196,9 +196,17 @@ bool Buffer::expect_message(std::size_t bytes, std::uint64_t key, const std::str
 }
 
 std::vector<std::uint64_t> threshold_sizes() {
-  return {0,     1,     8,     40,    41,     64,      127,     128,    129,   1024,
-          2048,  4095,  4096,  4097,  8191,   8192,    8193,    16384,  32767, 32768,
-          32769, 65535, 65536, 65537, 262144, 1048575, 1048576, 1048577};
+  return {
+      0,      1,       8,       31,      32,   33,  // what an inbox slot holds
+      40,     41,      64,      127,     128,  129,
+      511,    512,     513,            // strided messages gathered on the stack
+      1024,   2023,    2024,    2025,  // a PIO window's message
+      2048,   3064,    3072,    3080,  // 384 doubles: more blocks are announced
+      4095,   4096,    4097,    8191,    8192, 8193,
+      16384,  32767,   32768,   32769,  // a cell: eager or announced
+      65535,  65536,   65537,           // credit of the first message
+      262144, 1048575, 1048576, 1048577,
+  };
 }
 
 std::uint64_t own_memory(std::string_view field) {

@@ -98,8 +98,12 @@ int main(int argc, char** argv) {
     }
     exchange_strided(session, bytes);
   }
-  exchange(session, 1, 9000001, true);
-  exchange(session, 1, 9000001, false);
+  // Around a slice of a get, and of several of them.
+  constexpr std::uint64_t kSlice = 4U << 20;
+  for (const std::uint64_t bytes : {kSlice - 1, kSlice, kSlice + 1, std::uint64_t{9000001}}) {
+    exchange(session, 1, bytes, true);
+    exchange(session, 1, bytes, false);
+  }
   exchange_strided(session, 9000000);
   for (const int fd : hogged) close(fd);
   return session.finish();
