@@ -1,11 +1,13 @@
-// Workers that several threads share, over the real shm provider: what the lock of a worker protects, and
-// what contexts and layouts promise without one. Its other use is to be run under ThreadSanitizer.
+// Workers that several threads share, over the real shm provider: what the lock of a worker protects, what a
+// lock of the caller does in its place, and what contexts and layouts promise without one. Its other use is
+// to be run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,15 +33,15 @@ stria_endpoint_t* connect(stria_worker_t* from, const stria_worker_t* to) {
   return out;
 }
 
-/// Two workers of one process, each for any thread at any time.
-class Threads : public ::testing::Test {
+/// Two workers of one process, each for any thread: at any time, or one at a time, which taken() sees to.
+class Threads : public ::testing::TestWithParam<stria_thread_mode_t> {
  protected:
   Threads() {
     EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK) << stria_last_error();
     EXPECT_EQ(stria_context_open(nullptr, &context_), STRIA_OK) << stria_last_error();
     stria_worker_params_t params{};
     params.size = sizeof params;
-    params.thread_mode = STRIA_THREAD_MULTIPLE;
+    params.thread_mode = GetParam();
     for (auto& worker : workers_)
       EXPECT_EQ(stria_worker_open(context_, &params, &worker), STRIA_OK) << stria_last_error();
     to_ = {connect(workers_[1], workers_[0]), connect(workers_[0], workers_[1])};
@@ -59,24 +61,58 @@ class Threads : public ::testing::Test {
     for (unsigned i = 0; i < kThreads; ++i) threads.emplace_back([&body, i] { body(i); });
     for (auto& thread : threads) thread.join();
   }
+  /// The workers are this thread's while it lasts; where they lock themselves, it means nothing.
+  [[nodiscard]] std::unique_lock<std::mutex> taken() {
+    return GetParam() == STRIA_THREAD_SERIALIZED ? std::unique_lock(one_at_a_time_)
+                                                 : std::unique_lock<std::mutex>();
+  }
   /// Until `request` ended; any thread may have made it end.
   void wait(const stria_request_t& request, stria_info_t& info) {
-    for (unsigned turn = 0; stria_request_test(&request, &info) == STRIA_IN_PROGRESS; ++turn)
-      if (stria_worker_progress(workers_[turn % 2]) == 0) std::this_thread::yield();
+    const auto ended = [&] {
+      const auto lock = taken();
+      return stria_request_test(&request, &info) != STRIA_IN_PROGRESS;
+    };
+    const auto progress = [&](unsigned turn) {
+      const auto lock = taken();
+      return stria_worker_progress(workers_[turn % 2]);
+    };
+    for (unsigned turn = 0; !ended(); ++turn)
+      if (progress(turn) == 0) std::this_thread::yield();
+  }
+  stria_status_t recv(unsigned at, const stria_recv_t& args, stria_request_t& request) {
+    const auto lock = taken();
+    return stria_recv(workers_[at], &args, &request);
+  }
+  stria_status_t send(unsigned to, const stria_send_t& args, stria_request_t& request) {
+    const auto lock = taken();
+    return stria_send(to_[to], &args, &request);
   }
 
   stria_context_t* context_ = nullptr;
   std::array<stria_worker_t*, 2> workers_{};
   std::array<stria_endpoint_t*, 2> to_{};  // [i] leads to workers_[i]
+
+ private:
+  std::mutex one_at_a_time_;
 };
+
+/// What only a worker that locks itself allows: to use it while another thread sleeps in it.
+class Sleepers : public Threads {};
+
+std::string mode_name(const ::testing::TestParamInfo<stria_thread_mode_t>& mode) {
+  return mode.param == STRIA_THREAD_SERIALIZED ? "serialized" : "multiple";
+}
+INSTANTIATE_TEST_SUITE_P(Modes, Threads, ::testing::Values(STRIA_THREAD_MULTIPLE, STRIA_THREAD_SERIALIZED),
+                         mode_name);
+INSTANTIATE_TEST_SUITE_P(Modes, Sleepers, ::testing::Values(STRIA_THREAD_MULTIPLE), mode_name);
 
 unsigned char pattern(unsigned thread, std::int64_t round, std::size_t i) {
   return static_cast<unsigned char>(thread * 83 + static_cast<std::uint64_t>(round) * 29 + i * 7 + (i >> 8));
 }
 
 // Inline, buffered, rendezvous; both ways at once, over one link, with a tag a thread.
-TEST_F(Threads, share_two_workers_and_each_gets_its_own_bytes) {
-  constexpr std::array<std::size_t, 6> kSizes = {0, 8, 700, 5000, 16385, 200000};
+TEST_P(Threads, share_two_workers_and_each_gets_its_own_bytes) {
+  constexpr std::array<std::size_t, 7> kSizes = {0, 8, 700, 5000, 16385, 70000, 200000};
   const std::int64_t count = rounds(600);
   on_all_threads([&](unsigned me) {
     for (std::int64_t round = 0; round < count; ++round) {
@@ -86,10 +122,10 @@ TEST_F(Threads, share_two_workers_and_each_gets_its_own_bytes) {
       for (std::size_t i = 0; i < bytes; ++i) data[i] = pattern(me, round, i);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t recv{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr, 0};
-      const stria_send_t send{data.data(), nullptr, bytes, me, 0, 0, nullptr, nullptr};
-      ASSERT_GE(stria_recv(workers_[at], &recv, &receiving), STRIA_OK);
-      const stria_status_t started = stria_send(to_[at], &send, &sending);
+      const stria_recv_t receive{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr};
+      const stria_send_t message{data.data(), nullptr, bytes, me, 0, 0, nullptr, nullptr};
+      ASSERT_GE(recv(at, receive, receiving), STRIA_OK);
+      const stria_status_t started = send(at, message, sending);
       ASSERT_GE(started, STRIA_OK) << stria_last_error();
       wait(receiving, received);
       if (started == STRIA_IN_PROGRESS) wait(sending, sent);
@@ -104,7 +140,7 @@ TEST_F(Threads, share_two_workers_and_each_gets_its_own_bytes) {
 }
 
 // Columns of one matrix: a layout is immutable, and its reference count is any thread's.
-TEST_F(Threads, share_one_layout) {
+TEST_P(Threads, share_one_layout) {
   constexpr std::int64_t kRows = 300;
   stria_layout_t* number = nullptr;
   stria_layout_t* column = nullptr;
@@ -119,11 +155,11 @@ TEST_F(Threads, share_one_layout) {
       stria_layout_t* mine = stria_layout_retain(column);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t recv{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr, 0};
-      const stria_send_t send{&from[me], mine, 1, me, 0, STRIA_SEND_SYNCHRONOUS, nullptr, nullptr};
-      const stria_status_t started = stria_send(to_[1], &send, &sending);
+      const stria_recv_t receive{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr};
+      const stria_send_t message{&from[me], mine, 1, me, 0, STRIA_SEND_SYNCHRONOUS, nullptr, nullptr};
+      const stria_status_t started = send(1, message, sending);
       ASSERT_GE(started, STRIA_OK) << stria_last_error();
-      ASSERT_GE(stria_recv(workers_[1], &recv, &receiving), STRIA_OK);
+      ASSERT_GE(recv(1, receive, receiving), STRIA_OK);
       stria_layout_free(mine);
       wait(receiving, received);
       if (started == STRIA_IN_PROGRESS) wait(sending, sent);
@@ -138,7 +174,7 @@ TEST_F(Threads, share_one_layout) {
 }
 
 // One thread sleeps in the worker, others fill it.
-TEST_F(Threads, wake_the_one_that_sleeps_in_wait) {
+TEST_P(Sleepers, wake_the_one_that_sleeps_in_wait) {
   const std::int64_t count = rounds(100) * kThreads;
   std::atomic<std::int64_t> left = count;
   on_all_threads([&](unsigned me) {
