@@ -68,8 +68,7 @@ typedef struct stria_completion {
   void (*done)(struct stria_completion* self, stria_status_t status);
 } stria_completion_t;
 
-/* ---- upcalls: what the worker does for a provider
- * --------------------------------------------------------------- */
+/* ---- upcalls: what the worker does for a provider ---- */
 
 typedef struct stria_packet {
   const stria_header_t* header;
@@ -103,8 +102,7 @@ typedef struct stria_services {
   void (*log)(int level, const char* text); /* 2 info, 3 warning, 4 error */
 } stria_services_t;
 
-/* ---- what a device can do
- * ----------------------------------------------------------------------------------------- */
+/* ---- what a device can do ---- */
 
 /* Bits of stria_capabilities_t.flags. What is absent is not used: nothing is emulated silently. */
 #define STRIA_CAP_PIO (1ull << 0)   /* pio_send */
@@ -155,12 +153,11 @@ typedef struct stria_link_limits {
   uint32_t pio_credits; /* bytes free now */
   uint32_t low_latency; /* the link was given a window for its class */
   uint32_t can_map;     /* get and put work through keys with STRIA_KEY_MAPPED, whatever can_get says */
-  const char* path;     /* for people: "pio window 32 KiB + cma"; valid while the link is */
+  const char* path;     /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
   const char* fallback; /* why a better path is not used; "" if none */
 } stria_link_limits_t;
 
-/* ---- the tables
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the tables ---- */
 
 /* Beside the STRIA_ACCESS_* bits in fast_register's `access`. */
 #define STRIA_REGISTER_MAPPED (1u << 16)

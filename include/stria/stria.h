@@ -1,12 +1,14 @@
 /* stria: tag matching, layouts and remote memory for C.
  *
  * Conventions of this header
- *   units     bytes unless a name says otherwise; all sizes and counts are 64-bit
- *   errors    functions return stria_status_t: STRIA_OK, STRIA_IN_PROGRESS, or a negative value; a negative
- * answer means that nothing was started and the arguments are untouched threads   a worker is used under the
- * thread mode it was opened with; contexts, layouts and regions may be used from any thread; different
- * workers are independent of each other ownership a pointer passed in stays the caller's; buffers and layouts
- * of an operation stay untouched and alive until the operation's completion was seen
+ *   units      bytes unless a name says otherwise; all sizes and counts are 64-bit
+ *   errors     functions return stria_status_t: STRIA_OK, STRIA_IN_PROGRESS, or a negative value; a negative
+ *              answer means that nothing was started and the arguments are untouched
+ *   threads    a worker, with its endpoints and regions, is used under the thread mode it was opened with;
+ *              contexts and layouts may be used from any thread; different workers are independent
+ *   ownership  a pointer passed in stays the caller's; buffers and layouts of an operation stay untouched and
+ *              alive until the operation's completion was seen; what an open, register or constructor gave is
+ *              given back by the close, deregister or free of its kind
  *
  * A process opens a context, one or more workers in it, gives the bytes of stria_worker_address() to its
  * peers by any means (a file, a socket, PMIx), and opens an endpoint to each peer from the bytes it was
@@ -32,8 +34,7 @@ extern "C" {
 #define STRIA_API
 #endif
 
-/* ---- status
- * ------------------------------------------------------------------------------------------------- */
+/* ---- status ---- */
 
 typedef enum stria_status {
   STRIA_OK = 0,
@@ -57,8 +58,7 @@ STRIA_API const char* stria_last_error(void);
 /* "0.1.0": the library's own version, to compare with STRIA_VERSION_*. */
 STRIA_API const char* stria_version(void);
 
-/* ---- opaque objects
- * ----------------------------------------------------------------------------------------- */
+/* ---- opaque objects ---- */
 
 typedef struct stria_context stria_context_t;   /* configuration, providers, memory domain */
 typedef struct stria_worker stria_worker_t;     /* progress engine with its matching queues */
@@ -101,8 +101,7 @@ typedef struct stria_info {
  * CANCELLED. */
 typedef void (*stria_callback_t)(stria_request_t* request, const stria_info_t* info, void* user);
 
-/* ---- configuration
- * ------------------------------------------------------------------------------------------ */
+/* ---- configuration ---- */
 
 typedef struct stria_config_variable {
   const char* name;          /* "STRIA_EAGER_LIMIT" */
@@ -113,15 +112,15 @@ typedef struct stria_config_variable {
   const char* origin;        /* "default", "environment", or what stria_config_set was told */
 } stria_config_variable_t;
 
-/* How many variables there are, and the one at `index`. Texts stay valid until the next stria_config_set. */
+/* stria_config_count: how many variables there are; stria_config_get: the one at `index`. Texts stay valid
+ * until the next stria_config_set. */
 STRIA_API size_t stria_config_count(void);
 STRIA_API stria_status_t stria_config_get(size_t index, stria_config_variable_t* out);
 /* Sets a variable for contexts opened afterwards; it wins over the environment. `origin` is shown by
  * stria_info. INVALID for an unknown name or a malformed value; nothing changes then. */
 STRIA_API stria_status_t stria_config_set(const char* name, const char* value, const char* origin);
 
-/* ---- context
- * ------------------------------------------------------------------------------------------------ */
+/* ---- context ---- */
 
 typedef struct stria_context_params {
   size_t size; /* sizeof(stria_context_params_t); lets the structure grow */
@@ -144,8 +143,7 @@ STRIA_API stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t byte
 /* Peers that have it mapped are not harmed. INVALID: not the beginning of an allocation. NULL is ignored. */
 STRIA_API stria_status_t stria_mem_free(stria_context_t* context, void* memory);
 
-/* ---- worker
- * ------------------------------------------------------------------------------------------------- */
+/* ---- worker ---- */
 
 typedef enum stria_thread_mode {
   STRIA_THREAD_SINGLE = 0,     /* one thread only */
@@ -158,6 +156,9 @@ typedef struct stria_worker_params {
   stria_thread_mode_t thread_mode;
 } stria_worker_params_t;
 
+/* Opens a worker: one device of each provider, and empty queues. params may be NULL: SINGLE. The context must
+ * outlive it. Errors: INVALID (params->size); IO (no provider opens: named with the reasons, for instance no
+ * descriptor left). Any thread; from then on its thread mode counts. */
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                            stria_worker_t** out);
 /* Drains what was sent but not taken over by peers (bounded by STRIA_CLOSE_TIMEOUT_MS), then closes the
@@ -200,10 +201,11 @@ typedef struct stria_counters {
   uint64_t posted_receives; /* in the posted queue now */
   uint64_t fallbacks;       /* links that came up without their best path, and later refusals of a path */
 } stria_counters_t;
+/* Copies the counters into *out, whose `size` the caller has set to sizeof(stria_counters_t). Takes no part
+ * in progress and changes nothing. Errors: INVALID (another size). */
 STRIA_API stria_status_t stria_worker_counters(stria_worker_t* worker, stria_counters_t* out);
 
-/* ---- endpoint
- * ----------------------------------------------------------------------------------------------- */
+/* ---- endpoint ---- */
 
 typedef enum stria_endpoint_class {
   STRIA_CLASS_DEFAULT = 0,
@@ -224,7 +226,7 @@ typedef struct stria_endpoint_state {
   void* user;
   int connected;        /* 0 until the first message makes it connect */
   const char* provider; /* "shm"; "" before it is connected. Valid while the endpoint is open */
-  const char* path;     /* for people: "pio window 16 KiB + cma" */
+  const char* path;     /* for people: "pio window 8 KiB + cma + mapped memory (attached by proc)" */
   const char* fallback; /* why a better path is not used; "" if none */
   uint64_t pio_mtu;     /* longest message the PIO window takes; 0 without a window */
   uint64_t pio_credits; /* bytes of the window free now */
@@ -238,16 +240,19 @@ STRIA_API stria_status_t stria_endpoint_open(stria_worker_t* worker, const stria
                                              stria_endpoint_t** out);
 /* Connects now instead of with the first message; OK, IN_PROGRESS, or the reason against. */
 STRIA_API stria_status_t stria_endpoint_connect(stria_endpoint_t* endpoint);
+/* Describes the endpoint as it is now in *out, whose `size` the caller has set to
+ * sizeof(stria_endpoint_state_t). Does not connect. The texts are the library's: `provider` is valid while
+ * the endpoint is open, the others until the next call on the worker. Errors: INVALID (another size). */
 STRIA_API stria_status_t stria_endpoint_info(stria_endpoint_t* endpoint, stria_endpoint_state_t* out);
 /* Closes it; operations in flight go on. */
 STRIA_API void stria_endpoint_close(stria_endpoint_t* endpoint);
 
-/* ---- layouts
- * ------------------------------------------------------------------------------------------------ */
+/* ---- layouts ---- */
 
-/* Offsets, strides and displacements are signed bytes relative to the base address of an operation. Each
- * constructor returns a canonical layout with one reference; children may be freed afterwards. Errors:
- * INVALID (negative count, an overflow of 64 bits: named). Any thread. */
+/* Constructors: stria_layout_bytes, stria_layout_contiguous, stria_layout_vector, stria_layout_indexed,
+ * stria_layout_composite, stria_layout_resized. Offsets, strides and displacements are signed bytes relative
+ * to the base address of an operation. Each returns a canonical layout with one reference; children may be
+ * freed afterwards. Errors: INVALID (negative count, an overflow of 64 bits: named). Any thread. */
 STRIA_API stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out);
 STRIA_API stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child,
                                                  stria_layout_t** out);
@@ -261,7 +266,10 @@ STRIA_API stria_status_t stria_layout_composite(int64_t count, const int64_t* ch
                                                 const stria_layout_t* const* children, stria_layout_t** out);
 STRIA_API stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound,
                                               int64_t extent, stria_layout_t** out);
+/* One reference more, to be given back by one stria_layout_free(); returns its argument. A region keeps a
+ * reference of its own, an operation under way does not. NULL gives NULL. Any thread. */
 STRIA_API stria_layout_t* stria_layout_retain(const stria_layout_t* layout);
+/* Gives one reference back; the last frees the layout. NULL is ignored. Any thread. */
 STRIA_API void stria_layout_free(stria_layout_t* layout);
 
 typedef struct stria_layout_figures {
@@ -272,19 +280,20 @@ typedef struct stria_layout_figures {
   int64_t true_extent;
   int64_t blocks; /* contiguous runs in one instance */
 } stria_layout_bounds_t;
+/* The figures of one instance, all of them bytes but `blocks`. O(1). Errors: INVALID (NULL). Any thread. */
 STRIA_API stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bounds_t* out);
 /* Writes the tree, its figures, the kernel that packs it and its descriptor forms as text for people into
  * `buffer` (always terminated); returns the bytes needed. */
 STRIA_API size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t bytes);
-/* Bytes [offset, offset + length) of the packed stream of `count` instances at `base`. INVALID when out of
- * range. */
+/* stria_layout_pack and stria_layout_unpack copy the bytes [offset, offset + length) of the packed stream of
+ * `count` instances at `base` out of the layout's memory, or into it. INVALID when out of range. Any thread.
+ */
 STRIA_API stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count,
                                            int64_t offset, int64_t length, void* out);
 STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int64_t count,
                                              int64_t offset, int64_t length, const void* in);
 
-/* ---- tagged messages
- * ---------------------------------------------------------------------------------------- */
+/* ---- tagged messages ---- */
 
 enum {
   STRIA_SEND_SYNCHRONOUS = 1u << 0, /* completes only after the receiver matched it */
@@ -359,8 +368,7 @@ STRIA_API stria_status_t stria_mprobe(stria_worker_t* worker, const stria_match_
 STRIA_API stria_status_t stria_mrecv(stria_worker_t* worker, stria_message_t* message,
                                      const stria_recv_t* recv, stria_request_t* request);
 
-/* ---- remote memory
- * ------------------------------------------------------------------------------------------ */
+/* ---- remote memory ---- */
 
 enum { STRIA_ACCESS_REMOTE_READ = 1u << 0, STRIA_ACCESS_REMOTE_WRITE = 1u << 1 };
 
@@ -373,9 +381,17 @@ STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* bas
 /* Makes the key unusable, waits (with progress) for accesses under way, and frees the region. */
 STRIA_API stria_status_t stria_region_deregister(stria_region_t* region);
 #define STRIA_KEY_MAX 128
+/* Copies the region's packed key, to be given to peers by any means, into `buffer`. *bytes: in, the room;
+ * out, what it needs, at most STRIA_KEY_MAX. INVALID when too small (with *bytes set). The bytes stay right
+ * until the region is deregistered; later uses of them end with ACCESS. */
 STRIA_API stria_status_t stria_region_key(const stria_region_t* region, void* buffer, size_t* bytes);
+/* Makes a key out of the `bytes` packed ones that the endpoint's peer gave. Does not connect. Errors: INVALID
+ * (no key, another version, or of another worker than the endpoint leads to: named). The key is a value of
+ * its own: it serves all endpoints to that worker, and may be closed before or after them. */
 STRIA_API stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes,
                                         stria_key_t** out);
+/* Frees it. Puts and gets read their key before they return, so those under way do not need it. NULL is
+ * ignored. */
 STRIA_API void stria_key_close(stria_key_t* key);
 
 typedef struct stria_rma {
@@ -388,8 +404,8 @@ typedef struct stria_rma {
   void* user;
 } stria_rma_t;
 
-/* Moves bytes to or from a peer's region. As stria_send for OK and IN_PROGRESS; a completed put is visible to
- * the peer. Errors: ACCESS (stale key, bounds, right), PEER_FAILED, INVALID. */
+/* stria_put moves bytes to a peer's region, stria_get from it. As stria_send for OK and IN_PROGRESS; a
+ * completed put is visible to the peer. Errors: ACCESS (stale key, bounds, right), PEER_FAILED, INVALID. */
 STRIA_API stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma,
                                    stria_request_t* request);
 STRIA_API stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma,

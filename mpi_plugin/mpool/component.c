@@ -51,8 +51,7 @@ static int query(const char* hints, int* priority, mca_mpool_base_module_t** mod
   return OPAL_SUCCESS;
 }
 
-/* ---- parameters and performance variables
- * ------------------------------------------------------------------------ */
+/* ---- parameters and performance variables ---- */
 
 static void register_counter(const char* name, const char* text, int var_class, unsigned long long* value) {
   (void)mca_base_component_pvar_register(

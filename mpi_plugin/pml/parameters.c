@@ -50,8 +50,7 @@ static void register_integer(const char* name, const char* text, mca_base_var_in
                                         storage);
 }
 
-/* ---- performance variables
- * ----------------------------------------------------------------------------------- */
+/* ---- performance variables ---- */
 
 typedef struct counter {
   const char* name;
@@ -101,8 +100,7 @@ static void register_counters(void) {
   }
 }
 
-/* ---- the component's calls
- * ----------------------------------------------------------------------------------- */
+/* ---- the component's calls ---- */
 
 int pml_stria_register(void) {
   pml_stria.priority = 1;

@@ -54,8 +54,7 @@ extern pml_stria_module_t pml_stria;
 /* The name by which the component loader finds it. */
 OMPI_MODULE_DECLSPEC extern const mca_pml_base_component_2_0_0_t mca_pml_stria_component;
 
-/* ---- parameters
- * ---------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 /* Registers MCA parameters and MPI_T performance variables. */
 int pml_stria_register(void);
@@ -65,8 +64,7 @@ bool pml_stria_apply_parameters(void);
 /* True when the user named stria as the layer to use. */
 bool pml_stria_was_asked_for(void);
 
-/* ---- messages for people
- * ------------------------------------------------------------------------------------- */
+/* ---- messages for people ---- */
 
 /* Who says it: something that is so on every rank is said by the first one alone. */
 typedef enum pml_stria_speaker { PML_STRIA_FIRST_RANK, PML_STRIA_EVERY_RANK } pml_stria_speaker_t;
@@ -80,8 +78,7 @@ int pml_stria_mpi_error(stria_status_t status);
  * launcher's news. */
 int pml_stria_refused(stria_status_t status, const char* what);
 
-/* ---- peers
- * --------------------------------------------------------------------------------------------------- */
+/* ---- peers ---- */
 
 /* What a process says of itself through the modex; card.c. */
 typedef struct pml_stria_card {
@@ -111,8 +108,7 @@ static inline stria_endpoint_t* pml_stria_endpoint(ompi_communicator_t* comm, in
   return OPAL_LIKELY(NULL != endpoint) ? (stria_endpoint_t*)endpoint : pml_stria_late_endpoint(proc);
 }
 
-/* ---- matching
- * ------------------------------------------------------------------------------------------------ */
+/* ---- matching ---- */
 
 /* Two ranks never share a worker, so endpoint and communicator name the sender; its rank travels as the
  * immediate. */
@@ -148,8 +144,7 @@ static inline void pml_stria_set_status(ompi_status_public_t* status, const stri
   status->_cancelled = 0;
 }
 
-/* ---- the interface
- * ------------------------------------------------------------------------------------------- */
+/* ---- the interface ---- */
 
 int pml_stria_enable(bool enable);
 int pml_stria_progress(void);
