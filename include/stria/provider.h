@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 2u
+#define STRIA_PROVIDER_VERSION 1u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;

@@ -122,7 +122,7 @@ TEST_P(Threads, share_two_workers_and_each_gets_its_own_bytes) {
       for (std::size_t i = 0; i < bytes; ++i) data[i] = pattern(me, round, i);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t receive{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr};
+      const stria_recv_t receive{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr, 0};
       const stria_send_t message{data.data(), nullptr, bytes, me, 0, 0, nullptr, nullptr};
       ASSERT_GE(recv(at, receive, receiving), STRIA_OK);
       const stria_status_t started = send(at, message, sending);
@@ -155,7 +155,7 @@ TEST_P(Threads, share_one_layout) {
       stria_layout_t* mine = stria_layout_retain(column);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t receive{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr};
+      const stria_recv_t receive{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr, 0};
       const stria_send_t message{&from[me], mine, 1, me, 0, STRIA_SEND_SYNCHRONOUS, nullptr, nullptr};
       const stria_status_t started = send(1, message, sending);
       ASSERT_GE(started, STRIA_OK) << stria_last_error();
