@@ -19,6 +19,23 @@ double packing_us(const Question& q) noexcept {
   return std::max(source, sink) * p.pipeline_us_per_block + lines * p.pipeline_us_per_line;
 }
 
+/// What the bytes of a pipeline take, and its start.
+double pipeline_bytes_us(const Question& q) noexcept {
+  const Parameters& p = parameters();
+  const double kib = static_cast<double>(q.length) / 1024.0;
+  if (q.far) return p.pipeline_start_us + p.far_start_us + kib * p.far_us_per_kib;
+  return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
+}
+
+/// The same of a get by one core.
+double get_bytes_us(const Question& q) noexcept {
+  constexpr double kCacheKib = 2048;
+  const Parameters& p = parameters();
+  const double kib = static_cast<double>(q.length) / 1024.0;
+  return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
+         std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond;
+}
+
 /// Loads have no list: a pass over both sides' blocks costs what the side with more of them does, but a core
 /// that alone waits for the lines of sparse blocks waits for those of both sides.
 double mapped_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
@@ -109,17 +126,16 @@ Answer choose(const Question& q) noexcept {
   const double source_blocks = blocks_of(q.length, q.source_block);
   const double sink_blocks = blocks_of(q.length, q.sink_block);
   // A get pays for every entry of its lists.
-  answer.pipeline_us = p.pipeline_start_us + kib * p.pipeline_us_per_kib + packing_us(q);
+  answer.pipeline_us = pipeline_bytes_us(q) + packing_us(q);
   if (!q.can_get && !q.mapped) {
     answer.scheme = Scheme::pipeline;
     answer.reason = "the link has no get for this memory";
     return answer;
   }
   const Scheme read = q.mapped ? Scheme::mapped : Scheme::get;
-  answer.get_us = q.mapped
-                      ? mapped_us(q, source_blocks, sink_blocks)
-                      : p.get_start_us + kib * p.get_us_per_kib + (source_blocks - 1) * p.get_us_per_source +
-                            (sink_blocks - 1) * p.get_us_per_sink;
+  answer.get_us = q.mapped ? mapped_us(q, source_blocks, sink_blocks)
+                           : get_bytes_us(q) + (source_blocks - 1) * p.get_us_per_source +
+                                 (sink_blocks - 1) * p.get_us_per_sink;
   if (q.force != Force::automatic) {
     answer.scheme = q.force == Force::get ? read : Scheme::pipeline;
     answer.reason = "forced by STRIA_RNDV_SCHEME";
@@ -127,12 +143,13 @@ Answer choose(const Question& q) noexcept {
   }
   answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
   const double entries = (source_blocks - 1) * p.get_us_per_source + (sink_blocks - 1) * p.get_us_per_sink;
-  answer.reason = answer.scheme == Scheme::mapped ? "the memory is mapped: one copy by loads, no system call"
-                  : answer.scheme == Scheme::get  ? "one copy costs less than two overlapped ones"
-                  : q.mapped                      ? "two cores wait for the lines of both sides, not one"
-                  : entries > kib * p.get_us_per_kib
-                      ? "blocks too small for one list entry each"
-                      : "two overlapped copies cost less than one through the kernel";
+  answer.reason =
+      answer.scheme == Scheme::mapped ? "the memory is mapped: one copy by loads, no system call"
+      : answer.scheme == Scheme::get  ? q.far ? "past far caches one copy costs less than two overlapped ones"
+                                              : "one copy costs less than two overlapped ones"
+      : q.mapped                      ? "two cores wait for the lines of both sides, not one"
+      : entries > kib * p.get_us_per_kib ? "blocks too small for one list entry each"
+                                         : "two overlapped copies cost less than one through the kernel";
   return answer;
 }
 

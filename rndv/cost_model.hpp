@@ -27,6 +27,7 @@ struct Question {
   Force force = Force::automatic;
   bool source_sparse = false;  ///< each of its runs is a cache line of its own (transport::is_sparse)
   bool sink_sparse = false;
+  bool far = false;     ///< the caches of both sides are far apart
   bool mapped = false;  ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
 
@@ -58,6 +59,7 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 struct Parameters {
   double get_start_us = 2.0;              ///< system call and page look-up
   double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
+  double get_us_per_kib_beyond = 0.15;    ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
   double get_us_per_source = 0.25;        ///< an entry of the sender's list: its page is looked up by itself
   double get_us_per_sink = 0.03;          ///< an entry of the receiver's
   double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
@@ -66,7 +68,9 @@ struct Parameters {
   double mapped_us_per_source = 0.003;    ///< where each block is a line: 16 us for 4096 doubles to a row
   double mapped_us_per_sink = 0.006;      ///< 42 us for 4096 doubles from column to column
   double pipeline_start_us = 0.7;         ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB, past far caches up to 90
+  double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB
+  double far_start_us = 1.8;              ///< of a pipeline past far caches: 7.7 us for 64 KiB
+  double far_us_per_kib = 0.08;           ///< and its bytes: 86 us for 1 MiB, 340 for 4
   double pipeline_us_per_block = 0.0005;  ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
   double pipeline_us_per_line = 0.004;    ///< where each block is a line: 24 us for 4096 doubles of a column
   double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds

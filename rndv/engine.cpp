@@ -156,14 +156,18 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
   ++live_;
   op.peer_op = announcement.sender_op;
   transport::copy_key(op.key, announcement.key);
-  const Question question{.length = op.length,
-                          .source_block = announcement.block_bytes,
-                          .sink_block = transport::mean_block(op.memory),
-                          .can_get = op.link->can_get && op.key.bytes != 0,
-                          .force = options_.force,
-                          .source_sparse = announcement.sparse,
-                          .sink_sparse = transport::is_sparse(op.memory),
-                          .mapped = op.link->can_map && transport::is_mapped(op.key)};
+  Question question{.length = op.length,
+                    .source_block = announcement.block_bytes,
+                    .sink_block = transport::mean_block(op.memory),
+                    .can_get = op.link->can_get && op.key.bytes != 0,
+                    .force = options_.force,
+                    .source_sparse = announcement.sparse,
+                    .sink_sparse = transport::is_sparse(op.memory),
+                    .far = op.link->far,
+                    .mapped = op.link->can_map && transport::is_mapped(op.key)};
+  // Only what comes through the provider's own memory shows it that the peer is near again.
+  constexpr unsigned kTryNear = 32;
+  if (question.far && ++far_ % kTryNear == 0) question.far = false;
   const Answer answer = choose(question);
   switch (answer.scheme) {
     case Scheme::none:

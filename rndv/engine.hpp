@@ -118,6 +118,7 @@ class Engine {
   IntrusiveList<Operation> helpers_;  // receives of the pipeline that may read for themselves (help.cpp)
   std::uint32_t rounds_ = 0;          // of progress() with helpers
   std::uint64_t live_ = 0;            // operations started and not ended
+  unsigned far_ = 0;                  // receives from far peers
   Counters counters_;
 };
 

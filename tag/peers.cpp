@@ -172,6 +172,10 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   static_cast<Device*>(self)->worker->fail_peer(*static_cast<Peer*>(peer), status);
 }
 
+void Worker::on_link_changed(void* self, void* peer) noexcept {
+  static_cast<Device*>(self)->worker->renew_limits(*static_cast<Peer*>(peer));
+}
+
 void Worker::fail_peer(Peer& peer, Status why) noexcept {
   if (peer.state == Peer::State::failed) return;
   peer.state = Peer::State::failed;

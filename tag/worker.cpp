@@ -64,7 +64,8 @@ Result<void> Worker::open_devices() {
     device->worker = this;
     device->number = static_cast<std::uint8_t>(devices_.size());
     device->provider = provider;
-    device->sink = {device.get(), &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down};
+    device->sink = {device.get(), &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down,
+                    &Worker::on_link_changed};
     const auto read_config = [](void* self, const char* name) -> const char* {
       const auto& config = *static_cast<const Config*>(self);
       const auto table = config_table();

@@ -84,6 +84,7 @@ class Worker {
   static void on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept;
   static void* on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept;
   static void on_link_down(void* self, void* peer, stria_status_t why) noexcept;
+  static void on_link_changed(void* self, void* peer) noexcept;
   static void on_sent(void* self, rndv::SendOp& op) noexcept;
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
   static void on_refused(void* self, const transport::LinkRef& link) noexcept;

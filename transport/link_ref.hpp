@@ -28,6 +28,7 @@ struct LinkRef {
   bool can_get = false;
   bool can_put = false;
   bool can_map = false;  ///< get and put work through mapped keys, whatever can_get and can_put say
+  bool far = false;      ///< lines come from the peer one by one
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
@@ -39,6 +40,7 @@ struct LinkRef {
     can_get = limits.can_get != 0;
     can_put = limits.can_put != 0;
     can_map = limits.can_map != 0;
+    far = limits.far != 0;
   }
 
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {

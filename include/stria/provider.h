@@ -88,6 +88,8 @@ typedef struct stria_sink {
    * of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No call on
    * the link may follow. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
+  /* What link_limits answers of the link is different now (but for its credits). During progress or poll. */
+  void (*link_changed)(void* self, void* peer);
 } stria_sink_t;
 
 /* Layout services, so that a provider outside the tree can gather and scatter. Any thread, no allocation. */
@@ -153,6 +155,7 @@ typedef struct stria_link_limits {
   uint32_t pio_credits; /* bytes free now */
   uint32_t low_latency; /* the link was given a window for its class */
   uint32_t can_map;     /* get and put work through keys with STRIA_KEY_MAPPED, whatever can_get says */
+  uint32_t far;         /* the caches of both sides are far apart: each line that changes hands is waited for */
   const char* path;     /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
   const char* fallback; /* why a better path is not used; "" if none */
 } stria_link_limits_t;

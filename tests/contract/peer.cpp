@@ -34,6 +34,7 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id) : table_(tabl
   sink_.peer_up = [](void* self, std::uint64_t worker, stria_link_t* link) {
     return static_cast<Peer*>(self)->peer_up(worker, link);
   };
+  sink_.link_changed = [](void*, void*) {};
   sink_.link_down = [](void* self, void* cookie, stria_status_t why) {
     static_cast<Peer*>(self)->link_down(cookie, why);
   };

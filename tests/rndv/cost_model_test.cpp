@@ -41,6 +41,21 @@ TEST(CostModel, does_what_the_user_forces) {
   }
 }
 
+// Docs: between near caches two cores that copy are ahead, between far ones only where the caches are
+// outgrown.
+TEST(CostModel, contiguous_messages_of_far_peers_are_read_up_to_the_size_of_the_caches) {
+  for (const std::uint64_t kib : {64, 128, 256, 512, 1024, 2048, 4096, 16384}) {
+    Question question;
+    question.length = kib * 1024;
+    question.can_get = true;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+    question.far = true;
+    EXPECT_EQ(choose(question).scheme, kib <= 2048 ? Scheme::get : Scheme::pipeline) << kib;
+    question.can_get = false;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+  }
+}
+
 TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
   for (const std::uint32_t block : {0u, 64u, 4096u}) {
     Answer previous;

@@ -177,6 +177,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   const std::uint32_t mtu = opening ? remote_.shape().pio_mtu : 0;
   out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;
   out.pio_credits = tx_.credits();
+  out.far = distance_.is_far() || device_->settings_.distance == DistanceMode::far ? 1 : 0;
   out.low_latency = low_latency_ && tx_window_ != kNone ? 1 : 0;
   out.path = path_.c_str();
   out.fallback = fallback_.c_str();

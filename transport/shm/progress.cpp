@@ -55,8 +55,9 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
 /// Tells the sender of cells what they say about the distance.
 void Device::look(Link& link, std::uint32_t cell) noexcept {
   if (settings_.distance != DistanceMode::learnt || link.rx_slot_ == kNone) return;
-  if (link.distance_.came(link.remote_.cell(cell), link.remote_.shape().cells / 2))
-    own_.peer(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
+  if (!link.distance_.came(link.remote_.cell(cell), link.remote_.shape().cells / 2)) return;
+  own_.peer(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
+  sink_->link_changed(sink_->self, link.cookie_);
 }
 
 bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t cell,

@@ -70,7 +70,8 @@ class Node {
              [](void* self, void* peer, stria_status_t why) {
                static_cast<Node*>(self)->downs[reinterpret_cast<std::uint64_t>(peer)] =
                    static_cast<Status>(why);
-             }};
+             },
+             [](void* self, void*) { ++static_cast<Node*>(self)->changes; }};
     stria_device_params_t params{};
     params.size = sizeof params;
     params.worker_id = worker_id;
@@ -147,6 +148,7 @@ class Node {
   std::function<void(const Got&)> on_deliver;
   std::map<std::uint64_t, stria_link_t*> ups;
   std::map<std::uint64_t, Status> downs;
+  unsigned changes = 0;  ///< calls of link_changed
   Status opened = Status::invalid, connected = Status::invalid;
   std::string error;
 

@@ -72,7 +72,7 @@ struct Device {
   explicit Device(std::uint64_t id) {
     sink = {this, [](void* self, void*, const stria_packet_t*) { ++static_cast<Device*>(self)->arrived; },
             [](void* self, std::uint64_t, stria_link_t*) { return self; },
-            [](void*, void*, stria_status_t) { std::abort(); }};
+            [](void*, void*, stria_status_t) { std::abort(); }, [](void*, void*) {}};
     stria_device_params_t params{};
     params.size = sizeof params;
     params.worker_id = id;
