@@ -166,7 +166,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .far = op.link->far,
                     .mapped = op.link->can_map && transport::is_mapped(op.key)};
   // Only what comes through the provider's own memory shows it that the peer is near again.
-  constexpr unsigned kTryNear = 32;
+  constexpr unsigned kTryNear = 16;
   if (question.far && ++far_ % kTryNear == 0) question.far = false;
   const Answer answer = choose(question);
   switch (answer.scheme) {

@@ -7,9 +7,12 @@
 //
 // While a peer is taken to be near, the receiver times how the first lines of a cell come, now and then. Once
 // the peer is far there is nothing to time: lines that were written past the caches say nothing about the
-// caches. So after a long while it is taken to be near again, until some cells have shown whether it is.
+// caches, and what is read by gets brings no cells at all. So after a while it is taken to be near again,
+// until some cells have shown whether it is. Trying costs about a millisecond where it is not, so the while
+// doubles each time, from 20 ms to a third of a second.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,20 +28,14 @@ inline constexpr std::uint32_t kStreamLeast = 2048;  // a shorter cell is stored
 /// What the receiver knows of one peer; one thread.
 class Distance {
  public:
-  static constexpr std::uint32_t kLookEvery = 16;   // cells
-  static constexpr std::uint32_t kTryAfter = 8192;  // cells: trying costs what some hundred far cells do
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::uint32_t kLookEvery = 16;  // cells
+  static constexpr std::chrono::milliseconds kTryAfter{20}, kTryAtLast{320};
 
   /// A cell of at least kLookBytes came, and up to `under_way` others were written before its sender could
   /// hear of a change. True when is_far() changed.
   bool came(const std::byte* cell, std::uint32_t under_way) noexcept {
-    if (far_) {
-      if (++cells_ < kTryAfter) return false;
-      far_ = false;
-      trying_ = true;
-      cells_ = 0;
-      skip_ = under_way;
-      return true;
-    }
+    if (far_) return ++cells_ % kLookEvery == 0 && try_again(Clock::now(), under_way);
     if (skip_ > 0) {
       --skip_;
       return false;
@@ -46,22 +43,38 @@ class Distance {
     if (!trying_ && ++cells_ % kLookEvery != 0) return false;
     return note(time(cell));
   }
+  /// A peer that was far for long is taken to be near. True when it is now.
+  bool try_again(Clock::time_point now, std::uint32_t under_way) noexcept {
+    if (since_ == Clock::time_point{}) since_ = now;
+    if (now - since_ < wait_) return false;
+    wait_ = std::min(2 * wait_, kTryAtLast);
+    far_ = false;
+    trying_ = true;
+    cells_ = 0;
+    skip_ = under_way;
+    return true;
+  }
   /// The same of a cell that took so many ns a line.
   bool note(float ns) noexcept {
     if (ns > kAbsurd) return false;  // it was interrupted, or waited for a page
     slow_ = ns > kFar ? slow_ + 1 : 0;
-    if (slow_ == 0) trying_ = false;
+    if (slow_ == 0) {
+      trying_ = false;
+      wait_ = kTryAfter;
+    }
     if (slow_ < kSure) return false;
     far_ = true;
     trying_ = false;
     slow_ = cells_ = 0;
+    since_ = {};
     return true;
   }
   bool is_far() const noexcept { return far_; }
 
  private:
   static constexpr float kFar = 6, kAbsurd = 200;  // ns a line; 2 to 5 and 7 to 15 were measured
-  static constexpr std::uint32_t kSure = 4;        // slow cells in a row
+  // Slow cells in a row: where others use the cache that near cores share, some of theirs come from memory.
+  static constexpr std::uint32_t kSure = 12;
 
   static float time(const std::byte* cell) noexcept {
     constexpr std::uint32_t kLast = kLookBytes - kLine, kTimed = kLast / kLine - 1;
@@ -77,6 +90,8 @@ class Distance {
   std::uint32_t cells_ = 0;  // since the last change
   std::uint32_t skip_ = 0;   // cells that may still be written past the caches
   std::uint32_t slow_ = 0;
+  std::chrono::milliseconds wait_ = kTryAfter;
+  Clock::time_point since_{};  // far, as far as cells show it
   bool far_ = false;
   bool trying_ = false;  // every cell is looked at
 };
