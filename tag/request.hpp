@@ -96,5 +96,11 @@ Request* Request::of(Part& part) noexcept {
 }
 static_assert(sizeof(Request) <= sizeof(stria_request_t), "STRIA_REQUEST_SIZE is part of the ABI");
 static_assert(sizeof(Request) <= 4 * kCacheLine && alignof(Request) <= STRIA_REQUEST_ALIGN);
+// A contiguous receive that is posted, matched and completed touches three lines of a request that begins at
+// a line: whose it is and how it ended; the end of that and what matching looks at; the memory it waits with.
+static_assert(kRequestBody >= kCacheLine && kRequestBody + offsetof(PostedRecv, ignore) <= 2 * kCacheLine,
+              "what matching looks at is one line");
+static_assert(kRequestBody + sizeof(PostedRecv) <= 3 * kCacheLine,
+              "docs/cycles.md: three lines a posted receive");
 
 }  // namespace stria::tag
