@@ -155,8 +155,8 @@ typedef struct stria_link_limits {
   uint32_t pio_credits; /* bytes free now */
   uint32_t low_latency; /* the link was given a window for its class */
   uint32_t can_map;     /* get and put work through keys with STRIA_KEY_MAPPED, whatever can_get says */
-  uint32_t far;         /* the caches of both sides are far apart: each line that changes hands is waited for */
-  const char* path;     /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
+  uint32_t far;     /* the caches of both sides are far apart: each line that changes hands is waited for */
+  const char* path; /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
   const char* fallback; /* why a better path is not used; "" if none */
 } stria_link_limits_t;
 
@@ -204,8 +204,8 @@ typedef struct stria_hot_ops {
                         uint64_t remote_offset, stria_completion_t* completion);
   /* Handles up to `budget` events; returns how many. 0: idle. */
   unsigned (*progress)(stria_device_t* device, unsigned budget);
-  /* Handles up to `budget` packets that came by this link and can be looked at without a system call, in order;
-   * returns how many. May do nothing and return 0: progress brings them too. */
+  /* Handles up to `budget` packets that came by this link and can be looked at without a system call, in
+   * order; returns how many. May do nothing and return 0: progress brings them too. */
   unsigned (*poll)(stria_link_t* link, unsigned budget);
 } stria_hot_ops_t;
 

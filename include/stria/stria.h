@@ -338,8 +338,8 @@ typedef struct stria_recv_args {
 } stria_recv_t;
 
 /* Looks first whether the message lies in the window of its source already, and takes it from there, which is
- * the shortest way there is. That is a piece of progress: other receives of the worker may end meanwhile, their
- * callbacks run in this call. Without the flag a receive finds what earlier progress found. */
+ * the shortest way there is. That is a piece of progress: other receives of the worker may end meanwhile,
+ * their callbacks run in this call. Without the flag a receive finds what earlier progress found. */
 #define STRIA_RECV_LOOK 1u
 
 /* Starts a receive. OK: complete, no callback comes, stria_request_test() has the outcome (which may be
