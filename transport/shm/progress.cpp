@@ -19,16 +19,18 @@ unsigned Device::progress(unsigned budget) noexcept {
   if (own_.header().hints.any()) [[unlikely]]
     follow_hints();
   unsigned done = 0;
+  // One event is the inbox's: peers without a window, and new ones, come through while windows never empty.
+  const unsigned most = budget > 1 ? budget - 1 : budget;
   const std::uint32_t windows = polled_.hot();
   std::uint32_t at = poll_first_ < windows ? poll_first_ : 0;
   for (std::uint32_t i = 0; i < windows; ++i) {
     Polled& polled = polled_[at];
     if (polled.window.peek() != 0) {
-      done += poll_window(polled, std::min(budget - done, kWindowBatch));
+      done += poll_window(polled, std::min(most - done, kWindowBatch));
       poll_first_ = at;  // the one that was active last is looked at first
-      if (done >= budget) {
+      if (done >= most) {
         poll_first_ = at + 1;  // but not before those that were not looked at
-        return done;
+        break;
       }
     }
     if (++at == windows) at = 0;
@@ -92,7 +94,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         return done;
       }
       // Its sender is on its way to the line after the next, or past it.
-      __builtin_prefetch(line + 2 * kLine);
+      __builtin_prefetch(line + std::size_t{2} * kLine);
       deliver(link, line + 8, line + kRecordHeader, bytes, false);
       ++done;
       window.advance(halves);

@@ -56,6 +56,28 @@ struct Crowd {
   std::vector<stria_link_t*> links;
 };
 
+TEST(ShmManyWindows, that_never_empty_leave_room_for_the_inbox) {
+  Settings two = kMany;
+  two["STRIA_SHM_WINDOWS"] = "2";
+  Node receiver(1, two), first(2, kMany), second(3, kMany), third(4, kMany);
+  stria_link_t* const flood[] = {first.connect(receiver), second.connect(receiver)};
+  Node* const flooding[] = {&first, &second};
+  stria_link_t* const through_inbox = third.connect(receiver);
+  ASSERT_NE(through_inbox, nullptr) << third.error;
+  ASSERT_EQ(third.limits(through_inbox).pio_max, 0u) << "there are two windows";
+  std::uint64_t tag = 0;
+  bool came = false;
+  for (int i = 0; i < 100 && !came; ++i) {
+    for (int f = 0; f < 2; ++f)
+      while (flooding[f]->pio(flood[f], header(tag), pattern(tag, 8)) == Status::ok) ++tag;
+    if (i == 10) ASSERT_EQ(third.eager(through_inbox, header(7), pattern(7, 8)), Status::ok);
+    receiver.got.clear();
+    EXPECT_LE(receiver.progress(64), 64u);
+    for (const Got& one : receiver.got) came = came || one.from == 4;
+  }
+  EXPECT_TRUE(came);
+}
+
 TEST(ShmManyWindows, only_those_in_use_are_polled) {
   Crowd crowd(kPeers);
   EXPECT_EQ(crowd.device().windows_polled(), kPeers) << "new ones are taken to be busy";
