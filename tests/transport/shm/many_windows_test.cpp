@@ -70,7 +70,9 @@ TEST(ShmManyWindows, that_never_empty_leave_room_for_the_inbox) {
   for (int i = 0; i < 100 && !came; ++i) {
     for (int f = 0; f < 2; ++f)
       while (flooding[f]->pio(flood[f], header(tag), pattern(tag, 8)) == Status::ok) ++tag;
-    if (i == 10) ASSERT_EQ(third.eager(through_inbox, header(7), pattern(7, 8)), Status::ok);
+    if (i == 10) {
+      ASSERT_EQ(third.eager(through_inbox, header(7), pattern(7, 8)), Status::ok);
+    }
     receiver.got.clear();
     EXPECT_LE(receiver.progress(64), 64u);
     for (const Got& one : receiver.got) came = came || one.from == 4;
