@@ -5,11 +5,12 @@
 // into memory are up to ten times as fast (1 MiB: 51 us against 470; near ones: 57 against 42). A virtual
 // machine moves its processors about, so this changes while a job runs.
 //
-// While a peer is taken to be near, the receiver times how the first lines of a cell come, now and then. Once
-// the peer is far there is nothing to time: lines that were written past the caches say nothing about the
-// caches, and what is read by gets brings no cells at all. So after a while it is taken to be near again,
-// until some cells have shown whether it is. Trying costs about a millisecond where it is not, so the while
-// doubles each time, from 20 ms to a third of a second.
+// While a peer is taken to be near, the receiver times how the first lines of a cell come, of some cells in a
+// row now and then, and the majority decides: where others use the cache that near cores share, some lines
+// come from memory. Once the peer is far there is nothing to time: lines that were written past the caches
+// say nothing about the caches, and what is read by gets brings no cells at all. So after a while it is taken
+// to be near again, until some cells have shown whether it is. Trying costs about a millisecond where it is
+// not, so the while doubles each time.
 #pragma once
 
 #include <algorithm>
@@ -29,19 +30,20 @@ inline constexpr std::uint32_t kStreamLeast = 2048;  // a shorter cell is stored
 class Distance {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::uint32_t kLookEvery = 16;  // cells
-  static constexpr std::chrono::milliseconds kTryAfter{20}, kTryAtLast{320};
+  static constexpr std::uint32_t kLooks = 16;       // cells in a row that are timed ...
+  static constexpr std::uint32_t kLookEvery = 256;  // ... of so many
+  static constexpr std::uint32_t kFirst = 256;      // cells of new memory, which say nothing
+  static constexpr std::chrono::milliseconds kTryAfter{100}, kTryAtLast{1600};
 
   /// A cell of at least kLookBytes came, and up to `under_way` others were written before its sender could
   /// hear of a change. True when is_far() changed.
   bool came(const std::byte* cell, std::uint32_t under_way) noexcept {
-    if (far_) return ++cells_ % kLookEvery == 0 && try_again(Clock::now(), under_way);
+    if (far_) return ++cells_ % kLooks == 0 && try_again(Clock::now(), under_way);
     if (skip_ > 0) {
       --skip_;
       return false;
     }
-    if (!trying_ && ++cells_ % kLookEvery != 0) return false;
-    return note(time(cell));
+    return cells_++ % kLookEvery < kLooks && note(time(cell));
   }
   /// A peer that was far for long is taken to be near. True when it is now.
   bool try_again(Clock::time_point now, std::uint32_t under_way) noexcept {
@@ -49,32 +51,27 @@ class Distance {
     if (now - since_ < wait_) return false;
     wait_ = std::min(2 * wait_, kTryAtLast);
     far_ = false;
-    trying_ = true;
-    cells_ = 0;
+    cells_ = looks_ = slow_ = 0;
     skip_ = under_way;
     return true;
   }
-  /// The same of a cell that took so many ns a line.
+  /// A cell took so many ns a line. True when is_far() changed.
   bool note(float ns) noexcept {
     if (ns > kAbsurd) return false;  // it was interrupted, or waited for a page
-    slow_ = ns > kFar ? slow_ + 1 : 0;
-    if (slow_ == 0) {
-      trying_ = false;
-      wait_ = kTryAfter;
-    }
-    if (slow_ < kSure) return false;
-    far_ = true;
-    trying_ = false;
-    slow_ = cells_ = 0;
+    slow_ += ns > kFar ? 1 : 0;
+    if (++looks_ < kLooks) return false;
+    far_ = slow_ >= kMajority;
+    cells_ = far_ ? 0 : cells_;
+    looks_ = slow_ = 0;
     since_ = {};
-    return true;
+    if (!far_) wait_ = kTryAfter;
+    return far_;
   }
   bool is_far() const noexcept { return far_; }
 
  private:
-  static constexpr float kFar = 6, kAbsurd = 200;  // ns a line; 2 to 5 and 7 to 15 were measured
-  // Slow cells in a row: where others use the cache that near cores share, some of theirs come from memory.
-  static constexpr std::uint32_t kSure = 12;
+  static constexpr float kFar = 6, kAbsurd = 200;  // ns a line; near 2 to 5, far 7 to 15 and more
+  static constexpr std::uint32_t kMajority = 10;   // of kLooks
 
   static float time(const std::byte* cell) noexcept {
     constexpr std::uint32_t kLast = kLookBytes - kLine, kTimed = kLast / kLine - 1;
@@ -87,13 +84,13 @@ class Distance {
     return took.count() / static_cast<float>(kTimed);
   }
 
-  std::uint32_t cells_ = 0;  // since the last change
-  std::uint32_t skip_ = 0;   // cells that may still be written past the caches
-  std::uint32_t slow_ = 0;
+  std::uint32_t cells_ = 0;      // since the last change
+  std::uint32_t skip_ = kFirst;  // cells that say nothing: of new memory, or written past the caches
+  std::uint32_t looks_ = 0;      // of the row under way
+  std::uint32_t slow_ = 0;       // of these
   std::chrono::milliseconds wait_ = kTryAfter;
   Clock::time_point since_{};  // far, as far as cells show it
   bool far_ = false;
-  bool trying_ = false;  // every cell is looked at
 };
 
 }  // namespace stria::shm
