@@ -70,7 +70,7 @@ class Distance {
   bool is_far() const noexcept { return far_; }
 
  private:
-  static constexpr float kFar = 6, kAbsurd = 200;  // ns a line; near 2 to 5, far 7 to 15 and more
+  static constexpr float kFar = 8, kAbsurd = 200;  // ns a line; near 2 to 6, far 8 to 60
   static constexpr std::uint32_t kMajority = 10;   // of kLooks
 
   static float time(const std::byte* cell) noexcept {
