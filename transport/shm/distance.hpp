@@ -70,8 +70,8 @@ class Distance {
   bool is_far() const noexcept { return far_; }
 
  private:
-  static constexpr float kFar = 8, kAbsurd = 200;  // ns a line; near 2 to 6, far 8 to 60
-  static constexpr std::uint32_t kMajority = 10;   // of kLooks
+  static constexpr float kFar = 12, kAbsurd = 200;  // ns a line; near up to 10, far mostly 12 to 60
+  static constexpr std::uint32_t kMajority = 10;    // of kLooks
 
   static float time(const std::byte* cell) noexcept {
     constexpr std::uint32_t kLast = kLookBytes - kLine, kTimed = kLast / kLine - 1;

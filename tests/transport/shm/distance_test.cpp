@@ -12,13 +12,13 @@ namespace {
 
 TEST(Distance, is_what_most_cells_of_a_row_say) {
   Distance distance;
-  for (int i = 0; i < 300; ++i) EXPECT_FALSE(distance.note(i % 2 == 0 ? 3.0F : 9.0F)) << "no majority";
-  while (!distance.note(9)) {
+  for (int i = 0; i < 300; ++i) EXPECT_FALSE(distance.note(i % 2 == 0 ? 3.0F : 19.0F)) << "no majority";
+  while (!distance.note(19)) {
   }
   Distance other;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(other.note(500)) << "interruptions say nothing";
   unsigned notes = 1;
-  for (; !other.note(notes % 8 == 0 ? 3.0F : 9.0F); ++notes) ASSERT_LE(notes, Distance::kLooks);
+  for (; !other.note(notes % 8 == 0 ? 3.0F : 19.0F); ++notes) ASSERT_LE(notes, Distance::kLooks);
   EXPECT_TRUE(other.is_far()) << "some fast ones are no matter";
 }
 
@@ -29,7 +29,7 @@ TEST(Distance, is_tried_again_after_a_while_and_not_by_cells_under_way) {
   auto wait = Distance::kTryAfter;
   for (int round = 0; round < 8; ++round, wait = std::min(2 * wait, Distance::kTryAtLast)) {
     int notes = 1;
-    while (!distance.note(9)) ASSERT_LT(++notes, 40);
+    while (!distance.note(19)) ASSERT_LT(++notes, 40);
     ASSERT_TRUE(distance.is_far());
     EXPECT_FALSE(distance.try_again(now, 10)) << "begins now";
     EXPECT_FALSE(distance.try_again(now += wait - std::chrono::microseconds(1), 10)) << round;
@@ -38,7 +38,7 @@ TEST(Distance, is_tried_again_after_a_while_and_not_by_cells_under_way) {
     for (int i = 0; i < 10; ++i) EXPECT_FALSE(distance.came(cell.data(), 10)) << "under way, says nothing";
   }
   for (unsigned i = 0; i < Distance::kLooks; ++i) EXPECT_FALSE(distance.note(3)) << "near after all";
-  while (!distance.note(9)) {
+  while (!distance.note(19)) {
   }
   EXPECT_FALSE(distance.try_again(now, 10));
   EXPECT_TRUE(distance.try_again(now + Distance::kTryAfter, 10)) << "the while begins anew";
@@ -47,7 +47,7 @@ TEST(Distance, is_tried_again_after_a_while_and_not_by_cells_under_way) {
 TEST(Distance, a_far_peer_is_tried_again_by_its_cells) {
   Distance distance;
   alignas(64) const std::array<std::byte, kLookBytes> cell{};
-  while (!distance.note(9)) {
+  while (!distance.note(19)) {
   }
   const auto end = Distance::Clock::now() + std::chrono::seconds(10);
   while (!distance.came(cell.data(), 10)) ASSERT_LT(Distance::Clock::now(), end);
