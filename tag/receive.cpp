@@ -54,7 +54,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
 // Takes what lies in the window of its source, for older receives first. True: the message was there.
 bool Worker::look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
   constexpr unsigned kMostOthers = 15;   // records of one look
-  constexpr unsigned kNotSoonAgain = 4;  // receives that do not look after one in vain
+  constexpr unsigned kNotSoonAgain = 3;  // receives that do not look after one in vain
   constexpr unsigned kWholeRound =
       1024;  // looks between two rounds of progress, which take more than is asked for
   if (in_progress_) return false;

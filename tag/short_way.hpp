@@ -32,7 +32,7 @@ inline Status Worker::try_post(const stria_recv_t& recv, stria_request_t* reques
     return Status::no_resource;
   Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
   if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
-    if (look_in_ <= 1) {
+    if (look_in_ == 0) {
       if (look_first(recv, source, request)) return Status::ok;
       if (unexpected_.size() != 0 || closing_) [[unlikely]]
         return Status::no_resource;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "stria/stria.h"
+#include "tests/tag/process_side.hpp"
 
 namespace stria::test {
 namespace {
@@ -80,39 +81,20 @@ struct Pipes {
   Pipes& operator=(const Pipes&) = delete;
 };
 
-/// Opens a worker and an endpoint to the one whose address comes through `in`.
-struct Side {
-  Side(const std::string& scheme, int out, int in) {
-    EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK);
-    EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", scheme.c_str(), "test"), STRIA_OK);
-    EXPECT_EQ(stria_context_open(nullptr, &context), STRIA_OK) << stria_last_error();
-    EXPECT_EQ(stria_worker_open(context, nullptr, &worker), STRIA_OK) << stria_last_error();
-    std::array<char, STRIA_ADDRESS_MAX> address{};
-    std::size_t bytes = address.size();
-    EXPECT_EQ(stria_worker_address(worker, address.data(), &bytes), STRIA_OK);
-    EXPECT_EQ(::write(out, address.data(), address.size()), static_cast<ssize_t>(address.size()));
-    EXPECT_EQ(::read(in, address.data(), address.size()), static_cast<ssize_t>(address.size()));
-    stria_endpoint_params_t params{};
-    params.size = sizeof params;
-    params.address = address.data();
-    params.address_bytes = bytes;
-    EXPECT_EQ(stria_endpoint_open(worker, &params, &peer), STRIA_OK) << stria_last_error();
+/// Set before the context is opened.
+struct Scheme {
+  explicit Scheme(const std::string& name) {
+    EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", name.c_str(), "test"), STRIA_OK);
   }
-  ~Side() {
-    stria_worker_close(worker);
-    stria_context_close(context);
-  }
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
+};
+
+struct Side : Scheme, ProcessSide {
+  Side(const std::string& scheme, const int out, const int in) : Scheme(scheme), ProcessSide(out, in) {}
 
   stria_status_t wait(stria_status_t started, stria_request_t& request, stria_info_t& info) const {
     if (started == STRIA_IN_PROGRESS) return stria_request_wait(worker, &request, &info);
     return started == STRIA_OK ? stria_request_test(&request, &info) : started;
   }
-
-  stria_context_t* context = nullptr;
-  stria_worker_t* worker = nullptr;
-  stria_endpoint_t* peer = nullptr;
 };
 
 /// Sends from a process of its own; 0 when all went well.

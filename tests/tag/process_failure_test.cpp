@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stria/stria.h"
+#include "tests/tag/process_side.hpp"
 
 namespace stria::test {
 namespace {
@@ -25,31 +26,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLong = 128u << 20;  // 5 ms under way, so that the kill comes in the middle
 constexpr auto kDeadline = std::chrono::seconds(5);
 
-/// A worker of this process with an endpoint to the one at the other end of two pipes.
-class Side {
+/// And what it has under way.
+class Side : public ProcessSide {
  public:
-  Side(int out, int in) : out_(out), in_(in) {
-    EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK);
-    EXPECT_EQ(stria_context_open(nullptr, &context), STRIA_OK) << stria_last_error();
-    EXPECT_EQ(stria_worker_open(context, nullptr, &worker), STRIA_OK) << stria_last_error();
-    std::array<char, STRIA_ADDRESS_MAX> mine{}, theirs{};
-    std::size_t bytes = mine.size();
-    EXPECT_EQ(stria_worker_address(worker, mine.data(), &bytes), STRIA_OK);
-    const auto room = static_cast<ssize_t>(mine.size());
-    EXPECT_EQ(::write(out_, mine.data(), mine.size()), room);  // both have one length: the host is the same
-    EXPECT_EQ(::read(in_, theirs.data(), theirs.size()), room);
-    stria_endpoint_params_t params{};
-    params.size = sizeof params;
-    params.address = theirs.data();
-    params.address_bytes = bytes;
-    EXPECT_EQ(stria_endpoint_open(worker, &params, &peer), STRIA_OK) << stria_last_error();
-  }
-  ~Side() {
-    stria_worker_close(worker);
-    stria_context_close(context);
-  }
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
+  Side(int out, int in) : ProcessSide(out, in), out_(out), in_(in) {}
 
   void send(const void* data, std::size_t bytes, std::uint64_t tag, std::uint32_t flags = 0) {
     const stria_send_t args{data, nullptr, bytes, tag, 0, flags, nullptr, nullptr};
@@ -79,9 +59,6 @@ class Side {
     EXPECT_EQ(::read(in_, &word, 1), 1);
   }
 
-  stria_context_t* context = nullptr;
-  stria_worker_t* worker = nullptr;
-  stria_endpoint_t* peer = nullptr;
   std::deque<stria_request_t> requests;  // those that are active; they do not move
 
  private:
