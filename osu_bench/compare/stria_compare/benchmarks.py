@@ -50,6 +50,8 @@ class Benchmark:
     arguments: tuple = ()
     series: tuple = ()  # empty: one a configuration; rows are sizes then, else (case, parameter)
     takes: tuple = ()  # of the driver's options, by case: those its program has too
+    foreign: str = ""  # whose program it is, of foreign.PROGRAMS; "": ours
+    only: tuple = ()  # the cases taken of a foreign program's; empty: all
 
     @property
     def by_case(self):
@@ -85,6 +87,13 @@ def _types(name, title, series, arguments=()):
 SUITE = (Series("first", DERIVED), Series("first", {"contiguous": ("",)}, "{} contiguous"), Series("others", DERIVED),
          *FLOOR)
 
+
+
+def _hpcc(case, title, unit, lower_is_better):
+    return Benchmark(f"hpcc-{case}", "hpcc", title, unit, "figure", lower_is_better, (),
+                     (Series("first", {case: ("",)}), Series("others", {case: ("",)})), (), "hpcc", (case,))
+
+
 MATCHING = {"window": ("",), "drain": ("drain",)}
 
 BENCHMARKS = {
@@ -106,5 +115,9 @@ BENCHMARKS = {
                 Series("floor", {"copy": ("pack", "unpack")}, "memcpy"))),
         Benchmark("matching", "osu_match", "A message behind a deep queue", "ns", "median_ns", True, (),
                   (Series("first", MATCHING), Series("others", MATCHING)), ("cases", "depths")),
+        _hpcc("latency", "HPCC: latency of 8 bytes", "µs", True),
+        _hpcc("bandwidth", "HPCC: bandwidth of 2 MB messages", "MB/s", False),
+        _hpcc("updates", "HPCC: RandomAccess over MPI", "updates/s", False),
+        Benchmark("netpipe", "NPopenmpi", "NetPIPE", "µs", "figure", True, foreign="netpipe"),
     )
 }

@@ -8,7 +8,7 @@ import pathlib
 import shlex
 import sys
 
-from . import report
+from . import foreign, report
 from .benchmarks import BENCHMARKS
 from .configurations import NAMES, Tree, Unavailable, configuration
 from .runner import Progress, measure_floor, run_all
@@ -102,6 +102,15 @@ def planned(benchmarks, chosen, tree, need_all):
     plan, missing = [], {}
     for benchmark in benchmarks:
         brought, lacking = [], {}
+        if benchmark.foreign:
+            reason = foreign.PROGRAMS[benchmark.foreign].missing()
+            reason = reason or (None if chosen[0].runs_foreign else f"it cannot run over {chosen[0].name}")
+            if reason and need_all:
+                sys.exit(f"osu_compare: {benchmark.name} cannot run: {reason}")
+            if reason:
+                missing[benchmark.name] = reason
+                continue
+            lacking = {c.name: f"{benchmark.title} cannot run over it" for c in chosen if not c.runs_foreign}
         for name in benchmark.brings():
             found = next((c for c in chosen if c.name == name), None)
             try:
@@ -114,7 +123,7 @@ def planned(benchmarks, chosen, tree, need_all):
         columns[:1] = [dataclasses.replace(c, compared=False) for c in columns[:1]]  # the one that leads
         running = {c.configuration for c in columns}
         plan.append((benchmark, [c for c in [*chosen, *brought] if c.name in running], columns))
-        missing |= lacking
+        missing |= {f"{name} with {benchmark.name}" if benchmark.foreign else name: why for name, why in lacking.items()}
     return plan, missing
 
 
@@ -182,7 +191,7 @@ def main(arguments):
         print(text_table(benchmark, columns, lines[benchmark.name]))
     print()
     for name, reason in missing.items():
-        print(f"{name} is not there: {reason}")
+        print(f"without {name}: {reason}")
     if any(c.configuration == "floor" for _, _, columns in plan for c in columns):
         print("two cores: one gathers while the other scatters, by plain loops; gather, scatter: one core alone")
     borders = [b for b, _, _ in plan if any(line.distance for line in lines[b.name])]

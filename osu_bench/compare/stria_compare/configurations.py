@@ -24,6 +24,14 @@ class Configuration:
         program = programs / self.folder / (benchmark + self.suffix)
         return [*self.launcher, str(program), *self.arguments, *arguments]
 
+    @property
+    def runs_foreign(self):
+        """Whether it can run a program that knows nothing but Open MPI."""
+        return self.folder == "mpi" and not self.arguments
+
+    def foreign_command(self, program, arguments):
+        return [*self.launcher, program, *arguments]
+
 
 class Unavailable(Exception):
     """Says why a configuration cannot run here."""

@@ -112,7 +112,8 @@ PARAMETERS = {"column": "N: rows of the matrix of doubles", "transpose": "N: row
               "vector-64K": "bytes of a block", "vector-1M": "bytes of a block", "vector-16M": "bytes of a block",
               "face": "dimension across, 0 the slowest", "face-512": "dimension across, 0 the slowest",
               "lattice": "dimension across, 0 the slowest", "weather": "0: across i, 1: across j",
-              "same-column": "0 vector, 1 indexed, 2 struct, 3 resized", "particles": "particles", "indexed": "blocks", "struct": "structures"}
+              "same-column": "0 vector, 1 indexed, 2 struct, 3 resized", "particles": "particles", "indexed": "blocks", "struct": "structures", "latency": "pattern",
+              "bandwidth": "pattern", "updates": "how places are drawn"}
 
 DEPTH = "depth: receives or messages that lie before"
 

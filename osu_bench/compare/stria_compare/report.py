@@ -109,7 +109,7 @@ def _facts(data):
         items += (f"<dt>{html.escape(c['name'])}</dt><dd>{html.escape(c['meaning'])}"
                   + (f"<br><code>{html.escape(launcher)}</code>" if launcher else "") + "</dd>")
     for name, reason in data["missing"].items():
-        items += f"<dt>{html.escape(name)}</dt><dd>is not there: {html.escape(reason)}</dd>"
+        items += f"<dt>without {html.escape(name)}</dt><dd>{html.escape(reason)}</dd>"
     return f"<section><h2>How it was measured</h2><dl>{items}</dl></section>"
 
 

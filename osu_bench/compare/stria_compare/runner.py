@@ -10,7 +10,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+
+from . import foreign
 
 
 @dataclasses.dataclass
@@ -58,11 +61,9 @@ class Progress:
         self._write(text, "\n")
 
 
-def run_once(configuration, benchmark, tree, arguments, timeout):
-    """One run of one program; its rows, or RunFailed with what it printed."""
-    command = configuration.command(tree.programs, benchmark.program, [*benchmark.arguments, *arguments, "--json"])
-    environment = {**os.environ, **configuration.environment}
-    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+def _output(command, environment, timeout, folder=None):
+    """What the program printed, or RunFailed with its error output."""
+    with subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             out, err = process.communicate(timeout=timeout)
@@ -74,6 +75,36 @@ def run_once(configuration, benchmark, tree, arguments, timeout):
             raise
     if process.returncode != 0:
         raise RunFailed(f"exit code {process.returncode}: {' '.join(command)}\n{err.strip()}")
+    return out, err
+
+
+def _foreign_rows(configuration, name, environment, timeout):
+    program = foreign.PROGRAMS[name]
+    command = configuration.foreign_command(program.program, program.arguments)
+    with tempfile.TemporaryDirectory(prefix="stria-compare-") as folder:
+        program.prepare(folder)
+        _output(command, environment, timeout, folder)
+        try:
+            return program.rows(folder)
+        except foreign.Unreadable as problem:
+            raise RunFailed(f"{problem}: {' '.join(command)}") from None
+
+
+def run_once(configuration, benchmark, tree, arguments, timeout, known):
+    """One run of one program; its rows, or RunFailed with what it printed.
+
+    `known`: {(foreign program, configuration): rows} of this round; benchmarks that share a program share its run.
+    """
+    environment = {**os.environ, **configuration.environment}
+    if benchmark.foreign:
+        which = (benchmark.foreign, configuration.name)
+        if which not in known:
+            known[which] = _foreign_rows(configuration, benchmark.foreign, environment, timeout)
+        rows = [row for row in known[which] if not benchmark.only or row["case"] in benchmark.only]
+        return Run({}, {benchmark.key(row): row[benchmark.figure] for row in rows},
+                   {benchmark.key(row): row["size"] for row in rows})
+    command = configuration.command(tree.programs, benchmark.program, [*benchmark.arguments, *arguments, "--json"])
+    out, err = _output(command, environment, timeout)
     run = Run({}, {}, {})
     for line in out.splitlines():
         if not line.startswith("{"):
@@ -102,13 +133,15 @@ def run_all(plan, tree, rounds, arguments, timeout, progress):
     runs = {b.name: {c.name: [] for c in configurations} for b, configurations in plan}
     failures = []
     for turn in range(rounds):
+        known = {}
         for benchmark, configurations in plan:
             for configuration in configurations:
                 what = f"round {turn + 1} of {rounds}, {benchmark.name} over {configuration.name}"
                 progress.begin(what)
                 start = time.monotonic()
                 try:
-                    run = run_once(configuration, benchmark, tree, arguments(benchmark, configuration), timeout)
+                    run = run_once(configuration, benchmark, tree, arguments(benchmark, configuration), timeout,
+                                   known)
                 except RunFailed as failure:
                     run = None
                     failures.append(f"{what}: {failure}")
