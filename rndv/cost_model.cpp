@@ -11,19 +11,26 @@ double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
   return std::max(1.0, static_cast<double>(length) / block);
 }
 
-/// What packing and unpacking take beside the bytes; they overlap, so the side that takes longer counts.
+/// What packing and unpacking take beside the bytes; they overlap, so the side that takes longer counts, or
+/// both where each core has the other half of a message the other way to do too.
 double packing_us(const Question& q) noexcept {
   const Parameters& p = parameters();
   const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
   const double lines = std::max(q.source_sparse ? source : 0.0, q.sink_sparse ? sink : 0.0);
-  return std::max(source, sink) * p.pipeline_us_per_block + lines * p.pipeline_us_per_line;
+  const double blocks = q.busy ? source + sink : std::max(source, sink);
+  return blocks * p.pipeline_us_per_block + lines * p.pipeline_us_per_line;
 }
 
 /// What the bytes of a pipeline take, and its start.
 double pipeline_bytes_us(const Question& q) noexcept {
   const Parameters& p = parameters();
   const double kib = static_cast<double>(q.length) / 1024.0;
-  if (q.far) return p.pipeline_start_us + p.far_start_us + kib * p.far_us_per_kib;
+  if (q.far)
+    return p.pipeline_start_us + p.far_start_us + kib * (q.busy ? p.far_busy_us_per_kib : p.far_us_per_kib);
+  constexpr double kBusyCacheKib = 1024;
+  if (q.busy)
+    return p.pipeline_start_us + kib * p.busy_us_per_kib +
+           std::max(0.0, kib - kBusyCacheKib) * p.busy_us_per_kib_beyond;
   return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
 }
 
@@ -146,7 +153,8 @@ Answer choose(const Question& q) noexcept {
   answer.reason =
       answer.scheme == Scheme::mapped ? "the memory is mapped: one copy by loads, no system call"
       : answer.scheme == Scheme::get  ? q.far ? "past far caches one copy costs less than two overlapped ones"
-                                              : "one copy costs less than two overlapped ones"
+                                        : q.busy ? "both cores are busy: one copy costs less than two"
+                                                 : "one copy costs less than two overlapped ones"
       : q.mapped                      ? "two cores wait for the lines of both sides, not one"
       : entries > kib * p.get_us_per_kib ? "blocks too small for one list entry each"
                                          : "two overlapped copies cost less than one through the kernel";

@@ -28,6 +28,7 @@ struct Question {
   bool source_sparse = false;  ///< each of its runs is a cache line of its own (transport::is_sparse)
   bool sink_sparse = false;
   bool far = false;     ///< the caches of both sides are far apart
+  bool busy = false;    ///< the receiver has announced messages of its own: its core copies these too
   bool mapped = false;  ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
 
@@ -71,6 +72,9 @@ struct Parameters {
   double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB
   double far_start_us = 1.8;              ///< of a pipeline past far caches: 7.7 us for 64 KiB
   double far_us_per_kib = 0.08;           ///< and its bytes: 86 us for 1 MiB, 340 for 4
+  double busy_us_per_kib = 0.065;         ///< of a pipeline each way at once: 62 us for 1 MiB
+  double busy_us_per_kib_beyond = 0.105;  ///< on top from 1 MiB on, as cells and buffers outgrow the caches
+  double far_busy_us_per_kib = 0.16;      ///< 7 GB/s each way where gets reach 10 to 12
   double pipeline_us_per_block = 0.0005;  ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
   double pipeline_us_per_line = 0.004;    ///< where each block is a line: 24 us for 4096 doubles of a column
   double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds

@@ -22,6 +22,24 @@ bool Engine::name(Operation& op) noexcept {
   }
 }
 
+void Engine::began(Operation& op) noexcept {
+  ++live_;
+  if (op.kind == Operation::Kind::send) {
+    ++sends_;
+    ++sends_begun_;
+  } else {
+    op.sends_before = static_cast<std::uint8_t>(sends_begun_ - (sends_ != 0));
+  }
+}
+
+void Engine::ended(const Operation& op) noexcept {
+  --live_;
+  if (op.kind == Operation::Kind::send)
+    --sends_;
+  else
+    both_ways_ = op.sends_before != sends_begun_;
+}
+
 void Engine::activate(Operation& op) noexcept {
   if (op.active) return;
   op.active = true;
@@ -50,7 +68,7 @@ void Engine::finish(Operation& op) noexcept {
     op.id = 0;
   }
   op.state = Operation::State::idle;
-  --live_;
+  ended(op);
   if (op.kind == Operation::Kind::send) {
     auto& send = static_cast<SendOp&>(op);
     if (send.key.bytes != 0) {
@@ -80,7 +98,7 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
   if (op.state == Operation::State::idle) {
     if (!name(op)) return Status::no_resource;
     op.state = Operation::State::announce;
-    ++live_;
+    began(op);
     // A key is worth its registration only where a get could win, or help, with the best of sinks.
     unsigned access = STRIA_ACCESS_REMOTE_READ | (op.link->can_map ? STRIA_REGISTER_HINT : 0u);
     Question best{.length = op.length,
@@ -135,7 +153,7 @@ void Engine::abandon(SendOp& op) noexcept {
     op.key.bytes = 0;
   }
   op.state = Operation::State::idle;
-  --live_;
+  ended(op);
 }
 
 bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcept {
@@ -153,7 +171,7 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
 }
 
 void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
-  ++live_;
+  began(op);
   op.peer_op = announcement.sender_op;
   transport::copy_key(op.key, announcement.key);
   Question question{.length = op.length,
@@ -164,6 +182,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .source_sparse = announcement.sparse,
                     .sink_sparse = transport::is_sparse(op.memory),
                     .far = op.link->far,
+                    .busy = sends_ != 0 || both_ways_,
                     .mapped = op.link->can_map && transport::is_mapped(op.key)};
   // Only what comes through the provider's own memory shows it that the peer is near again.
   constexpr unsigned kTryNear = 16;

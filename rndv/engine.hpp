@@ -106,6 +106,8 @@ class Engine {
   static void helped(RecvOp& op, Status status) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
 
+  void began(Operation& op) noexcept;
+  void ended(const Operation& op) noexcept;
   bool name(Operation& op) noexcept;  // gives it an id; false when out of memory
   void activate(Operation& op) noexcept;
   void deactivate(Operation& op) noexcept;
@@ -118,6 +120,9 @@ class Engine {
   IntrusiveList<Operation> helpers_;  // receives of the pipeline that may read for themselves (help.cpp)
   std::uint32_t rounds_ = 0;          // of progress() with helpers
   std::uint64_t live_ = 0;            // operations started and not ended
+  std::uint64_t sends_ = 0;           // sends among them
+  std::uint8_t sends_begun_ = 0;      // so many, modulo 256
+  bool both_ways_ = false;            // the last receive that ended had a send beside it
   unsigned far_ = 0;                  // receives from far peers
   Counters counters_;
 };

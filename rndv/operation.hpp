@@ -35,6 +35,7 @@ struct Operation : ListNode {
   Kind kind;
   State state = State::idle;
   std::uint8_t fragment_shift = 0;  ///< SendOp: the receiver's fragment size, halved so often to fit our link
+  std::uint8_t sends_before = 0;    ///< RecvOp: what the engine had begun when this did
   Status outcome = Status::ok;
   bool active = false;  ///< in the active list
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.

@@ -12,7 +12,7 @@ using transport::LinkRef;
 using transport::Payload;
 
 void Engine::start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
-  ++live_;
+  began(op);
   ++counters_.fallbacks;
   op.peer_op = region;
   op.start = offset;
@@ -22,7 +22,7 @@ void Engine::start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t of
 }
 
 void Engine::start_remote_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
-  ++live_;
+  began(op);
   ++counters_.fallbacks;
   op.peer_op = region;
   op.start = offset;
@@ -57,7 +57,7 @@ bool Engine::step_remote(Operation& op) noexcept {
 void Engine::refuse_remote(const LinkRef& link, wire::OpId initiator, Status status) noexcept {
   auto* op = new (std::nothrow) RecvOp;
   if (op == nullptr) return;
-  ++live_;
+  began(*op);
   op->remote_half = true;
   op->link = &link;
   op->peer_op = initiator;
@@ -79,7 +79,7 @@ void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Pay
     refuse_remote(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
-  ++live_;
+  began(*op);
   op->remote_half = true;
   op->link = &link;
   op->memory = memory;
@@ -104,7 +104,7 @@ void Engine::serve_put(const LinkRef& link, const wire::RmaBody& body, const Pay
     refuse_remote(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
-  ++live_;
+  began(*op);
   op->remote_half = true;
   op->needs_fin = true;
   op->link = &link;

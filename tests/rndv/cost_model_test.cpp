@@ -56,6 +56,22 @@ TEST(CostModel, contiguous_messages_of_far_peers_are_read_up_to_the_size_of_the_
   }
 }
 
+// Docs: with messages both ways each core packs one and unpacks the other, and the second copy is no longer
+// free.
+TEST(CostModel, reads_where_both_sides_send_and_the_caches_are_outgrown_or_far) {
+  for (const std::uint64_t kib : {64, 256, 1024, 2048, 4096, 16384}) {
+    Question question;
+    question.length = kib * 1024;
+    question.can_get = true;
+    question.busy = true;
+    EXPECT_EQ(choose(question).scheme, kib <= 1024 ? Scheme::pipeline : Scheme::get) << kib;
+    question.far = true;
+    EXPECT_EQ(choose(question).scheme, Scheme::get) << kib;
+    question.source_block = 8;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+  }
+}
+
 TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
   for (const std::uint32_t block : {0u, 64u, 4096u}) {
     Answer previous;

@@ -125,6 +125,11 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
                     config.text(Var::rndv_scheme));
     section.text +=
         "A synchronous send, or one without credit for unexpected payload, is a rendezvous at any size.\n";
+    if (path.can_get)
+      section.text +=
+          "For near caches and one direction at a time: a receiver whose caches are far from the sender's, "
+          "or "
+          "that has\nannounced messages of its own, takes a get for more contiguous ones.\n";
     if (path.can_map)
       section.text +=
           "Where \"mapped us\" has a number, a message out of memory of stria_mem_alloc() goes by rendezvous "

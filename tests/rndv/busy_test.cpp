@@ -1,0 +1,75 @@
+// A receiver that announces messages of its own reads large ones by get; one that only receives takes
+// fragments. The provider is a table of functions: a get is done at once, whatever is sent goes nowhere.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "rndv/engine.hpp"
+
+namespace stria::rndv {
+namespace {
+
+constexpr std::uint64_t kLength = 2u << 20;  // past what the caches hold of cells and buffers both ways
+
+const stria_hot_ops_t kOps = {
+    .size = sizeof(stria_hot_ops_t),
+    .version = STRIA_PROVIDER_VERSION,
+    .pio_send = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .eager_send = [](auto...) { return STRIA_OK; },
+    .send_invalidate = [](auto...) { return STRIA_OK; },
+    .fast_register = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .invalidate = [](auto...) { return STRIA_OK; },
+    .get = [](auto...) { return STRIA_OK; },
+    .put = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .progress = [](auto...) { return 0u; },
+    .poll = [](auto...) { return 0u; },
+};
+
+class Busy : public ::testing::Test {
+ protected:
+  Busy() : engine_({}, {this, [](void*, SendOp&) {}, [](void*, RecvOp&) {}}), memory_(kLength) {
+    link_.ops = &kOps;
+    link_.eager_max = 4096;
+    link_.can_get = true;
+  }
+  ~Busy() override { engine_.end_all(Status::peer_failed); }
+
+  void prepare(Operation& op) {
+    op.link = &link_;
+    op.memory = transport::LinkRef::contiguous_payload(memory_.data(), static_cast<std::int64_t>(kLength));
+    op.length = kLength;
+  }
+  /// Receives one message to its end; which scheme was taken.
+  Scheme receive() {
+    RecvOp op;
+    prepare(op);
+    Announcement announced;
+    announced.length = kLength;
+    announced.sender_op = 99;
+    announced.key.bytes = 8;
+    const std::uint64_t gets = engine_.counters().get;
+    engine_.accept(op, announced);
+    engine_.progress();
+    const bool got = engine_.counters().get != gets;
+    if (op.state != Operation::State::idle) engine_.fail_link(link_, Status::peer_failed);
+    return got ? Scheme::get : Scheme::pipeline;
+  }
+
+  transport::LinkRef link_;
+  Engine engine_;
+  std::vector<std::byte> memory_;
+};
+
+TEST_F(Busy, what_is_received_beside_a_send_is_read) {
+  EXPECT_EQ(receive(), Scheme::pipeline);
+  SendOp send;
+  prepare(send);
+  ASSERT_EQ(engine_.announce(send, wire::make_header(wire::Kind::rts, 5)), Status::ok);
+  EXPECT_EQ(receive(), Scheme::get);
+  engine_.abandon(send);
+  EXPECT_EQ(receive(), Scheme::get) << "an exchange goes on: the next send is about to begin";
+  EXPECT_EQ(receive(), Scheme::pipeline) << "the last one met no send";
+}
+
+}  // namespace
+}  // namespace stria::rndv
