@@ -67,7 +67,7 @@ std::string by_node(const Node& node) {
   }
   if (const auto* c = std::get_if<Composite>(&node.form))
     return "part by part, " + std::to_string(c->children.size()) + " parts";
-  return "memcpy";
+  return "one copy";
 }
 
 }  // namespace

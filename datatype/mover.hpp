@@ -16,9 +16,9 @@ class Mover {
 
   bool run(Address memory, std::int64_t bytes) noexcept {
     if constexpr (kDirection == kPacking)
-      kernel::copy_one<16>(stream_, memory, bytes);
+      copy_run(kernels_, stream_, memory, bytes);
     else
-      kernel::copy_one<16>(memory, stream_, bytes);
+      copy_run(kernels_, memory, stream_, bytes);
     return advance(bytes);
   }
   bool strided(Address memory, std::int64_t count, std::int64_t stride, std::int64_t bytes) noexcept {

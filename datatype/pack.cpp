@@ -92,6 +92,10 @@ void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t 
   walk(layout, base, count, offset, length, mover);
 }
 
+void copy_long(void* to, const void* from, std::size_t n) noexcept {
+  kernels().run(address_of(to), address_of(from), static_cast<std::int64_t>(n));
+}
+
 void pack(const Layout& layout, const void* base, std::int64_t count, std::int64_t offset,
           std::int64_t length, void* out) noexcept {
   pack_by(kernels(), layout, base, count, offset, length, out);

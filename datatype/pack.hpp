@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "datatype/layout.hpp"
 
@@ -38,6 +39,16 @@ void transfer(const Layout& src, const void* src_base, std::int64_t src_count, c
 void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,
                     const Layout& dst, void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
                     std::int64_t length) noexcept;
+
+/// Copies n bytes that do not overlap. Not memcpy where that may be slow (kernels/block.hpp, copy_run).
+void copy_long(void* to, const void* from, std::size_t n) noexcept;
+inline void copy_bytes(void* to, const void* from, std::size_t n) noexcept {
+  constexpr std::size_t kShort = 2048;
+  if (n <= kShort)
+    std::memcpy(to, from, n);
+  else
+    copy_long(to, from, n);
+}
 
 /// The same by a given table of kernels, which this processor must be able to run (kernels/kernels.hpp); for
 /// tests.

@@ -271,7 +271,7 @@ void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   } else {
     entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::buffer);
     budget_.kept(peer.grant, packet.bytes, eager::BufferPool::footprint(packet.bytes));
-    std::memcpy(buffer, packet.payload, packet.bytes);
+    datatype::copy_bytes(buffer, packet.payload, packet.bytes);
     entry->buffer = buffer;
   }
   unexpected_.push(entry);

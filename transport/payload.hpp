@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 
 #include "datatype/pack.hpp"
 #include "hw/pio.hpp"
@@ -26,7 +25,7 @@ inline std::byte* contiguous_begin(const Payload& payload) noexcept {
 inline void pack(const Payload& payload, void* out) noexcept {
   if (payload.length == 0) return;
   if (payload.layout == nullptr) {
-    std::memcpy(out, contiguous_begin(payload), static_cast<std::size_t>(payload.length));
+    datatype::copy_bytes(out, contiguous_begin(payload), static_cast<std::size_t>(payload.length));
   } else {
     datatype::pack(*layout_of(payload), payload.base, payload.count, payload.offset, payload.length, out);
   }
@@ -39,7 +38,7 @@ inline void unpack(const Payload& payload, const void* in) noexcept {
     if (payload.length <= static_cast<std::int64_t>(kCacheLine))  // most messages: no call
       hw::copy_line(to, static_cast<const std::byte*>(in), static_cast<std::uint32_t>(payload.length));
     else
-      std::memcpy(to, in, static_cast<std::size_t>(payload.length));
+      datatype::copy_bytes(to, in, static_cast<std::size_t>(payload.length));
   } else {
     hw::prefetch_lines(static_cast<const std::byte*>(in),
                        static_cast<std::uint32_t>(std::min<std::int64_t>(payload.length, hw::kPrefetchMost)));

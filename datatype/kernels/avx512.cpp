@@ -28,6 +28,10 @@ namespace {
 struct Target {
   static constexpr std::size_t kVector = 64;
 
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void run(
+      Address to, Address from, std::int64_t n) noexcept {
+    copy_run<kVector>(to, from, n);
+  }
   template <class B>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void strided(
       Address from, std::int64_t from_stride, Address to, std::int64_t to_stride, std::int64_t count,

@@ -1,5 +1,5 @@
-// How one block is copied, by its size: a compile-time size, two moves that overlap, a loop of vectors, or
-// memcpy. A kernel is a loop over blocks of one such class, so nothing is asked per block.
+// How one block is copied, by its size: a compile-time size, two moves that overlap, a loop of vectors,
+// or a long one. A kernel is a loop over blocks of one such class, so nothing is asked per block.
 //
 // Everything is forced inline: the code takes the instruction set of the function it lands in
 // (kernels/avx2.cpp and the like).
@@ -67,15 +67,43 @@ struct Loop {
   std::int64_t last;
 };
 
-/// What the C library does best.
+/// n > 64 bytes in order: vectors of N, four in a round, stored where vectors of the destination begin.
+///
+/// Not memcpy: from 2 KiB on the C library copies by REP MOVSB where the processor says that it is good at
+/// strings. On Zen 4 such copies into and out of memory that two cores share took 2.5 times as long in every
+/// second run, the same run always the same (docs/tuning.md, Kernels).
+template <std::size_t N>
+[[gnu::always_inline]] inline void copy_run(Address to, Address from, std::int64_t n) noexcept {
+  constexpr auto kStep = static_cast<std::int64_t>(N);
+  const Address end = moved(to, n - kStep), from_end = moved(from, n - kStep);
+  Unit<N>::copy(to, from);
+  const std::int64_t head = kStep - static_cast<std::int64_t>(to & (N - 1));
+  to = moved(to, head);
+  from = moved(from, head);
+  for (n -= head; n >= 4 * kStep; n -= 4 * kStep) {
+    Unit<N>::copy(to, from);
+    Unit<N>::copy(moved(to, kStep), moved(from, kStep));
+    Unit<N>::copy(moved(to, 2 * kStep), moved(from, 2 * kStep));
+    Unit<N>::copy(moved(to, 3 * kStep), moved(from, 3 * kStep));
+    to = moved(to, 4 * kStep);
+    from = moved(from, 4 * kStep);
+  }
+  for (; n > kStep; n -= kStep) {
+    Unit<N>::copy(to, from);
+    to = moved(to, kStep);
+    from = moved(from, kStep);
+  }
+  Unit<N>::copy(end, from_end);
+}
+
+/// Beyond what is worth a short loop.
+template <std::size_t N>
 struct Long {
   static constexpr bool kShort = false;
-  explicit Long(std::int64_t n) noexcept : size(static_cast<std::size_t>(n)) {}
-  std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(size); }
-  [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {
-    std::memcpy(at(to), at(from), size);
-  }
-  std::size_t size;
+  explicit Long(std::int64_t n) noexcept : size(n) {}
+  std::int64_t bytes() const noexcept { return size; }
+  [[gnu::always_inline]] void copy(Address to, Address from) const noexcept { copy_run<N>(to, from, size); }
+  std::int64_t size;
 };
 
 /// The classes, in the order of a kernel table's rows.
@@ -96,7 +124,7 @@ enum Width : std::uint8_t {
   kLong,
   kWidths
 };
-inline constexpr std::int64_t kLoopMost = 8192;  // bytes; memcpy starts slowly, and is no faster before that
+inline constexpr std::int64_t kLoopMost = 8192;  // bytes; beyond, aligned stores pay
 
 /// The class of blocks of `bytes` > 0.
 [[gnu::always_inline]] inline Width width_of(std::int64_t bytes) noexcept {
@@ -121,7 +149,7 @@ inline constexpr std::int64_t kLoopMost = 8192;  // bytes; memcpy starts slowly,
 template <std::size_t Vector>
 [[gnu::always_inline]] inline void copy_one(Address to, Address from, std::int64_t n) noexcept {
   if (n > 64) {
-    if (n > kLoopMost) return Long(n).copy(to, from);
+    if (n > kLoopMost) return Long<Vector>(n).copy(to, from);
     return Loop<Vector>(n).copy(to, from);
   }
   if (n > 32) return Twice<32>(n).copy(to, from);

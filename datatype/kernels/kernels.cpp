@@ -33,10 +33,11 @@ const Tables& tables() noexcept {
 }
 
 /// Moves one record after the other: for one or two, and where the order of writing matters.
-void copy_one_by_one(const Record& record, bool packs, Address memory, Address stream) noexcept {
+void copy_one_by_one(const Kernels& k, const Record& record, bool packs, Address memory,
+                     Address stream) noexcept {
   for (const Move& move : record.moves) {
     const Address there = moved(memory, move.memory), here = moved(stream, move.stream);
-    kernel::copy_one<16>(packs ? here : there, packs ? there : here, move.bytes);
+    copy_run(k, packs ? here : there, packs ? there : here, move.bytes);
   }
 }
 
@@ -81,7 +82,7 @@ void copy_records(const Kernels& k, Direction direction, const Record& record, A
   }
   if (count < kFewRecords || !any_order) {
     for (; count > 0; --count) {
-      copy_one_by_one(record, packs, memory, stream);
+      copy_one_by_one(k, record, packs, memory, stream);
       memory = moved(memory, stride);
       stream = moved(stream, record.bytes);
     }
@@ -109,7 +110,7 @@ void copy_listed_records(const Kernels& k, Direction direction, const Record& re
   const bool packs = direction == kPacking;
   if (count < kFewRecords || (!packs && count > record.disjoint_count)) {
     for (std::int64_t i = 0; i < count; ++i) {
-      copy_one_by_one(record, packs, moved(memory, places[i]), stream);
+      copy_one_by_one(k, record, packs, moved(memory, places[i]), stream);
       stream = moved(stream, record.bytes);
     }
     return;

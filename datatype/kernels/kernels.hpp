@@ -56,10 +56,14 @@ struct Kernels {
   using Permute = void (*)(const Permutation& permutation, Address memory, std::int64_t stride,
                            std::int64_t count, Address stream) noexcept;
 
+  /// n > 64 bytes.
+  using Run = void (*)(Address to, Address from, std::int64_t n) noexcept;
+
   const char* name = nullptr;
   /// Destinations of so many bytes are written past the cache (stream.hpp): a quarter of the last-level
   /// cache, at most this.
   std::int64_t stream_from = std::int64_t{8} << 20;
+  Run run = nullptr;
   std::array<Strided, kernel::kWidths> strided{};
   std::array<Nest, kernel::kWidths> nest{};
   ListKernels<std::int32_t> narrow;
@@ -83,6 +87,15 @@ inline const Kernels& kernels() noexcept {
 }
 /// Every table this processor can run, the best one last; for tests and for people.
 std::span<const Kernels* const> runnable_kernels() noexcept;
+
+/// n > 0 bytes, of which the caller knows nothing.
+[[gnu::always_inline]] inline void copy_run(const Kernels& k, Address to, Address from,
+                                            std::int64_t n) noexcept {
+  if (n > kernel::kLoopMost)
+    k.run(to, from, n);
+  else
+    kernel::copy_one<16>(to, from, n);
+}
 
 /// `count` records, `stride` apart, to or from `stream`.
 void copy_records(const Kernels& k, Direction direction, const Record& record, Address memory,

@@ -9,6 +9,7 @@ namespace {
 struct Target {
   static constexpr std::size_t kVector = 16;
 
+  static void run(Address to, Address from, std::int64_t n) noexcept { copy_run<kVector>(to, from, n); }
   template <class B>
   static void strided(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
                       std::int64_t count, std::int64_t bytes) noexcept {

@@ -40,7 +40,8 @@ constexpr Kernels make_table(const char* name) {
   fill_row<Target, Twice<16>, 31>(table, kTo31);
   fill_row<Target, Twice<32>, 63>(table, kTo63);
   fill_row<Target, Loop<Target::kVector>, 0>(table, kLoop);
-  fill_row<Target, Long, 0>(table, kLong);
+  fill_row<Target, Long<Target::kVector>, 0>(table, kLong);
+  table.run = &Target::run;
   table.narrow.blocks = {&Target::template blocks<true, std::int32_t>,
                          &Target::template blocks<false, std::int32_t>};
   table.wide.blocks = {&Target::template blocks<true, std::int64_t>,

@@ -164,7 +164,7 @@ void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
   std::byte* out = pointer(to.base);
   const std::byte* in = pointer(from.base);
   if (from.layout == nullptr && to.layout == nullptr)
-    std::memmove(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
+    datatype::copy_bytes(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
   else if (from.layout == nullptr)
     datatype::unpack(*to.layout, out, to.count, to.offset, length, in + from.offset);
   else if (to.layout == nullptr)
