@@ -74,6 +74,8 @@ class Device {
   // progress.cpp
   unsigned poll_link(const Link& link, unsigned budget) noexcept;
   unsigned poll_window(Polled& polled, unsigned budget) noexcept;
+  bool is_quiet() const noexcept;
+  unsigned progress_some(unsigned budget) noexcept;
   unsigned poll_inbox(unsigned budget) noexcept;
   unsigned take_hello(std::uint32_t peer) noexcept;
   bool deliver_inbox(const InboxSlot& slot, Link& link) noexcept;

@@ -117,6 +117,10 @@ class InboxReceiver {
     if (inbox_lap(state) != (tail_ >> shift_)) state = 0;
     return slot;
   }
+  /// Nobody claimed the next slot.
+  bool is_empty() const noexcept {
+    return inbox_phase(slots_[tail_ & mask_].state.load(std::memory_order_relaxed)) == InboxPhase::free;
+  }
   void take(InboxSlot& slot) noexcept {
     slot.state.store(inbox_state(InboxPhase::free, 0, (tail_ >> shift_) + 1), std::memory_order_release);
     ++tail_;

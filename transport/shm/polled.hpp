@@ -30,6 +30,7 @@ class PolledWindows {
   }
   std::uint32_t hot() const noexcept { return hot_; }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
+  const Polled* begin() const noexcept { return all_.data(); }
   Polled& operator[](std::uint32_t place) noexcept { return all_[place]; }
   /// Null: nobody opened the window.
   Polled* find(std::uint32_t window) noexcept {

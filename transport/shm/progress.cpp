@@ -13,7 +13,21 @@ constexpr unsigned kWindowBatch = 32;
 
 }  // namespace
 
+/// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
+/// while it computes, find nothing.
+inline bool Device::is_quiet() const noexcept {
+  if (armed_ || greeting_ > 0 || own_.header().hints.any() || !inbox_.is_empty()) return false;
+  const Polled* polled = polled_.begin();
+  for (const Polled* end = polled + polled_.hot(); polled != end; ++polled)
+    if (polled->window.peek() != 0) return false;
+  return true;
+}
+
 unsigned Device::progress(unsigned budget) noexcept {
+  return is_quiet() ? 0 : progress_some(budget);
+}
+
+unsigned Device::progress_some(unsigned budget) noexcept {
   if (armed_) [[unlikely]]
     disarm();
   if (own_.header().hints.any()) [[unlikely]]
