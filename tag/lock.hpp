@@ -1,9 +1,17 @@
 // The one lock of a worker that threads share. Recursive, because a completion callback may start operations.
 // A worker opened for one thread pays a predictable branch.
+//
+// What threads do under it takes 20 to 100 ns, less than it takes to move the worker's memory from core to
+// core; so a lock that changed hands with every call would make all of them slow. Whoever finds it taken
+// stays away for a microsecond and more, while the thread that has the worker in its cache goes on at full
+// speed, and nobody is put to sleep by the kernel and woken again for a lock that is free in 50 ns. To stay
+// away for ever is not in it: after some looks a thread asks, and others then let it go first.
 #pragma once
 
 #include <atomic>
-#include <mutex>
+#include <cstdint>
+
+#include "base/cache_line.hpp"
 
 namespace stria::tag {
 
@@ -19,10 +27,11 @@ class WorkerLock {
       ++depth_;
       return;
     }
-    mutex_.lock();
-    owner_.store(me, std::memory_order_relaxed);
+    if (asker_.load(std::memory_order_relaxed) != nullptr || !take(me)) [[unlikely]]
+      wait(me);
   }
-  /// For progress: another thread that is in there already does the work.
+  /// For progress: another thread that is in there already does the work, and is better left alone for a
+  /// while.
   bool try_lock() noexcept {
     if (!shared_) return true;
     const void* me = self();
@@ -30,9 +39,10 @@ class WorkerLock {
       ++depth_;
       return true;
     }
-    if (!mutex_.try_lock()) return false;
-    owner_.store(me, std::memory_order_relaxed);
-    return true;
+    if (asker_.load(std::memory_order_relaxed) == nullptr && take(me)) [[likely]]
+      return true;
+    stay_away(kFewPauses);
+    return false;
   }
   void unlock() noexcept {
     if (!shared_) return;
@@ -40,20 +50,30 @@ class WorkerLock {
       --depth_;
       return;
     }
-    owner_.store(nullptr, std::memory_order_relaxed);
-    mutex_.unlock();
+    owner_.store(nullptr, std::memory_order_release);  // pairs with take() of the next one
   }
 
  private:
+  static constexpr std::uint32_t kFewPauses = 32;  // about 1 us
+
   // The address of a thread-local names the thread; only its own thread can store it, so a relaxed look
-  // suffices.
+  // suffices to know oneself.
   static const void* self() noexcept {
     static thread_local char anchor;
     return &anchor;
   }
-  std::mutex mutex_;
-  std::atomic<const void*> owner_{nullptr};
-  unsigned depth_ = 0;
+  bool take(const void* me) noexcept {
+    const void* nobody = nullptr;
+    return owner_.load(std::memory_order_relaxed) == nullptr &&
+           owner_.compare_exchange_strong(nobody, me, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  void wait(const void* me) noexcept;
+  static void stay_away(std::uint32_t pauses) noexcept;
+
+  // Both in a line of their own: who waits looks at it, and the worker's memory stays with its owner.
+  alignas(kCacheLine) std::atomic<const void*> owner_{nullptr};
+  std::atomic<const void*> asker_{nullptr};  // who waited long; others take the lock after it
+  alignas(kCacheLine) std::uint32_t depth_ = 0;
   bool shared_ = false;
 };
 
