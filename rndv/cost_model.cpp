@@ -14,7 +14,7 @@ double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
 /// What packing and unpacking take beside the bytes; they overlap, so the side that takes longer counts, or
 /// both where each core has the other half of a message the other way to do too.
 double packing_us(const Question& q) noexcept {
-  const Parameters& p = parameters();
+  const Parameters& p = parameters(q.offload);
   const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
   const double lines = std::max(q.source_sparse ? source : 0.0, q.sink_sparse ? sink : 0.0);
   const double blocks = q.busy ? source + sink : std::max(source, sink);
@@ -23,7 +23,7 @@ double packing_us(const Question& q) noexcept {
 
 /// What the bytes of a pipeline take, and its start.
 double pipeline_bytes_us(const Question& q) noexcept {
-  const Parameters& p = parameters();
+  const Parameters& p = parameters(q.offload);
   const double kib = static_cast<double>(q.length) / 1024.0;
   if (q.far)
     return p.pipeline_start_us + p.far_start_us + kib * (q.busy ? p.far_busy_us_per_kib : p.far_us_per_kib);
@@ -37,7 +37,7 @@ double pipeline_bytes_us(const Question& q) noexcept {
 /// The same of a get by one core.
 double get_bytes_us(const Question& q) noexcept {
   constexpr double kCacheKib = 2048;
-  const Parameters& p = parameters();
+  const Parameters& p = parameters(q.offload);
   const double kib = static_cast<double>(q.length) / 1024.0;
   return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
          std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond;
@@ -96,13 +96,14 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map) noexcept {
 bool can_help(const Question& q, const Answer& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
-  return (q.can_get || q.mapped) && q.force == Force::automatic && q.length >= kLeast &&
+  // Of an adapter's key one side alone decides when it ends: fragments and gets do not mix.
+  return (q.can_get || q.mapped) && !q.offload && q.force == Force::automatic && q.length >= kLeast &&
          chosen.get_us <= kMuchLonger * chosen.pipeline_us;
 }
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
   constexpr double kUnit = 512, kLeast = 1024;
-  const Parameters& p = parameters();
+  const Parameters& p = parameters(q.offload);
   const double length = static_cast<double>(q.length);
   const double all_us = length / 1024.0 * p.pipeline_us_per_kib + packing_us(q);
   // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
@@ -117,9 +118,14 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
   return block != 0 && blocks_of(length, block) > parameters().packs_long_blocks;
 }
 
-const Parameters& parameters() noexcept {
+const Parameters& parameters(bool offload) noexcept {
   static constexpr Parameters kOneHost{};
-  return kOneHost;
+  static constexpr Parameters kAdapter{.get_start_us = 4.0,
+                                       .get_us_per_kib = 0.085,
+                                       .get_us_per_kib_beyond = 0.085,
+                                       .pipeline_start_us = 4.0,
+                                       .pipeline_us_per_kib = 0.1};
+  return offload ? kAdapter : kOneHost;
 }
 
 Answer choose(const Question& q) noexcept {
@@ -128,7 +134,7 @@ Answer choose(const Question& q) noexcept {
     answer.reason = "no bytes to move";
     return answer;
   }
-  const Parameters& p = parameters();
+  const Parameters& p = parameters(q.offload);
   const double kib = static_cast<double>(q.length) / 1024.0;
   const double source_blocks = blocks_of(q.length, q.source_block);
   const double sink_blocks = blocks_of(q.length, q.sink_block);
@@ -151,11 +157,12 @@ Answer choose(const Question& q) noexcept {
   answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
   const double entries = (source_blocks - 1) * p.get_us_per_source + (sink_blocks - 1) * p.get_us_per_sink;
   answer.reason =
-      answer.scheme == Scheme::mapped ? "the memory is mapped: one copy by loads, no system call"
-      : answer.scheme == Scheme::get  ? q.far ? "past far caches one copy costs less than two overlapped ones"
-                                        : q.busy ? "both cores are busy: one copy costs less than two"
-                                                 : "one copy costs less than two overlapped ones"
-      : q.mapped                      ? "two cores wait for the lines of both sides, not one"
+      answer.scheme == Scheme::mapped             ? "the memory is mapped: one copy by loads, no system call"
+      : answer.scheme == Scheme::get && q.offload ? "the adapter moves it, without a copy"
+      : answer.scheme == Scheme::get ? q.far ? "past far caches one copy costs less than two overlapped ones"
+                                       : q.busy ? "both cores are busy: one copy costs less than two"
+                                                : "one copy costs less than two overlapped ones"
+      : q.mapped                     ? "two cores wait for the lines of both sides, not one"
       : entries > kib * p.get_us_per_kib ? "blocks too small for one list entry each"
                                          : "two overlapped copies cost less than one through the kernel";
   return answer;

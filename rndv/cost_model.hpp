@@ -27,9 +27,10 @@ struct Question {
   Force force = Force::automatic;
   bool source_sparse = false;  ///< each of its runs is a cache line of its own (transport::is_sparse)
   bool sink_sparse = false;
-  bool far = false;     ///< the caches of both sides are far apart
-  bool busy = false;    ///< the receiver has announced messages of its own: its core copies these too
-  bool mapped = false;  ///< the sender's key names memory that the receiver maps; can_get does not matter
+  bool far = false;      ///< the caches of both sides are far apart
+  bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
+  bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
+  bool mapped = false;   ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
 
 struct Answer {
@@ -56,7 +57,8 @@ std::uint32_t fragment_for(const Question& question, std::uint32_t most) noexcep
 /// long that both at the same time is worth the way there and back.
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 
-/// The model's parameters on one host; docs/tuning.md has the measurements.
+/// The model's parameters on one host; docs/tuning.md has the measurements. Those of an adapter are no
+/// measurements but what 100 Gb/s and a way there and back of 4 us come to.
 struct Parameters {
   double get_start_us = 2.0;              ///< system call and page look-up
   double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
@@ -80,6 +82,6 @@ struct Parameters {
   double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds
   double packs_long_blocks = 384;         ///< doubles of a column: 1.5 us to pack
 };
-const Parameters& parameters() noexcept;
+const Parameters& parameters(bool offload = false) noexcept;
 
 }  // namespace stria::rndv

@@ -105,7 +105,8 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
                   .source_block = block,
                   .can_get = op.link->can_get,
                   .force = options_.force,
-                  .source_sparse = sparse};
+                  .source_sparse = sparse,
+                  .offload = op.link->offload};
     const Answer answer = choose(best);
     bool pays = answer.scheme == Scheme::get || can_help(best, answer);
     if (!pays && op.link->can_map) {
@@ -182,7 +183,8 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .source_sparse = announcement.sparse,
                     .sink_sparse = transport::is_sparse(op.memory),
                     .far = op.link->far,
-                    .busy = sends_ != 0 || both_ways_,
+                    .busy = !op.link->offload && (sends_ != 0 || both_ways_),
+                    .offload = op.link->offload,
                     .mapped = op.link->can_map && transport::is_mapped(op.key)};
   // Only what comes through the provider's own memory shows it that the peer is near again.
   constexpr unsigned kTryNear = 16;
@@ -245,13 +247,17 @@ unsigned Engine::progress() noexcept {
   return moved;
 }
 
+Header Engine::fin_of(const RecvOp& op) noexcept {
+  return wire::make_header(wire::Kind::fin, op.peer_op,
+                           static_cast<std::uint32_t>(static_cast<int>(op.outcome)));
+}
+
 bool Engine::step_fin(RecvOp& op) noexcept {
   if (op.failed) {  // its link is dead, or its sender refused: there is nobody to tell
     finish(op);
     return true;
   }
-  const Header header = wire::make_header(wire::Kind::fin, op.peer_op,
-                                          static_cast<std::uint32_t>(static_cast<int>(op.outcome)));
+  const Header header = fin_of(op);
   Status sent = Status::unsupported;
   if (op.key.bytes != 0) {
     transport::Key key;

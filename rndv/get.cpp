@@ -3,6 +3,8 @@
 //
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, get, get, …
 //            complete, key dead ◄── FIN + invalidate ──  complete
+//
+// On a link with offload the last get and the FIN are one piece of work (get_finish).
 #include <algorithm>
 
 #include "rndv/engine.hpp"
@@ -25,6 +27,7 @@ void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) 
     op.moved += op.slice_bytes;
   } else {
     op.outcome = done;
+    op.finishes = false;
     op.state = Operation::State::fin_due;
   }
   // The operation is in the active list; the engine's next progress takes it on.
@@ -39,7 +42,14 @@ bool Engine::step_reading(RecvOp& op) noexcept {
     op.done = &Engine::on_get_done;
     op.slice_bytes = static_cast<std::uint32_t>(bytes);
     op.in_flight = true;
-    const Status status = op.link->get(transport::slice(op.memory, op.moved, bytes), key, op.moved, &op);
+    const bool last = op.link->offload && op.moved + bytes == op.length;
+    const transport::Payload local = transport::slice(op.memory, op.moved, bytes);
+    Status status = Status::unsupported;
+    if (last) {
+      status = op.link->get_finish(local, key, op.moved, fin_of(op), &op);
+      op.finishes = status == Status::ok || status == Status::in_progress;
+    }
+    if (status == Status::unsupported) status = op.link->get(local, key, op.moved, &op);
     // Counted when it moves something: one that is refused at once is no get.
     if (op.moved == 0 && (status == Status::ok || status == Status::in_progress))
       ++(op.link->can_map && transport::is_mapped(op.key) ? counters_.mapped : counters_.get);
@@ -64,7 +74,13 @@ bool Engine::step_reading(RecvOp& op) noexcept {
         break;
     }
   }
-  if (op.state == Operation::State::reading && op.moved == op.length) op.state = Operation::State::fin_due;
+  if (op.state == Operation::State::reading && op.moved == op.length) {
+    if (op.finishes) {
+      finish(op);
+      return true;
+    }
+    op.state = Operation::State::fin_due;
+  }
   if (op.state == Operation::State::fin_due) step_fin(op);
   return true;
 }

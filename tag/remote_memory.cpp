@@ -54,7 +54,8 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
     const Device& device = *devices_[i];
     stria_provider_key_t key{};
     // A device without a key for this memory is no obstacle: the engine serves puts and gets itself.
-    if (device.provider->ops->fast_register(device.handle, &region->memory, access, &key) == STRIA_OK)
+    if (device.provider->ops->fast_register(device.handle, nullptr, &region->memory, access, &key) ==
+        STRIA_OK)
       region->keys[i] = key;
   }
   regions_[slot].region = region.get();

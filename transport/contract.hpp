@@ -94,7 +94,7 @@ concept Provider = requires(typename P::Device& device, typename P::Link& link, 
   noexcept->std::same_as<Status>;
   { link.put(payload, key, offset, completion) }
   noexcept->std::same_as<Status>;
-  { device.fast_register(payload, access, made) }
+  { device.fast_register(&link, payload, access, made) }
   noexcept->std::same_as<Status>;
   { device.invalidate(key) }
   noexcept->std::same_as<Status>;
@@ -155,9 +155,10 @@ class ProviderTable {
             return to_c(as_link(link).send_invalidate(*header, payload, bytes, *key));
           },
       .fast_register =
-          [](stria_device_t* device, const stria_payload_t* memory, unsigned access,
+          [](stria_device_t* device, stria_link_t* link, const stria_payload_t* memory, unsigned access,
              stria_provider_key_t* key) {
-            return to_c(as_device(device).fast_register(*memory, access, *key));
+            return to_c(
+                as_device(device).fast_register(reinterpret_cast<Link*>(link), *memory, access, *key));
           },
       .invalidate = [](stria_device_t* device,
                        const stria_provider_key_t* key) { return to_c(as_device(device).invalidate(*key)); },
@@ -171,6 +172,14 @@ class ProviderTable {
              std::uint64_t offset, stria_completion_t* completion) {
             return to_c(as_link(link).put(*local, *key, offset, completion));
           },
+      .get_finish = [](stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
+                       std::uint64_t offset, const stria_header_t* header,
+                       stria_completion_t* completion) -> stria_status_t {
+        if constexpr (requires { as_link(link).get_finish(*local, *key, offset, *header, completion); })
+          return to_c(as_link(link).get_finish(*local, *key, offset, *header, completion));
+        else
+          return STRIA_ERR_UNSUPPORTED;
+      },
       .progress = [](stria_device_t* device, unsigned budget) { return as_device(device).progress(budget); },
       .poll = [](stria_link_t* link, unsigned budget) -> unsigned {
         if constexpr (requires { as_link(link).poll(budget); })

@@ -133,6 +133,7 @@ typedef struct stria_services {
 #define STRIA_CAP_ON_DEMAND_PAGING (1ull << 21)
 #define STRIA_CAP_EVENT_FD (1ull << 22)   /* can sleep */
 #define STRIA_CAP_MAP_MEMORY (1ull << 23) /* mem_alloc gives memory that peers load and store directly */
+#define STRIA_CAP_OFFLOAD (1ull << 24)    /* its links have `offload`: an adapter moves what is got and put */
 
 typedef struct stria_capabilities {
   uint64_t flags;
@@ -155,6 +156,9 @@ typedef struct stria_link_limits {
   uint32_t pio_credits; /* bytes free now */
   uint32_t low_latency; /* the link was given a window for its class */
   uint32_t can_map;     /* get and put work through keys with STRIA_KEY_MAPPED, whatever can_get says */
+  uint32_t offload;     /* gets and puts are moved, and keys checked, by an adapter: both processes go on
+                         * meanwhile, get_finish works, a key is ended by one side alone, and an access that the
+                         * adapter refuses ends the link */
   uint32_t far;     /* the caches of both sides are far apart: each line that changes hands is waited for */
   const char* path; /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
   const char* fallback; /* why a better path is not used; "" if none */
@@ -185,11 +189,12 @@ typedef struct stria_hot_ops {
   stria_status_t (*send_invalidate)(stria_link_t* link, const stria_header_t* header, const void* payload,
                                     uint32_t bytes, const stria_provider_key_t* key);
   /* Makes a key for count instances of the layout at base (offset and length of `memory` are not looked at),
-   * valid before any later packet of the device is delivered. O(1). `access`: STRIA_ACCESS_* bits, and
-   * STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none, STRIA_REGISTER_HINT. UNSUPPORTED: no key
-   * can describe this. */
-  stria_status_t (*fast_register)(stria_device_t* device, const stria_payload_t* memory, unsigned access,
-                                  stria_provider_key_t* key);
+   * valid before any later packet of the link is delivered. O(1). link: the key serves this link's peer, by
+   * this link; NULL: any link of the device, and it may cost a system call. `access`: STRIA_ACCESS_* bits,
+   * and STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none, STRIA_REGISTER_HINT. UNSUPPORTED: no
+   * key can describe this. */
+  stria_status_t (*fast_register)(stria_device_t* device, stria_link_t* link, const stria_payload_t* memory,
+                                  unsigned access, stria_provider_key_t* key);
   /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way).
    * ACCESS: it is no valid key of this device (ended before, never made, of another length); nothing changed.
    */
@@ -197,11 +202,17 @@ typedef struct stria_hot_ops {
   /* Moves local.length bytes between the local stream range and the remote region's stream from remote_offset
    * on. OK: done. IN_PROGRESS: completion follows. ACCESS, PEER_FAILED, UNSUPPORTED (take another way). A get
    * that is under way when its key ends may be refused, but writes nothing that the memory did not hold while
-   * the key was valid, and the link stays up. */
+   * the key was valid, and the link stays up, unless it is one with `offload`. */
   stria_status_t (*get)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
                         uint64_t remote_offset, stria_completion_t* completion);
   stria_status_t (*put)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
                         uint64_t remote_offset, stria_completion_t* completion);
+  /* A get of the last bytes that a key is used for, and behind it, as one piece of work, send_invalidate of
+   * `header` alone with that key. IN_PROGRESS: when the completion says OK, the packet is under way too.
+   * Other answers as of get; nothing is sent then. For links with `offload`. */
+  stria_status_t (*get_finish)(stria_link_t* link, const stria_payload_t* local,
+                               const stria_provider_key_t* key, uint64_t remote_offset,
+                               const stria_header_t* header, stria_completion_t* completion);
   /* Handles up to `budget` events; returns how many. 0: idle. */
   unsigned (*progress)(stria_device_t* device, unsigned budget);
   /* Handles up to `budget` packets that came by this link and can be looked at without a system call, in

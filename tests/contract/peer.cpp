@@ -137,8 +137,9 @@ Status Peer::try_send_invalidate(stria_link_t* link, const stria_header_t& heade
   return transport::from_c(
       table_.ops->send_invalidate(link, &header, data.data(), static_cast<std::uint32_t>(data.size()), &key));
 }
-Status Peer::fast_register(const stria_payload_t& memory, unsigned access, stria_provider_key_t& key) {
-  return transport::from_c(table_.ops->fast_register(device_, &memory, access, &key));
+Status Peer::fast_register(const stria_payload_t& memory, unsigned access, stria_provider_key_t& key,
+                           stria_link_t* link) {
+  return transport::from_c(table_.ops->fast_register(device_, link, &memory, access, &key));
 }
 Status Peer::invalidate(const stria_provider_key_t& key) {
   return transport::from_c(table_.ops->invalidate(device_, &key));

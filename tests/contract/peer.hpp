@@ -75,7 +75,9 @@ class Peer {
   Status try_send(stria_link_t* link, const stria_header_t& header, const stria_payload_t& payload);
   Status try_send_invalidate(stria_link_t* link, const stria_header_t& header, const Bytes& data,
                              const stria_provider_key_t& key);
-  Status fast_register(const stria_payload_t& memory, unsigned access, stria_provider_key_t& key);
+  /// link null: a key for any link.
+  Status fast_register(const stria_payload_t& memory, unsigned access, stria_provider_key_t& key,
+                       stria_link_t* link = nullptr);
   Status invalidate(const stria_provider_key_t& key);
   Status get(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
              std::uint64_t offset, Ending& ending);

@@ -41,6 +41,21 @@ TEST(CostModel, does_what_the_user_forces) {
   }
 }
 
+// One side alone ends an adapter's key, so a receiver may not read what fragments also bring.
+TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
+  for (const std::uint64_t length : kLengths) {
+    Question question;
+    question.length = length;
+    question.can_get = true;
+    question.offload = true;
+    const Answer answer = choose(question);
+    EXPECT_EQ(answer.scheme, Scheme::get) << length;
+    EXPECT_FALSE(can_help(question, answer));
+    question.can_get = false;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline);
+  }
+}
+
 // Docs: between near caches two cores that copy are ahead, between far ones only where the caches are
 // outgrown.
 TEST(CostModel, contiguous_messages_of_far_peers_are_read_up_to_the_size_of_the_caches) {

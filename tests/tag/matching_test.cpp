@@ -72,6 +72,7 @@ void run_schedule(std::uint64_t seed) {
   options.get = pick(3) != 0;
   options.fast_register = pick(4) != 0;
   options.send_invalidate = pick(4) != 0;
+  options.offload = options.send_invalidate && pick(3) == 0;
   options.pio_max = 40 + static_cast<std::uint32_t>(pick(200));
   options.eager_max = 512;
   World world(3, options,

@@ -8,6 +8,7 @@ namespace {
 
 struct Variant {
   bool get, put, pio, keys;
+  bool offload = false;
 };
 
 class Semantics : public ::testing::TestWithParam<Variant> {
@@ -19,6 +20,7 @@ class Semantics : public ::testing::TestWithParam<Variant> {
     out.put = GetParam().put;
     out.pio = GetParam().pio;
     out.fast_register = GetParam().keys;
+    out.offload = GetParam().offload;
     out.async_percent = 50;
     out.eager_max = 1024;
     return out;
@@ -196,8 +198,8 @@ TEST_P(Semantics, put_and_get_move_bytes_and_respect_the_key) {
 
 INSTANTIATE_TEST_SUITE_P(Paths, Semantics,
                          ::testing::Values(Variant{true, true, true, true}, Variant{false, false, true, true},
-                                           Variant{true, true, false, true},
-                                           Variant{true, true, true, false}));
+                                           Variant{true, true, false, true}, Variant{true, true, true, false},
+                                           Variant{true, true, true, true, true}));
 
 TEST(Semantics, cancel_ends_a_receive_that_was_not_matched) {
   World world(1, {});

@@ -20,7 +20,7 @@ constexpr stria_hot_ops_t kOps = {
     .eager_send = [](stria_link_t*, const stria_header_t*, const stria_payload_t*) { return kNo; },
     .send_invalidate = [](stria_link_t*, const stria_header_t*, const void*, uint32_t,
                           const stria_provider_key_t*) { return kNo; },
-    .fast_register = [](stria_device_t*, const stria_payload_t*, unsigned,
+    .fast_register = [](stria_device_t*, stria_link_t*, const stria_payload_t*, unsigned,
                         stria_provider_key_t*) { return kNo; },
     .invalidate = [](stria_device_t*, const stria_provider_key_t*) { return kNo; },
     .get = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, uint64_t,
@@ -31,6 +31,8 @@ constexpr stria_hot_ops_t kOps = {
     .put = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, uint64_t,
               stria_completion_t*) { return kNo; },
 #endif
+    .get_finish = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, uint64_t,
+                     const stria_header_t*, stria_completion_t*) { return kNo; },
     .progress = [](stria_device_t*, unsigned) { return 0u; },
     .poll = [](stria_link_t*, unsigned) { return 0u; },
 };

@@ -30,6 +30,7 @@ struct Path {
   bool overlaps_packing = false;
   bool can_get;
   bool can_map;
+  bool offload;
   rndv::Force force;
 };
 
@@ -42,6 +43,7 @@ Path path_of(const Device& device, const Config& config) {
                                              std::max(path.pio_max, path.eager_max));
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
+  path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
   path.force = rndv::parse_force(config.text(Var::rndv_scheme));
   path.overlaps_packing = !config.is_given(Var::eager_limit) && path.force == rndv::Force::automatic;
   return path;
@@ -78,6 +80,7 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
   question.sink_block = block;
   question.source_sparse = question.sink_sparse = blocks.sparse;
   question.can_get = path.can_get;
+  question.offload = path.offload;
   question.force = path.force;
   const rndv::Answer answer = rndv::choose(question);
   Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)),

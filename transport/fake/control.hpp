@@ -34,6 +34,7 @@ struct FabricOptions {
   bool fast_register = true;
   bool send_invalidate = true;
   bool event_fd = true;
+  bool offload = false;               ///< get_finish works, as with an adapter
   bool contiguous_keys_only = false;  ///< fast_register of anything else answers unsupported
 
   std::uint32_t pio_max = 256;            ///< payload bytes

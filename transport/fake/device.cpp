@@ -137,6 +137,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   flag(options.put, STRIA_CAP_PUT);
   flag(options.send_invalidate, STRIA_CAP_SEND_INVALIDATE);
   flag(options.event_fd, STRIA_CAP_EVENT_FD);
+  flag(options.offload, STRIA_CAP_OFFLOAD);
   flag(options.fast_register, STRIA_CAP_FAST_REGISTER | STRIA_CAP_ZERO_BASED);
   flag(options.fast_register && !options.contiguous_keys_only,
        STRIA_CAP_STRIDED | STRIA_CAP_BLOCK_LIST | STRIA_CAP_COMPOSITE);
@@ -228,7 +229,7 @@ Result<Link*> Device::connect(const void* bytes, std::uint32_t length, void* pee
   return link;
 }
 
-Status Device::fast_register(const transport::Payload& memory, unsigned access,
+Status Device::fast_register(const Link*, const transport::Payload& memory, unsigned access,
                              transport::Key& key) noexcept {
   const Use use(*this, "fast_register");
   if (memory.count < 0) broken_contract("fast_register", "a negative count");
@@ -259,10 +260,9 @@ Device::Event Device::deliver(Link& link, Path path) noexcept {
 Device::Event Device::finish(std::size_t access) noexcept {
   const Access done = accesses_[access];
   accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(access));
-  return {.kind = Event::Kind::access,
-          .link = done.link,
-          .completion = done.completion,
-          .status = done.link->move(done.write, done.local, done.key, done.offset)};
+  const Status moved = done.link->move(done.write, done.local, done.key, done.offset);
+  if (moved == Status::ok && done.finish.kind != 0) done.link->send_finish(done.finish, done.key);
+  return {.kind = Event::Kind::access, .link = done.link, .completion = done.completion, .status = moved};
 }
 
 // One of everything that is due now, each with the same chance.

@@ -21,6 +21,18 @@ namespace stria::fake {
 /// Ends the process: the code above broke the provider contract.
 [[noreturn, gnu::cold]] void broken_contract(const char* call, const char* what) noexcept;
 
+/// A get or put under way; performed when it is due, so that an invalidate can overtake it.
+struct Access {
+  Link* link;
+  bool write;
+  transport::Payload local;
+  transport::Key key;
+  std::uint64_t offset;
+  transport::Completion* completion;
+  std::uint64_t due = 0;
+  transport::Header finish{};  ///< of get_finish; kind 0: none
+};
+
 class Device {
  public:
   // The contract.
@@ -32,7 +44,8 @@ class Device {
   void check() noexcept;
   int event_fd() noexcept;
   Status arm() noexcept;
-  Status fast_register(const transport::Payload& memory, unsigned access, transport::Key& key) noexcept;
+  Status fast_register(const Link* link, const transport::Payload& memory, unsigned access,
+                       transport::Key& key) noexcept;
   Status invalidate(const transport::Key& key) noexcept;
   unsigned progress(unsigned budget) noexcept;
 
@@ -50,17 +63,6 @@ class Device {
 
    private:
     Device& device_;
-  };
-
-  /// A get or put under way; performed when it is due, so that an invalidate can overtake it.
-  struct Access {
-    Link* link;
-    bool write;
-    transport::Payload local;
-    transport::Key key;
-    std::uint64_t offset;
-    transport::Completion* completion;
-    std::uint64_t due;
   };
 
   Fabric& fabric() noexcept { return *fabric_; }

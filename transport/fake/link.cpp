@@ -194,34 +194,52 @@ void Link::lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noe
 Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                  transport::Completion* completion) noexcept {
   if (!owner_.fabric().options().get || owner_.fabric().copies_refused()) return Status::unsupported;
-  return remote_access(false, local, key, offset, completion);
+  return remote_access({this, false, local, key, offset, completion});
 }
 
 Status Link::put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                  transport::Completion* completion) noexcept {
   if (!owner_.fabric().options().put || owner_.fabric().copies_refused()) return Status::unsupported;
-  return remote_access(true, local, key, offset, completion);
+  return remote_access({this, true, local, key, offset, completion});
 }
 
-Status Link::remote_access(bool write, const transport::Payload& local, const transport::Key& key,
-                           std::uint64_t offset, transport::Completion* completion) noexcept {
-  const char* call = write ? "put" : "get";
+Status Link::get_finish(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                        const transport::Header& header, transport::Completion* completion) noexcept {
+  const FabricOptions& options = owner_.fabric().options();
+  if (!options.offload || !options.get || owner_.fabric().copies_refused()) return Status::unsupported;
+  demand(header.kind != 0, "get_finish", "a header of kind 0");
+  return remote_access({this, false, local, key, offset, completion, 0, header});
+}
+
+void Link::send_finish(const transport::Header& header, const transport::Key& key) noexcept {
+  if (twin_ != nullptr) twin_->accept({header, contiguous(nullptr, 0), &key, Path::buffered});
+}
+
+Status Link::remote_access(const Access& access) noexcept {
+  const char* call = access.write ? "put" : "get";
   const Device::Use use(owner_, call);
-  demand_range(local, call);
-  demand(completion != nullptr && completion->done != nullptr, call, "no completion");
+  demand_range(access.local, call);
+  demand(access.completion != nullptr && access.completion->done != nullptr, call, "no completion");
   Fabric& fabric = owner_.fabric();
   const std::lock_guard lock(fabric.mutex());
   if (owner_.dead()) return Status::peer_failed;
   check_use(call);
   if (twin_ == nullptr) return Status::peer_failed;
   if (params_.ready_at > owner_.step()) return Status::no_resource;
+  const bool finishes = access.finish.kind != 0;
+  if (finishes && (fabric.chance(fabric.options().no_resource_percent) ||
+                   !twin_->has_room({access.finish, contiguous(nullptr, 0), nullptr, Path::buffered})))
+    return Status::no_resource;
   if (fabric.chance(fabric.options().async_percent)) {
     ++fabric.statistics().completed_later;
-    owner_.complete_later({this, write, local, key, offset, completion,
-                           owner_.step() + 1 + fabric.random(fabric.options().delay)});
+    Access later = access;
+    later.due = owner_.step() + 1 + fabric.random(fabric.options().delay);
+    owner_.complete_later(later);
     return Status::in_progress;
   }
-  return move(write, local, key, offset);
+  const Status moved = move(access.write, access.local, access.key, access.offset);
+  if (moved == Status::ok && finishes) send_finish(access.finish, access.key);
+  return moved;
 }
 
 Status Link::move(bool write, const transport::Payload& local, const transport::Key& key,
@@ -251,6 +269,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
       twin_->arriving_[0].size() + twin_->arriving_[1].size() < options.queue)
     out.pio_credits = static_cast<std::uint32_t>(options.pio_window_bytes - twin_->window_used_);
   out.low_latency = window && params_.low_latency ? 1 : 0;
+  out.offload = options.offload ? 1 : 0;
   out.path = window ? "fake: pio window + copies" : "fake: copies";
   out.fallback = !options.pio || window ? "" : "no pio window left";
 }

@@ -14,6 +14,7 @@
 namespace stria::fake {
 
 class Device;
+struct Access;
 
 enum class Path : std::uint8_t { pio = 0, buffered = 1 };
 
@@ -48,6 +49,8 @@ class Link {
              transport::Completion* completion) noexcept;
   Status put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
              transport::Completion* completion) noexcept;
+  Status get_finish(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                    const transport::Header& header, transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
 
   // Under the fabric's lock, for the device.
@@ -81,6 +84,8 @@ class Link {
   /// Anything that progress would see to in this or a later step.
   bool waits() const noexcept;
   QueuedPacket take(Path path) noexcept;
+  /// The packet behind a get_finish, which had room when it was accepted.
+  void send_finish(const transport::Header& header, const transport::Key& key) noexcept;
   /// Performs a get or put between `local` and the peer's memory.
   Status move(bool write, const transport::Payload& local, const transport::Key& key,
               std::uint64_t offset) noexcept;
@@ -93,8 +98,7 @@ class Link {
     Path path;
   };
   Status send(const Message& message, const char* call) noexcept;
-  Status remote_access(bool write, const transport::Payload& local, const transport::Key& key,
-                       std::uint64_t offset, transport::Completion* completion) noexcept;
+  Status remote_access(const Access& access) noexcept;
   void lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noexcept;
   bool has_room(const Message& message) const noexcept;
   void accept(const Message& message) noexcept;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "transport/fingerprint.hpp"
 
 namespace stria::shm {
 
@@ -31,11 +32,7 @@ void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes
 /// Errors: invalid (not an address of this provider); unreachable (another version; the text names both).
 Result<Identity> decode_address(std::span<const std::byte> bytes);
 
-/// Proves knowledge of the job secret without showing it: SipHash-2-4 of the secret under a key made of the
-/// device's nonce and worker id. (The secret is checked against mistakes and strangers; whoever can read a
-/// process's memory needs no secret.)
-std::uint64_t fingerprint(std::span<const std::byte> secret, std::uint64_t nonce,
-                          std::uint64_t worker_id) noexcept;
+using transport::fingerprint;
 /// Random, never 0.
 std::uint64_t random_word() noexcept;
 

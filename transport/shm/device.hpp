@@ -42,7 +42,8 @@ class Device {
   int event_fd() noexcept { return bell_.fd(); }
   Status arm() noexcept;
 
-  Status fast_register(const transport::Payload& memory, unsigned access, transport::Key& key) noexcept;
+  Status fast_register(const Link* link, const transport::Payload& memory, unsigned access,
+                       transport::Key& key) noexcept;
   Status invalidate(const transport::Key& key) noexcept;
   /// Windows that each progress() looks at, and all that peers opened.
   std::uint32_t windows_polled() const noexcept { return polled_.hot(); }

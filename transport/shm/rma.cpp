@@ -22,7 +22,7 @@ Stream stream_of(const transport::Payload& payload) noexcept {
 
 }  // namespace
 
-Status Device::fast_register(const transport::Payload& memory, unsigned access,
+Status Device::fast_register(const Link*, const transport::Payload& memory, unsigned access,
                              transport::Key& key) noexcept {
   const datatype::Layout* layout = transport::layout_of(memory);
   hw::KeyRecord record;

@@ -34,7 +34,7 @@ inline std::byte* allocate(std::uint64_t bytes, std::string* why = nullptr) {
 }
 inline stria_provider_key_t lend(Node& node, const stria_payload_t& region) {
   stria_provider_key_t key{};
-  EXPECT_EQ(ops().fast_register(node.device(), &region, 3, &key), STRIA_OK);
+  EXPECT_EQ(ops().fast_register(node.device(), nullptr, &region, 3, &key), STRIA_OK);
   return key;
 }
 inline void send_key(Child& to, const stria_provider_key_t& key) {

@@ -201,11 +201,12 @@ int lend(Child& parent, const Settings& settings) {
   std::vector<std::byte> buffer = pattern(77, 300000);
   stria_payload_t region = memory(buffer.data(), buffer.size());
   stria_provider_key_t key{};
-  if (Node::table().ops->fast_register(node.device(), &region, 3, &key) != STRIA_OK) return 2;
+  if (Node::table().ops->fast_register(node.device(), nullptr, &region, 3, &key) != STRIA_OK) return 2;
   const auto column = datatype::Layout::strided(64, 1024, datatype::Layout::bytes(256));
   stria_payload_t strided{&*column, buffer.data(), 2, 0, 0};
   stria_provider_key_t strided_key{};
-  if (Node::table().ops->fast_register(node.device(), &strided, 3, &strided_key) != STRIA_OK) return 3;
+  if (Node::table().ops->fast_register(node.device(), nullptr, &strided, 3, &strided_key) != STRIA_OK)
+    return 3;
   parent.send(node.address());
   parent.send(as_bytes(&key, sizeof key));
   parent.send(as_bytes(&strided_key, sizeof strided_key));
@@ -265,7 +266,7 @@ int lend_once(Child& parent) {
   const auto* ops = Node::table().ops;
   stria_provider_key_t key{};
   const unsigned access = STRIA_ACCESS_REMOTE_READ | STRIA_REGISTER_HINT;
-  if (ops->fast_register(node.device(), &region, access, &key) != STRIA_OK) return 2;
+  if (ops->fast_register(node.device(), nullptr, &region, access, &key) != STRIA_OK) return 2;
   parent.send(node.address());
   parent.send(as_bytes(&key, sizeof key));
   if (parent.receive().empty()) return 3;

@@ -16,7 +16,7 @@ class ShmRma : public ::testing::Test {
   }
   stria_provider_key_t lend(const stria_payload_t& region, unsigned access) {
     stria_provider_key_t key{};
-    EXPECT_EQ(ops->fast_register(b.device(), &region, access, &key), STRIA_OK);
+    EXPECT_EQ(ops->fast_register(b.device(), nullptr, &region, access, &key), STRIA_OK);
     return key;
   }
   Status get(Bytes& out, const stria_provider_key_t& key, std::uint64_t offset) {
@@ -74,9 +74,9 @@ TEST_F(ShmRma, a_full_key_table_answers_no_resource) {
   for (int i = 0; i < 64; ++i) keys.push_back(lend(memory(buffer.data(), 10), 1));
   stria_provider_key_t key{};
   const stria_payload_t region = memory(buffer.data(), 10);
-  EXPECT_EQ(ops->fast_register(b.device(), &region, 1, &key), STRIA_ERR_NO_RESOURCE);
+  EXPECT_EQ(ops->fast_register(b.device(), nullptr, &region, 1, &key), STRIA_ERR_NO_RESOURCE);
   ASSERT_EQ(ops->invalidate(b.device(), &keys[5]), STRIA_OK);
-  EXPECT_EQ(ops->fast_register(b.device(), &region, 1, &key), STRIA_OK);
+  EXPECT_EQ(ops->fast_register(b.device(), nullptr, &region, 1, &key), STRIA_OK);
 }
 
 TEST_F(ShmRma, a_key_sent_back_by_send_invalidate_is_invalid_before_the_packet_is_delivered) {
@@ -143,7 +143,7 @@ TEST_F(ShmRma, a_layout_whose_descriptor_is_too_long_is_unsupported) {
   const auto layout = *datatype::Layout::indexed(lengths, places, datatype::Layout::bytes(1));
   const stria_payload_t region{&layout, nullptr, 1, 0, 0};
   stria_provider_key_t key{};
-  EXPECT_EQ(ops->fast_register(b.device(), &region, 1, &key), STRIA_ERR_UNSUPPORTED);
+  EXPECT_EQ(ops->fast_register(b.device(), nullptr, &region, 1, &key), STRIA_ERR_UNSUPPORTED);
 }
 
 }  // namespace
