@@ -22,14 +22,34 @@ class KeyContract : public Contract {
     EXPECT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == 1; }));
     b->received.clear();
   }
+  /// Keys are made for the link by which `a` accesses them.
+  stria_link_t* back() { return b->ups.count(1) != 0 ? b->ups[1] : b->connect(*a); }
+  /// Whether a refused access ends the link, as an adapter refuses it.
+  bool refusals_end_links() const { return a->limits(link).offload != 0; }
+  /// Both anew after a refusal that ended the link.
+  void start_again() {
+    ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return a->downs.size() == 1 && b->downs.size() == 1; }))
+        << "a refused access leaves the link half alive";
+    a.reset();
+    b.reset();
+    a = open(1);
+    b = open(2);
+    link = a->connect(*b);
+    ASSERT_EQ(send({a.get(), b.get()}, *a, link, Path::buffered, header(0), pattern(0, 8)), Status::ok);
+    ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == 1; }));
+  }
   bool can_get() const { return b->has(STRIA_CAP_FAST_REGISTER) && a->limits(link).can_get != 0; }
   bool can_put() const { return b->has(STRIA_CAP_FAST_REGISTER) && a->limits(link).can_put != 0; }
 
   stria_provider_key_t key_for(const stria_payload_t& memory, unsigned access) {
     stria_provider_key_t key{};
-    EXPECT_EQ(b->fast_register(memory, access, key), Status::ok);
+    EXPECT_EQ(b->fast_register(memory, access, key, back()), Status::ok);
     EXPECT_GT(key.bytes, 0u);
     EXPECT_LE(key.bytes, std::uint32_t{STRIA_PROVIDER_KEY_MAX});
+    // It is promised to be valid for who got a later packet, and the test hands it over by other means.
+    const std::size_t before = a->received.size();
+    EXPECT_EQ(send({a.get(), b.get()}, *b, back(), Path::buffered, header(0), pattern(0, 1)), Status::ok);
+    EXPECT_TRUE(drive({a.get(), b.get()}, [&] { return a->received.size() > before; }));
     return key;
   }
   enum class Way { get, put };
@@ -149,12 +169,14 @@ TEST_P(KeyContract, irregular_regions_are_reached_in_typemap_order_or_not_regist
   for (std::size_t i = 0; i < lengths.size(); ++i)
     expected.insert(expected.end(), remote.begin() + places[i], remote.begin() + places[i] + lengths[i]);
   stria_provider_key_t key{};
-  const Status registered = b->fast_register({&layout, remote.data(), 1, 0, 0}, kRead, key);
+  const Status registered = b->fast_register({&layout, remote.data(), 1, 0, 0}, kRead, key, back());
   if (registered == Status::unsupported) {
     EXPECT_FALSE(b->has(STRIA_CAP_BLOCK_LIST));
     GTEST_SKIP() << lacks("block lists");
   }
   ASSERT_EQ(registered, Status::ok);
+  EXPECT_EQ(send({a.get(), b.get()}, *b, back(), Path::buffered, header(0), pattern(0, 1)), Status::ok);
+  ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return !a->received.empty(); }));
   Bytes local(expected.size());
   ASSERT_EQ(move(Way::get, contiguous(local), key, 0), Status::ok);
   EXPECT_EQ(local, expected);
@@ -225,13 +247,55 @@ TEST_P(KeyContract, an_invalidated_key_is_of_no_use_also_when_its_slot_serves_ag
   const auto old = key_for(contiguous(remote), kRead);
   EXPECT_EQ(move(Way::get, contiguous(local), old, 0), Status::ok);
   EXPECT_EQ(b->invalidate(old), Status::ok);
-  EXPECT_EQ(move(Way::get, contiguous(local), old, 0), Status::access_error);
+  if (!refusals_end_links()) {
+    EXPECT_EQ(move(Way::get, contiguous(local), old, 0), Status::access_error);
+  }
   for (int i = 0; i < 200; ++i) {  // fewer than 256: eight bits of consumer key
     const auto fresh = key_for(contiguous(remote), kRead);
-    ASSERT_EQ(move(Way::get, contiguous(local), old, 0), Status::access_error)
-        << "after " << i << " registrations";
+    ASSERT_NE(Bytes(reinterpret_cast<const std::byte*>(fresh.data),
+                    reinterpret_cast<const std::byte*>(fresh.data) + 4),
+              Bytes(reinterpret_cast<const std::byte*>(old.data),
+                    reinterpret_cast<const std::byte*>(old.data) + 4));
+    if (!refusals_end_links()) {
+      ASSERT_EQ(move(Way::get, contiguous(local), old, 0), Status::access_error)
+          << "after " << i << " registrations";
+    }
     ASSERT_EQ(b->invalidate(fresh), Status::ok);
   }
+  if (!refusals_end_links()) return;
+  const Bytes before = local;
+  remote = pattern(2, 64);
+  const auto valid = key_for(contiguous(remote), kRead);
+  EXPECT_EQ(move(Way::get, contiguous(local), valid, 0), Status::ok);
+  EXPECT_EQ(move(Way::get, contiguous(local), old, 0), Status::access_error);
+  EXPECT_EQ(local, remote) << "a refused get wrote something";
+  start_again();
+}
+
+TEST_P(KeyContract, a_key_without_a_link_serves_every_link) {
+  if (!can_get()) GTEST_SKIP() << lacks("get");
+  auto c = open(3);
+  stria_link_t* other = c->connect(*b);
+  Bytes remote = pattern(1, 5000);
+  stria_provider_key_t key{};
+  ASSERT_EQ(b->fast_register(contiguous(remote), kRead, key), Status::ok);
+  Bytes local(5000);
+  EXPECT_EQ(move(Way::get, contiguous(local), key, 0), Status::ok);
+  EXPECT_EQ(local, remote);
+  Bytes local_c(5000);
+  Ending ending;
+  Status status = Status::no_resource;
+  ASSERT_TRUE(drive({b.get(), c.get()}, [&] {
+    if (status == Status::no_resource) status = c->get(other, contiguous(local_c), key, 0, ending);
+    return status != Status::no_resource && (status != Status::in_progress || ending.calls > 0);
+  }));
+  EXPECT_TRUE(status == Status::ok || ending.status == Status::ok);
+  EXPECT_EQ(local_c, remote);
+  EXPECT_EQ(b->invalidate(key), Status::ok);
+  EXPECT_EQ(b->invalidate(key), Status::access_error);
+  if (!refusals_end_links()) return;
+  EXPECT_EQ(move(Way::get, contiguous(local), key, 0), Status::access_error);
+  start_again();
 }
 
 TEST_P(KeyContract, bytes_that_are_no_key_are_refused) {
@@ -254,7 +318,12 @@ TEST_P(KeyContract, bytes_that_are_no_key_are_refused) {
   }
   stria_provider_key_t other_index = good;  // the word's low byte is the consumer key, the rest the index
   other_index.data[2] ^= 0x55;
+  EXPECT_EQ(move(Way::get, contiguous(local), good, 0), Status::ok);
   EXPECT_EQ(move(Way::get, contiguous(local), other_index, 0), Status::access_error);
+  if (refusals_end_links()) {
+    start_again();
+    return;
+  }
   EXPECT_EQ(move(Way::get, contiguous(local), good, 0), Status::ok);
   EXPECT_EQ(b->invalidate(good), Status::ok);
 }
@@ -286,7 +355,7 @@ TEST_P(KeyContract, keys_are_not_used_up_by_registering_and_invalidating) {
   const std::uint32_t rounds = 3 * std::min(b->capabilities().max_keys, 20000u) + 5;
   for (std::uint32_t i = 0; i < rounds; ++i) {
     stria_provider_key_t key{};
-    ASSERT_EQ(b->fast_register(contiguous(memory), kRead, key), Status::ok) << "after " << i;
+    ASSERT_EQ(b->fast_register(contiguous(memory), kRead, key, back()), Status::ok) << "after " << i;
     ASSERT_EQ(b->invalidate(key), Status::ok);
   }
 }
@@ -300,21 +369,21 @@ TEST_P(KeyContract, a_full_key_table_says_no_resource_until_one_is_invalidated) 
   std::vector<stria_provider_key_t> keys;
   stria_provider_key_t key{};
   Status status = Status::ok;
-  while (keys.size() <= max && (status = b->fast_register(contiguous(memory), kRead, key)) == Status::ok)
+  while (keys.size() <= max &&
+         (status = b->fast_register(contiguous(memory), kRead, key, back())) == Status::ok)
     keys.push_back(key);
   EXPECT_EQ(status, Status::no_resource);
   EXPECT_LE(keys.size(), max);
   ASSERT_FALSE(keys.empty());
   EXPECT_EQ(b->invalidate(keys.back()), Status::ok);
   keys.pop_back();
-  EXPECT_EQ(b->fast_register(contiguous(memory), kRead, key), Status::ok);
+  EXPECT_EQ(b->fast_register(contiguous(memory), kRead, key, back()), Status::ok);
   keys.push_back(key);
   for (const auto& each : keys) ASSERT_EQ(b->invalidate(each), Status::ok);
 }
 
 TEST_P(KeyContract, a_key_works_when_the_packet_that_carries_it_is_delivered) {
   if (!can_get()) GTEST_SKIP() << lacks("get");
-  stria_link_t* back = b->connect(*a);
   Bytes remote = pattern(8, 5000), local(5000);
   Ending ending;
   Status answer = Status::no_resource;
@@ -325,9 +394,10 @@ TEST_P(KeyContract, a_key_works_when_the_packet_that_carries_it_is_delivered) {
     std::copy(got.payload.begin(), got.payload.end(), reinterpret_cast<std::byte*>(carried.data));
     start();
   };
-  const auto key = key_for(contiguous(remote), kRead);
+  stria_provider_key_t key{};
+  ASSERT_EQ(b->fast_register(contiguous(remote), kRead, key, back()), Status::ok);
   const auto* bytes = reinterpret_cast<const std::byte*>(key.data);
-  ASSERT_EQ(send({a.get(), b.get()}, *b, back, Path::buffered, header(1), Bytes(bytes, bytes + key.bytes)),
+  ASSERT_EQ(send({a.get(), b.get()}, *b, back(), Path::buffered, header(1), Bytes(bytes, bytes + key.bytes)),
             Status::ok);
   ASSERT_TRUE(drive({a.get(), b.get()}, [&] {
     if (carried.bytes != 0 && answer == Status::no_resource) start();
@@ -358,8 +428,16 @@ TEST_P(KeyContract, send_invalidate_ends_the_key_before_its_packet_is_delivered)
     EXPECT_EQ(b->received[0].header.sequence, i);
     EXPECT_NE(inside, Status::ok) << "still valid inside deliver";
     if (can_get()) {
-      EXPECT_EQ(move(Way::get, contiguous(local), key, 0), Status::access_error);
       EXPECT_EQ(move(Way::get, contiguous(local), witness, 0), Status::ok) << "another key was ended";
+      if (refusals_end_links() && i % 25 != 0) {
+        EXPECT_EQ(b->invalidate(witness), Status::ok);
+        continue;
+      }
+      EXPECT_EQ(move(Way::get, contiguous(local), key, 0), Status::access_error);
+      if (refusals_end_links()) {
+        start_again();
+        continue;
+      }
     }
     EXPECT_EQ(b->invalidate(witness), Status::ok);
   }
@@ -370,7 +448,11 @@ TEST_P(KeyContract, a_device_accesses_its_own_memory_through_a_key) {
   if (!b->has(STRIA_CAP_FAST_REGISTER) || b->limits(self).can_get == 0)
     GTEST_SKIP() << lacks("get from itself");
   Bytes remote = pattern(1, 3000), local(3000);
-  const auto key = key_for(contiguous(remote), kRead);
+  stria_provider_key_t key{};
+  ASSERT_TRUE(drive({b.get()}, [&] {
+    return b->fast_register(contiguous(remote), kRead, key, self) != Status::no_resource;
+  }));
+  ASSERT_GT(key.bytes, 0u);
   Ending ending;
   Status status = Status::no_resource;
   ASSERT_TRUE(drive({b.get()}, [&] {

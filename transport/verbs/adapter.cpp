@@ -1,0 +1,209 @@
+#include "transport/verbs/adapter.hpp"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace stria::verbs {
+namespace {
+
+constexpr std::uint32_t kMostInline = 256;  // longer ones make every work request longer
+constexpr int kBacklog = 1024;
+constexpr const char* kClassFolder = "/sys/class/infiniband";
+
+/// A look that loads nothing: rdma-core would load a library for every kind of device there is.
+bool any_device() {
+  DIR* folder = ::opendir(kClassFolder);
+  if (folder == nullptr) return false;
+  bool found = false;
+  while (const dirent* entry = ::readdir(folder)) found = found || entry->d_name[0] != '.';
+  ::closedir(folder);
+  return found;
+}
+
+std::string text_of(const sockaddr& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  const void* bytes = address.sa_family == AF_INET
+                          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(address).sin_addr)
+                          : &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  ::inet_ntop(address.sa_family, bytes, text, sizeof text);
+  return text;
+}
+
+bool is_usable(const sockaddr& address, int family) {
+  if (address.sa_family != family) return false;
+  if (family == AF_INET)
+    return (ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24) != 127;
+  const in6_addr& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return !IN6_IS_ADDR_LOOPBACK(&ip) && !IN6_IS_ADDR_LINKLOCAL(&ip);
+}
+
+Error failed(const char* what) {
+  return {Status::io_error, fmt::format("verbs: {}: {}", what, std::strerror(errno))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Adapter>> Adapter::open(const Settings& settings) {
+  if (!any_device())
+    return Error{Status::unreachable, fmt::format("verbs: no RDMA device ({} is empty)", kClassFolder)};
+  std::unique_ptr<Adapter> adapter(new Adapter);
+  if (auto found = adapter->find(settings); !found) return std::move(found).error();
+  if (auto made = adapter->make_queues(settings); !made) return std::move(made).error();
+  return adapter;
+}
+
+Adapter::~Adapter() {
+  if (listener != nullptr) ::rdma_destroy_id(listener);
+  if (srq != nullptr) ::ibv_destroy_srq(srq);
+  if (send_cq != nullptr) ::ibv_destroy_cq(send_cq);
+  if (recv_cq != nullptr) ::ibv_destroy_cq(recv_cq);
+  if (completions != nullptr) ::ibv_destroy_comp_channel(completions);
+  if (pd != nullptr) ::ibv_dealloc_pd(pd);
+  if (channel != nullptr) ::rdma_destroy_event_channel(channel);
+}
+
+/// True: the address belongs to a device that is wanted, and we listen there.
+bool Adapter::listen_on(const sockaddr& address, const std::string& wanted) {
+  rdma_cm_id* id = nullptr;
+  if (::rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) return false;
+  const auto length = address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  std::memcpy(&local, &address, length);
+  const auto port_is_up = [&] {
+    ibv_port_attr port{};
+    return ::ibv_query_port(id->verbs, id->port_num, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+  };
+  const bool good =
+      ::rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local)) == 0 && id->verbs != nullptr &&
+      (wanted.empty() || wanted == ::ibv_get_device_name(id->verbs->device) || wanted == text_of(address)) &&
+      port_is_up() && ::rdma_listen(id, kBacklog) == 0;
+  if (!good) {
+    ::rdma_destroy_id(id);
+    return false;
+  }
+  listener = id;
+  context = id->verbs;
+  name = ::ibv_get_device_name(context->device);
+  return true;
+}
+
+Result<void> Adapter::find(const Settings& settings) {
+  channel = ::rdma_create_event_channel();
+  if (channel == nullptr) return failed("rdma_create_event_channel");
+  ::fcntl(channel->fd, F_SETFL, ::fcntl(channel->fd, F_GETFL) | O_NONBLOCK);
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return failed("getifaddrs");
+  for (const int family : {AF_INET, AF_INET6})
+    for (const ifaddrs* entry = list; entry != nullptr && listener == nullptr; entry = entry->ifa_next)
+      if (entry->ifa_addr != nullptr && is_usable(*entry->ifa_addr, family))
+        listen_on(*entry->ifa_addr, settings.device);
+  ::freeifaddrs(list);
+  if (listener != nullptr) return {};
+  if (settings.device.empty())
+    return Error{Status::unreachable,
+                 "verbs: no RDMA device has an active port and an interface with an IP address"};
+  return Error{Status::unreachable,
+               fmt::format("verbs: STRIA_VERBS_DEVICE={} names no RDMA device, or address of one, with an "
+                           "active port",
+                           settings.device)};
+}
+
+ibv_qp_init_attr_ex Adapter::queue_pair(bool with_builder) const noexcept {
+  ibv_qp_init_attr_ex attr{};
+  attr.send_cq = send_cq;
+  attr.recv_cq = recv_cq;
+  attr.srq = srq;
+  attr.qp_type = IBV_QPT_RC;
+  attr.cap.max_send_wr = kSendDepth;
+  attr.cap.max_send_sge = std::clamp(traits.max_sge, 1u, 16u);
+  attr.cap.max_inline_data = traits.inline_bytes;
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+  attr.pd = pd;
+  if (with_builder) {
+    attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE;
+    if (traits.send_invalidate) attr.send_ops_flags |= IBV_QP_EX_WITH_SEND_WITH_INV;
+    if (traits.has_windows()) attr.send_ops_flags |= IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+  }
+  return attr;
+}
+
+bool Adapter::probe_queue_pair(bool with_builder, std::uint32_t inline_bytes, std::uint32_t& got) {
+  ibv_qp_init_attr_ex attr = queue_pair(with_builder);
+  attr.cap.max_inline_data = inline_bytes;
+  ibv_qp* made = ::ibv_create_qp_ex(context, &attr);
+  if (made == nullptr) return false;
+  got = std::min(attr.cap.max_inline_data, kMostInline);
+  ::ibv_destroy_qp(made);
+  return true;
+}
+
+Result<void> Adapter::make_queues(const Settings& settings) {
+  hw::VerbsAnswers answers;
+  if (::ibv_query_device_ex(context, nullptr, &answers.device) != 0) return failed("ibv_query_device_ex");
+  answers.transport = context->device->transport_type;
+  traits = hw::traits_of(answers);
+  ibv_port_attr port{};
+  if (::ibv_query_port(context, listener->port_num, &port) != 0) return failed("ibv_query_port");
+  max_message = std::min(port.max_msg_sz == 0 ? 1u << 30 : port.max_msg_sz, 1u << 30);
+
+  // Beside the credits a greeting and a packet of credits; see credits.hpp.
+  const std::uint32_t receives = settings.credits + 2;
+  max_links = std::min({settings.links, traits.max_completions / kSendDepth,
+                        traits.max_completions / receives, traits.max_shared_receives / receives});
+  if (max_links == 0)
+    return Error{Status::unreachable,
+                 fmt::format("verbs: {} has {} completions and {} shared receives, a link needs {} and {}",
+                             name, traits.max_completions, traits.max_shared_receives,
+                             std::max(kSendDepth, receives), receives)};
+  pd = ::ibv_alloc_pd(context);
+  if (pd == nullptr) return failed("ibv_alloc_pd");
+  completions = ::ibv_create_comp_channel(context);
+  if (completions == nullptr) return failed("ibv_create_comp_channel");
+  ::fcntl(completions->fd, F_SETFL, ::fcntl(completions->fd, F_GETFL) | O_NONBLOCK);
+  send_cq = ::ibv_create_cq(context, static_cast<int>(max_links * kSendDepth), nullptr, completions, 0);
+  recv_cq = ::ibv_create_cq(context, static_cast<int>(max_links * receives), nullptr, completions, 0);
+  if (send_cq == nullptr || recv_cq == nullptr) return failed("ibv_create_cq");
+  ibv_srq_init_attr shared{};
+  shared.attr.max_wr = max_links * receives;
+  shared.attr.max_sge = 1;
+  srq = ::ibv_create_srq(pd, &shared);
+  if (srq == nullptr) return failed("ibv_create_srq");
+
+  std::uint32_t inline_bytes = 0;
+  for (const bool with : {true, false})
+    for (std::uint32_t asked = kMostInline; asked >= 32; asked /= 2) {
+      builder = with;
+      if (!probe_queue_pair(with, asked, inline_bytes)) continue;
+      traits.inline_bytes = inline_bytes;
+      return {};
+    }
+  builder = false;
+  if (probe_queue_pair(false, 0, inline_bytes)) {
+    traits.inline_bytes = 0;
+    return {};
+  }
+  return failed("ibv_create_qp");
+}
+
+void Adapter::fill_address(Address& out) const noexcept {
+  out.magic = kHelloMagic;
+  out.version = kVersion;
+  out.port = ::rdma_get_src_port(listener);
+  if (local.ss_family == AF_INET) {
+    out.family = 4;
+    std::memcpy(out.ip, &reinterpret_cast<const sockaddr_in&>(local).sin_addr, 4);
+  } else {
+    out.family = 6;
+    std::memcpy(out.ip, &reinterpret_cast<const sockaddr_in6&>(local).sin6_addr, 16);
+  }
+}
+
+}  // namespace stria::verbs

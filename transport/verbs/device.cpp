@@ -1,0 +1,229 @@
+#include "transport/verbs/device.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace stria::verbs {
+
+Device::Device(const transport::DeviceParams& params)
+    : sink_(params.sink), services_(params.services), worker_id_(params.worker_id) {}
+
+Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& params) {
+  if (params.size < sizeof params)
+    return Error{Status::invalid,
+                 fmt::format("verbs: device parameters of {} bytes, {} wanted", params.size, sizeof params)};
+  if (params.worker_id == 0) return Error{Status::invalid, "verbs: worker id 0"};
+  if (params.sink == nullptr || params.services == nullptr)
+    return Error{Status::invalid, "verbs: device parameters without sink or services"};
+  std::unique_ptr<Device> device(new Device(params));
+  if (auto started = device->start(params); !started) return std::move(started).error();
+  return device;
+}
+
+Result<void> Device::start(const transport::DeviceParams& params) {
+  auto settings = read_settings(params);
+  if (!settings) return std::move(settings).error();
+  settings_ = *std::move(settings);
+  auto adapter = Adapter::open(settings_);
+  if (!adapter) return std::move(adapter).error();
+  adapter_ = *std::move(adapter);
+  const hw::VerbsTraits& traits = adapter_->traits;
+  const std::uint32_t packet_bytes = kHeadBytes + settings_.eager_bytes;
+  receives_ = std::make_unique<ReceiveBuffers>(adapter_->pd, adapter_->srq, packet_bytes);
+  if (auto opened = slots_.open(adapter_->pd, settings_.send_buffers, packet_bytes); !opened)
+    return std::move(opened).error();
+  regions_.open(adapter_->pd, traits.has_windows(), traits.iwarp ? unsigned{IBV_ACCESS_REMOTE_WRITE} : 0u,
+                *services_, counters_);
+  settings_.keys = traits.has_windows() ? std::min(settings_.keys, traits.max_windows) : settings_.keys;
+  keys_.open(adapter_->pd, regions_, traits.has_windows(), settings_.keys, counters_);
+  pio_max_ = traits.inline_bytes > kHeadBytes
+                 ? std::min({traits.inline_bytes - kHeadBytes, settings_.eager_bytes, kMostShort})
+                 : 0;
+  sends_invalidate_ = traits.send_invalidate && traits.has_windows();
+  links_ = std::make_unique<std::atomic<Link*>[]>(adapter_->max_links);
+  generations_.resize(adapter_->max_links);
+  taken_.resize(adapter_->max_links);
+  credits_due_.reserve(adapter_->max_links);
+
+  const auto* secret = static_cast<const std::byte*>(params.job_secret);
+  connector_ = std::make_unique<Connector>(*this, worker_id_,
+                                           std::vector<std::byte>(secret, secret + params.job_secret_bytes));
+  if (auto started = connector_->start(); !started) return std::move(started).error();
+  events_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  const auto watch = [&](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  };
+  if (!events_ || !watch(adapter_->completions->fd) || !watch(connector_->fd()))
+    return Error{Status::io_error, fmt::format("verbs: epoll: {}", std::strerror(errno))};
+  return {};
+}
+
+Device::~Device() {
+  close(0);
+}
+
+/// Windows go before queue pairs, queue pairs before what they use.
+void Device::close(int timeout_ms) noexcept {
+  if (closed_ || connector_ == nullptr) return;
+  closed_ = true;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto is_idle = [&] {
+    reap();
+    for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
+      if (Link* link = at(i); link != nullptr && !link->dying && !link->settle()) return false;
+    return true;
+  };
+  while (!is_idle() && std::chrono::steady_clock::now() < end) ::sched_yield();
+  connector_->stop();
+  for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
+    if (Link* link = at(i); link != nullptr) link->dying = true;
+  keys_.close();
+  connector_->destroy_all();
+}
+
+void Device::capabilities(transport::Capabilities& out) noexcept {
+  const hw::VerbsTraits& traits = adapter_->traits;
+  out = {};
+  // What this provider uses of the adapter; atomics, strided keys and paging are not among it.
+  constexpr std::uint64_t kUsed =
+      STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT | STRIA_CAP_FAST_REGISTER |
+      STRIA_CAP_LOCAL_INVALIDATE | STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
+      STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A | STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED |
+      STRIA_CAP_EVENT_FD | STRIA_CAP_XRC | STRIA_CAP_LOOPBACK_BLOCKING | STRIA_CAP_OFFLOAD;
+  out.flags = hw::capability_bits_of(traits) & kUsed;
+  // Without windows a key is a region, made and ended by system calls.
+  out.flags |= STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE;
+  if (pio_max_ == 0) out.flags &= ~STRIA_CAP_PIO;
+  if (pio_max_ > 0) {
+    out.pio_max = pio_max_;
+    out.pio_windows = adapter_->max_links;
+    out.pio_mtu = pio_mtu();
+    out.pio_window_bytes = settings_.credits * pio_mtu();
+  }
+  out.eager_max = settings_.eager_bytes;
+  out.key_bits = 8;
+  out.max_sge = traits.max_sge;
+  out.max_keys = settings_.keys;
+}
+
+std::uint32_t Device::address(void* buffer, std::uint32_t bytes) noexcept {
+  Address address{};
+  address.worker = worker_id_;
+  adapter_->fill_address(address);
+  if (bytes >= sizeof address) std::memcpy(buffer, &address, sizeof address);
+  return sizeof address;
+}
+
+Result<Link*> Device::connect(const void* bytes, std::uint32_t length, void* peer, int) {
+  Address address{};
+  if (length != sizeof address)
+    return Error{Status::invalid,
+                 fmt::format("verbs: an address of {} bytes, {} wanted", length, sizeof address)};
+  std::memcpy(&address, bytes, sizeof address);
+  if (address.magic != kHelloMagic || address.worker == 0 || (address.family != 4 && address.family != 6))
+    return Error{Status::invalid, "verbs: these bytes are no address of this provider"};
+  if (address.version != kVersion)
+    return Error{Status::unreachable, fmt::format("verbs: the peer's provider has version {}, this has {}",
+                                                  address.version, kVersion)};
+  auto link = connector_->connect(address);
+  if (!link) return std::move(link).error();
+  (*link)->cookie = peer;
+  (*link)->announced = true;
+  if ((*link)->has_to_greet()) (*link)->greet();
+  return link;
+}
+
+Result<Link*> Device::add_link(Connection& connection) {
+  std::uint32_t number = 0;
+  while (number < adapter_->max_links && taken_[number]) ++number;
+  if (number == adapter_->max_links)
+    return Error{Status::no_resource,
+                 fmt::format("all {} links are in use (STRIA_VERBS_LINKS)", adapter_->max_links)};
+  if (receives_for_ == links_used_) {
+    if (auto added = receives_->add(settings_.credits + 2); !added) return std::move(added).error();
+    ++receives_for_;
+  }
+  connection.link = std::make_unique<Link>(
+      Link::Params{this, &connection, connection.worker, number, ++generations_[number], connection.asked});
+  ++links_used_;
+  taken_[number] = true;
+  return connection.link.get();
+}
+
+void Device::publish(Link& link) noexcept {
+  links_[link.number()].store(&link, std::memory_order_release);
+}
+
+void Device::remove_link(Link& link) noexcept {
+  links_[link.number()].store(nullptr, std::memory_order_release);
+  taken_[link.number()] = false;
+  --links_used_;
+}
+
+// ---- keys ------------------------------------------------------------------------------------------------
+
+Status Device::fast_register(Link* link, const transport::Payload& memory, unsigned access,
+                             transport::Key& key) noexcept {
+  if (memory.layout != nullptr || memory.count <= 0 || (access & STRIA_REGISTER_MAPPED) != 0)
+    return Status::unsupported;
+  if (link == nullptr || !adapter_->traits.has_windows()) return keys_.add_region(memory, access, key);
+  if (link->dying) return Status::peer_failed;
+  const auto bytes = static_cast<std::uint64_t>(memory.count);
+  Region* const region = regions_.acquire(memory.base, bytes, Regions::Use::source);
+  if (region == nullptr) return Status::unsupported;
+  Link& owner = link->responder();
+  Window* const window =
+      keys_.take(owner, *region, reinterpret_cast<std::uint64_t>(memory.base), bytes, access);
+  if (window == nullptr) {
+    regions_.release(region);
+    return Status::no_resource;
+  }
+  const Status chosen = owner.choose(*window);
+  if (chosen == Status::ok) {
+    Keys::fill(*window, key);
+  } else if (!window->posted) {
+    keys_.free(*window);
+  }
+  return chosen;
+}
+
+Status Device::invalidate(const transport::Key& key) noexcept {
+  KeyData data;
+  if (!read_key(key, data)) return Status::access_error;
+  if (data.kind == KeyKind::region) return keys_.remove_region(data);
+  Window* const window = keys_.find(data.rkey);
+  if (window == nullptr || window->address != data.address || window->bytes != data.bytes)
+    return Status::access_error;
+  Link& link = *window->link;
+  if (!window->posted) {
+    link.withdraw(*window);
+    keys_.free(*window);
+    return Status::ok;
+  }
+  ++counters_.closed_here;
+  if (link.end_window(*window) == Status::ok)
+    keys_.free(*window);
+  else
+    keys_.destroy(*window);
+  return Status::ok;
+}
+
+void Device::end_windows_of(Link& link) noexcept {
+  while (Window* window = link.windows().front()) {
+    link.withdraw(*window);
+    if (window->posted)
+      keys_.destroy(*window);
+    else
+      keys_.free(*window);
+  }
+}
+
+}  // namespace stria::verbs

@@ -1,0 +1,141 @@
+// A worker's device: it owns the adapter's queues, the pools, the keys and the links, and moves completions.
+//
+// Threads: the worker's, and the connector's. What both touch is the table of links, whose entries are set
+// before the peer can know of them, and the pool of receive buffers, which only the connector adds to.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "transport/contract.hpp"
+#include "transport/verbs/adapter.hpp"
+#include "transport/verbs/buffers.hpp"
+#include "transport/verbs/connector.hpp"
+#include "transport/verbs/keys.hpp"
+#include "transport/verbs/link.hpp"
+#include "transport/verbs/regions.hpp"
+#include "transport/verbs/settings.hpp"
+
+namespace stria::verbs {
+
+/// The longest payload that is gathered on the stack and travels inside the work request.
+inline constexpr std::uint32_t kMostShort = 512;
+
+class Device {
+ public:
+  // The contract.
+  static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
+  void close(int timeout_ms) noexcept;
+  void capabilities(transport::Capabilities& out) noexcept;
+  std::uint32_t address(void* buffer, std::uint32_t bytes) noexcept;
+  Result<Link*> connect(const void* address, std::uint32_t bytes, void* peer, int low_latency);
+  void check() noexcept;
+  int event_fd() noexcept { return events_.get(); }
+  Status arm() noexcept;
+  Status fast_register(Link* link, const transport::Payload& memory, unsigned access,
+                       transport::Key& key) noexcept;
+  Status invalidate(const transport::Key& key) noexcept;
+  unsigned progress(unsigned budget) noexcept;
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // For links.
+  const Adapter& adapter() const noexcept { return *adapter_; }
+  const Settings& settings() const noexcept { return settings_; }
+  const stria_services_t& services() const noexcept { return *services_; }
+  Counters& counters() noexcept { return counters_; }
+  SendSlots& slots() noexcept { return slots_; }
+  Regions& regions() noexcept { return regions_; }
+  std::uint32_t pio_max() const noexcept { return pio_max_; }
+  std::uint32_t pio_mtu() const noexcept {
+    return pio_max_ + static_cast<std::uint32_t>(sizeof(transport::Header));
+  }
+  bool sends_invalidate() const noexcept { return sends_invalidate_; }
+  std::uint64_t request_id(const Link& link, std::uint32_t sequence) const noexcept {
+    return std::uint64_t{link.number()} << 40 | std::uint64_t{link.generation()} << 32 | sequence;
+  }
+  /// Takes completions of what we posted; makes no upcall, so that any call may do it.
+  void reap() noexcept;
+  /// The link is of no use any more: everything under way on it ends.
+  [[gnu::cold]] void fail(Link& link, Status why, const std::string& text) noexcept;
+  Move* take_move() noexcept;
+  void give_move(Move& move) noexcept { free_moves_.push_back(&move); }
+  void end_move(Move& move) noexcept { ended_.push_back(&move); }
+  void stall(Move& move) noexcept { stalled_.push_back(&move); }
+  std::uint32_t moves_under_way = 0;
+
+  // For the connector, on its thread.
+  /// A number for a new link, with buffers posted for its peer. Errors: no_resource, all are used.
+  Result<Link*> add_link(Connection& connection);
+  /// From here on the worker's thread may meet it, and it stays until that gives it back.
+  void publish(Link& link) noexcept;
+  void remove_link(Link& link) noexcept;
+  Connector& connector() noexcept { return *connector_; }
+  std::uint32_t valid_keys() const noexcept { return keys_.valid(); }
+
+ private:
+  explicit Device(const transport::DeviceParams& params);
+  Result<void> start(const transport::DeviceParams& params);
+  void disarm() noexcept;
+  unsigned take_news(unsigned budget) noexcept;
+  unsigned end_moves(unsigned budget) noexcept;
+  unsigned receive(unsigned budget) noexcept;
+  void receive_one(const ibv_wc& completion) noexcept;
+  Link* link_of(const ibv_wc& completion) noexcept;
+  void deliver(Link& link, const Prefix& prefix, const std::byte* packet, std::uint32_t bytes) noexcept;
+  void post_again() noexcept;
+  void return_credits() noexcept;
+  unsigned bury(unsigned budget) noexcept;
+  void end_windows_of(Link& link) noexcept;
+  Link* at(std::uint64_t number) const noexcept {
+    return number < adapter_->max_links ? links_[number].load(std::memory_order_acquire) : nullptr;
+  }
+
+  const transport::Sink* sink_;
+  const stria_services_t* services_;
+  const std::uint64_t worker_id_;
+  Settings settings_;
+  Counters counters_;
+  std::unique_ptr<Adapter> adapter_;
+  std::unique_ptr<ReceiveBuffers> receives_;
+  SendSlots slots_;
+  Regions regions_;
+  Keys keys_;
+  std::uint32_t pio_max_ = 0;
+  bool sends_invalidate_ = false;
+  UniqueFd events_;  // epoll: completions, news
+
+  // acquire pairs with the release in publish: the link is complete when its number is seen.
+  std::unique_ptr<std::atomic<Link*>[]> links_;
+  std::vector<std::uint8_t> generations_;  // the connector's thread
+  std::vector<bool> taken_;                // likewise: numbers
+  std::uint32_t receives_for_ = 0;         // links that buffers are posted for, in use or not; likewise
+  std::uint32_t links_used_ = 0;           // likewise
+
+  ibv_wc batch_[ReceiveBuffers::kBatch];
+  unsigned batch_next_ = 0, batch_end_ = 0;
+  ReceiveBuffer* used_[ReceiveBuffers::kBatch];  // to be posted again,
+  Link* used_by_[ReceiveBuffers::kBatch];        // and whose credits they are; null: nobody's
+  unsigned used_count_ = 0;
+  bool drained_ = false;  // the last look at the receive queue found nothing
+  std::vector<Link*> credits_due_;
+  std::vector<Link*> dying_;
+  std::vector<News> news_;
+  std::size_t news_next_ = 0;
+  std::vector<std::unique_ptr<Move[]>> move_blocks_;
+  std::vector<Move*> free_moves_;
+  std::vector<Move*> ended_;
+  std::vector<Move*> stalled_;
+  bool reaping_ = false;
+  bool armed_ = false;
+  bool closed_ = false;
+  std::unique_ptr<Connector> connector_;
+};
+
+}  // namespace stria::verbs

@@ -1,0 +1,78 @@
+// The keys of a device: memory windows of type 2, made and ended by work requests on one link, and regions of
+// their own for keys that every link may use.
+//
+//   window    free ── take ──► chosen ── posted by the link ──► bound
+//               ▲                 │ never posted                 │ ended by the peer's message, by a work
+//               └─────────────────┴──────────────────────────────┘ request of ours, or with its link
+//
+// The adapter gives the index, 24 bits; the consumer key, 8 bits, changes with every use.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "base/intrusive_list.hpp"
+#include "base/status.hpp"
+#include "transport/contract.hpp"
+#include "transport/verbs/packets.hpp"
+#include "transport/verbs/regions.hpp"
+
+namespace stria::verbs {
+
+class Link;
+
+/// In the list of its link while it is chosen or bound.
+struct Window : ListNode {
+  ibv_mw* mw = nullptr;
+  Region* region = nullptr;
+  Link* link = nullptr;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t rkey = 0;
+  unsigned rights = 0;  ///< IBV_ACCESS_*
+  bool posted = false;
+};
+
+/// Reads a key's bytes; false when they are none of this provider.
+bool read_key(const transport::Key& key, KeyData& out) noexcept;
+
+class Keys {
+ public:
+  void open(ibv_pd* pd, Regions& regions, bool has_windows, std::uint32_t most, Counters& counters) noexcept;
+  /// Windows must go before their queue pairs.
+  void close() noexcept;
+
+  /// A free window with a fresh key, for the region that covers the memory; null: none is left.
+  Window* take(Link& link, Region& region, std::uint64_t address, std::uint64_t bytes,
+               unsigned access) noexcept;
+  /// The window of this key, while the key is not ended.
+  Window* find(std::uint32_t rkey) noexcept;
+  /// It is unbound, or was never bound: its region is let go, and it serves again.
+  void free(Window& window) noexcept;
+  /// Ends it without its queue pair's help: a system call.
+  void destroy(Window& window) noexcept;
+  static void fill(const Window& window, transport::Key& key) noexcept;
+
+  Status add_region(const transport::Payload& memory, unsigned access, transport::Key& key) noexcept;
+  /// access_error: no such key.
+  Status remove_region(const KeyData& key) noexcept;
+  std::uint32_t valid() const noexcept { return valid_; }
+
+ private:
+  ibv_pd* pd_ = nullptr;
+  Regions* regions_ = nullptr;
+  Counters* counters_ = nullptr;
+  bool has_windows_ = false;
+  std::uint32_t most_ = 0;
+  std::uint32_t valid_ = 0;
+  std::deque<Window> windows_;
+  std::deque<Window*> free_;                             // oldest first: a consumer key comes round late
+  std::unordered_map<std::uint32_t, Window*> by_index_;  // of the adapter
+  std::unordered_map<std::uint32_t, ibv_mr*> own_;       // by rkey
+};
+
+}  // namespace stria::verbs

@@ -1,0 +1,327 @@
+#include "transport/verbs/link.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "transport/verbs/device.hpp"
+
+namespace stria::verbs {
+
+Link::Link(const Params& params) noexcept : params_(params), device_(*params.device) {}
+
+void Link::set_queue_pair(ibv_qp* qp, bool builder) noexcept {
+  poster_.use(qp, builder, device_.counters());
+  const hw::VerbsTraits& traits = device_.adapter().traits;
+  path_ = fmt::format(
+      "{}: {} queue pair, {}", device_.adapter().name, traits.iwarp ? "iWARP" : "RC",
+      traits.has_windows() ? "reads through memory windows" : "reads through a region for each message");
+}
+
+void Link::set_peer(const Hello& hello) noexcept {
+  credits_ = most_credits_ = hello.credits;
+  half_ = static_cast<std::uint16_t>(std::max(1u, device_.settings().credits / 2));
+  peer_link_ = hello.link;
+  peer_eager_ = hello.eager_bytes;
+}
+
+void Link::set_echo(Link& link) noexcept {
+  echo_ = &link;
+  link.origin = this;
+}
+
+bool Link::has_room(unsigned requests) noexcept {
+  const auto room = [&] { return kSendDepth - (head_ - tail_) >= requests + chosen_count_; };
+  if (room()) [[likely]]
+    return true;
+  device_.reap();
+  return room();
+}
+
+Status Link::can_send() noexcept {
+  if (dying) [[unlikely]]
+    return Status::peer_failed;
+  if (!ready_ && !(has_to_greet() && greet())) return Status::no_resource;
+  return credits_ > 0 && has_room(1) ? Status::ok : Status::no_resource;
+}
+
+Prefix Link::next_prefix(PacketKind kind) noexcept {
+  const Prefix prefix{owed_, kind, control_seen_ ? std::uint8_t{1} : std::uint8_t{0}, peer_link_};
+  owed_ = 0;
+  control_seen_ = false;
+  return prefix;
+}
+
+Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, bool signal) noexcept {
+  ibv_send_wr together[kMostChosen + kMostChain];
+  unsigned before = 0;
+  if (chosen_count_ > 0) {
+    for (; before < chosen_count_; ++before) {
+      Window& window = *chosen_[before];
+      ibv_send_wr& request = together[before];
+      request = {};
+      request.opcode = IBV_WR_BIND_MW;
+      request.bind_mw.mw = window.mw;
+      request.bind_mw.rkey = window.rkey;
+      request.bind_mw.bind_info = {window.region->mr, window.address, window.bytes, window.rights};
+      window.posted = true;
+    }
+    device_.counters().windows_bound += before;
+    chosen_count_ = 0;
+    if (count > 0) std::memcpy(&together[before], requests, count * sizeof *requests);
+    requests = together;
+  }
+  const unsigned all = before + count;
+  for (unsigned i = 0; i < all; ++i) {
+    requests[i].wr_id = device_.request_id(*this, head_ + i);
+    ring_[(head_ + i) & kMask] = i < before ? Entry{} : entries[i - before];
+  }
+  unsignalled_ += all;
+  if (signal || unsignalled_ >= kSendDepth / 4) {
+    requests[all - 1].send_flags |= IBV_SEND_SIGNALED;
+    unsignalled_ = 0;
+  }
+  head_ += all;
+  const int error = poster_.post(requests, all);
+  for (unsigned i = 0; i < before; ++i) {
+    // The library takes the new key over only for windows that it binds itself.
+    ibv_mw* const mw = requests[i].bind_mw.mw;
+    mw->rkey = requests[i].bind_mw.rkey;
+  }
+  if (error == 0) [[likely]]
+    return Status::ok;
+  device_.fail(*this, Status::io_error, fmt::format("posting a work request: {}", std::strerror(error)));
+  return Status::peer_failed;
+}
+
+Status Link::send_short(PacketKind kind, const transport::Header& header, const void* payload,
+                        std::uint32_t bytes, const KeyData* closes) noexcept {
+  const Prefix prefix = next_prefix(kind);
+  std::byte packet[kHeadBytes + kMostShort];
+  std::memcpy(packet, &prefix, sizeof prefix);
+  std::memcpy(packet + sizeof prefix, &header, sizeof header);
+  if (bytes > 0) std::memcpy(packet + kHeadBytes, payload, bytes);
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(packet), kHeadBytes + bytes, 0};
+  ibv_send_wr request{};
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  request.opcode = closes == nullptr ? IBV_WR_SEND : IBV_WR_SEND_WITH_INV;
+  request.send_flags = IBV_SEND_INLINE;
+  if (closes != nullptr) request.invalidate_rkey = closes->rkey;
+  --credits_;
+  const Entry entry{};
+  return post(&request, &entry, 1, false);
+}
+
+Status Link::send_slot(PacketKind kind, const transport::Header& header, const transport::Payload& payload,
+                       const KeyData* closes) noexcept {
+  SendSlots& slots = device_.slots();
+  std::uint32_t slot = slots.take();
+  if (slot == SendSlots::kNone) {
+    device_.reap();
+    slot = slots.take();
+    if (slot == SendSlots::kNone) return Status::no_resource;
+  }
+  const Prefix prefix = next_prefix(kind);
+  std::byte* const at = slots.at(slot);
+  std::memcpy(at, &prefix, sizeof prefix);
+  std::memcpy(at + sizeof prefix, &header, sizeof header);
+  if (payload.length > 0) device_.services().pack(&payload, at + kHeadBytes);
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(at), kHeadBytes + static_cast<std::uint32_t>(payload.length),
+                slots.lkey()};
+  ibv_send_wr request{};
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  request.opcode = closes == nullptr ? IBV_WR_SEND : IBV_WR_SEND_WITH_INV;
+  if (closes != nullptr) request.invalidate_rkey = closes->rkey;
+  --credits_;
+  const Entry entry{Doing::slot, slot, nullptr};
+  return post(&request, &entry, 1, slots.is_low());
+}
+
+Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
+  if (device_.pio_max() == 0) return Status::unsupported;
+  const Status can = can_send();
+  if (can != Status::ok) return can;
+  return send_short(PacketKind::pio, header, payload, bytes, nullptr);
+}
+
+Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
+  const Status can = can_send();
+  if (can != Status::ok) return can;
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  if (device_.pio_max() != 0 && bytes <= device_.pio_max()) {  // needs no slot
+    std::byte gathered[kMostShort];
+    if (bytes > 0) device_.services().pack(&payload, gathered);
+    return send_short(PacketKind::buffered, header, gathered, bytes, nullptr);
+  }
+  return send_slot(PacketKind::buffered, header, payload, nullptr);
+}
+
+Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                             const transport::Key& key) noexcept {
+  if (!device_.sends_invalidate()) return Status::unsupported;
+  KeyData data;
+  if (!read_key(key, data)) return Status::access_error;
+  if (data.kind != KeyKind::window) return Status::unsupported;
+  const Status can = can_send();
+  if (can != Status::ok) return can;
+  if (device_.pio_max() != 0 && bytes <= device_.pio_max())
+    return send_short(PacketKind::closing, header, payload, bytes, &data);
+  return send_slot(PacketKind::closing, header,
+                   {nullptr, const_cast<void*>(payload), bytes, 0, static_cast<std::int64_t>(bytes)}, &data);
+}
+
+Status Link::send_prefix(PacketKind kind) noexcept {
+  Prefix prefix = next_prefix(kind);
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(&prefix), sizeof prefix, 0};
+  ibv_send_wr request{};
+  Entry entry{};
+  if (device_.pio_max() != 0) {
+    request.send_flags = IBV_SEND_INLINE;
+  } else {
+    SendSlots& slots = device_.slots();
+    const std::uint32_t slot = slots.take();
+    if (slot == SendSlots::kNone) {
+      owed_ = prefix.credits;
+      control_seen_ = prefix.control != 0;
+      return Status::no_resource;
+    }
+    std::memcpy(slots.at(slot), &prefix, sizeof prefix);
+    piece = {reinterpret_cast<std::uint64_t>(slots.at(slot)), sizeof prefix, slots.lkey()};
+    entry = {Doing::slot, slot, nullptr};
+  }
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  return post(&request, &entry, 1, entry.doing == Doing::slot && device_.slots().is_low());
+}
+
+bool Link::greet() noexcept {
+  if (dying || send_prefix(PacketKind::greeting) != Status::ok) return false;
+  ready_ = true;
+  return true;
+}
+
+bool Link::settle() noexcept {
+  if (idle()) return true;
+  if (unsignalled_ > 0 && has_room(1)) static_cast<void>(send_nothing());
+  return false;
+}
+
+bool Link::return_credits() noexcept {
+  if (dying || !ready_ || owed_ < half_ || control_out_) return true;
+  if (!has_room(1)) return false;
+  control_out_ = true;
+  const Status sent = send_prefix(PacketKind::credit);
+  if (sent == Status::no_resource) {
+    control_out_ = false;
+    return false;
+  }
+  ++device_.counters().credit_packets;
+  return true;
+}
+
+bool Link::take(const Prefix& prefix) noexcept {
+  if (prefix.credits > most_credits_ - credits_) return false;
+  credits_ = static_cast<std::uint16_t>(credits_ + prefix.credits);
+  if (prefix.control != 0) control_out_ = false;
+  if (prefix.kind == PacketKind::greeting) ready_ = true;
+  if (prefix.kind == PacketKind::credit) control_seen_ = true;
+  return true;
+}
+
+void Link::complete(std::uint32_t sequence, ibv_wc_status status) noexcept {
+  // A sequence that is not under way can only be a completion of an earlier use of the number.
+  if (sequence - tail_ >= head_ - tail_) return;
+  while (tail_ != sequence + 1) {
+    const Entry entry = ring_[tail_ & kMask];
+    const ibv_wc_status how = tail_ == sequence ? status : IBV_WC_SUCCESS;
+    ++tail_;
+    if (entry.doing == Doing::slot) device_.slots().give(entry.slot);
+    if (entry.doing == Doing::move) piece_done(*entry.move, how);
+  }
+}
+
+void Link::flush() noexcept {
+  if (flushed_ || idle()) return;
+  chosen_count_ = 0;
+  if (!has_room(1)) return;
+  flushed_ = true;
+  static_cast<void>(send_nothing());
+}
+
+void Link::abandon() noexcept {
+  while (!idle()) complete(tail_, IBV_WC_WR_FLUSH_ERR);
+}
+
+Status Link::choose(Window& window) noexcept {
+  if (dying) return Status::peer_failed;
+  if (chosen_count_ == kMostChosen) {
+    if (!ready_ || !has_room(0)) return Status::no_resource;
+    const Status posted = post(nullptr, nullptr, 0, false);
+    if (posted != Status::ok) return posted;
+  }
+  chosen_[chosen_count_++] = &window;
+  windows_.push_back(&window);
+  if (origin == nullptr) return Status::ok;
+  // Packets to ourselves go by the other queue pair: be sure.
+  if (!ready_ || !has_room(0)) {
+    withdraw(window);
+    window.unlink();
+    return Status::no_resource;
+  }
+  const Status posted = post(nullptr, nullptr, 0, true);
+  while (posted == Status::ok && !idle() && !dying) device_.reap();
+  return dying ? Status::peer_failed : posted;
+}
+
+bool Link::withdraw(Window& window) noexcept {
+  const auto end = chosen_.begin() + chosen_count_;
+  const auto at = std::find(chosen_.begin(), end, &window);
+  if (at == end) return false;
+  std::move(at + 1, end, at);
+  --chosen_count_;
+  return true;
+}
+
+/// Waits for the adapter: the key is dead on return. A link that dies meanwhile takes its windows with it.
+Status Link::end_window(Window& window) noexcept {
+  while (!dying && !has_room(1)) device_.reap();
+  if (dying) return Status::peer_failed;
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_LOCAL_INV;
+  request.invalidate_rkey = window.rkey;
+  const Entry entry{};
+  const Status posted = post(&request, &entry, 1, true);
+  const std::uint32_t last = head_;
+  while (posted == Status::ok && !dying && static_cast<std::int32_t>(last - tail_) > 0) device_.reap();
+  return dying ? Status::peer_failed : posted;
+}
+
+/// A write of no bytes needs no key, and is acknowledged like any other.
+Status Link::send_nothing() noexcept {
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_RDMA_WRITE;
+  const Entry entry{};
+  return post(&request, &entry, 1, true);
+}
+
+bool Link::probe() noexcept {
+  return !dying && ready_ && idle() && send_nothing() == Status::ok;
+}
+
+void Link::limits(transport::LinkLimits& out) noexcept {
+  out = {};
+  out.pio_max = device_.pio_max();
+  out.eager_max = std::min(device_.settings().eager_bytes, peer_eager_);
+  out.can_get = out.can_put = 1;
+  out.offload = 1;
+  out.pio_credits = ready_ && !dying ? credits_ * device_.pio_mtu() : 0;
+  out.low_latency = 0;
+  out.path = path_.c_str();
+  out.fallback = "";
+}
+
+}  // namespace stria::verbs

@@ -1,0 +1,27 @@
+// The STRIA_VERBS_* variables of one device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "stria/provider.h"
+
+namespace stria::verbs {
+
+struct Settings {
+  std::string device;
+  std::uint32_t links = 256;
+  std::uint32_t credits = 32;
+  std::uint32_t eager_bytes = 8192;
+  std::uint32_t send_buffers = 256;
+  std::uint32_t keys = 1024;
+  std::uint8_t ack_timeout = 16;
+  std::uint32_t connect_ms = 10000;
+  std::uint64_t cache_bytes = 1u << 30;
+};
+
+/// Errors: invalid, naming variable and value.
+Result<Settings> read_settings(const stria_device_params_t& params);
+
+}  // namespace stria::verbs
