@@ -1,0 +1,146 @@
+"""Debian packages that are downloaded and unpacked into a cache folder, never installed.
+
+    <cache>/lock              one process prepares at a time
+    <cache>/<names' hash>/    everything that one list of packages needs, complete or not there
+        root/                 the packages' files, as below /
+        kernel/vmlinux        the kernel that QEMU boots
+
+The packages named below are always taken; what they depend on only where this machine has not installed it. apt is
+asked with the machine's own lists first, and with fresh ones in the cache folder when those are missing or out of date.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import kernel
+from trouble import Trouble, progress
+
+# What runs a guest, and what a guest finds in its /usr beside this machine's own.
+WANTED = ("qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios", "busybox-static", "iproute2",
+          "libibverbs1", "librdmacm1", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils")
+KERNEL = "linux-image-amd64"
+# The parts of the kernel's modules that a guest may load; the rest is sound, video and hardware it never has.
+MODULE_FOLDERS = ("arch", "block", "crypto", "drivers/block", "drivers/char", "drivers/infiniband", "drivers/iommu",
+                  "drivers/net/*.ko", "drivers/vfio", "drivers/virtio", "fs/9p", "fs/configfs", "fs/fscache", "fs/netfs",
+                  "fs/overlayfs", "lib", "net")
+NEEDED_BYTES = 700 << 20  # downloads and unpacked files together, as they are side by side for a while
+
+
+def cache_folder():
+    """STRIA_LAB_CACHE, else stria/lab in the user's cache folder."""
+    given = os.environ.get("STRIA_LAB_CACHE")
+    if given:
+        return pathlib.Path(given).resolve()
+    caches = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(caches) / "stria" / "lab"
+
+
+class Apt:
+    """apt-get and apt-cache with the lists of this machine, or with lists of their own."""
+
+    def __init__(self, lists=None):
+        self.options = []
+        if lists:
+            (lists / "partial").mkdir(parents=True, exist_ok=True)
+            self.options = ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={lists}"]
+
+    def run(self, program, *arguments, folder=None):
+        done = subprocess.run([program, *self.options, *arguments], cwd=folder, text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if line.startswith("E:")] or done.stderr.splitlines()
+            raise Trouble(f"{program} {arguments[0]} failed:\n  " + "\n  ".join(said[:10]))
+        return done.stdout
+
+    def with_dependencies(self, wanted):
+        """`wanted` and what they need that is not installed here."""
+        text = self.run("apt-get", "install", "--simulate", "--no-install-recommends", *wanted)
+        return sorted({*wanted, *re.findall(r"^Inst (\S+)", text, re.MULTILINE)})
+
+    def kernel_image(self):
+        """The package that the name for "the newest kernel" stands for."""
+        found = re.search(rf"^Depends: (linux-image-[^ ,]+)", self.run("apt-cache", "show", KERNEL), re.MULTILINE)
+        if not found:
+            raise Trouble(f"package {KERNEL} names no kernel it depends on")
+        return found[1]
+
+    def download(self, wanted, folder):
+        """Downloads `wanted` with dependencies and the kernel into `folder`."""
+        names = [*self.with_dependencies(wanted), self.kernel_image()]
+        self.run("apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", *names, folder=folder)
+
+
+def download(wanted, cache, folder):
+    try:
+        Apt().download(wanted, folder)
+    except Trouble as first:
+        progress.detail(f"{first}; again with fresh lists")
+        apt = Apt(cache / "apt")
+        try:
+            apt.run("apt-get", "update", "-q")
+            apt.download(wanted, folder)
+        except Trouble as second:
+            raise Trouble(f"the Debian packages cannot be downloaded: {second}") from None
+
+
+def unpack(package, root):
+    """All files of a package; of a kernel only what a guest may want."""
+    if not package.name.startswith("linux-image-"):
+        subprocess.run(["dpkg-deb", "-x", package, root], check=True)
+        return
+    wanted = ["./boot/vmlinuz*", "./boot/config*"]
+    wanted += [f"./lib/modules/*/kernel/{folder}" for folder in MODULE_FOLDERS]
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as stream:
+        # Some kernel may lack one of the folders: what is needed of them is checked when a guest's modules are chosen.
+        subprocess.run(["tar", "-x", "-C", root, "--wildcards", *wanted], stdin=stream.stdout,
+                       stderr=subprocess.DEVNULL, check=False)
+    if stream.returncode:
+        raise Trouble(f"{package.name} cannot be unpacked")
+
+
+@contextlib.contextmanager
+def locked(cache):
+    with open(cache / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def prepare(cache, wanted=WANTED):
+    """The folder of the unpacked packages; downloads and unpacks them when it is not there yet."""
+    for program in ("apt-get", "apt-cache", "dpkg-deb", "tar"):
+        if not shutil.which(program):
+            raise Trouble(f"this needs Debian 12: there is no {program} here")
+    name = hashlib.sha256(repr((wanted, KERNEL, MODULE_FOLDERS)).encode()).hexdigest()[:12]
+    ready = cache / name
+    if ready.is_dir():
+        return ready
+    cache.mkdir(parents=True, exist_ok=True)
+    with locked(cache):
+        if ready.is_dir():
+            return ready
+        free = shutil.disk_usage(cache).free
+        if free < NEEDED_BYTES:
+            raise Trouble(f"{cache} has {free >> 20} MiB free; the packages need {NEEDED_BYTES >> 20} MiB "
+                          "(STRIA_LAB_CACHE names another folder)")
+        with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as made:
+            made = pathlib.Path(made)
+            debs, root = made / "debs", made / "root"
+            debs.mkdir()
+            root.mkdir()
+            progress.step(f"downloading Debian packages into {cache} (once)")
+            download(wanted, cache, debs)
+            progress.step("unpacking them")
+            for package in sorted(debs.iterdir()):
+                unpack(package, root)
+            shutil.rmtree(debs)
+            kernel.extract(root, made / "kernel")
+            made.rename(ready)
+            made.mkdir()  # what the context manager removes
+    return ready
