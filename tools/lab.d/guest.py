@@ -7,6 +7,7 @@ this process does, and leaves nothing behind: all it has are descriptors and pri
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 
 import initramfs
@@ -17,69 +18,86 @@ PORTS = ("out", "err", "news")  # as init numbers them, from 1
 PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent():
-    """In QEMU, before it starts: SIGKILL when tools/lab is gone, and no signals of the terminal."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.setpgid(0, 0)
-
-
 class Guest:
-    """A machine that boots and runs one command."""
+    """A machine that boots and has a task: "run" the command, "serve" the other guest's wishes, or a "shell"."""
 
     def __init__(self, packages, number, lab, scratch):
         """packages: their folder; number: 0 or 1; lab: what is asked for; scratch: a folder for this guest's files."""
         self.number = number
+        self.task = lab.task_of(number)
+        self.serves = self.task == "serve"
         self.code = None
+        self.ended = False
         self.pipes = {}  # name: the descriptor that we read
-        self._start(packages, lab, scratch)
+        given = []  # descriptors that are QEMU's
+        command = [*self._machine(packages, lab, scratch), *self._network(lab, scratch)]
+        for index, (tag, path, writable) in enumerate(self._shares(packages / "root", lab)):
+            what = f"local,id=fs{index},security_model=none,multidevs=remap,path={str(path).replace(',', ',,')}"
+            command += ["-fsdev", what + ("" if writable else ",readonly=on"),
+                        "-device", f"virtio-9p-pci,fsdev=fs{index},mount_tag={tag}"]
+        command += ["-device", "virtio-serial-pci"]
+        names = PORTS if self.task == "shell" else ("serial", *PORTS)
+        for name in names:
+            if name == "news":  # goes both ways
+                ours, theirs = socket.socketpair()
+                self.pipes[name], self.news = ours.fileno(), ours
+                given.append(theirs.detach())
+                command += ["-chardev", f"socket,id={name},fd={given[-1]}"]
+            else:
+                self.pipes[name], writer = os.pipe()
+                given.append(writer)
+                command += ["-add-fd", f"fd={writer},set={writer}",
+                            "-chardev", f"file,id={name},path=/dev/fdset/{writer},append=on"]
+            if name in PORTS:
+                command += ["-device", f"virtserialport,chardev={name},nr={PORTS.index(name) + 1}"]
+        command += ["-serial", "stdio" if self.task == "shell" else "chardev:serial"]
+        try:
+            self._start(packages / "root", command, given)
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
 
-    def _start(self, packages, lab, scratch):
+    def _start(self, root, command, given):
+        library = "x86_64-linux-gnu"
+        environment = {**os.environ, "LD_LIBRARY_PATH": f"{root}/usr/lib/{library}:{root}/lib/{library}"}
+        parent = os.getpid()
+        on_terminal = self.task == "shell"
+
+        def before_qemu():
+            """SIGKILL when tools/lab is gone; no signals of the terminal unless it is the guest's."""
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)
+            if not on_terminal:
+                os.setpgid(0, 0)
+
+        try:
+            self.process = subprocess.Popen(command, env=environment, pass_fds=given, preexec_fn=before_qemu,
+                                            stdin=None if on_terminal else subprocess.DEVNULL,
+                                            stderr=None if on_terminal else given[0])
+        except OSError as error:
+            raise Trouble(f"QEMU does not start: {error}") from None
+
+    def _machine(self, packages, lab, scratch):
         root = packages / "root"
         image = scratch / f"initramfs{self.number}"
-        settings = {"guest": self.number, "guests": lab.guests, "device": lab.device, "mtu": lab.mtu}
+        settings = {"guest": self.number, "guests": lab.guests, "device": lab.device, "mtu": lab.mtu, "task": self.task}
         shares = "".join(f"{path}\n" for path in lab.shares)
         files = {"command": lab.command_script().encode(), "shares": shares.encode()}
         image.write_bytes(initramfs.build(root, lab.device, settings, files))
-        program = root / "usr" / "bin" / "qemu-system-x86_64"
-        command = [program, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                   "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-M", "q35", "-m", str(MEMORY_MB),
-                   "-kernel", packages / "kernel" / "vmlinux", "-initrd", image,
-                   "-append", "console=ttyS0 quiet mitigations=off panic=-1 tsc=reliable no_timer_check",
-                   "-device", "virtio-rng-pci"]
-        for folder in (root / "usr/share/qemu", root / "usr/share/seabios"):
-            command += ["-L", folder]
-        command += self._network(lab, scratch)
-        for number, (tag, path, writable) in enumerate(self._shares(root, lab)):
-            what = f"local,id=fs{number},security_model=none,multidevs=remap,path={str(path).replace(',', ',,')}"
-            command += ["-fsdev", what + ("" if writable else ",readonly=on"),
-                        "-device", f"virtio-9p-pci,fsdev=fs{number},mount_tag={tag}"]
-        writers = []
-        command += ["-device", "virtio-serial-pci"]
-        for number, name in enumerate(("serial", *PORTS)):
-            reader, writer = os.pipe()
-            self.pipes[name] = reader
-            writers.append(writer)
-            command += ["-add-fd", f"fd={writer},set={number}",
-                        "-chardev", f"file,id={name},path=/dev/fdset/{number},append=on"]
-            command += ["-serial", f"chardev:{name}"] if name == "serial" else [
-                "-device", f"virtserialport,chardev={name},nr={number}"]
-        library = root / "usr/lib/x86_64-linux-gnu"
-        environment = {**os.environ, "LD_LIBRARY_PATH": f"{library}:{root / 'lib/x86_64-linux-gnu'}"}
-        try:
-            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=writers[0],
-                                            pass_fds=writers, preexec_fn=die_with_parent)
-        except OSError as error:
-            raise Trouble(f"QEMU does not start: {error}") from None
-        finally:
-            for writer in writers:
-                os.close(writer)
+        return [root / "usr/bin/qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-M", "q35", "-m", str(MEMORY_MB),
+                "-L", root / "usr/share/qemu", "-L", root / "usr/share/seabios",
+                "-kernel", packages / "kernel" / "vmlinux", "-initrd", image,
+                "-append", "console=ttyS0 quiet mitigations=off panic=-1 tsc=reliable no_timer_check",
+                "-device", "virtio-rng-pci"]
 
     def _network(self, lab, scratch):
-        mac = f"52:54:00:77:00:{self.number + 1:02x}"
         end = "hubport,id=net,hubid=0"  # a cable that leads nowhere
         if lab.guests > 1:
             server = "on" if self.number == 0 else "off"
             end = f"stream,id=net,server={server},addr.type=unix,addr.path={scratch / 'cable'}"
+        mac = f"52:54:00:77:00:{self.number + 1:02x}"
         return ["-netdev", end, "-device", f"virtio-net-pci,netdev=net,mac={mac},host_mtu={lab.mtu},romfile="]
 
     @staticmethod
@@ -87,11 +105,16 @@ class Guest:
         yield "usr", "/usr", False
         yield "packages", root, False
         yield "results", lab.results, True
-        for number, path in enumerate(lab.shares):
-            yield f"share{number}", path, False
+        for index, path in enumerate(lab.shares):
+            yield f"share{index}", path, False
+
+    def go(self):
+        """Lets the guest begin its task."""
+        self.news.sendall(b"go\n")
 
     def end(self):
         """Ends QEMU, in whatever state the guest is."""
+        self.ended = True
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()

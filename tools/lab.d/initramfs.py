@@ -11,7 +11,9 @@ import stat
 import kernel
 
 # What `init` is written in; links to busybox in /lab/bin.
-APPLETS = ("cat", "hostname", "insmod", "ip", "ln", "mkdir", "mkfifo", "mount", "poweroff", "setsid", "sh", "sleep")
+APPLETS = ("base64", "cat", "cttyhack", "hostname", "insmod", "ip", "ln", "mkdir", "mkfifo", "mount", "nc", "poweroff",
+           "setsid", "sh", "sleep", "stty")
+PROGRAMS = ("lab-on", "lab-serve")  # of this folder, for guests
 FROM_ETC = ("alternatives", "gai.conf", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "libibverbs.d",
             "localtime", "nsswitch.conf", "openmpi", "pmix", "passwd", "protocols", "python3.11", "rdma", "services")
 MODULES = ("virtio_pci", "virtio_net", "virtio_console", "virtio_rng", "9p", "9pnet_virtio", "overlay")
@@ -81,6 +83,8 @@ def build(root, device, settings, files):
         archive.link(f"lab/bin/{applet}", "/lab/busybox")
     here = pathlib.Path(__file__).parent
     archive.file("init", (here / "init").read_bytes(), 0o755)
+    for program in PROGRAMS:
+        archive.file(f"lab/bin/{program}", (here / program).read_bytes(), 0o755)
     modules = kernel.in_loading_order(root, [*MODULES, *DEVICE_MODULES[device]])
     for path in modules:
         archive.file(f"lab/modules/{path.name}", path.read_bytes())

@@ -28,8 +28,8 @@ WANTED = ("qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"
 KERNEL = "linux-image-amd64"
 # The parts of the kernel's modules that a guest may load; the rest is sound, video and hardware it never has.
 MODULE_FOLDERS = ("arch", "block", "crypto", "drivers/block", "drivers/char", "drivers/infiniband", "drivers/iommu",
-                  "drivers/net/*.ko", "drivers/vfio", "drivers/virtio", "fs/9p", "fs/configfs", "fs/fscache", "fs/netfs",
-                  "fs/overlayfs", "lib", "net")
+                  "drivers/net/*.ko", "drivers/vfio", "drivers/virtio", "fs/9p", "fs/configfs", "fs/fscache",
+                  "fs/netfs", "fs/overlayfs", "lib", "net")
 NEEDED_BYTES = 700 << 20  # downloads and unpacked files together, as they are side by side for a while
 
 

@@ -9,17 +9,19 @@ import time
 from trouble import progress
 
 SERIAL_LINES_KEPT = 40
+QUIET_CABLE = "is not connected to host network"  # what QEMU remarks on a single guest's eth0, rightly
 CODE_DEADLINE = 124  # as timeout(1) says it
 CODE_BROKEN = 125  # the laboratory itself failed
 
 
 class Session:
-    """Runs guests until each has said how its command ended."""
+    """Runs guests until each that has a command has said how that ended."""
 
     def __init__(self, guests, deadline_s):
         self.guests = guests
-        self.deadline = time.monotonic() + deadline_s
         self.deadline_s = deadline_s
+        self.deadline = time.monotonic() + deadline_s
+        self.ready = set()
         self.serial = {guest: collections.deque(maxlen=SERIAL_LINES_KEPT) for guest in guests}
         self.partial = {}  # (guest, pipe): the begun line
         self.outputs = {"out": sys.stdout.buffer, "err": sys.stderr.buffer}
@@ -30,35 +32,30 @@ class Session:
             for guest in self.guests:
                 for name, descriptor in guest.pipes.items():
                     selector.register(descriptor, selectors.EVENT_READ, (guest, name))
-            while any(guest.code is None for guest in self.guests):
+            while any(guest.code is None and not guest.serves for guest in self.guests):
                 left = self.deadline - time.monotonic()
                 if left <= 0:
-                    return self._late()
-                for key, _ in selector.select(left):
-                    guest, name = key.data
-                    data = os.read(key.fd, 1 << 16)
-                    if data:
-                        self._heard(guest, name, data)
-                    else:
-                        selector.unregister(key.fd)
-                        self._closed(guest, name)
-            # The news may have overtaken the last output.
-            for guest in self.guests:
-                guest.end()
-            while selector.get_map():
-                for key, _ in selector.select():
-                    guest, name = key.data
-                    data = os.read(key.fd, 1 << 16)
-                    if not data:
-                        selector.unregister(key.fd)
-                    self._heard(guest, name, data)
-        self._flush()
+                    return self._late(selector)
+                self._read(selector, left)
+                if any(guest.code == CODE_BROKEN for guest in self.guests):
+                    break  # the others may wait for it
+            self._end(selector)
         return next((guest.code for guest in self.guests if guest.code), 0)
+
+    def _read(self, selector, wait_s):
+        for key, _ in selector.select(wait_s):
+            guest, name = key.data
+            data = os.read(key.fd, 1 << 16)
+            if data:
+                self._heard(guest, name, data)
+                continue
+            selector.unregister(key.fd)
+            if name == "news" and guest.code is None and not guest.ended:
+                self._complain(guest, "it ended without saying how its command did")
 
     def _heard(self, guest, name, data):
         if name in self.outputs and len(self.guests) == 1:
-            self.outputs[name].write(data)
-            self.outputs[name].flush()
+            self._print(name, data)
             return
         lines = (self.partial.pop((guest, name), b"") + data).split(b"\n")
         if lines[-1]:
@@ -67,27 +64,31 @@ class Session:
             self._line(guest, name, line)
 
     def _line(self, guest, name, line):
-        if name in self.outputs:
-            self.outputs[name].write(b"[%d] %s\n" % (guest.number, line))
-            self.outputs[name].flush()
-            return
         text = line.decode(errors="replace").rstrip("\r")
-        if name == "serial":
+        if name in self.outputs:
+            self._print(name, b"[%d] %s\n" % (guest.number, line))
+        elif name == "serial" and QUIET_CABLE not in text:
             self.serial[guest].append(text)
             progress.detail(f"guest {guest.number}: {text}")
-            return
-        word, _, rest = text.partition(" ")
+        elif name == "news":
+            self._news(guest, *text.partition(" ")[::2])
+
+    def _print(self, name, data):
+        self.outputs[name].write(data)
+        self.outputs[name].flush()
+
+    def _news(self, guest, word, rest):
         if word == "ready":
-            progress.detail(f"guest {guest.number} is up; the command starts")
+            progress.detail(f"guest {guest.number} is up")
+            self.ready.add(guest)
+            if len(self.ready) == len(self.guests):
+                for each in self.guests:
+                    each.go()
         elif word == "exit":
             progress.detail(f"guest {guest.number}: the command ended with {rest}")
             guest.code = int(rest)
         elif word == "broken":
             self._complain(guest, f"this could not be made: {rest}")
-
-    def _closed(self, guest, name):
-        if name == "news" and guest.code is None:
-            self._complain(guest, "it ended without saying how its command did")
 
     def _complain(self, guest, why):
         guest.code = CODE_BROKEN
@@ -98,17 +99,19 @@ class Session:
         for line in self.serial[guest]:
             print(f"  {line}", file=sys.stderr)
 
-    def _late(self):
+    def _end(self, selector):
+        """Ends the guests; the news may have overtaken their last output, which is read to its end."""
         for guest in self.guests:
             guest.end()
-        self._flush()
+        while selector.get_map():
+            self._read(selector, None)
+        for (guest, name), rest in sorted(self.partial.items(), key=lambda item: item[0][0].number):
+            self._line(guest, name, rest)
+
+    def _late(self, selector):
+        self._end(selector)
         progress.step(f"not done after {self.deadline_s:g} s (--timeout): ended")
         for guest in self.guests:
             if guest.code is None:
                 self._last_words(guest)
         return CODE_DEADLINE
-
-    def _flush(self):
-        for (guest, name), rest in sorted(self.partial.items(), key=lambda item: item[0][0].number):
-            self._line(guest, name, rest)
-        self.partial.clear()
