@@ -25,9 +25,14 @@ def extract(root, folder):
     (folder / "vmlinux").write_bytes(lzma.LZMADecompressor().decompress(packed[at:]))
 
 
+def release(root):
+    """Its name, as uname -r gives it."""
+    return sorted((root / "boot").glob("vmlinuz-*"))[-1].name.removeprefix("vmlinuz-")
+
+
 def by_name(root):
     """{module name: file}; a module's name has _ where its file may have -."""
-    return {path.stem.replace("-", "_"): path for path in (root / "lib" / "modules").glob("*/kernel/**/*.ko")}
+    return {path.stem.replace("-", "_"): path for path in (root / "lib" / "modules").glob("*/*/**/*.ko")}
 
 
 def needs_of(path):

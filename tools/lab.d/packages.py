@@ -33,6 +33,19 @@ MODULE_FOLDERS = ("arch", "block", "crypto", "drivers/block", "drivers/char", "d
 NEEDED_BYTES = 700 << 20  # downloads and unpacked files together, as they are side by side for a while
 
 
+def need_programs(*names):
+    for program in names:
+        if not shutil.which(program):
+            raise Trouble(f"there is no {program} here")
+
+
+def need_space(folder, needed):
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise Trouble(f"{folder} has {free >> 20} MiB free; the packages need {needed >> 20} MiB "
+                      "(STRIA_LAB_CACHE names another folder)")
+
+
 def cache_folder():
     """STRIA_LAB_CACHE, else stria/lab in the user's cache folder."""
     given = os.environ.get("STRIA_LAB_CACHE")
@@ -71,21 +84,21 @@ class Apt:
             raise Trouble(f"package {KERNEL} names no kernel it depends on")
         return found[1]
 
-    def download(self, wanted, folder):
-        """Downloads `wanted` with dependencies and the kernel into `folder`."""
-        names = [*self.with_dependencies(wanted), self.kernel_image()]
+    def download(self, names, folder):
         self.run("apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", *names, folder=folder)
 
 
-def download(wanted, cache, folder):
+def download(cache, folder, names_by):
+    """Downloads the packages that names_by(apt) lists into `folder`."""
     try:
-        Apt().download(wanted, folder)
+        apt = Apt()
+        apt.download(names_by(apt), folder)
     except Trouble as first:
-        progress.detail(f"{first}; again with fresh lists")
+        progress.detail(f"{first}\nagain with fresh lists")
         apt = Apt(cache / "apt")
         try:
             apt.run("apt-get", "update", "-q")
-            apt.download(wanted, folder)
+            apt.download(names_by(apt), folder)
         except Trouble as second:
             raise Trouble(f"the Debian packages cannot be downloaded: {second}") from None
 
@@ -93,7 +106,8 @@ def download(wanted, cache, folder):
 def unpack(package, root):
     """All files of a package; of a kernel only what a guest may want."""
     if not package.name.startswith("linux-image-"):
-        subprocess.run(["dpkg-deb", "-x", package, root], check=True)
+        if subprocess.run(["dpkg-deb", "-x", package, root], check=False).returncode:
+            raise Trouble(f"{package.name} cannot be unpacked")
         return
     wanted = ["./boot/vmlinuz*", "./boot/config*"]
     wanted += [f"./lib/modules/*/kernel/{folder}" for folder in MODULE_FOLDERS]
@@ -114,9 +128,7 @@ def locked(cache):
 
 def prepare(cache, wanted=WANTED):
     """The folder of the unpacked packages; downloads and unpacks them when it is not there yet."""
-    for program in ("apt-get", "apt-cache", "dpkg-deb", "tar"):
-        if not shutil.which(program):
-            raise Trouble(f"this needs Debian 12: there is no {program} here")
+    need_programs("apt-get", "apt-cache", "dpkg-deb", "tar")
     name = hashlib.sha256(repr((wanted, KERNEL, MODULE_FOLDERS)).encode()).hexdigest()[:12]
     ready = cache / name
     if ready.is_dir():
@@ -125,17 +137,14 @@ def prepare(cache, wanted=WANTED):
     with locked(cache):
         if ready.is_dir():
             return ready
-        free = shutil.disk_usage(cache).free
-        if free < NEEDED_BYTES:
-            raise Trouble(f"{cache} has {free >> 20} MiB free; the packages need {NEEDED_BYTES >> 20} MiB "
-                          "(STRIA_LAB_CACHE names another folder)")
+        need_space(cache, NEEDED_BYTES)
         with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as made:
             made = pathlib.Path(made)
             debs, root = made / "debs", made / "root"
             debs.mkdir()
             root.mkdir()
             progress.step(f"downloading Debian packages into {cache} (once)")
-            download(wanted, cache, debs)
+            download(cache, debs, lambda apt: [*apt.with_dependencies(wanted), apt.kernel_image()])
             progress.step("unpacking them")
             for package in sorted(debs.iterdir()):
                 unpack(package, root)
