@@ -11,6 +11,7 @@ import socket
 import subprocess
 
 import initramfs
+import packages
 from trouble import Trouble
 
 MEMORY_MB = 1024
@@ -21,8 +22,8 @@ PR_SET_PDEATHSIG = 1
 class Guest:
     """A machine that boots and has a task: "run" the command, "serve" the other guest's wishes, or a "shell"."""
 
-    def __init__(self, packages, number, lab, scratch):
-        """packages: their folder; number: 0 or 1; lab: what is asked for; scratch: a folder for this guest's files."""
+    def __init__(self, unpacked, number, lab, scratch):
+        """unpacked: the packages' folder; number: 0 or 1; lab: what is asked for; scratch: a folder for this guest's files."""
         self.number = number
         self.task = lab.task_of(number)
         self.serves = self.task == "serve"
@@ -30,8 +31,9 @@ class Guest:
         self.ended = False
         self.pipes = {}  # name: the descriptor that we read
         given = []  # descriptors that are QEMU's
-        command = [*self._machine(packages, lab, scratch), *self._network(lab, scratch)]
-        for index, (tag, path, writable) in enumerate(self._shares(packages / "root", lab)):
+        program, environment = packages.qemu(unpacked)
+        command = [*self._machine(unpacked, lab, scratch), *self._network(lab, scratch)]
+        for index, (tag, path, writable) in enumerate(self._shares(unpacked / "root", lab)):
             what = f"local,id=fs{index},security_model=none,multidevs=remap,path={str(path).replace(',', ',,')}"
             command += ["-fsdev", what + ("" if writable else ",readonly=on"),
                         "-device", f"virtio-9p-pci,fsdev=fs{index},mount_tag={tag}"]
@@ -52,14 +54,12 @@ class Guest:
                 command += ["-device", f"virtserialport,chardev={name},nr={PORTS.index(name) + 1}"]
         command += ["-serial", "stdio" if self.task == "shell" else "chardev:serial"]
         try:
-            self._start(packages / "root", command, given)
+            self._start([program, *command], environment, given)
         finally:
             for descriptor in given:
                 os.close(descriptor)
 
-    def _start(self, root, command, given):
-        library = "x86_64-linux-gnu"
-        environment = {**os.environ, "LD_LIBRARY_PATH": f"{root}/usr/lib/{library}:{root}/lib/{library}"}
+    def _start(self, command, environment, given):
         parent = os.getpid()
         on_terminal = self.task == "shell"
 
@@ -78,17 +78,17 @@ class Guest:
         except OSError as error:
             raise Trouble(f"QEMU does not start: {error}") from None
 
-    def _machine(self, packages, lab, scratch):
-        root = packages / "root"
+    def _machine(self, unpacked, lab, scratch):
+        root = unpacked / "root"
         image = scratch / f"initramfs{self.number}"
         settings = {"guest": self.number, "guests": lab.guests, "device": lab.device, "mtu": lab.mtu, "task": self.task}
         shares = "".join(f"{path}\n" for path in lab.shares)
         files = {"command": lab.command_script().encode(), "shares": shares.encode()}
         image.write_bytes(initramfs.build(root, lab.device, settings, files))
-        return [root / "usr/bin/qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        return ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-M", "q35", "-m", str(MEMORY_MB),
                 "-L", root / "usr/share/qemu", "-L", root / "usr/share/seabios",
-                "-kernel", packages / "kernel" / "vmlinux", "-initrd", image,
+                "-kernel", unpacked / "kernel/vmlinux", "-initrd", image,
                 "-append", "console=ttyS0 quiet mitigations=off panic=-1 tsc=reliable no_timer_check",
                 "-device", "virtio-rng-pci"]
 

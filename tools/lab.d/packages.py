@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 
 import kernel
-from trouble import Trouble, progress
+from trouble import Trouble, Unavailable, progress
 
 # What runs a guest, and what a guest finds in its /usr beside this machine's own.
 WANTED = ("qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios", "busybox-static", "iproute2",
@@ -36,13 +36,13 @@ NEEDED_BYTES = 700 << 20  # downloads and unpacked files together, as they are s
 def need_programs(*names):
     for program in names:
         if not shutil.which(program):
-            raise Trouble(f"there is no {program} here")
+            raise Unavailable(f"there is no {program} here")
 
 
 def need_space(folder, needed):
     free = shutil.disk_usage(folder).free
     if free < needed:
-        raise Trouble(f"{folder} has {free >> 20} MiB free; the packages need {needed >> 20} MiB "
+        raise Unavailable(f"{folder} has {free >> 20} MiB free; the packages need {needed >> 20} MiB "
                       "(STRIA_LAB_CACHE names another folder)")
 
 
@@ -69,7 +69,8 @@ class Apt:
                               capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if line.startswith("E:")] or done.stderr.splitlines()
-            raise Trouble(f"{program} {arguments[0]} failed:\n  " + "\n  ".join(said[:10]))
+            kind = Unavailable if any(line.startswith("E: Failed to fetch") for line in said) else Trouble
+            raise kind(f"{program} {arguments[0]}: " + " ".join(said[:5]))
         return done.stdout
 
     def with_dependencies(self, wanted):
@@ -94,13 +95,18 @@ def download(cache, folder, names_by):
         apt = Apt()
         apt.download(names_by(apt), folder)
     except Trouble as first:
-        progress.detail(f"{first}\nagain with fresh lists")
+        progress.detail(f"{first}; again with fresh lists")
         apt = Apt(cache / "apt")
         try:
-            apt.run("apt-get", "update", "-q")
+            apt.run("apt-get", "update", "-q", "--error-on=any")
+            stale = None
+        except Trouble as trouble:
+            stale = trouble  # what is wrong may be an archive that nothing of ours comes from
+        try:
             apt.download(names_by(apt), folder)
         except Trouble as second:
-            raise Trouble(f"the Debian packages cannot be downloaded: {second}") from None
+            why = stale or second
+            raise type(why)(f"packages cannot be downloaded: {why}") from None
 
 
 def unpack(package, root):
@@ -126,17 +132,32 @@ def locked(cache):
         yield
 
 
+def qemu(ready):
+    """(program, environment) of the unpacked QEMU."""
+    root, library = ready / "root", "x86_64-linux-gnu"
+    libraries = f"{root}/usr/lib/{library}:{root}/lib/{library}"
+    return root / "usr/bin/qemu-system-x86_64", {**os.environ, "LD_LIBRARY_PATH": libraries}
+
+
+def runs(ready):
+    """Whether the packages are there and QEMU finds all it needs, on this machine as it is now."""
+    program, environment = qemu(ready)
+    return program.exists() and not subprocess.run([program, "--version"], env=environment, check=False,
+                                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+
 def prepare(cache, wanted=WANTED):
     """The folder of the unpacked packages; downloads and unpacks them when it is not there yet."""
-    need_programs("apt-get", "apt-cache", "dpkg-deb", "tar")
     name = hashlib.sha256(repr((wanted, KERNEL, MODULE_FOLDERS)).encode()).hexdigest()[:12]
     ready = cache / name
-    if ready.is_dir():
+    if runs(ready):
         return ready
+    need_programs("apt-get", "apt-cache", "dpkg-deb", "tar")
     cache.mkdir(parents=True, exist_ok=True)
     with locked(cache):
-        if ready.is_dir():
+        if runs(ready):
             return ready
+        shutil.rmtree(ready, ignore_errors=True)
         need_space(cache, NEEDED_BYTES)
         with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as made:
             made = pathlib.Path(made)
@@ -152,4 +173,6 @@ def prepare(cache, wanted=WANTED):
             kernel.extract(root, made / "kernel")
             made.rename(ready)
             made.mkdir()  # what the context manager removes
+    if not runs(ready):
+        raise Trouble(f"QEMU, unpacked into {ready}, does not run on this machine")
     return ready

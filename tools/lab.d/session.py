@@ -6,12 +6,11 @@ import selectors
 import sys
 import time
 
-from trouble import progress
+from trouble import Trouble, progress
 
 SERIAL_LINES_KEPT = 40
 QUIET_CABLE = "is not connected to host network"  # what QEMU remarks on a single guest's eth0, rightly
 CODE_DEADLINE = 124  # as timeout(1) says it
-CODE_BROKEN = 125  # the laboratory itself failed
 
 
 class Session:
@@ -37,7 +36,7 @@ class Session:
                 if left <= 0:
                     return self._late(selector)
                 self._read(selector, left)
-                if any(guest.code == CODE_BROKEN for guest in self.guests):
+                if any(guest.code == Trouble.code for guest in self.guests):
                     break  # the others may wait for it
             self._end(selector)
         return next((guest.code for guest in self.guests if guest.code), 0)
@@ -91,7 +90,7 @@ class Session:
             self._complain(guest, f"this could not be made: {rest}")
 
     def _complain(self, guest, why):
-        guest.code = CODE_BROKEN
+        guest.code = Trouble.code
         progress.step(f"guest {guest.number}: {why}")
         self._last_words(guest)
 

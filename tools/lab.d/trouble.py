@@ -7,6 +7,14 @@ import time
 class Trouble(Exception):
     """Why the laboratory cannot do what it was asked for, in words for its user."""
 
+    code = 125
+
+
+class Unavailable(Trouble):
+    """This machine cannot have a laboratory, through no fault of the tree: tests are skipped."""
+
+    code = 77
+
 
 class Progress:
     """Lines about steps that take long, on stderr, with the seconds since the start when all steps are told."""
