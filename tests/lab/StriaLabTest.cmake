@@ -1,0 +1,31 @@
+# How a program is run in the laboratory: stria_lab_test().
+set(STRIA_LAB ${PROJECT_SOURCE_DIR}/tools/lab)
+
+# stria_lab_test(name KIND kind [FIRST] [TIMEOUT s] [SETTINGS NAME=VALUE ...] CHECKS "words" ...): one ctest entry named
+# lab.name that boots the guests of KIND (rxe, rxe2, siw, siw2) once and runs each of CHECKS, a shell command, in them.
+#   FIRST     on lab0 only, while lab1 does what lab-on asks for
+#   TIMEOUT   seconds for all checks together, default 120; ctest waits longer, for a first download
+#   SETTINGS  variables of the checks
+# Where the machine cannot have a laboratory the test is skipped and says why. One pair of guests runs at a time.
+function(stria_lab_test name)
+  cmake_parse_arguments(ARG "FIRST" "KIND;TIMEOUT" "CHECKS;SETTINGS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set(options --timeout ${ARG_TIMEOUT} --share ${CMAKE_BINARY_DIR})
+  if(ARG_FIRST)
+    list(APPEND options --first)
+  endif()
+  foreach(setting ${ARG_SETTINGS})
+    list(APPEND options --env ${setting})
+  endforeach()
+  add_test(NAME lab.${name}
+           COMMAND ${STRIA_LAB} ${ARG_KIND} ${options} -- ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/each ${ARG_CHECKS})
+  stria_lab_entry(lab.${name} ${ARG_TIMEOUT})
+endfunction()
+
+# What every entry that boots guests has in common: its label, the lock, and time for a first download.
+function(stria_lab_entry test seconds)
+  math(EXPR patience "${seconds} + 240")
+  set_tests_properties(${test} PROPERTIES LABELS lab TIMEOUT ${patience} SKIP_RETURN_CODE 77 RESOURCE_LOCK lab)
+endfunction()
