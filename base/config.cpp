@@ -148,7 +148,8 @@ Result<VarValue> parse(const VarSpec& spec, std::string_view text, std::string_v
 void warn_unknown_variables() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view line = *entry;
-    if (!line.starts_with("STRIA_") || line.starts_with("STRIA_TEST_")) continue;
+    if (!line.starts_with("STRIA_") || line.starts_with("STRIA_TEST_") || line.starts_with("STRIA_LAB_"))
+      continue;
     const auto name = line.substr(0, line.find('='));
     bool known = false;
     for (const VarSpec& spec : kTable) known = known || name == spec.name;

@@ -179,6 +179,7 @@ TEST(ConfigDeathTest, an_unknown_variable_is_reported_once_and_is_no_error) {
       {
         ::setenv("STRIA_EAGER_LIMITT", "1", 1);
         ::setenv("STRIA_TEST_ANYTHING", "1", 1);
+        ::setenv("STRIA_LAB_ANYTHING", "1", 1);
         const bool first = Config::from_environment().has_value();
         const bool second = Config::from_environment().has_value();
         std::exit(first && second ? 0 : 1);
