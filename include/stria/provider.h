@@ -158,7 +158,7 @@ typedef struct stria_link_limits {
   uint32_t can_map;     /* get and put work through keys with STRIA_KEY_MAPPED, whatever can_get says */
   uint32_t offload;     /* gets and puts are moved, and keys checked, by an adapter: both processes go on
                          * meanwhile, get_finish works, a key is ended by one side alone, and an access that the
-                         * adapter refuses ends the link */
+                         * adapter refuses ends the link: ACCESS, or PEER_FAILED where it does not say why */
   uint32_t far;     /* the caches of both sides are far apart: each line that changes hands is waited for */
   const char* path; /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
   const char* fallback; /* why a better path is not used; "" if none */

@@ -26,6 +26,11 @@ class KeyContract : public Contract {
   stria_link_t* back() { return b->ups.count(1) != 0 ? b->ups[1] : b->connect(*a); }
   /// Whether a refused access ends the link, as an adapter refuses it.
   bool refusals_end_links() const { return a->limits(link).offload != 0; }
+  /// The adapter refused, and ended the link; iWARP's does not say why.
+  void expect_refusal(const stria_payload_t& local, const stria_provider_key_t& key) {
+    const Status status = move(Way::get, local, key, 0);
+    EXPECT_TRUE(status == Status::access_error || status == Status::peer_failed) << to_string(status);
+  }
   /// Both anew after a refusal that ended the link.
   void start_again() {
     ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return a->downs.size() == 1 && b->downs.size() == 1; }))
@@ -267,7 +272,7 @@ TEST_P(KeyContract, an_invalidated_key_is_of_no_use_also_when_its_slot_serves_ag
   remote = pattern(2, 64);
   const auto valid = key_for(contiguous(remote), kRead);
   EXPECT_EQ(move(Way::get, contiguous(local), valid, 0), Status::ok);
-  EXPECT_EQ(move(Way::get, contiguous(local), old, 0), Status::access_error);
+  expect_refusal(contiguous(local), old);
   EXPECT_EQ(local, remote) << "a refused get wrote something";
   start_again();
 }
@@ -294,7 +299,7 @@ TEST_P(KeyContract, a_key_without_a_link_serves_every_link) {
   EXPECT_EQ(b->invalidate(key), Status::ok);
   EXPECT_EQ(b->invalidate(key), Status::access_error);
   if (!refusals_end_links()) return;
-  EXPECT_EQ(move(Way::get, contiguous(local), key, 0), Status::access_error);
+  expect_refusal(contiguous(local), key);
   start_again();
 }
 
@@ -319,11 +324,12 @@ TEST_P(KeyContract, bytes_that_are_no_key_are_refused) {
   stria_provider_key_t other_index = good;  // the word's low byte is the consumer key, the rest the index
   other_index.data[2] ^= 0x55;
   EXPECT_EQ(move(Way::get, contiguous(local), good, 0), Status::ok);
-  EXPECT_EQ(move(Way::get, contiguous(local), other_index, 0), Status::access_error);
   if (refusals_end_links()) {
+    expect_refusal(contiguous(local), other_index);
     start_again();
     return;
   }
+  EXPECT_EQ(move(Way::get, contiguous(local), other_index, 0), Status::access_error);
   EXPECT_EQ(move(Way::get, contiguous(local), good, 0), Status::ok);
   EXPECT_EQ(b->invalidate(good), Status::ok);
 }
@@ -433,11 +439,12 @@ TEST_P(KeyContract, send_invalidate_ends_the_key_before_its_packet_is_delivered)
         EXPECT_EQ(b->invalidate(witness), Status::ok);
         continue;
       }
-      EXPECT_EQ(move(Way::get, contiguous(local), key, 0), Status::access_error);
       if (refusals_end_links()) {
+        expect_refusal(contiguous(local), key);
         start_again();
         continue;
       }
+      EXPECT_EQ(move(Way::get, contiguous(local), key, 0), Status::access_error);
     }
     EXPECT_EQ(b->invalidate(witness), Status::ok);
   }

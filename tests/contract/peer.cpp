@@ -11,12 +11,6 @@
 #include "transport/services.hpp"
 
 namespace stria::contract {
-namespace {
-
-constexpr char kSecret[] = "a secret of sixteen";
-
-}  // namespace
-
 Ending::Ending() {
   static_assert(offsetof(Ending, base) == 0);
   base.done = [](stria_completion_t* self, stria_status_t how) {
@@ -26,7 +20,8 @@ Ending::Ending() {
   };
 }
 
-Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id) : table_(table), worker_id_(worker_id) {
+Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_view secret)
+    : table_(table), worker_id_(worker_id) {
   sink_.self = this;
   sink_.deliver = [](void* self, void* cookie, const stria_packet_t* packet) {
     static_cast<Peer*>(self)->deliver(cookie, *packet);
@@ -41,8 +36,8 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id) : table_(tabl
   stria_device_params_t params{};
   params.size = sizeof params;
   params.worker_id = worker_id;
-  params.job_secret = kSecret;
-  params.job_secret_bytes = sizeof kSecret;
+  params.job_secret = secret.data();
+  params.job_secret_bytes = static_cast<std::uint32_t>(secret.size());
   params.sink = &sink_;
   params.services = &transport::services();
   params.config_self = &config_;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config.hpp"
@@ -48,7 +49,8 @@ struct Ending {
 
 class Peer {
  public:
-  Peer(const stria_provider_t& table, std::uint64_t worker_id);
+  Peer(const stria_provider_t& table, std::uint64_t worker_id,
+       std::string_view secret = "a secret of sixteen");
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

@@ -102,6 +102,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   // Without windows a key is a region, made and ended by system calls.
   out.flags |= STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE;
   if (pio_max_ == 0) out.flags &= ~STRIA_CAP_PIO;
+  if (!can_put()) out.flags &= ~STRIA_CAP_PUT;
   if (pio_max_ > 0) {
     out.pio_max = pio_max_;
     out.pio_windows = adapter_->max_links;

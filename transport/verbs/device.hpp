@@ -56,6 +56,11 @@ class Device {
   std::uint32_t pio_mtu() const noexcept {
     return pio_max_ + static_cast<std::uint32_t>(sizeof(transport::Header));
   }
+  /// Requests of a link that may go without a completion of their own. With iWARP none: nothing can be posted
+  /// behind them that completes at once.
+  std::uint32_t most_unsignalled() const noexcept { return adapter_->traits.iwarp ? 1 : kSendDepth / 4; }
+  /// With iWARP a write is complete when it left, which says nothing of the peer's memory.
+  bool can_put() const noexcept { return !adapter_->traits.iwarp; }
   bool sends_invalidate() const noexcept { return sends_invalidate_; }
   std::uint64_t request_id(const Link& link, std::uint32_t sequence) const noexcept {
     return std::uint64_t{link.number()} << 40 | std::uint64_t{link.generation()} << 32 | sequence;

@@ -78,7 +78,7 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
     ring_[(head_ + i) & kMask] = i < before ? Entry{} : entries[i - before];
   }
   unsignalled_ += all;
-  if (signal || unsignalled_ >= kSendDepth / 4) {
+  if (signal || unsignalled_ >= device_.most_unsignalled()) {
     requests[all - 1].send_flags |= IBV_SEND_SIGNALED;
     unsignalled_ = 0;
   }
@@ -249,7 +249,10 @@ void Link::flush() noexcept {
   chosen_count_ = 0;
   if (!has_room(1)) return;
   flushed_ = true;
-  static_cast<void>(send_nothing());
+  if (send_nothing() == Status::ok) return;
+  // Nothing can be posted in error (siw): what had to be flushed has been, when it got there.
+  device_.reap();
+  abandon();
 }
 
 void Link::abandon() noexcept {
@@ -309,14 +312,16 @@ Status Link::send_nothing() noexcept {
 }
 
 bool Link::probe() noexcept {
-  return !dying && ready_ && idle() && send_nothing() == Status::ok;
+  // siw never completes it; there a dead peer is TCP's to notice.
+  return !device_.adapter().traits.iwarp && !dying && ready_ && idle() && send_nothing() == Status::ok;
 }
 
 void Link::limits(transport::LinkLimits& out) noexcept {
   out = {};
   out.pio_max = device_.pio_max();
   out.eager_max = std::min(device_.settings().eager_bytes, peer_eager_);
-  out.can_get = out.can_put = 1;
+  out.can_get = 1;
+  out.can_put = device_.can_put() ? 1 : 0;
   out.offload = 1;
   out.pio_credits = ready_ && !dying ? credits_ * device_.pio_mtu() : 0;
   out.low_latency = 0;

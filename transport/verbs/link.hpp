@@ -92,6 +92,7 @@ class Link {
   /// Completes all that is under way, as its queue pair is gone.
   void abandon() noexcept;
   bool idle() const noexcept { return head_ == tail_; }
+  bool has_moves() const noexcept { return pieces_ > 0; }
   Status choose(Window& window) noexcept;  ///< its bind goes out before the next packet
   bool withdraw(Window& window) noexcept;  ///< true: it was never posted
   Status end_window(Window& window) noexcept;
@@ -152,6 +153,7 @@ class Link {
   std::uint32_t head_ = 0;  // requests posted, and completed, in all
   std::uint32_t tail_ = 0;
   std::uint32_t unsignalled_ = 0;
+  std::uint32_t pieces_ = 0;  // of moves, under way
   std::uint16_t credits_ = 0;
   std::uint16_t owed_ = 0;
   std::uint16_t half_ = 1;

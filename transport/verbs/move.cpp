@@ -60,6 +60,7 @@ Status Link::get(const transport::Payload& local, const transport::Key& key, std
 
 Status Link::put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                  transport::Completion* completion) noexcept {
+  if (!device_.can_put()) return Status::unsupported;
   return start(true, local, key, offset, completion, nullptr);
 }
 
@@ -184,8 +185,10 @@ Status Link::advance(Move& move, const transport::Header* finish, const KeyData*
   }
   move.local = rest;
   move.remote = remote;
-  move.under_way += finish != nullptr ? count - 1 : count;
-  device_.moves_under_way += finish != nullptr ? count - 1 : count;
+  const std::uint32_t pieces_posted = finish != nullptr ? count - 1 : count;
+  move.under_way += pieces_posted;
+  pieces_ += pieces_posted;
+  device_.moves_under_way += pieces_posted;
   static_cast<void>(post(requests, entries, count, false));  // refused: the link dies, and ends the move
   return Status::ok;
 }
@@ -206,6 +209,7 @@ void Link::end(Move& move) noexcept {
 
 void Link::piece_done(Move& move, ibv_wc_status status) noexcept {
   --device_.moves_under_way;
+  --pieces_;
   --move.under_way;
   if (status != IBV_WC_SUCCESS && (move.status == Status::ok || move.status == Status::peer_failed))
     move.status = status_of(status);

@@ -12,7 +12,9 @@
 namespace stria::verbs {
 namespace {
 
-constexpr std::uint64_t kLongestFlushMs = 2000;  // a queue pair in error is flushed at once
+// A queue pair in error is flushed at once. Where not everything is told of (siw), gets and puts are waited
+// for longer, as memory of the application is in the adapter's hands.
+constexpr std::uint64_t kFlushMs = 20, kFlushMovesMs = 2000;
 
 std::uint64_t now_ms() noexcept {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -241,7 +243,7 @@ unsigned Device::bury(unsigned budget) noexcept {
   for (std::size_t i = 0; i < dying_.size() && handled < budget;) {
     Link& link = *dying_[i];
     if (link.broken) link.flush();
-    const bool late = now_ms() - link.dying_since_ms > kLongestFlushMs;
+    const bool late = now_ms() - link.dying_since_ms > (link.has_moves() ? kFlushMovesMs : kFlushMs);
     const bool moves =
         std::any_of(stalled_.begin(), stalled_.end(), [&](Move* m) { return m->link == &link; });
     if (!link.broken || (!link.idle() && !late) || moves) {

@@ -1,0 +1,188 @@
+// What a message costs in work requests and doorbells, through the provider and through the whole library.
+#include <cstring>
+#include <vector>
+
+#include "stria/stria.h"
+#include "tag/objects.hpp"
+#include "tag/worker.hpp"
+#include "tests/transport/verbs/world.hpp"
+
+namespace stria::verbs::test {
+namespace {
+
+using CostsOf = Pair;
+
+TEST_F(CostsOf, an_eager_message_is_one_work_request_and_one_doorbell) {
+  const std::size_t inlined = a->limits(to_b).pio_max, most = a->limits(to_b).eager_max;
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, inlined, inlined + 1, most}) {
+    const Costs sender(*a), receiver(*b);
+    ASSERT_EQ(send({a.get(), b.get()}, *a, to_b, bytes <= inlined && inlined > 0 ? Path::pio : Path::buffered,
+                   header(1), pattern(1, bytes)),
+              Status::ok);
+    ASSERT_TRUE(drive([&] { return b->received.size() == 1; }));
+    EXPECT_EQ(sender.work_requests(), 1u) << bytes << " bytes";
+    EXPECT_EQ(sender.doorbells(), 1u) << bytes << " bytes";
+    EXPECT_EQ(receiver.work_requests(), 0u) << "credits go back with half of them";
+    b->received.clear();
+  }
+}
+
+TEST_F(CostsOf, credits_alone_go_back_once_for_half_of_them) {
+  constexpr unsigned kMessages = 160;
+  const Costs sender(*a), receiver(*b);
+  for (unsigned i = 0; i < kMessages; ++i)
+    ASSERT_EQ(send({a.get(), b.get()}, *a, to_b, Path::buffered, header(1), pattern(1, 8)), Status::ok);
+  ASSERT_TRUE(drive([&] { return b->received.size() == kMessages; }));
+  EXPECT_EQ(sender.work_requests(), kMessages);
+  EXPECT_LE(receiver.credit_packets(), kMessages / 16);
+  EXPECT_EQ(receiver.work_requests(), receiver.credit_packets());
+}
+
+TEST_F(CostsOf, a_rendezvous_binds_with_its_announcement_and_ends_with_its_read) {
+  if (!has_windows()) GTEST_SKIP() << "the device has no memory windows";
+  Bytes source = pattern(3, 100000), sink(100000);
+  for (int round = 0; round < 20; ++round) {
+    const Costs sender(*b), reader(*a);
+    stria_provider_key_t key{};
+    ASSERT_EQ(b->fast_register(contract::contiguous(source), STRIA_ACCESS_REMOTE_READ, key, to_a),
+              Status::ok);
+    EXPECT_EQ(sender.doorbells(), 0u) << "the bind waits for the announcement";
+    ASSERT_EQ(send({a.get(), b.get()}, *b, to_a, Path::buffered, header(1), pattern(1, 40)), Status::ok);
+    EXPECT_EQ(sender.work_requests(), 2u);
+    EXPECT_EQ(sender.doorbells(), 1u);
+    ASSERT_TRUE(drive([&] { return a->received.size() == 1; }));
+    Ending ending;
+    const stria_header_t fin = header(9);
+    const stria_payload_t local = contract::contiguous(sink);
+    ASSERT_EQ(a->table().ops->get_finish(to_b, &local, &key, 0, &fin, &ending.base), STRIA_IN_PROGRESS);
+    EXPECT_EQ(reader.work_requests(), 2u);
+    EXPECT_EQ(reader.doorbells(), 1u);
+    ASSERT_TRUE(drive([&] { return ending.calls == 1 && b->received.size() == 1; }));
+    EXPECT_EQ(ending.status, Status::ok);
+    EXPECT_EQ(sink, source);
+    EXPECT_EQ(b->received.front().header.sequence, 9u);
+    EXPECT_EQ(sender.closed_by_peer(), 1u) << "the key that the completion names";
+    EXPECT_EQ(b->invalidate(key), Status::access_error) << "nothing is left to be done here";
+    EXPECT_EQ(sender.closed_here(), 0u);
+    EXPECT_EQ(sender.work_requests() + reader.work_requests(), 4u);
+    EXPECT_EQ(sender.doorbells() + reader.doorbells(), 2u);
+    a->received.clear();
+    b->received.clear();
+    std::fill(sink.begin(), sink.end(), std::byte{});
+  }
+}
+
+/// The provider under two workers of the library, with its devices in sight.
+std::vector<stria_device_t*>& opened() {
+  static std::vector<stria_device_t*> list;
+  return list;
+}
+const stria_provider_t& watched() {
+  static const stria_provider_t table = [] {
+    stria_provider_t copy = verbs_provider();
+    copy.open = [](const stria_device_params_t* params, stria_device_t** device, char* error,
+                   std::uint32_t bytes) {
+      const stria_status_t status = verbs_provider().open(params, device, error, bytes);
+      if (*device != nullptr) opened().push_back(*device);
+      return status;
+    };
+    return copy;
+  }();
+  return table;
+}
+
+class Library : public ::testing::Test {
+ protected:
+  Library() {
+    EXPECT_TRUE(set_config_override("STRIA_PROVIDERS", "verbs", "test").has_value());
+    static const stria_provider_t* const kBuiltin[] = {&watched()};
+    context_ = *tag::open_context(nullptr, kBuiltin);
+    opened().clear();
+    for (auto& worker : workers_) worker = *tag::Worker::open(*context_, STRIA_THREAD_SINGLE);
+    stria_endpoint_params_t params{};
+    params.size = sizeof params;
+    params.address = workers_[1]->address().data();
+    params.address_bytes = workers_[1]->address().size();
+    endpoint_ = *workers_[0]->open_endpoint(params);
+  }
+  bool progress_until(const std::function<bool()>& done) {
+    for (int i = 0; i < 2000000; ++i) {
+      if (done()) return true;
+      if (workers_[0]->progress() + workers_[1]->progress() == 0) sched_yield();
+    }
+    return done();
+  }
+  void transfer(const void* from, void* to, std::uint64_t bytes) {
+    stria_request_t send_request, recv_request;
+    stria_recv_t recv{};
+    recv.base = to;
+    recv.count = bytes;
+    recv.match.ignore = ~0ull;
+    stria_send_t send{};
+    send.base = from;
+    send.count = bytes;
+    const Status received = workers_[1]->recv(recv, nullptr, &recv_request);
+    ASSERT_EQ(received, Status::in_progress);
+    const Status sent = workers_[0]->send(*endpoint_->peer, send, &send_request);
+    ASSERT_TRUE(sent == Status::ok || sent == Status::in_progress) << to_string(sent);
+    const auto is_done = [](stria_request_t& request) {
+      return reinterpret_cast<tag::Request*>(&request)->state.load() == tag::RequestState::done;
+    };
+    ASSERT_TRUE(progress_until(
+        [&] { return is_done(recv_request) && (sent == Status::ok || is_done(send_request)); }));
+    EXPECT_EQ(reinterpret_cast<tag::Request*>(&recv_request)->info.status, STRIA_OK);
+  }
+  struct Sum {
+    std::uint64_t work_requests = 0, doorbells = 0;
+  };
+  static Sum sum() {
+    Sum out;
+    for (stria_device_t* device : opened()) {
+      out.work_requests += counters_of(device).work_requests;
+      out.doorbells += counters_of(device).doorbells;
+    }
+    return out;
+  }
+  std::unique_ptr<tag::Context> context_;
+  std::unique_ptr<tag::Worker> workers_[2];
+  tag::Endpoint* endpoint_ = nullptr;
+};
+
+TEST_F(Library, a_contiguous_rendezvous_is_four_work_requests_and_two_doorbells) {
+  const Bytes source = pattern(5, 1 << 20);
+  Bytes sink(source.size());
+  transfer(source.data(), sink.data(), 8);  // connects
+  for (int round = 0; round < 5; ++round) {
+    std::fill(sink.begin(), sink.end(), std::byte{});
+    const Sum before = sum();
+    transfer(source.data(), sink.data(), source.size());
+    const Sum after = sum();
+    EXPECT_EQ(sink, source);
+    stria_capabilities_t can{};
+    watched().capabilities(opened().front(), &can);
+    if ((can.flags & STRIA_CAP_SEND_INVALIDATE) == 0) GTEST_SKIP() << "the device has no memory windows";
+    EXPECT_EQ(after.work_requests - before.work_requests, 4u);
+    EXPECT_EQ(after.doorbells - before.doorbells, 2u);
+  }
+  stria_counters_t counters{};
+  counters.size = sizeof counters;
+  workers_[1]->counters(counters);
+  EXPECT_EQ(counters.received_get, 5u);
+}
+
+TEST_F(Library, every_size_arrives) {
+  const Bytes source = pattern(6, 3000000);
+  for (const std::size_t bytes :
+       {0ul, 1ul, 231ul, 232ul, 233ul, 8191ul, 8192ul, 8193ul, 65536ul, 3000000ul}) {
+    Bytes sink(source.size(), std::byte{0x33});
+    transfer(source.data(), sink.data(), bytes);
+    EXPECT_TRUE(std::equal(sink.begin(), sink.begin() + static_cast<std::ptrdiff_t>(bytes), source.begin()))
+        << bytes;
+    EXPECT_TRUE(std::all_of(sink.begin() + static_cast<std::ptrdiff_t>(bytes), sink.end(), [](std::byte one) {
+      return one == std::byte{0x33};
+    })) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace stria::verbs::test
