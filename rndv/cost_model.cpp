@@ -76,7 +76,9 @@ Force parse_force(std::string_view text) noexcept {
   return Force::automatic;
 }
 
-const char* schemes_of_link(Force force, bool can_get, bool can_map) noexcept {
+const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload) noexcept {
+  if (offload && can_get && force == Force::automatic)
+    return "get by the adapter, or pipeline of what lies in many small blocks";
   switch (force) {
     case Force::pipeline:
       return "pipeline (forced)";

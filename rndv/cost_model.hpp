@@ -43,7 +43,7 @@ struct Answer {
 Answer choose(const Question& question) noexcept;
 
 /// The schemes that the receiver on a link chooses from, for people; constant text.
-const char* schemes_of_link(Force force, bool can_get, bool can_map) noexcept;
+const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload = false) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
 /// all would not take much longer. `chosen` is choose(question).

@@ -238,7 +238,7 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.pio_mtu = limits.pio_max;
   out.pio_credits = limits.pio_credits;
   out.rendezvous = rndv::schemes_of_link(rndv::parse_force(context_.config.text(Var::rndv_scheme)),
-                                         limits.can_get != 0, limits.can_map != 0);
+                                         limits.can_get != 0, limits.can_map != 0, limits.offload != 0);
 }
 
 }  // namespace stria::tag

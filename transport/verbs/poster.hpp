@@ -14,10 +14,12 @@ struct Counters {
   std::uint64_t doorbells = 0;
   std::uint64_t credit_packets = 0;
   std::uint64_t windows_bound = 0;
-  std::uint64_t closed_by_peer = 0;     ///< windows that a message invalidated
-  std::uint64_t closed_here = 0;        ///< and those that had to be invalidated here
-  std::uint64_t registrations = 0;      ///< of memory of the application
-  std::uint64_t registrations_met = 0;  ///< found registered already
+  std::uint64_t closed_by_peer = 0;         ///< windows that a message invalidated
+  std::uint64_t closed_here = 0;            ///< and those that had to be invalidated here
+  std::uint64_t registrations = 0;          ///< of memory of the application
+  std::uint64_t registrations_met = 0;      ///< found registered already
+  std::uint64_t registrations_gone = 0;     ///< kept ones whose memory went away meanwhile
+  std::uint64_t registrations_evicted = 0;  ///< kept ones that had to make room
 };
 
 class Poster {

@@ -1,6 +1,7 @@
 #include "transport/verbs/regions.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -9,50 +10,65 @@
 #include "transport/verbs/buffers.hpp"
 
 namespace stria::verbs {
+namespace {
 
-void Regions::open(ibv_pd* pd, bool may_bind, unsigned sink_rights, const stria_services_t& services,
-                   Counters& counters) noexcept {
+constexpr unsigned kLooks =
+    4;  // regions that begin before the memory and are asked whether they reach its end
+
+}  // namespace
+
+void Regions::open(ibv_pd* pd, bool may_bind, unsigned sink_rights, std::uint64_t keep_bytes,
+                   const stria_services_t& services, Counters& counters) {
   pd_ = pd;
   rights_ = IBV_ACCESS_LOCAL_WRITE | (may_bind ? unsigned{IBV_ACCESS_MW_BIND} : 0u);
   sink_rights_ = sink_rights;
+  keep_bytes_ = keep_bytes;
   services_ = &services;
   counters_ = &counters;
+  page_ = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  if (keep_bytes > 0) watch_ = MemoryWatch::get();
 }
 
-Regions::~Regions() {
-  for (auto& [begin, region] : by_begin_) ::ibv_dereg_mr(region->mr);
+void Regions::close() noexcept {
+  while (Region* region = unused_.front()) destroy(region);
+  while (!by_begin_.empty()) destroy(by_begin_.begin()->second);
 }
 
-ibv_mr* Regions::register_memory(std::uintptr_t begin, std::uintptr_t end, unsigned rights) noexcept {
+ibv_mr* Regions::register_memory(std::uintptr_t begin, std::uintptr_t end, unsigned rights,
+                                 bool tell) noexcept {
   ibv_mr* const mr = ::ibv_reg_mr(pd_, reinterpret_cast<void*>(begin), end - begin, static_cast<int>(rights));
   if (mr != nullptr) {
     ++counters_->registrations;
     return mr;
   }
   const int error = errno;
-  if (!told_) try {
-      told_ = true;
-      services_->log(3, fmt::format("verbs: {} bytes of the application's memory cannot be registered: {}{}; "
-                                    "such messages are copied",
-                                    end - begin, std::strerror(error), locked_memory_hint(error))
-                            .c_str());
-    } catch (const std::exception&) {
-      // Only the words are lost.
-    }
+  if (!tell || told_) return nullptr;
+  told_ = true;
+  try {
+    services_->log(3, fmt::format("verbs: {} bytes of the application's memory cannot be registered: {}{}; "
+                                  "such messages are copied",
+                                  end - begin, std::strerror(error), locked_memory_hint(error))
+                          .c_str());
+  } catch (const std::bad_alloc&) {
+    // Only the words are lost.
+  }
   return nullptr;
 }
 
-Region* Regions::add(std::uintptr_t begin, std::uintptr_t end, unsigned rights, bool shared) noexcept try {
-  auto region = std::make_unique<Region>();
-  region->mr = register_memory(begin, end, rights);
-  if (region->mr == nullptr) return nullptr;
-  region->begin = begin;
-  region->end = end;
-  region->users = 1;
-  region->shared = shared;
-  if (!shared) return region.release();
-  return by_begin_.emplace(begin, std::move(region))->second.get();
-} catch (const std::bad_alloc&) {
+Region* Regions::find(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  auto at = by_begin_.upper_bound(begin);
+  for (unsigned looks = 0; looks < kLooks && at != by_begin_.begin(); ++looks) {
+    Region& region = *(--at)->second;
+    if (region.end < end) continue;
+    if (region.mark == MemoryWatch::kNone || !watch_->is_gone(region.mark)) return &region;
+    // It names pages that are not the application's any more; users of before go on with those.
+    ++counters_->registrations_gone;
+    if (region.users > 0)
+      forget(region);
+    else
+      destroy(&region);
+    at = by_begin_.upper_bound(begin);
+  }
   return nullptr;
 }
 
@@ -60,37 +76,88 @@ Region* Regions::acquire(const void* memory, std::uint64_t bytes, Use use) noexc
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t end = begin + bytes;
   if (use == Use::sink && sink_rights_ != 0) return add(begin, end, rights_ | sink_rights_, false);
-  auto at = by_begin_.upper_bound(begin);
-  while (at != by_begin_.begin()) {
-    Region& region = *(--at)->second;
-    if (region.end >= end) {
-      ++region.users;
-      ++counters_->registrations_met;
-      return &region;
-    }
-    break;  // a longer one further down is not looked for: the memory is registered once more
+  Region* const found = find(begin, end);
+  if (found == nullptr) return add(begin, end, rights_, true);
+  ++counters_->registrations_met;
+  if (found->users++ == 0) {
+    found->unlink();
+    kept_bytes_ -= found->end - found->begin;
   }
-  return add(begin, end, rights_, true);
+  return found;
+}
+
+Region* Regions::add(std::uintptr_t begin, std::uintptr_t end, unsigned rights, bool shared) noexcept try {
+  auto region = std::make_unique<Region>();
+  region->begin = begin;
+  region->end = end;
+  region->users = 1;
+  region->shared = shared;
+  if (shared && watch_ != nullptr) {
+    // Whole pages, so that neighbours meet. Watched before they are registered: nothing is missed.
+    const std::uintptr_t first = begin / page_ * page_, last = (end + page_ - 1) / page_ * page_;
+    region->mark = watch_->add(first, last);
+    if (region->mark != MemoryWatch::kNone) {
+      region->begin = first;
+      region->end = last;
+    }
+  }
+  region->mr = register_memory(region->begin, region->end, rights, true);
+  if (region->mr == nullptr) {
+    if (region->mark != MemoryWatch::kNone) watch_->remove(region->mark);
+    return nullptr;
+  }
+  Region* const made = region.release();
+  if (!shared) return made;
+  try {
+    by_begin_.emplace(made->begin, made);
+    made->known = true;
+  } catch (const std::bad_alloc&) {
+    made->shared = false;
+  }
+  return made;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 void Regions::release(Region* region) noexcept {
   if (--region->users > 0) return;
-  ::ibv_dereg_mr(region->mr);
-  if (!region->shared) {
-    delete region;
+  if (!region->known || region->mark == MemoryWatch::kNone) {
+    destroy(region);
     return;
   }
-  const auto [from, to] = by_begin_.equal_range(region->begin);
+  unused_.push_back(region);
+  kept_bytes_ += region->end - region->begin;
+  while (kept_bytes_ > keep_bytes_ && !unused_.empty()) {
+    ++counters_->registrations_evicted;
+    destroy(unused_.front());
+  }
+}
+
+void Regions::forget(Region& region) noexcept {
+  if (!region.known) return;
+  region.known = false;
+  const auto [from, to] = by_begin_.equal_range(region.begin);
   for (auto at = from; at != to; ++at)
-    if (at->second.get() == region) {
+    if (at->second == &region) {
       by_begin_.erase(at);
       return;
     }
 }
 
+void Regions::destroy(Region* region) noexcept {
+  if (region->linked()) {
+    region->unlink();
+    kept_bytes_ -= region->end - region->begin;
+  }
+  forget(*region);
+  if (region->mark != MemoryWatch::kNone) watch_->remove(region->mark);
+  ::ibv_dereg_mr(region->mr);
+  delete region;
+}
+
 ibv_mr* Regions::make_key(const void* memory, std::uint64_t bytes, unsigned rights) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  return register_memory(begin, begin + bytes, rights);
+  return register_memory(begin, begin + bytes, rights, true);
 }
 
 }  // namespace stria::verbs

@@ -1,0 +1,114 @@
+// Memory that goes away is marked before the call that takes it away returns. Needs no device.
+#include "transport/verbs/memory_watch.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace stria::verbs {
+namespace {
+
+constexpr std::size_t kBytes = 64 * 4096;
+
+class Watched : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    watch = MemoryWatch::get();
+    if (watch == nullptr) GTEST_SKIP() << "this system allows no userfaultfd";
+    memory = map();
+    mark = watch->add(begin(), begin() + kBytes);
+    ASSERT_NE(mark, MemoryWatch::kNone);
+    ASSERT_FALSE(watch->is_gone(mark));
+  }
+  void TearDown() override {
+    if (watch == nullptr) return;
+    watch->remove(mark);
+    ::munmap(memory, kBytes);
+  }
+  static std::byte* map() {
+    void* made = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memset(made, 1, kBytes);
+    return static_cast<std::byte*>(made);
+  }
+  std::uintptr_t begin() const { return reinterpret_cast<std::uintptr_t>(memory); }
+  std::shared_ptr<MemoryWatch> watch;
+  std::byte* memory = nullptr;
+  int mark = MemoryWatch::kNone;
+};
+
+TEST_F(Watched, is_not_gone_when_it_is_written_or_read_or_its_rights_change) {
+  std::memset(memory, 5, kBytes);
+  ASSERT_EQ(::mprotect(memory, 4096, PROT_READ), 0);
+  ASSERT_EQ(::mprotect(memory, 4096, PROT_READ | PROT_WRITE), 0);
+  EXPECT_FALSE(watch->is_gone(mark));
+}
+
+TEST_F(Watched, is_gone_when_one_page_of_it_is_unmapped) {
+  ASSERT_EQ(::munmap(memory + 5 * 4096, 4096), 0);
+  EXPECT_TRUE(watch->is_gone(mark));
+}
+
+TEST_F(Watched, is_gone_when_other_memory_comes_in_its_place) {
+  for (int round = 0; round < 200; ++round) {
+    void* fresh =
+        ::mmap(memory, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    ASSERT_EQ(fresh, memory);
+    ASSERT_TRUE(watch->is_gone(mark)) << "round " << round;
+    watch->remove(mark);
+    std::memset(memory, 2, kBytes);
+    mark = watch->add(begin(), begin() + kBytes);
+    ASSERT_NE(mark, MemoryWatch::kNone);
+    ASSERT_FALSE(watch->is_gone(mark));
+  }
+}
+
+TEST_F(Watched, is_gone_when_it_is_dropped_or_moved) {
+  ASSERT_EQ(::madvise(memory, 4096, MADV_DONTNEED), 0);
+  EXPECT_TRUE(watch->is_gone(mark));
+  EXPECT_EQ(memory[0], std::byte{0}) << "nobody serves a fault for the kernel";
+  watch->remove(mark);
+  mark = watch->add(begin(), begin() + kBytes);
+  void* elsewhere = ::mremap(memory, kBytes, 2 * kBytes, MREMAP_MAYMOVE);
+  ASSERT_NE(elsewhere, MAP_FAILED);
+  if (elsewhere != memory) {
+    EXPECT_TRUE(watch->is_gone(mark));
+    ::munmap(elsewhere, 2 * kBytes);
+    memory = map();
+  }
+}
+
+TEST_F(Watched, what_lies_beside_it_does_not_matter) {
+  std::byte* const other = map();
+  const auto at = reinterpret_cast<std::uintptr_t>(other);
+  const int beside = watch->add(at, at + 4096);
+  ASSERT_NE(beside, MemoryWatch::kNone);
+  ASSERT_EQ(::munmap(other + 4096, kBytes - 4096), 0);
+  EXPECT_FALSE(watch->is_gone(beside));
+  ASSERT_EQ(::munmap(other, 4096), 0);
+  EXPECT_TRUE(watch->is_gone(beside));
+  EXPECT_FALSE(watch->is_gone(mark));
+  watch->remove(beside);
+}
+
+TEST_F(Watched, another_thread_and_a_child_take_memory_away) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::munmap(memory, kBytes);  // its own copy, and nobody is there to read an event
+    ::_exit(0);
+  }
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  EXPECT_EQ(how, 0);
+  EXPECT_FALSE(watch->is_gone(mark));
+  std::thread([&] { ASSERT_EQ(::madvise(memory, kBytes, MADV_DONTNEED), 0); }).join();
+  EXPECT_TRUE(watch->is_gone(mark));
+}
+
+}  // namespace
+}  // namespace stria::verbs

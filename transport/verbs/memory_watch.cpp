@@ -1,0 +1,130 @@
+#include "transport/verbs/memory_watch.hpp"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <mutex>
+#include <new>
+#include <system_error>
+
+namespace stria::verbs {
+namespace {
+
+std::mutex& only_one() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+std::weak_ptr<MemoryWatch>& current() {
+  static auto* watch = new std::weak_ptr<MemoryWatch>;
+  return *watch;
+}
+
+}  // namespace
+
+std::shared_ptr<MemoryWatch> MemoryWatch::get() noexcept try {
+  const std::lock_guard lock(only_one());
+  if (auto known = current().lock()) return known;
+  std::shared_ptr<MemoryWatch> made(new MemoryWatch);
+  if (!made->open()) return nullptr;
+  current() = made;
+  return made;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+bool MemoryWatch::open() noexcept try {
+  // Faults of the kernel itself are none of ours; so no privilege is needed.
+  fd_.reset(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!fd_ || !wake_) return false;
+  constexpr std::uint64_t kWanted = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP |
+                                    UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+  uffdio_api api{};
+  api.api = UFFD_API;
+  api.features = kWanted;
+  if (::ioctl(fd_.get(), UFFDIO_API, &api) != 0) return false;
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return true;
+} catch (const std::system_error&) {
+  return false;
+}
+
+MemoryWatch::~MemoryWatch() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true);
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wake_.get(), &one, sizeof one));
+  thread_.join();
+}
+
+int MemoryWatch::add(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  int number = 0;
+  for (; number < kMarks; ++number) {
+    bool free = false;
+    if (marks_[static_cast<std::size_t>(number)].taken.compare_exchange_strong(free, true)) break;
+  }
+  if (number == kMarks) return kNone;
+  Mark& mark = marks_[static_cast<std::size_t>(number)];
+  int used = used_.load();
+  while (used <= number && !used_.compare_exchange_weak(used, number + 1)) {
+  }
+  mark.gone.store(false);
+  mark.begin.store(begin);
+  mark.end.store(end);
+  // Write protection is only asked for because a mode has to be named; nothing is protected.
+  uffdio_register request{};
+  request.range = {begin, end - begin};
+  request.mode = UFFDIO_REGISTER_MODE_WP;
+  if (::ioctl(fd_.get(), UFFDIO_REGISTER, &request) == 0) return number;
+  remove(number);
+  return kNone;
+}
+
+void MemoryWatch::remove(int number) noexcept {
+  Mark& mark = marks_[static_cast<std::size_t>(number)];
+  mark.end.store(0);
+  mark.taken.store(false);
+}
+
+bool MemoryWatch::is_gone(int number) noexcept {
+  while ((reading_.load() & 1) != 0) ::sched_yield();
+  return marks_[static_cast<std::size_t>(number)].gone.load();
+}
+
+void MemoryWatch::mark(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  const int used = used_.load();
+  for (int i = 0; i < used; ++i) {
+    Mark& mark = marks_[static_cast<std::size_t>(i)];
+    if (mark.begin.load() < end && begin < mark.end.load()) mark.gone.store(true);
+  }
+}
+
+void MemoryWatch::run() noexcept {
+  while (!stopping_.load()) {
+    pollfd fds[2] = {{fd_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    if (::poll(fds, 2, -1) < 0 || (fds[0].revents & POLLIN) == 0) continue;
+    reading_.fetch_add(1);
+    uffd_msg event{};
+    while (::read(fd_.get(), &event, sizeof event) == static_cast<ssize_t>(sizeof event)) {
+      if (event.event == UFFD_EVENT_REMAP)
+        mark(event.arg.remap.from, event.arg.remap.from + event.arg.remap.len);
+      else if (event.event == UFFD_EVENT_UNMAP || event.event == UFFD_EVENT_REMOVE)
+        mark(event.arg.remove.start, event.arg.remove.end);
+    }
+    reading_.fetch_add(1);
+  }
+}
+
+}  // namespace stria::verbs
