@@ -5,6 +5,7 @@ this process does, and leaves nothing behind: all it has are descriptors and pri
 """
 
 import ctypes
+import json
 import os
 import signal
 import socket
@@ -16,7 +17,11 @@ from trouble import Trouble
 
 MEMORY_MB = 1024
 PORTS = ("out", "err", "news")  # as init numbers them, from 1
+BOTH_WAYS = ("news", "monitor")
 PR_SET_PDEATHSIG = 1
+# The time stamp counter is calibrated in a loop at boot, which a busy machine disturbs: clocks that ran twice as fast were
+# seen. The HPET states its frequency.
+KERNEL_LINE = "console=ttyS0 quiet mitigations=off panic=-1 no_timer_check tsc=unstable clocksource=hpet"
 
 
 class Guest:
@@ -30,6 +35,7 @@ class Guest:
         self.code = None
         self.ended = False
         self.pipes = {}  # name: the descriptor that we read
+        self.sockets = {}  # of those that go both ways
         given = []  # descriptors that are QEMU's
         program, environment = packages.qemu(unpacked)
         command = [*self._machine(unpacked, lab, scratch), *self._network(lab, scratch)]
@@ -38,11 +44,10 @@ class Guest:
             command += ["-fsdev", what + ("" if writable else ",readonly=on"),
                         "-device", f"virtio-9p-pci,fsdev=fs{index},mount_tag={tag}"]
         command += ["-device", "virtio-serial-pci"]
-        names = PORTS if self.task == "shell" else ("serial", *PORTS)
-        for name in names:
-            if name == "news":  # goes both ways
-                ours, theirs = socket.socketpair()
-                self.pipes[name], self.news = ours.fileno(), ours
+        for name in (*(() if self.task == "shell" else ("serial",)), *PORTS, "monitor"):
+            if name in BOTH_WAYS:
+                self.sockets[name], theirs = socket.socketpair()
+                self.pipes[name] = self.sockets[name].fileno()
                 given.append(theirs.detach())
                 command += ["-chardev", f"socket,id={name},fd={given[-1]}"]
             else:
@@ -52,7 +57,9 @@ class Guest:
                             "-chardev", f"file,id={name},path=/dev/fdset/{writer},append=on"]
             if name in PORTS:
                 command += ["-device", f"virtserialport,chardev={name},nr={PORTS.index(name) + 1}"]
-        command += ["-serial", "stdio" if self.task == "shell" else "chardev:serial"]
+        command += ["-serial", "stdio" if self.task == "shell" else "chardev:serial",
+                    "-mon", "chardev=monitor,mode=control"]
+        self._ask("qmp_capabilities")
         try:
             self._start([program, *command], environment, given)
         finally:
@@ -89,7 +96,7 @@ class Guest:
                 "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-M", "q35", "-m", str(MEMORY_MB),
                 "-L", root / "usr/share/qemu", "-L", root / "usr/share/seabios",
                 "-kernel", unpacked / "kernel/vmlinux", "-initrd", image,
-                "-append", "console=ttyS0 quiet mitigations=off panic=-1 tsc=reliable no_timer_check",
+                "-append", KERNEL_LINE,
                 "-device", "virtio-rng-pci"]
 
     def _network(self, lab, scratch):
@@ -110,7 +117,15 @@ class Guest:
 
     def go(self):
         """Lets the guest begin its task."""
-        self.news.sendall(b"go\n")
+        self.sockets["news"].sendall(b"go\n")
+
+    def plug_cable(self, is_in):
+        """Plugs eth0's cable in, or pulls it out."""
+        self._ask("set_link", name="net", up=is_in)
+
+    def _ask(self, what, **arguments):
+        """Asks QEMU's monitor; its answers are read as what the guest says is."""
+        self.sockets["monitor"].sendall(json.dumps({"execute": what, "arguments": arguments}).encode() + b"\n")
 
     def end(self):
         """Ends QEMU, in whatever state the guest is."""

@@ -71,6 +71,8 @@ class Session:
             progress.detail(f"guest {guest.number}: {text}")
         elif name == "news":
             self._news(guest, *text.partition(" ")[::2])
+        elif name == "monitor" and '"error"' in text:
+            progress.step(f"guest {guest.number}: QEMU refuses: {text}")
 
     def _print(self, name, data):
         self.outputs[name].write(data)
@@ -86,6 +88,9 @@ class Session:
         elif word == "exit":
             progress.detail(f"guest {guest.number}: the command ended with {rest}")
             guest.code = int(rest)
+        elif word == "cable":
+            progress.detail(f"guest {guest.number}: cable {rest}")
+            guest.plug_cable(rest == "in")
         elif word == "broken":
             self._complain(guest, f"this could not be made: {rest}")
 

@@ -13,7 +13,6 @@
 namespace stria::lab {
 namespace {
 
-constexpr int kPatienceMs = 5000;
 constexpr int kDepth = 64;
 
 /// Setup that fails ends the test with the step and the reason.
@@ -31,16 +30,16 @@ sockaddr_in here(std::uint16_t port_in_network_order) {
   return address;
 }
 
-rdma_conn_param parameters() {
+}  // namespace
+
+rdma_conn_param connection_parameters() {
   rdma_conn_param given{};
   given.responder_resources = 8;
   given.initiator_depth = 8;
-  given.retry_count = 7;
+  given.retry_count = 6;
   given.rnr_retry_count = 7;
   return given;
 }
-
-}  // namespace
 
 Region::Region(ibv_pd* domain, std::size_t bytes, int access, std::byte fill)
     : memory_(bytes, fill), registered_(ibv_reg_mr(domain, memory_.data(), bytes, access)) {
@@ -150,7 +149,7 @@ int End::invalidate(std::uint32_t rkey) {
   return post(request);
 }
 
-Ended End::next(ibv_cq* queue, ibv_comp_channel* channel) {
+Ended End::next(ibv_cq* queue, ibv_comp_channel* channel, int patience_ms) {
   for (;;) {
     ibv_wc got{};
     if (ibv_poll_cq(queue, 1, &got) == 1) {
@@ -162,7 +161,7 @@ Ended End::next(ibv_cq* queue, ibv_comp_channel* channel) {
       return {got.status, got.opcode, got.byte_len, ntohl(got.imm_data), got.invalidated_rkey, got.wc_flags};
     }
     pollfd waiting{channel->fd, POLLIN, 0};
-    if (poll(&waiting, 1, kPatienceMs) <= 0) return {};
+    if (poll(&waiting, 1, patience_ms) <= 0) return {};
     ibv_cq* which = nullptr;
     void* context = nullptr;
     if (ibv_get_cq_event(channel, &which, &context) == 0) ibv_ack_cq_events(which, 1);
@@ -187,7 +186,7 @@ Pair::Pair(const Options& options) : events_(rdma_create_event_channel()) {
   sockaddr_in target = here(rdma_get_src_port(listener_));
   must(rdma_resolve_addr(asking, nullptr, reinterpret_cast<sockaddr*>(&target), kPatienceMs) == 0,
        "rdma_resolve_addr");
-  rdma_conn_param given = parameters();
+  rdma_conn_param given = connection_parameters();
   for (int established = 0; established < 2;) {
     pollfd waiting{events_->fd, POLLIN, 0};
     rdma_cm_event* event = nullptr;

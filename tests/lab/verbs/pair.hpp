@@ -13,6 +13,8 @@
 
 namespace stria::lab {
 
+constexpr int kPatienceMs = 5000;
+
 struct Options {
   bool shared_receives = false;  ///< receives come from one shared queue
   std::uint32_t inline_bytes = 64;
@@ -75,11 +77,13 @@ class End {
   int send_invalidating(const ibv_sge& from, std::uint32_t rkey);
   int invalidate(std::uint32_t rkey);
 
-  Ended sent() { return next(send_queue_, send_channel_); }
-  Ended received() { return next(receive_queue_, receive_channel_); }
+  Ended sent(int patience_ms = kPatienceMs) { return next(send_queue_, send_channel_, patience_ms); }
+  Ended received(int patience_ms = kPatienceMs) {
+    return next(receive_queue_, receive_channel_, patience_ms);
+  }
 
  private:
-  static Ended next(ibv_cq* queue, ibv_comp_channel* channel);
+  static Ended next(ibv_cq* queue, ibv_comp_channel* channel, int patience_ms);
   rdma_cm_id* id_;
   ibv_comp_channel* send_channel_;
   ibv_comp_channel* receive_channel_;
@@ -126,6 +130,9 @@ class Window {
  private:
   ibv_mw* window_;
 };
+
+/// A finite number of retries: 7, the highest, means for ever to rxe.
+rdma_conn_param connection_parameters();
 
 /// What the device says of itself, asked once.
 struct Device {
