@@ -53,7 +53,8 @@ VerbsTraits traits_of(const VerbsAnswers& answers) noexcept {
 }
 
 std::uint64_t capability_bits_of(const VerbsTraits& traits) noexcept {
-  std::uint64_t bits = STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT | STRIA_CAP_EVENT_FD | STRIA_CAP_OFFLOAD;
+  std::uint64_t bits =
+      STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT | STRIA_CAP_EVENT_FD | STRIA_CAP_OFFLOAD;
   const auto add = [&bits](bool has, std::uint64_t bit) { bits |= has ? bit : 0; };
   add(traits.inline_bytes > 0, STRIA_CAP_PIO);
   add(traits.window_1, STRIA_CAP_WINDOW_1);

@@ -75,12 +75,12 @@ TEST(VerbsCapabilities, an_adapter_with_everything_states_everything) {
   EXPECT_EQ(traits.inline_bytes, 220u);
   EXPECT_EQ(traits.max_reads, 16u);
   const std::uint64_t bits = capability_bits_of(traits);
-  constexpr std::uint64_t kWanted = STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT |
-                                    STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
-                                    STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
-                                    STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED |
-                                    STRIA_CAP_STRIDED | STRIA_CAP_COMPOSITE | STRIA_CAP_ATOMICS |
-                                    STRIA_CAP_XRC | STRIA_CAP_ON_DEMAND_PAGING | STRIA_CAP_EVENT_FD | STRIA_CAP_OFFLOAD;
+  constexpr std::uint64_t kWanted =
+      STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT | STRIA_CAP_FAST_REGISTER |
+      STRIA_CAP_LOCAL_INVALIDATE | STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
+      STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED | STRIA_CAP_STRIDED |
+      STRIA_CAP_COMPOSITE | STRIA_CAP_ATOMICS | STRIA_CAP_XRC | STRIA_CAP_ON_DEMAND_PAGING |
+      STRIA_CAP_EVENT_FD | STRIA_CAP_OFFLOAD;
   EXPECT_EQ(names_of(bits), names_of(kWanted));
 }
 

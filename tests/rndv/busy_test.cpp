@@ -21,6 +21,7 @@ const stria_hot_ops_t kOps = {
     .invalidate = [](auto...) { return STRIA_OK; },
     .get = [](auto...) { return STRIA_OK; },
     .put = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
     .progress = [](auto...) { return 0u; },
     .poll = [](auto...) { return 0u; },
 };
