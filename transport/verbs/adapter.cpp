@@ -152,7 +152,9 @@ Result<void> Adapter::make_queues(const Settings& settings) {
   traits = hw::traits_of(answers);
   ibv_port_attr port{};
   if (::ibv_query_port(context, listener->port_num, &port) != 0) return failed("ibv_query_port");
-  max_message = std::min(port.max_msg_sz == 0 ? 1u << 30 : port.max_msg_sz, 1u << 30);
+  // Not longer than a slow device moves while a dead peer is not yet given up.
+  constexpr std::uint32_t kMostMessage = 1u << 26;
+  max_message = std::min(port.max_msg_sz == 0 ? kMostMessage : port.max_msg_sz, kMostMessage);
 
   // Beside the credits a greeting and a packet of credits; see credits.hpp.
   const std::uint32_t receives = settings.credits + 2;

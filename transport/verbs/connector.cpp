@@ -21,7 +21,8 @@ namespace {
 
 constexpr int kResolveMs = 2000;
 constexpr std::uint8_t kMostReads = 16;
-constexpr std::uint8_t kRetries = 7;  // of InfiniBand's three bits: the most; for receiver not ready: no end
+constexpr std::uint8_t kRetries = 6;          // of three bits; 7 has no end with rxe
+constexpr std::uint8_t kRetriesNotReady = 7;  // without end
 
 sockaddr_storage to_sockaddr(const Address& address) noexcept {
   sockaddr_storage out{};
@@ -324,7 +325,7 @@ rdma_conn_param Connector::parameters(const Hello& hello) const noexcept {
   out.responder_resources = reads;
   out.initiator_depth = reads;
   out.retry_count = kRetries;
-  out.rnr_retry_count = kRetries;
+  out.rnr_retry_count = kRetriesNotReady;
   return out;
 }
 

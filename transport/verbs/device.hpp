@@ -26,6 +26,9 @@ namespace stria::verbs {
 /// The longest payload that is gathered on the stack and travels inside the work request.
 inline constexpr std::uint32_t kMostShort = 512;
 
+/// Of a clock that never goes back.
+std::uint64_t now_ms() noexcept;
+
 class Device {
  public:
   // The contract.
@@ -55,6 +58,11 @@ class Device {
   std::uint32_t pio_max() const noexcept { return pio_max_; }
   std::uint32_t pio_mtu() const noexcept {
     return pio_max_ + static_cast<std::uint32_t>(sizeof(transport::Header));
+  }
+  /// The adapter's repetitions, generously, for one that has no end of them (rxe without its interface).
+  std::uint64_t longest_silence_ms() const noexcept {
+    constexpr std::uint64_t kTimes = 4 * 7;
+    return 2000 + kTimes * ((std::uint64_t{4096} << settings_.ack_timeout) / 1000000);
   }
   /// Requests of a link that may go without a completion of their own. With iWARP none: nothing can be posted
   /// behind them that completes at once.

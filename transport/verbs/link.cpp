@@ -1,6 +1,7 @@
 #include "transport/verbs/link.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -259,6 +260,22 @@ void Link::abandon() noexcept {
   while (!idle()) complete(tail_, IBV_WC_WR_FLUSH_ERR);
 }
 
+/// Waits for the adapter, and not for ever.
+template <class Done>
+void Link::await(Done done) noexcept {
+  constexpr unsigned kSpins = 64;
+  std::uint64_t until = 0;
+  for (unsigned spins = 0; !dying && !done(); ++spins) {
+    device_.reap();
+    if (spins < kSpins) continue;
+    const std::uint64_t now = now_ms();
+    if (until == 0) until = now + device_.longest_silence_ms();
+    if (now > until)
+      device_.fail(*this, Status::peer_failed, "the adapter does not complete an invalidation");
+    ::sched_yield();
+  }
+}
+
 Status Link::choose(Window& window) noexcept {
   if (dying) return Status::peer_failed;
   if (chosen_count_ == kMostChosen) {
@@ -276,7 +293,7 @@ Status Link::choose(Window& window) noexcept {
     return Status::no_resource;
   }
   const Status posted = post(nullptr, nullptr, 0, true);
-  while (posted == Status::ok && !idle() && !dying) device_.reap();
+  if (posted == Status::ok) await([this] { return idle(); });
   return dying ? Status::peer_failed : posted;
 }
 
@@ -291,7 +308,7 @@ bool Link::withdraw(Window& window) noexcept {
 
 /// Waits for the adapter: the key is dead on return. A link that dies meanwhile takes its windows with it.
 Status Link::end_window(Window& window) noexcept {
-  while (!dying && !has_room(1)) device_.reap();
+  await([this] { return has_room(1); });
   if (dying) return Status::peer_failed;
   ibv_send_wr request{};
   request.opcode = IBV_WR_LOCAL_INV;
@@ -299,7 +316,7 @@ Status Link::end_window(Window& window) noexcept {
   const Entry entry{};
   const Status posted = post(&request, &entry, 1, true);
   const std::uint32_t last = head_;
-  while (posted == Status::ok && !dying && static_cast<std::int32_t>(last - tail_) > 0) device_.reap();
+  if (posted == Status::ok) await([&] { return static_cast<std::int32_t>(last - tail_) <= 0; });
   return dying ? Status::peer_failed : posted;
 }
 
@@ -311,9 +328,18 @@ Status Link::send_nothing() noexcept {
   return post(&request, &entry, 1, true);
 }
 
-bool Link::probe() noexcept {
-  // siw never completes it; there a dead peer is TCP's to notice.
-  return !device_.adapter().traits.iwarp && !dying && ready_ && idle() && send_nothing() == Status::ok;
+bool Link::probe(std::uint64_t now_ms) noexcept {
+  if (dying || !ready_) return true;
+  if (seen_ms_ == 0 || tail_ != seen_tail_ || idle()) {
+    seen_tail_ = tail_;
+    seen_ms_ = now_ms;
+  }
+  // siw never completes a write of nothing; there a dead peer is TCP's to notice.
+  if (!idle())
+    static_cast<void>(settle());
+  else if (!device_.adapter().traits.iwarp)
+    static_cast<void>(send_nothing());
+  return idle() || now_ms - seen_ms_ <= device_.longest_silence_ms();
 }
 
 void Link::limits(transport::LinkLimits& out) noexcept {

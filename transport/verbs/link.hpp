@@ -97,7 +97,9 @@ class Link {
   bool withdraw(Window& window) noexcept;  ///< true: it was never posted
   Status end_window(Window& window) noexcept;
   void resume(Move& move) noexcept;  ///< there was no room for its next piece
-  bool probe() noexcept;             ///< something that the peer's adapter has to answer
+  /// Posts something that the peer's adapter has to answer, if nothing is under way. False: what is under way
+  /// has not moved for longer than all repetitions take.
+  bool probe(std::uint64_t now_ms) noexcept;
   Link& responder() noexcept { return echo_ != nullptr ? *echo_ : *this; }
 
   std::uint64_t worker() const noexcept { return params_.worker; }
@@ -139,6 +141,8 @@ class Link {
                    const KeyData* closes) noexcept;
   Status send_prefix(PacketKind kind) noexcept;
   Status send_nothing() noexcept;
+  template <class Done>
+  void await(Done done) noexcept;
 
   // move.cpp
   Status start(bool write, const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
@@ -162,6 +166,8 @@ class Link {
   bool control_seen_ = false;
   bool ready_ = false;
   bool flushed_ = false;
+  std::uint32_t seen_tail_ = 0;  // by the last probe,
+  std::uint64_t seen_ms_ = 0;    // and since when
   std::uint32_t peer_link_ = 0;
   std::uint32_t peer_eager_ = 0;
   Link* echo_ = nullptr;

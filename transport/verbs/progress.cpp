@@ -16,17 +16,17 @@ namespace {
 // for longer, as memory of the application is in the adapter's hands.
 constexpr std::uint64_t kFlushMs = 20, kFlushMovesMs = 2000;
 
-std::uint64_t now_ms() noexcept {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
-
 Status status_of(ibv_wc_status status) noexcept {
   return status == IBV_WC_REM_ACCESS_ERR ? Status::access_error : Status::peer_failed;
 }
 
 }  // namespace
+
+std::uint64_t now_ms() noexcept {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
 
 void Device::reap() noexcept {
   if (reaping_) return;  // a completion makes room, and asks for it
@@ -291,9 +291,11 @@ Status Device::arm() noexcept {
 
 /// A peer whose host is gone says nothing: it is asked something that its adapter has to answer.
 void Device::check() noexcept {
+  const std::uint64_t now = now_ms();
   reap();
   for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
-    if (Link* link = at(i); link != nullptr && link->announced) link->probe();
+    if (Link* link = at(i); link != nullptr && link->announced && !link->probe(now))
+      fail(*link, Status::peer_failed, fmt::format("no answer for {} ms", longest_silence_ms()));
   static_cast<void>(take_news(~0u));
   while (receive(~0u) > 0) {
   }
