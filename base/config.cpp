@@ -83,7 +83,7 @@ constexpr VarSpec kTable[] = {
      "Buffers a worker packs messages into, for all peers together."},
     {"STRIA_VERBS_KEYS", VarKind::number, "1024", "", "", 8, 1 << 20,
      "Keys of a worker that can be valid at one time, each a memory window or a region."},
-    {"STRIA_VERBS_ACK_TIMEOUT", VarKind::number, "16", "", "", 8, 31,
+    {"STRIA_VERBS_ACK_TIMEOUT", VarKind::number, "18", "", "", 8, 31,
      "A packet without an answer is sent again after 4 us times two to this power, six times; then its "
      "peer is given up."},
     {"STRIA_VERBS_CONNECT_MS", VarKind::number, "10000", "milliseconds", "", 10, 3600000,

@@ -40,6 +40,7 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_v
   params.job_secret_bytes = static_cast<std::uint32_t>(secret.size());
   params.sink = &sink_;
   params.services = &transport::services();
+  if (auto given = Config::from_environment()) config_ = *std::move(given);
   params.config_self = &config_;
   params.config = [](void* self, const char* name) -> const char* {
     const auto specs = config_table();

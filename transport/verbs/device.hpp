@@ -61,7 +61,7 @@ class Device {
   }
   /// The adapter's repetitions, generously, for one that has no end of them (rxe without its interface).
   std::uint64_t longest_silence_ms() const noexcept {
-    constexpr std::uint64_t kTimes = 4 * 7;
+    constexpr std::uint64_t kTimes = 2 * 7;
     return 2000 + kTimes * ((std::uint64_t{4096} << settings_.ack_timeout) / 1000000);
   }
   /// Requests of a link that may go without a completion of their own. With iWARP none: nothing can be posted

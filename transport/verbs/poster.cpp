@@ -1,5 +1,6 @@
 #include "transport/verbs/poster.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace stria::verbs {
@@ -30,22 +31,22 @@ void Poster::build(const ibv_send_wr& request) noexcept {
     default:
       return;
   }
-  const auto pieces = static_cast<std::size_t>(request.num_sge);
-  if ((request.send_flags & IBV_SEND_INLINE) != 0) {
-    // One piece: rxe of rdma-core 44 sends nothing of a list of inline pieces.
+  if ((request.send_flags & IBV_SEND_INLINE) != 0)
     ::ibv_wr_set_inline_data(extended_, reinterpret_cast<void*>(request.sg_list->addr),
                              request.sg_list->length);
-  } else if (pieces == 1) {
+  else if (request.num_sge == 1)
     ::ibv_wr_set_sge(extended_, request.sg_list->lkey, request.sg_list->addr, request.sg_list->length);
-  } else {
-    ::ibv_wr_set_sge_list(extended_, pieces, request.sg_list);
-  }
+  else
+    ::ibv_wr_set_sge_list(extended_, 0, nullptr);
 }
 
 int Poster::post(ibv_send_wr* requests, unsigned count) noexcept {
   counters_->work_requests += count;
   ++counters_->doorbells;
-  if (extended_ != nullptr) {
+  // rxe of rdma-core 44 loses lists: of inline pieces all, of others what is longer than the first.
+  const bool lists =
+      std::any_of(requests, requests + count, [](const ibv_send_wr& one) { return one.num_sge > 1; });
+  if (extended_ != nullptr && !lists) {
     ::ibv_wr_start(extended_);
     for (unsigned i = 0; i < count; ++i) build(requests[i]);
     return ::ibv_wr_complete(extended_);

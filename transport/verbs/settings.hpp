@@ -16,7 +16,7 @@ struct Settings {
   std::uint32_t eager_bytes = 8192;
   std::uint32_t send_buffers = 256;
   std::uint32_t keys = 1024;
-  std::uint8_t ack_timeout = 16;
+  std::uint8_t ack_timeout = 18;
   std::uint32_t connect_ms = 10000;
   std::uint64_t cache_bytes = 1u << 30;
 };

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "datatype/layout.hpp"
 #include "stria/stria.h"
 #include "tag/objects.hpp"
 #include "tag/worker.hpp"
@@ -70,6 +71,73 @@ TEST_F(CostsOf, a_rendezvous_binds_with_its_announcement_and_ends_with_its_read)
     b->received.clear();
     std::fill(sink.begin(), sink.end(), std::byte{});
   }
+}
+
+using Layouts = Pair;
+
+// A gather list of the adapter holds some runs; more of them take more work requests.
+TEST_F(Layouts, a_get_fills_and_a_put_reads_memory_of_many_runs) {
+  using datatype::Layout;
+  for (const std::int64_t runs : {2, 3, 16, 17, 40, 64, 65, 300}) {
+    for (const std::int64_t bytes : {8, 1000, 5000}) {
+      const Layout layout = *Layout::vector(runs, 1, bytes + 24, Layout::bytes(bytes));
+      const auto total = static_cast<std::size_t>(runs * bytes);
+      Bytes remote = pattern(static_cast<std::uint64_t>(runs), total);
+      const auto key = key_of_b(remote, STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE);
+      Bytes local(static_cast<std::size_t>(runs * (bytes + 24)), std::byte{0x22});
+      Bytes expected = local;
+      for (std::int64_t i = 0; i < runs; ++i)
+        std::copy(remote.begin() + i * bytes, remote.begin() + (i + 1) * bytes,
+                  expected.begin() + i * (bytes + 24));
+      const stria_payload_t payload{&layout, local.data(), 1, 0, static_cast<std::int64_t>(total)};
+      const auto move = [&](bool write) {
+        Ending ending;
+        Status status = Status::no_resource;
+        EXPECT_TRUE(drive([&] {
+          if (status == Status::no_resource)
+            status = write ? a->put(to_b, payload, key, 0, ending) : a->get(to_b, payload, key, 0, ending);
+          return status != Status::no_resource && (status != Status::in_progress || ending.calls > 0);
+        }));
+        return status == Status::in_progress ? ending.status : status;
+      };
+      ASSERT_EQ(move(false), Status::ok) << runs << " runs of " << bytes;
+      ASSERT_EQ(local, expected) << runs << " runs of " << bytes;
+      if (a->limits(to_b).can_put != 0) {
+        for (std::byte& one : local) one = ~one;
+        ASSERT_EQ(move(true), Status::ok) << runs << " runs of " << bytes;
+        for (std::size_t i = 0; i < total; ++i) {
+          const auto at = static_cast<std::int64_t>(i);
+          ASSERT_EQ(remote[i], local[static_cast<std::size_t>(at / bytes * (bytes + 24) + at % bytes)]);
+        }
+      }
+      ASSERT_EQ(b->invalidate(key), Status::ok);
+    }
+  }
+}
+
+// Runs of different lengths: what each piece holds counts, not what the first does.
+TEST_F(Layouts, runs_of_different_lengths_are_each_filled) {
+  std::vector<std::int64_t> lengths, places;
+  std::int64_t place = 0;
+  std::size_t total = 0;
+  for (std::int64_t i = 0; i < 50; ++i) {
+    lengths.push_back(1 + (i * 7) % 23);
+    places.push_back(place);
+    place += lengths.back() + 3;
+    total += static_cast<std::size_t>(lengths.back());
+  }
+  const auto layout = *datatype::Layout::indexed(lengths, places, datatype::Layout::bytes(1));
+  Bytes remote = pattern(9, total), local(static_cast<std::size_t>(place)), expected = local;
+  auto from = remote.begin();
+  for (std::size_t i = 0; i < lengths.size(); ++i, from += lengths[i - 1])
+    std::copy(from, from + lengths[i], expected.begin() + places[i]);
+  const auto key = key_of_b(remote, STRIA_ACCESS_REMOTE_READ);
+  const stria_payload_t payload{&layout, local.data(), 1, 0, static_cast<std::int64_t>(total)};
+  Ending ending;
+  ASSERT_EQ(a->get(to_b, payload, key, 0, ending), Status::in_progress);
+  ASSERT_TRUE(drive([&] { return ending.calls > 0; }));
+  EXPECT_EQ(ending.status, Status::ok);
+  EXPECT_EQ(local, expected);
 }
 
 /// The provider under two workers of the library, with its devices in sight.
