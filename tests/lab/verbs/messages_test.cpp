@@ -2,6 +2,7 @@
 // skipped by what it says of itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -116,6 +117,27 @@ TEST(Reads, and_writes_reach_a_region_with_remote_rights) {
   ASSERT_EQ(pair.a().read(ours.piece(0, 65536), theirs.address(), theirs.mr()->rkey), 0);
   EXPECT_EQ(pair.a().sent().status, IBV_WC_SUCCESS);
   EXPECT_TRUE(ours.is_all(kSource));
+}
+
+TEST(Reads, are_whole_when_their_completion_comes_and_that_comes_in_order) {
+  constexpr std::size_t kBytes = 1 << 20;
+  Pair pair;
+  Region theirs(pair.domain(), kBytes, kAllRemote, kSource);
+  Region ours(pair.domain(), kBytes, sink_access(), kBlank);
+  Region note(pair.domain(), 64, IBV_ACCESS_LOCAL_WRITE, kBlank);
+  for (int round = 0; round < 5; ++round) {
+    std::fill(ours.data(), ours.data() + kBytes, kBlank);
+    ASSERT_EQ(pair.b().post_receive(note.piece(0, 64)), 0);
+    ASSERT_EQ(pair.a().read(ours.piece(0, kBytes), theirs.address(), theirs.mr()->rkey), 0);
+    // Without the fence siw completes the message first, and the bytes of the read are not there yet.
+    ASSERT_EQ(pair.a().send(note.piece(0, 8), device().iwarp ? IBV_SEND_FENCE : 0), 0);
+    const Ended first = pair.a().sent();
+    ASSERT_EQ(first.status, IBV_WC_SUCCESS) << first.name();
+    EXPECT_EQ(first.opcode, IBV_WC_RDMA_READ);
+    EXPECT_TRUE(ours.is_all(kSource));
+    EXPECT_EQ(pair.a().sent().opcode, IBV_WC_SEND);
+    EXPECT_EQ(pair.b().received().status, IBV_WC_SUCCESS);
+  }
 }
 
 TEST(Reads, beyond_the_region_end_in_an_error_and_so_does_all_that_follows) {
