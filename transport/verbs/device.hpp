@@ -64,9 +64,9 @@ class Device {
     constexpr std::uint64_t kTimes = 2 * 7;
     return 2000 + kTimes * ((std::uint64_t{4096} << settings_.ack_timeout) / 1000000);
   }
-  /// Requests of a link that may go without a completion of their own. With iWARP none: nothing can be posted
-  /// behind them that completes at once.
-  std::uint32_t most_unsignalled() const noexcept { return adapter_->traits.iwarp ? 1 : kSendDepth / 4; }
+  /// With iWARP a message completes before a read that was posted earlier: each request asks for a completion
+  /// of its own, which says nothing of others.
+  bool completes_singly() const noexcept { return adapter_->traits.iwarp; }
   /// With iWARP a write is complete when it left, which says nothing of the peer's memory.
   bool can_put() const noexcept { return !adapter_->traits.iwarp; }
   bool sends_invalidate() const noexcept { return sends_invalidate_; }

@@ -79,7 +79,10 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
     ring_[(head_ + i) & kMask] = i < before ? Entry{} : entries[i - before];
   }
   unsignalled_ += all;
-  if (signal || unsignalled_ >= device_.most_unsignalled()) {
+  if (device_.completes_singly()) {
+    for (unsigned i = 0; i < all; ++i) requests[i].send_flags |= IBV_SEND_SIGNALED;
+    unsignalled_ = 0;
+  } else if (signal || unsignalled_ >= kSendDepth / 4) {
     requests[all - 1].send_flags |= IBV_SEND_SIGNALED;
     unsignalled_ = 0;
   }
@@ -236,13 +239,26 @@ bool Link::take(const Prefix& prefix) noexcept {
 void Link::complete(std::uint32_t sequence, ibv_wc_status status) noexcept {
   // A sequence that is not under way can only be a completion of an earlier use of the number.
   if (sequence - tail_ >= head_ - tail_) return;
+  if (device_.completes_singly()) {
+    Entry& entry = ring_[sequence & kMask];
+    if (entry.done) return;
+    entry.done = true;
+    const Entry ended = entry;
+    while (tail_ != head_ && ring_[tail_ & kMask].done) ++tail_;
+    end(ended, status);
+    return;
+  }
   while (tail_ != sequence + 1) {
     const Entry entry = ring_[tail_ & kMask];
     const ibv_wc_status how = tail_ == sequence ? status : IBV_WC_SUCCESS;
     ++tail_;
-    if (entry.doing == Doing::slot) device_.slots().give(entry.slot);
-    if (entry.doing == Doing::move) piece_done(*entry.move, how);
+    end(entry, how);
   }
+}
+
+void Link::end(const Entry& entry, ibv_wc_status status) noexcept {
+  if (entry.doing == Doing::slot) device_.slots().give(entry.slot);
+  if (entry.doing == Doing::move) piece_done(*entry.move, status);
 }
 
 void Link::flush() noexcept {

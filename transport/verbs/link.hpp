@@ -1,5 +1,6 @@
 // One reliable connection. A ring remembers, for every work request under way, what is to be done when it
-// completes; completions come in order, so that one says it of all before it. Credits: a link sends no more
+// completes; completions come in order, so that one says it of all before it (with iWARP they need not, and
+// every request has its own). Credits: a link sends no more
 // packets than the peer has posted buffers for, so that no receiver is ever found not ready.
 //
 //   credits_      packets that we may send            owed_   buffers of ours that are free again
@@ -123,6 +124,7 @@ class Link {
     Doing doing = Doing::nothing;
     std::uint32_t slot = 0;
     Move* move = nullptr;
+    bool done = false;  ///< where completions come out of order
   };
   static constexpr unsigned kMostChosen = 8;
   static constexpr unsigned kMostPieces = 16;
@@ -131,6 +133,7 @@ class Link {
   static_assert((kSendDepth & kMask) == 0);
 
   bool has_room(unsigned requests) noexcept;
+  void end(const Entry& entry, ibv_wc_status status) noexcept;
   Status can_send() noexcept;
   Prefix next_prefix(PacketKind kind) noexcept;
   /// Posts what was chosen and then these, at one doorbell. There is room.

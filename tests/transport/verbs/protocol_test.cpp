@@ -104,6 +104,28 @@ TEST_F(Protocol, a_read_that_an_invalidate_overtakes_fails_or_is_whole_and_none_
         << "byte " << i << " was read after the key's end";
 }
 
+// siw completes what was sent behind a read before the read.
+TEST_F(Protocol, a_get_is_whole_when_it_completes_whatever_was_sent_behind_it) {
+  constexpr std::size_t kBytes = 1 << 20;
+  Bytes memory = pattern(1, kBytes);
+  const auto key = key_of_b(memory, kRead);
+  for (int round = 0; round < 5; ++round) {
+    Bytes local(kBytes);
+    Ending ending;
+    ASSERT_EQ(a->get(to_b, contract::contiguous(local), key, 0, ending), Status::in_progress);
+    const std::size_t before = b->received.size();
+    unsigned sent = 0;
+    for (; sent < 20; ++sent) {
+      const Bytes data = pattern(sent, 300);
+      if (a->try_send(to_b, Path::buffered, header(1), data.data(), data.size()) != Status::ok) break;
+    }
+    while (ending.calls == 0) a->progress();
+    ASSERT_EQ(ending.status, Status::ok);
+    ASSERT_EQ(local, memory) << "round " << round;
+    ASSERT_TRUE(drive([&] { return b->received.size() == before + sent; }));
+  }
+}
+
 TEST_F(Protocol, what_is_pending_when_the_peer_goes_ends_with_an_error) {
   Bytes memory = pattern(1, 4 << 20), local(4 << 20);
   const auto key = key_of_b(memory, kRead);
