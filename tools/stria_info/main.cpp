@@ -77,7 +77,10 @@ int run(const Wishes& wishes) {
 
   std::vector<Section> sections;
   if (all || wishes.version) sections.push_back(version_section());
-  if (all || wishes.providers) sections.push_back(devices_section(devices));
+  if (all || wishes.providers) {
+    sections.push_back(devices_section(devices));
+    sections.push_back(rdma_section());
+  }
   if (all || wishes.topology) sections.push_back(topology_section(!wishes.no_io));
   if (all || wishes.config) sections.push_back(config_section(config, problem));
   if (!layouts.empty()) sections.push_back(layout_section(layouts));

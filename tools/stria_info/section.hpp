@@ -28,6 +28,8 @@ struct NamedLayout {
 
 Section version_section();
 Section devices_section(const std::vector<Device>& devices);
+/// `folder`: where the kernel lists them.
+Section rdma_section(const std::string& folder = "/sys/class/infiniband");
 /// Without I/O devices when `io` is false.
 Section topology_section(bool io);
 /// `problem`: why the environment could not be read, "" if it could.

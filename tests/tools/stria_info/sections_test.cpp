@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {
@@ -28,6 +31,30 @@ std::string way(const Section& section, std::size_t table, std::uint64_t bytes) 
   for (const Json& row : section.json.at(table).at("rows"))
     if (row.at("bytes") == bytes) return row.at("way");
   return "no row";
+}
+
+TEST(RdmaSection, names_the_devices_that_the_kernel_lists) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / "stria_info_rdma";
+  fs::remove_all(folder);
+  EXPECT_EQ(rdma_section(folder).text, "none\n");
+  const auto write = [&](const char* path, const char* text) {
+    fs::create_directories((folder / path).parent_path());
+    std::ofstream(folder / path) << text << '\n';
+  };
+  write("rxe0/node_type", "1: CA");
+  write("rxe0/ports/1/link_layer", "Ethernet");
+  write("rxe0/ports/1/state", "4: ACTIVE");
+  write("rxe0/ports/1/gid_attrs/ndevs/0", "eth0");
+  write("siw0/node_type", "4: RNIC");
+  write("siw0/ports/1/link_layer", "Ethernet");
+  write("siw0/ports/1/state", "1: DOWN");
+  const Section section = rdma_section(folder);
+  EXPECT_THAT(section.text, HasSubstr("rxe0         port 1: RoCE, ACTIVE, interface eth0\n"));
+  EXPECT_THAT(section.text, HasSubstr("siw0         port 1: iWARP, DOWN\n"));
+  EXPECT_EQ(section.json.size(), 2u);
+  EXPECT_EQ(section.json.at(0).at("ports").at(0).at("kind"), "RoCE");
+  fs::remove_all(folder);
 }
 
 TEST(DevicesSection, shows_every_capability_of_a_device) {
