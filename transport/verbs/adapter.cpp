@@ -156,7 +156,7 @@ Result<void> Adapter::make_queues(const Settings& settings) {
   constexpr std::uint32_t kMostMessage = 1u << 26;
   max_message = std::min(port.max_msg_sz == 0 ? kMostMessage : port.max_msg_sz, kMostMessage);
 
-  // Beside the credits a greeting and a packet of credits; see credits.hpp.
+  // Beside the credits a greeting and a packet of credits; see link.hpp.
   const std::uint32_t receives = settings.credits + 2;
   max_links = std::min({settings.links, traits.max_completions / kSendDepth,
                         traits.max_completions / receives, traits.max_shared_receives / receives});

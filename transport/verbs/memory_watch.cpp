@@ -3,17 +3,17 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <mutex>
 #include <new>
 #include <system_error>
+
+#include "transport/verbs/quiet_thread.hpp"
 
 namespace stria::verbs {
 namespace {
@@ -51,11 +51,7 @@ bool MemoryWatch::open() noexcept try {
   api.api = UFFD_API;
   api.features = kWanted;
   if (::ioctl(fd_.get(), UFFDIO_API, &api) != 0) return false;
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = quiet_thread([this] { run(); });
   return true;
 } catch (const std::system_error&) {
   return false;
