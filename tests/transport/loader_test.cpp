@@ -40,10 +40,10 @@ TEST(Loader, loads_a_provider_from_a_folder_and_only_once) {
 
 TEST(Loader, names_what_is_built_in_and_the_folders_it_searched) {
   const stria_provider_t* builtins[] = {&fake::fake_provider()};
-  const auto found = find_provider("verbs", "/first:/second", builtins);
+  const auto found = find_provider("absent", "/first:/second", builtins);
   ASSERT_FALSE(found.has_value());
   EXPECT_EQ(found.error().status, Status::unreachable);
-  EXPECT_THAT(found.error().context, HasSubstr("verbs"));
+  EXPECT_THAT(found.error().context, HasSubstr("absent"));
   EXPECT_THAT(found.error().context, HasSubstr("/first:/second"));
   EXPECT_THAT(found.error().context, HasSubstr("fake"));
 }
