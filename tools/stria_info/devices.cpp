@@ -98,6 +98,19 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
   provider.capabilities(device, &out.capabilities);
   out.address_bytes = provider.address(device, nullptr, 0);
   out.can_sleep = provider.event_fd(device) >= 0;
+  // What a link to itself says of its way names the adapter, where there is one.
+  std::array<std::byte, 256> address{};
+  stria_link_t* link = nullptr;
+  if (out.address_bytes <= address.size()) {
+    provider.address(device, address.data(), out.address_bytes);
+    if (provider.connect(device, address.data(), out.address_bytes, nullptr, 0, &link, text, sizeof text) ==
+            STRIA_OK &&
+        link != nullptr) {
+      stria_link_limits_t limits{};
+      provider.link_limits(link, &limits);
+      out.path = limits.path == nullptr ? "" : limits.path;
+    }
+  }
   provider.close(device, 0);
 }
 

@@ -19,6 +19,7 @@ struct Device {
   hw::Capabilities capabilities{};
   unsigned address_bytes = 0;
   bool can_sleep = false;  ///< it has an event descriptor
+  std::string path;        ///< of a link to itself; "" when there is none
 };
 
 /// Providers in use first, in their order, then the others by name.

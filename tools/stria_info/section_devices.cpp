@@ -34,9 +34,11 @@ Section devices_section(const std::vector<Device>& devices) {
     } else {
       section.text += fmt::format("  {:<18} {} bytes\n  {:<18} {}\n", "address", device.address_bytes,
                                   "event descriptor", device.can_sleep ? "yes" : "-");
+      if (!device.path.empty()) section.text += fmt::format("  {:<18} {}\n", "way to itself", device.path);
       section.text += hw::to_text(device.capabilities, 2) + '\n';
       json["address_bytes"] = device.address_bytes;
       json["event_descriptor"] = device.can_sleep;
+      json["way_to_itself"] = device.path;
       json["capabilities"] = capabilities_json(device.capabilities);
     }
     section.json.push_back(std::move(json));
