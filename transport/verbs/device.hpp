@@ -61,7 +61,7 @@ class Device {
   }
   /// The adapter's repetitions, generously, for one that has no end of them (rxe without its interface).
   std::uint64_t longest_silence_ms() const noexcept {
-    constexpr std::uint64_t kTimes = 2 * 7;
+    constexpr std::uint64_t kTimes = std::uint64_t{2} * 7;
     return 2000 + kTimes * ((std::uint64_t{4096} << settings_.ack_timeout) / 1000000);
   }
   /// With iWARP a message completes before a read that was posted earlier: each request asks for a completion

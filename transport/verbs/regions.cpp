@@ -127,9 +127,11 @@ void Regions::release(Region* region) noexcept {
   }
   unused_.push_back(region);
   kept_bytes_ += region->end - region->begin;
-  while (kept_bytes_ > keep_bytes_ && !unused_.empty()) {
+  for (Region* oldest = unused_.front(); kept_bytes_ > keep_bytes_ && oldest != nullptr;) {
+    Region* const next = unused_.next(oldest);
     ++counters_->registrations_evicted;
-    destroy(unused_.front());
+    destroy(oldest);
+    oldest = next;
   }
 }
 
