@@ -34,7 +34,7 @@ one small run
 HPL.out  output file
 8  device
 1  problem sizes
-800  N
+500  N
 1  block sizes
 80  NB
 0  process mapping
@@ -110,6 +110,6 @@ def _netpipe_rows(folder):
 PROGRAMS = {
     "hpcc": Foreign("hpcc", "hpcc", (), _prepare_hpcc, _hpcc_rows),
     "netpipe": Foreign("NPopenmpi", "netpipe-openmpi",
-                       ("-p", "0", "-n", "100", "-l", "1", "-u", str(1 << 20), "-o", "np.out"), lambda folder: None,
+                       ("-p", "0", "-n", "50", "-l", "1", "-u", str(1 << 20), "-o", "np.out"), lambda folder: None,
                        _netpipe_rows),
 }
