@@ -20,7 +20,7 @@ TEST_F(CostsOf, an_eager_message_is_one_work_request_and_one_doorbell) {
     ASSERT_EQ(send({a.get(), b.get()}, *a, to_b, bytes <= inlined && inlined > 0 ? Path::pio : Path::buffered,
                    header(1), pattern(1, bytes)),
               Status::ok);
-    ASSERT_TRUE(drive([&] { return b->received.size() == 1; }));
+    ASSERT_TRUE(progress_until([&] { return b->received.size() == 1; }));
     EXPECT_EQ(sender.work_requests(), 1u) << bytes << " bytes";
     EXPECT_EQ(sender.doorbells(), 1u) << bytes << " bytes";
     EXPECT_EQ(receiver.work_requests(), 0u) << "credits go back with half of them";
@@ -33,7 +33,7 @@ TEST_F(CostsOf, credits_alone_go_back_once_for_half_of_them) {
   const Costs sender(*a), receiver(*b);
   for (unsigned i = 0; i < kMessages; ++i)
     ASSERT_EQ(send({a.get(), b.get()}, *a, to_b, Path::buffered, header(1), pattern(1, 8)), Status::ok);
-  ASSERT_TRUE(drive([&] { return b->received.size() == kMessages; }));
+  ASSERT_TRUE(progress_until([&] { return b->received.size() == kMessages; }));
   EXPECT_EQ(sender.work_requests(), kMessages);
   EXPECT_LE(receiver.credit_packets(), kMessages / 16);
   EXPECT_EQ(receiver.work_requests(), receiver.credit_packets());
@@ -51,14 +51,14 @@ TEST_F(CostsOf, a_rendezvous_binds_with_its_announcement_and_ends_with_its_read)
     ASSERT_EQ(send({a.get(), b.get()}, *b, to_a, Path::buffered, header(1), pattern(1, 40)), Status::ok);
     EXPECT_EQ(sender.work_requests(), 2u);
     EXPECT_EQ(sender.doorbells(), 1u);
-    ASSERT_TRUE(drive([&] { return a->received.size() == 1; }));
+    ASSERT_TRUE(progress_until([&] { return a->received.size() == 1; }));
     Ending ending;
     const stria_header_t fin = header(9);
     const stria_payload_t local = contract::contiguous(sink);
     ASSERT_EQ(a->table().ops->get_finish(to_b, &local, &key, 0, &fin, &ending.base), STRIA_IN_PROGRESS);
     EXPECT_EQ(reader.work_requests(), 2u);
     EXPECT_EQ(reader.doorbells(), 1u);
-    ASSERT_TRUE(drive([&] { return ending.calls == 1 && b->received.size() == 1; }));
+    ASSERT_TRUE(progress_until([&] { return ending.calls == 1 && b->received.size() == 1; }));
     EXPECT_EQ(ending.status, Status::ok);
     EXPECT_EQ(sink, source);
     EXPECT_EQ(b->received.front().header.sequence, 9u);

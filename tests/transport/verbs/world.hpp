@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "tests/contract/peer.hpp"
 #include "transport/verbs/verbs.hpp"
@@ -45,6 +47,13 @@ class Pair : public ::testing::Test {
     b->received.clear();
   }
   bool drive(const std::function<bool()>& done) { return contract::drive({a.get(), b.get()}, done); }
+  /// As drive, but for the device's own questions to a silent peer, which are work requests too.
+  bool progress_until(const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done() && std::chrono::steady_clock::now() < end)
+      if (a->progress() + b->progress() == 0) std::this_thread::yield();
+    return done();
+  }
   void exchange(Peer& from, stria_link_t* link, Peer& to) {
     const std::size_t before = to.received.size();
     ASSERT_EQ(send({a.get(), b.get()}, from, link, Path::buffered, header(0), pattern(1, 8)), Status::ok);
