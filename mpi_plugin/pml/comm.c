@@ -14,7 +14,6 @@ static void discard(stria_message_t* message) {
   pml_stria_request_t* request = pml_stria_request_new(true, false, NULL, NULL);
   if (NULL == request) return;
   stria_recv_t recv = {.base = NULL, .count = 0, .callback = pml_stria_request_callback, .user = request};
-  pml_stria_request_activate(request);
   request->flags = PML_STRIA_FREED;
   if (STRIA_IN_PROGRESS != stria_mrecv(pml_stria.worker, message, &recv, &request->op)) {
     pml_stria_request_return(request);

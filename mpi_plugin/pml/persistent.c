@@ -36,6 +36,15 @@ int pml_stria_isend_init(const void* buf, size_t count, ompi_datatype_t* type, i
   return OMPI_SUCCESS;
 }
 
+/* Sets it up for another operation. */
+static void activate(pml_stria_request_t* request) {
+  request->flags = 0;
+  request->super.req_status._cancelled = 0;
+  request->super.req_status.MPI_ERROR = MPI_SUCCESS;
+  request->super.req_complete = REQUEST_PENDING;
+  request->super.req_state = OMPI_REQUEST_ACTIVE;
+}
+
 static int start_one(pml_stria_request_t* request) {
   stria_status_t status;
   if (request->is_recv) {
@@ -43,17 +52,19 @@ static int start_one(pml_stria_request_t* request) {
                          .layout = request->memory.layout,
                          .count = request->memory.count,
                          .match = request->match};
+    activate(request);
     status = pml_stria_start_recv(request, &recv);
   } else if (MCA_PML_BASE_SEND_BUFFERED == request->mode) {
     /* The transfer is another request's; this one is over as soon as the data is in the attached buffer. */
     const int rc =
         pml_stria_start_buffered(&request->memory, request->destination, request->tag, request->immediate);
     if (OMPI_SUCCESS != rc) return rc;
-    pml_stria_request_activate(request);
+    activate(request);
     status = STRIA_OK;
   } else {
     stria_send_t send;
     pml_stria_fill_send(&send, &request->memory, request->tag, request->immediate, request->mode);
+    activate(request);
     status = pml_stria_start_send(request, request->destination, &send);
   }
   if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;

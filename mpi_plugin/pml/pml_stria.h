@@ -40,7 +40,8 @@ typedef struct pml_stria_module {
   mca_pml_base_module_t super;
   stria_context_t* context;
   stria_worker_t* worker;
-  opal_free_list_t requests; /* of pml_stria_request_t */
+  opal_free_list_t requests;       /* of pml_stria_request_t */
+  struct pml_stria_request* spare; /* some of them, at hand when there are no threads */
   bool requests_ready;
   bool show_peers;   /* verbose, and some peer's line is still to be printed */
   opal_mutex_t lock; /* guards the peers and the layouts of predefined types */

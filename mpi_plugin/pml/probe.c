@@ -80,7 +80,6 @@ int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_messag
                        .count = memory.count,
                        .callback = pml_stria_request_callback,
                        .user = request};
-  pml_stria_request_activate(request);
   const stria_status_t answer =
       stria_mrecv(pml_stria.worker, (stria_message_t*)(*message)->req_ptr, &recv, &request->op);
   if (STRIA_OK == answer) {

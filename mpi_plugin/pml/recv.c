@@ -10,8 +10,6 @@ static inline bool describe(stria_recv_t* recv, void* buf, size_t count, ompi_da
   recv->base = memory.base;
   recv->layout = memory.layout;
   recv->count = memory.count;
-  recv->callback = NULL;
-  recv->user = NULL;
   /* With threads the ends of others may not run here. */
   recv->flags = opal_using_threads() ? 0u : STRIA_RECV_LOOK;
   return true;
@@ -20,7 +18,6 @@ static inline bool describe(stria_recv_t* recv, void* buf, size_t count, ompi_da
 stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* recv) {
   recv->callback = pml_stria_request_callback;
   recv->user = request;
-  pml_stria_request_activate(request);
   const stria_status_t status = stria_recv(pml_stria.worker, recv, &request->op);
   if (STRIA_OK == status) {
     stria_info_t info;
@@ -73,6 +70,8 @@ int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, i
   if (OPAL_UNLIKELY(!describe(&recv, buf, count, type))) return OMPI_ERR_OUT_OF_RESOURCE;
   if (OPAL_UNLIKELY(opal_using_threads())) return recv_and_wait_with_threads(&recv, comm, status);
 
+  recv.callback = NULL;
+  recv.user = NULL;
   stria_request_t op;
   stria_info_t info;
   const stria_status_t answer = stria_recv(pml_stria.worker, &recv, &op);

@@ -10,6 +10,7 @@ static void construct(pml_stria_request_t* request) {
   request->super.req_free = pml_stria_request_free;
   request->super.req_cancel = pml_stria_request_cancel;
   request->flags = 0;
+  request->simple = true;
   request->buffered = NULL;
   request->layout = NULL;
   request->type = NULL;
@@ -27,13 +28,22 @@ int pml_stria_requests_open(void) {
                              NULL, NULL, NULL);
 }
 
+pml_stria_request_t* pml_stria_request_from_list(void) {
+  return (pml_stria_request_t*)opal_free_list_get(&pml_stria.requests);
+}
+
 void pml_stria_requests_close(void) {
+  while (NULL != pml_stria.spare) {
+    pml_stria_request_t* request = pml_stria.spare;
+    pml_stria.spare = request->next;
+    opal_free_list_return(&pml_stria.requests, &request->super.super);
+  }
   if (pml_stria.requests_ready) OBJ_DESTRUCT(&pml_stria.requests);
   pml_stria.requests_ready = false;
 }
 
-void pml_stria_request_return(pml_stria_request_t* request) {
-  OMPI_REQUEST_FINI(&request->super);
+/* What only some requests hold. */
+static void __opal_attribute_noinline__ let_go(pml_stria_request_t* request) {
   if (NULL != request->layout) {
     stria_layout_free((stria_layout_t*)request->layout);
     request->layout = NULL;
@@ -42,17 +52,53 @@ void pml_stria_request_return(pml_stria_request_t* request) {
     OMPI_DATATYPE_RELEASE(request->type);
     request->type = NULL;
   }
+}
+
+static void __opal_attribute_noinline__ forget_fortran_handle(pml_stria_request_t* request) {
+  OMPI_REQUEST_FINI(&request->super);
+}
+
+static void __opal_attribute_noinline__ return_with_threads(pml_stria_request_t* request) {
   ompi_communicator_t* comm = request->super.req_mpi_object.comm;
-  request->super.req_mpi_object.comm = NULL;
   opal_free_list_return(&pml_stria.requests, &request->super.super);
   if (NULL != comm) OBJ_RELEASE(comm);
 }
 
-void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t* info) {
+static void __opal_attribute_noinline__ release_last(ompi_communicator_t* comm) {
+  OBJ_RELEASE(comm);
+}
+
+/* What is rare is in functions of its own, so that the rest needs no stack. */
+static inline void give_back(pml_stria_request_t* request) {
+  request->super.req_state = OMPI_REQUEST_INVALID;
+  if (OPAL_UNLIKELY(MPI_UNDEFINED != request->super.req_f_to_c_index)) forget_fortran_handle(request);
+  if (OPAL_UNLIKELY(!request->simple)) let_go(request);
+  if (OPAL_UNLIKELY(opal_using_threads())) {
+    return_with_threads(request);
+    return;
+  }
+  ompi_communicator_t* comm = request->super.req_mpi_object.comm;
+  request->next = pml_stria.spare;
+  pml_stria.spare = request;
+  if (OPAL_UNLIKELY(NULL == comm)) return;
+  opal_object_t* counted = (opal_object_t*)comm;
+  if (OPAL_LIKELY(counted->obj_reference_count > 1)) {
+    --counted->obj_reference_count;
+  } else {
+    release_last(comm);
+  }
+}
+
+void pml_stria_request_return(pml_stria_request_t* request) {
+  give_back(request);
+}
+
+static void __opal_attribute_noinline__ outcome_of_failure(pml_stria_request_t* request,
+                                                           const stria_info_t* info) {
   ompi_status_public_t* status = &request->super.req_status;
-  if (OPAL_LIKELY(STRIA_OK == info->status || STRIA_ERR_TRUNCATED == info->status)) {
+  if (STRIA_ERR_TRUNCATED == info->status) {
     if (request->is_recv) pml_stria_set_status(status, info);
-    status->MPI_ERROR = STRIA_OK == info->status ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    status->MPI_ERROR = MPI_ERR_TRUNCATE;
     return;
   }
   status->MPI_SOURCE = MPI_ANY_SOURCE;
@@ -60,6 +106,19 @@ void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t*
   status->_ucount = 0;
   status->_cancelled = STRIA_ERR_CANCELLED == info->status;
   status->MPI_ERROR = pml_stria_mpi_error(info->status);
+}
+
+static inline void take_outcome(pml_stria_request_t* request, const stria_info_t* info) {
+  if (OPAL_UNLIKELY(STRIA_OK != info->status)) {
+    outcome_of_failure(request, info);
+    return;
+  }
+  if (request->is_recv) pml_stria_set_status(&request->super.req_status, info);
+  request->super.req_status.MPI_ERROR = MPI_SUCCESS;
+}
+
+void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t* info) {
+  take_outcome(request, info);
 }
 
 /* Ended requests whose end runs code of others: a completion callback or, with threads, the end of a
@@ -89,14 +148,15 @@ void pml_stria_requests_run_deferred(void) {
     pml_stria_request_t* request = oldest_first;
     oldest_first = request->next;
     if (__atomic_fetch_or(&request->flags, PML_STRIA_RUNS, __ATOMIC_ACQ_REL) & PML_STRIA_FREED) {
-      pml_stria_request_return(request);
+      give_back(request);
     } else {
       ompi_request_complete(&request->super, true);
     }
   }
 }
 
-void pml_stria_request_ended(pml_stria_request_t* request) {
+/* The end when there are threads, a completion callback, or nobody who waits. */
+static void __opal_attribute_noinline__ end_with_care(pml_stria_request_t* request) {
   const bool calls = NULL != request->super.req_complete_cb;
   const bool threads = opal_using_threads();
   uint32_t ended = PML_STRIA_ENDED;
@@ -111,22 +171,35 @@ void pml_stria_request_ended(pml_stria_request_t* request) {
   if (OPAL_UNLIKELY(calls || (threads && freed && NULL != request->super.req_mpi_object.comm))) {
     defer(request);
   } else if (OPAL_UNLIKELY(freed)) {
-    pml_stria_request_return(request);
+    give_back(request);
   } else {
     /* From here on the request may be freed, or started again, by whoever waits for it. */
     ompi_request_complete(&request->super, true);
   }
 }
 
+static inline void end(pml_stria_request_t* request) {
+  if (OPAL_UNLIKELY(opal_using_threads() || NULL != request->super.req_complete_cb || 0 != request->flags)) {
+    end_with_care(request);
+    return;
+  }
+  request->flags = PML_STRIA_ENDED;
+  ompi_request_complete(&request->super, true);
+}
+
+void pml_stria_request_ended(pml_stria_request_t* request) {
+  end(request);
+}
+
 void pml_stria_request_callback(stria_request_t* op, const stria_info_t* info, void* user) {
   (void)op;
   pml_stria_request_t* request = user;
-  if (NULL != request->buffered) {
+  if (OPAL_UNLIKELY(NULL != request->buffered)) {
     mca_pml_base_bsend_request_free(request->buffered);
     request->buffered = NULL;
   }
-  pml_stria_request_outcome(request, info);
-  pml_stria_request_ended(request);
+  take_outcome(request, info);
+  end(request);
 }
 
 int pml_stria_request_free(ompi_request_t** handle) {
@@ -144,7 +217,7 @@ int pml_stria_request_free(ompi_request_t** handle) {
       while (!REQUEST_COMPLETE(&request->super)) opal_atomic_rmb();
     }
   }
-  pml_stria_request_return(request);
+  give_back(request);
   return OMPI_SUCCESS;
 }
 

@@ -17,8 +17,9 @@ typedef struct pml_stria_request {
   ompi_request_t super;
   uint32_t flags; /* PML_STRIA_*; atomic when there are threads */
   bool is_recv;
+  bool simple; /* holds nothing but its communicator: no layout, no type, no part of the attached buffer */
   const stria_layout_t* layout; /* held until the request is given back, as the communicator is; NULL: none */
-  struct pml_stria_request* next; /* while its end is deferred */
+  struct pml_stria_request* next; /* while its end is deferred, or it is spare */
   void* buffered;                 /* memory of the attached buffer to give back at the end; NULL: none */
   stria_request_t op __attribute__((aligned(64)));
   /* A persistent request keeps its arguments. */
@@ -35,15 +36,31 @@ OBJ_CLASS_DECLARATION(pml_stria_request_t);
 int pml_stria_requests_open(void);
 void pml_stria_requests_close(void);
 
-/* A request; `layout` is retained, NULL: none. `comm` NULL: an internal one. NULL when memory ran out. */
+/* One of the free list's; NULL when memory ran out. */
+pml_stria_request_t* pml_stria_request_from_list(void);
+/* A request, set up for its operation, or a persistent one at rest; `layout` is retained, NULL: none. `comm`
+ * NULL: an internal one. NULL when memory ran out. */
 static inline pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent,
                                                          const stria_layout_t* layout,
                                                          ompi_communicator_t* comm) {
-  pml_stria_request_t* request = (void*)opal_free_list_get(&pml_stria.requests);
-  if (OPAL_UNLIKELY(NULL == request)) return NULL;
-  OMPI_REQUEST_INIT(&request->super, persistent);
+  /* Without threads those that were given back wait in a list of their own: a load and a store. */
+  pml_stria_request_t* request = pml_stria.spare;
+  if (OPAL_LIKELY(NULL != request && !opal_using_threads())) {
+    pml_stria.spare = request->next;
+  } else {
+    request = pml_stria_request_from_list();
+    if (OPAL_UNLIKELY(NULL == request)) return NULL;
+  }
+  /* OMPI_REQUEST_INIT and the start of an operation in one. */
+  request->super.req_persistent = persistent;
+  request->super.req_complete_cb = NULL;
+  request->super.req_complete_cb_data = NULL;
+  request->super.req_complete = persistent ? REQUEST_COMPLETED : REQUEST_PENDING;
+  request->super.req_state = persistent ? OMPI_REQUEST_INACTIVE : OMPI_REQUEST_ACTIVE;
+  if (!is_recv) request->super.req_status._cancelled = 0; /* the outcome of a receive says it */
   request->super.req_mpi_object.comm = comm;
   request->is_recv = is_recv;
+  request->simple = !persistent && NULL == layout;
   request->flags = 0;
   /* A communicator, and so its context id, lives until its last operation ended. */
   if (OPAL_LIKELY(NULL != comm)) OBJ_RETAIN(comm);
@@ -53,14 +70,6 @@ static inline pml_stria_request_t* pml_stria_request_new(bool is_recv, bool pers
 }
 /* Gives a request that is not in flight back. */
 void pml_stria_request_return(pml_stria_request_t* request);
-/* Sets it up for (another) operation; nothing may be in flight. */
-static inline void pml_stria_request_activate(pml_stria_request_t* request) {
-  request->flags = 0;
-  request->super.req_status._cancelled = 0;
-  request->super.req_status.MPI_ERROR = MPI_SUCCESS;
-  request->super.req_complete = REQUEST_PENDING;
-  request->super.req_state = OMPI_REQUEST_ACTIVE;
-}
 /* Takes over how the operation ended. */
 void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t* info);
 /* The operation ended: completes the request, or gives it back when nobody waits for it. */

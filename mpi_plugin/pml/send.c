@@ -23,7 +23,6 @@ stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint
                                     stria_send_t* send) {
   send->callback = pml_stria_request_callback;
   send->user = request;
-  pml_stria_request_activate(request);
   return stria_send(destination, send, &request->op);
 }
 
@@ -63,7 +62,6 @@ int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t*
     pml_stria_fill_send(&send, &packed, tag, immediate, MCA_PML_BASE_SEND_STANDARD);
     send.callback = pml_stria_request_callback;
     send.user = request;
-    pml_stria_request_activate(request);
     request->buffered = copy;
     request->flags = PML_STRIA_FREED;
     status = stria_send(destination, &send, &request->op);
