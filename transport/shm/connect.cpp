@@ -28,7 +28,7 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
       return Error{Status::unreachable, fmt::format("shm: worker {:016x} is gone", identity->worker_id)};
     known->cookie_ = peer;
     known->low_latency_ = known->low_latency_ || low_latency != 0;
-    if (low_latency != 0) upgrade(*known);
+    if (low_latency != 0) static_cast<void>(upgrade(*known));
     return known;
   }
   auto made = bring_up(*identity, low_latency != 0);
@@ -79,9 +79,8 @@ std::uint32_t Device::claim_slot(const SegmentView& remote) const noexcept {
 
 std::uint32_t Device::claim_window(const SegmentView& remote, std::uint32_t slot,
                                    bool low_latency) const noexcept {
-  // An eighth of the windows waits for low-latency links, which take from that end.
   const std::uint32_t count = remote.shape().windows;
-  const std::uint32_t open = count - count / 8;
+  const std::uint32_t open = open_windows(remote.shape());
   for (std::uint32_t i = 0; i < (low_latency ? count : open); ++i) {
     const std::uint32_t window = low_latency ? count - 1 - i : i;
     std::uint32_t free = 0;
@@ -129,7 +128,7 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   mine.uid = identity_.uid;
   mine.segment_bytes = identity_.segment_bytes;
   mine.window.store(link->tx_window_, std::memory_order_relaxed);
-  mine.attention.store(1, std::memory_order_relaxed);
+  mine.attention.store(kCold, std::memory_order_relaxed);
   mine.state.store(slot_state(SlotPhase::ready, identity_.pid), std::memory_order_release);
   link->describe();
   return link;
@@ -156,12 +155,14 @@ void Device::tell_fallback(const Link& link) noexcept try {
   // The link's limits have the reason.
 }
 
-void Link::describe() {
+void Link::describe() noexcept try {
   path_ = tx_window_ == kNone ? std::string("inbox")
                               : fmt::format("pio window {} KiB", remote_.shape().window_bytes / 1024);
   if (can_copy_) path_ += attached_.same_process ? " + copy in process" : " + cma";
   if (can_map_ && !attached_.same_process) path_ += " + mapped memory";
   path_ += fmt::format(" (attached by {})", attached_.way);
+} catch (const std::exception&) {
+  // An old text is no harm.
 }
 
 void Device::open_window(Link& link) noexcept {
@@ -185,26 +186,22 @@ void Device::greet(Link& link) noexcept {
   link.published();
 }
 
-void Device::upgrade(Link& link) noexcept {
-  if (link.state_ != Link::State::up || link.tx_window_ != kNone) return;
-  InboxSlot* hello = nullptr;
-  const std::uint32_t window = claim_window(link.remote_, link.tx_slot_, true);
-  if (window == kNone) return;
-  hello = link.inbox_.claim();
+bool Device::upgrade(Link& link) noexcept {
+  if (link.state_ != Link::State::up || link.tx_window_ != kNone) return false;
+  const std::uint32_t window = claim_window(link.remote_, link.tx_slot_, link.low_latency_);
+  if (window == kNone) return false;
+  InboxSlot* hello = link.inbox_.claim();
   if (hello == nullptr) {
     link.remote_.control(window).owner.store(0, std::memory_order_release);
-    return;
+    return false;
   }
   link.tx_window_ = window;
   link.remote_.peer(link.tx_slot_).window.store(window, std::memory_order_release);
   link.inbox_.publish(*hello, make_control(RecordKind::hello, 0, 0));
   open_window(link);
   link.published();
-  try {
-    link.describe();
-  } catch (const std::bad_alloc&) {
-    return;  // an old text is no harm
-  }
+  link.describe();
+  return true;
 }
 
 /// A peer's slot says who it is: adds the receiving half of its link, and the link if it is new. Null:
@@ -245,10 +242,11 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
       link->rx_slot_ = slot;
       peer.far.store(settings_.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
     }
+    if (link->rx_window_ != kNone && link->rx_window_ != window) release_window(*link);
     if (has_window && link->rx_window_ == kNone) {
       const WindowReceiver receiver(own_.window(window), own_.shape().window_bytes,
                                     &own_.control(window).consumed);
-      if (const Polled* added = polled_.add({receiver, link, window, 0}); added != nullptr) {
+      if (const Polled* added = polled_.add({receiver, link, window, 0, 0}); added != nullptr) {
         link->rx_window_ = window;
         call_hot(*added);
       }

@@ -1,6 +1,6 @@
 // A device: one memfd segment with everything peers write to, and the links to them. Parts of it by file:
-// device.cpp opens and closes, connect.cpp brings links up, progress.cpp delivers, liveness.cpp takes links
-// down, rma.cpp registers and copies.
+// device.cpp opens and closes, connect.cpp brings links up, progress.cpp delivers, share.cpp gives windows to
+// busy peers, liveness.cpp takes links down, rma.cpp registers and copies.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,8 @@ class Device {
   [[gnu::cold, gnu::noinline]] void tell_fallback(const Link& link) noexcept;
   void greet(Link& link) noexcept;
   void open_window(Link& link) noexcept;
-  void upgrade(Link& link) noexcept;
+  /// A window for a link that has none, if one is free. True: it has.
+  bool upgrade(Link& link) noexcept;
   Link* welcome(std::uint32_t slot) noexcept;
   Link* link_of_worker(std::uint64_t worker_id) noexcept;
   Link* link_of_slot(std::uint32_t slot) const noexcept {
@@ -91,8 +92,16 @@ class Device {
   void call_hot(const Polled& polled) noexcept;
   void call_cold(const Polled& polled) noexcept;
   [[gnu::cold, gnu::noinline]] void follow_hints() noexcept;
-  void cool_idle() noexcept;
+  /// `wanted`: windows that busy peers lack, so that those that are kept hot cool, too.
+  void cool_idle(std::uint32_t wanted) noexcept;
   [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
+
+  // share.cpp
+  std::uint32_t windows_wanted() noexcept;
+  void ask_back(std::uint32_t wanted) noexcept;
+  void adapt_window(Link& link) noexcept;
+  void give_window_back(Link& link) noexcept;
+  void release_window(Link& link) noexcept;
 
   // liveness.cpp
   bool is_claimant_gone(std::uint32_t peer) noexcept;
@@ -123,6 +132,7 @@ class Device {
 
   PolledWindows polled_;
   std::uint32_t poll_first_ = 0;
+  bool asked_ = false;  // for some window
   InboxReceiver inbox_;
   CellPool pool_;
   hw::KeyTable keys_;

@@ -3,6 +3,7 @@
 //
 //   hot    the receiver polls the window; attention = 0, and its sender leaves nothing
 //   cold   attention = 1: the sender, after each record, leaves a hint, and rings if the receiver sleeps
+//   asked  attention = 2: cold, and wanted back for a busier sender (share.cpp)
 //
 // attention is in the sender's peer slot; so a sender loads one word after a record, whatever is the case. To
 // make a window cold, "publish, then look at attention" has to be ordered against "set attention, then look
@@ -19,6 +20,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kMaxWindows = 64 * 64;
+inline constexpr std::uint32_t kHot = 0, kCold = 1, kAsked = 2;  // attention
 
 /// In the receiver's segment. Zero bytes: no hint.
 struct alignas(kCacheLine) Hints {

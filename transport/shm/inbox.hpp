@@ -84,7 +84,10 @@ class InboxSender {
   void publish(InboxSlot& slot, std::uint64_t control) noexcept {
     slot.control = control;
     slot.state.store(inbox_state(InboxPhase::ready, me_, lap_), std::memory_order_release);
+    ++sent_;
   }
+  /// Records published so far.
+  std::uint64_t sent() const noexcept { return sent_; }
   /// The last record was taken out.
   bool is_consumed() const noexcept {
     return last_ == nullptr || inbox_lap(last_->state.load(std::memory_order_acquire)) != lap_;
@@ -96,6 +99,7 @@ class InboxSender {
   InboxSlot* last_ = nullptr;
   std::uint64_t lap_ = 0;
   std::uint64_t mask_ = 0;
+  std::uint64_t sent_ = 0;
   std::uint32_t shift_ = 0;
   std::uint32_t me_ = 0;
 };

@@ -89,7 +89,7 @@ class alignas(kCacheLine) Link {
   Status mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
                      std::uint64_t& base) noexcept;
   [[gnu::cold, gnu::noinline]] std::span<std::byte> map_memory(const hw::KeyRecord& record) noexcept;
-  void describe();
+  void describe() noexcept;
 
   // The send path.
   WindowSender tx_;
@@ -110,11 +110,13 @@ class alignas(kCacheLine) Link {
   SegmentView remote_;
   std::uint32_t rx_slot_ = kNone;    // the peer's slot in our table
   std::uint32_t rx_window_ = kNone;  // the window it took there
+  std::uint32_t came_by_inbox_ = 0;  // records since the last look (share.cpp)
   Distance distance_;                // of its cells
   // The rest.
   std::uint32_t tx_slot_ = kNone;  // our slot in the peer's table
   std::uint32_t tx_window_ = kNone;
   bool low_latency_ = false;
+  std::uint64_t sent_at_look_ = 0;  // by the inbox (share.cpp)
   std::uint64_t worker_id_ = 0;
   hw::KeyTableView keys_;
   DecodedLayouts layouts_;

@@ -42,13 +42,16 @@ Status Device::fate(const Link& link) const noexcept {
 
 void Device::check() noexcept {
   look_at_slots();
-  cool_idle();
+  const std::uint32_t wanted = windows_wanted();
+  cool_idle(wanted);
+  ask_back(wanted);
   for (std::size_t i = 0; i < links_.size(); ++i) {
     Link& link = *links_[i];
     if (link.state_ == Link::State::down) continue;
     const Status why = fate(link);
     if (why == Status::ok) {
       link.memory_.refresh();
+      adapt_window(link);
       continue;
     }
     if (drain(link)) take_down(link, why);

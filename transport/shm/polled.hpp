@@ -16,6 +16,7 @@ struct Polled {
   Link* link;
   std::uint32_t number;  // of the window
   std::uint64_t seen;    // where the receiver stood when it was looked for idle windows last
+  std::uint32_t idle;    // so many looks ago it was somewhere else
 };
 
 /// Private memory, one thread. Keeps no promise to senders: who moves a window says so in its attention.

@@ -171,6 +171,7 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
       continue;
     }
     Link* link = link_of_slot(peer);
+    if (link != nullptr) ++link->came_by_inbox_;
     if (link == nullptr || control_kind(slot.control) == RecordKind::hello) link = welcome(peer);
     if (link != nullptr && control_kind(slot.control) != RecordKind::hello && !link->broken_ &&
         !deliver_inbox(slot, *link))
@@ -238,11 +239,11 @@ void Device::disarm() noexcept {
 }
 
 void Device::call_hot(const Polled& polled) noexcept {
-  own_.peer(polled.link->rx_slot_).attention.store(armed_ ? 1 : 0, std::memory_order_relaxed);
+  own_.peer(polled.link->rx_slot_).attention.store(armed_ ? kCold : kHot, std::memory_order_relaxed);
 }
 
 void Device::call_cold(const Polled& polled) noexcept {
-  own_.peer(polled.link->rx_slot_).attention.store(1, std::memory_order_relaxed);
+  own_.peer(polled.link->rx_slot_).attention.store(kCold, std::memory_order_relaxed);
 }
 
 /// They are polled from now on, in their turn.
@@ -256,12 +257,16 @@ void Device::follow_hints() noexcept {
 }
 
 /// Windows that nothing came through since the last look become cold, but for a few.
-void Device::cool_idle() noexcept {
+void Device::cool_idle(std::uint32_t wanted) noexcept {
   const std::uint32_t before = polled_.hot();
+  for (std::uint32_t i = 0; i < polled_.size(); ++i) {
+    Polled& polled = polled_[i];
+    const bool idle = std::exchange(polled.seen, polled.window.position()) == polled.window.position();
+    polled.idle = idle ? polled.idle + 1 : 0;
+  }
   for (std::uint32_t i = before; i > 0; --i) {
     Polled& polled = polled_[i - 1];
-    const bool idle = std::exchange(polled.seen, polled.window.position()) == polled.window.position();
-    if (!idle || polled_.hot() <= PolledWindows::kKeptHot) continue;
+    if (polled.idle == 0 || (polled_.hot() <= PolledWindows::kKeptHot && wanted == 0)) continue;
     call_cold(polled);
     polled_.cool(polled);
   }

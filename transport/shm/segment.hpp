@@ -38,6 +38,12 @@ struct Shape {
   std::uint32_t keys = 0;
 };
 
+/// An eighth of the windows waits for low-latency links, which take from that end; any link takes one of
+/// these.
+constexpr std::uint32_t open_windows(const Shape& shape) noexcept {
+  return shape.windows - shape.windows / 8;
+}
+
 /// Where the parts lie.
 struct Plan {
   std::size_t keys = 0, peers = 0, controls = 0, states = 0, inbox = 0, windows = 0, layouts = 0, cells = 0;
@@ -100,7 +106,7 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
   alignas(kLine) std::atomic<std::uint32_t> far;  // 1: see distance.hpp; the owner writes, the peer reads
-  std::atomic<std::uint32_t> attention;           // 1: see hints.hpp; the same. 1 from the claim on
+  std::atomic<std::uint32_t> attention;           // see hints.hpp; the same. kCold from the claim on
 };
 static_assert(sizeof(PeerSlot) == 2 * kCacheLine);
 

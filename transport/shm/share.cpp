@@ -1,0 +1,94 @@
+// Windows go from idle peers to busy ones. All of it happens when links are looked at (check()), so that no
+// message pays for it.
+//
+// The owner of the windows counts what comes through the inbox. When a peer without a window is busy and none
+// is free, it asks the senders of idle ones for them: attention = kAsked, which tells a sender no less than
+// kCold. A sender that is asked closes its window when all of it was taken out, and says so by a hello; the
+// owner then clears the window and frees it. A busy sender without a window takes one that is free.
+// Low-latency links keep theirs.
+//
+// Order: what went by a window was taken out before the next record goes by the inbox. The other way about a
+// record of the window may overtake those in the inbox, as after any upgrade; the worker puts messages back
+// into their order.
+#include <utility>
+
+#include "transport/shm/device.hpp"
+
+namespace stria::shm {
+namespace {
+
+constexpr std::uint32_t kBusy = 64;      // records between two looks
+constexpr std::uint32_t kIdleLooks = 2;  // without a record: its sender is asked for the window
+
+}  // namespace
+
+/// How many windows busy peers lack.
+std::uint32_t Device::windows_wanted() noexcept {
+  std::uint32_t wanted = 0;
+  for (const auto& link : links_) {
+    const bool busy = std::exchange(link->came_by_inbox_, 0) >= kBusy;
+    if (busy && link->rx_slot_ != kNone && link->rx_window_ == kNone) ++wanted;
+  }
+  const std::uint32_t open = open_windows(own_.shape());
+  for (std::uint32_t i = 0; i < open && wanted > 0; ++i)
+    if (own_.control(i).owner.load(std::memory_order_relaxed) == 0) --wanted;
+  return wanted;
+}
+
+void Device::ask_back(std::uint32_t wanted) noexcept {
+  if (wanted == 0 && !asked_) return;
+  asked_ = wanted != 0;
+  for (std::uint32_t i = polled_.hot(); i < polled_.size(); ++i) {
+    const Polled& polled = polled_[i];
+    std::atomic<std::uint32_t>& attention = own_.peer(polled.link->rx_slot_).attention;
+    const bool is_asked = attention.load(std::memory_order_relaxed) == kAsked;
+    if (!asked_) {
+      if (is_asked) call_cold(polled);
+    } else if (wanted > 0 && !is_asked && polled.idle >= kIdleLooks &&
+               polled.number < open_windows(own_.shape())) {
+      attention.store(kAsked, std::memory_order_relaxed);
+      --wanted;
+    }
+  }
+}
+
+/// The sender's part, for one link that is up.
+void Device::adapt_window(Link& link) noexcept {
+  if (link.state_ != Link::State::up) return;
+  if (link.tx_.is_open()) {
+    // One that sent again is not asked any more once that was taken out.
+    if (!link.low_latency_ && link.attention_->load(std::memory_order_relaxed) == kAsked &&
+        link.tx_.is_consumed())
+      give_window_back(link);
+    return;
+  }
+  const std::uint64_t sent = link.inbox_.sent();
+  if (sent - std::exchange(link.sent_at_look_, sent) < kBusy || !upgrade(link)) return;
+  sink_->link_changed(sink_->self, link.cookie_);
+}
+
+void Device::give_window_back(Link& link) noexcept {
+  InboxSlot* const hello = link.inbox_.claim();
+  if (hello == nullptr) return;  // at the next look
+  link.tx_.shut();
+  link.pio_max_ = 0;
+  link.tx_window_ = kNone;
+  link.attention_ = &link.remote_.header().armed;
+  link.remote_.peer(link.tx_slot_).window.store(kNone, std::memory_order_release);
+  link.inbox_.publish(*hello, make_control(RecordKind::hello, 0, 0));
+  link.published();
+  link.describe();
+  link.sent_at_look_ = link.inbox_.sent();
+  sink_->link_changed(sink_->self, link.cookie_);
+}
+
+/// The owner's part, on the hello: the sender writes there no more.
+void Device::release_window(Link& link) noexcept {
+  const std::uint32_t window = std::exchange(link.rx_window_, kNone);
+  Polled* const polled = polled_.find(window);
+  if (polled == nullptr) return;
+  polled_.remove(*polled);
+  reset_window(own_.window(window), own_.shape().window_bytes, own_.control(window));
+}
+
+}  // namespace stria::shm
