@@ -157,7 +157,7 @@ Result<void> Adapter::make_queues(const Settings& settings) {
   max_message = std::min(port.max_msg_sz == 0 ? kMostMessage : port.max_msg_sz, kMostMessage);
 
   // Beside the credits a greeting and a packet of credits; see link.hpp.
-  const std::uint32_t receives = settings.credits + 2;
+  const std::uint32_t receives = settings.credits + packets_beside_credits(traits.iwarp);
   max_links = std::min({settings.links, traits.max_completions / kSendDepth,
                         traits.max_completions / receives, traits.max_shared_receives / receives});
   if (max_links == 0)

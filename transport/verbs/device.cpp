@@ -150,7 +150,9 @@ Result<Link*> Device::add_link(Connection& connection) {
     return Error{Status::no_resource,
                  fmt::format("all {} links are in use (STRIA_VERBS_LINKS)", adapter_->max_links)};
   if (receives_for_ == links_used_) {
-    if (auto added = receives_->add(settings_.credits + 2); !added) return std::move(added).error();
+    if (auto added = receives_->add(settings_.credits + packets_beside_credits(adapter_->traits.iwarp));
+        !added)
+      return std::move(added).error();
     ++receives_for_;
   }
   connection.link = std::make_unique<Link>(

@@ -208,6 +208,20 @@ bool Link::greet() noexcept {
   return true;
 }
 
+// siw answers a connection before it takes the socket over, and nobody wakes it for what arrives in between:
+// that lies there until more comes. The peer waits for it, and so perhaps do we for the peer.
+void Link::greet_again(std::uint64_t now_ms) noexcept {
+  constexpr std::uint64_t kPatienceMs = 100;
+  if (heard_ || dying || !ready_ || !params_.connected || greetings_ == kMoreGreetings ||
+      !device_.adapter().traits.iwarp)
+    return;
+  if (greeted_ms_ == 0) greeted_ms_ = now_ms;
+  if (now_ms - greeted_ms_ < kPatienceMs || !has_room(1)) return;
+  greeted_ms_ = now_ms;
+  ++greetings_;
+  static_cast<void>(send_prefix(PacketKind::greeting));
+}
+
 bool Link::settle() noexcept {
   if (idle()) return true;
   if (unsignalled_ > 0 && has_room(1)) static_cast<void>(send_nothing());
@@ -229,6 +243,7 @@ bool Link::return_credits() noexcept {
 
 bool Link::take(const Prefix& prefix) noexcept {
   if (prefix.credits > most_credits_ - credits_) return false;
+  heard_ = true;
   credits_ = static_cast<std::uint16_t>(credits_ + prefix.credits);
   if (prefix.control != 0) control_out_ = false;
   if (prefix.kind == PacketKind::greeting) ready_ = true;

@@ -75,6 +75,8 @@ class Link {
   /// Who connected speaks first (iWARP's rule, and a sign that the other side may send).
   bool has_to_greet() const noexcept { return params_.connected && !ready_; }
   bool greet() noexcept;
+  /// Greets a peer that has not been heard of since, where a greeting may be lost.
+  void greet_again(std::uint64_t now_ms) noexcept;
   /// Asks for the completion of what was posted without; true: nothing is under way.
   bool settle() noexcept;
   /// What the prefix of an arrived packet says. False: no packet that the peer may send.
@@ -169,6 +171,9 @@ class Link {
   bool control_seen_ = false;
   bool ready_ = false;
   bool flushed_ = false;
+  bool heard_ = false;  // something came
+  std::uint8_t greetings_ = 0;
+  std::uint64_t greeted_ms_ = 0;
   std::uint32_t seen_tail_ = 0;  // by the last probe,
   std::uint64_t seen_ms_ = 0;    // and since when
   std::uint32_t peer_link_ = 0;

@@ -26,6 +26,14 @@ enum class PacketKind : std::uint8_t {
   credit,    ///< credits alone
 };
 
+/// Greetings that follow the first while the peer says nothing, where the first may be lost
+/// (Link::greet_again).
+inline constexpr std::uint32_t kMoreGreetings = 3;
+/// Buffers for the packets that are outside of the credits: greetings, and one of credits alone.
+constexpr std::uint32_t packets_beside_credits(bool iwarp) noexcept {
+  return 2 + (iwarp ? kMoreGreetings : 0);
+}
+
 struct Prefix {
   std::uint16_t credits;  ///< buffers that the sender has free again for the receiver's packets
   PacketKind kind;

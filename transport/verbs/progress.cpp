@@ -293,9 +293,13 @@ Status Device::arm() noexcept {
 void Device::check() noexcept {
   const std::uint64_t now = now_ms();
   reap();
-  for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
-    if (Link* link = at(i); link != nullptr && link->announced && !link->probe(now))
+  for (std::uint32_t i = 0; i < adapter_->max_links; ++i) {
+    Link* const link = at(i);
+    if (link == nullptr || !link->announced) continue;
+    link->greet_again(now);
+    if (!link->probe(now))
       fail(*link, Status::peer_failed, fmt::format("no answer for {} ms", longest_silence_ms()));
+  }
   static_cast<void>(take_news(~0u));
   while (receive(~0u) > 0) {
   }

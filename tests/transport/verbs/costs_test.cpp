@@ -137,7 +137,8 @@ TEST_F(Layouts, runs_of_different_lengths_are_each_filled) {
   ASSERT_EQ(a->get(to_b, payload, key, 0, ending), Status::in_progress);
   ASSERT_TRUE(drive([&] { return ending.calls > 0; }));
   EXPECT_EQ(ending.status, Status::ok);
-  EXPECT_EQ(local, expected);
+  for (std::size_t i = 0; i < local.size(); ++i)
+    EXPECT_EQ(local[i], expected[i]) << "byte " << i << " of " << local.size();
 }
 
 /// The provider under two workers of the library, with its devices in sight.

@@ -182,6 +182,28 @@ TEST(Connecting, both_at_once_gives_one_link_each) {
   }
 }
 
+// siw does not wake a peer for what comes while it is still accepting: that has to be followed by something.
+TEST(Connecting, a_peer_that_says_nothing_is_greeted_again_where_a_greeting_may_be_lost) {
+  Peer a(verbs_provider(), 1), b(verbs_provider(), 2);
+  if (a.has(STRIA_CAP_PUT)) GTEST_SKIP() << "not iWARP: greetings are not lost";
+  stria_link_t* link = a.connect(b);
+  const Costs costs(a);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (std::chrono::steady_clock::now() < end) {
+    a.progress();
+    a.check();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(costs.work_requests(), kMoreGreetings) << "b did not look";
+  // They are outside of the credits.
+  constexpr unsigned kMessages = 300;
+  for (unsigned i = 0; i < kMessages; ++i)
+    ASSERT_EQ(send({&a, &b}, a, link, Path::buffered, header(1), pattern(i, 300)), Status::ok);
+  ASSERT_TRUE(contract::drive({&a, &b}, [&] { return b.received.size() == kMessages; }));
+  EXPECT_EQ(send({&a, &b}, b, b.ups.at(1), Path::buffered, header(2), pattern(2, 8)), Status::ok);
+  ASSERT_TRUE(contract::drive({&a, &b}, [&] { return a.received.size() == 1; }));
+}
+
 TEST(Connecting, another_secret_is_refused_and_says_so) {
   Peer a(verbs_provider(), 1), b(verbs_provider(), 2, "another secret");
   Contact contact{.worker = 2};
