@@ -2,120 +2,80 @@
 
 #include <algorithm>
 
+#include "datatype/flat.hpp"
 #include "datatype/mover.hpp"
+#include "datatype/sequence.hpp"
 #include "datatype/walk.hpp"
 
 namespace stria::datatype {
 namespace {
 
-/// Children of one size, one after the other: `list` says where, or else a stride. Instances of a list follow
-/// `stride` apart.
-struct Sequence {
-  const Offsets* list = nullptr;
-  std::int64_t entries = 0;  ///< of the list
-  std::int64_t stride = 0;
-  const Node* child = nullptr;
-
-  std::int64_t place(std::int64_t i) const noexcept {
-    if (list == nullptr) return i * stride;
-    return i / entries * stride + (*list)[static_cast<std::size_t>(i % entries)];
-  }
-  /// Children from i on whose places are in one list, or at one stride.
-  std::int64_t together(std::int64_t i) const noexcept {
-    return list == nullptr ? INT64_MAX : entries - i % entries;
-  }
-  const Block* block() const noexcept { return child->block(); }
-};
-
-Sequence sequence_of(const Repeat& repeat) noexcept {
-  if (const auto* indexed = std::get_if<Indexed>(&repeat.child->form))
-    return {&indexed->displacements, static_cast<std::int64_t>(indexed->displacements.size()), repeat.stride,
-            indexed->child.get()};
-  return {nullptr, 0, repeat.stride, repeat.child};
-}
-/// Of a single node; no child if it is something else.
-Sequence sequence_of(const Node& node) noexcept {
-  if (const Strided* s = node.strided()) return {nullptr, 0, s->stride, s->child.get()};
-  if (const auto* x = std::get_if<Indexed>(&node.form))
-    return {&x->displacements, static_cast<std::int64_t>(x->displacements.size()), 0, x->child.get()};
-  return {};
-}
-
-/// A sequence at an address, and which child is next.
-struct Place {
-  const Sequence& sequence;
-  Address memory;
-  std::int64_t next;
-
-  Address operator()() const noexcept { return moved(memory, sequence.place(next)); }
-};
-
-template <class Int>
-const Int* list_at(const Place& p) noexcept {
-  return p.sequence.list->data<Int>() + p.next % p.sequence.entries;
-}
-/// Where the places of the list that holds the next child are counted from.
-Address list_base(const Place& p) noexcept {
-  return moved(p.memory, p.next / p.sequence.entries * p.sequence.stride);
-}
-
-/// `n` blocks of `bytes`, each side within one list or at one stride.
-template <class Int>
-void copy_together(const Kernels& k, const Place& from, const Place& to, std::int64_t n,
-                   std::int64_t bytes) noexcept {
-  const ListKernels<Int>& lists = k.lists<Int>();
-  const kernel::Width width = kernel::width_of(bytes);
-  if (to.sequence.list == nullptr) {
-    lists.indexed[kPacking][width](list_base(from), list_at<Int>(from), n, to(), to.sequence.stride, bytes);
-  } else if (from.sequence.list == nullptr) {
-    lists.indexed[kUnpacking][width](list_base(to), list_at<Int>(to), n, from(), from.sequence.stride, bytes);
-  } else {
-    lists.indexed_across[width]({list_base(from), list_at<Int>(from), list_base(to), list_at<Int>(to)}, n,
-                                bytes);
-  }
-}
-
-/// Blocks of equal size can be paired unless the two lists have offsets of two widths.
-bool pairs(const Sequence& a, const Sequence& b) noexcept {
-  if (a.child == nullptr || b.child == nullptr || a.block() == nullptr || b.block() == nullptr ||
-      a.block()->bytes != b.block()->bytes)
-    return false;
-  return a.list == nullptr || b.list == nullptr || a.list->is_narrow() == b.list->is_narrow();
-}
-
-/// `count` whole blocks of sequences that pair.
-void copy_blocks(const Kernels& k, Place from, Place to, std::int64_t count) noexcept {
-  const std::int64_t bytes = from.sequence.block()->bytes;
-  const Offsets* list = from.sequence.list != nullptr ? from.sequence.list : to.sequence.list;
-  if (list == nullptr) {
-    if (count > 0)
-      k.strided[kernel::width_of(bytes)](from(), from.sequence.stride, to(), to.sequence.stride, count,
-                                         bytes);
-    return;
-  }
-  while (count > 0) {
-    const std::int64_t n =
-        std::min({count, from.sequence.together(from.next), to.sequence.together(to.next)});
-    if (list->is_narrow())
-      copy_together<std::int32_t>(k, from, to, n, bytes);
-    else
-      copy_together<std::int64_t>(k, from, to, n, bytes);
-    from.next += n;
-    to.next += n;
-    count -= n;
-  }
-}
-
 constexpr std::int64_t kCompared = 512;  // entries: their places and starts stay in the first-level cache
 
-/// The two-sided walk. Every pair of nodes has the same size, and a range of both is copied.
+bool in_step(const Place& from, const Place& to) noexcept;
+
+/// Whether walking down two nodes of one size together leads anywhere; only their outermost forms are looked
+/// at, and what repeats below them.
+bool alike(const Node& a, const Node& b) noexcept {
+  if (a.block() != nullptr || b.block() != nullptr) return true;
+  const Sequence x = sequence_of(a), y = sequence_of(b);
+  if (x.child != nullptr && y.child != nullptr) return in_step({x, 0, 0}, {y, 0, 0});
+  return a.form.index() == b.form.index();
+}
+
+/// Whether sequences() takes these two.
+bool in_step(const Place& from, const Place& to) noexcept {
+  const Sequence &a = from.sequence, &b = to.sequence;
+  if (flats_match(from, to)) return true;
+  const std::int64_t x = a.child->size, y = b.child->size;
+  if (x == y) {
+    // Records of one side only: the other has too many runs for one, or both are flat and out of phase.
+    // Unlike lists of few blocks had better go through the buffer together than one by one.
+    const bool records = a.record != nullptr || b.record != nullptr;
+    return from.inside == to.inside && alike(*a.child, *b.child) &&
+           (!records || sequence_of(*a.child).child != nullptr);
+  }
+  if (x > y) {
+    const Sequence opened = sequence_of(*a.child);
+    return opened.child != nullptr && x % y == 0 && in_step(inside_of(from, opened), to);
+  }
+  const Sequence opened = sequence_of(*b.child);
+  return opened.child != nullptr && y % x == 0 && in_step(from, inside_of(to, opened));
+}
+
+/// The two-sided walk.
 class InStep {
  public:
   explicit InStep(const Kernels& k) noexcept : kernels_(k) {}
 
-  /// Stream bytes [offset, offset + length) of two nodes.
+  std::int64_t bounced() const noexcept { return bounced_; }
+
+  /// `length` bytes of two sequences that are in step.
+  void sequences(Place from, Place to, std::int64_t length) noexcept {
+    const Sequence &a = from.sequence, &b = to.sequence;
+    if (flats_match(from, to)) return copy_flat(kernels_, from, to, length);
+    const std::int64_t x = a.child->size, y = b.child->size;
+    if (x == y) return children(from, to, length);
+    Place& larger = x > y ? from : to;
+    Place& smaller = x > y ? to : from;
+    const Sequence opened = sequence_of(*larger.sequence.child);
+    while (length > 0) {
+      const std::int64_t part = std::min(larger.sequence.child->size - larger.inside, length);
+      const Place inner = inside_of(larger, opened);
+      if (x > y)
+        sequences(inner, smaller, part);
+      else
+        sequences(smaller, inner, part);
+      larger.advance(part);
+      smaller.advance(part);
+      length -= part;
+    }
+  }
+
+ private:
+  /// Stream bytes [offset, offset + length) of two nodes of one size.
   void nodes(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
-             std::int64_t length) const noexcept {
+             std::int64_t length) noexcept {
     if (length == 0) return;
     if (a.block() != nullptr) return unpack(b, to, offset, length, moved(from, offset));
     if (b.block() != nullptr) return pack(a, from, offset, length, moved(to, offset));
@@ -129,31 +89,28 @@ class InStep {
     const auto* parts_b = std::get_if<Composite>(&b.form);
     if (parts_a != nullptr && parts_b != nullptr) return composites(a, from, b, to, offset, length);
     const Sequence x = sequence_of(a), y = sequence_of(b);
-    const bool alike = x.child != nullptr && y.child != nullptr && x.child->size == y.child->size;
-    if (alike && (pairs(x, y) || (a.record == nullptr && b.record == nullptr)))
-      return children({x, from, 0}, {y, to, 0}, offset, length);
+    if (x.child != nullptr && y.child != nullptr) {
+      Place here{x, from, 0}, there{y, to, 0};
+      here.advance(offset);
+      there.advance(offset);
+      if (in_step(here, there)) return sequences(here, there, length);
+    }
     bounce(a, from, b, to, offset, length);
   }
 
-  /// Stream bytes [offset, offset + length) of two sequences of children of one size.
-  void children(Place from, Place to, std::int64_t offset, std::int64_t length) const noexcept {
-    const Node& a = *from.sequence.child;
-    const Node& b = *to.sequence.child;
-    const std::int64_t skipped = elements_in(offset, a);
-    from.next += skipped;
-    to.next += skipped;
-    const std::int64_t inside = offset - skipped * a.size;
-    if (inside > 0) {
-      const std::int64_t part = std::min(a.size - inside, length);
-      nodes(a, from(), b, to(), inside, part);
+  /// `length` bytes of children of one size.
+  void children(Place from, Place to, std::int64_t length) noexcept {
+    const Node &a = *from.sequence.child, &b = *to.sequence.child;
+    if (from.inside > 0) {
+      const std::int64_t part = std::min(a.size - from.inside, length);
+      nodes(a, from(), b, to(), from.inside, part);
       length -= part;
       ++from.next;
       ++to.next;
     }
     std::int64_t whole = elements_in(length, a);
     const std::int64_t rest = length - whole * a.size;
-    if (pairs(from.sequence, to.sequence)) {
-      copy_blocks(kernels_, from, to, whole);
+    if (rows(from, to, whole)) {
       from.next += whole;
       to.next += whole;
     } else {
@@ -162,7 +119,18 @@ class InStep {
     if (rest > 0) nodes(a, from(), b, to(), 0, rest);
   }
 
- private:
+  /// Whole children that are rows of equal blocks, at a stride on both sides; false where they are not.
+  bool rows(const Place& from, const Place& to, std::int64_t whole) const noexcept {
+    const Sequence &a = from.sequence, &b = to.sequence;
+    const Strided *x = a.child->strided(), *y = b.child->strided();
+    if (whole == 0 || a.list != nullptr || b.list != nullptr || x == nullptr || y == nullptr) return false;
+    const Block *here = x->child->block(), *there = y->child->block();
+    if (here == nullptr || there == nullptr || here->bytes != there->bytes) return false;
+    kernels_.nest[kernel::width_of(here->bytes)](
+        {from(), a.stride, x->stride, to(), b.stride, y->stride, whole, x->count, here->bytes});
+    return true;
+  }
+
   void pack(const Node& a, Address from, std::int64_t offset, std::int64_t length,
             Address out) const noexcept {
     Mover<kPacking> mover(kernels_, out);
@@ -175,8 +143,9 @@ class InStep {
   }
 
   [[gnu::noinline]] void bounce(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
-                                std::int64_t length) const noexcept {
+                                std::int64_t length) noexcept {
     alignas(64) std::byte buffer[kBounce];
+    bounced_ += length;
     while (length > 0) {
       const std::int64_t part = std::min(length, kBounce);
       pack(a, from, offset, part, address_of(buffer));
@@ -189,7 +158,7 @@ class InStep {
   /// Whole blocks [i, end) of the list of `a`, by one loop as far as the other list has them too.
   template <class Int>
   void whole_blocks(const Node& a, Address from, const Node& b, Address to, std::int64_t i,
-                    std::int64_t end) const noexcept {
+                    std::int64_t end) noexcept {
     const Blocks& x = *std::get_if<Blocks>(&a.form);
     const Blocks& y = *std::get_if<Blocks>(&b.form);
     const Int* starts = x.starts.data<Int>();
@@ -215,7 +184,7 @@ class InStep {
   }
   template <class Int>
   void blocks(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
-              std::int64_t length) const noexcept {
+              std::int64_t length) noexcept {
     const Blocks& x = *std::get_if<Blocks>(&a.form);
     const Int* starts = x.starts.data<Int>();
     const std::size_t parts = x.displacements.size();
@@ -234,7 +203,7 @@ class InStep {
   }
 
   void composites(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
-                  std::int64_t length) const noexcept {
+                  std::int64_t length) noexcept {
     const Composite& x = *std::get_if<Composite>(&a.form);
     const Composite& y = *std::get_if<Composite>(&b.form);
     const std::int64_t end = offset + length;
@@ -251,36 +220,51 @@ class InStep {
   }
 
   const Kernels& kernels_;
+  std::int64_t bounced_ = 0;
 };
 
-Address memory_of(const Side& side) noexcept {
-  return moved(address_of(side.base), side.layout.origin());
+Place place_of(const Side& side, const Sequence& sequence) noexcept {
+  Place p{sequence, moved(address_of(side.base), side.layout.origin()), 0};
+  p.advance(side.offset);
+  return p;
 }
 
 }  // namespace
 
-bool try_equal_blocks(const Side& src, const Side& dst, std::int64_t length) noexcept {
-  const Sequence from = sequence_of(repeat_of(src.layout, src.count));
-  const Sequence to = sequence_of(repeat_of(dst.layout, dst.count));
-  if (!pairs(from, to)) return false;
-  const Node& child = *from.child;
-  const std::int64_t i = elements_in(src.offset, child), j = elements_in(dst.offset, child);
-  const std::int64_t inside = src.offset - i * child.size;
-  if (dst.offset - j * child.size != inside) return false;
-  InStep(src.kernels).children({from, memory_of(src), i}, {to, memory_of(dst), j}, inside, length);
-  return true;
+bool try_in_step(const Side& src, const Side& dst, std::int64_t length, std::int64_t* bounced) noexcept {
+  const Repeat from = repeat_of(src.layout, src.count), to = repeat_of(dst.layout, dst.count);
+  const auto try_these = [&](const Sequence& a, const Sequence& b) {
+    if (a.child == nullptr || b.child == nullptr) return false;
+    const Place here = place_of(src, a), there = place_of(dst, b);
+    if (flats_match(here, there)) {
+      copy_flat(src.kernels, here, there, length);
+      return true;
+    }
+    if (!in_step(here, there)) return false;
+    InStep walk(src.kernels);
+    walk.sequences(here, there, length);
+    *bounced += walk.bounced();
+    return true;
+  };
+  if (try_these(sequence_of(from), sequence_of(to))) return true;
+  // One instance is opened at once, several are not; lists that follow each other may also be one list, to
+  // one of another count.
+  const Sequence as[] = {sequence_of(from), instances_of(src.layout), children_of_lists(from)};
+  const Sequence bs[] = {sequence_of(to), instances_of(dst.layout), children_of_lists(to)};
+  for (const Sequence& a : as)
+    for (const Sequence& b : bs)
+      if (try_these(a, b)) return true;
+  return false;
 }
 
-bool try_in_step(const Side& src, const Side& dst, std::int64_t length) noexcept {
-  if (!has_list(src) || !has_list(dst)) return false;
-  const Repeat from = repeat_of(src.layout, src.count);
-  const Repeat to = repeat_of(dst.layout, dst.count);
-  if (from.child->size != to.child->size || from.record != nullptr || to.record != nullptr) return false;
-  const std::int64_t i = elements_in(src.offset, *from.child), j = elements_in(dst.offset, *to.child);
-  const std::int64_t inside = src.offset - i * from.child->size;
-  if (dst.offset - j * to.child->size != inside) return false;
-  const Sequence a{nullptr, 0, from.stride, from.child}, b{nullptr, 0, to.stride, to.child};
-  InStep(src.kernels).children({a, memory_of(src), i}, {b, memory_of(dst), j}, inside, length);
+bool try_permuted(const Side& src, const Side& dst, std::int64_t length) noexcept {
+  if (src.kernels.permute_across == nullptr) return false;
+  const Sequence a = sequence_of(repeat_of(src.layout, src.count)),
+                 b = sequence_of(repeat_of(dst.layout, dst.count));
+  if (a.record == nullptr || b.record == nullptr) return false;
+  const Place from = place_of(src, a), to = place_of(dst, b);
+  if (!permutes_across(src.kernels, from, to)) return false;
+  copy_flat(src.kernels, from, to, length);
   return true;
 }
 

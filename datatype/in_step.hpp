@@ -1,14 +1,16 @@
-// Layout to layout where lists are on a side, block by block, without a packed copy. Two ways:
+// Layout to layout where both sides repeat, without a packed copy: the two trees are walked down together.
+// On the way, a level of either side is a sequence of equal children (sequence.hpp):
 //
-//   equal blocks   each side is a list or a row of blocks, all of one size: places are paired one by one,
-//                  wherever the two begin
-//   in step        the two trees have elements of one size, and begin at the same place in an element. They
-//                  are walked down together as long as they are built alike: lists whose blocks have the same
-//                  lengths are copied by one loop; what differs goes through a buffer, piece by piece.
+//   flat       runs or records on both sides: the pieces in which both are one run, one loop each (flat.hpp)
+//   one size   children of one size, at the same byte of one: child by child, down to flat ones, to lists
+//              whose blocks have the same lengths, which one loop copies, or to a run on one side
+//   unlike     children of one side as large as several of the other: the larger one is opened
 //
-// The usual case is both: a sender and a receiver with the same type. Whether lists have the same lengths is
-// looked at part by part, just before the part is copied: the two are of two processes, a comparison that is
-// remembered would have to be kept with the pair, and this one reads what the copy reads anyway.
+// What two lists of unlike lengths hold goes through a buffer, part by part, and so does the rest of two
+// composites from where they differ. The usual case is neither: a sender and a receiver with the same type.
+// Whether lists have the same lengths is looked at part by part, just before the part is copied: the two are
+// of two processes, a comparison that is remembered would have to be kept with the pair, and this one reads
+// what the copy reads anyway.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +32,12 @@ struct Side {
   std::int64_t offset;
 };
 
-/// Copies `length` > 0 bytes from side to side where both are equal blocks and their offsets lie at the same
-/// byte of one; false, and nothing copied, where they are not. In order.
-bool try_equal_blocks(const Side& src, const Side& dst, std::int64_t length) noexcept;
+/// Copies `length` > 0 bytes from side to side where the two are in step; false, and nothing copied, where
+/// they are not. In order. `*bounced` grows by the bytes that went through a buffer.
+bool try_in_step(const Side& src, const Side& dst, std::int64_t length, std::int64_t* bounced) noexcept;
 
-/// Copies `length` > 0 bytes from side to side where the two are in step and a list is somewhere in both;
-/// false, and nothing copied, where they are not. In order.
-bool try_in_step(const Side& src, const Side& dst, std::int64_t length) noexcept;
+/// The same where both are records that vectors permute, which beats everything else.
+bool try_permuted(const Side& src, const Side& dst, std::int64_t length) noexcept;
 
 /// A side is a list, or rows of lists. (Composites are lists.)
 bool has_list(const Side& side) noexcept;

@@ -51,15 +51,16 @@ inline void copy_bytes(void* to, const void* from, std::size_t n) noexcept {
 }
 
 /// The same by a given table of kernels, which this processor must be able to run (kernels/kernels.hpp); for
-/// tests.
+/// tests. A transfer says how many of the bytes went through a buffer.
 struct Kernels;
 void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
              std::int64_t offset, std::int64_t length, void* out) noexcept;
 void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
                std::int64_t length, const void* in) noexcept;
-void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base, std::int64_t src_count,
-                       std::int64_t src_offset, const Layout& dst, void* dst_base, std::int64_t dst_count,
-                       std::int64_t dst_offset, std::int64_t length) noexcept;
+std::int64_t transfer_range_by(const Kernels& k, const Layout& src, const void* src_base,
+                               std::int64_t src_count, std::int64_t src_offset, const Layout& dst,
+                               void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
+                               std::int64_t length) noexcept;
 
 /// Lists the runs of stream bytes [offset, offset + length) in order, neighbours merged, as far as `max`
 /// entries go. Returns the entries written; `*covered` is the stream bytes they hold: go on at offset +

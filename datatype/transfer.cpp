@@ -2,8 +2,8 @@
 //
 //   rows        both are rows of blocks, or columns of them, in step: two loops, in squares where one side is
 //               the other turned
-//   blocks      both are equal blocks, at a stride or at the places of a list: one loop
-//   in step     lists on both sides with the same lengths, wherever their blocks lie: block by block
+//   permuted    both are small records of as many bytes: vectors of them
+//   in step     both repeat runs, records or lists, as trees that are walked down together (in_step.hpp)
 //   long runs   on one side, or all of it one run: walk those, pack or unpack the other side straight into
 //               them
 //   bounce      else: through a buffer that stays in the first-level cache, so that both halves use the
@@ -107,21 +107,22 @@ bool try_rows(const Side& src, const Side& dst, std::int64_t length, bool long_r
 
 }  // namespace
 
-void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base, std::int64_t src_count,
-                       std::int64_t src_offset, const Layout& dst, void* dst_base, std::int64_t dst_count,
-                       std::int64_t dst_offset, std::int64_t length) noexcept {
-  if (length == 0) return;
+std::int64_t transfer_range_by(const Kernels& k, const Layout& src, const void* src_base,
+                               std::int64_t src_count, std::int64_t src_offset, const Layout& dst,
+                               void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
+                               std::int64_t length) noexcept {
+  if (length == 0) return 0;
   Side from{k, src, src_base, src_count, src_offset};
   Side to{k, dst, dst_base, dst_count, dst_offset};
+  if (try_permuted(from, to, length)) return 0;
   const std::int64_t from_run = mean_run(from);
   const std::int64_t to_run = mean_run(to);
   const std::int64_t run = std::max(from_run, to_run);
   const bool long_runs = run >= kLongRun;
-  if (try_rows(from, to, length, long_runs)) return;
+  if (try_rows(from, to, length, long_runs)) return 0;
+  std::int64_t bounced = 0;
   const bool lists = has_list(from) || has_list(to);
-  if (run < (lists ? kLongListed : kLongRun) &&
-      (try_equal_blocks(from, to, length) || (lists && try_in_step(from, to, length))))
-    return;
+  if (run < (lists ? kLongListed : kLongRun) && try_in_step(from, to, length, &bounced)) return bounced;
   if (long_runs) {
     if (from_run >= to_run) {
       DrainTo drain(to);
@@ -130,8 +131,9 @@ void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base
       FillFrom fill(from);
       walk(dst, dst_base, dst_count, dst_offset, length, fill);
     }
-    return;
+    return 0;
   }
+  bounced = length;
   alignas(64) std::byte bounce[kBounce];
   while (length > 0) {
     const std::int64_t part = std::min(length, kBounce);
@@ -139,6 +141,7 @@ void transfer_range_by(const Kernels& k, const Layout& src, const void* src_base
     unpack_next(to, part, bounce);
     length -= part;
   }
+  return bounced;
 }
 
 void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,

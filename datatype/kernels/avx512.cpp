@@ -8,6 +8,8 @@
 #endif
 #include <immintrin.h>
 
+#include <algorithm>
+
 #include "datatype/kernels/lists.hpp"
 #include "datatype/kernels/square8.hpp"
 #include "datatype/kernels/strided.hpp"
@@ -23,6 +25,12 @@ namespace {
 /// The low n bits; all for n >= 64, none for n <= 0.
 [[gnu::always_inline, gnu::target("bmi,bmi2")]] inline __mmask64 low_bits(std::int64_t n) noexcept {
   return n <= 0 ? 0 : _bzhi_u64(~std::uint64_t{0}, n >= 64 ? 64U : static_cast<unsigned>(n));
+}
+/// The bytes of the first n > 0 records in a vector, `stride` apart.
+[[gnu::always_inline, gnu::target("bmi,bmi2")]] inline __mmask64 records_mask(const Permutation& p,
+                                                                              std::int64_t stride,
+                                                                              std::int64_t n) noexcept {
+  return p.memory_mask & low_bits((n - 1) * stride + p.span);
 }
 
 struct Target {
@@ -224,11 +232,56 @@ struct Target {
     const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(there, at(stream)));
     _mm512_mask_storeu_epi8(at(memory), here, turned);
   }
+
+  // Byte m of a vector of the sink is stream byte sink.unpack[m], which is byte source.pack[that] of one of
+  // the source: one order does both.
+
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void permuted_across_halves(
+      const Permutation& source, Address from, std::int64_t from_stride, const Permutation& sink, Address to,
+      std::int64_t to_stride, std::int64_t count) noexcept {
+    const __m256i order =
+        _mm256_permutexvar_epi8(_mm256_load_si256(reinterpret_cast<const __m256i*>(sink.unpack.data())),
+                                _mm256_load_si256(reinterpret_cast<const __m256i*>(source.pack.data())));
+    const auto here = static_cast<__mmask32>(source.memory_mask & low_bits(source.span)),
+               there = static_cast<__mmask32>(sink.memory_mask & low_bits(sink.span));
+    for (; count > 0; --count) {
+      const __m256i turned = _mm256_permutexvar_epi8(order, _mm256_maskz_loadu_epi8(here, at(from)));
+      _mm256_mask_storeu_epi8(at(to), there, turned);
+      from = moved(from, from_stride);
+      to = moved(to, to_stride);
+    }
+  }
+  [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void permuted_across(
+      const Permutation& source, Address from, std::int64_t from_stride, const Permutation& sink, Address to,
+      std::int64_t to_stride, std::int64_t count) noexcept {
+    from = moved(from, source.low);
+    to = moved(to, sink.low);
+    const std::int64_t records = std::min(source.records, sink.records);
+    if (records == 1 && source.span <= 32 && sink.span <= 32)
+      return permuted_across_halves(source, from, from_stride, sink, to, to_stride, count);
+    const __m512i order =
+        _mm512_permutexvar_epi8(_mm512_load_si512(sink.unpack.data()), _mm512_load_si512(source.pack.data()));
+    __mmask64 here = records_mask(source, from_stride, records),
+              there = records_mask(sink, to_stride, records);
+    const std::int64_t from_step = records * from_stride, to_step = records * to_stride;
+    for (; count >= records; count -= records) {
+      const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(from)));
+      _mm512_mask_storeu_epi8(at(to), there, turned);
+      from = moved(from, from_step);
+      to = moved(to, to_step);
+    }
+    if (count == 0) return;
+    here = records_mask(source, from_stride, count);
+    there = records_mask(sink, to_stride, count);
+    const __m512i turned = _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(here, at(from)));
+    _mm512_mask_storeu_epi8(at(to), there, turned);
+  }
 };
 
 constexpr Kernels make() {
   Kernels table = make_table<Target>("avx512");
   table.permute = {&Target::pack_permuted, &Target::unpack_permuted};
+  table.permute_across = &Target::permuted_across;
   return table;
 }
 

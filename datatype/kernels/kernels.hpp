@@ -55,6 +55,10 @@ struct Kernels {
   /// order. In any order.
   using Permute = void (*)(const Permutation& permutation, Address memory, std::int64_t stride,
                            std::int64_t count, Address stream) noexcept;
+  /// Records to records of as many bytes, without the stream between.
+  using PermuteAcross = void (*)(const Permutation& source, Address from, std::int64_t from_stride,
+                                 const Permutation& sink, Address to, std::int64_t to_stride,
+                                 std::int64_t count) noexcept;
 
   /// n > 64 bytes.
   using Run = void (*)(Address to, Address from, std::int64_t n) noexcept;
@@ -69,6 +73,7 @@ struct Kernels {
   ListKernels<std::int32_t> narrow;
   ListKernels<std::int64_t> wide;
   std::array<Permute, 2> permute{};  ///< null: the processor cannot permute bytes of a vector
+  PermuteAcross permute_across = nullptr;
 
   template <class Int>
   const ListKernels<Int>& lists() const noexcept {

@@ -11,10 +11,12 @@
 
 namespace stria::datatype {
 
+enum class Way { any, direct };
+
 /// All of the shorter stream or the first bytes of it, and a range in the middle: anywhere on both sides, or
-/// at the same offset, as a fragment of a message is.
+/// at the same offset, as a fragment of a message is. `direct`: then no byte may go through a buffer.
 inline void check_transfer(const RandomType& src, std::int64_t src_count, const RandomType& dst,
-                           std::int64_t dst_count, Random& random) {
+                           std::int64_t dst_count, Random& random, Way way = Way::any) {
   const naive::Typemap from = naive::instances(src_count, src.typemap);
   const naive::Typemap to = naive::instances(dst_count, dst.typemap);
   const auto from_bytes = static_cast<std::int64_t>(from.bytes.size());
@@ -29,10 +31,12 @@ inline void check_transfer(const RandomType& src, std::int64_t src_count, const 
           source.at(from.bytes[static_cast<std::size_t>(src_offset + i)]);
     for (const Kernels* k : runnable_kernels()) {
       sink = before;
-      transfer_range_by(*k, src.layout, source.base(), src_count, src_offset, dst.layout, sink.base(),
-                        dst_count, dst_offset, length);
+      const std::int64_t bounced = transfer_range_by(*k, src.layout, source.base(), src_count, src_offset,
+                                                     dst.layout, sink.base(), dst_count, dst_offset, length);
       ASSERT_TRUE(sink == expected) << k->name << ", " << length << " bytes from " << src_offset << " to "
                                     << dst_offset;
+      const bool may_bounce = way == Way::any || src_offset != dst_offset;
+      ASSERT_TRUE(may_bounce || bounced == 0) << k->name << ", " << length << " bytes from " << src_offset;
     }
   };
   const std::int64_t most = std::min(from_bytes, to_bytes);

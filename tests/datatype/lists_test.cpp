@@ -282,7 +282,11 @@ TEST(Lists, that_span_more_than_32_bits_are_transferred_like_others) {
           in[i] = static_cast<std::byte>(i * 13 + static_cast<std::size_t>(k.name[0] + offset));
         unpack_by(k, from, source, 1, 0, n, in.data());
         unpack_by(k, to, sink, 1, 0, n, out.data());
-        transfer_range_by(k, from, source, 1, offset, to, sink, 1, offset, length);
+        const std::int64_t bounced =
+            transfer_range_by(k, from, source, 1, offset, to, sink, 1, offset, length);
+        // Equal blocks are copied from list to list even where the two lists have offsets of two widths.
+        const bool lengths = std::holds_alternative<Blocks>(from.root().form);
+        ASSERT_TRUE(lengths || bounced == 0) << k.name;
         std::fill_n(in.begin(), offset, std::byte{0});
         std::fill(in.begin() + offset + length, in.end(), std::byte{0});
         pack_by(k, to, sink, 1, 0, n, out.data());

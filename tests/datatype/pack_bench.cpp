@@ -315,6 +315,17 @@ void declare_transfer(const std::string& name, MakeShape from, MakeShape to,
   });
 }
 
+/// By hand: gathered, then scattered.
+std::function<void(std::byte* from, std::byte* to)> through_a_stream(const MakeShape& from,
+                                                                     const MakeShape& to) {
+  const auto source = std::make_shared<Shape>(from()), sink = std::make_shared<Shape>(to());
+  const auto stream = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(source->bytes()));
+  return [=](std::byte* a, std::byte* b) {
+    source->gather(a, stream->data());
+    sink->scatter(b, stream->data());
+  };
+}
+
 /// Setup cost: an indexed type of n irregular entries; beside it the copy of its two arrays.
 void declare_commit(std::int64_t n) {
   const auto lengths = std::make_shared<Vec>(), places = std::make_shared<Vec>();
@@ -405,13 +416,19 @@ void declare_all() {
   }
   for (std::int64_t n : {1000, 10000, 100000}) {
     const auto same = [=] { return particles(n, 2); };
-    declare_transfer("particles_to_particles/" + number(n), same, same,
-                     [stream = std::make_shared<std::vector<std::byte>>(),
-                      shape = std::make_shared<Shape>(same())](std::byte* a, std::byte* b) {
-                       stream->resize(static_cast<std::size_t>(shape->bytes()));
-                       shape->gather(a, stream->data());
-                       shape->scatter(b, stream->data());
-                     });
+    declare_transfer("particles_to_particles/" + number(n), same, same, through_a_stream(same, same));
+  }
+  for (std::int64_t n : {1000, 100000}) {
+    const auto declare_records = [&](const std::string& name, const MakeShape& from, const MakeShape& to) {
+      declare_transfer(name + "/" + number(n), from, to, through_a_stream(from, to));
+    };
+    const auto tight = [=] { return records(n); };
+    const auto hole_24 = [=] { return records_with_hole(n, 24); };
+    const auto hole_104 = [=] { return records_with_hole(n, 104); };
+    declare_records("struct_to_struct", tight, tight);
+    declare_records("struct_hole_to_same", hole_24, hole_24);
+    declare_records("struct_hole_to_struct", hole_24, tight);
+    declare_records("struct_hole_24_to_104", hole_24, hole_104);
   }
   for (std::int64_t bytes : {8, 64, 512}) fragments("fragment_of_column_64/" + number(bytes), 64, bytes);
   for (std::int64_t bytes : {4096, 16384}) fragments("fragment_of_column_4096/" + number(bytes), 4096, bytes);

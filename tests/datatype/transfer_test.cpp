@@ -73,5 +73,85 @@ TEST(Transfer, moves_rows_and_columns_to_rows_and_columns) {
   }
 }
 
+/// What most programs do: both processes name the same type, though not always as many of it. Their runs
+/// correspond one to one, so no byte needs a buffer.
+TEST(Transfer, is_direct_between_equal_types) {
+  for (std::int64_t round = 0; round < rounds(4000); ++round) {
+    Random random(seed_of(round));
+    RandomType type = random_type(random, static_cast<int>(random.in(1, 4)), 2000);
+    while (naive::instances(3, type.typemap).overlaps()) type = random_type(random, 2, 2000);
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << type.how);
+    check_transfer(type, random.in(1, 3), type, random.in(1, 3), random, Way::direct);
+    if (HasFatalFailure()) return;
+  }
+}
+
+/// Fields of these sizes in this order, with gaps between some, and before the first.
+RandomType record_of(Random& random, const std::vector<std::int64_t>& sizes, std::int64_t widest) {
+  auto gap = [&] { return random.one_in(3) ? 0 : random.in(0, widest); };
+  std::vector<std::int64_t> places;
+  std::vector<Layout> fields;
+  RandomType type{Layout(), {}, "record"};
+  std::int64_t at = 0;
+  for (const std::int64_t n : sizes) {
+    at += gap();
+    places.push_back(at);
+    fields.push_back(Layout::bytes(n));
+    type.typemap.append(naive::run(n), at);
+    at += n;
+  }
+  const std::int64_t lb = random.in(-20, -1);
+  // Now and then they overlap or interleave.
+  const std::int64_t extent = random.one_in(6) ? random.in(1, at) : at + gap() - lb;
+  const std::vector<std::int64_t> ones(sizes.size(), 1);
+  type.layout = must(Layout::resized(must(Layout::composite(ones, places, fields)), lb, extent));
+  type.typemap = naive::resized(type.typemap, lb, extent);
+  return type;
+}
+RandomType strided_of(const RandomType& child, std::int64_t n, std::int64_t gap) {
+  const std::int64_t stride = child.typemap.extent() + gap;
+  return {must(Layout::strided(n, stride, child.layout)), naive::vector(n, 1, stride, child.typemap),
+          "strided of " + child.how};
+}
+
+/// What the rows consist of: records, unless these touched and became a list of blocks, or were found to be
+/// several smaller ones each.
+const Node& element_of(const Layout& layout) {
+  const Node* node = &layout.root();
+  while (const Strided* s = node->strided()) node = s->child.get();
+  return *node;
+}
+
+/// Arrays of structs, flat and in rows, against structs of as many bytes: with the same fields or others,
+/// with other gaps, so that some are permuted by vectors, some on one side only, some on none.
+TEST(Transfer, is_direct_between_arrays_of_records) {
+  std::int64_t seen_records = 0;
+  for (std::int64_t round = 0; round < rounds(1500); ++round) {
+    Random random(seed_of(round));
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t fields = random.in(1, random.one_in(8) ? 32 : 6); fields > 0; --fields)
+      sizes.push_back(random.in(1, random.one_in(4) ? 70 : 12));
+    std::vector<std::int64_t> others = sizes;
+    if (random.one_in(2)) std::shuffle(others.begin(), others.end(), random.engine());
+    const bool rows = random.one_in(2);
+    const std::int64_t n = random.one_in(3) ? random.in(33, 300) : random.in(1, 20);
+    const std::int64_t row_gap = random.in(0, 30), row_count = random.in(2, 4);
+    auto side = [&](const std::vector<std::int64_t>& fields) {
+      const RandomType record = record_of(random, fields, random.one_in(2) ? 4 : 60);
+      const RandomType row = strided_of(record, n, random.in(0, 9));
+      return rows ? strided_of(row, row_count, row_gap) : row;
+    };
+    const RandomType src = side(sizes), dst = side(others);
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n"
+                                    << src.layout.to_string() << " to " << dst.layout.to_string());
+    const Node &a = element_of(src.layout), &b = element_of(dst.layout);
+    const bool records = a.runs <= kRecordMoves && b.runs <= kRecordMoves && a.size == b.size;
+    seen_records += records ? 1 : 0;
+    check_transfer(src, random.in(1, 3), dst, random.in(1, 3), random, records ? Way::direct : Way::any);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(seen_records, rounds(1500) / 2);
+}
+
 }  // namespace
 }  // namespace stria::datatype
