@@ -1,8 +1,8 @@
 // Layout to layout. Ways, by the shapes of the two sides:
 //
+//   permuted    both are small records of as many bytes: vectors of them
 //   rows        both are rows of blocks, or columns of them, in step: two loops, in squares where one side is
 //               the other turned
-//   permuted    both are small records of as many bytes: vectors of them
 //   in step     both repeat runs, records or lists, as trees that are walked down together (in_step.hpp)
 //   long runs   on one side, or all of it one run: walk those, pack or unpack the other side straight into
 //               them
