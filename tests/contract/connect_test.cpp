@@ -50,7 +50,7 @@ TEST_P(ConnectContract, an_address_stays_the_same_and_a_short_buffer_is_left_alo
   EXPECT_NE(first, b->address());
   Bytes small(first.size(), std::byte{0x77});
   const auto needed =
-      table().address(a->device(), small.data(), static_cast<std::uint32_t>(first.size() - 1));
+      a->table().address(a->device(), small.data(), static_cast<std::uint32_t>(first.size() - 1));
   EXPECT_EQ(needed, first.size());
   EXPECT_EQ(small.back(), std::byte{0x77}) << "written beyond the buffer";
 }

@@ -95,7 +95,7 @@ TEST_P(LinkContract, an_armed_device_wakes_its_descriptor_for_every_kind_of_pack
   auto a = open(1);
   auto b = open(2);
   if (!b->has(STRIA_CAP_EVENT_FD)) GTEST_SKIP() << lacks("an event descriptor");
-  const int fd = table().event_fd(b->device());
+  const int fd = b->table().event_fd(b->device());
   ASSERT_GE(fd, 0);
   stria_link_t* link = a->connect(*b);
   ASSERT_EQ(send({a.get(), b.get()}, *a, link, Path::buffered, header(0), pattern(0, 8)), Status::ok);
@@ -127,8 +127,8 @@ TEST_P(LinkContract, arming_with_a_packet_waiting_asks_for_progress_first) {
   ASSERT_TRUE(drive({a.get()}, [&] {
     return a->try_send(link, Path::buffered, header(1), data.data(), data.size()) == Status::ok;
   }));
-  ASSERT_TRUE(readable(table().event_fd(b->device()), 2000));
-  EXPECT_EQ(table().arm(b->device()), STRIA_ERR_NO_RESOURCE);
+  ASSERT_TRUE(readable(b->table().event_fd(b->device()), 2000));
+  EXPECT_EQ(b->table().arm(b->device()), STRIA_ERR_NO_RESOURCE);
   ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == 2; }));
 }
 
@@ -149,12 +149,12 @@ TEST_P(LinkContract, a_sleeping_device_never_misses_a_packet_of_another_thread) 
       if (i % 50 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
-  const int fd = table().event_fd(b->device());
+  const int fd = b->table().event_fd(b->device());
   bool asleep = false;
   while (b->received.size() < kPackets && !asleep) {
     while (b->progress() > 0) {
     }
-    if (b->received.size() == kPackets || table().arm(b->device()) != STRIA_OK) continue;
+    if (b->received.size() == kPackets || b->table().arm(b->device()) != STRIA_OK) continue;
     asleep = !readable(fd, 10000);
   }
   EXPECT_FALSE(asleep) << "slept 10 s with " << b->received.size() << " of " << kPackets

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "tests/contract/far_provider.hpp"
 #include "transport/fake/control.hpp"
 #include "transport/fake/fake.hpp"
 #include "transport/loader.hpp"
@@ -19,17 +20,22 @@ std::shared_ptr<void> nowhere() {
 
 Subject fake_subject(const char* label, const fake::FabricOptions& options) {
   return {label, []() -> const stria_provider_t& { return fake::fake_provider(); },
-          [options] { return std::make_shared<fake::UseFabric>(fake::make_fabric(options)); }};
+          [options] { return std::make_shared<fake::UseFabric>(fake::make_fabric(options)); }, nullptr,
+          false};
 }
 
 Subject loaded_subject(const std::string& name) {
   const auto load = [name]() -> const stria_provider_t& {
     const char* path = std::getenv("STRIA_PROVIDER_PATH");
-    auto found = transport::find_provider(name, path == nullptr ? "" : path, {});
+    std::vector<const stria_provider_t*> builtins;
+#ifdef STRIA_TEST_SHM
+    builtins.push_back(&shm::shm_provider());
+#endif
+    auto found = transport::find_provider(name, path == nullptr ? "" : path, builtins);
     if (!found) throw std::runtime_error(found.error().context);
     return **found;
   };
-  return {"loaded_" + name, load, nowhere};
+  return {"loaded_" + name, load, nowhere, nullptr, false};
 }
 
 }  // namespace
@@ -38,6 +44,11 @@ std::vector<Subject> subjects() {
   std::vector<Subject> list;
   if (const char* only = std::getenv("STRIA_TEST_PROVIDER")) {
     list.push_back(loaded_subject(only));
+    if (std::getenv("STRIA_TEST_FAR") == nullptr) return list;
+    const char* which = std::getenv("STRIA_TEST_FAR_WORKERS");
+    list.front().label = "far_" + std::string(only);
+    list.front().far = &far_provider();
+    list.front().far_is_odd = which != nullptr && std::string_view(which) == "odd";
     return list;
   }
   list.push_back(fake_subject("fake_prompt", {.delay = 0, .queue = 64}));
@@ -58,7 +69,8 @@ std::vector<Subject> subjects() {
                                             .event_fd = false,
                                             .eager_max = 100}));
 #ifdef STRIA_TEST_SHM
-  list.push_back({"shm", []() -> const stria_provider_t& { return shm::shm_provider(); }, nowhere});
+  list.push_back(
+      {"shm", []() -> const stria_provider_t& { return shm::shm_provider(); }, nowhere, nullptr, false});
 #endif
   return list;
 }

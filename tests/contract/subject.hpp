@@ -1,5 +1,7 @@
 // What the suite runs on: every provider of the build, the fake in several moods, and the loaded one that
-// STRIA_TEST_PROVIDER names. A provider that lacks a capability skips the tests of it aloud.
+// STRIA_TEST_PROVIDER names. A provider that lacks a capability skips the tests of it aloud. With
+// STRIA_TEST_FAR every second worker of a test is in another process, perhaps on another host
+// (far_provider.hpp).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +19,8 @@ struct Subject {
   std::string label;
   std::function<const stria_provider_t&()> table;
   std::function<std::shared_ptr<void>()> enter;  ///< the world that the devices of one test live in
+  const stria_provider_t* far = nullptr;         ///< drives the other half of the workers
+  bool far_is_odd = false;                       ///< those with odd ids; else the even ones
 };
 
 std::vector<Subject> subjects();
@@ -25,8 +29,16 @@ std::ostream& operator<<(std::ostream& out, const Subject& subject);
 class Contract : public testing::TestWithParam<Subject> {
  protected:
   Contract() : world_(GetParam().enter()), table_(GetParam().table()) {}
-  std::unique_ptr<Peer> open(std::uint64_t worker_id) { return std::make_unique<Peer>(table_, worker_id); }
+  std::unique_ptr<Peer> open(std::uint64_t worker_id) {
+    const Subject& subject = GetParam();
+    const bool far = subject.far != nullptr && (worker_id % 2 == 1) == subject.far_is_odd;
+    return std::make_unique<Peer>(far ? *subject.far : table_, worker_id);
+  }
   std::string lacks(const char* what) const { return GetParam().label + " lacks " + what; }
+  /// How many packets a test of many sends: each costs a far worker two ways there and back.
+  std::uint16_t packets(unsigned usual) const {
+    return static_cast<std::uint16_t>(GetParam().far != nullptr ? usual / 5 : usual);
+  }
   /// The paths that `link` can send on.
   static std::vector<Path> paths(const Peer& peer, stria_link_t* link);
   static std::size_t limit(const Peer& peer, stria_link_t* link, Path path);
