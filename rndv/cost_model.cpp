@@ -120,11 +120,18 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
   return block != 0 && blocks_of(length, block) > parameters().packs_long_blocks;
 }
 
+std::uint32_t least_block_in_place() noexcept {
+  const Parameters& p = parameters(true);
+  return static_cast<std::uint32_t>(std::ceil(1024.0 * (p.get_us_per_source - p.pipeline_us_per_block) /
+                                              (p.pipeline_us_per_kib - p.get_us_per_kib)));
+}
+
 const Parameters& parameters(bool offload) noexcept {
   static constexpr Parameters kOneHost{};
   static constexpr Parameters kAdapter{.get_start_us = 4.0,
                                        .get_us_per_kib = 0.085,
                                        .get_us_per_kib_beyond = 0.085,
+                                       .get_us_per_source = 0.125,  // a work request of its own
                                        .pipeline_start_us = 4.0,
                                        .pipeline_us_per_kib = 0.1};
   return offload ? kAdapter : kOneHost;
@@ -165,6 +172,7 @@ Answer choose(const Question& q) noexcept {
                                        : q.busy ? "both cores are busy: one copy costs less than two"
                                                 : "one copy costs less than two overlapped ones"
       : q.mapped                     ? "two cores wait for the lines of both sides, not one"
+      : q.offload                    ? "blocks too small for one work request each"
       : entries > kib * p.get_us_per_kib ? "blocks too small for one list entry each"
                                          : "two overlapped copies cost less than one through the kernel";
   return answer;

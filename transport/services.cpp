@@ -20,6 +20,35 @@ std::size_t list(const stria_payload_t& payload, struct iovec* out, std::size_t 
   return 1;
 }
 
+int blocks(const stria_payload_t& payload, stria_blocks_t& out) noexcept {
+  auto* const base = static_cast<std::byte*>(payload.base);
+  const datatype::Layout* const layout = layout_of(payload);
+  if (layout == nullptr) {
+    out = {base, 1, payload.count, 0};
+    return 1;
+  }
+  const std::int64_t count = payload.count;
+  const datatype::Node& root = layout->root();
+  if (count <= 0 || layout->size() == 0) return 0;
+  std::byte* const first = base + layout->origin();
+  if (const datatype::Block* block = root.block()) {
+    if (layout->is_contiguous(count))
+      out = {first, 1, block->bytes * count, 0};
+    else
+      out = {first, count, block->bytes, layout->extent()};
+    return 1;
+  }
+  const datatype::Strided* const strided = root.strided();
+  const datatype::Block* const block = strided != nullptr ? strided->child->block() : nullptr;
+  // Further instances have to go on where the last block would have been followed by one more.
+  std::int64_t length = 0;
+  if (block == nullptr || __builtin_mul_overflow(strided->count, strided->stride, &length) ||
+      (count > 1 && layout->extent() != length))
+    return 0;
+  out = {first, strided->count * count, block->bytes, strided->stride};
+  return 1;
+}
+
 void write_log(int level, const char* text) noexcept {
   const log::Level at = level >= 4 ? log::Level::error : level == 3 ? log::Level::warn : log::Level::info;
   if (at >= log::level()) log::write(at, text);
@@ -33,6 +62,7 @@ constexpr stria_services_t kServices = {
     .iovecs = [](const stria_payload_t* payload, struct iovec* out, size_t max,
                  int64_t* covered) { return list(*payload, out, max, covered); },
     .log = [](int level, const char* text) { write_log(level, text); },
+    .blocks = [](const stria_payload_t* payload, stria_blocks_t* out) { return blocks(*payload, *out); },
 };
 
 }  // namespace

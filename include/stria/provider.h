@@ -92,6 +92,14 @@ typedef struct stria_sink {
   void (*link_changed)(void* self, void* peer);
 } stria_sink_t;
 
+/* Equal blocks at equal distances, in the order of the stream. */
+typedef struct stria_blocks {
+  void* first;
+  int64_t count;
+  int64_t bytes;  /* of one */
+  int64_t stride; /* from one to the next; may be negative */
+} stria_blocks_t;
+
 /* Layout services, so that a provider outside the tree can gather and scatter. Any thread, no allocation. */
 typedef struct stria_services {
   uint32_t size;
@@ -102,6 +110,9 @@ typedef struct stria_services {
    * filled: also fewer than `max` say nothing of the end, *covered does. Go on from there. */
   size_t (*iovecs)(const stria_payload_t* payload, struct iovec* out, size_t max, int64_t* covered);
   void (*log)(int level, const char* text); /* 2 info, 3 warning, 4 error */
+  /* 1: all `count` instances (offset and length are not looked at) are such blocks, *out. 0: they are not.
+   * O(1). */
+  int (*blocks)(const stria_payload_t* payload, stria_blocks_t* out);
 } stria_services_t;
 
 /* ---- what a device can do ---- */

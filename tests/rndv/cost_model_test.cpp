@@ -56,6 +56,21 @@ TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
   }
 }
 
+TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed) {
+  const std::uint32_t least = least_block_in_place();
+  EXPECT_GE(least, 4096u);
+  EXPECT_LE(least, 16384u);
+  Question question;
+  question.length = 1ull << 30;  // so long that the start of either way is nothing
+  question.can_get = question.offload = true;
+  for (const std::uint32_t block : {8u, 1024u, least / 2, least - 100, least + 100, least * 2, 1u << 20}) {
+    question.source_block = block;
+    EXPECT_EQ(choose(question).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
+  }
+  question.source_block = 8;
+  EXPECT_STREQ(choose(question).reason, "blocks too small for one work request each");
+}
+
 // Docs: between near caches two cores that copy are ahead, between far ones only where the caches are
 // outgrown.
 TEST(CostModel, contiguous_messages_of_far_peers_are_read_up_to_the_size_of_the_caches) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -87,6 +88,49 @@ TEST_F(Services, iovecs_resume_where_the_list_was_full) {
   }
   ASSERT_EQ(gathered.size(), at.size() - 1);
   for (std::size_t i = 0; i < gathered.size(); ++i) EXPECT_EQ(gathered[i], memory[at[i + 1]]);
+}
+
+TEST_F(Services, equal_blocks_at_equal_distances_are_known_as_such) {
+  using datatype::Layout;
+  std::byte* const base = memory.data();
+  struct Case {
+    const char* what;
+    Layout layout;
+    std::int64_t instances;
+    stria_blocks_t expected;  // count 0: no such blocks
+  };
+  const std::array<std::int64_t, 3> lengths = {3, 1, 5};
+  const std::array<std::int64_t, 3> places = {50, 0, 11};
+  const Layout row = *Layout::vector(4, 1, 20, Layout::bytes(3));
+  const Case cases[] = {
+      {"a column", row, 1, {base, 4, 3, 20}},
+      {"columns that go on", *Layout::resized(row, 0, 80), 3, {base, 12, 3, 20}},
+      {"columns beside each other", *Layout::resized(row, 0, 3), 3, {nullptr, 0, 0, 0}},
+      {"blocks with gaps", *Layout::resized(Layout::bytes(5), 0, 9), 7, {base, 7, 5, 9}},
+      {"one of them", *Layout::resized(Layout::bytes(5), 0, 9), 1, {base, 1, 5, 0}},
+      {"backwards", *Layout::strided(6, -10, Layout::bytes(4)), 1, {base, 6, 4, -10}},
+      {"without gaps", Layout::bytes(9), 4, {base, 1, 36, 0}},
+      {"no bytes", Layout::bytes(0), 4, {nullptr, 0, 0, 0}},
+      {"no instances", row, 0, {nullptr, 0, 0, 0}},
+      {"irregular", *Layout::indexed(lengths, places, Layout::bytes(1)), 1, {nullptr, 0, 0, 0}},
+      {"of two levels", *Layout::strided(2, 200, row), 1, {nullptr, 0, 0, 0}},
+  };
+  for (const Case& one : cases) {
+    const stria_payload_t payload{&one.layout, base, one.instances, 0, 0};
+    stria_blocks_t blocks{};
+    ASSERT_EQ(services().blocks(&payload, &blocks), one.expected.count > 0 ? 1 : 0) << one.what;
+    if (one.expected.count == 0) continue;
+    EXPECT_EQ(blocks.first, one.expected.first) << one.what;
+    EXPECT_EQ(blocks.count, one.expected.count) << one.what;
+    EXPECT_EQ(blocks.bytes, one.expected.bytes) << one.what;
+    if (blocks.count > 1) {
+      EXPECT_EQ(blocks.stride, one.expected.stride) << one.what;
+    }
+  }
+  const stria_payload_t plain{nullptr, base, 400, 5, 9};
+  stria_blocks_t blocks{};
+  ASSERT_EQ(services().blocks(&plain, &blocks), 1);
+  EXPECT_EQ(blocks.bytes, 400) << "offset and length are not looked at";
 }
 
 TEST_F(Services, copy_moves_between_all_kinds_of_memory) {

@@ -133,6 +133,11 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
           "For near caches and one direction at a time: a receiver whose caches are far from the sender's, "
           "or "
           "that has\nannounced messages of its own, takes a get for more contiguous ones.\n";
+    if (path.can_get && path.offload)
+      section.text += fmt::format(
+          "An adapter reads equal blocks at equal distances in place from {} bytes a block on "
+          "(get_us_per_source of the cost\nmodel); smaller ones, and other strided memory, are packed.\n",
+          rndv::least_block_in_place());
     if (path.can_map)
       section.text +=
           "Where \"mapped us\" has a number, a message out of memory of stria_mem_alloc() goes by rendezvous "

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 namespace stria::verbs {
 
@@ -102,6 +103,9 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   out.flags = hw::capability_bits_of(traits) & kUsed;
   // Without windows a key is a region, made and ended by system calls.
   out.flags |= STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE;
+  // The key says the blocks, and the reader asks for each: whatever the adapter.
+  out.flags |= STRIA_CAP_STRIDED;
+  out.strided_depth = 1;
   if (pio_max_ == 0) out.flags &= ~STRIA_CAP_PIO;
   if (!can_put()) out.flags &= ~STRIA_CAP_PUT;
   if (pio_max_ > 0) {
@@ -174,25 +178,43 @@ void Device::remove_link(Link& link) noexcept {
 
 // ---- keys ------------------------------------------------------------------------------------------------
 
+/// The memory of a key; false: no key of this provider can describe it.
+bool Device::describe(const transport::Payload& memory, Blocks& out, Span& span) const noexcept {
+  constexpr std::int64_t kMostSmall = 1024;  // blocks of less than kSmall: packing them takes no longer
+  constexpr std::int64_t kSmall = 4096;
+  constexpr std::uint64_t kSparse = 64;  // the memory is registered whole: not much that is mostly gaps
+  constexpr std::uint64_t kMuch = 256 << 10;
+  stria_blocks_t blocks{};
+  if (memory.count <= 0 || services_->size < sizeof *services_ || services_->blocks(&memory, &blocks) == 0)
+    return false;
+  if (blocks.count > kMostSmall && blocks.bytes < kSmall) return false;
+  out.first = reinterpret_cast<std::uint64_t>(blocks.first);
+  out.block = static_cast<std::uint64_t>(blocks.bytes);
+  out.stride = blocks.stride;
+  if (__builtin_mul_overflow(out.block, static_cast<std::uint64_t>(blocks.count), &out.bytes)) return false;
+  if (!out.is_one() && out.block > std::numeric_limits<decltype(KeyStride::block)>::max()) return false;
+  return span_of(out, span) && (span.bytes <= kMuch || span.bytes / kSparse <= out.bytes);
+}
+
 Status Device::fast_register(Link* link, const transport::Payload& memory, unsigned access,
                              transport::Key& key) noexcept {
-  if (memory.layout != nullptr || memory.count <= 0 || (access & STRIA_REGISTER_MAPPED) != 0)
-    return Status::unsupported;
-  if (link == nullptr || !adapter_->traits.has_windows()) return keys_.add_region(memory, access, key);
+  Blocks blocks;
+  Span span;
+  if ((access & STRIA_REGISTER_MAPPED) != 0 || !describe(memory, blocks, span)) return Status::unsupported;
+  if (link == nullptr || !adapter_->traits.has_windows()) return keys_.add_region(blocks, span, access, key);
   if (link->dying) return Status::peer_failed;
-  const auto bytes = static_cast<std::uint64_t>(memory.count);
-  Region* const region = regions_.acquire(memory.base, bytes, Regions::Use::source);
+  Region* const region =
+      regions_.acquire(reinterpret_cast<const void*>(span.begin), span.bytes, Regions::Use::source);
   if (region == nullptr) return Status::unsupported;
   Link& owner = link->responder();
-  Window* const window =
-      keys_.take(owner, *region, reinterpret_cast<std::uint64_t>(memory.base), bytes, access);
+  Window* const window = keys_.take(owner, *region, span, access);
   if (window == nullptr) {
     regions_.release(region);
     return Status::no_resource;
   }
   const Status chosen = owner.choose(*window);
   if (chosen == Status::ok) {
-    Keys::fill(*window, key);
+    Keys::fill(*window, blocks, key);
   } else if (!window->posted) {
     keys_.free(*window);
   }
@@ -200,11 +222,11 @@ Status Device::fast_register(Link* link, const transport::Payload& memory, unsig
 }
 
 Status Device::invalidate(const transport::Key& key) noexcept {
-  KeyData data;
+  KeyContent data;
   if (!read_key(key, data)) return Status::access_error;
   if (data.kind == KeyKind::region) return keys_.remove_region(data);
   Window* const window = keys_.find(data.rkey);
-  if (window == nullptr || window->address != data.address || window->bytes != data.bytes)
+  if (window == nullptr || window->span.begin != data.span.begin || window->span.bytes != data.span.bytes)
     return Status::access_error;
   Link& link = *window->link;
   if (!window->posted) {

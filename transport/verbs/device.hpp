@@ -94,6 +94,7 @@ class Device {
 
  private:
   explicit Device(const transport::DeviceParams& params);
+  bool describe(const transport::Payload& memory, Blocks& out, Span& span) const noexcept;
   Result<void> start(const transport::DeviceParams& params);
   void disarm() noexcept;
   unsigned take_news(unsigned budget) noexcept;

@@ -15,18 +15,43 @@ unsigned rights_of(unsigned access) noexcept {
 
 constexpr unsigned kAccessBits = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE;
 
-void write_key(const KeyData& data, transport::Key& key) noexcept {
+void write_key(std::uint32_t rkey, KeyKind kind, unsigned access, const Blocks& memory,
+               transport::Key& key) noexcept {
+  const KeyData data{rkey,         kKeyMark,    kind, static_cast<std::uint16_t>(access & kAccessBits),
+                     memory.first, memory.bytes};
   key.bytes = sizeof data;
   std::memcpy(key.data, &data, sizeof data);
+  if (memory.is_one()) return;
+  const auto stride = static_cast<std::uint64_t>(memory.stride);
+  const KeyStride more{static_cast<std::uint32_t>(memory.block),
+                       {static_cast<std::uint32_t>(stride), static_cast<std::uint32_t>(stride >> 32)}};
+  std::memcpy(key.data + key.bytes, &more, sizeof more);
+  key.bytes += sizeof more;
 }
 
 }  // namespace
 
-bool read_key(const transport::Key& key, KeyData& out) noexcept {
-  if (key.bytes != sizeof out) return false;
-  std::memcpy(&out, key.data, sizeof out);
-  return out.mark == kKeyMark && (out.kind == KeyKind::window || out.kind == KeyKind::region) &&
-         (out.access & ~kAccessBits) == 0;
+bool read_key(const transport::Key& key, KeyContent& out) noexcept {
+  KeyData data;
+  KeyStride more{};
+  const bool is_strided = key.bytes == sizeof data + sizeof more;
+  if (key.bytes != sizeof data && !is_strided) return false;
+  std::memcpy(&data, key.data, sizeof data);
+  if (is_strided) std::memcpy(&more, key.data + sizeof data, sizeof more);
+  if (data.mark != kKeyMark || (data.kind != KeyKind::window && data.kind != KeyKind::region) ||
+      (data.access & ~kAccessBits) != 0)
+    return false;
+  out.rkey = data.rkey;
+  out.kind = data.kind;
+  out.access = data.access;
+  out.memory = {data.address, data.bytes, data.bytes, 0};
+  if (is_strided) {
+    out.memory.block = more.block;
+    out.memory.stride =
+        static_cast<std::int64_t>(std::uint64_t{more.stride[1]} << 32 | std::uint64_t{more.stride[0]});
+    if (out.memory.is_one()) return false;
+  }
+  return span_of(out.memory, out.span);
 }
 
 void Keys::open(ibv_pd* pd, Regions& regions, bool has_windows, std::uint32_t most,
@@ -53,8 +78,7 @@ void Keys::close() noexcept {
   own_.clear();
 }
 
-Window* Keys::take(Link& link, Region& region, std::uint64_t address, std::uint64_t bytes,
-                   unsigned access) noexcept try {
+Window* Keys::take(Link& link, Region& region, const Span& span, unsigned access) noexcept try {
   if (valid_ >= most_) return nullptr;
   if (free_.empty()) {
     ibv_mw* const mw = ::ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
@@ -70,8 +94,7 @@ Window* Keys::take(Link& link, Region& region, std::uint64_t address, std::uint6
   if (window.rkey == window.mw->rkey) window.rkey = ::ibv_inc_rkey(window.rkey);
   window.region = &region;
   window.link = &link;
-  window.address = address;
-  window.bytes = bytes;
+  window.span = span;
   window.rights = rights_of(access);
   window.posted = false;
   ++valid_;
@@ -117,22 +140,19 @@ void Keys::destroy(Window& window) noexcept {
   }
 }
 
-void Keys::fill(const Window& window, transport::Key& key) noexcept {
+void Keys::fill(const Window& window, const Blocks& memory, transport::Key& key) noexcept {
   unsigned access = 0;
   if ((window.rights & IBV_ACCESS_REMOTE_READ) != 0) access |= STRIA_ACCESS_REMOTE_READ;
   if ((window.rights & IBV_ACCESS_REMOTE_WRITE) != 0) access |= STRIA_ACCESS_REMOTE_WRITE;
-  write_key({window.rkey, kKeyMark, KeyKind::window, static_cast<std::uint16_t>(access), window.address,
-             window.bytes},
-            key);
+  write_key(window.rkey, KeyKind::window, access, memory, key);
 }
 
-Status Keys::add_region(const transport::Payload& memory, unsigned access, transport::Key& key) noexcept try {
+Status Keys::add_region(const Blocks& memory, const Span& span, unsigned access, transport::Key& key) noexcept
+    try {
   if (valid_ >= most_) return Status::no_resource;
-  void* const begin = memory.base;
-  const auto bytes = static_cast<std::uint64_t>(memory.count);
   unsigned rights = rights_of(access);
   if ((rights & IBV_ACCESS_REMOTE_WRITE) != 0) rights |= IBV_ACCESS_LOCAL_WRITE;
-  ibv_mr* const mr = regions_->make_key(begin, bytes, rights);
+  ibv_mr* const mr = regions_->make_key(reinterpret_cast<const void*>(span.begin), span.bytes, rights);
   if (mr == nullptr) return Status::unsupported;
   try {
     own_.emplace(mr->rkey, mr);
@@ -141,18 +161,16 @@ Status Keys::add_region(const transport::Payload& memory, unsigned access, trans
     return Status::no_resource;
   }
   ++valid_;
-  write_key({mr->rkey, kKeyMark, KeyKind::region, static_cast<std::uint16_t>(access & kAccessBits),
-             reinterpret_cast<std::uint64_t>(begin), bytes},
-            key);
+  write_key(mr->rkey, KeyKind::region, access, memory, key);
   return Status::ok;
 } catch (const std::bad_alloc&) {
   return Status::no_resource;
 }
 
-Status Keys::remove_region(const KeyData& key) noexcept {
+Status Keys::remove_region(const KeyContent& key) noexcept {
   const auto at = own_.find(key.rkey);
-  if (at == own_.end() || reinterpret_cast<std::uint64_t>(at->second->addr) != key.address ||
-      at->second->length != key.bytes)
+  if (at == own_.end() || reinterpret_cast<std::uint64_t>(at->second->addr) != key.span.begin ||
+      at->second->length != key.span.bytes)
     return Status::access_error;
   ::ibv_dereg_mr(at->second);
   own_.erase(at);

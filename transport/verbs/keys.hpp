@@ -18,6 +18,7 @@
 #include "base/intrusive_list.hpp"
 #include "base/status.hpp"
 #include "transport/contract.hpp"
+#include "transport/verbs/blocks.hpp"
 #include "transport/verbs/packets.hpp"
 #include "transport/verbs/regions.hpp"
 
@@ -30,15 +31,22 @@ struct Window : ListNode {
   ibv_mw* mw = nullptr;
   Region* region = nullptr;
   Link* link = nullptr;
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
+  Span span;
   std::uint32_t rkey = 0;
   unsigned rights = 0;  ///< IBV_ACCESS_*
   bool posted = false;
 };
 
-/// Reads a key's bytes; false when they are none of this provider.
-bool read_key(const transport::Key& key, KeyData& out) noexcept;
+/// What a key says: its memory, and from where to where that lies.
+struct KeyContent {
+  std::uint32_t rkey = 0;
+  KeyKind kind = KeyKind::window;
+  unsigned access = 0;  ///< STRIA_ACCESS_* bits
+  Blocks memory;
+  Span span;
+};
+/// Reads a key's bytes; false when they are none of this provider, or name memory that cannot be.
+bool read_key(const transport::Key& key, KeyContent& out) noexcept;
 
 class Keys {
  public:
@@ -47,19 +55,18 @@ class Keys {
   void close() noexcept;
 
   /// A free window with a fresh key, for the region that covers the memory; null: none is left.
-  Window* take(Link& link, Region& region, std::uint64_t address, std::uint64_t bytes,
-               unsigned access) noexcept;
+  Window* take(Link& link, Region& region, const Span& span, unsigned access) noexcept;
   /// The window of this key, while the key is not ended.
   Window* find(std::uint32_t rkey) noexcept;
   /// It is unbound, or was never bound: its region is let go, and it serves again.
   void free(Window& window) noexcept;
   /// Ends it without its queue pair's help: a system call.
   void destroy(Window& window) noexcept;
-  static void fill(const Window& window, transport::Key& key) noexcept;
+  static void fill(const Window& window, const Blocks& memory, transport::Key& key) noexcept;
 
-  Status add_region(const transport::Payload& memory, unsigned access, transport::Key& key) noexcept;
+  Status add_region(const Blocks& memory, const Span& span, unsigned access, transport::Key& key) noexcept;
   /// access_error: no such key.
-  Status remove_region(const KeyData& key) noexcept;
+  Status remove_region(const KeyContent& key) noexcept;
   std::uint32_t valid() const noexcept { return valid_; }
 
  private:

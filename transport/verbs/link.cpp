@@ -33,11 +33,10 @@ void Link::set_echo(Link& link) noexcept {
 }
 
 bool Link::has_room(unsigned requests) noexcept {
-  const auto room = [&] { return kSendDepth - (head_ - tail_) >= requests + chosen_count_; };
-  if (room()) [[likely]]
+  if (has_room_now(requests)) [[likely]]
     return true;
   device_.reap();
-  return room();
+  return has_room_now(requests);
 }
 
 Status Link::can_send() noexcept {
@@ -65,7 +64,7 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
       request.opcode = IBV_WR_BIND_MW;
       request.bind_mw.mw = window.mw;
       request.bind_mw.rkey = window.rkey;
-      request.bind_mw.bind_info = {window.region->mr, window.address, window.bytes, window.rights};
+      request.bind_mw.bind_info = {window.region->mr, window.span.begin, window.span.bytes, window.rights};
       window.posted = true;
     }
     device_.counters().windows_bound += before;
@@ -100,7 +99,7 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
 }
 
 Status Link::send_short(PacketKind kind, const transport::Header& header, const void* payload,
-                        std::uint32_t bytes, const KeyData* closes) noexcept {
+                        std::uint32_t bytes, const KeyContent* closes) noexcept {
   const Prefix prefix = next_prefix(kind);
   std::byte packet[kHeadBytes + kMostShort];
   std::memcpy(packet, &prefix, sizeof prefix);
@@ -119,7 +118,7 @@ Status Link::send_short(PacketKind kind, const transport::Header& header, const 
 }
 
 Status Link::send_slot(PacketKind kind, const transport::Header& header, const transport::Payload& payload,
-                       const KeyData* closes) noexcept {
+                       const KeyContent* closes) noexcept {
   SendSlots& slots = device_.slots();
   std::uint32_t slot = slots.take();
   if (slot == SendSlots::kNone) {
@@ -166,7 +165,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
 Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                              const transport::Key& key) noexcept {
   if (!device_.sends_invalidate()) return Status::unsupported;
-  KeyData data;
+  KeyContent data;
   if (!read_key(key, data)) return Status::access_error;
   if (data.kind != KeyKind::window) return Status::unsupported;
   const Status can = can_send();

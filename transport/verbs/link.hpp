@@ -18,6 +18,7 @@
 #include "base/intrusive_list.hpp"
 #include "transport/contract.hpp"
 #include "transport/verbs/adapter.hpp"
+#include "transport/verbs/blocks.hpp"
 #include "transport/verbs/keys.hpp"
 #include "transport/verbs/packets.hpp"
 #include "transport/verbs/poster.hpp"
@@ -33,7 +34,8 @@ struct Move {
   transport::Completion* completion = nullptr;
   transport::Payload local{};
   Region* region = nullptr;
-  std::uint64_t remote = 0;  ///< address of the next byte
+  Blocks remote;
+  std::uint64_t offset = 0;  ///< of the next byte in the remote stream
   std::uint32_t rkey = 0;
   std::uint32_t under_way = 0;  ///< work requests
   bool write = false;
@@ -131,9 +133,13 @@ class Link {
   static constexpr unsigned kMostChosen = 8;
   static constexpr unsigned kMostPieces = 16;
   static constexpr unsigned kMostChain = 4;
+  static constexpr unsigned kMostUnderWay = kSendDepth / 2;  ///< of one move: others want room too
   static constexpr std::uint32_t kMask = kSendDepth - 1;
   static_assert((kSendDepth & kMask) == 0);
 
+  bool has_room_now(unsigned requests) const noexcept {
+    return kSendDepth - (head_ - tail_) >= requests + chosen_count_;
+  }
   bool has_room(unsigned requests) noexcept;
   void end(const Entry& entry, ibv_wc_status status) noexcept;
   Status can_send() noexcept;
@@ -141,9 +147,9 @@ class Link {
   /// Posts what was chosen and then these, at one doorbell. There is room.
   Status post(ibv_send_wr* requests, const Entry* entries, unsigned count, bool signal) noexcept;
   Status send_short(PacketKind kind, const transport::Header& header, const void* payload,
-                    std::uint32_t bytes, const KeyData* closes) noexcept;
+                    std::uint32_t bytes, const KeyContent* closes) noexcept;
   Status send_slot(PacketKind kind, const transport::Header& header, const transport::Payload& payload,
-                   const KeyData* closes) noexcept;
+                   const KeyContent* closes) noexcept;
   Status send_prefix(PacketKind kind) noexcept;
   Status send_nothing() noexcept;
   template <class Done>
@@ -152,7 +158,8 @@ class Link {
   // move.cpp
   Status start(bool write, const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                transport::Completion* completion, const transport::Header* finish) noexcept;
-  Status advance(Move& move, const transport::Header* finish, const KeyData* key) noexcept;
+  Status advance(Move& move, const transport::Header* finish) noexcept;
+  void advance_further(Move& move) noexcept;
   void piece_done(Move& move, ibv_wc_status status) noexcept;
   void end(Move& move) noexcept;
 

@@ -74,11 +74,11 @@ Status Link::start(bool write, const transport::Payload& local, const transport:
                    std::uint64_t offset, transport::Completion* completion,
                    const transport::Header* finish) noexcept {
   if (dying) return Status::peer_failed;
-  KeyData data;
+  KeyContent data;
   if (!read_key(key, data)) return Status::access_error;
   const unsigned right = write ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
   const auto bytes = static_cast<std::uint64_t>(local.length);
-  if ((data.access & right) == 0 || offset > data.bytes || bytes > data.bytes - offset)
+  if ((data.access & right) == 0 || offset > data.memory.bytes || bytes > data.memory.bytes - offset)
     return Status::access_error;
   if (finish != nullptr && data.kind != KeyKind::window) return Status::unsupported;
   if (bytes == 0) return finish != nullptr ? Status::unsupported : Status::ok;
@@ -95,9 +95,12 @@ Status Link::start(bool write, const transport::Payload& local, const transport:
     device_.regions().release(region);
     return Status::no_resource;
   }
-  *move = {this, completion, local, region, data.address + offset, data.rkey, 0, write, Status::ok};
-  const Status answer = advance(*move, finish, &data);
-  if (answer == Status::ok) return Status::in_progress;
+  *move = {this, completion, local, region, data.memory, offset, data.rkey, 0, write, Status::ok};
+  const Status answer = advance(*move, finish);
+  if (answer == Status::ok) {
+    advance_further(*move);
+    return Status::in_progress;
+  }
   if (move->under_way == 0) {
     device_.regions().release(region);
     device_.give_move(*move);
@@ -105,9 +108,9 @@ Status Link::start(bool write, const transport::Payload& local, const transport:
   return answer;
 }
 
-/// Posts as much of the rest as there is room for, as one piece of work. With `finish` all of it, and the
+/// Posts some of the rest, as there is room for it, as one piece of work. With `finish` all of it, and the
 /// packet behind it, or nothing (unsupported: it takes more than one request).
-Status Link::advance(Move& move, const transport::Header* finish, const KeyData* key) noexcept {
+Status Link::advance(Move& move, const transport::Header* finish) noexcept {
   const hw::VerbsTraits& traits = device_.adapter().traits;
   const std::uint32_t most = std::min(move.write ? traits.max_sge : traits.max_read_sge, kMostPieces);
   ibv_send_wr requests[kMostChain];
@@ -115,12 +118,15 @@ Status Link::advance(Move& move, const transport::Header* finish, const KeyData*
   Entry entries[kMostChain];
   unsigned count = 0;
   transport::Payload rest = move.local;
-  std::uint64_t remote = move.remote;
+  std::uint64_t offset = move.offset;
   while (rest.length > 0 && count < (finish != nullptr ? 1u : kMostChain) && has_room(count + 1)) {
+    // One request is one run of the remote memory; of the local one it takes as many as its list holds.
+    const Span run = run_at(move.remote, offset);
+    const std::uint64_t limit = std::min<std::uint64_t>(run.bytes, device_.adapter().max_message);
     std::uint64_t bytes = 0;
     int used = 0;
     if (rest.layout == nullptr) {
-      bytes = std::min<std::uint64_t>(static_cast<std::uint64_t>(rest.length), device_.adapter().max_message);
+      bytes = std::min<std::uint64_t>(static_cast<std::uint64_t>(rest.length), limit);
       pieces[count][used++] = {
           reinterpret_cast<std::uint64_t>(rest.base) + static_cast<std::uint64_t>(rest.offset),
           static_cast<std::uint32_t>(bytes), move.region->mr->lkey};
@@ -128,9 +134,8 @@ Status Link::advance(Move& move, const transport::Header* finish, const KeyData*
       iovec list[kMostPieces];
       std::int64_t covered = 0;
       const std::size_t n = device_.services().iovecs(&rest, list, most, &covered);
-      for (std::size_t i = 0; i < n && bytes < device_.adapter().max_message; ++i) {
-        const std::uint64_t fits =
-            std::min<std::uint64_t>(list[i].iov_len, device_.adapter().max_message - bytes);
+      for (std::size_t i = 0; i < n && bytes < limit; ++i) {
+        const std::uint64_t fits = std::min<std::uint64_t>(list[i].iov_len, limit - bytes);
         pieces[count][used++] = {reinterpret_cast<std::uint64_t>(list[i].iov_base),
                                  static_cast<std::uint32_t>(fits), move.region->mr->lkey};
         bytes += fits;
@@ -142,12 +147,12 @@ Status Link::advance(Move& move, const transport::Header* finish, const KeyData*
     request.num_sge = used;
     request.opcode = move.write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
     request.wr.rdma.rkey = move.rkey;
-    request.wr.rdma.remote_addr = remote;
+    request.wr.rdma.remote_addr = run.begin;
     entries[count] = {Doing::move, 0, &move};
     ++count;
     rest.offset += static_cast<std::int64_t>(bytes);
     rest.length -= static_cast<std::int64_t>(bytes);
-    remote += bytes;
+    offset += bytes;
   }
   if (count == 0) return Status::no_resource;
   if (finish != nullptr && rest.length > 0) return Status::unsupported;
@@ -178,13 +183,13 @@ Status Link::advance(Move& move, const transport::Header* finish, const KeyData*
     request.opcode = IBV_WR_SEND_WITH_INV;
     // The fence: a read is not ordered before a send, and one that is repeated would meet a dead window.
     request.send_flags = IBV_SEND_FENCE | (is_short ? unsigned{IBV_SEND_INLINE} : 0u);
-    request.invalidate_rkey = key->rkey;
+    request.invalidate_rkey = move.rkey;
     entries[count] = is_short ? Entry{} : Entry{Doing::slot, slot, nullptr};
     ++count;
     --credits_;
   }
   move.local = rest;
-  move.remote = remote;
+  move.offset = offset;
   const std::uint32_t pieces_posted = finish != nullptr ? count - 1 : count;
   move.under_way += pieces_posted;
   pieces_ += pieces_posted;
@@ -193,10 +198,23 @@ Status Link::advance(Move& move, const transport::Header* finish, const KeyData*
   return Status::ok;
 }
 
+/// More of the rest while there is room for it now, and some left for packets. Looking for room could
+/// complete what is under way of this very move, and so come back here.
+void Link::advance_further(Move& move) noexcept {
+  constexpr unsigned kForOthers = kSendDepth / 4;
+  while (move.local.length > 0 && !dying && move.under_way < kMostUnderWay &&
+         has_room_now(kMostChain + kForOthers))
+    if (advance(move, nullptr) != Status::ok) return;
+}
+
 void Link::resume(Move& move) noexcept {
-  if (!dying && move.status == Status::ok && advance(move, nullptr, nullptr) == Status::no_resource) {
-    device_.stall(move);
-    return;
+  if (!dying && move.status == Status::ok) {
+    const Status answer = advance(move, nullptr);
+    if (answer == Status::no_resource) {
+      device_.stall(move);
+      return;
+    }
+    if (answer == Status::ok) advance_further(move);
   }
   if (move.under_way == 0) end(move);
 }

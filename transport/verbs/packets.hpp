@@ -15,7 +15,7 @@ namespace stria::verbs {
 static_assert(std::endian::native == std::endian::little, "the wire format is little-endian");
 
 /// Bumped with every change of these bytes.
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 inline constexpr std::uint32_t kHelloMagic = 0x76727473;  // "strv"
 
 enum class PacketKind : std::uint8_t {
@@ -97,7 +97,15 @@ struct KeyData {
   std::uint64_t address;
   std::uint64_t bytes;
 };
-static_assert(sizeof(KeyData) == 24, "fits an announcement (rndv::SmallKey)");
+static_assert(sizeof(KeyData) == 24);
+
+/// Behind it in the key of strided memory, of which `address` is that of the first block and `bytes` are
+/// those of all blocks.
+struct KeyStride {
+  std::uint32_t block;
+  std::uint32_t stride[2];  ///< low and high half of 64 signed bits
+};
+static_assert(sizeof(KeyData) + sizeof(KeyStride) == 36, "fits an announcement (rndv::SmallKey)");
 inline constexpr std::uint8_t kKeyMark = 0x56;
 
 }  // namespace stria::verbs

@@ -115,6 +115,68 @@ TEST_F(Layouts, a_get_fills_and_a_put_reads_memory_of_many_runs) {
   }
 }
 
+// The sender's side does nothing, and nobody packs: one read a block, whatever the distance.
+TEST_F(Layouts, strided_memory_of_the_peer_is_one_key_and_one_read_a_block) {
+  using datatype::Layout;
+  constexpr std::int64_t kBlock = 5000;
+  for (const std::int64_t stride : {std::int64_t{6000}, std::int64_t{-9000}, kBlock + 1}) {
+    for (const std::int64_t blocks : {2, 3, 4, 5, 33, 200}) {
+      const Layout layout = *Layout::vector(blocks, 1, stride, Layout::bytes(kBlock));
+      const auto total = static_cast<std::size_t>(blocks * kBlock);
+      const std::int64_t lowest = stride < 0 ? (blocks - 1) * stride : 0;
+      Bytes memory =
+          pattern(static_cast<std::uint64_t>(blocks), static_cast<std::size_t>(blocks * std::abs(stride)));
+      Bytes stream;
+      for (std::int64_t i = 0; i < blocks; ++i)
+        stream.insert(stream.end(), memory.begin() + (i * stride - lowest),
+                      memory.begin() + (i * stride - lowest) + kBlock);
+      stria_provider_key_t key{};
+      ASSERT_EQ(
+          b->fast_register({&layout, memory.data() - lowest, 1, 0, 0}, STRIA_ACCESS_REMOTE_READ, key, to_a),
+          Status::ok);
+      exchange(*b, to_a, *a);
+      Bytes local(total);
+      const Costs reader(*a), sender(*b);
+      Ending ending;
+      ASSERT_EQ(a->get(to_b, contract::contiguous(local), key, 0, ending), Status::in_progress);
+      ASSERT_TRUE(progress_until([&] { return ending.calls > 0; }));
+      EXPECT_EQ(ending.status, Status::ok);
+      EXPECT_EQ(local, stream) << blocks << " blocks, stride " << stride;
+      EXPECT_EQ(reader.work_requests(), static_cast<std::uint64_t>(blocks));
+      EXPECT_EQ(sender.work_requests(), 0u);
+      // A part that begins and ends within blocks, into memory of other blocks.
+      const Layout other = *Layout::vector(blocks * 5, 1, 1200, Layout::bytes(1000));
+      Bytes places(static_cast<std::size_t>(blocks * 5 * 1200), std::byte{0x22});
+      Bytes expected = places;
+      const std::size_t from = 1234, bytes = total - 2345;
+      for (std::size_t i = 0; i < bytes; ++i)
+        expected[(500 + i) / 1000 * 1200 + (500 + i) % 1000] = stream[from + i];
+      Ending part;
+      ASSERT_EQ(
+          a->get(to_b, {&other, places.data(), 1, 500, static_cast<std::int64_t>(bytes)}, key, from, part),
+          Status::in_progress);
+      ASSERT_TRUE(drive([&] { return part.calls > 0; }));
+      EXPECT_EQ(part.status, Status::ok);
+      EXPECT_TRUE(places == expected) << blocks << " blocks, stride " << stride;
+      ASSERT_EQ(b->invalidate(key), Status::ok);
+    }
+  }
+}
+
+TEST_F(Layouts, what_no_key_can_describe_is_unsupported) {
+  using datatype::Layout;
+  Bytes memory(1 << 20);
+  stria_provider_key_t key{};
+  const Layout row = *Layout::vector(4, 1, 5000, Layout::bytes(4096));
+  const Layout nested = *Layout::strided(3, 100000, row);
+  const Layout sparse = *Layout::vector(100, 1, 10000, Layout::bytes(8));
+  const Layout many = *Layout::vector(5000, 1, 100, Layout::bytes(64));
+  for (const Layout* layout : {&nested, &sparse, &many})
+    EXPECT_EQ(b->fast_register({layout, memory.data(), 1, 0, 0}, STRIA_ACCESS_REMOTE_READ, key, to_a),
+              Status::unsupported)
+        << layout->to_string();
+}
+
 // Runs of different lengths: what each piece holds counts, not what the first does.
 TEST_F(Layouts, runs_of_different_lengths_are_each_filled) {
   std::vector<std::int64_t> lengths, places;
@@ -181,15 +243,16 @@ class Library : public ::testing::Test {
     }
     return done();
   }
-  void transfer(const void* from, void* to, std::uint64_t bytes) {
+  void transfer(const void* from, void* to, std::uint64_t bytes, const stria_layout_t* layout = nullptr) {
     stria_request_t send_request, recv_request;
     stria_recv_t recv{};
     recv.base = to;
-    recv.count = bytes;
+    recv.count = layout == nullptr ? bytes : static_cast<std::uint64_t>(layout->value.size());
     recv.match.ignore = ~0ull;
     stria_send_t send{};
     send.base = from;
-    send.count = bytes;
+    send.layout = layout;
+    send.count = layout == nullptr ? bytes : 1;
     const Status received = workers_[1]->recv(recv, nullptr, &recv_request);
     ASSERT_EQ(received, Status::in_progress);
     const Status sent = workers_[0]->send(*endpoint_->peer, send, &send_request);
@@ -237,6 +300,42 @@ TEST_F(Library, a_contiguous_rendezvous_is_four_work_requests_and_two_doorbells)
   counters.size = sizeof counters;
   workers_[1]->counters(counters);
   EXPECT_EQ(counters.received_get, 5u);
+}
+
+TEST_F(Library, a_message_of_large_blocks_is_read_in_place_and_one_of_small_blocks_is_packed) {
+  using datatype::Layout;
+  const Bytes memory = pattern(5, 2 << 20);
+  Bytes sink(1 << 20);
+  transfer(memory.data(), sink.data(), 8);  // connects
+  const auto exchange = [&](std::int64_t block) {
+    const auto blocks = static_cast<std::int64_t>(sink.size()) / block;
+    const stria_layout_t layout{*Layout::vector(blocks, 1, 2 * block, Layout::bytes(block))};
+    std::fill(sink.begin(), sink.end(), std::byte{});
+    transfer(memory.data(), sink.data(), 0, &layout);
+    Bytes expected;
+    for (std::int64_t i = 0; i < blocks; ++i)
+      expected.insert(expected.end(), memory.begin() + 2 * i * block, memory.begin() + (2 * i + 1) * block);
+    EXPECT_TRUE(sink == expected) << "blocks of " << block;
+  };
+  const auto counters = [&] {
+    stria_counters_t out{};
+    out.size = sizeof out;
+    workers_[1]->counters(out);
+    return out;
+  };
+  const Sum before = sum();
+  exchange(32768);
+  const Sum after = sum();
+  EXPECT_EQ(counters().received_get, 1u);
+  EXPECT_EQ(counters().received_pipeline, 0u);
+  exchange(1024);
+  EXPECT_EQ(counters().received_get, 1u);
+  EXPECT_EQ(counters().received_pipeline, 1u);
+  stria_capabilities_t can{};
+  watched().capabilities(opened().front(), &can);
+  const bool binds = (can.flags & STRIA_CAP_SEND_INVALIDATE) != 0;
+  EXPECT_EQ(after.work_requests - before.work_requests, (binds ? 1u : 0u) + 1u + 32u + 1u)
+      << "bind and announcement, a read for each block, the end";
 }
 
 TEST_F(Library, every_size_arrives) {
