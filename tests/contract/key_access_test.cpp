@@ -128,7 +128,7 @@ TEST_P(KeyAccessContract, bounds_are_refused_and_nothing_is_written) {
   if (!can_get() && !can_put()) GTEST_SKIP() << lacks("get and put");
   constexpr std::size_t kBytes = 1000;
   Bytes remote = pattern(1, kBytes);
-  const Bytes before = remote;
+  const Bytes before(remote.begin(), remote.end());
   const auto key = key_for(contiguous(remote), kRead | kWrite);
   struct Range {
     std::uint64_t offset;
@@ -161,7 +161,7 @@ TEST_P(KeyAccessContract, bounds_are_refused_and_nothing_is_written) {
 TEST_P(KeyAccessContract, each_access_needs_its_right) {
   if (!can_get() && !can_put()) GTEST_SKIP() << lacks("get and put");
   Bytes remote = pattern(1, 64), local = pattern(2, 64);
-  const Bytes remote_before = remote, local_before = local;
+  const Bytes remote_before(remote.begin(), remote.end()), local_before(local.begin(), local.end());
   const auto readable = key_for(contiguous(remote), kRead);
   const auto writable = key_for(contiguous(remote), kWrite);
   if (can_put()) {
