@@ -51,6 +51,14 @@ bool span_of(const stria_services_t& services, const transport::Payload& local, 
   return bytes / kSparse <= static_cast<std::uint64_t>(local.length);
 }
 
+/// What a request may ask for at once. siw answers a short read out of memory on two pages with wrong bytes
+/// (it takes as many of the first page as belong to the second), so with iWARP that is two requests.
+constexpr std::uint64_t kShortAnswer = 32, kPage = 4096;
+std::uint64_t at_once(std::uint64_t address, std::uint64_t bytes, bool iwarp) noexcept {
+  const std::uint64_t on_page = kPage - address % kPage;
+  return iwarp && bytes <= kShortAnswer && bytes > on_page ? on_page : bytes;
+}
+
 }  // namespace
 
 Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
@@ -140,6 +148,14 @@ Status Link::advance(Move& move, const transport::Header* finish) noexcept {
                                  static_cast<std::uint32_t>(fits), move.region->mr->lkey};
         bytes += fits;
       }
+    }
+    const std::uint64_t fewer = at_once(run.begin, bytes, traits.iwarp);
+    while (bytes > fewer) {  // off the end of its pieces
+      ibv_sge& last = pieces[count][used - 1];
+      const auto off = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - fewer, last.length));
+      bytes -= off;
+      last.length -= off;
+      if (last.length == 0) --used;
     }
     ibv_send_wr& request = requests[count];
     request = {};

@@ -203,6 +203,30 @@ TEST_F(Layouts, runs_of_different_lengths_are_each_filled) {
     EXPECT_EQ(local[i], expected[i]) << "byte " << i << " of " << local.size();
 }
 
+// siw answers short reads out of memory on two pages with wrong bytes.
+TEST_F(Layouts, a_short_get_of_memory_on_two_pages_is_right) {
+  constexpr std::size_t kPage = 4096;
+  Bytes memory = pattern(4, 3 * kPage), local(64);
+  const std::size_t to_page = kPage - reinterpret_cast<std::uintptr_t>(memory.data()) % kPage;
+  const auto key = key_of_b(memory, STRIA_ACCESS_REMOTE_READ);
+  for (std::size_t bytes = 1; bytes <= 40; ++bytes) {
+    for (std::size_t before = 0; before <= bytes; ++before) {
+      const std::size_t offset = to_page + kPage - before;
+      Ending ending;
+      Status status = Status::no_resource;
+      ASSERT_TRUE(drive([&] {
+        if (status == Status::no_resource)
+          status = a->get(to_b, contract::contiguous(local.data(), bytes), key, offset, ending);
+        return status != Status::no_resource && ending.calls > 0;
+      }));
+      ASSERT_EQ(ending.status, Status::ok);
+      ASSERT_TRUE(std::equal(local.begin(), local.begin() + static_cast<std::ptrdiff_t>(bytes),
+                             memory.begin() + static_cast<std::ptrdiff_t>(offset)))
+          << bytes << " bytes, " << before << " of them on the first page";
+    }
+  }
+}
+
 /// The provider under two workers of the library, with its devices in sight.
 std::vector<stria_device_t*>& opened() {
   static std::vector<stria_device_t*> list;
