@@ -262,4 +262,24 @@ void freed_early(const Pair& p) {
   }
 }
 
+// The handle that Fortran has of a request is of no use after its end, also when its memory serves again.
+void fortran_handles(const Pair& p) {
+  const auto exchange = [&](int tag, MPI_Request* receive, int* value) {
+    MPI_Send(&tag, 1, MPI_INT, p.peer, tag, p.comm);
+    MPI_Wait(receive, MPI_STATUS_IGNORE);
+    expect_equal(*value, tag, "what came");
+  };
+  for (int i = 0; i < 50; ++i) {
+    int value = -1;
+    MPI_Request receive = MPI_REQUEST_NULL;
+    MPI_Irecv(&value, 1, MPI_INT, p.peer, 2 * i, p.comm, &receive);
+    const MPI_Fint handle = MPI_Request_c2f(receive);
+    expect(MPI_Request_f2c(handle) == receive, "a handle names its request");
+    exchange(2 * i, &receive, &value);
+    MPI_Irecv(&value, 1, MPI_INT, p.peer, 2 * i + 1, p.comm, &receive);
+    expect(MPI_Request_f2c(handle) != receive, "the handle of a request that ended names another");
+    exchange(2 * i + 1, &receive, &value);
+  }
+}
+
 }  // namespace p2p

@@ -25,6 +25,7 @@ constexpr Part kParts[] = {
     {"status_fields", p2p::status_fields},
     {"completion", p2p::completion},
     {"freed_early", p2p::freed_early},
+    {"fortran_handles", p2p::fortran_handles},
 };
 
 }  // namespace

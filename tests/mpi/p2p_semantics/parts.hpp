@@ -33,5 +33,6 @@ void truncation(const Pair& p);
 void status_fields(const Pair& p);
 void completion(const Pair& p);
 void freed_early(const Pair& p);
+void fortran_handles(const Pair& p);
 
 }  // namespace p2p
