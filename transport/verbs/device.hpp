@@ -143,9 +143,9 @@ class Device {
   std::vector<News> news_;
   std::size_t news_next_ = 0;
   std::vector<std::unique_ptr<Move[]>> move_blocks_;
-  std::vector<Move*> free_moves_;
-  std::vector<Move*> ended_;
-  std::vector<Move*> stalled_;
+  IntrusiveList<Move> free_moves_;
+  IntrusiveList<Move> ended_;
+  IntrusiveList<Move> stalled_;
   bool reaping_ = false;
   bool armed_ = false;
   bool closed_ = false;

@@ -28,8 +28,9 @@ namespace stria::verbs {
 class Device;
 struct Connection;
 
-/// A get or put under way: posted piece by piece as there is room, over when the last piece completed.
-struct Move {
+/// A get or put under way: posted piece by piece as there is room, over when the last piece completed. The
+/// device lists those that are free, that wait for room, and that ended.
+struct Move : ListNode {
   Link* link = nullptr;
   transport::Completion* completion = nullptr;
   transport::Payload local{};

@@ -103,7 +103,7 @@ Status Link::start(bool write, const transport::Payload& local, const transport:
     device_.regions().release(region);
     return Status::no_resource;
   }
-  *move = {this, completion, local, region, data.memory, offset, data.rkey, 0, write, Status::ok};
+  *move = {{}, this, completion, local, region, data.memory, offset, data.rkey, 0, write, Status::ok};
   const Status answer = advance(*move, finish);
   if (answer == Status::ok) {
     advance_further(*move);

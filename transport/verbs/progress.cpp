@@ -65,15 +65,9 @@ Move* Device::take_move() noexcept try {
   constexpr std::size_t kBlock = 32;
   if (free_moves_.empty()) {
     move_blocks_.push_back(std::make_unique<Move[]>(kBlock));
-    const std::size_t all = move_blocks_.size() * kBlock;
-    free_moves_.reserve(all);
-    ended_.reserve(all);
-    stalled_.reserve(all);
     for (std::size_t i = 0; i < kBlock; ++i) free_moves_.push_back(&move_blocks_.back()[i]);
   }
-  Move* const move = free_moves_.back();
-  free_moves_.pop_back();
-  return move;
+  return free_moves_.pop_front();
 } catch (const std::bad_alloc&) {
   return nullptr;
 }
@@ -83,10 +77,9 @@ unsigned Device::progress(unsigned budget) noexcept {
   unsigned handled = take_news(budget);
   reap();
   if (!stalled_.empty()) {
-    std::vector<Move*> again;
-    again.reserve(stalled_.capacity());
-    again.swap(stalled_);
-    for (Move* move : again) move->link->resume(*move);
+    IntrusiveList<Move> again;  // one that still finds no room stalls anew
+    while (Move* move = stalled_.pop_front()) again.push_back(move);
+    while (Move* move = again.pop_front()) move->link->resume(*move);
   }
   if (!ended_.empty()) handled += end_moves(budget - handled);
   handled += receive(budget - handled);
@@ -98,8 +91,7 @@ unsigned Device::progress(unsigned budget) noexcept {
 unsigned Device::end_moves(unsigned budget) noexcept {
   unsigned handled = 0;
   for (; !ended_.empty() && handled < budget; ++handled) {
-    Move* const move = ended_.front();
-    ended_.erase(ended_.begin());
+    Move* const move = ended_.pop_front();
     transport::Completion* const completion = move->completion;
     const Status status = move->status;
     give_move(*move);
@@ -244,8 +236,9 @@ unsigned Device::bury(unsigned budget) noexcept {
     Link& link = *dying_[i];
     if (link.broken) link.flush();
     const bool late = now_ms() - link.dying_since_ms > (link.has_moves() ? kFlushMovesMs : kFlushMs);
-    const bool moves =
-        std::any_of(stalled_.begin(), stalled_.end(), [&](Move* m) { return m->link == &link; });
+    bool moves = false;
+    for (Move* move = stalled_.front(); move != nullptr && !moves; move = stalled_.next(move))
+      moves = move->link == &link;
     if (!link.broken || (!link.idle() && !late) || moves) {
       ++i;
       continue;
