@@ -29,7 +29,7 @@ int pml_stria_requests_open(void) {
 }
 
 pml_stria_request_t* pml_stria_request_from_list(void) {
-  return (pml_stria_request_t*)opal_free_list_get(&pml_stria.requests);
+  return (void*)opal_free_list_get(&pml_stria.requests);
 }
 
 void pml_stria_requests_close(void) {
