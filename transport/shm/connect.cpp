@@ -190,16 +190,10 @@ bool Device::upgrade(Link& link) noexcept {
   if (link.state_ != Link::State::up || link.tx_window_ != kNone) return false;
   const std::uint32_t window = claim_window(link.remote_, link.tx_slot_, link.low_latency_);
   if (window == kNone) return false;
-  InboxSlot* hello = link.inbox_.claim();
-  if (hello == nullptr) {
-    link.remote_.control(window).owner.store(0, std::memory_order_release);
-    return false;
-  }
+  // The owner learns of it by the hint of the first record: the inbox of a busy owner may be full for long.
   link.tx_window_ = window;
   link.remote_.peer(link.tx_slot_).window.store(window, std::memory_order_release);
-  link.inbox_.publish(*hello, make_control(RecordKind::hello, 0, 0));
   open_window(link);
-  link.published();
   link.describe();
   return true;
 }
@@ -211,9 +205,6 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
   PeerSlot& peer = own_.peer(slot);
   const std::uint64_t state = peer.state.load(std::memory_order_acquire);
   if (slot_phase(state) != SlotPhase::ready) return nullptr;
-  const std::uint32_t window = peer.window.load(std::memory_order_acquire);
-  const bool has_window =
-      window < own_.shape().windows && own_.control(window).owner.load(std::memory_order_acquire) == slot + 1;
   try {
     if (slot >= by_slot_.size()) by_slot_.resize(slot + 1, nullptr);
     Link* link = by_slot_[slot];
@@ -242,15 +233,7 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
       link->rx_slot_ = slot;
       peer.far.store(settings_.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
     }
-    if (link->rx_window_ != kNone && link->rx_window_ != window) release_window(*link);
-    if (has_window && link->rx_window_ == kNone) {
-      const WindowReceiver receiver(own_.window(window), own_.shape().window_bytes,
-                                    &own_.control(window).consumed);
-      if (const Polled* added = polled_.add({receiver, link, window, 0, 0}); added != nullptr) {
-        link->rx_window_ = window;
-        call_hot(*added);
-      }
-    }
+    follow_window(*link);
     return link;
   } catch (const std::bad_alloc&) {
     log::error("shm: out of memory while a peer connects; it is refused");

@@ -101,6 +101,8 @@ class Device {
   void ask_back(std::uint32_t wanted) noexcept;
   void adapt_window(Link& link) noexcept;
   void give_window_back(Link& link) noexcept;
+  void follow_window(Link& link) noexcept;
+  void look_at_window(std::uint32_t window) noexcept;
   void release_window(Link& link) noexcept;
 
   // liveness.cpp

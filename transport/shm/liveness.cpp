@@ -79,6 +79,7 @@ bool Device::drain(Link& link) noexcept {
   if (link.broken_) return !is_over(link) || drain_inbox();
   // Records without a window, and a first hello, are in the inbox.
   if (!drain_inbox()) return false;
+  if (link.rx_slot_ != kNone) follow_window(link);  // it may have taken one just now
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr)
     while (!link.broken_ && polled->window.peek() != 0) poll_window(*polled, 1024);
   return true;

@@ -249,6 +249,7 @@ void Device::call_cold(const Polled& polled) noexcept {
 /// They are polled from now on, in their turn.
 void Device::follow_hints() noexcept {
   own_.header().hints.take(own_.shape().windows, [this](std::uint32_t window) {
+    look_at_window(window);
     Polled* polled = polled_.find(window);
     if (polled == nullptr || polled_.is_hot(*polled)) return;
     call_hot(*polled);

@@ -3,8 +3,9 @@
 //
 // The owner of the windows counts what comes through the inbox. When a peer without a window is busy and none
 // is free, it asks the senders of idle ones for them: attention = kAsked, which tells a sender no less than
-// kCold. A sender that is asked closes its window when all of it was taken out, and says so by a hello; the
-// owner then clears the window and frees it. A busy sender without a window takes one that is free.
+// kCold. A sender that is asked closes its window when all of it was taken out, and leaves a hint about it;
+// the owner then clears the window and frees it. A busy sender without a window takes one that is free, and
+// the hint of its first record tells the owner. Neither needs room in the inbox, which busy peers keep full.
 // Low-latency links keep theirs.
 //
 // Order: what went by a window was taken out before the next record goes by the inbox. The other way about a
@@ -68,25 +69,48 @@ void Device::adapt_window(Link& link) noexcept {
 }
 
 void Device::give_window_back(Link& link) noexcept {
-  InboxSlot* const hello = link.inbox_.claim();
-  if (hello == nullptr) return;  // at the next look
+  const std::uint32_t window = std::exchange(link.tx_window_, kNone);
   link.tx_.shut();
   link.pio_max_ = 0;
-  link.tx_window_ = kNone;
   link.attention_ = &link.remote_.header().armed;
   link.remote_.peer(link.tx_slot_).window.store(kNone, std::memory_order_release);
-  link.inbox_.publish(*hello, make_control(RecordKind::hello, 0, 0));
-  link.published();
+  link.remote_.header().hints.leave(window);
   link.describe();
   link.sent_at_look_ = link.inbox_.sent();
   sink_->link_changed(sink_->self, link.cookie_);
 }
 
-/// The owner's part, on the hello: the sender writes there no more.
+/// The owner's part: the window that the peer says it has is polled, and one that it gave back is freed.
+void Device::follow_window(Link& link) noexcept {
+  const std::uint32_t window = own_.peer(link.rx_slot_).window.load(std::memory_order_acquire);
+  if (link.rx_window_ != kNone && link.rx_window_ != window) release_window(link);
+  if (link.rx_window_ != kNone || window >= own_.shape().windows ||
+      own_.control(window).owner.load(std::memory_order_acquire) != link.rx_slot_ + 1)
+    return;
+  const WindowReceiver receiver(own_.window(window), own_.shape().window_bytes,
+                                &own_.control(window).consumed);
+  if (const Polled* added = polled_.add({receiver, &link, window, 0, 0}); added != nullptr) {
+    link.rx_window_ = window;
+    call_hot(*added);
+  }
+}
+
+/// A hint about a window that is not polled, or that its peer gave back.
+void Device::look_at_window(std::uint32_t window) noexcept {
+  if (const Polled* polled = polled_.find(window); polled != nullptr) {
+    follow_window(*polled->link);
+    return;
+  }
+  const std::uint32_t owner = own_.control(window).owner.load(std::memory_order_acquire);
+  if (owner != 0) static_cast<void>(welcome(owner - 1));
+}
+
+/// Its sender writes there no more.
 void Device::release_window(Link& link) noexcept {
   const std::uint32_t window = std::exchange(link.rx_window_, kNone);
   Polled* const polled = polled_.find(window);
   if (polled == nullptr) return;
+  call_cold(*polled);  // the next one of this peer begins with a hint
   polled_.remove(*polled);
   reset_window(own_.window(window), own_.shape().window_bytes, own_.control(window));
 }

@@ -178,9 +178,49 @@ TEST(ShmWindowShare, a_window_that_is_on_its_way_comes_back_from_a_peer_that_end
     world.receiver.check();
     world.senders[1]->check();
   }
-  EXPECT_TRUE(world.has_window(1));
+  ASSERT_TRUE(world.has_window(1));
+  world.send(1, 5);
   while (world.receiver.progress() != 0) continue;
   EXPECT_EQ(reinterpret_cast<Device*>(world.receiver.device())->windows_open(), 1u);
+}
+
+TEST(ShmWindowShare, what_a_peer_wrote_into_a_new_window_is_delivered_when_it_ends) {
+  Scarce world("1", 2);
+  world.senders[0]->close(0);
+  world.receiver.check();
+  world.send(1, kMany);
+  world.senders[1]->check();
+  ASSERT_TRUE(world.has_window(1));
+  while (world.receiver.progress() != 0) continue;
+  ASSERT_EQ(world.came[1].size(), kMany);
+  world.send(1, 5);
+  world.senders[1]->close(0);
+  world.receiver.check();  // before it looked anywhere
+  EXPECT_EQ(world.came[1].size(), kMany + 5);
+  EXPECT_EQ(world.receiver.downs.size(), 2u);
+}
+
+TEST(ShmWindowShare, a_full_inbox_keeps_nobody_from_a_window) {
+  Scarce world("1", 3);
+  const auto fill_inbox = [&] {
+    for (const unsigned peer : {1u, 2u}) {
+      for (int n = 0; n < 300 && !world.has_window(peer); ++n) {
+        const std::uint64_t tag = world.next[peer];
+        if (world.senders[peer]->eager(world.links[peer], header(tag), pattern(tag, 8)) == Status::ok)
+          ++world.next[peer];
+      }
+    }
+  };
+  bool changed = false;
+  for (int i = 0; i < 20 && !changed; ++i) {
+    fill_inbox();
+    for (auto& sender : world.senders) sender->check();
+    changed = world.has_window(1) || world.has_window(2);
+    while (world.receiver.progress() != 0) continue;
+    world.receiver.check();
+  }
+  EXPECT_TRUE(changed);
+  world.expect_all();
 }
 
 TEST(ShmWindowShare, nothing_is_lost_while_windows_change_hands_under_way) {
