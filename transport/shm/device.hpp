@@ -79,7 +79,6 @@ class Device {
   bool is_quiet() const noexcept;
   unsigned progress_some(unsigned budget) noexcept;
   unsigned poll_inbox(unsigned budget) noexcept;
-  unsigned take_hello(std::uint32_t peer) noexcept;
   bool deliver_inbox(const InboxSlot& slot, Link& link) noexcept;
   void look(Link& link, std::uint32_t cell) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;

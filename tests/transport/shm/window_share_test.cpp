@@ -23,7 +23,7 @@ Settings few_windows(const char* windows) {
 /// One receiver with few windows, and senders; all in one thread.
 struct Scarce {
   Scarce(const char* windows, unsigned peers, bool first_is_low_latency = false)
-      : receiver(1, few_windows(windows)), next(peers), expected(peers) {
+      : receiver(1, few_windows(windows)), next(peers) {
     for (unsigned i = 0; i < peers; ++i) {
       senders.push_back(std::make_unique<Node>(100 + i, few_windows(windows)));
       links.push_back(senders.back()->connect(receiver, first_is_low_latency && i == 0));
@@ -58,6 +58,14 @@ struct Scarce {
       sender->progress();
     }
   }
+  /// The second is busy until the first is asked for its window, and does not look yet.
+  void ask_first() {
+    for (int i = 0; i < 3; ++i) {
+      send(1, kMany);
+      while (receiver.progress() != 0) continue;
+      receiver.check();
+    }
+  }
   void expect_all() {
     for (unsigned round = 0; round < 3; ++round) look();
     for (unsigned i = 0; i < came.size(); ++i) {
@@ -70,7 +78,7 @@ struct Scarce {
   Node receiver;
   std::vector<std::unique_ptr<Node>> senders;
   std::vector<stria_link_t*> links;
-  std::vector<std::uint64_t> next, expected;
+  std::vector<std::uint64_t> next;
   std::vector<std::vector<std::uint64_t>> came;
 };
 
@@ -126,11 +134,7 @@ TEST(ShmWindowShare, a_peer_that_sends_at_every_other_look_keeps_its_window) {
 
 TEST(ShmWindowShare, a_peer_that_was_asked_and_sends_again_keeps_its_window) {
   Scarce world("1", 2);
-  for (int i = 0; i < 3; ++i) {  // until it is asked
-    world.send(1, kMany);
-    while (world.receiver.progress() != 0) continue;
-    world.receiver.check();
-  }
+  world.ask_first();
   world.send(0, 1);
   while (world.receiver.progress() != 0) continue;
   for (int i = 0; i < 3; ++i) world.senders[0]->check();
@@ -151,11 +155,7 @@ TEST(ShmWindowShare, a_low_latency_link_keeps_its_window) {
 
 TEST(ShmWindowShare, a_window_is_not_given_back_before_all_of_it_was_taken_out) {
   Scarce world("1", 2);
-  for (int i = 0; i < 3; ++i) {  // until it is asked
-    world.send(1, kMany);
-    while (world.receiver.progress() != 0) continue;
-    world.receiver.check();
-  }
+  world.ask_first();
   world.send(0, 5);
   for (int i = 0; i < 3; ++i) world.senders[0]->check();
   EXPECT_TRUE(world.has_window(0)) << "the receiver did not look";
@@ -164,11 +164,7 @@ TEST(ShmWindowShare, a_window_is_not_given_back_before_all_of_it_was_taken_out) 
 
 TEST(ShmWindowShare, a_window_that_is_on_its_way_comes_back_from_a_peer_that_ends) {
   Scarce world("1", 3);
-  for (int i = 0; i < 3; ++i) {
-    world.send(1, kMany);
-    while (world.receiver.progress() != 0) continue;
-    world.receiver.check();
-  }
+  world.ask_first();
   for (int i = 0; i < 3; ++i) world.senders[0]->check();
   ASSERT_FALSE(world.has_window(0)) << "given back, and the receiver has not heard of it";
   world.senders[0]->close(0);
