@@ -10,6 +10,9 @@ namespace {
 /// Kernels before 5.17 report it; rdma-core has no name for it.
 constexpr std::uint64_t kBlockLoopback = 1ull << 22;
 
+/// What rxe says of its vendor; no device of hardware does.
+constexpr std::uint32_t kVendorOfRxe = 0xffffff;
+
 std::uint32_t positive(int value) noexcept {
   return value > 0 ? static_cast<std::uint32_t>(value) : 0u;
 }
@@ -39,6 +42,7 @@ VerbsTraits traits_of(const VerbsAnswers& answers) noexcept {
   const auto& paging = answers.device.odp_caps;
   out.on_demand_paging = (paging.general_caps & IBV_ODP_SUPPORT) != 0 &&
                          (paging.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_READ) != 0;
+  out.repeats_binds = device.vendor_id == kVendorOfRxe;
   out.inline_bytes = answers.inline_bytes;
   out.max_sge = std::max(1u, positive(device.max_sge));
   // Devices of InfiniBand leave it 0 and mean the same as of sends.

@@ -43,6 +43,9 @@ struct VerbsTraits {
   bool xrc = false;
   bool loopback_blocking = false;
   bool on_demand_paging = false;
+  /// When what was posted before a bind is lost, the bind is done again with it, and breaks the queue pair
+  /// (rxe): a bind has to wait until all before it is acknowledged.
+  bool repeats_binds = false;
   std::uint32_t inline_bytes = 0;
   std::uint32_t max_sge = 0;       ///< of sends and writes
   std::uint32_t max_read_sge = 0;  ///< pieces of local memory that one read fills

@@ -38,6 +38,7 @@ VerbsAnswers rxe() {
       IBV_DEVICE_CHANGE_PHY_PORT | IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_PORT_ACTIVE_EVENT |
       IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
       IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+  device.vendor_id = 0xffffff;
   device.max_mw = 4096;
   device.max_sge = 32;
   device.max_sge_rd = 32;
@@ -73,6 +74,7 @@ TEST(VerbsCapabilities, an_adapter_with_everything_states_everything) {
   EXPECT_TRUE(traits.has_windows());
   EXPECT_FALSE(traits.window_2a);
   EXPECT_EQ(traits.inline_bytes, 220u);
+  EXPECT_FALSE(traits.repeats_binds);
   EXPECT_EQ(traits.max_reads, 16u);
   const std::uint64_t bits = capability_bits_of(traits);
   constexpr std::uint64_t kWanted =
@@ -94,6 +96,7 @@ TEST(VerbsCapabilities, software_roce_has_windows_and_no_paging_xrc_or_strided_k
             0u);
   EXPECT_NE(bits & STRIA_CAP_FAST_REGISTER, 0u);
   EXPECT_EQ(traits.max_windows, 4096u);
+  EXPECT_TRUE(traits.repeats_binds);
 }
 
 TEST(VerbsCapabilities, iwarp_without_windows_follows_iwarp_rules_and_makes_no_key_in_the_data_path) {

@@ -43,7 +43,18 @@ Status Link::can_send() noexcept {
   if (dying) [[unlikely]]
     return Status::peer_failed;
   if (!ready_ && !(has_to_greet() && greet())) return Status::no_resource;
+  if (binds_have_to_wait()) return Status::no_resource;
   return credits_ > 0 && has_room(1) ? Status::ok : Status::no_resource;
+}
+
+/// rxe does a bind again when something before it was lost, finds the window bound, and sends nothing more
+/// nor says anything. So there a bind goes out when nothing is under way, and its packet with it.
+bool Link::binds_have_to_wait() noexcept {
+  if (chosen_count_ == 0 || !device_.adapter().traits.repeats_binds) return false;
+  binds_wait_ = true;
+  if (!idle()) device_.reap();
+  binds_wait_ = !idle();
+  return binds_wait_;
 }
 
 Prefix Link::next_prefix(PacketKind kind) noexcept {
@@ -56,7 +67,8 @@ Prefix Link::next_prefix(PacketKind kind) noexcept {
 Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, bool signal) noexcept {
   ibv_send_wr together[kMostChosen + kMostChain];
   unsigned before = 0;
-  if (chosen_count_ > 0) {
+  const bool acknowledges_all = device_.adapter().traits.repeats_binds;
+  if (chosen_count_ > 0 && (!acknowledges_all || idle())) {
     for (; before < chosen_count_; ++before) {
       Window& window = *chosen_[before];
       ibv_send_wr& request = together[before];
@@ -81,7 +93,7 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
   if (device_.completes_singly()) {
     for (unsigned i = 0; i < all; ++i) requests[i].send_flags |= IBV_SEND_SIGNALED;
     unsignalled_ = 0;
-  } else if (signal || unsignalled_ >= kSendDepth / 4) {
+  } else if (signal || acknowledges_all || unsignalled_ >= kSendDepth / 4) {
     requests[all - 1].send_flags |= IBV_SEND_SIGNALED;
     unsignalled_ = 0;
   }
@@ -309,7 +321,7 @@ void Link::await(Done done) noexcept {
 Status Link::choose(Window& window) noexcept {
   if (dying) return Status::peer_failed;
   if (chosen_count_ == kMostChosen) {
-    if (!ready_ || !has_room(0)) return Status::no_resource;
+    if (!ready_ || binds_have_to_wait() || !has_room(0)) return Status::no_resource;
     const Status posted = post(nullptr, nullptr, 0, false);
     if (posted != Status::ok) return posted;
   }
@@ -317,7 +329,7 @@ Status Link::choose(Window& window) noexcept {
   windows_.push_back(&window);
   if (origin == nullptr) return Status::ok;
   // Packets to ourselves go by the other queue pair: be sure.
-  if (!ready_ || !has_room(0)) {
+  if (!ready_ || binds_have_to_wait() || !has_room(0)) {
     withdraw(window);
     window.unlink();
     return Status::no_resource;
@@ -333,6 +345,7 @@ bool Link::withdraw(Window& window) noexcept {
   if (at == end) return false;
   std::move(at + 1, end, at);
   --chosen_count_;
+  binds_wait_ = binds_wait_ && chosen_count_ > 0;
   return true;
 }
 

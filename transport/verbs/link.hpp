@@ -144,6 +144,7 @@ class Link {
   bool has_room(unsigned requests) noexcept;
   void end(const Entry& entry, ibv_wc_status status) noexcept;
   Status can_send() noexcept;
+  bool binds_have_to_wait() noexcept;
   Prefix next_prefix(PacketKind kind) noexcept;
   /// Posts what was chosen and then these, at one doorbell. There is room.
   Status post(ibv_send_wr* requests, const Entry* entries, unsigned count, bool signal) noexcept;
@@ -188,6 +189,7 @@ class Link {
   std::uint32_t peer_eager_ = 0;
   Link* echo_ = nullptr;
   unsigned chosen_count_ = 0;
+  bool binds_wait_ = false;  // until all that is under way is acknowledged: no move posts more
   std::array<Window*, kMostChosen> chosen_{};
   IntrusiveList<Window> windows_;
   std::array<Entry, kSendDepth> ring_{};

@@ -119,6 +119,7 @@ Status Link::start(bool write, const transport::Payload& local, const transport:
 /// Posts some of the rest, as there is room for it, as one piece of work. With `finish` all of it, and the
 /// packet behind it, or nothing (unsupported: it takes more than one request).
 Status Link::advance(Move& move, const transport::Header* finish) noexcept {
+  if (binds_wait_) return Status::no_resource;
   const hw::VerbsTraits& traits = device_.adapter().traits;
   const std::uint32_t most = std::min(move.write ? traits.max_sge : traits.max_read_sge, kMostPieces);
   ibv_send_wr requests[kMostChain];
