@@ -77,8 +77,8 @@ struct Parameters {
   double mapped_us_per_sink = 0.006;      ///< 42 us for 4096 doubles from column to column
   double pipeline_start_us = 0.7;         ///< the RTR's way and the first fragment's
   double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB
-  double far_start_us = 1.8;              ///< of a pipeline past far caches: 7.7 us for 64 KiB
-  double far_us_per_kib = 0.08;           ///< and its bytes: 86 us for 1 MiB, 340 for 4
+  double far_start_us = 2.4;              ///< of a pipeline past far caches: 7.7 us for 64 KiB
+  double far_us_per_kib = 0.066;          ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
   double busy_us_per_kib = 0.065;         ///< of a pipeline each way at once: 62 us for 1 MiB
   double busy_us_per_kib_beyond = 0.105;  ///< on top from 1 MiB on, as cells and buffers outgrow the caches
   double far_busy_us_per_kib = 0.16;      ///< 7 GB/s each way where gets reach 10 to 12

@@ -71,16 +71,15 @@ TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed
   EXPECT_STREQ(choose(question).reason, "blocks too small for one work request each");
 }
 
-// Docs: between near caches two cores that copy are ahead, between far ones only where the caches are
-// outgrown.
-TEST(CostModel, contiguous_messages_of_far_peers_are_read_up_to_the_size_of_the_caches) {
+// Docs: two cores that copy are ahead, between far caches once the longer way to begin is paid.
+TEST(CostModel, contiguous_messages_of_far_peers_are_read_where_they_are_short) {
   for (const std::uint64_t kib : {64, 128, 256, 512, 1024, 2048, 4096, 16384}) {
     Question question;
     question.length = kib * 1024;
     question.can_get = true;
     EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
     question.far = true;
-    EXPECT_EQ(choose(question).scheme, kib <= 2048 ? Scheme::get : Scheme::pipeline) << kib;
+    EXPECT_EQ(choose(question).scheme, kib <= 64 ? Scheme::get : Scheme::pipeline) << kib;
     question.can_get = false;
     EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
   }

@@ -80,7 +80,7 @@ class Device {
   unsigned progress_some(unsigned budget) noexcept;
   unsigned poll_inbox(unsigned budget) noexcept;
   bool deliver_inbox(const InboxSlot& slot, Link& link) noexcept;
-  void look(Link& link, std::uint32_t cell) noexcept;
+  void look(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
                bool buffered) noexcept;

@@ -69,9 +69,9 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
 }
 
 /// Tells the sender of cells what they say about the distance.
-void Device::look(Link& link, std::uint32_t cell) noexcept {
+void Device::look(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept {
   if (settings_.distance != DistanceMode::learnt || link.rx_slot_ == kNone) return;
-  if (!link.distance_.came(link.remote_.cell(cell), link.remote_.shape().cells / 2)) return;
+  if (!link.distance_.came(link.remote_.cell(cell), bytes, link.remote_.shape().cells / 2)) return;
   own_.peer(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
   sink_->link_changed(sink_->self, link.cookie_);
 }
@@ -79,7 +79,7 @@ void Device::look(Link& link, std::uint32_t cell) noexcept {
 bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t cell,
                           std::uint32_t bytes) noexcept {
   if (cell >= link.remote_.shape().cells || bytes > link.remote_.shape().cell_bytes) return false;
-  if (bytes >= kLookBytes) look(link, cell);
+  if (bytes >= kLookBytes) look(link, cell, bytes);
   deliver(link, header, link.remote_.cell(cell), bytes, true);
   // Release: we have read it. Pairs with CellPool::harvest() of the sender.
   link.remote_.cell_state(cell).store(0, std::memory_order_release);

@@ -35,7 +35,8 @@ TEST(Distance, is_tried_again_after_a_while_and_not_by_cells_under_way) {
     EXPECT_FALSE(distance.try_again(now += wait - std::chrono::microseconds(1), 10)) << round;
     EXPECT_TRUE(distance.try_again(now += std::chrono::microseconds(1), 10)) << round;
     EXPECT_FALSE(distance.is_far());
-    for (int i = 0; i < 10; ++i) EXPECT_FALSE(distance.came(cell.data(), 10)) << "under way, says nothing";
+    for (int i = 0; i < 10; ++i)
+      EXPECT_FALSE(distance.came(cell.data(), kLookBytes, 10)) << "under way, says nothing";
   }
   for (unsigned i = 0; i < Distance::kLooks; ++i) EXPECT_FALSE(distance.note(3)) << "near after all";
   while (!distance.note(19)) {
@@ -44,13 +45,23 @@ TEST(Distance, is_tried_again_after_a_while_and_not_by_cells_under_way) {
   EXPECT_TRUE(distance.try_again(now + Distance::kTryAfter, 10)) << "the while begins anew";
 }
 
+TEST(Distance, looks_into_the_middle_of_a_cell_and_not_beyond_it) {
+  for (std::uint32_t bytes = kLookBytes; bytes <= 65536; ++bytes) {
+    const std::uint32_t at = Distance::look_at(bytes);
+    ASSERT_LE(at + kLookBytes, bytes);
+    ASSERT_LE(at, bytes / 2);
+    ASSERT_LT(bytes / 2 - at, kLookBytes);
+    ASSERT_EQ(at % kLookBytes, 0u);
+  }
+}
+
 TEST(Distance, a_far_peer_is_tried_again_by_its_cells) {
   Distance distance;
   alignas(64) const std::array<std::byte, kLookBytes> cell{};
   while (!distance.note(19)) {
   }
   const auto end = Distance::Clock::now() + std::chrono::seconds(10);
-  while (!distance.came(cell.data(), 10)) ASSERT_LT(Distance::Clock::now(), end);
+  while (!distance.came(cell.data(), kLookBytes, 10)) ASSERT_LT(Distance::Clock::now(), end);
   EXPECT_FALSE(distance.is_far());
 }
 
