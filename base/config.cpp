@@ -89,7 +89,10 @@ constexpr VarSpec kTable[] = {
     {"STRIA_VERBS_CONNECT_MS", VarKind::number, "10000", "milliseconds", "", 10, 3600000,
      "How long connecting waits for the peer."},
     {"STRIA_VERBS_CACHE_BYTES", VarKind::bytes, "1G", "bytes", "", 0, kMax,
-     "Memory that stays registered between messages, where the system tells when it goes; 0: none."},
+     "Memory that stays registered between messages, where somebody tells when it goes; 0: none."},
+    {"STRIA_VERBS_MEMORY_WATCH", VarKind::choice, "auto", "", "auto|hooks|userfaultfd", 0, 0,
+     "Who tells that registered memory goes away: hooks of the application, as Open MPI has them, or the "
+     "kernel; auto: hooks where there are, else the kernel."},
     {"STRIA_FAKE_SEED", VarKind::number, "1", "", "", 0, kMax, "Seed of the fake provider's scheduler."},
     {"STRIA_FAKE_DELAY", VarKind::number, "4", "steps", "", 0, 1 << 20,
      "Longest delay of a packet in the fake provider, in progress steps."},

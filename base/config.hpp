@@ -47,6 +47,7 @@ enum class Var : std::uint8_t {
   verbs_ack_timeout,
   verbs_connect_ms,
   verbs_cache_bytes,
+  verbs_memory_watch,
   fake_seed,
   fake_delay,
   fake_queue,

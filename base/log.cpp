@@ -9,10 +9,8 @@
 #include <string>
 
 namespace stria::log {
-namespace {
 
-Level parse_level(const char* text) noexcept {
-  const std::string_view name = text == nullptr ? "warn" : text;
+Level level_of(std::string_view name) noexcept {
   if (name == "trace") return Level::trace;
   if (name == "debug") return Level::debug;
   if (name == "info") return Level::info;
@@ -21,8 +19,11 @@ Level parse_level(const char* text) noexcept {
   return Level::warn;
 }
 
+namespace {
+
 std::atomic<Level>& current() noexcept {
-  static std::atomic<Level> level{parse_level(std::getenv("STRIA_LOG"))};
+  const char* const environment = std::getenv("STRIA_LOG");
+  static std::atomic<Level> level{level_of(environment == nullptr ? "" : environment)};
   return level;
 }
 

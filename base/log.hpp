@@ -12,7 +12,9 @@ namespace stria::log {
 
 enum class Level : int { trace, debug, info, warn, error, off };
 
-/// The level in force; read once from STRIA_LOG.
+/// The level of this name; warn for a name that is none.
+Level level_of(std::string_view name) noexcept;
+/// The level in force: the environment's until a context opens, then what that one's configuration says.
 Level level() noexcept;
 void set_level(Level level) noexcept;
 /// Writes one line. Thread safe.

@@ -28,6 +28,7 @@ Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* para
   if (!config) return std::move(config).error();
   auto context = std::make_unique<Context>();
   context->config = *std::move(config);
+  log::set_level(log::level_of(context->config.text(Var::log)));
   std::string_view names = context->config.text(Var::providers);
   while (!names.empty()) {
     const auto comma = names.find(',');

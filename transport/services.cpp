@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "datatype/pack.hpp"
 #include "transport/contract.hpp"
+#include "transport/memory_hooks.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::transport {
@@ -63,6 +64,9 @@ constexpr stria_services_t kServices = {
                  int64_t* covered) { return list(*payload, out, max, covered); },
     .log = [](int level, const char* text) { write_log(level, text); },
     .blocks = [](const stria_payload_t* payload, stria_blocks_t* out) { return blocks(*payload, *out); },
+    .watch_memory = [](stria_memory_released_t released,
+                       void* self) { return watch_memory(released, self) ? 1 : 0; },
+    .unwatch_memory = [](stria_memory_released_t released, void* self) { unwatch_memory(released, self); },
 };
 
 }  // namespace

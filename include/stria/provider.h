@@ -101,7 +101,10 @@ typedef struct stria_blocks {
   int64_t stride; /* from one to the next; may be negative */
 } stria_blocks_t;
 
-/* Layout services, so that a provider outside the tree can gather and scatter. Any thread, no allocation. */
+typedef void (*stria_memory_released_t)(void* self, const void* memory, uint64_t bytes);
+
+/* Layout services, so that a provider outside the tree can gather and scatter; the log; memory that goes
+ * away. Any thread; the layout services allocate nothing. */
 typedef struct stria_services {
   uint32_t size;
   uint32_t version;
@@ -114,6 +117,12 @@ typedef struct stria_services {
   /* 1: all `count` instances (offset and length are not looked at) are such blocks, *out. 0: they are not.
    * O(1). */
   int (*blocks)(const stria_payload_t* payload, stria_blocks_t* out);
+  /* 1: until unwatch_memory, `released` is called before memory of the process goes away, by the thread that
+   * takes it away: it allocates nothing and takes no lock. 0: the application has no hooks
+   * (stria_set_memory_hooks), or there are too many watchers. */
+  int (*watch_memory)(stria_memory_released_t released, void* self);
+  /* No call of it is under way on return. */
+  void (*unwatch_memory)(stria_memory_released_t released, void* self);
 } stria_services_t;
 
 /* ---- what a device can do ---- */

@@ -143,6 +143,26 @@ STRIA_API stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t byte
 /* Peers that have it mapped are not harmed. INVALID: not the beginning of an allocation. NULL is ignored. */
 STRIA_API stria_status_t stria_mem_free(stria_context_t* context, void* memory);
 
+/* ---- memory that goes away ---- */
+
+/* For a program that hooks munmap and its like for itself, as MPI libraries do: it tells stria what goes, and
+ * registrations of memory are kept between messages without a descriptor of the kernel's (userfaultfd), which
+ * containers often refuse, and of files, too. Programs without such hooks need none of this. */
+typedef struct stria_memory_hooks {
+  size_t size; /* sizeof(stria_memory_hooks_t) */
+  /* Called when the first device wants to know: from its return on, stria_memory_released is called before
+   * any memory is unmapped, moved, dropped or mapped over. UNSUPPORTED: this cannot be promised. */
+  stria_status_t (*install)(void);
+  void (*remove)(void); /* called when the last such device closed */
+} stria_memory_hooks_t;
+
+/* For devices opened afterwards, in the whole process. NULL: no hooks any more. The structure is copied.
+ * INVALID: a field is missing, or devices rely on hooks now; nothing changes then. Any thread. */
+STRIA_API stria_status_t stria_set_memory_hooks(const stria_memory_hooks_t* hooks);
+/* The memory goes away now. Any thread, also one that holds an allocator's lock: allocates nothing and takes
+ * no lock. Cost: O(registrations kept). */
+STRIA_API void stria_memory_released(const void* memory, uint64_t bytes);
+
 /* ---- worker ---- */
 
 typedef enum stria_thread_mode {

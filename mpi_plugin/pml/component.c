@@ -1,6 +1,7 @@
 /* The component: how Open MPI finds it, asks whether it can work, switches it on, and takes it down. */
 #include <string.h>
 
+#include "hooks.h"
 #include "memory.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
@@ -77,6 +78,7 @@ static int finalize(void) {
   }
   if (NULL != pml_stria.context) stria_context_close(pml_stria.context);
   pml_stria.context = NULL;
+  pml_stria_hooks_close();
   pml_stria_layouts_close();
   pml_stria_requests_close();
   return OMPI_SUCCESS;
@@ -91,6 +93,7 @@ static bool open_worker(bool enable_mpi_threads) {
   }
   /* No secret of this job's own: spawned and connected jobs, which have others, must be able to talk to it.
    * The library then takes the user's identity, which keeps other users out. */
+  pml_stria_hooks_open();
   const stria_context_params_t context = {.size = sizeof context, .name = "pml stria"};
   const stria_worker_params_t worker = {.size = sizeof worker, .thread_mode = mode};
   return STRIA_OK == stria_context_open(&context, &pml_stria.context) &&

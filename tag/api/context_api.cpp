@@ -1,4 +1,4 @@
-// stria.h: status, configuration, context, mappable memory.
+// stria.h: status, configuration, context, mappable memory, memory that goes away.
 #include <fmt/format.h>
 
 #include <deque>
@@ -6,6 +6,7 @@
 
 #include "tag/api/builtins.hpp"
 #include "tag/api/convert.hpp"
+#include "transport/memory_hooks.hpp"
 
 using namespace stria;
 using namespace stria::tag;
@@ -130,6 +131,17 @@ stria_status_t stria_mem_free(stria_context_t* context, void* memory) {
     if (provider->mem_free(memory) == STRIA_OK) return STRIA_OK;
   }
   return refuse(Status::invalid, "this memory was not allocated by stria_mem_alloc");
+}
+
+stria_status_t stria_set_memory_hooks(const stria_memory_hooks_t* hooks) {
+  return at_boundary([&] {
+    const auto set = transport::set_memory_hooks(hooks);
+    return set ? STRIA_OK : refuse(set.error());
+  });
+}
+
+void stria_memory_released(const void* memory, uint64_t bytes) {
+  transport::memory_released(memory, bytes);
 }
 
 }  // extern "C"

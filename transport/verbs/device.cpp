@@ -40,7 +40,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   if (auto opened = slots_.open(adapter_->pd, settings_.send_buffers, packet_bytes); !opened)
     return std::move(opened).error();
   regions_.open(adapter_->pd, traits.has_windows(), traits.iwarp ? unsigned{IBV_ACCESS_REMOTE_WRITE} : 0u,
-                settings_.cache_bytes, *services_, counters_);
+                settings_.cache_bytes, settings_.memory_watch, *services_, counters_);
   settings_.keys = traits.has_windows() ? std::min(settings_.keys, traits.max_windows) : settings_.keys;
   keys_.open(adapter_->pd, regions_, traits.has_windows(), settings_.keys, counters_);
   pio_max_ = traits.inline_bytes > kHeadBytes

@@ -29,18 +29,35 @@ std::weak_ptr<MemoryWatch>& current() {
 
 }  // namespace
 
-std::shared_ptr<MemoryWatch> MemoryWatch::get() noexcept try {
+std::shared_ptr<MemoryWatch> MemoryWatch::get(Source source, const stria_services_t& services) noexcept try {
   const std::lock_guard lock(only_one());
   if (auto known = current().lock()) return known;
   std::shared_ptr<MemoryWatch> made(new MemoryWatch);
-  if (!made->open()) return nullptr;
+  if ((source == Source::kernel || !made->open_hooks(services)) &&
+      (source == Source::hooks || !made->open_kernel()))
+    return nullptr;
   current() = made;
   return made;
 } catch (const std::bad_alloc&) {
   return nullptr;
 }
 
-bool MemoryWatch::open() noexcept try {
+void MemoryWatch::released(void* self, const void* memory, std::uint64_t bytes) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  static_cast<MemoryWatch*>(self)->mark(begin, begin + bytes);
+}
+
+bool MemoryWatch::open_hooks(const stria_services_t& services) noexcept {
+  if (services.watch_memory(&MemoryWatch::released, this) == 0) return false;
+  hooks_ = &services;
+  return true;
+}
+
+const char* MemoryWatch::told_by() const noexcept {
+  return hooks_ != nullptr ? "hooks of the application" : "a userfaultfd";
+}
+
+bool MemoryWatch::open_kernel() noexcept try {
   // Faults of the kernel itself are none of ours; so no privilege is needed.
   fd_.reset(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -58,6 +75,7 @@ bool MemoryWatch::open() noexcept try {
 }
 
 MemoryWatch::~MemoryWatch() {
+  if (hooks_ != nullptr) hooks_->unwatch_memory(&MemoryWatch::released, this);
   if (!thread_.joinable()) return;
   stopping_.store(true);
   const std::uint64_t one = 1;
@@ -79,6 +97,7 @@ int MemoryWatch::add(std::uintptr_t begin, std::uintptr_t end) noexcept {
   mark.gone.store(false);
   mark.begin.store(begin);
   mark.end.store(end);
+  if (hooks_ != nullptr) return number;
   // Write protection is only asked for because a mode has to be named; nothing is protected.
   uffdio_register request{};
   request.range = {begin, end - begin};

@@ -1,15 +1,16 @@
-// Tells when memory that is registered goes away: unmapped, moved or dropped by anybody in the process. The
-// kernel says it through a userfaultfd, and whoever takes memory away waits until it was read; so no call of
-// free() or munmap() returns before the range is marked here, and no hook of an allocator is needed.
+// Tells when memory that is registered goes away: unmapped, moved or dropped by anybody in the process.
+// Either the application says it by hooks of its own (transport/memory_hooks.hpp; Open MPI has them), before
+// it happens and in the thread that does it; or the kernel, through a userfaultfd: whoever takes memory away
+// waits until that was read. So no call of free() or munmap() returns before the range is marked here.
 //
-// One for the process, as a mapping has room for one userfaultfd. Its thread allocates and frees nothing and
-// takes no lock: memory may be taken away by a thread that holds one.
+// One for the process, as a mapping has room for one userfaultfd. Neither its thread nor what a hook calls
+// allocates, frees or takes a lock: memory may be taken away by a thread that holds one.
 //
 //   thread   poll ── reading_ = odd ── read the event ── mark ── reading_ = even
 //   worker   waits while reading_ is odd, then looks at its mark: an event that was read has been marked
 //
-// Where the system does not allow it (a container's seccomp filter, another kernel), or for memory that the
-// kernel does not watch (files), nothing is watched, and registrations are not kept.
+// Without hooks, and where the system does not allow a userfaultfd (a container's seccomp filter, another
+// kernel) or does not watch the memory (files), nothing is watched, and registrations are not kept.
 #pragma once
 
 #include <array>
@@ -19,16 +20,21 @@
 #include <thread>
 
 #include "base/fd.hpp"
+#include "stria/provider.h"
 
 namespace stria::verbs {
 
 class MemoryWatch {
  public:
-  /// The process's; null where it is not allowed. Ends with its last user.
-  static std::shared_ptr<MemoryWatch> get() noexcept;
+  enum class Source { any, hooks, kernel };  ///< any: hooks where there are
+  /// The process's, whose source the first user chose; null where there is none. Ends with its last user.
+  static std::shared_ptr<MemoryWatch> get(Source source, const stria_services_t& services) noexcept;
   ~MemoryWatch();
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
+
+  /// Who tells, in words.
+  const char* told_by() const noexcept;
 
   static constexpr int kNone = -1;
   /// Watches whole pages from now on; the mark's number, or kNone. Any thread.
@@ -39,8 +45,10 @@ class MemoryWatch {
 
  private:
   MemoryWatch() = default;
-  bool open() noexcept;
+  bool open_hooks(const stria_services_t& services) noexcept;
+  bool open_kernel() noexcept;
   void run() noexcept;
+  static void released(void* self, const void* memory, std::uint64_t bytes) noexcept;
   void mark(std::uintptr_t begin, std::uintptr_t end) noexcept;
 
   struct Mark {
@@ -54,7 +62,8 @@ class MemoryWatch {
   std::atomic<int> used_{0};  // marks that were ever taken
   std::atomic<std::uint32_t> reading_{0};
   std::atomic<bool> stopping_{false};
-  UniqueFd fd_;
+  const stria_services_t* hooks_ = nullptr;  // with hooks
+  UniqueFd fd_;                              // without
   UniqueFd wake_;
   std::thread thread_;
 };

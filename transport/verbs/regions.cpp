@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "transport/verbs/buffers.hpp"
 
@@ -18,7 +19,7 @@ constexpr unsigned kLooks =
 }  // namespace
 
 void Regions::open(ibv_pd* pd, bool may_bind, unsigned sink_rights, std::uint64_t keep_bytes,
-                   const stria_services_t& services, Counters& counters) {
+                   MemoryWatch::Source watch, const stria_services_t& services, Counters& counters) {
   pd_ = pd;
   rights_ = IBV_ACCESS_LOCAL_WRITE | (may_bind ? unsigned{IBV_ACCESS_MW_BIND} : 0u);
   sink_rights_ = sink_rights;
@@ -26,7 +27,12 @@ void Regions::open(ibv_pd* pd, bool may_bind, unsigned sink_rights, std::uint64_
   services_ = &services;
   counters_ = &counters;
   page_ = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  if (keep_bytes > 0) watch_ = MemoryWatch::get();
+  if (keep_bytes > 0) watch_ = MemoryWatch::get(watch, services);
+  const std::string kept =
+      watch_ != nullptr ? fmt::format("up to {} MiB stay registered; memory that goes away is told by {}",
+                                      keep_bytes >> 20, watch_->told_by())
+                        : "nothing stays registered";
+  services.log(2, fmt::format("verbs: {} (STRIA_VERBS_CACHE_BYTES, STRIA_VERBS_MEMORY_WATCH)", kept).c_str());
 }
 
 void Regions::close() noexcept {

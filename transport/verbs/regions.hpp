@@ -33,7 +33,7 @@ class Regions {
   /// may_bind: the device has windows. sink_rights: what the memory that a read fills needs beside local
   /// writes, as with iWARP; such regions serve one transfer alone. keep_bytes: of memory that nobody uses.
   void open(ibv_pd* pd, bool may_bind, unsigned sink_rights, std::uint64_t keep_bytes,
-            const stria_services_t& services, Counters& counters);
+            MemoryWatch::Source watch, const stria_services_t& services, Counters& counters);
   ~Regions() { close(); }
   void close() noexcept;
 

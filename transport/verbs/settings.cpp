@@ -25,6 +25,10 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   out.keys = number(Var::verbs_keys);
   out.ack_timeout = static_cast<std::uint8_t>(number(Var::verbs_ack_timeout));
   out.connect_ms = number(Var::verbs_connect_ms);
+  const std::string_view watch = config.text(Var::verbs_memory_watch);
+  out.memory_watch = watch == "hooks"         ? MemoryWatch::Source::hooks
+                     : watch == "userfaultfd" ? MemoryWatch::Source::kernel
+                                              : MemoryWatch::Source::any;
   out.cache_bytes = static_cast<std::uint64_t>(config.number(Var::verbs_cache_bytes));
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "stria/provider.h"
+#include "transport/verbs/memory_watch.hpp"
 
 namespace stria::verbs {
 
@@ -18,6 +19,7 @@ struct Settings {
   std::uint32_t keys = 1024;
   std::uint8_t ack_timeout = 18;
   std::uint32_t connect_ms = 10000;
+  MemoryWatch::Source memory_watch = MemoryWatch::Source::any;
   std::uint64_t cache_bytes = 1u << 30;
 };
 

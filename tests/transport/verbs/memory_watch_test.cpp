@@ -1,7 +1,6 @@
 // Memory that goes away is marked before the call that takes it away returns. Needs no device.
 #include "transport/verbs/memory_watch.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,15 +9,17 @@
 #include <thread>
 #include <vector>
 
-namespace stria::verbs {
+#include "tests/transport/verbs/told.hpp"
+
+namespace stria::verbs::test {
 namespace {
 
 constexpr std::size_t kBytes = 64 * 4096;
 
-class Watched : public ::testing::Test {
+class Watched : public Told {
  protected:
   void SetUp() override {
-    watch = MemoryWatch::get();
+    watch = get_watch();
     if (watch == nullptr) GTEST_SKIP() << "this system allows no userfaultfd";
     memory = map();
     mark = watch->add(begin(), begin() + kBytes);
@@ -28,6 +29,7 @@ class Watched : public ::testing::Test {
   void TearDown() override {
     if (watch == nullptr) return;
     watch->remove(mark);
+    watch.reset();
     ::munmap(memory, kBytes);
   }
   static std::byte* map() {
@@ -41,20 +43,22 @@ class Watched : public ::testing::Test {
   int mark = MemoryWatch::kNone;
 };
 
-TEST_F(Watched, is_not_gone_when_it_is_written_or_read_or_its_rights_change) {
+TEST_P(Watched, is_not_gone_when_it_is_written_or_read_or_its_rights_change) {
   std::memset(memory, 5, kBytes);
   ASSERT_EQ(::mprotect(memory, 4096, PROT_READ), 0);
   ASSERT_EQ(::mprotect(memory, 4096, PROT_READ | PROT_WRITE), 0);
   EXPECT_FALSE(watch->is_gone(mark));
 }
 
-TEST_F(Watched, is_gone_when_one_page_of_it_is_unmapped) {
+TEST_P(Watched, is_gone_when_one_page_of_it_is_unmapped) {
+  tell(memory + 5 * 4096, 4096);
   ASSERT_EQ(::munmap(memory + 5 * 4096, 4096), 0);
   EXPECT_TRUE(watch->is_gone(mark));
 }
 
-TEST_F(Watched, is_gone_when_other_memory_comes_in_its_place) {
+TEST_P(Watched, is_gone_when_other_memory_comes_in_its_place) {
   for (int round = 0; round < 200; ++round) {
+    tell(memory, kBytes);
     void* fresh =
         ::mmap(memory, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     ASSERT_EQ(fresh, memory);
@@ -67,12 +71,14 @@ TEST_F(Watched, is_gone_when_other_memory_comes_in_its_place) {
   }
 }
 
-TEST_F(Watched, is_gone_when_it_is_dropped_or_moved) {
+TEST_P(Watched, is_gone_when_it_is_dropped_or_moved) {
+  tell(memory, 4096);
   ASSERT_EQ(::madvise(memory, 4096, MADV_DONTNEED), 0);
   EXPECT_TRUE(watch->is_gone(mark));
   EXPECT_EQ(memory[0], std::byte{0}) << "nobody serves a fault for the kernel";
   watch->remove(mark);
   mark = watch->add(begin(), begin() + kBytes);
+  tell(memory, kBytes);
   void* elsewhere = ::mremap(memory, kBytes, 2 * kBytes, MREMAP_MAYMOVE);
   ASSERT_NE(elsewhere, MAP_FAILED);
   if (elsewhere != memory) {
@@ -82,23 +88,26 @@ TEST_F(Watched, is_gone_when_it_is_dropped_or_moved) {
   }
 }
 
-TEST_F(Watched, what_lies_beside_it_does_not_matter) {
+TEST_P(Watched, what_lies_beside_it_does_not_matter) {
   std::byte* const other = map();
   const auto at = reinterpret_cast<std::uintptr_t>(other);
   const int beside = watch->add(at, at + 4096);
   ASSERT_NE(beside, MemoryWatch::kNone);
+  tell(other + 4096, kBytes - 4096);
   ASSERT_EQ(::munmap(other + 4096, kBytes - 4096), 0);
   EXPECT_FALSE(watch->is_gone(beside));
+  tell(other, 4096);
   ASSERT_EQ(::munmap(other, 4096), 0);
   EXPECT_TRUE(watch->is_gone(beside));
   EXPECT_FALSE(watch->is_gone(mark));
   watch->remove(beside);
 }
 
-TEST_F(Watched, another_thread_and_a_child_take_memory_away) {
+TEST_P(Watched, another_thread_and_a_child_take_memory_away) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    tell(memory, kBytes);
     ::munmap(memory, kBytes);  // its own copy, and nobody is there to read an event
     ::_exit(0);
   }
@@ -106,9 +115,14 @@ TEST_F(Watched, another_thread_and_a_child_take_memory_away) {
   ASSERT_EQ(::waitpid(child, &how, 0), child);
   EXPECT_EQ(how, 0);
   EXPECT_FALSE(watch->is_gone(mark));
-  std::thread([&] { ASSERT_EQ(::madvise(memory, kBytes, MADV_DONTNEED), 0); }).join();
+  std::thread([&] {
+    tell(memory, kBytes);
+    ASSERT_EQ(::madvise(memory, kBytes, MADV_DONTNEED), 0);
+  }).join();
   EXPECT_TRUE(watch->is_gone(mark));
 }
 
+INSTANTIATE_TEST_SUITE_P(Told, Watched, kSources, name_of);
+
 }  // namespace
-}  // namespace stria::verbs
+}  // namespace stria::verbs::test

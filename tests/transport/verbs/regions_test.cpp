@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "tests/transport/verbs/told.hpp"
 #include "tests/transport/verbs/world.hpp"
-#include "transport/services.hpp"
 #include "transport/verbs/adapter.hpp"
 #include "transport/verbs/regions.hpp"
 
@@ -13,13 +13,14 @@ namespace {
 
 constexpr std::size_t kBytes = 16 * 4096;
 
-class Cache : public ::testing::Test {
+class Cache : public Told {
  protected:
   void open(std::uint64_t keep_bytes) {
     adapter = *Adapter::open({});
     regions = std::make_unique<Regions>();
-    regions->open(adapter->pd, adapter->traits.has_windows(), 0, keep_bytes, transport::services(), counters);
-    if (MemoryWatch::get() == nullptr) GTEST_SKIP() << "this system allows no userfaultfd";
+    regions->open(adapter->pd, adapter->traits.has_windows(), 0, keep_bytes, GetParam(),
+                  transport::services(), counters);
+    if (get_watch() == nullptr) GTEST_SKIP() << "this system allows no userfaultfd";
   }
   static std::byte* map(std::size_t bytes = kBytes) {
     void* made = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -36,7 +37,7 @@ class Cache : public ::testing::Test {
   std::unique_ptr<Regions> regions;
 };
 
-TEST_F(Cache, memory_is_registered_once_and_found_again_also_by_its_parts) {
+TEST_P(Cache, memory_is_registered_once_and_found_again_also_by_its_parts) {
   open(1 << 30);
   if (IsSkipped()) return;
   std::byte* const memory = map();
@@ -47,13 +48,14 @@ TEST_F(Cache, memory_is_registered_once_and_found_again_also_by_its_parts) {
   ::munmap(memory, kBytes);
 }
 
-TEST_F(Cache, memory_that_was_taken_away_is_not_found) {
+TEST_P(Cache, memory_that_was_taken_away_is_not_found) {
   open(1 << 30);
   if (IsSkipped()) return;
   std::byte* const memory = map();
   for (std::uint64_t i = 0; i < 20; ++i) {
     use(memory, kBytes);
     EXPECT_EQ(counters.registrations, i + 1);
+    tell(memory, kBytes);
     ASSERT_EQ(::mmap(memory, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
               memory);
   }
@@ -61,12 +63,13 @@ TEST_F(Cache, memory_that_was_taken_away_is_not_found) {
   ::munmap(memory, kBytes);
 }
 
-TEST_F(Cache, one_in_use_stays_with_its_user_and_is_not_given_to_others) {
+TEST_P(Cache, one_in_use_stays_with_its_user_and_is_not_given_to_others) {
   open(1 << 30);
   if (IsSkipped()) return;
   std::byte* const memory = map();
   Region* const old = regions->acquire(memory, kBytes, Regions::Use::source);
   ASSERT_NE(old, nullptr);
+  tell(memory, kBytes);
   ASSERT_EQ(::madvise(memory, kBytes, MADV_DONTNEED), 0);
   Region* const fresh = regions->acquire(memory, kBytes, Regions::Use::source);
   ASSERT_NE(fresh, nullptr);
@@ -76,7 +79,7 @@ TEST_F(Cache, one_in_use_stays_with_its_user_and_is_not_given_to_others) {
   ::munmap(memory, kBytes);
 }
 
-TEST_F(Cache, keeps_no_more_than_it_was_told) {
+TEST_P(Cache, keeps_no_more_than_it_was_told) {
   open(3 * kBytes);
   if (IsSkipped()) return;
   std::byte* const memory = map(8 * 2 * kBytes);
@@ -90,7 +93,7 @@ TEST_F(Cache, keeps_no_more_than_it_was_told) {
   ::munmap(memory, 8 * 2 * kBytes);
 }
 
-TEST_F(Cache, without_it_each_use_registers) {
+TEST_P(Cache, without_it_each_use_registers) {
   open(0);
   std::byte* const memory = map();
   use(memory, kBytes);
@@ -99,7 +102,7 @@ TEST_F(Cache, without_it_each_use_registers) {
   ::munmap(memory, kBytes);
 }
 
-TEST_F(Cache, memory_that_may_not_be_written_is_refused_and_goes_packed) {
+TEST_P(Cache, memory_that_may_not_be_written_is_refused_and_goes_packed) {
   open(1 << 30);
   std::byte* const memory = map();
   ASSERT_EQ(::mprotect(memory, kBytes, PROT_READ), 0);
@@ -108,6 +111,8 @@ TEST_F(Cache, memory_that_may_not_be_written_is_refused_and_goes_packed) {
   EXPECT_EQ(region, nullptr);
   ::munmap(memory, kBytes);
 }
+
+INSTANTIATE_TEST_SUITE_P(Told, Cache, kSources, name_of);
 
 using Remapped = Pair;
 TEST_F(Remapped, a_message_out_of_new_memory_at_an_old_address_is_the_new_one) {
