@@ -41,7 +41,7 @@ constexpr std::uint8_t key_consumer(KeyWord word) noexcept {
   return static_cast<std::uint8_t>(word >> kKeyIndexBits);
 }
 
-enum KeyAccess : std::uint8_t { kKeyRead = 1, kKeyWrite = 2 };
+enum KeyAccess : std::uint8_t { kKeyRead = 1, kKeyWrite = 2, kKeyAtomic = 4, kKeyAll = 7 };
 
 /// What a valid key stands for: `count` instances of a layout at `base`, `bytes` long as a packed stream.
 struct KeyRecord {

@@ -1,4 +1,4 @@
-// OpTable: names for operations that a peer may hand back. A name is slot index and generation; a stale or
+// NameTable: names for operations that a peer may hand back. A name is slot index and generation; a stale or
 // invented one finds nothing, so no pointer ever crosses the wire.
 #pragma once
 
@@ -9,10 +9,11 @@
 
 namespace stria::rndv {
 
-class OpTable {
+template <class Op>
+class NameTable {
  public:
   /// O(1); allocates only when more operations are in flight than ever before.
-  wire::OpId insert(Operation* op) {
+  wire::OpId insert(Op* op) {
     if (free_ == kNone) grow();
     const std::uint32_t index = free_;
     Slot& slot = slots_[index];
@@ -21,7 +22,7 @@ class OpTable {
     return (static_cast<std::uint64_t>(slot.generation) << 32) | index;
   }
   /// The operation, or null when `id` is no name of a present one.
-  Operation* find(wire::OpId id) const noexcept {
+  Op* find(wire::OpId id) const noexcept {
     const auto index = static_cast<std::uint32_t>(id);
     if (index >= slots_.size()) return nullptr;
     const Slot& slot = slots_[index];
@@ -35,7 +36,7 @@ class OpTable {
     slot.next_free = free_;
     free_ = index;
   }
-  /// Calls f(Operation&) for every operation; f may erase the one it is given.
+  /// Calls f(Op&) for every operation; f may erase the one it is given.
   template <class F>
   void for_each(F&& f) {
     for (std::size_t i = 0; i < slots_.size(); ++i)
@@ -50,7 +51,7 @@ class OpTable {
  private:
   static constexpr std::uint32_t kNone = ~0u;
   struct Slot {
-    Operation* op = nullptr;
+    Op* op = nullptr;
     std::uint32_t generation = 1;  // never 0, so that no valid name is 0
     std::uint32_t next_free = kNone;
   };
@@ -65,5 +66,7 @@ class OpTable {
   std::vector<Slot> slots_;
   std::uint32_t free_ = kNone;
 };
+
+using OpTable = NameTable<Operation>;
 
 }  // namespace stria::rndv

@@ -69,6 +69,13 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
     case Kind::rma_put:
       serve_rma(peer, packet, false);
       break;
+    case Kind::atomic:
+      serve_atomic(peer, packet);
+      break;
+    case Kind::word:
+      if (!atomics_.on_word(peer.link, packet)) [[unlikely]]
+        dropped(peer, packet, "an answer to an atomic that means nothing");
+      break;
     case Kind::none:
     default:
       dropped(peer, packet, "a packet of unknown kind");

@@ -43,10 +43,13 @@ struct KeyHead {
   std::uint8_t version;
   std::uint8_t parts;
   std::uint8_t access;
-  std::uint8_t reserved[5];
+  /// Of all its atomics: an adapter through its part of the key, else CPUs.
+  std::uint8_t performer;
+  std::uint8_t reserved[4];
   std::uint64_t owner;   ///< worker id
   std::uint64_t region;  ///< slot index and generation in the owner's table
   std::uint64_t length;  ///< bytes of the packed stream
+  static constexpr std::uint8_t kCpu = 0, kAdapter = 1;
 };
 static_assert(sizeof(KeyHead) == 32);
 inline constexpr std::uint8_t kKeyVersion = 1;
@@ -61,6 +64,7 @@ struct Region {
   stria_layout_t* layout = nullptr;  ///< a reference of the region's own: `memory` points into it
   stria_payload_t memory;
   unsigned access;
+  std::uint8_t performer = KeyHead::kCpu;
   std::uint64_t id;
   std::vector<stria_provider_key_t> keys;  ///< one per device; bytes == 0 where the device gave none
 };

@@ -34,6 +34,7 @@ struct alignas(kCacheLine) Peer : ListNode {
   std::uint8_t device = 0;  ///< whose link it is, while up
   bool low_latency : 1 = false;
   bool window_due : 1 = false;     ///< it came to us while an endpoint wants a window: connect once more
+  bool atomics_due : 1 = false;    ///< some of them, or answers to them, wait for room
   bool window_wanted : 1 = false;  ///< an endpoint wants a window, and there was none
   std::uint32_t index = 0;
   IntrusiveList<rndv::Operation> pending;  ///< sends in order, waiting for room

@@ -8,9 +8,7 @@
 #include "transport/payload.hpp"
 
 namespace stria::tag {
-namespace {
 
-/// The key part of one provider; bytes == 0 when the key has none or is malformed.
 stria_provider_key_t part_for(const RemoteKey& key, std::string_view provider) noexcept {
   stria_provider_key_t out{};
   std::span<const std::byte> rest = key.parts;
@@ -31,16 +29,19 @@ stria_provider_key_t part_for(const RemoteKey& key, std::string_view provider) n
   return out;
 }
 
-}  // namespace
-
 Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout, std::uint64_t count,
                                         unsigned access) {
   stria_payload_t memory;
   if (describe_memory(base, layout, count, memory) != Status::ok)
     return Error{Status::invalid, fmt::format("a region of {} instances leaves 64 bits", count)};
-  constexpr unsigned kKnown = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE;
+  constexpr unsigned kKnown = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE |
+                              STRIA_ACCESS_REMOTE_ATOMIC | STRIA_ACCESS_ATOMIC_WITH_CPU;
   if ((access & ~kKnown) != 0 || access == 0)
     return Error{Status::invalid, fmt::format("access {:#x} is not made of STRIA_ACCESS_* bits", access)};
+  if ((access & STRIA_ACCESS_ATOMIC_WITH_CPU) != 0 && (access & STRIA_ACCESS_REMOTE_ATOMIC) == 0)
+    return Error{Status::invalid, fmt::format("access {:#x} has STRIA_ACCESS_ATOMIC_WITH_CPU without "
+                                              "STRIA_ACCESS_REMOTE_ATOMIC",
+                                              access)};
   auto region = std::make_unique<Region>();
   region->worker = this;
   region->layout = layout == nullptr ? nullptr : stria_layout_retain(layout);
@@ -52,11 +53,16 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
   if (slot == regions_.size()) regions_.emplace_back();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const Device& device = *devices_[i];
+    const unsigned rights = rights_for(device, access);
     stria_provider_key_t key{};
-    // A device without a key for this memory is no obstacle: the engine serves puts and gets itself.
-    if (device.provider->ops->fast_register(device.handle, nullptr, &region->memory, access, &key) ==
-        STRIA_OK)
-      region->keys[i] = key;
+    // A device without a key for this memory is no obstacle: the engine serves puts, gets and atomics itself.
+    if (rights == 0 || device.provider->ops->fast_register(device.handle, nullptr, &region->memory, rights,
+                                                           &key) != STRIA_OK)
+      continue;
+    region->keys[i] = key;
+    if (device.atomics == Device::Atomics::adapter && (rights & STRIA_ACCESS_REMOTE_ATOMIC) != 0 &&
+        key.bytes <= sizeof(rndv::AtomicOp::key.data))
+      region->performer = KeyHead::kAdapter;
   }
   regions_[slot].region = region.get();
   region->id = (static_cast<std::uint64_t>(regions_[slot].generation) << 32) | slot;

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "base/cache_line.hpp"
+#include "rndv/atomics.hpp"
 #include "rndv/operation.hpp"
 #include "stria/stria.h"
 #include "tag/posted_queue.hpp"
@@ -18,7 +19,7 @@ namespace stria::tag {
 class Worker;
 struct Peer;
 
-enum class RequestKind : std::uint8_t { send, recv, put, get };
+enum class RequestKind : std::uint8_t { send, recv, put, get, atomic };
 enum class RequestState : std::uint8_t {
   posted,   ///< a receive in the posted queue
   pending,  ///< a send in its peer's backlog
@@ -40,6 +41,7 @@ struct Request {
     PostedRecv posted;
     rndv::SendOp send;
     rndv::RecvOp recv;
+    rndv::AtomicOp atomic;
   } body;
 
   static Request* make(stria_request_t* memory, Worker* worker, RequestKind kind, stria_callback_t callback,
@@ -75,6 +77,7 @@ struct Request {
 
   rndv::SendOp& make_send() noexcept { return *new (&body.send) rndv::SendOp; }
   rndv::RecvOp& make_recv() noexcept { return *new (&body.recv) rndv::RecvOp; }
+  rndv::AtomicOp& make_atomic() noexcept { return *new (&body.atomic) rndv::AtomicOp; }
 };
 
 /// Where the body is; the class has a standard layout but for its atomic, which GCC warns of.

@@ -136,6 +136,10 @@ unsigned Worker::flush(Peer& peer) noexcept {
     peer.grant.due = 0;
     ++moved;
   }
+  if (peer.atomics_due) {
+    moved += flush_atomics(peer);
+    if (peer.state != Peer::State::up) return moved;
+  }
   while (rndv::Operation* op = peer.pending.front()) {
     Request& request = *Request::of(*op);
     const Status started = start_send(peer, request);
@@ -146,7 +150,7 @@ unsigned Worker::flush(Peer& peer) noexcept {
     if (peer.state != Peer::State::up) return moved;
   }
   // A callback may have received something meanwhile, and credit is due again.
-  if (peer.grant.due == 0 && peer.linked()) peer.unlink();
+  if (peer.grant.due == 0 && !peer.atomics_due && peer.linked()) peer.unlink();
   return moved;
 }
 

@@ -38,6 +38,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
              context.config.is_given(Var::rndv_fragment),
              static_cast<std::uint32_t>(context.config.number(Var::rndv_patience))},
             {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
+      atomics_({this, &Worker::on_atomic_ended}),
       eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
       overlaps_packing_(!context.config.is_given(Var::eager_limit) &&
                         rndv::parse_force(context.config.text(Var::rndv_scheme)) == rndv::Force::automatic),
@@ -92,6 +93,11 @@ Result<void> Worker::open_devices() {
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name, why);
       continue;
     }
+    stria_capabilities_t capabilities{};
+    provider->capabilities(device->handle, &capabilities);
+    if ((capabilities.flags & STRIA_CAP_ATOMICS) != 0)
+      device->atomics =
+          (capabilities.flags & STRIA_CAP_MAP_MEMORY) != 0 ? Device::Atomics::cpu : Device::Atomics::adapter;
     devices_.push_back(std::move(device));
   }
   if (devices_.empty())
@@ -129,6 +135,7 @@ Worker::~Worker() {
   for (auto& device : devices_) device->provider->close(device->handle, timeout);
   // The providers let go of the memory: what they had ends now.
   while (rndv::Operation* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
+  atomics_.end_all(Status::cancelled);
   rndv_.end_all(Status::cancelled);
   while (Unexpected* entry = unexpected_.first()) {
     unexpected_.remove(entry);
@@ -140,7 +147,7 @@ Worker::~Worker() {
 
 void Worker::drain(std::chrono::milliseconds limit) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!backlog_.empty() || !rndv_.idle() || rma_in_flight_ > 0) {
+  while (!backlog_.empty() || !rndv_.idle() || !atomics_.idle() || rma_in_flight_ > 0) {
     if (progress() == 0) {
       if (std::chrono::steady_clock::now() > deadline) {
         log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());

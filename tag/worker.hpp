@@ -1,7 +1,7 @@
 // Worker: the progress engine. It owns the devices, the peers, the matching queues and the rendezvous engine,
 // and puts the protocols together: which way a message leaves (send.cpp), what an arriving packet means
-// (deliver.cpp), what a receive finds (receive.cpp), puts and gets (remote_memory.cpp), and the life of peers
-// (peers.cpp).
+// (deliver.cpp), what a receive finds (receive.cpp), puts and gets (remote_memory.cpp), atomics (atomic.cpp),
+// and the life of peers (peers.cpp).
 //
 // Threads: every public function takes the worker's lock; functions with a leading capital comment "locked"
 // expect it.
@@ -15,6 +15,7 @@
 #include "base/stable_array.hpp"
 #include "eager/buffer_pool.hpp"
 #include "eager/credit.hpp"
+#include "rndv/atomics.hpp"
 #include "rndv/engine.hpp"
 #include "tag/alarm.hpp"
 #include "tag/lock.hpp"
@@ -33,6 +34,7 @@ struct Device {
   const stria_provider_t* provider;
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
+  enum class Atomics : std::uint8_t { none, cpu, adapter } atomics = Atomics::none;  ///< who performs its
 };
 
 class Worker {
@@ -74,6 +76,7 @@ class Worker {
                                   unsigned access);
   void deregister_region(Region* region) noexcept;
   Status rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept;
+  Status atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept;
 
  private:
   Worker(Context& context, stria_thread_mode_t mode);
@@ -89,6 +92,7 @@ class Worker {
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
   static void on_refused(void* self, const transport::LinkRef& link) noexcept;
   static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
+  static void on_atomic_ended(void* self, rndv::AtomicOp& op, Status outcome) noexcept;
 
   // wait.cpp
   bool open_alarm() noexcept;
@@ -153,6 +157,15 @@ class Worker {
     callback(handle, &info, user);
   }
 
+  // atomic.cpp
+  /// What of `access` the device is asked for in a region's key.
+  unsigned rights_for(const Device& device, unsigned access) const noexcept;
+  Status start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept;
+  void serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept;
+  Status perform(std::uint64_t region_id, const transport::Atomic& what, std::uint64_t& before) noexcept;
+  void atomics_wait(Peer& peer) noexcept;
+  unsigned flush_atomics(Peer& peer) noexcept;
+
   // peers.cpp
   Status connect_new(Peer& peer);
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
@@ -193,6 +206,7 @@ class Worker {
   eager::BufferPool buffers_;
   eager::Budget budget_;
   rndv::Engine rndv_;
+  rndv::Atomics atomics_;
   std::uint64_t eager_limit_;
   bool overlaps_packing_;  // announces what packs_long(), although it is short enough to go eagerly
 
@@ -227,6 +241,9 @@ inline stria_payload_t plain_memory(const void* base, std::uint64_t count) noexc
 /// invalid for a negative or overflowing amount.
 Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
                        stria_payload_t& out) noexcept;
+
+/// The key part of one provider; bytes == 0 when the key has none or is malformed.
+stria_provider_key_t part_for(const RemoteKey& key, std::string_view provider) noexcept;
 
 /// Remembers what stria_last_error() of this thread answers.
 /// A longer text is cut at kLastErrorBytes. Allocates nothing.

@@ -18,6 +18,7 @@
 
 namespace stria::transport {
 
+using Atomic = stria_remote_atomic_t;
 using Capabilities = stria_capabilities_t;
 using Completion = stria_completion_t;
 using DeviceParams = stria_device_params_t;
@@ -186,6 +187,13 @@ class ProviderTable {
           return as_link(link).poll(budget);
         else
           return 0;
+      },
+      .atomic = [](stria_link_t* link, const stria_remote_atomic_t* atomic, const stria_provider_key_t* key,
+                   stria_completion_t* completion) -> stria_status_t {
+        if constexpr (requires { as_link(link).atomic(*atomic, *key, completion); })
+          return to_c(as_link(link).atomic(*atomic, *key, completion));
+        else
+          return STRIA_ERR_UNSUPPORTED;
       },
   };
 

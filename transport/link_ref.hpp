@@ -27,9 +27,10 @@ struct LinkRef {
   std::uint32_t eager_max = 0;
   bool can_get = false;
   bool can_put = false;
-  bool can_map = false;      ///< get and put work through mapped keys, whatever can_get and can_put say
-  bool far : 1 = false;      ///< lines come from the peer one by one
-  bool offload : 1 = false;  ///< an adapter moves what is got and put, and ends keys
+  bool can_map = false;         ///< get and put work through mapped keys, whatever can_get and can_put say
+  bool far : 1 = false;         ///< lines come from the peer one by one
+  bool offload : 1 = false;     ///< an adapter moves what is got and put, and ends keys
+  bool can_atomic : 1 = false;  ///< without asking the key
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
@@ -43,6 +44,7 @@ struct LinkRef {
     can_map = limits.can_map != 0;
     far = limits.far != 0;
     offload = limits.offload != 0;
+    can_atomic = limits.can_atomic != 0;
   }
 
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {
@@ -67,6 +69,9 @@ struct LinkRef {
   Status get_finish(const Payload& local, const Key& key, std::uint64_t offset, const Header& header,
                     Completion* completion) const noexcept {
     return from_c(ops->get_finish(link, &local, &key, offset, &header, completion));
+  }
+  Status atomic(const Atomic& what, const Key& key, Completion* completion) const noexcept {
+    return from_c(ops->atomic(link, &what, &key, completion));
   }
   Status fast_register(const Payload& memory, unsigned access, Key& key) const noexcept {
     return from_c(ops->fast_register(device, link, &memory, access, &key));

@@ -13,6 +13,8 @@
 //   credit  tag = bytes of unexpected buffering the receiver grants on top
 //   rma_get, rma_put
 //           RmaBody: a get or put that the provider cannot do itself
+//   atomic  tag = region, immediate = stria_atomic_op_t; AtomicBody: for the engine of the region's owner
+//   word    tag = the operation that it answers, immediate = Status; with ok the word as it was before (8)
 //
 // A key is its provider's, but for one byte: STRIA_KEY_FLAGS_AT says whether peers map the memory behind it.
 #pragma once
@@ -30,9 +32,21 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 
-enum class Kind : std::uint8_t { none = 0, eager, rts, rtr, frag, fin, credit, rma_get, rma_put };
+enum class Kind : std::uint8_t {
+  none = 0,
+  eager,
+  rts,
+  rtr,
+  frag,
+  fin,
+  credit,
+  rma_get,
+  rma_put,
+  atomic,
+  word
+};
 
 using Header = stria_header_t;
 static_assert(sizeof(Header) == 16 && offsetof(Header, sequence) == 2 && offsetof(Header, immediate) == 4 &&
@@ -89,7 +103,15 @@ struct RmaBody {
 };
 static_assert(sizeof(RmaBody) == 40 && offsetof(RmaBody, initiator_op) == 24);
 
+struct AtomicBody {
+  std::uint64_t offset;  // of the word in the packed stream of the target's region
+  std::uint64_t operand;
+  std::uint64_t compare;
+  OpId initiator_op;
+};
+static_assert(sizeof(AtomicBody) == 32 && offsetof(AtomicBody, initiator_op) == 24);
+
 static_assert(std::is_trivially_copyable_v<RtsBody> && std::is_trivially_copyable_v<RtrBody> &&
-              std::is_trivially_copyable_v<RmaBody>);
+              std::is_trivially_copyable_v<RmaBody> && std::is_trivially_copyable_v<AtomicBody>);
 
 }  // namespace stria::wire

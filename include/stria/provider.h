@@ -63,10 +63,21 @@ typedef struct stria_provider_key {
   uint8_t data[STRIA_PROVIDER_KEY_MAX];
 } stria_provider_key_t;
 
-/* Called once from progress when a get or put that answered STRIA_IN_PROGRESS ends. */
+/* Called once from progress when a get, put or atomic that answered STRIA_IN_PROGRESS ends. */
 typedef struct stria_completion {
   void (*done)(struct stria_completion* self, stria_status_t status);
 } stria_completion_t;
+
+/* 64 bits of remote memory, read and changed as one step. Valid during the call; `result` is memory of the
+ * caller until the end. */
+typedef struct stria_remote_atomic {
+  uint32_t op; /* stria_atomic_op_t */
+  uint32_t reserved;
+  uint64_t offset; /* of the word in the remote region's stream */
+  uint64_t operand;
+  uint64_t compare;
+  uint64_t* result; /* gets the word as it was before, with OK */
+} stria_remote_atomic_t;
 
 /* ---- upcalls: what the worker does for a provider ---- */
 
@@ -84,9 +95,9 @@ typedef struct stria_sink {
   /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet.
    */
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);
-  /* The link is dead. Before it, everything received was delivered, and the completions of all gets and puts
-   * of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No call on
-   * the link may follow. */
+  /* The link is dead. Before it, everything received was delivered, and the completions of all gets, puts and
+   * atomics of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No
+   * call on the link may follow. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
   /* What link_limits answers of the link is different now (but for its credits). During progress, poll or
    * check. */
@@ -146,6 +157,8 @@ typedef struct stria_services {
 #define STRIA_CAP_BLOCK_LIST (1ull << 13)
 #define STRIA_CAP_STRIDED (1ull << 14)   /* strided regions behind one key */
 #define STRIA_CAP_COMPOSITE (1ull << 15) /* regions of several parts behind one key */
+/* `atomic`. With STRIA_CAP_MAP_MEMORY it is CPUs that perform them, and they are atomic with those of the
+ * owner's CPU; else it is an adapter, whose are atomic with each other only. */
 #define STRIA_CAP_ATOMICS (1ull << 16)
 #define STRIA_CAP_MASKED_ATOMICS (1ull << 17)
 #define STRIA_CAP_XRC (1ull << 18)
@@ -183,6 +196,8 @@ typedef struct stria_link_limits {
   uint32_t far;     /* the caches of both sides are far apart: each line that changes hands is waited for */
   const char* path; /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
   const char* fallback; /* why a better path is not used; "" if none */
+  uint32_t can_atomic;  /* 0: atomic answers UNSUPPORTED on this link, but perhaps for keys with
+                         * STRIA_KEY_MAPPED */
 } stria_link_limits_t;
 
 /* ---- the tables ---- */
@@ -239,6 +254,13 @@ typedef struct stria_hot_ops {
   /* Handles up to `budget` packets that came by this link and can be looked at without a system call, in
    * order; returns how many. May do nothing and return 0: progress brings them too. */
   unsigned (*poll)(stria_link_t* link, unsigned budget);
+  /* Performs it on the word at atomic->offset of the key's stream, once and never twice. OK: done.
+   * IN_PROGRESS: completion follows. INVALID: the 8 bytes lie apart, or at an address that is no multiple of
+   * 8. ACCESS, PEER_FAILED, UNSUPPORTED as of get. The key needs STRIA_ACCESS_REMOTE_ATOMIC, which
+   * fast_register is asked for only where STRIA_CAP_ATOMICS is stated. Atomics by keys to the same memory are
+   * atomic with each other, whatever link they come by. */
+  stria_status_t (*atomic)(stria_link_t* link, const stria_remote_atomic_t* atomic,
+                           const stria_provider_key_t* key, stria_completion_t* completion);
 } stria_hot_ops_t;
 
 typedef struct stria_device_params {

@@ -374,7 +374,7 @@ STRIA_API stria_status_t stria_request_test(const stria_request_t* request, stri
 STRIA_API stria_status_t stria_request_wait(stria_worker_t* worker, stria_request_t* request,
                                             stria_info_t* info);
 /* Cancels a receive that was not matched: OK, it ended with CANCELLED (its callback ran). NO_RESOURCE: too
- * late, it completes as usual. UNSUPPORTED: a send, a put or a get. */
+ * late, it completes as usual. UNSUPPORTED: a send, a put, a get or an atomic. */
 STRIA_API stria_status_t stria_request_cancel(stria_worker_t* worker, stria_request_t* request);
 
 /* OK: the first message that matches is described in *info and stays queued. IN_PROGRESS: none. No progress.
@@ -390,11 +390,19 @@ STRIA_API stria_status_t stria_mrecv(stria_worker_t* worker, stria_message_t* me
 
 /* ---- remote memory ---- */
 
-enum { STRIA_ACCESS_REMOTE_READ = 1u << 0, STRIA_ACCESS_REMOTE_WRITE = 1u << 1 };
+enum {
+  STRIA_ACCESS_REMOTE_READ = 1u << 0,
+  STRIA_ACCESS_REMOTE_WRITE = 1u << 1,
+  STRIA_ACCESS_REMOTE_ATOMIC = 1u << 2, /* stria_atomic() */
+  /* Beside REMOTE_ATOMIC: what the owner's CPU does atomically to the memory (C11, C++ or __atomic), is
+   * atomic with what peers do to it. So it is never left to an adapter; see stria_atomic(). */
+  STRIA_ACCESS_ATOMIC_WITH_CPU = 1u << 3
+};
 
 /* Registers `count` instances of `layout` (NULL: bytes) at `base` for peers of `worker`. Remote offset 0 is
  * the first byte in typemap order. The region keeps a reference to the layout; the memory stays the caller's.
- * Errors: INVALID; NO_RESOURCE (key table full: the limit is named); UNSUPPORTED. */
+ * `access` is of STRIA_ACCESS_* bits. Errors: INVALID; NO_RESOURCE (key table full: the limit is named);
+ * UNSUPPORTED. */
 STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* base,
                                                const stria_layout_t* layout, uint64_t count, unsigned access,
                                                stria_region_t** out);
@@ -410,8 +418,8 @@ STRIA_API stria_status_t stria_region_key(const stria_region_t* region, void* bu
  * its own: it serves all endpoints to that worker, and may be closed before or after them. */
 STRIA_API stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes,
                                         stria_key_t** out);
-/* Frees it. Puts and gets read their key before they return, so those under way do not need it. NULL is
- * ignored. */
+/* Frees it. Puts, gets and atomics read their key before they return, so those under way do not need it. NULL
+ * is ignored. */
 STRIA_API void stria_key_close(stria_key_t* key);
 
 typedef struct stria_rma {
@@ -430,6 +438,41 @@ STRIA_API stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t
                                    stria_request_t* request);
 STRIA_API stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma,
                                    stria_request_t* request);
+
+/* What is done to a word of 64 bits; none is 0, so that a field left out is noticed. */
+typedef enum stria_atomic_op {
+  STRIA_ATOMIC_FETCH_ADD = 1,   /* word = word + operand, modulo 2^64 */
+  STRIA_ATOMIC_COMPARE_SWAP = 2 /* word = operand where it was `compare`; else it stays */
+} stria_atomic_op_t;
+
+typedef struct stria_atomic_args {
+  size_t size; /* sizeof(stria_atomic_t) */
+  stria_atomic_op_t op;
+  const stria_key_t* key;
+  uint64_t remote_offset; /* bytes in the packed stream of the remote region; a multiple of 8 */
+  uint64_t operand;       /* in this host's byte order, like everything here */
+  uint64_t compare;       /* of COMPARE_SWAP */
+  uint64_t* result;       /* gets the word as it was before; written only by an atomic that ends with OK */
+  stria_callback_t callback;
+  void* user;
+} stria_atomic_t;
+
+/* Reads and changes one word of a peer's region, as one step. The word is 8 bytes of the region's stream that
+ * lie together in its memory, at an address that is a multiple of 8. As stria_send for OK and IN_PROGRESS;
+ * `result` belongs to the operation until it ended, the rest of *atomic only until the call returns.
+ * All atomics on one region are atomic with each other, whoever starts them and by whatever way they go: the
+ * owner said at registration who performs them, an adapter or CPUs. The owner's own loads and stores are
+ * atomic with them only under STRIA_ACCESS_ATOMIC_WITH_CPU; without it the owner uses stria_atomic() on an
+ * endpoint to itself. Two regions over the same memory are not atomic with each other. Atomics that are under
+ * way at the same time are performed in any order, also with puts and gets; a completed one was performed,
+ * and is visible to the peer. Where neither an adapter nor this CPU can reach the memory, the owner performs
+ * it when it progresses.
+ * Errors: INVALID (size, op, an offset that is no multiple of 8; also as outcome: the word's bytes lie apart,
+ * or at no multiple of 8); ACCESS (stale key, bounds, right); UNSUPPORTED (an adapter performs the region's
+ * atomics, and ours has none); UNREACHABLE, PEER_FAILED, after which the word may have been changed or not.
+ * Threads: as the worker's. */
+STRIA_API stria_status_t stria_atomic(stria_endpoint_t* endpoint, const stria_atomic_t* atomic,
+                                      stria_request_t* request);
 
 #ifdef __cplusplus
 }

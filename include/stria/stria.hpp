@@ -7,9 +7,10 @@
 //     namespace st = stria::api;
 //
 // Errors: setup (constructors, builders, address(), key()) throws Error. The data path (send, recv, put, get,
-// test, wait, progress) is noexcept and answers Status: OK, IN_PROGRESS, or negative when nothing was
-// started. Lifetimes: objects end in the reverse order of their making (context > worker > endpoint, region >
-// key). Memory and layouts of an operation, and its Request, stay in place until its completion was seen.
+// fetch_add, compare_swap, test, wait, progress) is noexcept and answers Status: OK, IN_PROGRESS, or negative
+// when nothing was started. Lifetimes: objects end in the reverse order of their making (context > worker >
+// endpoint, region > key). Memory and layouts of an operation, and its Request, stay in place until its
+// completion was seen.
 // Threads: as stria.h says; the wrappers add no lock.
 #ifndef STRIA_STRIA_HPP
 #define STRIA_STRIA_HPP

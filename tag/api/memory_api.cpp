@@ -1,7 +1,8 @@
-// stria.h: regions, keys, put and get.
+// stria.h: regions, keys, put, get and atomics.
 #include <cstring>
 
 #include "tag/api/convert.hpp"
+#include "transport/atomic_word.hpp"
 
 using namespace stria;
 using namespace stria::tag;
@@ -71,8 +72,14 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
     if (any_null(handle, bytes))
       return refuse_null("stria_region_key", {{"region", handle}, {"bytes", bytes}});
     const auto& region = *reinterpret_cast<const Region*>(handle);
-    KeyHead head{kKeyVersion,         0,         static_cast<std::uint8_t>(region.access),        {},
-                 region.worker->id(), region.id, static_cast<std::uint64_t>(region.memory.length)};
+    KeyHead head{.version = kKeyVersion,
+                 .parts = 0,
+                 .access = static_cast<std::uint8_t>(region.access),
+                 .performer = region.performer,
+                 .reserved = {},
+                 .owner = region.worker->id(),
+                 .region = region.id,
+                 .length = static_cast<std::uint64_t>(region.memory.length)};
     std::vector<std::byte> packed(sizeof(head));
     for (std::size_t i = 0; i < region.keys.size(); ++i) {
       const stria_provider_key_t& key = region.keys[i];
@@ -127,6 +134,35 @@ stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma, str
 
 stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request) {
   return start(RequestKind::get, endpoint, rma, request);
+}
+
+stria_status_t stria_atomic(stria_endpoint_t* handle, const stria_atomic_t* atomic,
+                            stria_request_t* request) {
+  if (any_null(handle, atomic, request)) [[unlikely]]
+    return refuse_null("stria_atomic", {{"endpoint", handle}, {"atomic", atomic}, {"request", request}});
+  if (atomic->size != sizeof(*atomic)) [[unlikely]]
+    return refuse(Status::invalid, "stria_atomic: size is {}, stria_atomic_t has {}", atomic->size,
+                  sizeof(*atomic));
+  if (any_null(atomic->key, atomic->result)) [[unlikely]]
+    return refuse_null("stria_atomic", {{"key", atomic->key}, {"result", atomic->result}});
+  if (!transport::is_atomic_op(static_cast<std::uint32_t>(atomic->op))) [[unlikely]]
+    return refuse(Status::invalid, "stria_atomic: op {} is no STRIA_ATOMIC_*", static_cast<int>(atomic->op));
+  if (atomic->remote_offset % transport::kWordBytes != 0) [[unlikely]]
+    return refuse(Status::invalid, "stria_atomic: offset {} is no multiple of 8", atomic->remote_offset);
+  Endpoint& endpoint = *as_endpoint(handle);
+  const Locked lock(*endpoint.worker);
+  const Status status = endpoint.worker->atomic(*endpoint.peer, *atomic, request);
+  if (status == Status::access_error) [[unlikely]]
+    return refuse(status, "stria_atomic: the key does not allow atomics at offset {} of its region",
+                  atomic->remote_offset);
+  if (status == Status::invalid) [[unlikely]]
+    return refuse(status, "stria_atomic: the word at offset {} is misaligned in memory, or lies in pieces",
+                  atomic->remote_offset);
+  if (status == Status::unsupported) [[unlikely]]
+    return refuse(status, "stria_atomic: the region's atomics are an adapter's, and this link has none");
+  if (status == Status::peer_failed) [[unlikely]]
+    return refuse(status, "stria_atomic: the peer is gone");
+  return transport::to_c(status);
 }
 
 }  // extern "C"

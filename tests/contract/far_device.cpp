@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <span>
 
 #include "base/config.hpp"
 #include "datatype/layout.hpp"
@@ -113,6 +114,9 @@ class FarDevice {
   void connect(Message& request, Message& reply);
   void fast_register(Message& request, Message& reply);
   void move(bool write, Message& request, Message& reply);
+  void atomic(Message& request, Message& reply);
+  /// Tells the test how it ended, and what it read.
+  static void done(stria_completion_t* base, stria_status_t status);
 
   const stria_provider_t& table_;
   Channel channel_;
@@ -231,6 +235,9 @@ void FarDevice::handle(Message& request, Message& reply) {
     case Call::put:
       move(true, request, reply);
       break;
+    case Call::atomic:
+      atomic(request, reply);
+      break;
   }
 }
 
@@ -294,8 +301,12 @@ void FarDevice::fast_register(Message& request, Message& reply) {
   const auto access = request.take<unsigned>();
   const auto id = request.take<std::uint32_t>();
   const bool has_layout = request.take<bool>();
-  std::vector<std::byte>& memory = registered_.emplace_back().memory;
-  memory = request.take_bytes();
+  const auto beside = request.take<std::uint32_t>();
+  std::vector<std::byte>& whole = registered_.emplace_back().memory;
+  const std::vector<std::byte> bytes = request.take_bytes();
+  whole.resize(beside);  // allocated at a multiple of kAlignment
+  whole.insert(whole.end(), bytes.begin(), bytes.end());
+  const std::span<std::byte> memory = std::span(whole).subspan(beside);
   const std::vector<std::int64_t> lengths = take_numbers(request), places = take_numbers(request);
   stria_payload_t payload{nullptr, memory.data(), static_cast<std::int64_t>(memory.size()), 0, 0};
   if (has_layout) {
@@ -313,7 +324,7 @@ void FarDevice::fast_register(Message& request, Message& reply) {
     return;
   }
   reply.add(key);
-  mirrors_.push_back({id, memory.data(), memory, key});
+  mirrors_.push_back({id, memory.data(), bytes, key});
 }
 
 void FarDevice::move(bool write, Message& request, Message& reply) {
@@ -326,20 +337,41 @@ void FarDevice::move(bool write, Message& request, Message& reply) {
   transfer->reads = !write;
   const auto length = request.take<std::int64_t>();
   transfer->bytes = request.take_bytes();
-  transfer->base.done = [](stria_completion_t* base, stria_status_t status) {
-    const std::unique_ptr<Transfer> ended(reinterpret_cast<Transfer*>(base));
-    Message message(Frame::upcall);
-    message.add(Upcall::done);
-    message.add(ended->id);
-    message.add(status);
-    message.add_bytes(ended->bytes.data(), ended->reads ? ended->bytes.size() : 0);
-    ended->device->upcall(message);
-  };
+  transfer->base.done = done;
   const stria_payload_t local{nullptr, transfer->bytes.data(), length, 0, length};
   const stria_status_t status = write ? table_.ops->put(link, &local, &key, offset, &transfer->base)
                                       : table_.ops->get(link, &local, &key, offset, &transfer->base);
   reply.add(status);
   reply.add_bytes(transfer->bytes.data(), write || status == STRIA_IN_PROGRESS ? 0 : transfer->bytes.size());
+  if (status == STRIA_IN_PROGRESS) static_cast<void>(transfer.release());
+}
+
+void FarDevice::done(stria_completion_t* base, stria_status_t status) {
+  const std::unique_ptr<Transfer> ended(reinterpret_cast<Transfer*>(base));
+  Message message(Frame::upcall);
+  message.add(Upcall::done);
+  message.add(ended->id);
+  message.add(status);
+  message.add_bytes(ended->bytes.data(), ended->reads ? ended->bytes.size() : 0);
+  ended->device->upcall(message);
+}
+
+void FarDevice::atomic(Message& request, Message& reply) {
+  stria_link_t* const link = take_link(request);
+  const auto key = request.take<stria_provider_key_t>();
+  auto atomic = request.take<stria_remote_atomic_t>();
+  auto transfer = std::make_unique<Transfer>();
+  transfer->device = this;
+  transfer->id = request.take<std::uint64_t>();
+  transfer->reads = true;
+  transfer->bytes.resize(sizeof(std::uint64_t));
+  transfer->base.done = done;
+  atomic.result = reinterpret_cast<std::uint64_t*>(transfer->bytes.data());
+  const stria_status_t status = table_.ops->atomic(link, &atomic, &key, &transfer->base);
+  std::uint64_t before = 0;
+  std::memcpy(&before, transfer->bytes.data(), sizeof before);
+  reply.add(status);
+  reply.add(before);
   if (status == STRIA_IN_PROGRESS) static_cast<void>(transfer.release());
 }
 

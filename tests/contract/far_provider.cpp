@@ -302,6 +302,7 @@ stria_status_t fast_register(stria_device_t* device, stria_link_t* link, const s
   request.add(access);
   request.add(far.next_mirror);
   request.add(memory->layout != nullptr);
+  request.add(static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(lowest) % far::kAlignment));
   request.add_bytes(lowest, span);
   request.add_bytes(lengths.data(), lengths.size() * sizeof(std::int64_t));
   request.add_bytes(places.data(), places.size() * sizeof(std::int64_t));
@@ -351,6 +352,25 @@ stria_status_t put(stria_link_t* link, const stria_payload_t* local, const stria
   return move(Call::put, link, *local, *key, offset, completion);
 }
 
+stria_status_t atomic(stria_link_t* link, const stria_remote_atomic_t* atomic,
+                      const stria_provider_key_t* key, stria_completion_t* completion) {
+  FarDevice& device = *link_of(link).device;
+  Message request = request_on(link, Call::atomic);
+  request.add(*key);
+  request.add(*atomic);
+  request.add(device.next_transfer);
+  constexpr std::int64_t kWord = sizeof *atomic->result;
+  device.transfers.push_back({device.next_transfer, {nullptr, atomic->result, kWord, 0, kWord}, completion});
+  const auto id = device.next_transfer++;
+  Message reply = device.call(request);
+  const auto status = reply.take<stria_status_t>();
+  const auto before = reply.take<std::uint64_t>();
+  if (status == STRIA_OK) *atomic->result = before;
+  if (status != STRIA_IN_PROGRESS)
+    device.transfers.remove_if([&](const Transfer& one) { return one.id == id; });
+  return status;
+}
+
 // What the suite does not ask of a far device.
 stria_status_t get_finish(stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
                           const stria_header_t*, stria_completion_t*) {
@@ -380,7 +400,8 @@ const stria_provider_t& far_provider() {
                                    put,
                                    get_finish,
                                    progress,
-                                   poll};
+                                   poll,
+                                   atomic};
   static const stria_provider_t table{.size = sizeof(stria_provider_t),
                                       .version = STRIA_PROVIDER_VERSION,
                                       .name = "far",

@@ -44,6 +44,7 @@ enum class Call : std::uint8_t {
   invalidate,
   get,
   put,
+  atomic,
 };
 enum class Upcall : std::uint8_t { deliver, peer_up, link_down, link_changed, done };
 
@@ -111,6 +112,9 @@ class Channel {
  private:
   int fd_;
 };
+
+/// A copy lies as the original does, from the last multiple of this on.
+inline constexpr std::uintptr_t kAlignment = 16;
 
 /// Memory of which both sides have a copy, and what the copies were when they last agreed.
 struct Mirror {

@@ -149,6 +149,11 @@ Status Peer::put(stria_link_t* link, const stria_payload_t& local, const stria_p
   return transport::from_c(table_.ops->put(link, &local, &key, offset, &ending.base));
 }
 
+Status Peer::atomic(stria_link_t* link, const stria_remote_atomic_t& atomic, const stria_provider_key_t& key,
+                    Ending& ending) {
+  return transport::from_c(table_.ops->atomic(link, &atomic, &key, &ending.base));
+}
+
 bool Peer::knows(const void* cookie) const {
   return std::any_of(contacts_.begin(), contacts_.end(), [&](const Contact& c) { return &c == cookie; }) ||
          std::find(foreign_.begin(), foreign_.end(), cookie) != foreign_.end();

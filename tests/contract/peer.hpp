@@ -37,7 +37,7 @@ struct Received {
   Contact* from = nullptr;
 };
 
-/// Remembers how a get or put ended; alive until then.
+/// Remembers how a get, put or atomic ended; alive until then.
 struct Ending {
   stria_completion_t base{};
   int calls = 0;
@@ -85,6 +85,9 @@ class Peer {
              std::uint64_t offset, Ending& ending);
   Status put(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
              std::uint64_t offset, Ending& ending);
+
+  Status atomic(stria_link_t* link, const stria_remote_atomic_t& atomic, const stria_provider_key_t& key,
+                Ending& ending);
 
   const stria_provider_t& table() const { return table_; }
   stria_device_t* device() const { return device_; }

@@ -64,6 +64,7 @@ std::vector<Subject> subjects() {
                                             .pio = false,
                                             .get = false,
                                             .put = false,
+                                            .atomics = false,
                                             .fast_register = false,
                                             .send_invalidate = false,
                                             .event_fd = false,

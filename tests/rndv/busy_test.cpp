@@ -24,6 +24,7 @@ const stria_hot_ops_t kOps = {
     .get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
     .progress = [](auto...) { return 0u; },
     .poll = [](auto...) { return 0u; },
+    .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
 };
 
 class Busy : public ::testing::Test {

@@ -55,6 +55,8 @@ const stria_hot_ops_t kOps = {
                      const stria_header_t*, stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .progress = [](stria_device_t*, unsigned) { return 0u; },
     .poll = [](stria_link_t*, unsigned) { return 0u; },
+    .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
+                 stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
 };
 
 constexpr std::uint32_t kFragment = 1024;

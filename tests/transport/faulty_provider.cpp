@@ -35,6 +35,8 @@ constexpr stria_hot_ops_t kOps = {
                      const stria_header_t*, stria_completion_t*) { return kNo; },
     .progress = [](stria_device_t*, unsigned) { return 0u; },
     .poll = [](stria_link_t*, unsigned) { return 0u; },
+    .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
+                 stria_completion_t*) { return kNo; },
 };
 
 }  // namespace

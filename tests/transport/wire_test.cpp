@@ -26,7 +26,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 1);
+  EXPECT_EQ(kVersion, 2);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -39,6 +39,8 @@ TEST(Wire, kinds_keep_their_numbers) {
   EXPECT_EQ(static_cast<int>(Kind::credit), 6);
   EXPECT_EQ(static_cast<int>(Kind::rma_get), 7);
   EXPECT_EQ(static_cast<int>(Kind::rma_put), 8);
+  EXPECT_EQ(static_cast<int>(Kind::atomic), 9);
+  EXPECT_EQ(static_cast<int>(Kind::word), 10);
 }
 
 TEST(Wire, header_bytes) {
@@ -85,6 +87,16 @@ TEST(Wire, rma_bytes) {
                      .reserved = 0};
   EXPECT_EQ(bytes_of(body),
             "08070605 04030201 18171615 14131211 28272625 24232221 38373635 34333231 44434241 00000000");
+}
+
+TEST(Wire, atomic_bytes) {
+  const AtomicBody body{.offset = 0x0102030405060708,
+                        .operand = 0x1112131415161718,
+                        .compare = 0x2122232425262728,
+                        .initiator_op = 0x3132333435363738};
+  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 28272625 24232221 38373635 34333231");
+  EXPECT_EQ(STRIA_ATOMIC_FETCH_ADD, 1);
+  EXPECT_EQ(STRIA_ATOMIC_COMPARE_SWAP, 2);
 }
 
 }  // namespace

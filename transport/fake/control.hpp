@@ -21,16 +21,18 @@ class Fabric;
 /// Times are steps: one call of a device's progress is one step of that device.
 struct FabricOptions {
   std::uint64_t seed = 1;
-  std::uint32_t delay = 4;                ///< longest delay of a packet in steps of the receiver; 0: none
-  std::uint32_t queue = 16;               ///< packets of one link and direction before no_resource
-  std::uint32_t no_resource_percent = 0;  ///< sends refused at random although there is room; below 100
+  std::uint32_t delay = 4;   ///< longest delay of a packet in steps of the receiver; 0: none
+  std::uint32_t queue = 16;  ///< packets of one link and direction before no_resource
+  /// Sends and atomics refused at random although there is room; below 100.
+  std::uint32_t no_resource_percent = 0;
   std::uint32_t connect_delay = 0;  ///< longest time until a link is up; sends answer no_resource before
-  std::uint32_t async_percent = 0;  ///< gets and puts that complete later instead of at once
+  std::uint32_t async_percent = 0;  ///< gets, puts and atomics that complete later instead of at once
   bool death_seen_by_check_only = false;  ///< link_down comes from check(), not from progress()
 
   bool pio = true;  ///< what is switched off is absent from the capabilities and answers unsupported
   bool get = true;
   bool put = true;
+  bool atomics = true;  ///< as an adapter's
   bool fast_register = true;
   bool send_invalidate = true;
   bool event_fd = true;
@@ -73,8 +75,8 @@ bool kill(Fabric& fabric, std::uint64_t worker_id, Loss loss);
 /// False: no such link. Death ends a block.
 bool block(Fabric& fabric, std::uint64_t from, std::uint64_t to, bool blocked);
 
-/// From now on gets and puts answer unsupported and the limits of every link say so, as when the system
-/// forbids what it allowed before.
+/// From now on gets, puts and atomics answer unsupported and the limits of every link say so, as when the
+/// system forbids what it allowed before.
 void refuse_copies(Fabric& fabric);
 
 /// What the fabric did so far.
@@ -83,7 +85,8 @@ struct Statistics {
   std::uint64_t delivered_buffered = 0;
   std::uint64_t overtakes = 0;        ///< packets delivered before an older one of the link's other path
   std::uint64_t refused = 0;          ///< sends answered with no_resource
-  std::uint64_t completed_later = 0;  ///< gets and puts that were asynchronous
+  std::uint64_t completed_later = 0;  ///< gets, puts and atomics that were asynchronous
+  std::uint64_t atomics = 0;          ///< performed
   std::uint64_t lost = 0;             ///< packets that died with a device
   std::uint64_t in_flight = 0;        ///< packets sent and not delivered, now
   std::uint64_t looks = 0;            ///< at links, of progress calls that searched for something to deliver

@@ -135,6 +135,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   flag(options.pio, STRIA_CAP_PIO);
   flag(options.get, STRIA_CAP_GET);
   flag(options.put, STRIA_CAP_PUT);
+  flag(options.atomics && options.fast_register, STRIA_CAP_ATOMICS);
   flag(options.send_invalidate, STRIA_CAP_SEND_INVALIDATE);
   flag(options.event_fd, STRIA_CAP_EVENT_FD);
   flag(options.offload, STRIA_CAP_OFFLOAD);
@@ -260,9 +261,9 @@ Device::Event Device::deliver(Link& link, Path path) noexcept {
 Device::Event Device::finish(std::size_t access) noexcept {
   const Access done = accesses_[access];
   accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(access));
-  const Status moved = done.link->move(done.write, done.local, done.key, done.offset);
-  if (moved == Status::ok && done.finish.kind != 0) done.link->send_finish(done.finish, done.key);
-  return {.kind = Event::Kind::access, .link = done.link, .completion = done.completion, .status = moved};
+  const Status status = done.link->perform(done);
+  if (status == Status::ok && done.finish.kind != 0) done.link->send_finish(done.finish, done.key);
+  return {.kind = Event::Kind::access, .link = done.link, .completion = done.completion, .status = status};
 }
 
 // One of everything that is due now, each with the same chance.

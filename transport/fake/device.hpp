@@ -21,7 +21,7 @@ namespace stria::fake {
 /// Ends the process: the code above broke the provider contract.
 [[noreturn, gnu::cold]] void broken_contract(const char* call, const char* what) noexcept;
 
-/// A get or put under way; performed when it is due, so that an invalidate can overtake it.
+/// A get, put or atomic under way; performed when it is due, so that an invalidate can overtake it.
 struct Access {
   Link* link;
   bool write;
@@ -31,6 +31,7 @@ struct Access {
   transport::Completion* completion;
   std::uint64_t due = 0;
   transport::Header finish{};  ///< of get_finish; kind 0: none
+  transport::Atomic atomic{};  ///< op 0: it is a get or put
 };
 
 class Device {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "transport/atomic_word.hpp"
 #include "transport/fake/device.hpp"
 #include "transport/fake/fabric.hpp"
 #include "transport/payload.hpp"
@@ -211,12 +212,21 @@ Status Link::get_finish(const transport::Payload& local, const transport::Key& k
   return remote_access({this, false, local, key, offset, completion, 0, header});
 }
 
+Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
+                    transport::Completion* completion) noexcept {
+  const FabricOptions& options = owner_.fabric().options();
+  if (!options.atomics || owner_.fabric().copies_refused()) return Status::unsupported;
+  demand(transport::is_atomic_op(atomic.op), "atomic", "an unknown operation");
+  demand(atomic.result != nullptr, "atomic", "no memory for the result");
+  return remote_access({this, false, {}, key, atomic.offset, completion, 0, {}, atomic});
+}
+
 void Link::send_finish(const transport::Header& header, const transport::Key& key) noexcept {
   if (twin_ != nullptr) twin_->accept({header, contiguous(nullptr, 0), &key, Path::buffered});
 }
 
 Status Link::remote_access(const Access& access) noexcept {
-  const char* call = access.write ? "put" : "get";
+  const char* call = access.atomic.op != 0 ? "atomic" : access.write ? "put" : "get";
   const Device::Use use(owner_, call);
   demand_range(access.local, call);
   demand(access.completion != nullptr && access.completion->done != nullptr, call, "no completion");
@@ -230,6 +240,10 @@ Status Link::remote_access(const Access& access) noexcept {
   if (finishes && (fabric.chance(fabric.options().no_resource_percent) ||
                    !twin_->has_room({access.finish, contiguous(nullptr, 0), nullptr, Path::buffered})))
     return Status::no_resource;
+  if (access.atomic.op != 0 && fabric.chance(fabric.options().no_resource_percent)) {
+    ++fabric.statistics().refused;
+    return Status::no_resource;
+  }
   if (fabric.chance(fabric.options().async_percent)) {
     ++fabric.statistics().completed_later;
     Access later = access;
@@ -237,19 +251,28 @@ Status Link::remote_access(const Access& access) noexcept {
     owner_.complete_later(later);
     return Status::in_progress;
   }
-  const Status moved = move(access.write, access.local, access.key, access.offset);
-  if (moved == Status::ok && finishes) send_finish(access.finish, access.key);
-  return moved;
+  const Status done = perform(access);
+  if (done == Status::ok && finishes) send_finish(access.finish, access.key);
+  return done;
 }
 
-Status Link::move(bool write, const transport::Payload& local, const transport::Key& key,
-                  std::uint64_t offset) noexcept {
+Status Link::perform(const Access& access) noexcept {
   if (twin_ == nullptr) return Status::peer_failed;
-  const unsigned access = write ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
-  const auto remote =
-      twin_->owner_.keys().find(key, access, offset, static_cast<std::uint64_t>(local.length));
+  KeyTable& keys = twin_->owner_.keys();
+  if (access.atomic.op != 0) {
+    const auto at = keys.find(access.key, STRIA_ACCESS_REMOTE_ATOMIC, access.offset, transport::kWordBytes);
+    if (!at) return Status::access_error;
+    std::uint64_t* word = nullptr;
+    if (const Status found = transport::find_word(*at, 0, word); found != Status::ok) return found;
+    *access.atomic.result = transport::perform(access.atomic, *word);
+    ++owner_.fabric().statistics().atomics;
+    return Status::ok;
+  }
+  const transport::Payload& local = access.local;
+  const unsigned right = access.write ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
+  const auto remote = keys.find(access.key, right, access.offset, static_cast<std::uint64_t>(local.length));
   if (!remote) return Status::access_error;
-  if (local.length > 0) write ? transport::copy(local, *remote) : transport::copy(*remote, local);
+  if (local.length > 0) access.write ? transport::copy(local, *remote) : transport::copy(*remote, local);
   return Status::ok;
 }
 
@@ -265,6 +288,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   const bool copies = !owner_.fabric().copies_refused();
   out.can_get = options.get && copies ? 1 : 0;
   out.can_put = options.put && copies ? 1 : 0;
+  out.can_atomic = options.atomics && copies ? 1 : 0;
   if (window && twin_ != nullptr && params_.ready_at <= owner_.step() &&
       twin_->arriving_[0].size() + twin_->arriving_[1].size() < options.queue)
     out.pio_credits = static_cast<std::uint32_t>(options.pio_window_bytes - twin_->window_used_);

@@ -51,6 +51,8 @@ class Link {
              transport::Completion* completion) noexcept;
   Status get_finish(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                     const transport::Header& header, transport::Completion* completion) noexcept;
+  Status atomic(const transport::Atomic& atomic, const transport::Key& key,
+                transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
 
   // Under the fabric's lock, for the device.
@@ -86,9 +88,8 @@ class Link {
   QueuedPacket take(Path path) noexcept;
   /// The packet behind a get_finish, which had room when it was accepted.
   void send_finish(const transport::Header& header, const transport::Key& key) noexcept;
-  /// Performs a get or put between `local` and the peer's memory.
-  Status move(bool write, const transport::Payload& local, const transport::Key& key,
-              std::uint64_t offset) noexcept;
+  /// Does it to the peer's memory now.
+  Status perform(const Access& access) noexcept;
 
  private:
   struct Message {

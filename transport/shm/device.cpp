@@ -127,7 +127,8 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   out = {};
   out.flags = STRIA_CAP_EAGER | STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
               STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE | STRIA_CAP_ZERO_BASED |
-              STRIA_CAP_BLOCK_LIST | STRIA_CAP_STRIDED | STRIA_CAP_COMPOSITE | STRIA_CAP_MAP_MEMORY;
+              STRIA_CAP_BLOCK_LIST | STRIA_CAP_STRIDED | STRIA_CAP_COMPOSITE | STRIA_CAP_MAP_MEMORY |
+              STRIA_CAP_ATOMICS;
   if (settings_.cma) out.flags |= STRIA_CAP_GET | STRIA_CAP_PUT;
   if (settings_.pio_max > 0 && shape.windows > 0) out.flags |= STRIA_CAP_PIO;
   if (bell_.fd() >= 0) out.flags |= STRIA_CAP_EVENT_FD;

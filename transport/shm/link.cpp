@@ -172,6 +172,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.eager_max = device_->settings_.shape.cell_bytes;
   out.can_get = out.can_put = can_copy_ ? 1 : 0;
   out.can_map = can_map_ ? 1 : 0;
+  out.can_atomic = attached_.same_process && can_copy_ ? 1 : 0;
   // While the greeting waits for room the window is ours already; until it is open, sends answer no_resource.
   const bool opening = state_ == State::connecting && tx_window_ != kNone;
   const std::uint32_t mtu = opening ? remote_.shape().pio_mtu : 0;

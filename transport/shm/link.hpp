@@ -54,6 +54,9 @@ class alignas(kCacheLine) Link {
              transport::Completion* completion) noexcept;
   Status put(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
              transport::Completion* completion) noexcept;
+  /// By this CPU, where the peer's memory is this process's or mapped.
+  Status atomic(const transport::Atomic& atomic, const transport::Key& key,
+                transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
   /// What lies in the window that the peer writes to.
   unsigned poll(unsigned budget) noexcept;
@@ -84,6 +87,11 @@ class alignas(kCacheLine) Link {
   [[gnu::cold]] Status cma_refused() noexcept;
   Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
               std::uint64_t remote_offset) noexcept;
+  /// The layout of the record's memory (null: contiguous), and how far it reaches from the base.
+  /// access_error: the record contradicts it.
+  Status shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
+                  std::int64_t& high) noexcept;
+  Status atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept;
   /// Where the layout's base lies in our mapping of the peer's memory. unsupported: it cannot be mapped;
   /// access_error: the record contradicts it.
   Status mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "transport/atomic_word.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/device.hpp"
 
@@ -64,7 +65,7 @@ Status Device::fast_register(const Link*, const transport::Payload& memory, unsi
     return status;
   }
   key_layouts_[index] = name.number;
-  const Status bound = keys_.bind(index, record, static_cast<std::uint8_t>(access & 3u), word);
+  const Status bound = keys_.bind(index, record, static_cast<std::uint8_t>(access & hw::kKeyAll), word);
   if (bound != Status::ok) return bound;
   // Word and flags in one store: base/words.hpp says why.
   std::uint64_t begin = word;
@@ -164,15 +165,8 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
   if (!hw::in_bounds(record, remote_offset, local.length)) return Status::access_error;
   if (local.length == 0) return Status::ok;
   Stream remote{nullptr, record.base, record.count, static_cast<std::int64_t>(remote_offset)};
-  std::int64_t low = 0, high = record.bytes;
-  if (record.layout != 0) {
-    remote.layout = layouts_.find(remote_, {record.layout, record.layout_generation});
-    if (remote.layout == nullptr) return Status::access_error;
-    // The owner's figures are not believed where they would lead outside the layout's own stream.
-    const auto reach = remote.layout->reach(record.count);
-    if (!reach || reach->bytes != record.bytes) return Status::access_error;
-    low = reach->low, high = reach->high;
-  }
+  std::int64_t low = 0, high = 0;
+  if (const Status status = shape_of(record, remote.layout, low, high); status != Status::ok) return status;
   const Stream here = stream_of(local);
   if (attached_.same_process && (can_copy_ || record.segment != 0)) {
     copy_mapped(direction, here, remote, local.length);
@@ -189,6 +183,55 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
   if (mean_run(remote) < kSmallestRemoteRun) return Status::unsupported;
   const Status status = copy_cma(direction, attached_.pid, here, remote, local.length, device_->bounce_);
   return status == Status::unsupported ? cma_refused() : status;
+}
+
+Status Link::shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
+                      std::int64_t& high) noexcept {
+  layout = nullptr;
+  low = 0, high = record.bytes;
+  if (record.layout == 0) return Status::ok;
+  layout = layouts_.find(remote_, {record.layout, record.layout_generation});
+  if (layout == nullptr) return Status::access_error;
+  // The owner's figures are not believed where they would lead outside the layout's own stream.
+  const auto reach = layout->reach(record.count);
+  if (!reach || reach->bytes != record.bytes) return Status::access_error;
+  low = reach->low, high = reach->high;
+  return Status::ok;
+}
+
+// As a put it cannot be taken back: the key is pinned meanwhile.
+Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
+                    transport::Completion* /*completion*/) noexcept {
+  if (state_ == State::down) return Status::peer_failed;
+  const bool own = attached_.same_process && can_copy_;
+  if (!own && !(can_map_ && transport::is_mapped(key))) return Status::unsupported;
+  hw::KeyWord word = 0;
+  if (!read_word(key, word)) return Status::access_error;
+  hw::KeyRecord record;
+  Status status = keys_.begin_pinned(tx_slot_, word, hw::kKeyAtomic, record);
+  if (status != Status::ok) return status;
+  status = atomic_on(record, atomic);
+  keys_.end_pinned(tx_slot_);
+  return status == Status::unsupported && !attached_.is_alive() ? Status::peer_failed : status;
+}
+
+Status Link::atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept {
+  if (!hw::in_bounds(record, atomic.offset, transport::kWordBytes)) return Status::access_error;
+  const datatype::Layout* layout = nullptr;
+  std::int64_t low = 0, high = 0;
+  Status status = shape_of(record, layout, low, high);
+  std::uint64_t base = record.base;
+  if (status == Status::ok && !attached_.same_process) {
+    if (record.segment == 0) return Status::access_error;  // the key said otherwise
+    status = mapped_base(record, low, high, base);
+  }
+  std::uint64_t* at = nullptr;
+  if (status == Status::ok)
+    status = transport::find_word({layout, reinterpret_cast<void*>(base), record.count, 0, record.bytes},
+                                  atomic.offset, at);
+  if (status != Status::ok) return status;
+  *atomic.result = transport::perform(atomic, *at);
+  return Status::ok;
 }
 
 std::span<std::byte> Link::map_memory(const hw::KeyRecord& record) noexcept {

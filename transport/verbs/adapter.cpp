@@ -130,6 +130,8 @@ ibv_qp_init_attr_ex Adapter::queue_pair(bool with_builder) const noexcept {
     attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE;
     if (traits.send_invalidate) attr.send_ops_flags |= IBV_QP_EX_WITH_SEND_WITH_INV;
+    if (traits.atomics)
+      attr.send_ops_flags |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     if (traits.has_windows()) attr.send_ops_flags |= IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
   }
   return attr;

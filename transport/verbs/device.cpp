@@ -39,6 +39,10 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   receives_ = std::make_unique<ReceiveBuffers>(adapter_->pd, adapter_->srq, packet_bytes);
   if (auto opened = slots_.open(adapter_->pd, settings_.send_buffers, packet_bytes); !opened)
     return std::move(opened).error();
+  // As many atomics may be under way as requests of one link; more wait for those.
+  if (has_atomics())
+    if (auto opened = words_.open(adapter_->pd, kSendDepth, sizeof(std::uint64_t)); !opened)
+      return std::move(opened).error();
   regions_.open(adapter_->pd, traits.has_windows(), traits.iwarp ? unsigned{IBV_ACCESS_REMOTE_WRITE} : 0u,
                 settings_.cache_bytes, settings_.memory_watch, *services_, counters_);
   settings_.keys = traits.has_windows() ? std::min(settings_.keys, traits.max_windows) : settings_.keys;
@@ -94,12 +98,13 @@ void Device::close(int timeout_ms) noexcept {
 void Device::capabilities(transport::Capabilities& out) noexcept {
   const hw::VerbsTraits& traits = adapter_->traits;
   out = {};
-  // What this provider uses of the adapter; atomics, strided keys and paging are not among it.
-  constexpr std::uint64_t kUsed =
-      STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT | STRIA_CAP_FAST_REGISTER |
-      STRIA_CAP_LOCAL_INVALIDATE | STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
-      STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A | STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED |
-      STRIA_CAP_EVENT_FD | STRIA_CAP_XRC | STRIA_CAP_LOOPBACK_BLOCKING | STRIA_CAP_OFFLOAD;
+  // What this provider uses of the adapter; masked atomics, strided keys and paging are not among it.
+  constexpr std::uint64_t kUsed = STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT |
+                                  STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
+                                  STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
+                                  STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A | STRIA_CAP_WINDOW_2B |
+                                  STRIA_CAP_ZERO_BASED | STRIA_CAP_ATOMICS | STRIA_CAP_EVENT_FD |
+                                  STRIA_CAP_XRC | STRIA_CAP_LOOPBACK_BLOCKING | STRIA_CAP_OFFLOAD;
   out.flags = hw::capability_bits_of(traits) & kUsed;
   // Without windows a key is a region, made and ended by system calls.
   out.flags |= STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE;

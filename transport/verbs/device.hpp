@@ -54,6 +54,7 @@ class Device {
   const stria_services_t& services() const noexcept { return *services_; }
   Counters& counters() noexcept { return counters_; }
   SendSlots& slots() noexcept { return slots_; }
+  SendSlots& words() noexcept { return words_; }
   Regions& regions() noexcept { return regions_; }
   std::uint32_t pio_max() const noexcept { return pio_max_; }
   std::uint32_t pio_mtu() const noexcept {
@@ -69,6 +70,7 @@ class Device {
   bool completes_singly() const noexcept { return adapter_->traits.iwarp; }
   /// With iWARP a write is complete when it left, which says nothing of the peer's memory.
   bool can_put() const noexcept { return !adapter_->traits.iwarp; }
+  bool has_atomics() const noexcept { return adapter_->traits.atomics; }
   bool sends_invalidate() const noexcept { return sends_invalidate_; }
   std::uint64_t request_id(const Link& link, std::uint32_t sequence) const noexcept {
     return std::uint64_t{link.number()} << 40 | std::uint64_t{link.generation()} << 32 | sequence;
@@ -119,6 +121,7 @@ class Device {
   std::unique_ptr<Adapter> adapter_;
   std::unique_ptr<ReceiveBuffers> receives_;
   SendSlots slots_;
+  SendSlots words_;  // where atomics leave what a word was
   Regions regions_;
   Keys keys_;
   std::uint32_t pio_max_ = 0;

@@ -10,10 +10,12 @@ namespace {
 
 unsigned rights_of(unsigned access) noexcept {
   return ((access & STRIA_ACCESS_REMOTE_READ) != 0 ? unsigned{IBV_ACCESS_REMOTE_READ} : 0u) |
-         ((access & STRIA_ACCESS_REMOTE_WRITE) != 0 ? unsigned{IBV_ACCESS_REMOTE_WRITE} : 0u);
+         ((access & STRIA_ACCESS_REMOTE_WRITE) != 0 ? unsigned{IBV_ACCESS_REMOTE_WRITE} : 0u) |
+         ((access & STRIA_ACCESS_REMOTE_ATOMIC) != 0 ? unsigned{IBV_ACCESS_REMOTE_ATOMIC} : 0u);
 }
 
-constexpr unsigned kAccessBits = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE;
+constexpr unsigned kAccessBits =
+    STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE | STRIA_ACCESS_REMOTE_ATOMIC;
 
 void write_key(std::uint32_t rkey, KeyKind kind, unsigned access, const Blocks& memory,
                transport::Key& key) noexcept {
@@ -144,6 +146,7 @@ void Keys::fill(const Window& window, const Blocks& memory, transport::Key& key)
   unsigned access = 0;
   if ((window.rights & IBV_ACCESS_REMOTE_READ) != 0) access |= STRIA_ACCESS_REMOTE_READ;
   if ((window.rights & IBV_ACCESS_REMOTE_WRITE) != 0) access |= STRIA_ACCESS_REMOTE_WRITE;
+  if ((window.rights & IBV_ACCESS_REMOTE_ATOMIC) != 0) access |= STRIA_ACCESS_REMOTE_ATOMIC;
   write_key(window.rkey, KeyKind::window, access, memory, key);
 }
 
@@ -151,7 +154,7 @@ Status Keys::add_region(const Blocks& memory, const Span& span, unsigned access,
     try {
   if (valid_ >= most_) return Status::no_resource;
   unsigned rights = rights_of(access);
-  if ((rights & IBV_ACCESS_REMOTE_WRITE) != 0) rights |= IBV_ACCESS_LOCAL_WRITE;
+  if ((rights & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0) rights |= IBV_ACCESS_LOCAL_WRITE;
   ibv_mr* const mr = regions_->make_key(reinterpret_cast<const void*>(span.begin), span.bytes, rights);
   if (mr == nullptr) return Status::unsupported;
   try {

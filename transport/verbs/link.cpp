@@ -391,6 +391,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.eager_max = std::min(device_.settings().eager_bytes, peer_eager_);
   out.can_get = 1;
   out.can_put = device_.can_put() ? 1 : 0;
+  out.can_atomic = device_.has_atomics() ? 1 : 0;
   out.offload = 1;
   out.pio_credits = ready_ && !dying ? credits_ * device_.pio_mtu() : 0;
   out.low_latency = 0;

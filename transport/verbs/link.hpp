@@ -28,8 +28,9 @@ namespace stria::verbs {
 class Device;
 struct Connection;
 
-/// A get or put under way: posted piece by piece as there is room, over when the last piece completed. The
-/// device lists those that are free, that wait for room, and that ended.
+/// A get or put under way: posted piece by piece as there is room, over when the last piece completed. An
+/// atomic is one piece, with a slot of the adapter's memory for what the word was. The device lists those
+/// that are free, that wait for room, and that ended.
 struct Move : ListNode {
   Link* link = nullptr;
   transport::Completion* completion = nullptr;
@@ -41,6 +42,8 @@ struct Move : ListNode {
   std::uint32_t under_way = 0;  ///< work requests
   bool write = false;
   Status status = Status::ok;
+  std::uint64_t* result = nullptr;  ///< of an atomic
+  std::uint32_t slot = 0;           ///< of Device::words(), for it
 };
 
 class Link {
@@ -66,6 +69,8 @@ class Link {
              transport::Completion* completion) noexcept;
   Status get_finish(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                     const transport::Header& header, transport::Completion* completion) noexcept;
+  Status atomic(const transport::Atomic& atomic, const transport::Key& key,
+                transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
 
   // Set up, before anybody sends (connector.cpp).
@@ -164,6 +169,8 @@ class Link {
   void advance_further(Move& move) noexcept;
   void piece_done(Move& move, ibv_wc_status status) noexcept;
   void end(Move& move) noexcept;
+  // atomic.cpp
+  void end_atomic(Move& move) noexcept;
 
   Params params_;
   Poster poster_;

@@ -238,7 +238,10 @@ void Link::resume(Move& move) noexcept {
 
 void Link::end(Move& move) noexcept {
   if (move.local.length > 0 && move.status == Status::ok) move.status = Status::peer_failed;
-  device_.regions().release(move.region);
+  if (move.result != nullptr)
+    end_atomic(move);
+  else
+    device_.regions().release(move.region);
   device_.end_move(move);
 }
 

@@ -22,6 +22,14 @@ void Poster::build(const ibv_send_wr& request) noexcept {
     case IBV_WR_RDMA_WRITE:
       ::ibv_wr_rdma_write(extended_, request.wr.rdma.rkey, request.wr.rdma.remote_addr);
       break;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      ::ibv_wr_atomic_fetch_add(extended_, request.wr.atomic.rkey, request.wr.atomic.remote_addr,
+                                request.wr.atomic.compare_add);
+      break;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      ::ibv_wr_atomic_cmp_swp(extended_, request.wr.atomic.rkey, request.wr.atomic.remote_addr,
+                              request.wr.atomic.compare_add, request.wr.atomic.swap);
+      break;
     case IBV_WR_BIND_MW:
       ::ibv_wr_bind_mw(extended_, request.bind_mw.mw, request.bind_mw.rkey, &request.bind_mw.bind_info);
       return;

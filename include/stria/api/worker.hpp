@@ -1,5 +1,5 @@
 // What moves data, three objects that name each other: the worker receives, probes, progresses and waits; its
-// endpoints send, put and get; regions are what puts and gets reach, through keys.
+// endpoints send, put, get and do atomics; regions are what these reach, through keys.
 #ifndef STRIA_API_WORKER_HPP
 #define STRIA_API_WORKER_HPP
 
@@ -84,7 +84,7 @@ class Worker {
 /// Registered memory that peers of a worker reach through its key. Deregistered with the object.
 class Region {
  public:
-  /// `access`: STRIA_ACCESS_REMOTE_READ, STRIA_ACCESS_REMOTE_WRITE or both.
+  /// `access`: STRIA_ACCESS_* bits.
   Region(const Worker& worker, const Memory& memory, unsigned access) {
     stria_region_t* out = nullptr;
     check(stria_region_register(worker.get(), memory.base, memory.layout, memory.count, access, &out),
@@ -174,9 +174,28 @@ class Endpoint {
     const stria_rma_t rma = rma_of(memory.base, memory.layout, memory.count, key, remote_offset, notify);
     return request.started(stria_get(get(), &rma, &request.request_));
   }
+  /// Adds to the word at byte `remote_offset` of the peer's region. `before` gets what it was, when the
+  /// request ended with OK; it stays in place until then.
+  Status fetch_add(const Key& key, std::uint64_t remote_offset, std::uint64_t operand, std::uint64_t& before,
+                   Request& request, const Notify& notify = {}) noexcept {
+    return atomic({sizeof(stria_atomic_t), STRIA_ATOMIC_FETCH_ADD, key.get(), remote_offset, operand, 0,
+                   &before, notify.callback, notify.user},
+                  request);
+  }
+  /// Stores `wanted` there if the word is `expected`; it was when `before` is.
+  Status compare_swap(const Key& key, std::uint64_t remote_offset, std::uint64_t expected,
+                      std::uint64_t wanted, std::uint64_t& before, Request& request,
+                      const Notify& notify = {}) noexcept {
+    return atomic({sizeof(stria_atomic_t), STRIA_ATOMIC_COMPARE_SWAP, key.get(), remote_offset, wanted,
+                   expected, &before, notify.callback, notify.user},
+                  request);
+  }
   stria_endpoint_t* get() const noexcept { return handle_.get(); }
 
  private:
+  Status atomic(const stria_atomic_t& atomic, Request& request) noexcept {
+    return request.started(stria_atomic(get(), &atomic, &request.request_));
+  }
   static stria_rma_t rma_of(void* base, const stria_layout_t* layout, std::uint64_t count, const Key& key,
                             std::uint64_t remote_offset, const Notify& notify) noexcept {
     return stria_rma_t{base, layout, count, key.get(), remote_offset, notify.callback, notify.user};

@@ -304,6 +304,8 @@ constexpr stria_hot_ops_t kOps = {
                      const stria_header_t*, stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .progress = progress,
     .poll = [](stria_link_t*, unsigned) { return 0u; },
+    .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
+                 stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
 };
 
 stria_status_t open(const stria_device_params_t* params, stria_device_t** out, char* error,

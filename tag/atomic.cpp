@@ -1,0 +1,128 @@
+// Atomics on regions. Who performs them is said by the region's key, because an adapter's are not atomic with
+// a CPU's: where the owner has nothing but one adapter that can, that does for all peers; else CPUs do, the
+// owner's on request, or a peer's that has the memory mapped.
+#include <cstring>
+
+#include "tag/worker.hpp"
+#include "transport/atomic_word.hpp"
+
+namespace stria::tag {
+
+using transport::kWordBytes;
+
+unsigned Worker::rights_for(const Device& device, unsigned access) const noexcept {
+  constexpr unsigned kMoves = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE;
+  const bool performs = device.atomics == Device::Atomics::cpu ||
+                        (device.atomics == Device::Atomics::adapter && devices_.size() == 1 &&
+                         (access & STRIA_ACCESS_ATOMIC_WITH_CPU) == 0);
+  return access & (performs ? kMoves | STRIA_ACCESS_REMOTE_ATOMIC : kMoves);
+}
+
+Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept {
+  if (closing_) return Status::cancelled;
+  const auto& key = *reinterpret_cast<const RemoteKey*>(atomic.key);
+  if (key.head.owner != peer.worker_id || (key.head.access & STRIA_ACCESS_REMOTE_ATOMIC) == 0 ||
+      key.head.length < kWordBytes || atomic.remote_offset > key.head.length - kWordBytes)
+    return Status::access_error;
+  if (peer.state != Peer::State::up) {
+    const Status connected = connect(peer);
+    if (connected != Status::ok) return connected;
+  }
+  Request* made = Request::make(request, this, RequestKind::atomic, atomic.callback, atomic.user);
+  made->peer = &peer;
+  made->info.length = kWordBytes;
+  made->info.source = peer.worker_id;
+  made->state.store(RequestState::active, std::memory_order_relaxed);
+  rndv::AtomicOp& op = made->make_atomic();
+  op.link = &peer.link;
+  op.region = key.head.region;
+  op.what = {static_cast<std::uint32_t>(atomic.op),
+             0,
+             atomic.remote_offset,
+             atomic.operand,
+             atomic.compare,
+             atomic.result};
+  const Status started = start_atomic(peer, op, key);
+  if (started != Status::no_resource) return started;
+  atomics_.wait(op);
+  atomics_wait(peer);
+  return Status::in_progress;
+}
+
+Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
+  const Device& device = *devices_[peer.device];
+  const stria_provider_key_t part = part_for(key, device.provider->name);
+  if (key.head.performer == KeyHead::kAdapter) {
+    if (device.atomics != Device::Atomics::adapter || !peer.link.can_atomic || part.bytes == 0 ||
+        part.bytes > sizeof(op.key.data))
+      return Status::unsupported;
+    transport::copy_key(op.key, part);  // the caller's may be closed before there is room
+    return atomics_.try_provider(op, part);
+  }
+  const bool reaches = peer.link.can_atomic || (peer.link.can_map && transport::is_mapped(part));
+  if (device.atomics == Device::Atomics::cpu && part.bytes != 0 && reaches) {
+    const Status status = atomics_.try_provider(op, part);
+    if (status != Status::unsupported && status != Status::no_resource) return status;
+  }
+  return atomics_.try_ask(op);
+}
+
+void Worker::atomics_wait(Peer& peer) noexcept {
+  peer.atomics_due = true;
+  add_to_backlog(peer);
+}
+
+unsigned Worker::flush_atomics(Peer& peer) noexcept {
+  peer.atomics_due = false;  // an event may set it again
+  bool rest = false;
+  const unsigned moved = atomics_.flush(peer.link, rest);
+  if (rest) peer.atomics_due = true;
+  return moved;
+}
+
+void Worker::on_atomic_ended(void*, rndv::AtomicOp& op, Status outcome) noexcept {
+  Request& request = *Request::of(op);
+  if (outcome == Status::ok) request.info.received = kWordBytes;
+  complete(request, outcome);
+}
+
+void Worker::serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept {
+  wire::AtomicBody body;
+  if (packet.bytes != sizeof(body)) {
+    dropped(peer, packet, "a request for an atomic of the wrong length");
+    return;
+  }
+  std::memcpy(&body, packet.payload, sizeof(body));
+  const transport::Atomic what{packet.header->immediate, 0, body.offset, body.operand, body.compare, nullptr};
+  std::uint64_t before = 0;
+  const Status status = perform(packet.header->tag, what, before);
+  switch (atomics_.answer(peer.link, body.initiator_op, status, before)) {
+    case Status::no_resource:
+      atomics_wait(peer);
+      break;
+    case Status::io_error:
+      give_up(peer, "gets no answer, as there is no memory for it");
+      break;
+    default:
+      break;
+  }
+}
+
+// Every field comes from the peer.
+Status Worker::perform(std::uint64_t region_id, const transport::Atomic& what,
+                       std::uint64_t& before) noexcept {
+  const Region* region = find_region(region_id);
+  if (region == nullptr || (region->access & STRIA_ACCESS_REMOTE_ATOMIC) == 0) return Status::access_error;
+  // Ours would not be atomic with the adapter's.
+  if (region->performer == KeyHead::kAdapter) return Status::unsupported;
+  const auto length = static_cast<std::uint64_t>(region->memory.length);
+  if (length < kWordBytes || what.offset > length - kWordBytes) return Status::access_error;
+  if (!transport::is_atomic_op(what.op) || what.offset % kWordBytes != 0) return Status::invalid;
+  std::uint64_t* word = nullptr;
+  if (const Status found = transport::find_word(region->memory, what.offset, word); found != Status::ok)
+    return found;
+  before = transport::perform(what, *word);
+  return Status::ok;
+}
+
+}  // namespace stria::tag
