@@ -111,6 +111,33 @@ TEST_F(Arguments, of_puts_and_gets) {
   }
 }
 
+TEST_F(Arguments, of_atomics) {
+  std::uint64_t before = 0;
+  const stria_atomic_t good{sizeof good, STRIA_ATOMIC_FETCH_ADD, key, 0, 1, 0, &before, nullptr, nullptr};
+  const char* name = "stria_atomic";
+  EXPECT_TRUE(refused(stria_atomic(nullptr, &good, &request), name, "endpoint"));
+  EXPECT_TRUE(refused(stria_atomic(endpoint, nullptr, &request), name, "atomic"));
+  EXPECT_TRUE(refused(stria_atomic(endpoint, &good, nullptr), name, "request"));
+  stria_atomic_t wrong = good;
+  wrong.size = 8;
+  EXPECT_TRUE(refused(stria_atomic(endpoint, &wrong, &request), name, "size"));
+  wrong = good;
+  wrong.key = nullptr;
+  EXPECT_TRUE(refused(stria_atomic(endpoint, &wrong, &request), name, "key"));
+  wrong = good;
+  wrong.result = nullptr;
+  EXPECT_TRUE(refused(stria_atomic(endpoint, &wrong, &request), name, "result"));
+  for (const int op : {0, 3, -1}) {
+    wrong = good;
+    std::memcpy(&wrong.op, &op, sizeof op);
+    EXPECT_TRUE(refused(stria_atomic(endpoint, &wrong, &request), name, "op"));
+  }
+  wrong = good;
+  wrong.remote_offset = 12;
+  EXPECT_TRUE(refused(stria_atomic(endpoint, &wrong, &request), name, "offset 12"));
+  EXPECT_EQ(stria_atomic(endpoint, &good, &request), STRIA_ERR_ACCESS) << "the region has other rights";
+}
+
 TEST_F(Arguments, of_regions_and_keys) {
   stria_region_t* other = nullptr;
   stria_key_t* opened = nullptr;

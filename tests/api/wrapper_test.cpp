@@ -151,6 +151,25 @@ TEST_F(Wrapper, a_peer_reads_and_writes_a_region_through_its_key) {
   EXPECT_EQ(refused < STRIA_OK ? refused : finish(beyond).status, STRIA_ERR_ACCESS);
 }
 
+TEST_F(Wrapper, a_peer_changes_words_of_a_region) {
+  std::vector<std::uint64_t> words = {5, 6, 7};
+  const st::Region region(there, words, STRIA_ACCESS_REMOTE_ATOMIC);
+  const st::Key key(to_there, region.key());
+  std::uint64_t before = 0;
+  st::Request request;
+  ASSERT_GE(to_there.fetch_add(key, 8, 10, before, request), STRIA_OK);
+  EXPECT_EQ(finish(request).status, STRIA_OK);
+  EXPECT_EQ(before, 6u);
+  ASSERT_GE(to_there.compare_swap(key, 16, 7, 70, before, request), STRIA_OK);
+  EXPECT_EQ(finish(request).status, STRIA_OK);
+  EXPECT_EQ(before, 7u);
+  ASSERT_GE(to_there.compare_swap(key, 16, 7, 71, before, request), STRIA_OK);
+  EXPECT_EQ(finish(request).status, STRIA_OK);
+  EXPECT_EQ(before, 70u) << "another value than the expected one";
+  EXPECT_EQ(words, (std::vector<std::uint64_t>{5, 16, 70}));
+  EXPECT_EQ(to_there.fetch_add(key, 24, 1, before, request), STRIA_ERR_ACCESS);
+}
+
 TEST_F(Wrapper, memory_of_the_context_carries_messages) {
   std::optional<st::Buffer> out_memory;
   std::optional<st::Buffer> in_memory;

@@ -139,6 +139,66 @@ TEST_P(Threads, share_two_workers_and_each_gets_its_own_bytes) {
   });
 }
 
+/// The engine of the owner performs them, on whatever thread makes it progress.
+struct WithoutCma {
+  WithoutCma() { EXPECT_EQ(stria_config_set("STRIA_SHM_CMA", "off", "test"), STRIA_OK); }
+  ~WithoutCma() { EXPECT_EQ(stria_config_set("STRIA_SHM_CMA", "auto", "test"), STRIA_OK); }
+  WithoutCma(const WithoutCma&) = delete;
+  WithoutCma& operator=(const WithoutCma&) = delete;
+};
+class AtomicThreads : WithoutCma, public Threads {};
+INSTANTIATE_TEST_SUITE_P(Modes, AtomicThreads,
+                         ::testing::Values(STRIA_THREAD_MULTIPLE, STRIA_THREAD_SERIALIZED), mode_name);
+
+// Each thread by both endpoints: one leads to the other worker, which owns the memory, one back.
+TEST_P(AtomicThreads, add_up) {
+  const std::int64_t count = rounds(2000);
+  struct Shared {
+    alignas(8) std::uint64_t word = 0;
+    stria_region_t* region = nullptr;
+    stria_key_t* key = nullptr;
+  };
+  std::array<Shared, 2> shared;
+  for (unsigned i = 0; i < 2; ++i) {  // to_[i] leads to workers_[i]
+    std::array<char, STRIA_KEY_MAX> packed;
+    std::size_t bytes = packed.size();
+    ASSERT_EQ(
+        stria_region_register(workers_[i], &shared[i].word, nullptr, 8,
+                              STRIA_ACCESS_REMOTE_ATOMIC | STRIA_ACCESS_ATOMIC_WITH_CPU, &shared[i].region),
+        STRIA_OK);
+    ASSERT_EQ(stria_region_key(shared[i].region, packed.data(), &bytes), STRIA_OK);
+    ASSERT_EQ(stria_key_open(to_[i], packed.data(), bytes, &shared[i].key), STRIA_OK);
+  }
+  std::atomic<std::int64_t> asked{0};
+  on_all_threads([&](unsigned me) {
+    for (std::int64_t round = 0; round < count; ++round) {
+      const unsigned at = static_cast<unsigned>(round + me) % 2;
+      std::uint64_t before = 0;
+      stria_request_t request;
+      stria_info_t info{};
+      const stria_atomic_t args{
+          sizeof args, STRIA_ATOMIC_FETCH_ADD, shared[at].key, 0, 1, 0, &before, nullptr, nullptr};
+      const stria_status_t answer = [&] {
+        const auto lock = taken();
+        return stria_atomic(to_[at], &args, &request);
+      }();
+      ASSERT_GE(answer, STRIA_OK) << stria_last_error();
+      if (answer == STRIA_IN_PROGRESS) {
+        ++asked;
+        wait(request, info);
+        ASSERT_EQ(info.status, STRIA_OK);
+      }
+      __atomic_fetch_add(&shared[at].word, 1, __ATOMIC_RELAXED);
+    }
+  });
+  EXPECT_EQ(asked, count * kThreads);
+  EXPECT_EQ(shared[0].word + shared[1].word, static_cast<std::uint64_t>(2 * count * kThreads));
+  for (const Shared& one : shared) {
+    stria_key_close(one.key);
+    EXPECT_EQ(stria_region_deregister(one.region), STRIA_OK);
+  }
+}
+
 // Columns of one matrix: a layout is immutable, and its reference count is any thread's.
 TEST_P(Threads, share_one_layout) {
   constexpr std::int64_t kRows = 300;
