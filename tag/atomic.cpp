@@ -57,12 +57,15 @@ Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key
         part.bytes > sizeof(op.key.data))
       return Status::unsupported;
     transport::copy_key(op.key, part);  // the caller's may be closed before there is room
-    return atomics_.try_provider(op, part);
+    const Status status = atomics_.try_provider(op, part);
+    if (status == Status::unsupported) renew_limits(peer);
+    return status;
   }
   const bool reaches = peer.link.can_atomic || (peer.link.can_map && transport::is_mapped(part));
   if (device.atomics == Device::Atomics::cpu && part.bytes != 0 && reaches) {
     const Status status = atomics_.try_provider(op, part);
     if (status != Status::unsupported && status != Status::no_resource) return status;
+    if (status == Status::unsupported) renew_limits(peer);
   }
   return atomics_.try_ask(op);
 }

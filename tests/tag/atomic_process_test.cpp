@@ -2,6 +2,7 @@
 // CPU; in other memory, by the owner's engine; while the owner's CPU does the same. And a process that is
 // killed in the middle.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -102,6 +103,14 @@ struct Changer : Opened {
   stria_status_t finish(stria_status_t answer, stria_request_t& request) const {
     return answer == STRIA_IN_PROGRESS ? stria_request_wait(worker, &request, nullptr) : answer;
   }
+  /// Connects, and waits for the others.
+  void begin_together(std::atomic<unsigned>& ready) const {
+    stria_request_t request;
+    std::uint64_t before = 0;
+    ASSERT_EQ(finish(start(STRIA_ATOMIC_FETCH_ADD, 8, 0, 0, before, request), request), STRIA_OK);
+    ++ready;
+    while (ready < kProcesses) ::sched_yield();
+  }
   void lock(std::uint64_t offset) const {
     for (std::uint64_t before = 1; before != 0;) {
       stria_request_t request;
@@ -174,10 +183,11 @@ class AtomicProcesses : public testing::TestWithParam<bool> {};  // of memory th
 
 // With the owner's own CPU among them: each number is given once.
 TEST_P(AtomicProcesses, add_up_with_each_other_and_with_the_owners_cpu) {
-  const auto each = static_cast<unsigned>(rounds(GetParam() ? 20000 : 2000));
+  const auto each = static_cast<unsigned>(rounds(GetParam() ? 300000 : 2000));
   constexpr unsigned kAtOnce = 16;
   const std::size_t all = std::size_t{each} * (kProcesses + 1);
   auto* const given = shared_array<std::atomic<std::uint8_t>>(all);
+  auto* const ready = shared_array<std::atomic<unsigned>>(1);
   const auto give = [=](std::uint64_t number) { given[number < all ? number : 0].fetch_add(1); };
   Children children([&](unsigned, Changer& changer) {
     struct One {
@@ -186,6 +196,7 @@ TEST_P(AtomicProcesses, add_up_with_each_other_and_with_the_owners_cpu) {
       stria_status_t answer = STRIA_OK;
     };
     std::array<One, kAtOnce> ops;
+    changer.begin_together(*ready);
     for (unsigned done = 0; done < each;) {
       const unsigned some = std::min(kAtOnce, each - done);
       for (unsigned i = 0; i < some; ++i)
@@ -211,12 +222,39 @@ TEST_P(AtomicProcesses, add_up_with_each_other_and_with_the_owners_cpu) {
   EXPECT_EQ(owner.words[0], 0u);
   EXPECT_EQ(owner.words[2], 0u);
   ::munmap(given, all);
+  ::munmap(ready, sizeof *ready);
+}
+
+// What a swap saw was there when it stored: else counts are lost.
+TEST_P(AtomicProcesses, count_by_compare_swap) {
+  const auto each = static_cast<unsigned>(rounds(GetParam() ? 200000 : 500));
+  auto* const ready = shared_array<std::atomic<unsigned>>(1);
+  Children children([&](unsigned, Changer& changer) {
+    changer.begin_together(*ready);
+    std::uint64_t seen = 0;
+    for (unsigned i = 0; i < each;) {
+      std::uint64_t before = 0;
+      stria_request_t request;
+      ASSERT_EQ(changer.finish(changer.start(STRIA_ATOMIC_COMPARE_SWAP, 8, seen + 1, seen, before, request),
+                               request),
+                STRIA_OK);
+      if (before == seen) ++i;
+      seen = before == seen ? seen + 1 : before;
+    }
+  });
+  Owner owner(GetParam());
+  children.introduce(owner);
+  EXPECT_TRUE(children.wait([&] { stria_worker_progress(owner.worker); }));
+  EXPECT_EQ(owner.words[1], each * kProcesses);
+  ::munmap(ready, sizeof *ready);
 }
 
 // The counter is read and written by get and put, which nothing but the lock keeps apart.
 TEST_P(AtomicProcesses, lock_each_other_out) {
-  const auto each = static_cast<unsigned>(rounds(GetParam() ? 2000 : 200));
+  const auto each = static_cast<unsigned>(rounds(GetParam() ? 100000 : 100));
+  auto* const ready = shared_array<std::atomic<unsigned>>(1);
   Children children([&](unsigned, Changer& changer) {
+    changer.begin_together(*ready);
     for (unsigned i = 0; i < each; ++i) {
       std::uint64_t value = 0;
       const stria_rma_t rma{&value, nullptr, 8, changer.key, 8, nullptr, nullptr};
@@ -233,10 +271,11 @@ TEST_P(AtomicProcesses, lock_each_other_out) {
   EXPECT_TRUE(children.wait([&] { stria_worker_progress(owner.worker); }));
   EXPECT_EQ(owner.words[1], each * kProcesses);
   EXPECT_EQ(owner.words[2], 0u);
+  ::munmap(ready, sizeof *ready);
 }
 
 TEST_P(AtomicProcesses, go_on_when_one_of_them_is_killed) {
-  const auto each = static_cast<unsigned>(rounds(2000));
+  const auto each = static_cast<unsigned>(rounds(500));
   auto* const told = shared_array<std::atomic<std::uint64_t>>(kProcesses);
   Children children([&](unsigned index, Changer& changer) {
     for (unsigned i = 0; index == 0 || i < each; ++i) {

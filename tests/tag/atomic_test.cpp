@@ -346,6 +346,27 @@ TEST_P(Atomics, of_a_worker_that_closes_end) {
   EXPECT_TRUE(GetParam().performs || cancelled == ops.size()) << cancelled;
 }
 
+// The provider has them, and keeps them for long.
+TEST(AtomicsOfAProvider, end_when_their_worker_closes) {
+  auto options = quick();
+  options.async_percent = 99;
+  options.delay = 1000000;
+  World world(2, options);
+  alignas(8) std::uint64_t words[2] = {};
+  const Shared region(world.worker(1), words, sizeof words, kAtomic);
+  stria_key_t* key = region.key_for(world.endpoint(0, 1));
+  std::deque<AtomicOp> ops(20);
+  unsigned waiting = 0;
+  for (AtomicOp& op : ops) waiting += op.add(world.endpoint(0, 1), key) == STRIA_IN_PROGRESS ? 1 : 0;
+  stria_key_close(key);
+  world.close(0);
+  EXPECT_GT(waiting, 10u);
+  for (AtomicOp& op : ops) {
+    EXPECT_EQ(op.callbacks, op.answer == STRIA_IN_PROGRESS ? 1 : 0);
+    EXPECT_TRUE(op.outcome() == STRIA_OK || op.outcome() == STRIA_ERR_CANCELLED);
+  }
+}
+
 // Each callback starts the next one.
 TEST_P(Atomics, may_be_started_by_a_callback) {
   const Shared region(world_.worker(0), words_, sizeof words_, GetParam().access);
@@ -423,12 +444,13 @@ class Opened {
 };
 
 // The owner has an adapter, and shared memory beside it: then the adapter performs nothing.
-TEST(AtomicWays, of_two_devices_add_up_with_each_other_and_with_the_owners_cpu) {
+void add_by_two_devices(unsigned access) {
+  const bool with_cpu = (access & STRIA_ACCESS_ATOMIC_WITH_CPU) != 0;
   const auto fabric = fake::make_fabric({.seed = 3, .delay = 3, .async_percent = 60});
   const fake::UseFabric use(fabric);
   const Opened owner("fake,shm"), by_fake("fake"), by_shm("shm"), both("shm,fake");
   alignas(16) std::uint64_t words[2] = {};
-  const Shared region(owner.worker, words, sizeof words, kWithCpu | kMoves);
+  const Shared region(owner.worker, words, sizeof words, access | kMoves);
   const Opened* peers[] = {&by_fake, &by_shm, &both, &owner};
   std::vector<stria_key_t*> keys;
   std::vector<stria_endpoint_t*> endpoints;
@@ -441,7 +463,7 @@ TEST(AtomicWays, of_two_devices_add_up_with_each_other_and_with_the_owners_cpu) 
   for (unsigned i = 0; i < kEach; ++i) {
     for (std::size_t p = 0; p < keys.size(); ++p)
       ASSERT_GE(ops.emplace_back().add(endpoints[p], keys[p]), 0) << stria_last_error();
-    __atomic_fetch_add(&words[0], 1, __ATOMIC_RELAXED);
+    if (with_cpu) __atomic_fetch_add(&words[0], 1, __ATOMIC_RELAXED);
     for (const Opened* peer : peers) stria_worker_progress(peer->worker);
   }
   const auto over = [&] {
@@ -451,9 +473,15 @@ TEST(AtomicWays, of_two_devices_add_up_with_each_other_and_with_the_owners_cpu) 
     for (const Opened* peer : peers) stria_worker_progress(peer->worker);
   ASSERT_TRUE(over());
   for (AtomicOp& op : ops) EXPECT_EQ(op.outcome(), STRIA_OK);
-  EXPECT_EQ(words[0], kEach * (keys.size() + 1));
+  EXPECT_EQ(words[0], kEach * (keys.size() + (with_cpu ? 1 : 0)));
   EXPECT_EQ(fake::statistics(*fabric).atomics, 0u) << "the adapter knows nothing of the others";
   for (stria_key_t* key : keys) stria_key_close(key);
+}
+TEST(AtomicWays, of_two_devices_add_up) {
+  add_by_two_devices(kAtomic);
+}
+TEST(AtomicWays, of_two_devices_add_up_with_the_owners_cpu) {
+  add_by_two_devices(kWithCpu);
 }
 
 // Where the memory is this process's, or mapped, nobody has to progress for the answer.
@@ -510,6 +538,8 @@ TEST(AtomicRights, of_an_adapter_are_not_taken_by_anybody_else) {
   EXPECT_EQ(words[0], 1u);
   fake::refuse_copies(world.fabric());
   EXPECT_EQ(op.add(world.endpoint(1, 0), key), STRIA_ERR_UNSUPPORTED);
+  EXPECT_EQ(op.add(world.endpoint(1, 0), key), STRIA_ERR_UNSUPPORTED) << "the link says so by now";
+  EXPECT_NE(std::string(stria_last_error()).find("adapter"), std::string::npos) << stria_last_error();
   for (int i = 0; i < 100; ++i) world.step();
   EXPECT_EQ(words[0], 1u);
   stria_key_close(key);
