@@ -1,10 +1,15 @@
 // Strided keys to the last byte of their work requests, which a stand-in for an mlx5 queue pair records.
 #include "hw/strided_keys.hpp"
 
+#include <dlfcn.h>
+#include <glob.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "datatype/pack.hpp"
+#include "hw/strided_library.hpp"
 #include "tests/datatype/random_type.hpp"
 
 namespace stria::hw {
@@ -46,6 +51,7 @@ struct StandIn {
       recorded().calls += "complete";
       return 0;
     };
+    // The library's own rule (rdma-core 44, mlx5_send_wr_set_mkey_access_flags): rights and nothing else.
     extension.wr_mr_interleaved = [](mlx5dv_qp_ex*, mlx5dv_mkey* filled, std::uint32_t access,
                                      std::uint32_t repeat, std::uint16_t count, mlx5dv_mr_interleaved* data) {
       note(filled, access);
@@ -65,6 +71,9 @@ struct StandIn {
     return one;
   }
   static void note(mlx5dv_mkey* filled, std::uint32_t access) {
+    constexpr std::uint32_t kRights =
+        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    EXPECT_EQ(access & ~kRights, 0u) << "refused by the library";
     recorded().key = filled;
     recorded().access = access;
     recorded().request_id = current()->queue_pair.wr_id;
@@ -122,7 +131,7 @@ TEST(StridedKeys, of_random_types_read_their_bytes_in_typemap_order_or_are_refus
   EXPECT_GT(lists, n / 20);
 }
 
-TEST(StridedKeys, a_column_is_one_entry_posted_inline_and_zero_based) {
+TEST(StridedKeys, a_column_is_one_entry_posted_inline_with_the_rights_alone) {
   StandIn adapter;
   auto key = encode_interleaved_key(must(Layout::vector(100, 1, 1024, Layout::bytes(8))), 1, kBase, kLkey, 4);
   ASSERT_TRUE(key.has_value());
@@ -133,7 +142,7 @@ TEST(StridedKeys, a_column_is_one_entry_posted_inline_and_zero_based) {
   EXPECT_EQ(recorded().request_id, 77u);
   EXPECT_EQ(recorded().flags, unsigned{IBV_SEND_INLINE});
   EXPECT_EQ(recorded().key, &adapter.key);
-  EXPECT_EQ(recorded().access, unsigned{IBV_ACCESS_REMOTE_READ} | unsigned{IBV_ACCESS_ZERO_BASED});
+  EXPECT_EQ(recorded().access, unsigned{IBV_ACCESS_REMOTE_READ});
   EXPECT_EQ(recorded().repeat, 100u);
   ASSERT_EQ(recorded().interleaved.size(), 1u);
   EXPECT_EQ(recorded().interleaved[0].addr, kBase);
@@ -169,11 +178,155 @@ TEST(StridedKeys, a_list_has_no_more_entries_than_the_key_and_none_longer_than_i
   EXPECT_FALSE(encode_list_key(Layout::bytes(0), 1, kBase, kLkey, 4).has_value());
 }
 
-TEST(StridedKeys, can_be_ended_by_a_message) {
+TEST(StridedKeys, can_be_ended_by_a_message_and_change_their_consumer_key) {
   const auto attributes = strided_key_attributes(nullptr, 64);
   EXPECT_EQ(attributes.create_flags, std::uint32_t{MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT} |
-                                         std::uint32_t{MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE});
+                                         std::uint32_t{MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE} |
+                                         std::uint32_t{MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG});
   EXPECT_EQ(attributes.max_entries, 64);
+}
+
+/// What a queue pair of the longest work requests takes.
+StridedKeys widest() {
+  return strided_keys_of(4096);
+}
+bool fill(const Layout& layout, std::int64_t count, KeyPattern& out) {
+  return fill_pattern(layout, count, kBase, widest(), out);
+}
+
+TEST(KeyPattern, of_random_types_is_what_the_encoders_make_and_lies_within_its_bounds) {
+  std::int64_t filled = 0, refused = 0;
+  const std::int64_t n = datatype::rounds(3000);
+  for (std::int64_t round = 0; round < n; ++round) {
+    datatype::Random random(datatype::seed_of(round));
+    const auto type = datatype::random_type(random, static_cast<int>(random.in(1, 3)), 600);
+    SCOPED_TRACE(testing::Message() << "seed " << datatype::seed_of(round) << "\n" << type.how);
+    const std::int64_t count = random.in(1, 4);
+    Addresses expected;
+    for (const std::int64_t b : datatype::naive::instances(count, type.typemap).bytes)
+      expected.push_back(kBase + static_cast<std::uint64_t>(b));
+    const auto interleaved =
+        encode_interleaved_key(type.layout, count, kBase, kLkey, widest().interleaved.entries);
+    const auto list = encode_list_key(type.layout, count, kBase, kLkey, widest().list.entries);
+    KeyPattern pattern;
+    const bool can = fill(type.layout, count, pattern);
+    if (interleaved && interleaved->repeat > 1) {
+      ASSERT_TRUE(can && pattern.repeat == interleaved->repeat);
+    }
+    ASSERT_EQ(can, list.has_value() || (interleaved.has_value() && interleaved->repeat > 1));
+    if (!can) {
+      ++refused;
+      continue;
+    }
+    ++filled;
+    pattern.set_lkey(kLkey);
+    StandIn adapter;
+    build_strided_key(adapter.extension, adapter.key, IBV_ACCESS_REMOTE_READ, pattern);
+    ASSERT_EQ(recorded().key, &adapter.key);
+    if (pattern.repeat != 0) {
+      ASSERT_EQ(bytes_of(recorded().repeat, recorded().interleaved), expected);
+      for (const auto& entry : recorded().interleaved) ASSERT_EQ(entry.lkey, kLkey);
+    } else {
+      ASSERT_EQ(bytes_of(recorded().list), expected);
+      for (const auto& entry : recorded().list) ASSERT_EQ(entry.lkey, kLkey);
+    }
+    ASSERT_EQ(pattern.bytes, expected.size());
+    ASSERT_EQ(pattern.begin, *std::min_element(expected.begin(), expected.end()));
+    ASSERT_EQ(pattern.end, *std::max_element(expected.begin(), expected.end()) + 1);
+  }
+  EXPECT_GT(filled, n / 20) << "hardly any random type was taken";
+  EXPECT_GT(refused, n / 20) << "hardly any random type was too much";
+}
+
+TEST(KeyPattern, keeps_the_widths_of_the_adapter) {
+  const auto column = [](std::int64_t rows, std::int64_t stride, std::int64_t bytes) {
+    KeyPattern out;
+    return fill(must(Layout::vector(rows, 1, stride, Layout::bytes(bytes))), 1, out);
+  };
+  EXPECT_TRUE(column(100, 65535, 8));
+  EXPECT_FALSE(column(100, 65536, 8));
+  EXPECT_TRUE(column(16, 65536, 8)) << "as a list";
+  EXPECT_FALSE(column(17, 65536, 8));
+  EXPECT_TRUE(column(100, 65535, 65534));
+  EXPECT_FALSE(column(100, 70000, 65536));
+  EXPECT_TRUE(column(0xffffffff, 16, 8));
+  EXPECT_FALSE(column(0x100000000, 16, 8));
+  EXPECT_FALSE(column(100, -16, 8)) << "what goes down is a list or nothing";
+  EXPECT_TRUE(column(16, -16, 8));
+  KeyPattern out;
+  EXPECT_FALSE(fill(Layout::bytes(0), 1, out));
+  EXPECT_FALSE(fill(Layout::bytes(8), 0, out));
+  EXPECT_FALSE(fill(Layout::bytes(0x100000000), 1, out));
+}
+
+TEST(KeyPattern, of_one_repeat_count_holds_as_many_runs_as_the_key_has_entries_left) {
+  const auto rows_of = [](std::int64_t runs) {
+    const Layout row = must(Layout::vector(runs, 1, 20, Layout::bytes(8)));
+    return must(Layout::vector(50, 1, 1000, row));
+  };
+  KeyPattern out;
+  EXPECT_TRUE(fill(rows_of(15), 1, out));
+  EXPECT_EQ(out.repeat, 50u);
+  EXPECT_EQ(out.count, 15);
+  EXPECT_FALSE(fill(rows_of(16), 1, out)) << "one entry is the repeat count's";
+}
+
+TEST(KeyPattern, entries_are_what_the_inline_bytes_of_the_queue_pair_hold) {
+  EXPECT_EQ(strided_keys_of(256).list.entries, 16u);
+  EXPECT_EQ(strided_keys_of(256).interleaved.entries, 15u);
+  EXPECT_EQ(strided_keys_of(251).list.entries, 15u) << "with the head of inline data one more than it seems";
+  EXPECT_EQ(strided_keys_of(252).list.entries, 16u);
+  EXPECT_EQ(strided_keys_of(1 << 20).entries, kPatternEntries);
+  EXPECT_EQ(strided_keys_of(28).interleaved.entries, 1u);
+  EXPECT_EQ(strided_keys_of(27).entries, 0u);
+  EXPECT_EQ(strided_keys_of(0).list.entries, 0u);
+}
+
+TEST(StridedKeys, change_the_low_byte_of_both_numbers_from_use_to_use) {
+  mlx5dv_mkey key{0x12345600, 0x12345600};
+  for (unsigned use = 1; use <= 600; ++use) {
+    turn_consumer_key(key);
+    EXPECT_EQ(key.rkey, 0x12345600u | (use & 0xff));
+    EXPECT_EQ(key.lkey, key.rkey);
+  }
+}
+
+TEST(StridedLibrary, is_found_where_the_process_has_loaded_it_and_not_loaded_for_the_question) {
+  ASSERT_FALSE(loaded_strided_library().has_value()) << "this program was linked with it";
+  EXPECT_FALSE(loaded_strided_library().has_value());
+  // As libibverbs loads it: by path, and as a driver.
+  glob_t drivers{};
+  void* driver = nullptr;
+  if (::glob("/usr/lib*/*/libibverbs/libmlx5-rdmav*.so", 0, nullptr, &drivers) == 0)
+    driver = ::dlopen(drivers.gl_pathv[0], RTLD_NOW | RTLD_LOCAL);
+  ::globfree(&drivers);
+  if (driver == nullptr) GTEST_SKIP() << "this machine has no driver for adapters of this kind";
+  const auto found = loaded_strided_library();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_NE(found->is_supported, nullptr);
+  EXPECT_NE(found->create_qp, nullptr);
+  EXPECT_NE(found->extension_of, nullptr);
+  EXPECT_NE(found->create_key, nullptr);
+  EXPECT_NE(found->destroy_key, nullptr);
+  ::dlclose(driver);
+}
+
+TEST(StridedLibrary, queue_pairs_ask_for_both_forms_beside_what_others_have) {
+  static ibv_qp_init_attr_ex asked;
+  static mlx5dv_qp_init_attr more;
+  static ibv_qp made;
+  StridedLibrary library;
+  library.create_qp = [](ibv_context*, ibv_qp_init_attr_ex* attributes, mlx5dv_qp_init_attr* extra) {
+    asked = *attributes;
+    more = *extra;
+    return &made;
+  };
+  ibv_qp_init_attr_ex attributes{};
+  attributes.send_ops_flags = IBV_QP_EX_WITH_SEND;
+  EXPECT_EQ(create_strided_queue_pair(library, nullptr, attributes), &made);
+  EXPECT_EQ(asked.send_ops_flags, std::uint64_t{IBV_QP_EX_WITH_SEND});
+  EXPECT_EQ(more.comp_mask, std::uint64_t{MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS});
+  EXPECT_EQ(more.send_ops_flags, std::uint64_t{MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST});
 }
 
 }  // namespace
