@@ -120,10 +120,11 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
   return block != 0 && blocks_of(length, block) > parameters().packs_long_blocks;
 }
 
-std::uint32_t least_block_in_place() noexcept {
+std::uint32_t least_block_in_place(bool gathered) noexcept {
   const Parameters& p = parameters(true);
-  return static_cast<std::uint32_t>(std::ceil(1024.0 * (p.get_us_per_source - p.pipeline_us_per_block) /
-                                              (p.pipeline_us_per_kib - p.get_us_per_kib)));
+  const double per_block = gathered ? p.get_us_per_gathered : p.get_us_per_source;
+  return static_cast<std::uint32_t>(
+      std::ceil(1024.0 * (per_block - p.pipeline_us_per_block) / (p.pipeline_us_per_kib - p.get_us_per_kib)));
 }
 
 const Parameters& parameters(bool offload) noexcept {
@@ -155,16 +156,16 @@ Answer choose(const Question& q) noexcept {
     return answer;
   }
   const Scheme read = q.mapped ? Scheme::mapped : Scheme::get;
-  answer.get_us = q.mapped ? mapped_us(q, source_blocks, sink_blocks)
-                           : get_bytes_us(q) + (source_blocks - 1) * p.get_us_per_source +
-                                 (sink_blocks - 1) * p.get_us_per_sink;
+  const double entries =
+      (source_blocks - 1) * (q.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
+      (sink_blocks - 1) * p.get_us_per_sink;
+  answer.get_us = q.mapped ? mapped_us(q, source_blocks, sink_blocks) : get_bytes_us(q) + entries;
   if (q.force != Force::automatic) {
     answer.scheme = q.force == Force::get ? read : Scheme::pipeline;
     answer.reason = "forced by STRIA_RNDV_SCHEME";
     return answer;
   }
   answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
-  const double entries = (source_blocks - 1) * p.get_us_per_source + (sink_blocks - 1) * p.get_us_per_sink;
   answer.reason =
       answer.scheme == Scheme::mapped             ? "the memory is mapped: one copy by loads, no system call"
       : answer.scheme == Scheme::get && q.offload ? "the adapter moves it, without a copy"

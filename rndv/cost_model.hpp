@@ -25,7 +25,8 @@ struct Question {
   std::uint32_t sink_block = 0;    ///< the same at the receiver
   bool can_get = false;            ///< the link can, and the sender made a key
   Force force = Force::automatic;
-  bool source_sparse = false;  ///< each of its runs is a cache line of its own (transport::is_sparse)
+  bool source_gathered = false;  ///< its key shows the sender's blocks as one run: one work request for all
+  bool source_sparse = false;    ///< each of its runs is a cache line of its own (transport::is_sparse)
   bool sink_sparse = false;
   bool far = false;      ///< the caches of both sides are far apart
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
@@ -58,17 +59,19 @@ std::uint32_t fragment_for(const Question& question, std::uint32_t most) noexcep
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 
 /// Where the sender's memory is equal blocks at equal distances: the least of them, in bytes, that an adapter
-/// reads in place, each by a work request of its own; smaller ones are packed. Not for what is forced.
-std::uint32_t least_block_in_place() noexcept;
+/// reads in place, each by a work request of its own, or all by one where a key gathers them; smaller ones
+/// are packed. Not for what is forced.
+std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 
 /// The model's parameters on one host; docs/tuning.md has the measurements. Those of an adapter are no
-/// measurements but what 100 Gb/s, a way there and back of 4 us, and 8 million reads a second of one
-/// connection come to.
+/// measurements but what 100 Gb/s, a way there and back of 4 us, 8 million reads a second of one connection,
+/// and 100 million reads a second across the bus come to.
 struct Parameters {
   double get_start_us = 2.0;              ///< system call and page look-up
   double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
   double get_us_per_kib_beyond = 0.15;    ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
   double get_us_per_source = 0.25;        ///< an entry of the sender's list: its page is looked up by itself
+  double get_us_per_gathered = 0.01;      ///< instead, where a key shows the sender's list as one run
   double get_us_per_sink = 0.03;          ///< an entry of the receiver's
   double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
   double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB

@@ -91,6 +91,18 @@ void Engine::finish(Operation& op) noexcept {
   }
 }
 
+/// False: the provider has none, or one that does not fit an announcement.
+bool Engine::give_key(SendOp& op, unsigned access) noexcept {
+  transport::Key key;
+  if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
+  if (key.bytes > sizeof(op.key.data)) {
+    static_cast<void>(op.link->invalidate(key));
+    return false;
+  }
+  transport::copy_key(op.key, key);
+  return true;
+}
+
 Status Engine::announce(SendOp& op, const Header& header) noexcept {
   using transport::mean_block;
   const std::uint32_t block = mean_block(op.memory);
@@ -101,12 +113,18 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     began(op);
     // A key is worth its registration only where a get could win, or help, with the best of sinks.
     unsigned access = STRIA_ACCESS_REMOTE_READ | (op.link->can_map ? STRIA_REGISTER_HINT : 0u);
+    op.gathered = false;
     Question best{.length = op.length,
                   .source_block = block,
                   .can_get = op.link->can_get,
                   .force = options_.force,
                   .source_sparse = sparse,
                   .offload = op.link->offload};
+    if (op.link->gathers && block != 0) {
+      best.source_gathered = true;
+      op.gathered = choose(best).scheme == Scheme::get && give_key(op, access | STRIA_REGISTER_GATHERED);
+      best.source_gathered = false;
+    }
     const Answer answer = choose(best);
     bool pays = answer.scheme == Scheme::get || can_help(best, answer);
     if (!pays && op.link->can_map) {
@@ -115,22 +133,14 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
       pays = choose(best).scheme == Scheme::mapped;
       access |= STRIA_REGISTER_MAPPED;
     }
-    if (pays) {
-      transport::Key key;
-      if (op.link->fast_register(op.memory, access, key) == Status::ok) {
-        if (key.bytes <= sizeof(op.key.data)) {
-          transport::copy_key(op.key, key);
-        } else {
-          static_cast<void>(op.link->invalidate(key));
-        }
-      }
-    }
+    if (pays && !op.gathered) give_key(op, access);
   }
   struct {
     wire::RtsWords rts;
     std::byte key[sizeof(op.key.data)];
   } body;
-  body.rts = wire::rts_words(op.length, op.id, block, static_cast<std::uint8_t>(op.key.bytes), sparse);
+  body.rts = wire::rts_words(op.length, op.id, op.gathered ? 0 : block,
+                             static_cast<std::uint8_t>(op.key.bytes), sparse && !op.gathered);
   transport::copy_key_bytes(body.key, op.key);
   const Status sent =
       op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes));

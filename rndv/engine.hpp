@@ -101,6 +101,7 @@ class Engine {
   bool step_streaming(SendOp& op) noexcept;
   bool step_fin(RecvOp& op) noexcept;
   static transport::Header fin_of(const RecvOp& op) noexcept;
+  static bool give_key(SendOp& op, unsigned access) noexcept;
   void finish(Operation& op) noexcept;
   std::uint32_t fragment_of(const Question& question) const noexcept;
   void refuse_remote(const transport::LinkRef& link, wire::OpId initiator, Status status) noexcept;

@@ -44,6 +44,7 @@ struct Operation : ListNode {
   bool in_flight : 1 = false;    ///< RecvOp: a get is under way, the provider still writes the memory
   bool failed : 1 = false;       ///< its peer failed, or refused, while it was in flight
   bool finishes : 1 = false;     ///< RecvOp: FIN went with the get under way
+  bool gathered : 1 = false;     ///< SendOp: its key shows memory that lies apart as one run
   bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;

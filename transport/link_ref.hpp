@@ -31,6 +31,7 @@ struct LinkRef {
   bool far : 1 = false;         ///< lines come from the peer one by one
   bool offload : 1 = false;     ///< an adapter moves what is got and put, and ends keys
   bool can_atomic : 1 = false;  ///< without asking the key
+  bool gathers : 1 = false;     ///< and has keys that show memory that lies apart as one run
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
@@ -45,6 +46,7 @@ struct LinkRef {
     far = limits.far != 0;
     offload = limits.offload != 0;
     can_atomic = limits.can_atomic != 0;
+    gathers = limits.gathers != 0;
   }
 
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {

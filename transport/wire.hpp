@@ -62,9 +62,10 @@ using OpId = std::uint64_t;
 struct RtsBody {
   std::uint64_t length;  // packed bytes of the message
   OpId sender_op;
-  std::uint32_t block_bytes;  // mean contiguous run at the sender, saturated; 0: contiguous
-  std::uint8_t key_bytes;     // length of the key that follows; 0: none, only the packed pipeline is possible
-  std::uint8_t sparse;        // 1: each of its blocks is a cache line of its own
+  std::uint32_t
+      block_bytes;  // mean contiguous run at the sender, saturated; 0: contiguous, or its key shows it so
+  std::uint8_t key_bytes;  // length of the key that follows; 0: none, only the packed pipeline is possible
+  std::uint8_t sparse;     // 1: each of its blocks is a cache line of its own
   std::uint8_t reserved[2];
 };
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&

@@ -198,6 +198,7 @@ typedef struct stria_link_limits {
   const char* fallback; /* why a better path is not used; "" if none */
   uint32_t can_atomic;  /* 0: atomic answers UNSUPPORTED on this link, but perhaps for keys with
                          * STRIA_KEY_MAPPED */
+  uint32_t gathers;     /* keys may show memory that lies apart as one run: STRIA_REGISTER_GATHERED */
 } stria_link_limits_t;
 
 /* ---- the tables ---- */
@@ -207,6 +208,9 @@ typedef struct stria_link_limits {
 /* The key is for one message that ends it, and may have a hint (STRIA_KEY_HINT) by which a get reads before
  * it knows that the key is valid; what it read is not used when it was not. */
 #define STRIA_REGISTER_HINT (1u << 17)
+/* A key by which a get of all of the memory is one request of the adapter, however the memory lies, or none.
+ * For links with `gathers`. */
+#define STRIA_REGISTER_GATHERED (1u << 18)
 
 /* The data path: at most one of these calls a message. Unsupported ones answer STRIA_ERR_UNSUPPORTED, none is
  * NULL. */

@@ -71,6 +71,19 @@ TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed
   EXPECT_STREQ(choose(question).reason, "blocks too small for one work request each");
 }
 
+TEST(CostModel, blocks_behind_one_key_are_read_in_place_from_a_fraction_of_that_length_on) {
+  const std::uint32_t least = least_block_in_place(true);
+  EXPECT_GE(least, 256u);
+  EXPECT_LE(least, least_block_in_place() / 8);
+  Question question;
+  question.length = 1ull << 30;
+  question.can_get = question.offload = question.source_gathered = true;
+  for (const std::uint32_t block : {8u, least / 2, least - 10, least + 10, 4096u, 1u << 20}) {
+    question.source_block = block;
+    EXPECT_EQ(choose(question).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
+  }
+}
+
 // Docs: two cores that copy are ahead, between far caches once the longer way to begin is paid.
 TEST(CostModel, contiguous_messages_of_far_peers_are_read_where_they_are_short) {
   for (const std::uint64_t kib : {64, 128, 256, 512, 1024, 2048, 4096, 16384}) {

@@ -31,6 +31,7 @@ struct Path {
   bool can_get;
   bool can_map;
   bool offload;
+  bool gathers;
   rndv::Force force;
 };
 
@@ -44,6 +45,7 @@ Path path_of(const Device& device, const Config& config) {
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
   path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
+  path.gathers = hw::has(can, STRIA_CAP_OFFLOAD | STRIA_CAP_COMPOSITE);
   path.force = rndv::parse_force(config.text(Var::rndv_scheme));
   path.overlaps_packing = !config.is_given(Var::eager_limit) && path.force == rndv::Force::automatic;
   return path;
@@ -138,6 +140,11 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
           "An adapter reads equal blocks at equal distances in place from {} bytes a block on "
           "(get_us_per_source of the cost\nmodel); smaller ones, and other strided memory, are packed.\n",
           rndv::least_block_in_place());
+    if (path.can_get && path.offload && path.gathers)
+      section.text += fmt::format(
+          "This one has keys that show memory that lies apart as one run: where they take it, from {} bytes "
+          "a block on\n(get_us_per_gathered) it is read by one work request.\n",
+          rndv::least_block_in_place(true));
     if (path.can_map)
       section.text +=
           "Where \"mapped us\" has a number, a message out of memory of stria_mem_alloc() goes by rendezvous "
