@@ -82,7 +82,7 @@ constexpr VarSpec kTable[] = {
     {"STRIA_VERBS_SEND_BUFFERS", VarKind::number, "256", "", "", 8, 1 << 16,
      "Buffers a worker packs messages into, for all peers together."},
     {"STRIA_VERBS_KEYS", VarKind::number, "1024", "", "", 8, 1 << 20,
-     "Keys of a worker that can be valid at one time, each a memory window or a region."},
+     "Keys of a worker that can be valid at one time, each a memory window, a strided key or a region."},
     {"STRIA_VERBS_ACK_TIMEOUT", VarKind::number, "18", "", "", 8, 31,
      "A packet without an answer is sent again after 4 us times two to this power, six times; then its "
      "peer is given up."},

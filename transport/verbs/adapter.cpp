@@ -14,7 +14,6 @@
 namespace stria::verbs {
 namespace {
 
-constexpr std::uint32_t kMostInline = 256;  // longer ones make every work request longer
 constexpr int kBacklog = 1024;
 constexpr const char* kClassFolder = "/sys/class/infiniband";
 
@@ -115,38 +114,6 @@ Result<void> Adapter::find(const Settings& settings) {
                            settings.device)};
 }
 
-ibv_qp_init_attr_ex Adapter::queue_pair(bool with_builder) const noexcept {
-  ibv_qp_init_attr_ex attr{};
-  attr.send_cq = send_cq;
-  attr.recv_cq = recv_cq;
-  attr.srq = srq;
-  attr.qp_type = IBV_QPT_RC;
-  attr.cap.max_send_wr = kSendDepth;
-  attr.cap.max_send_sge = std::clamp(traits.max_sge, 1u, 16u);
-  attr.cap.max_inline_data = traits.inline_bytes;
-  attr.comp_mask = IBV_QP_INIT_ATTR_PD;
-  attr.pd = pd;
-  if (with_builder) {
-    attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE;
-    if (traits.send_invalidate) attr.send_ops_flags |= IBV_QP_EX_WITH_SEND_WITH_INV;
-    if (traits.atomics)
-      attr.send_ops_flags |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-    if (traits.has_windows()) attr.send_ops_flags |= IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
-  }
-  return attr;
-}
-
-bool Adapter::probe_queue_pair(bool with_builder, std::uint32_t inline_bytes, std::uint32_t& got) {
-  ibv_qp_init_attr_ex attr = queue_pair(with_builder);
-  attr.cap.max_inline_data = inline_bytes;
-  ibv_qp* made = ::ibv_create_qp_ex(context, &attr);
-  if (made == nullptr) return false;
-  got = std::min(attr.cap.max_inline_data, kMostInline);
-  ::ibv_destroy_qp(made);
-  return true;
-}
-
 Result<void> Adapter::make_queues(const Settings& settings) {
   hw::VerbsAnswers answers;
   if (::ibv_query_device_ex(context, nullptr, &answers.device) != 0) return failed("ibv_query_device_ex");
@@ -181,19 +148,7 @@ Result<void> Adapter::make_queues(const Settings& settings) {
   srq = ::ibv_create_srq(pd, &shared);
   if (srq == nullptr) return failed("ibv_create_srq");
 
-  std::uint32_t inline_bytes = 0;
-  for (const bool with : {true, false})
-    for (std::uint32_t asked = kMostInline; asked >= 32; asked /= 2) {
-      builder = with;
-      if (!probe_queue_pair(with, asked, inline_bytes)) continue;
-      traits.inline_bytes = inline_bytes;
-      return {};
-    }
-  builder = false;
-  if (probe_queue_pair(false, 0, inline_bytes)) {
-    traits.inline_bytes = 0;
-    return {};
-  }
+  if (probe_queue_pairs()) return {};
   return failed("ibv_create_qp");
 }
 

@@ -140,8 +140,7 @@ Result<void> Connector::make_link(Connection& connection) {
   auto link = device_.add_link(connection);
   if (!link) return std::move(link).error();
   const Adapter& adapter = device_.adapter();
-  ibv_qp_init_attr_ex attr = adapter.queue_pair(adapter.builder);
-  if (::rdma_create_qp_ex(connection.id, &attr) != 0) {
+  if (!adapter.make_queue_pair(*connection.id)) {
     device_.remove_link(**link);
     connection.link.reset();
     return Error{Status::io_error, fmt::format("no queue pair: {}", std::strerror(errno))};

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <limits>
 
 namespace stria::verbs {
 
@@ -33,7 +32,33 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   settings_ = *std::move(settings);
   auto adapter = Adapter::open(settings_);
   if (!adapter) return std::move(adapter).error();
-  adapter_ = *std::move(adapter);
+  if (auto prepared = prepare(*std::move(adapter), params); !prepared) return std::move(prepared).error();
+  if (auto started = connector_->start(); !started) return std::move(started).error();
+  events_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  const auto watch = [&](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  };
+  if (!events_ || !watch(adapter_->completions->fd) || !watch(connector_->fd()))
+    return Error{Status::io_error, fmt::format("verbs: epoll: {}", std::strerror(errno))};
+  return {};
+}
+
+Result<std::unique_ptr<Device>> Device::open_on(std::unique_ptr<Adapter> adapter,
+                                                const transport::DeviceParams& params) {
+  std::unique_ptr<Device> device(new Device(params));
+  auto settings = read_settings(params);
+  if (!settings) return std::move(settings).error();
+  device->settings_ = *std::move(settings);
+  if (auto prepared = device->prepare(std::move(adapter), params); !prepared)
+    return std::move(prepared).error();
+  return device;
+}
+
+/// The pools, for an adapter that is there.
+Result<void> Device::prepare(std::unique_ptr<Adapter> adapter, const transport::DeviceParams& params) {
+  adapter_ = std::move(adapter);
   const hw::VerbsTraits& traits = adapter_->traits;
   const std::uint32_t packet_bytes = kHeadBytes + settings_.eager_bytes;
   receives_ = std::make_unique<ReceiveBuffers>(adapter_->pd, adapter_->srq, packet_bytes);
@@ -47,6 +72,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
                 settings_.cache_bytes, settings_.memory_watch, *services_, counters_);
   settings_.keys = traits.has_windows() ? std::min(settings_.keys, traits.max_windows) : settings_.keys;
   keys_.open(adapter_->pd, regions_, traits.has_windows(), settings_.keys, counters_);
+  if (adapter_->strided) keys_.open_strided(*adapter_->strided, traits.strided.entries);
   pio_max_ = traits.inline_bytes > kHeadBytes
                  ? std::min({traits.inline_bytes - kHeadBytes, settings_.eager_bytes, kMostShort})
                  : 0;
@@ -59,15 +85,6 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   const auto* secret = static_cast<const std::byte*>(params.job_secret);
   connector_ = std::make_unique<Connector>(*this, worker_id_,
                                            std::vector<std::byte>(secret, secret + params.job_secret_bytes));
-  if (auto started = connector_->start(); !started) return std::move(started).error();
-  events_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  const auto watch = [&](int fd) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
-  };
-  if (!events_ || !watch(adapter_->completions->fd) || !watch(connector_->fd()))
-    return Error{Status::io_error, fmt::format("verbs: epoll: {}", std::strerror(errno))};
   return {};
 }
 
@@ -98,13 +115,13 @@ void Device::close(int timeout_ms) noexcept {
 void Device::capabilities(transport::Capabilities& out) noexcept {
   const hw::VerbsTraits& traits = adapter_->traits;
   out = {};
-  // What this provider uses of the adapter; masked atomics, strided keys and paging are not among it.
-  constexpr std::uint64_t kUsed = STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT |
-                                  STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
-                                  STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
-                                  STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A | STRIA_CAP_WINDOW_2B |
-                                  STRIA_CAP_ZERO_BASED | STRIA_CAP_ATOMICS | STRIA_CAP_EVENT_FD |
-                                  STRIA_CAP_XRC | STRIA_CAP_LOOPBACK_BLOCKING | STRIA_CAP_OFFLOAD;
+  // What this provider uses of the adapter; masked atomics and paging are not among it.
+  constexpr std::uint64_t kUsed =
+      STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT | STRIA_CAP_FAST_REGISTER |
+      STRIA_CAP_LOCAL_INVALIDATE | STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
+      STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A | STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED |
+      STRIA_CAP_COMPOSITE | STRIA_CAP_ATOMICS | STRIA_CAP_EVENT_FD | STRIA_CAP_XRC |
+      STRIA_CAP_LOOPBACK_BLOCKING | STRIA_CAP_OFFLOAD;
   out.flags = hw::capability_bits_of(traits) & kUsed;
   // Without windows a key is a region, made and ended by system calls.
   out.flags |= STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE;
@@ -179,82 +196,6 @@ void Device::remove_link(Link& link) noexcept {
   links_[link.number()].store(nullptr, std::memory_order_release);
   taken_[link.number()] = false;
   --links_used_;
-}
-
-// ---- keys ------------------------------------------------------------------------------------------------
-
-/// The memory of a key; false: no key of this provider can describe it.
-bool Device::describe(const transport::Payload& memory, Blocks& out, Span& span) const noexcept {
-  constexpr std::int64_t kMostSmall = 1024;  // blocks of less than kSmall: packing them takes no longer
-  constexpr std::int64_t kSmall = 4096;
-  constexpr std::uint64_t kSparse = 64;  // the memory is registered whole: not much that is mostly gaps
-  constexpr std::uint64_t kMuch = 256 << 10;
-  stria_blocks_t blocks{};
-  if (memory.count <= 0 || services_->size < sizeof *services_ || services_->blocks(&memory, &blocks) == 0)
-    return false;
-  if (blocks.count > kMostSmall && blocks.bytes < kSmall) return false;
-  out.first = reinterpret_cast<std::uint64_t>(blocks.first);
-  out.block = static_cast<std::uint64_t>(blocks.bytes);
-  out.stride = blocks.stride;
-  if (__builtin_mul_overflow(out.block, static_cast<std::uint64_t>(blocks.count), &out.bytes)) return false;
-  if (!out.is_one() && out.block > std::numeric_limits<decltype(KeyStride::block)>::max()) return false;
-  return span_of(out, span) && (span.bytes <= kMuch || span.bytes / kSparse <= out.bytes);
-}
-
-Status Device::fast_register(Link* link, const transport::Payload& memory, unsigned access,
-                             transport::Key& key) noexcept {
-  Blocks blocks;
-  Span span;
-  if ((access & STRIA_REGISTER_MAPPED) != 0 || !describe(memory, blocks, span)) return Status::unsupported;
-  if (link == nullptr || !adapter_->traits.has_windows()) return keys_.add_region(blocks, span, access, key);
-  if (link->dying) return Status::peer_failed;
-  Region* const region =
-      regions_.acquire(reinterpret_cast<const void*>(span.begin), span.bytes, Regions::Use::source);
-  if (region == nullptr) return Status::unsupported;
-  Link& owner = link->responder();
-  Window* const window = keys_.take(owner, *region, span, access);
-  if (window == nullptr) {
-    regions_.release(region);
-    return Status::no_resource;
-  }
-  const Status chosen = owner.choose(*window);
-  if (chosen == Status::ok) {
-    Keys::fill(*window, blocks, key);
-  } else if (!window->posted) {
-    keys_.free(*window);
-  }
-  return chosen;
-}
-
-Status Device::invalidate(const transport::Key& key) noexcept {
-  KeyContent data;
-  if (!read_key(key, data)) return Status::access_error;
-  if (data.kind == KeyKind::region) return keys_.remove_region(data);
-  Window* const window = keys_.find(data.rkey);
-  if (window == nullptr || window->span.begin != data.span.begin || window->span.bytes != data.span.bytes)
-    return Status::access_error;
-  Link& link = *window->link;
-  if (!window->posted) {
-    link.withdraw(*window);
-    keys_.free(*window);
-    return Status::ok;
-  }
-  ++counters_.closed_here;
-  if (link.end_window(*window) == Status::ok)
-    keys_.free(*window);
-  else
-    keys_.destroy(*window);
-  return Status::ok;
-}
-
-void Device::end_windows_of(Link& link) noexcept {
-  while (Window* window = link.windows().front()) {
-    link.withdraw(*window);
-    if (window->posted)
-      keys_.destroy(*window);
-    else
-      keys_.free(*window);
-  }
 }
 
 }  // namespace stria::verbs

@@ -33,6 +33,10 @@ class Device {
  public:
   // The contract.
   static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
+  /// On an adapter that the caller made, and without connections coming or going by themselves: for tests
+  /// with a stand-in.
+  static Result<std::unique_ptr<Device>> open_on(std::unique_ptr<Adapter> adapter,
+                                                 const transport::DeviceParams& params);
   void close(int timeout_ms) noexcept;
   void capabilities(transport::Capabilities& out) noexcept;
   std::uint32_t address(void* buffer, std::uint32_t bytes) noexcept;
@@ -97,7 +101,11 @@ class Device {
  private:
   explicit Device(const transport::DeviceParams& params);
   bool describe(const transport::Payload& memory, Blocks& out, Span& span) const noexcept;
+  Status register_strided(Link& link, const transport::Payload& memory, unsigned access,
+                          transport::Key& key) noexcept;
+  Status hand_out(Link& owner, Window& window, const Blocks& memory, transport::Key& key) noexcept;
   Result<void> start(const transport::DeviceParams& params);
+  Result<void> prepare(std::unique_ptr<Adapter> adapter, const transport::DeviceParams& params);
   void disarm() noexcept;
   unsigned take_news(unsigned budget) noexcept;
   unsigned end_moves(unsigned budget) noexcept;

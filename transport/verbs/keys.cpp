@@ -40,9 +40,11 @@ bool read_key(const transport::Key& key, KeyContent& out) noexcept {
   if (key.bytes != sizeof data && !is_strided) return false;
   std::memcpy(&data, key.data, sizeof data);
   if (is_strided) std::memcpy(&more, key.data + sizeof data, sizeof more);
-  if (data.mark != kKeyMark || (data.kind != KeyKind::window && data.kind != KeyKind::region) ||
+  if (data.mark != kKeyMark || (!ends_by_message(data.kind) && data.kind != KeyKind::region) ||
       (data.access & ~kAccessBits) != 0)
     return false;
+  // A strided key has no addresses: it counts from 0, and is one run.
+  if (data.kind == KeyKind::strided && (is_strided || data.address != 0)) return false;
   out.rkey = data.rkey;
   out.kind = data.kind;
   out.access = data.access;
@@ -65,33 +67,80 @@ void Keys::open(ibv_pd* pd, Regions& regions, bool has_windows, std::uint32_t mo
   counters_ = &counters;
 }
 
+void Keys::open_strided(const hw::StridedLibrary& library, std::uint32_t entries) noexcept {
+  library_ = library;
+  entries_ = static_cast<std::uint16_t>(entries);
+}
+
 void Keys::close() noexcept {
   for (Window& window : windows_) {
     if (window.linked()) window.unlink();
-    if (window.mw != nullptr) ::ibv_dealloc_mw(window.mw);
-    window.mw = nullptr;
+    unmake(window);
     if (window.region != nullptr) regions_->release(window.region);
     window.region = nullptr;
   }
   windows_.clear();
   free_.clear();
+  free_strided_.clear();
   by_index_.clear();
   for (const auto& [rkey, mr] : own_) ::ibv_dereg_mr(mr);
   own_.clear();
 }
 
+bool Keys::make(Window& window) noexcept try {
+  window.rkey = 0;
+  std::uint32_t rkey = 0;
+  if (window.strided != nullptr) {
+    mlx5dv_mkey_init_attr attributes = hw::strided_key_attributes(pd_, entries_);
+    mlx5dv_mkey* const mkey = library_.create_key(&attributes);
+    if (mkey == nullptr) return false;
+    window.strided->mkey = mkey;
+    rkey = mkey->rkey;
+  } else {
+    window.mw = ::ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
+    if (window.mw == nullptr) return false;
+    rkey = window.mw->rkey;
+  }
+  by_index_[rkey >> 8] = &window;
+  return true;
+} catch (const std::bad_alloc&) {
+  unmake(window);
+  return false;
+}
+
+void Keys::unmake(Window& window) noexcept {
+  if (window.mw != nullptr) {
+    by_index_.erase(window.mw->rkey >> 8);
+    ::ibv_dealloc_mw(window.mw);
+    window.mw = nullptr;
+  } else if (window.strided != nullptr && window.strided->mkey != nullptr) {
+    by_index_.erase(window.strided->mkey->rkey >> 8);
+    static_cast<void>(library_.destroy_key(window.strided->mkey));
+    window.strided->mkey = nullptr;
+  }
+}
+
+/// The oldest of the free ones, or one more; null: the adapter gives none.
+Window* Keys::take_from(std::deque<Window*>& free, bool strided) {
+  if (free.empty()) {
+    Window& made = windows_.emplace_back();
+    if (strided) made.strided = std::make_unique<StridedKey>();
+    if (!make(made)) {
+      windows_.pop_back();
+      return nullptr;
+    }
+    free.push_back(&made);
+  }
+  Window* const window = free.front();
+  free.pop_front();
+  return window;
+}
+
 Window* Keys::take(Link& link, Region& region, const Span& span, unsigned access) noexcept try {
   if (valid_ >= most_) return nullptr;
-  if (free_.empty()) {
-    ibv_mw* const mw = ::ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
-    if (mw == nullptr) return nullptr;
-    Window& made = windows_.emplace_back();
-    made.mw = mw;
-    by_index_[mw->rkey >> 8] = &made;
-    free_.push_back(&made);
-  }
-  Window& window = *free_.front();
-  free_.pop_front();
+  Window* const taken = take_from(free_, false);
+  if (taken == nullptr) return nullptr;
+  Window& window = *taken;
   window.rkey = ::ibv_inc_rkey(window.rkey == 0 ? window.mw->rkey : window.rkey);
   if (window.rkey == window.mw->rkey) window.rkey = ::ibv_inc_rkey(window.rkey);
   window.region = &region;
@@ -105,40 +154,59 @@ Window* Keys::take(Link& link, Region& region, const Span& span, unsigned access
   return nullptr;
 }
 
+Window* Keys::take_strided(Link& link, Region& region, const hw::KeyPattern& pattern,
+                           unsigned access) noexcept try {
+  if (valid_ >= most_) return nullptr;
+  Window* const taken = take_from(free_strided_, true);
+  if (taken == nullptr) return nullptr;
+  Window& window = *taken;
+  StridedKey& key = *window.strided;
+  hw::turn_consumer_key(*key.mkey);
+  key.pattern = pattern;
+  key.pattern.set_lkey(region.mr->lkey);
+  window.rkey = key.mkey->rkey;
+  window.region = &region;
+  window.link = &link;
+  window.span = {0, pattern.bytes};
+  window.rights = rights_of(access);
+  // An adapter's rule of all memory: who may be written from afar has to be writable here.
+  if ((window.rights & IBV_ACCESS_REMOTE_WRITE) != 0) window.rights |= IBV_ACCESS_LOCAL_WRITE;
+  window.posted = false;
+  ++valid_;
+  return &window;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 Window* Keys::find(std::uint32_t rkey) noexcept {
   const auto at = by_index_.find(rkey >> 8);
   if (at == by_index_.end() || at->second->region == nullptr || at->second->rkey != rkey) return nullptr;
   return at->second;
 }
 
-void Keys::free(Window& window) noexcept {
+void Keys::end_use(Window& window) noexcept {
   if (window.linked()) window.unlink();
   regions_->release(window.region);
   window.region = nullptr;
   window.link = nullptr;
   window.posted = false;
   --valid_;
-  free_.push_back(&window);  // never more than windows_: the deque's blocks are there after the first round
+}
+
+void Keys::free(Window& window) noexcept {
+  end_use(window);
+  free_of(window).push_back(
+      &window);  // never more than windows_: the deque's blocks are there after the first round
 }
 
 void Keys::destroy(Window& window) noexcept {
-  by_index_.erase(window.mw->rkey >> 8);
-  ::ibv_dealloc_mw(window.mw);
-  window.mw = ::ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
-  window.rkey = 0;
-  if (window.linked()) window.unlink();
-  regions_->release(window.region);
-  window.region = nullptr;
-  window.link = nullptr;
-  window.posted = false;
-  --valid_;
-  if (window.mw == nullptr) return;  // the slot is lost; there is one window less
+  unmake(window);
+  end_use(window);
+  if (!make(window)) return;  // the slot is lost; there is one window less
   try {
-    by_index_[window.mw->rkey >> 8] = &window;
-    free_.push_back(&window);
+    free_of(window).push_back(&window);
   } catch (const std::bad_alloc&) {
-    ::ibv_dealloc_mw(window.mw);
-    window.mw = nullptr;
+    unmake(window);
   }
 }
 
@@ -147,7 +215,7 @@ void Keys::fill(const Window& window, const Blocks& memory, transport::Key& key)
   if ((window.rights & IBV_ACCESS_REMOTE_READ) != 0) access |= STRIA_ACCESS_REMOTE_READ;
   if ((window.rights & IBV_ACCESS_REMOTE_WRITE) != 0) access |= STRIA_ACCESS_REMOTE_WRITE;
   if ((window.rights & IBV_ACCESS_REMOTE_ATOMIC) != 0) access |= STRIA_ACCESS_REMOTE_ATOMIC;
-  write_key(window.rkey, KeyKind::window, access, memory, key);
+  write_key(window.rkey, window.strided != nullptr ? KeyKind::strided : KeyKind::window, access, memory, key);
 }
 
 Status Keys::add_region(const Blocks& memory, const Span& span, unsigned access, transport::Key& key) noexcept

@@ -13,11 +13,12 @@ namespace stria::verbs {
 Link::Link(const Params& params) noexcept : params_(params), device_(*params.device) {}
 
 void Link::set_queue_pair(ibv_qp* qp, bool builder) noexcept {
-  poster_.use(qp, builder, device_.counters());
-  const hw::VerbsTraits& traits = device_.adapter().traits;
-  path_ = fmt::format(
-      "{}: {} queue pair, {}", device_.adapter().name, traits.iwarp ? "iWARP" : "RC",
-      traits.has_windows() ? "reads through memory windows" : "reads through a region for each message");
+  const Adapter& adapter = device_.adapter();
+  poster_.use(qp, builder, adapter.strided ? &*adapter.strided : nullptr, device_.counters());
+  path_ = fmt::format("{}: {} queue pair, {}", adapter.name, adapter.traits.iwarp ? "iWARP" : "RC",
+                      !adapter.traits.has_windows() ? "reads through a region for each message"
+                      : adapter.strided             ? "reads through memory windows and strided keys"
+                                                    : "reads through memory windows");
 }
 
 void Link::set_peer(const Hello& hello) noexcept {
@@ -66,20 +67,26 @@ Prefix Link::next_prefix(PacketKind kind) noexcept {
 
 Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, bool signal) noexcept {
   ibv_send_wr together[kMostChosen + kMostChain];
-  unsigned before = 0;
+  unsigned before = 0, strided = 0;
   const bool acknowledges_all = device_.adapter().traits.repeats_binds;
   if (chosen_count_ > 0 && (!acknowledges_all || idle())) {
     for (; before < chosen_count_; ++before) {
       Window& window = *chosen_[before];
       ibv_send_wr& request = together[before];
       request = {};
+      window.posted = true;
+      if (window.strided != nullptr) {
+        request.opcode = Poster::kFill;
+        ++strided;
+        continue;
+      }
       request.opcode = IBV_WR_BIND_MW;
       request.bind_mw.mw = window.mw;
       request.bind_mw.rkey = window.rkey;
       request.bind_mw.bind_info = {window.region->mr, window.span.begin, window.span.bytes, window.rights};
-      window.posted = true;
     }
     device_.counters().windows_bound += before;
+    device_.counters().strided_keys += strided;
     chosen_count_ = 0;
     if (count > 0) std::memcpy(&together[before], requests, count * sizeof *requests);
     requests = together;
@@ -98,8 +105,9 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
     unsignalled_ = 0;
   }
   head_ += all;
-  const int error = poster_.post(requests, all);
+  const int error = poster_.post(requests, all, chosen_.data());
   for (unsigned i = 0; i < before; ++i) {
+    if (requests[i].opcode == Poster::kFill) continue;
     // The library takes the new key over only for windows that it binds itself.
     ibv_mw* const mw = requests[i].bind_mw.mw;
     mw->rkey = requests[i].bind_mw.rkey;
@@ -179,7 +187,7 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
   if (!device_.sends_invalidate()) return Status::unsupported;
   KeyContent data;
   if (!read_key(key, data)) return Status::access_error;
-  if (data.kind != KeyKind::window) return Status::unsupported;
+  if (!ends_by_message(data.kind)) return Status::unsupported;
   const Status can = can_send();
   if (can != Status::ok) return can;
   if (device_.pio_max() != 0 && bytes <= device_.pio_max())
@@ -393,6 +401,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.can_put = device_.can_put() ? 1 : 0;
   out.can_atomic = device_.has_atomics() ? 1 : 0;
   out.offload = 1;
+  out.gathers = device_.adapter().strided ? 1 : 0;
   out.pio_credits = ready_ && !dying ? credits_ * device_.pio_mtu() : 0;
   out.low_latency = 0;
   out.path = path_.c_str();

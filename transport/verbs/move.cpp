@@ -88,7 +88,7 @@ Status Link::start(bool write, const transport::Payload& local, const transport:
   const auto bytes = static_cast<std::uint64_t>(local.length);
   if ((data.access & right) == 0 || offset > data.memory.bytes || bytes > data.memory.bytes - offset)
     return Status::access_error;
-  if (finish != nullptr && data.kind != KeyKind::window) return Status::unsupported;
+  if (finish != nullptr && !ends_by_message(data.kind)) return Status::unsupported;
   if (bytes == 0) return finish != nullptr ? Status::unsupported : Status::ok;
   if (!ready_ || !has_room(finish != nullptr ? 2 : 1)) return Status::no_resource;
   if (finish != nullptr && credits_ == 0) return Status::no_resource;

@@ -15,7 +15,7 @@ namespace stria::verbs {
 static_assert(std::endian::native == std::endian::little, "the wire format is little-endian");
 
 /// Bumped with every change of these bytes.
-inline constexpr std::uint8_t kVersion = 2;
+inline constexpr std::uint8_t kVersion = 3;
 inline constexpr std::uint32_t kHelloMagic = 0x76727473;  // "strv"
 
 enum class PacketKind : std::uint8_t {
@@ -86,7 +86,15 @@ struct Address {
 };
 static_assert(sizeof(Address) == 32);
 
-enum class KeyKind : std::uint8_t { window = 1, region = 2 };
+enum class KeyKind : std::uint8_t {
+  window = 1,
+  region = 2,
+  strided = 3,  ///< zero-based: `address` is 0, and what lies apart in memory is one run for the reader
+};
+/// A message of the peer may end it.
+constexpr bool ends_by_message(KeyKind kind) noexcept {
+  return kind == KeyKind::window || kind == KeyKind::strided;
+}
 
 /// The first word is what the adapter looks at; the rest lets the peer check before it asks.
 struct KeyData {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "transport/verbs/keys.hpp"
+
 namespace stria::verbs {
 
 void Poster::build(const ibv_send_wr& request) noexcept {
@@ -45,18 +47,30 @@ void Poster::build(const ibv_send_wr& request) noexcept {
   else if (request.num_sge == 1)
     ::ibv_wr_set_sge(extended_, request.sg_list->lkey, request.sg_list->addr, request.sg_list->length);
   else
-    ::ibv_wr_set_sge_list(extended_, 0, nullptr);
+    ::ibv_wr_set_sge_list(extended_, static_cast<std::size_t>(request.num_sge), request.sg_list);
 }
 
-int Poster::post(ibv_send_wr* requests, unsigned count) noexcept {
+void Poster::fill(const ibv_send_wr& request, Window& window) noexcept {
+  extended_->wr_id = request.wr_id;
+  extended_->wr_flags = request.send_flags | IBV_SEND_INLINE;
+  hw::build_strided_key(*strided_, *window.strided->mkey, window.rights, window.strided->pattern);
+}
+
+int Poster::post(ibv_send_wr* requests, unsigned count, Window* const* windows) noexcept {
   counters_->work_requests += count;
   ++counters_->doorbells;
-  // rxe of rdma-core 44 loses lists: of inline pieces all, of others what is longer than the first.
+  // rxe of rdma-core 44 loses lists: of inline pieces all, of others what is longer than the first. A library
+  // with strided keys is none of that kind, and these have no other way.
   const bool lists =
+      strided_ == nullptr &&
       std::any_of(requests, requests + count, [](const ibv_send_wr& one) { return one.num_sge > 1; });
   if (extended_ != nullptr && !lists) {
     ::ibv_wr_start(extended_);
-    for (unsigned i = 0; i < count; ++i) build(requests[i]);
+    for (unsigned i = 0; i < count; ++i)
+      if (requests[i].opcode == kFill)
+        fill(requests[i], *windows[i]);
+      else
+        build(requests[i]);
     return ::ibv_wr_complete(extended_);
   }
   for (unsigned i = 0; i < count; ++i) requests[i].next = i + 1 < count ? &requests[i + 1] : nullptr;

@@ -1,0 +1,113 @@
+// An adapter with strided keys, in memory, where there is none: queue pairs that note what is posted to them
+// and do it when the doorbell rings. What it knows of keys is what rdma-core's manual and sources say; that
+// an adapter does the same has not been seen. rdma-core's own functions that the provider calls are replaced
+// in the program that is linked with this.
+#pragma once
+
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/strided_library.hpp"
+#include "transport/verbs/adapter.hpp"
+
+namespace stria::verbs::test {
+
+class StandIn;
+
+/// What was posted, as the adapter would see it.
+struct Posted {
+  ibv_wr_opcode opcode{};
+  std::uint64_t id = 0;
+  unsigned flags = 0;
+  std::uint32_t rkey = 0;  ///< that is read through, ended, bound or filled
+  std::uint64_t remote = 0;
+  unsigned doorbell = 0;  ///< those with the same number went out together
+  std::vector<ibv_sge> pieces;
+  std::vector<std::byte> inlined;
+  // of keys
+  unsigned rights = 0;
+  ibv_mw_bind_info bind{};
+  std::uint32_t repeat = 0;
+  std::vector<mlx5dv_mr_interleaved> interleaved;  ///< or with a repeat of 0 the list, without skips
+};
+
+struct StandInQueuePair {
+  ibv_qp_ex qp{};  // first: the provider has a pointer to it
+  mlx5dv_qp_ex extension{};
+  StandIn* owner = nullptr;
+  StandInQueuePair* peer = nullptr;
+  bool in_error = false;
+  std::vector<Posted> building;
+};
+
+class StandIn {
+ public:
+  explicit StandIn(bool strided = true);
+  ~StandIn();
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+
+  /// What a device is opened on. `inline_bytes`: that queue pairs take.
+  std::unique_ptr<Adapter> adapter(std::uint32_t inline_bytes = 256);
+  StandInQueuePair& queue_pair();
+  static void join(StandInQueuePair& one, StandInQueuePair& other) {
+    one.peer = &other;
+    other.peer = &one;
+  }
+  /// The calls of the adapter's own library.
+  static hw::StridedLibrary library();
+
+  std::vector<Posted> posted;  ///< in order; the greetings too
+  unsigned doorbells = 0;
+  unsigned keys_made = 0;       ///< strided ones
+  unsigned keys_destroyed = 0;  ///< likewise
+  unsigned most_keys = ~0u;
+  std::string misuse;  ///< the first thing that no adapter would take
+
+  /// One of its keys, by its index: what a peer reaches through it.
+  struct Key {
+    bool valid = false;
+    std::uint32_t rkey = 0;
+    unsigned rights = 0;
+    std::uint64_t begin = 0;                                    // a window's addresses
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;  // address, bytes: as the stream goes
+  };
+  bool is_valid(std::uint32_t rkey) const;
+
+ private:
+  friend struct Calls;
+  void ring(StandInQueuePair& from);
+  ibv_wc_status carry_out(StandInQueuePair& from, const Posted& request);
+  ibv_wc_status send(StandInQueuePair& from, const Posted& request);
+  ibv_wc_status access(StandInQueuePair& from, const Posted& request);
+  bool covers(std::uint32_t lkey, std::uint64_t address, std::uint64_t bytes) const;
+  void wrong(const std::string& what);
+
+  ibv_device device_{};
+  ibv_context context_{};
+  ibv_pd pd_{};
+  ibv_cq send_cq_{}, recv_cq_{};
+  ibv_srq srq_{};
+  bool strided_;
+  std::deque<ibv_wc> sent_, received_;
+  struct Buffer {
+    std::uint64_t id;
+    ibv_sge piece;
+  };
+  std::deque<Buffer> buffers_;
+  std::map<std::uint32_t, ibv_mr> regions_;     // by lkey
+  std::map<std::uint32_t, Key> keys_;           // by index
+  std::map<std::uint32_t, ibv_mw> windows_;     // likewise
+  std::map<std::uint32_t, mlx5dv_mkey> mkeys_;  // likewise
+  std::uint32_t next_ = 1;
+  std::deque<StandInQueuePair> queue_pairs_;
+};
+
+}  // namespace stria::verbs::test
