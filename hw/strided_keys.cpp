@@ -171,13 +171,13 @@ void turn_consumer_key(mlx5dv_mkey& key) noexcept {
   key.lkey = ::ibv_inc_rkey(key.lkey);
 }
 
-void build_strided_key(mlx5dv_qp_ex& extension, mlx5dv_mkey& key, unsigned access,
+void build_strided_key(mlx5dv_qp_ex* extension, mlx5dv_mkey& key, unsigned access,
                        KeyPattern& pattern) noexcept {
   if (pattern.repeat != 0)
-    ::mlx5dv_wr_mr_interleaved(&extension, &key, access, pattern.repeat, pattern.count,
+    ::mlx5dv_wr_mr_interleaved(extension, &key, access, pattern.repeat, pattern.count,
                                pattern.interleaved.data());
   else
-    ::mlx5dv_wr_mr_list(&extension, &key, access, pattern.count, pattern.list.data());
+    ::mlx5dv_wr_mr_list(extension, &key, access, pattern.count, pattern.list.data());
 }
 
 int post_strided_key(ibv_qp_ex& queue_pair, mlx5dv_qp_ex& extension, mlx5dv_mkey& key, unsigned access,

@@ -70,7 +70,7 @@ void turn_consumer_key(mlx5dv_mkey& key) noexcept;
 
 /// One work request of those between ibv_wr_start and ibv_wr_complete; id and flags are set, and among the
 /// flags IBV_SEND_INLINE, as the library demands. access: IBV_ACCESS_*.
-void build_strided_key(mlx5dv_qp_ex& extension, mlx5dv_mkey& key, unsigned access,
+void build_strided_key(mlx5dv_qp_ex* extension, mlx5dv_mkey& key, unsigned access,
                        KeyPattern& pattern) noexcept;
 
 /// One work request by itself. 0, or an errno value.

@@ -221,7 +221,7 @@ TEST(KeyPattern, of_random_types_is_what_the_encoders_make_and_lies_within_its_b
     ++filled;
     pattern.set_lkey(kLkey);
     StandIn adapter;
-    build_strided_key(adapter.extension, adapter.key, IBV_ACCESS_REMOTE_READ, pattern);
+    build_strided_key(&adapter.extension, adapter.key, IBV_ACCESS_REMOTE_READ, pattern);
     ASSERT_EQ(recorded().key, &adapter.key);
     if (pattern.repeat != 0) {
       ASSERT_EQ(bytes_of(recorded().repeat, recorded().interleaved), expected);
@@ -254,6 +254,13 @@ TEST(KeyPattern, keeps_the_widths_of_the_adapter) {
   EXPECT_FALSE(column(100, -16, 8)) << "what goes down is a list or nothing";
   EXPECT_TRUE(column(16, -16, 8));
   KeyPattern out;
+  StridedKeys narrow = widest();
+  narrow.interleaved.bytes_bits = 4;
+  const auto rows = [](std::int64_t bytes) {
+    return must(Layout::vector(100, 1, 1000, Layout::bytes(bytes)));
+  };
+  EXPECT_TRUE(fill_pattern(rows(15), 1, kBase, narrow, out));
+  EXPECT_FALSE(fill_pattern(rows(16), 1, kBase, narrow, out)) << "of another adapter";
   EXPECT_FALSE(fill(Layout::bytes(0), 1, out));
   EXPECT_FALSE(fill(Layout::bytes(8), 0, out));
   EXPECT_FALSE(fill(Layout::bytes(0x100000000), 1, out));

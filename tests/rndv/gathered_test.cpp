@@ -131,6 +131,15 @@ TEST_F(Gathered, an_operation_that_is_used_again_says_what_its_next_memory_is) {
   ASSERT_EQ(engine_.announce(op, wire::make_header(wire::Kind::rts, 5)), Status::ok);
   EXPECT_EQ(asked().announced.block_bytes, 2048u);
   engine_.abandon(op);
+  asked().has_gathered = true;
+  ASSERT_EQ(engine_.announce(op, wire::make_header(wire::Kind::rts, 5)), Status::ok);
+  engine_.abandon(op);
+  asked().access.clear();
+  op.memory = transport::LinkRef::contiguous_payload(memory_, 4 << 20);
+  ASSERT_EQ(engine_.announce(op, wire::make_header(wire::Kind::rts, 5)), Status::ok);
+  EXPECT_EQ(asked().access, std::vector<unsigned>{kRead}) << "one run as it is has its key too";
+  EXPECT_EQ(asked().announced.key_bytes, 24u);
+  engine_.abandon(op);
 }
 
 }  // namespace

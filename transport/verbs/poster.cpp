@@ -53,7 +53,7 @@ void Poster::build(const ibv_send_wr& request) noexcept {
 void Poster::fill(const ibv_send_wr& request, Window& window) noexcept {
   extended_->wr_id = request.wr_id;
   extended_->wr_flags = request.send_flags | IBV_SEND_INLINE;
-  hw::build_strided_key(*strided_, *window.strided->mkey, window.rights, window.strided->pattern);
+  hw::build_strided_key(strided_, *window.strided->mkey, window.rights, window.strided->pattern);
 }
 
 int Poster::post(ibv_send_wr* requests, unsigned count, Window* const* windows) noexcept {
