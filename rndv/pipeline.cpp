@@ -112,7 +112,8 @@ bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
                packet.header->immediate, packet.bytes, op.length);
     return false;
   }
-  transport::unpack(transport::slice(op.memory, offset, packet.bytes), packet.payload);
+  // What a sender that died left unfinished ends with its link.
+  if (!transport::take(transport::slice(op.memory, offset, packet.bytes), packet)) return true;
   op.moved += packet.bytes;
   link.silence.heard = true;
   if (op.moved >= tail_of(op) && !op.in_flight) end_receiving(op);

@@ -24,13 +24,14 @@ inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& p
   info.source = peer.worker_id;
 }
 
-/// Most messages need no call.
-inline void take_payload(const stria_payload_t& memory, std::uint64_t bytes, const void* payload) noexcept {
-  if (memory.layout == nullptr && bytes <= kCacheLine) [[likely]]
-    hw::copy_line(transport::contiguous_begin(memory), static_cast<const std::byte*>(payload),
+/// Most messages need no call. False: the rest of it never comes.
+inline bool take_payload(const stria_payload_t& memory, std::uint64_t bytes, const Packet& packet) noexcept {
+  if (memory.layout == nullptr && packet.bytes <= kCacheLine) [[likely]] {
+    hw::copy_line(transport::contiguous_begin(memory), static_cast<const std::byte*>(packet.payload),
                   static_cast<std::uint32_t>(bytes));
-  else
-    transport::unpack(transport::slice(memory, 0, bytes), payload);
+    return true;
+  }
+  return transport::take(transport::slice(memory, 0, bytes), packet);
 }
 
 }  // namespace
@@ -113,6 +114,11 @@ void Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
   const auto* payload = static_cast<const std::byte*>(packet.payload);
   bool kept = false;
   try {
+    if (!transport::is_whole(packet)) {
+      budget_.consumed(peer.grant, packet.bytes);
+      fail_peer(peer, Status::peer_failed);
+      return;
+    }
     kept = ahead <= kMaxAhead &&
            trouble_[peer.index]
                .early
@@ -167,7 +173,10 @@ void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
                                                         const Packet& packet) noexcept {
   Request& request = *Request::of(posted);
   const auto capacity = static_cast<std::uint64_t>(posted.memory.length);
-  take_payload(posted.memory, std::min<std::uint64_t>(capacity, packet.bytes), packet.payload);
+  if (!take_payload(posted.memory, std::min<std::uint64_t>(capacity, packet.bytes), packet)) [[unlikely]] {
+    cut_short(request, peer, packet);
+    return;
+  }
   ++counters_.received_eager;
   if (budget_.is_low(peer.grant)) [[unlikely]]
     top_up(peer);
@@ -181,6 +190,13 @@ void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   }
 }
 
+/// Its sender died while it wrote the message that the request had matched.
+void Worker::cut_short(Request& request, Peer& peer, const Packet& packet) noexcept {
+  describe_eager(request.info, peer, packet, 0);
+  fail_peer(peer, Status::peer_failed);
+  complete(request, Status::peer_failed);
+}
+
 // The receive that is being started is younger than all that are posted, and none of those wanted the
 // message. What came before it and was announced, or is kept, may be one that it accepts, too.
 inline bool Worker::takes_at_once(const Peer& peer, const transport::Header& header) const noexcept {
@@ -192,8 +208,11 @@ inline void Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
   const stria_recv_t& recv = *std::exchange(starting_.recv, nullptr);
   Request& request = *Request::make_posted(starting_.request, this, recv);
   request.callback = nullptr;  // the call that starts it answers ok
-  take_payload(plain_memory(recv.base, recv.count), std::min<std::uint64_t>(recv.count, packet.bytes),
-               packet.payload);
+  if (!take_payload(plain_memory(recv.base, recv.count), std::min<std::uint64_t>(recv.count, packet.bytes),
+                    packet)) [[unlikely]] {
+    cut_short(request, peer, packet);
+    return;
+  }
   ++counters_.received_eager;
   if (budget_.is_low(peer.grant)) [[unlikely]]
     top_up(peer);
@@ -278,8 +297,12 @@ void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   } else {
     entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::buffer);
     budget_.kept(peer.grant, packet.bytes, eager::BufferPool::footprint(packet.bytes));
-    datatype::copy_bytes(buffer, packet.payload, packet.bytes);
     entry->buffer = buffer;
+    if (!transport::take({nullptr, buffer, packet.bytes, 0, packet.bytes}, packet)) [[unlikely]] {
+      free_unexpected(*entry);
+      fail_peer(peer, Status::peer_failed);
+      return;
+    }
   }
   unexpected_.push(entry);
   top_up(peer);

@@ -127,6 +127,8 @@ class Worker {
   void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   bool takes_at_once(const Peer& peer, const stria_header_t& header) const noexcept;
   void finish_at_once(Peer& peer, const stria_packet_t& packet) noexcept;
+  [[gnu::cold, gnu::noinline]] void cut_short(Request& request, Peer& peer,
+                                              const transport::Packet& packet) noexcept;
   /// The receive left the queue, and the credit is counted.
   void finish_eager(PostedRecv& posted, Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;

@@ -46,6 +46,25 @@ inline void unpack(const Payload& payload, const void* in) noexcept {
   }
 }
 
+/// Waits until all of a packet is there. False: it never will be.
+inline bool is_whole(const Packet& packet) noexcept {
+  if (packet.buffered != STRIA_PACKET_ARRIVING || packet.bytes == 0) return true;
+  const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
+  return arriving.arrived(&arriving, packet.bytes) != 0;
+}
+
+/// Copies the first memory.length bytes of a packet that is still being written, as they come. False: the
+/// rest never will.
+bool take_arriving(const Payload& memory, const Packet& packet) noexcept;
+
+/// The same of any packet.
+inline bool take(const Payload& memory, const Packet& packet) noexcept {
+  if (packet.buffered == STRIA_PACKET_ARRIVING) [[unlikely]]
+    return take_arriving(memory, packet);
+  unpack(memory, packet.payload);
+  return true;
+}
+
 /// Mean contiguous run in bytes, saturated to 32 bits; 0 for contiguous memory.
 inline std::uint32_t mean_block(const Payload& payload) noexcept {
   if (payload.layout == nullptr) return 0;

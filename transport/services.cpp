@@ -86,6 +86,25 @@ void copy(const stria_payload_t& from, const stria_payload_t& to) noexcept {
   }
 }
 
+bool take_arriving(const Payload& memory, const Packet& packet) noexcept {
+  const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
+  const auto bytes = static_cast<std::uint32_t>(memory.length);  // of a packet: 32 bits
+  if (layout_of(memory) != nullptr && bytes > 0) {
+    // Kernels that unpack are slower by pieces.
+    if (arriving.arrived(&arriving, bytes) == 0) return false;
+    unpack(memory, packet.payload);
+    return true;
+  }
+  for (std::uint32_t at = 0; at < bytes;) {
+    const std::uint32_t there = arriving.arrived(&arriving, at + 1);
+    if (there == 0) return false;
+    const std::uint32_t part = std::min(there, bytes) - at;
+    unpack(slice(memory, at, part), static_cast<const std::byte*>(packet.payload) + at);
+    at += part;
+  }
+  return true;
+}
+
 const stria_services_t& services() noexcept {
   return kServices;
 }

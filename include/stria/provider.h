@@ -85,8 +85,17 @@ typedef struct stria_packet {
   const stria_header_t* header;
   const void* payload; /* valid during the call */
   uint32_t bytes;
-  uint32_t buffered; /* 0: it came through the PIO path */
+  uint32_t buffered; /* 0: it came through the PIO path; STRIA_PACKET_ARRIVING, or another number */
 } stria_packet_t;
+
+/* `buffered` of a packet whose payload is still being written: it is the beginning of a stria_arriving_t. */
+#define STRIA_PACKET_ARRIVING 2u
+typedef struct stria_arriving {
+  stria_packet_t packet;
+  /* Waits until at least `bytes` (1 to packet.bytes) of the payload are there, from its beginning on, and
+   * answers how many are. 0: its sender is gone, and the rest will not come. */
+  uint32_t (*arrived)(const struct stria_arriving* self, uint32_t bytes);
+} stria_arriving_t;
 
 typedef struct stria_sink {
   void* self;

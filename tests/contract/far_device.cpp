@@ -14,6 +14,7 @@
 #include "datatype/layout.hpp"
 #include "tests/contract/far_wire.hpp"
 #include "transport/loader.hpp"
+#include "transport/payload.hpp"
 #include "transport/services.hpp"
 #ifdef STRIA_TEST_SHM
 #include "transport/shm/shm.hpp"
@@ -38,9 +39,10 @@ class FarDevice {
   FarDevice(const stria_provider_t& table, int fd) : table_(table), channel_(fd) {
     sink_.self = this;
     sink_.deliver = [](void* self, void* peer, const stria_packet_t* packet) {
+      if (!transport::is_whole(*packet)) return;
       Message message = begin(Upcall::deliver, peer);
       message.add(*packet->header);
-      message.add(packet->buffered);
+      message.add(packet->buffered != 0 ? 1u : 0u);
       message.add_bytes(packet->payload, packet->bytes);
       static_cast<FarDevice*>(self)->upcall(message);
     };

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "transport/contract.hpp"
+#include "transport/payload.hpp"
 #include "transport/services.hpp"
 
 namespace stria::contract {
@@ -172,6 +173,7 @@ void Peer::deliver(void* cookie, const stria_packet_t& packet) {
   auto* from = static_cast<Contact*>(cookie);
   EXPECT_FALSE(from->down) << "a packet after link_down";
   ++from->packets;
+  if (!transport::is_whole(packet)) return;  // its sender died; link_down follows
   Received got;
   got.header = *packet.header;
   const auto* data = static_cast<const std::byte*>(packet.payload);

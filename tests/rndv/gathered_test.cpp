@@ -50,6 +50,7 @@ const stria_hot_ops_t kOps = {
     .get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
     .progress = [](auto...) { return 0u; },
     .poll = [](auto...) { return 0u; },
+    .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
 };
 
 constexpr unsigned kRead = STRIA_ACCESS_REMOTE_READ;

@@ -82,6 +82,7 @@ class Device {
   bool deliver_inbox(const InboxSlot& slot, Link& link) noexcept;
   void look(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
+  bool deliver_growing(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
                bool buffered) noexcept;
   void end_key(hw::KeyWord word) noexcept;

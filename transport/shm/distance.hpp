@@ -44,8 +44,10 @@ class Distance {
       --skip_;
       return false;
     }
-    return cells_++ % kLookEvery < kLooks && note(time(cell + look_at(bytes)));
+    return is_due(cells_++) && note(time(cell + look_at(bytes)));
   }
+  /// Whether came() times lines of the next cell.
+  bool looks() const noexcept { return !far_ && skip_ == 0 && is_due(cells_); }
   /// A peer that was far for long is taken to be near. True when it is now.
   bool try_again(Clock::time_point now, std::uint32_t under_way) noexcept {
     if (since_ == Clock::time_point{}) since_ = now;
@@ -75,6 +77,7 @@ class Distance {
   }
 
  private:
+  static constexpr bool is_due(std::uint32_t cell) noexcept { return cell % kLookEvery < kLooks; }
   static constexpr float kFar = 12, kAbsurd = 200;  // ns a line; near up to 10, far mostly 12 to 60
   static constexpr std::uint32_t kMajority = 10;    // of kLooks
 

@@ -7,6 +7,7 @@
 #include "transport/payload.hpp"
 #include "transport/shm/device.hpp"
 #include "transport/shm/gather.hpp"
+#include "transport/shm/growing.hpp"
 
 namespace stria::shm {
 namespace {
@@ -141,14 +142,22 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
   const std::uint32_t cell = device_->pool_.take(id_, &cells_out_);
   if (cell == kNone) return Status::no_resource;
-  if (bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0)
-    stream(payload, device_->own_.cell(cell));
-  else
-    gather(payload, device_->own_.cell(cell));
-  if (tx_.is_open()) {
+  const auto publish = [&](RecordKind kind) {
     store_header(tx_.place() + 8, header);
-    tx_.publish(1, make_window_control(RecordKind::cell, bytes, cell));
+    tx_.publish(1, make_window_control(kind, bytes, cell));
     published();
+  };
+  const SegmentView& own = device_->own_;
+  if (bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0) {
+    stream(payload, own.cell(cell));
+  } else if (may_grow(payload) && tx_.is_open()) {
+    grow(payload, own.cell(cell), own.cell_growth(cell), [&] { publish(RecordKind::growing); });
+    return Status::ok;
+  } else {
+    gather(payload, own.cell(cell));
+  }
+  if (tx_.is_open()) {
+    publish(RecordKind::cell);
     return Status::ok;
   }
   const Status status = inbox_send(RecordKind::cell, cell, header, contiguous(nullptr, 0), bytes);

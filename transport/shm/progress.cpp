@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "transport/shm/device.hpp"
+#include "transport/shm/growing.hpp"
 
 namespace stria::shm {
 namespace {
@@ -86,6 +87,20 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t cel
   return true;
 }
 
+/// As deliver_cell, of a cell that its sender may still be writing.
+bool Device::deliver_growing(Link& link, const std::byte* header, std::uint32_t cell,
+                             std::uint32_t bytes) noexcept {
+  if (cell >= link.remote_.shape().cells || bytes > link.remote_.shape().cell_bytes) return false;
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const Growing growing(copy, link.remote_.cell(cell), bytes, link.remote_.cell_growth(cell), link.attached_);
+  // Lines that are timed have to be there.
+  if (bytes >= kLookBytes && (!link.distance_.looks() || growing.wait(bytes) != 0)) look(link, cell, bytes);
+  sink_->deliver(sink_->self, link.cookie_, &growing.packet());
+  link.remote_.cell_state(cell).store(0, std::memory_order_release);
+  return true;
+}
+
 unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
   Polled* const polled = polled_.find(link.rx_window_);
   if (polled == nullptr || armed_ || polled->window.peek() == 0) return 0;
@@ -139,6 +154,10 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         break;
       case RecordKind::cell:
         good = good && deliver_cell(link, line + 8, window_cell(control), bytes);
+        ++done;
+        break;
+      case RecordKind::growing:
+        good = good && deliver_growing(link, line + 8, window_cell(control), bytes);
         ++done;
         break;
       case RecordKind::pad:

@@ -22,7 +22,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 5;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion = 6;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -53,7 +53,8 @@ struct Plan {
 Plan plan(const Shape& shape) noexcept;
 hw::KeyTableShape key_shape(const Shape& shape) noexcept;
 
-/// From cell to cell: an odd number of lines, so that the beginnings of cells, all that short fragments use,
+/// From cell to cell: its bytes, a line for the word that says how many of them are there (growing.hpp), and
+/// others, an odd number of lines in all, so that the beginnings of cells, all that short fragments use,
 /// are spread over a cache's sets.
 constexpr std::size_t cell_distance(const Shape& shape) noexcept {
   return shape.cell_bytes + kLine * (shape.cell_bytes / kLine % 2 == 0 ? 33u : 34u);
@@ -154,6 +155,9 @@ class SegmentView {
     return reinterpret_cast<LayoutSlot*>(base_ + plan_.layouts)[i];
   }
   std::byte* cell(std::uint32_t i) const noexcept { return base_ + plan_.cells + i * cell_distance(shape_); }
+  std::atomic<std::uint32_t>& cell_growth(std::uint32_t i) const noexcept {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(cell(i + 1) - kLine);
+  }
 
  private:
   std::byte* base_ = nullptr;

@@ -33,10 +33,11 @@ enum class RecordKind : std::uint32_t {
   packet = 1,  ///< payload follows
   invalidate =
       2,  ///< as packet; a key word (window: 8 bytes before the payload, inbox: detail) ends before delivery
-  cell = 3,   ///< the payload is in the sender's cell whose number the control word has
-  pad = 4,    ///< nothing up to the end of the ring
-  hello = 5,  ///< inbox only: look at my peer slot
-  packed = 6  ///< as packet, from the buffered path
+  cell = 3,    ///< the payload is in the sender's cell whose number the control word has
+  pad = 4,     ///< nothing up to the end of the ring
+  hello = 5,   ///< inbox only: look at my peer slot
+  packed = 6,  ///< as packet, from the buffered path
+  growing = 7  ///< as cell, and the payload is still being written (growing.hpp); window only
 };
 
 inline constexpr std::uint32_t kRecordHeader = 8 + sizeof(stria_header_t);

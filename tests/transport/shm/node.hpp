@@ -18,6 +18,7 @@
 
 #include "datatype/pack.hpp"
 #include "stria/provider.h"
+#include "transport/payload.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace stria::shm::test {
@@ -53,6 +54,7 @@ class Node {
     sink_ = {this,
              [](void* self, void* peer, const stria_packet_t* packet) {
                auto& node = *static_cast<Node*>(self);
+               if (!transport::is_whole(*packet)) return;
                const auto* bytes = static_cast<const std::byte*>(packet->payload);
                Got one{reinterpret_cast<std::uint64_t>(peer), *packet->header,
                        Bytes(bytes, bytes + packet->bytes), packet->buffered != 0};

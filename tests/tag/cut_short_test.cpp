@@ -1,0 +1,220 @@
+// Messages that are read while they are written (shm's growing cells), and whose sender stops in the middle,
+// for a while or for good: it comes to a page that it may not read.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "tests/tag/process_side.hpp"
+
+namespace stria::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kBytes = 32768;
+constexpr std::size_t kReadable = 8192;  // before the page where its sender stops
+constexpr std::uint64_t kTag = 7;
+
+std::byte pattern(std::size_t i) {
+  return static_cast<std::byte>(i * 31 + i / 256 + 1);
+}
+
+// Of the sender's process.
+std::byte* pages = nullptr;
+bool goes_on = false;
+
+void at_the_page(int /*signal*/) {
+  if (!goes_on) ::_exit(0);
+  ::usleep(150000);
+  ::mprotect(pages + kReadable, kBytes - kReadable, PROT_READ | PROT_WRITE);
+}
+
+enum class Shape { contiguous, column };
+
+/// 256 bytes of 512.
+stria_layout_t* column() {
+  stria_layout_t *bytes = nullptr, *layout = nullptr;
+  EXPECT_EQ(stria_layout_bytes(256, &bytes), STRIA_OK);
+  EXPECT_EQ(stria_layout_resized(bytes, 0, 512, &layout), STRIA_OK);
+  stria_layout_free(bytes);
+  return layout;
+}
+
+void send(ProcessSide& side) {
+  void* const made = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pages = static_cast<std::byte*>(made);
+  for (std::size_t i = 0; i < kBytes; ++i) pages[i] = pattern(i);
+  struct sigaction action {};
+  action.sa_handler = at_the_page;
+  ::sigaction(SIGSEGV, &action, nullptr);
+  ::mprotect(pages + kReadable, kBytes - kReadable, PROT_NONE);
+  stria_send_t args{};
+  args.base = pages;
+  args.count = kBytes;
+  args.tag = kTag;
+  stria_request_t request;
+  if (stria_send(side.peer, &args, &request) == STRIA_IN_PROGRESS)
+    stria_request_wait(side.worker, &request, nullptr);
+}
+
+/// The receiver's side, and a peer that sends one message and ends with this side.
+class CutShort : public testing::TestWithParam<Shape> {
+ protected:
+  void meet(bool sender_goes_on) {
+    ASSERT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "near", "test"), STRIA_OK);
+    ASSERT_EQ(::pipe(down_.data()), 0);
+    ASSERT_EQ(::pipe(up_.data()), 0);
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      goes_on = sender_goes_on;
+      ProcessSide side(up_[1], down_[0]);
+      long greeting = 1;
+      const stria_send_t hello{&greeting, nullptr, sizeof greeting, 1, 0, 0, nullptr, nullptr};
+      stria_request_t request;
+      if (stria_send(side.peer, &hello, &request) == STRIA_IN_PROGRESS)
+        stria_request_wait(side.worker, &request, nullptr);
+      char word = 0;
+      while (::read(down_[0], &word, 1) != 1) continue;
+      send(side);
+      while (::read(down_[0], &word, 1) == 1) continue;
+      ::_exit(0);
+    }
+    side_ = std::make_unique<ProcessSide>(down_[1], up_[0]);
+    long greeting = 0;
+    EXPECT_EQ(finish(start(&greeting, sizeof greeting, 1)), STRIA_OK);
+    EXPECT_EQ(greeting, 1);
+  }
+  void TearDown() override {
+    stria_layout_free(column_);
+    for (const int fd : {down_[0], down_[1], up_[0], up_[1]}) ::close(fd);
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+  /// From now on the peer sends.
+  void go() { ASSERT_EQ(::write(down_[1], "g", 1), 1); }
+  /// Into contiguous memory, or into that with gaps, of which each test has as much.
+  stria_status_t start(void* memory, std::size_t bytes, std::uint64_t tag, bool any = false) {
+    const bool gaps = GetParam() == Shape::column && tag == kTag;
+    const stria_recv_t args{memory,
+                            gaps ? column_ : nullptr,
+                            gaps ? bytes / 256 : bytes,
+                            {any ? nullptr : side_->peer, tag, 0},
+                            nullptr,
+                            nullptr,
+                            0};
+    return stria_recv(side_->worker, &args, &request_);
+  }
+  /// How the receive ended, within 5 s.
+  stria_status_t finish(stria_status_t started) {
+    if (started < STRIA_OK) return started;
+    const auto end = Clock::now() + std::chrono::seconds(5);
+    while (Clock::now() < end) {
+      if (stria_request_test(&request_, &info_) == STRIA_OK) return info_.status;
+      stria_worker_progress(side_->worker);
+    }
+    ADD_FAILURE() << "the receive does not end";
+    return STRIA_IN_PROGRESS;
+  }
+  void expect_the_message(const std::vector<std::byte>& got) {
+    EXPECT_EQ(info_.received, kBytes);
+    for (std::size_t i = 0; i < kBytes; ++i) ASSERT_EQ(got[place(i)], pattern(i)) << "byte " << i;
+  }
+  /// Where byte i of a message lies.
+  static std::size_t place(std::size_t i) {
+    return GetParam() == Shape::column ? i / 256 * 512 + i % 256 : i;
+  }
+  stria_layout_t* column_ = column();
+  std::unique_ptr<ProcessSide> side_;
+  stria_request_t request_;
+  stria_info_t info_{};
+
+ private:
+  std::array<int, 2> down_{}, up_{};
+  pid_t child_ = 0;
+};
+
+TEST_P(CutShort, a_sender_that_pauses_is_waited_for) {
+  meet(true);
+  std::vector<std::byte> got(2 * kBytes);
+  const stria_status_t started = start(got.data(), kBytes, kTag);
+  go();
+  EXPECT_EQ(finish(started), STRIA_OK);
+  expect_the_message(got);
+}
+
+TEST_P(CutShort, so_is_that_of_an_unexpected_message) {
+  meet(true);
+  go();
+  const stria_match_t match{side_->peer, kTag, 0};
+  const auto end = Clock::now() + std::chrono::seconds(5);
+  while (stria_probe(side_->worker, &match, &info_) != STRIA_OK && Clock::now() < end)
+    stria_worker_progress(side_->worker);
+  EXPECT_EQ(info_.length, kBytes);
+  std::vector<std::byte> got(2 * kBytes);
+  EXPECT_EQ(finish(start(got.data(), kBytes, kTag)), STRIA_OK);
+  expect_the_message(got);
+}
+
+TEST_P(CutShort, a_shorter_receive_has_its_part_and_is_told) {
+  meet(true);
+  std::vector<std::byte> got(2 * kBytes);
+  const stria_status_t started = start(got.data(), 5888, kTag);
+  go();
+  EXPECT_EQ(finish(started), STRIA_ERR_TRUNCATED);
+  EXPECT_EQ(info_.received, 5888u);
+  EXPECT_EQ(info_.length, kBytes);
+  EXPECT_EQ(got[place(5887)], pattern(5887));
+  EXPECT_EQ(got[place(5888)], std::byte{0});
+}
+
+TEST_P(CutShort, a_receive_of_a_sender_that_dies_ends_with_an_error) {
+  meet(false);
+  std::vector<std::byte> got(2 * kBytes);
+  const stria_status_t started = start(got.data(), kBytes, kTag);
+  go();
+  EXPECT_EQ(finish(started), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(info_.received, 0u);
+  EXPECT_EQ(start(got.data(), kBytes, kTag), STRIA_ERR_PEER_FAILED) << "it is gone for the next one, too";
+}
+
+TEST_P(CutShort, so_does_one_from_any_source_that_the_message_had_matched) {
+  meet(false);
+  std::vector<std::byte> got(2 * kBytes);
+  const stria_status_t started = start(got.data(), kBytes, kTag, true);
+  go();
+  EXPECT_EQ(finish(started), STRIA_ERR_PEER_FAILED);
+}
+
+TEST_P(CutShort, nothing_is_left_of_an_unexpected_message_whose_sender_dies) {
+  meet(false);
+  go();
+  const stria_match_t match{side_->peer, kTag, 0};
+  const auto end = Clock::now() + std::chrono::seconds(5);
+  stria_endpoint_state_t state{};
+  state.size = sizeof state;
+  do {
+    stria_worker_progress(side_->worker);
+    EXPECT_NE(stria_probe(side_->worker, &match, &info_), STRIA_OK) << "it never came whole";
+    ASSERT_EQ(stria_endpoint_info(side_->peer, &state), STRIA_OK);
+  } while (state.connected != 0 && Clock::now() < end);
+  EXPECT_EQ(state.connected, 0u);
+  std::vector<std::byte> got(2 * kBytes);
+  EXPECT_EQ(start(got.data(), kBytes, kTag), STRIA_ERR_PEER_FAILED);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CutShort, testing::Values(Shape::contiguous, Shape::column),
+                         [](const testing::TestParamInfo<Shape>& shape) {
+                           return shape.param == Shape::column ? "of_a_column" : "of_contiguous_memory";
+                         });
+
+}  // namespace
+}  // namespace stria::test
