@@ -151,7 +151,7 @@ StridedKeys strided_keys_of(std::uint32_t inline_bytes) noexcept {
   const std::uint32_t entries = std::min(kPatternEntries, (inline_bytes + kInlineHead) / kEntryBytes);
   if (entries < 2) return out;
   out.entries = out.list.entries = entries;
-  out.list.bytes_bits = 32;
+  out.list.bytes_bits = 31;  // what its pieces hold for certain: the library takes no window longer than that
   out.interleaved = kInterleaved;
   out.interleaved.entries = entries - 1;
   return out;

@@ -32,10 +32,10 @@ struct VerbsTraits {
   /// iWARP: the memory that a read fills needs the right of remote writes, the side that connected speaks
   /// first, there is no receiver-not-ready, and a refused access ends the connection without a word.
   bool iwarp = false;
-  bool window_1 = false;   ///< memory windows bound by a call
-  bool window_2a = false;  ///< bound by a work request, for every queue pair of the protection domain
-  bool window_2b = false;  ///< bound by a work request, to one queue pair
-  bool zero_based = false;
+  bool window_1 = false;    ///< memory windows bound by a call
+  bool window_2a = false;   ///< bound by a work request, for every queue pair of the protection domain
+  bool window_2b = false;   ///< bound by a work request, to one queue pair
+  bool zero_based = false;  ///< windows whose remote addresses begin at 0
   bool local_invalidate = false;
   bool send_invalidate = false;
   bool atomics = false;
@@ -51,6 +51,8 @@ struct VerbsTraits {
   std::uint32_t max_read_sge = 0;  ///< pieces of local memory that one read fills
   std::uint32_t max_reads = 0;     ///< under way at a time, of one queue pair
   std::uint32_t max_windows = 0;
+  /// Of one window. No call tells it: libmlx5 refuses to post a longer one, which would end the connection.
+  std::uint64_t max_window_bytes = std::uint64_t{1} << 31;
   std::uint32_t max_send_queue = 0;  ///< work requests of one queue pair
   std::uint32_t max_shared_receives = 0;
   std::uint32_t max_completions = 0;

@@ -48,6 +48,12 @@ struct Window : ListNode {
   bool posted = false;
 };
 
+/// Whether the remote addresses of a window begin at 0, on a device that has such. With atomics they do not:
+/// by its address a word is seen to be aligned before the adapter is asked.
+constexpr bool is_from_zero(unsigned rights, bool device_can) noexcept {
+  return device_can && (rights & IBV_ACCESS_REMOTE_ATOMIC) == 0;
+}
+
 /// What a key says: its memory, and from where to where that lies.
 struct KeyContent {
   std::uint32_t rkey = 0;

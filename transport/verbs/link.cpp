@@ -69,6 +69,7 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
   ibv_send_wr together[kMostChosen + kMostChain];
   unsigned before = 0, strided = 0;
   const bool acknowledges_all = device_.adapter().traits.repeats_binds;
+  const bool zero_based = device_.adapter().traits.zero_based;
   if (chosen_count_ > 0 && (!acknowledges_all || idle())) {
     for (; before < chosen_count_; ++before) {
       Window& window = *chosen_[before];
@@ -83,7 +84,9 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
       request.opcode = IBV_WR_BIND_MW;
       request.bind_mw.mw = window.mw;
       request.bind_mw.rkey = window.rkey;
-      request.bind_mw.bind_info = {window.region->mr, window.span.begin, window.span.bytes, window.rights};
+      const unsigned rights =
+          window.rights | (is_from_zero(window.rights, zero_based) ? unsigned{IBV_ACCESS_ZERO_BASED} : 0u);
+      request.bind_mw.bind_info = {window.region->mr, window.span.begin, window.span.bytes, rights};
     }
     device_.counters().windows_bound += before;
     device_.counters().strided_keys += strided;

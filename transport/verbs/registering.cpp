@@ -50,6 +50,7 @@ Status Device::fast_register(Link* link, const transport::Payload& memory, unsig
   if ((access & STRIA_REGISTER_GATHERED) != 0 && !blocks.is_one()) return Status::unsupported;
   if (link == nullptr || !adapter_->traits.has_windows()) return keys_.add_region(blocks, span, access, key);
   if (link->dying) return Status::peer_failed;
+  if (span.bytes > adapter_->traits.max_window_bytes) return Status::unsupported;
   Region* const region =
       regions_.acquire(reinterpret_cast<const void*>(span.begin), span.bytes, Regions::Use::source);
   if (region == nullptr) return Status::unsupported;
@@ -59,6 +60,8 @@ Status Device::fast_register(Link* link, const transport::Payload& memory, unsig
     regions_.release(region);
     return Status::no_resource;
   }
+  // A peer need not know where the memory lies.
+  if (is_from_zero(window->rights, adapter_->traits.zero_based)) blocks.first -= span.begin;
   return hand_out(owner, *window, blocks, key);
 }
 
@@ -101,8 +104,11 @@ Status Device::invalidate(const transport::Key& key) noexcept {
   if (!read_key(key, data)) return Status::access_error;
   if (data.kind == KeyKind::region) return keys_.remove_region(data);
   Window* const window = keys_.find(data.rkey);
-  if (window == nullptr || (window->strided != nullptr) != (data.kind == KeyKind::strided) ||
-      window->span.begin != data.span.begin || window->span.bytes != data.span.bytes)
+  if (window == nullptr || (window->strided != nullptr) != (data.kind == KeyKind::strided))
+    return Status::access_error;
+  const bool from_zero =
+      window->strided == nullptr && is_from_zero(window->rights, adapter_->traits.zero_based);
+  if (data.span.begin != (from_zero ? 0 : window->span.begin) || window->span.bytes != data.span.bytes)
     return Status::access_error;
   Link& link = *window->link;
   if (!window->posted) {

@@ -281,7 +281,7 @@ ibv_wc_status StandIn::carry_out(StandInQueuePair& from, const Posted& request) 
       key = {true,
              request.rkey,
              request.bind.mw_access_flags,
-             request.bind.addr,
+             (request.bind.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : request.bind.addr,
              {{request.bind.addr, request.bind.length}}};
       return IBV_WC_SUCCESS;
     }

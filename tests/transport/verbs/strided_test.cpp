@@ -291,5 +291,36 @@ TEST_F(StridedWorld, when_the_adapter_makes_no_more_blocks_are_read_one_by_one_a
   EXPECT_EQ(count_of(reader_adapter.posted, IBV_WR_RDMA_READ), 200u);
 }
 
+TEST_F(StridedWorld, a_window_tells_nobody_where_the_memory_lies) {
+  open("64", 0);
+  Bytes memory = contract::pattern(1, kBytes), local(200 * 24);
+  // Blocks one behind the other, and from the last one down.
+  constexpr std::int64_t kStride = 1000;
+  for (const std::int64_t by : {kStride, -kStride}) {
+    const Layout layout = *Layout::vector(200, 1, by, Layout::bytes(24));
+    std::byte* const base = memory.data() + (by < 0 ? 199 * kStride : 0);
+    transport::Key key{};
+    ASSERT_EQ(make_key(layout, 1, base, key), Status::ok);
+    EXPECT_EQ(data_of(key).kind, KeyKind::window);
+    EXPECT_EQ(data_of(key).address, by < 0 ? std::uint64_t{199 * kStride} : 0u);
+    announce();
+    EXPECT_EQ(read(local, key), Status::ok);
+    EXPECT_EQ(local, packed(layout, 1, base));
+    EXPECT_EQ(owner->device->invalidate(key), Status::ok);
+  }
+}
+
+TEST_F(StridedWorld, memory_longer_than_a_window_has_no_key) {
+  open("64", 0);
+  std::byte somewhere{};  // nobody touches the memory
+  const std::int64_t most = std::int64_t{1} << 31;
+  transport::Key key{};
+  EXPECT_EQ(make_key(Layout::bytes(most + 1), 1, &somewhere, key), Status::unsupported);
+  EXPECT_EQ(make_key(Layout::bytes(most), 1, &somewhere, key), Status::ok);
+  announce();
+  EXPECT_EQ(owner_adapter.posted.at(0).opcode, IBV_WR_BIND_MW);
+  EXPECT_EQ(owner_adapter.posted.at(0).bind.length, static_cast<std::uint64_t>(most));
+}
+
 }  // namespace
 }  // namespace stria::verbs::test
