@@ -88,6 +88,7 @@ std::string to_text(const VerbsTraits& traits) {
   line("max_read_sge", traits.max_read_sge);
   line("max_reads", traits.max_reads);
   line("max_windows", traits.max_windows);
+  line("max_window_bytes", static_cast<std::uint32_t>(traits.max_window_bytes));
   line("max_send_queue", traits.max_send_queue);
   line("max_shared_receives", traits.max_shared_receives);
   line("max_completions", traits.max_completions);

@@ -33,6 +33,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   auto adapter = Adapter::open(settings_);
   if (!adapter) return std::move(adapter).error();
   if (auto prepared = prepare(*std::move(adapter), params); !prepared) return std::move(prepared).error();
+  tell_limits();
   if (auto started = connector_->start(); !started) return std::move(started).error();
   events_.reset(::epoll_create1(EPOLL_CLOEXEC));
   const auto watch = [&](int fd) {
@@ -110,6 +111,7 @@ void Device::close(int timeout_ms) noexcept {
   keys_.close();
   connector_->destroy_all();
   regions_.close();
+  tell_counts();
 }
 
 void Device::capabilities(transport::Capabilities& out) noexcept {

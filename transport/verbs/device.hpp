@@ -106,6 +106,8 @@ class Device {
   Status hand_out(Link& owner, Window& window, const Blocks& memory, transport::Key& key) noexcept;
   Result<void> start(const transport::DeviceParams& params);
   Result<void> prepare(std::unique_ptr<Adapter> adapter, const transport::DeviceParams& params);
+  void tell_limits() const noexcept;
+  void tell_counts() const noexcept;
   void disarm() noexcept;
   unsigned take_news(unsigned budget) noexcept;
   unsigned end_moves(unsigned budget) noexcept;

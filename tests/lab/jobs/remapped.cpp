@@ -15,9 +15,10 @@ using namespace mpitest;
 constexpr std::size_t kBytes = std::size_t{1} << 20;
 constexpr int kRounds = 20;
 
-enum class Way { unmapped, mapped_over, dropped, file, freed };
-constexpr Way kWays[] = {Way::unmapped, Way::mapped_over, Way::dropped, Way::file, Way::freed};
-constexpr const char* kNames[] = {"unmapped", "mapped over", "dropped", "a file in its place", "freed"};
+enum class Way { kept, unmapped, mapped_over, dropped, file, freed };
+constexpr Way kWays[] = {Way::kept, Way::unmapped, Way::mapped_over, Way::dropped, Way::file, Way::freed};
+constexpr const char* kNames[] = {"kept", "unmapped", "mapped over", "dropped", "a file in its place",
+                                  "freed"};
 
 std::byte* map(void* at, int file) {
   const int kind = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
@@ -29,6 +30,8 @@ std::byte* map(void* at, int file) {
 /// The memory of the next round, at the same address wherever the way allows it.
 std::byte* renew(std::byte* memory, Way way) {
   switch (way) {
+    case Way::kept:
+      return memory;
     case Way::unmapped:
       ::munmap(memory, kBytes);
       return map(memory, -1);
