@@ -35,7 +35,8 @@ VerbsTraits traits_of(const VerbsAnswers& answers) noexcept {
   // Programs can invalidate windows only: plain regions are deregistered, and devices without windows refuse
   // the work request although they have the extensions for the kernel.
   out.local_invalidate = extensions && (out.window_2a || out.window_2b);
-  out.zero_based = out.local_invalidate;
+  // rxe binds and reads them, but answers no read that is sent again: by one lost packet the connection ends.
+  out.zero_based = out.local_invalidate && device.vendor_id != kVendorOfRxe;
   out.atomics = device.atomic_cap != IBV_ATOMIC_NONE;
   out.xrc = has(IBV_DEVICE_XRC);
   out.loopback_blocking = has(kBlockLoopback);

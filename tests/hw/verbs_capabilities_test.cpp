@@ -97,6 +97,7 @@ TEST(VerbsCapabilities, software_roce_has_windows_and_no_paging_xrc_or_strided_k
   EXPECT_NE(bits & STRIA_CAP_FAST_REGISTER, 0u);
   EXPECT_EQ(traits.max_windows, 4096u);
   EXPECT_TRUE(traits.repeats_binds);
+  EXPECT_FALSE(traits.zero_based) << "a read that is sent again is never answered";
 }
 
 TEST(VerbsCapabilities, iwarp_without_windows_follows_iwarp_rules_and_makes_no_key_in_the_data_path) {
