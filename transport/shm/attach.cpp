@@ -60,18 +60,36 @@ Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) 
   return map;
 }
 
-/// A memfd of ours in another process.
+/// Whether `about` is the segment of a device of this process.
+bool is_own_segment(const struct stat& about) {
+  const std::lock_guard lock(list_mutex());
+  for (const Listed& one : listed()) {
+    struct stat own {};
+    if (one.pid == ::getpid() && ::fstat(one.fd, &own) == 0 && own.st_dev == about.st_dev &&
+        own.st_ino == about.st_ino)
+      return true;
+  }
+  return false;
+}
+
+/// A memfd of stria's in another process.
 Result<UniqueFd> open_by_proc(pid_t pid, int fd) {
-  if (pid == ::getpid())
-    return unreachable("proc: the process id is this process's own, seen from another PID namespace");
   const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
-  // Look before opening: in another namespace this may be anything, and some files act when they are opened.
+  // Look before opening: in another PID namespace or on another node the id may be anybody's, and some files
+  // act when they are opened. O_PATH opens nothing, and drops no lock when it is closed.
+  UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!seen) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  const std::string again = fmt::format("/proc/self/fd/{}", seen.get());
   char target[64] = {};
-  const ssize_t length = ::readlink(path.c_str(), target, sizeof target - 1);
-  if (length < 0) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  struct stat about {};
+  if (::readlink(again.c_str(), target, sizeof target - 1) < 0 || ::fstat(seen.get(), &about) != 0)
+    return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
   if (std::strncmp(target, "/memfd:stria", 12) != 0)
     return unreachable(fmt::format("proc: {} is {}", path, target));
-  UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (is_own_segment(about))
+    return unreachable(fmt::format(
+        "proc: {} is this process's own segment: the id is that of another PID namespace or node", path));
+  UniqueFd opened(::open(again.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!opened) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
   return opened;
 }

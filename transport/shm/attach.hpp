@@ -1,11 +1,12 @@
 // Reaching another device's memory: within this process, through /proc, or by a descriptor asked for at its
 // door.
 //
-// A process id may mean somebody else in another PID namespace, so nothing is believed before the nonce in
-// the mapped header agrees. A descriptor of one's own memfd must never be opened and closed a second time in
-// its process: closing any descriptor of a file drops the process's POSIX lock on it, and the lock is the
-// sign of life. So devices of this process are found in a registry and mapped through the descriptor they
-// have.
+// A process id may mean somebody else in another PID namespace or on another node, even a thread of this
+// process, so nothing is believed before the nonce in the mapped header agrees. A descriptor of one's own
+// memfd must never be opened and closed a second time in its process: closing any descriptor of a file drops
+// the process's POSIX lock on it, and the lock is the sign of life. So devices of this process are found in a
+// registry and mapped through the descriptor they have, and what /proc shows is compared with them before it
+// is opened.
 #pragma once
 
 #include <sys/types.h>

@@ -138,41 +138,6 @@ TEST(ShmProcess, producers_killed_at_random_moments_harm_nobody_else_in_the_inbo
   kill_producers("0");
 }
 
-TEST(ShmProcess, a_peer_that_closes_is_down_only_after_its_last_packet_was_delivered) {
-  Child other([](Child& up) {
-    Node node(2);
-    const Bytes address = up.receive();
-    stria_link_t* link = node.connect(address, 1);
-    if (link == nullptr) return 2;
-    for (std::uint64_t i = 0; i < 20; ++i)
-      if (node.send(link, header(i), pattern(i, i * 400), true) != Status::ok) return 3;
-    node.close(10);
-    return 0;
-  });
-  Child patient([](Child& up) {
-    Node late(3);
-    const Bytes address = up.receive();
-    stria_link_t* link = late.connect(address, 1);
-    if (link == nullptr) return 2;
-    for (std::uint64_t i = 0; i < 20; ++i)
-      if (late.send(link, header(i), pattern(i, i * 400), true) != Status::ok) return 3;
-    late.close(10000);
-    return 0;
-  });
-  Node node(1);
-  other.send(node.address());
-  EXPECT_EQ(other.wait(), 0) << "close does not wait longer than it may";
-  // The process is gone before its hello was seen: nobody can be told about it, and nothing stays behind.
-  ASSERT_TRUE(until([&] { return node.progress() == 0; }, [&] { node.check(); }));
-
-  patient.send(node.address());
-  ASSERT_TRUE(until([&] { return node.downs.count(3) > 0; }, [&] { node.progress(1), node.check(); }));
-  EXPECT_EQ(patient.wait(), 0);
-  EXPECT_EQ(node.downs[3], Status::unreachable) << "it closed in order";
-  ASSERT_EQ(node.got.size(), 20u);
-  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(node.got[i].payload, pattern(i, i * 400));
-}
-
 TEST(ShmProcess, sends_to_a_killed_peer_end_with_peer_failed_and_get_says_so_too) {
   Child other([](Child& up) { return echo(up, {}, 2); });
   Node node(1);
