@@ -20,12 +20,19 @@ static void discard(stria_message_t* message) {
   }
 }
 
-int pml_stria_del_comm(ompi_communicator_t* comm) {
-  if (NULL == pml_stria.worker || !pml_stria.requests_ready) return OMPI_SUCCESS;
-  const stria_match_t everything = {
-      .source = NULL, .tag = pml_stria_tag(comm, 0), .ignore = PML_STRIA_ALL_TAG_BITS};
+static void discard_all(uint64_t tag, uint64_t ignore) {
+  if (NULL == pml_stria.worker || !pml_stria.requests_ready) return;
+  const stria_match_t those = {.source = NULL, .tag = tag, .ignore = ignore};
   stria_message_t* message = NULL;
   stria_info_t info;
-  while (STRIA_OK == stria_mprobe(pml_stria.worker, &everything, &message, &info)) discard(message);
+  while (STRIA_OK == stria_mprobe(pml_stria.worker, &those, &message, &info)) discard(message);
+}
+
+int pml_stria_del_comm(ompi_communicator_t* comm) {
+  discard_all(pml_stria_tag(comm, 0), PML_STRIA_ALL_TAG_BITS);
   return OMPI_SUCCESS;
+}
+
+void pml_stria_discard_rest(void) {
+  discard_all(0, UINT64_MAX);
 }

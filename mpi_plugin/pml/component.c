@@ -72,6 +72,10 @@ static int finalize(void) {
   if (NULL != pml_stria.worker) {
     if (pml_stria.verbose > 0) pml_stria_show_peers();
     pml_stria_forget_peers();
+    pml_stria.closing = true;
+    /* A communicator that was freed while sends of its own were pending is not taken down before they end,
+     * and those may wait for what the peer left in it here. */
+    pml_stria_discard_rest();
     /* Drains what peers have not taken over yet. */
     stria_worker_close(pml_stria.worker);
     pml_stria.worker = NULL;

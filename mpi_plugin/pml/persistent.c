@@ -45,6 +45,12 @@ static void activate(pml_stria_request_t* request) {
   request->super.req_state = OMPI_REQUEST_ACTIVE;
 }
 
+/* A send that was over at once says whose it was, as one does that is called back. */
+static void say_what_was_sent(pml_stria_request_t* request) {
+  request->super.req_status.MPI_SOURCE = (int)request->immediate;
+  request->super.req_status.MPI_TAG = (int)(uint32_t)request->tag;
+}
+
 static int start_one(pml_stria_request_t* request) {
   stria_status_t status;
   if (request->is_recv) {
@@ -69,6 +75,7 @@ static int start_one(pml_stria_request_t* request) {
   }
   if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;
   if (STRIA_OK == status) {
+    if (!request->is_recv) say_what_was_sent(request);
     pml_stria_request_ended(request);
     return OMPI_SUCCESS;
   }

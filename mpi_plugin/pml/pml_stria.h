@@ -43,6 +43,7 @@ typedef struct pml_stria_module {
   opal_free_list_t requests;       /* of pml_stria_request_t */
   struct pml_stria_request* spare; /* some of them, at hand when there are no threads */
   bool requests_ready;
+  bool closing;      /* Open MPI has taken its communicators down: requests that end now let none go */
   bool show_peers;   /* verbose, and some peer's line is still to be printed */
   opal_mutex_t lock; /* guards the peers and the layouts of predefined types */
   pml_stria_peers_t peers;

@@ -50,6 +50,7 @@ int pml_stria_improbe(int source, int tag, ompi_communicator_t* comm, int* match
     ompi_message_return(message);
     return STRIA_IN_PROGRESS == answer ? OMPI_SUCCESS : pml_stria_refused(answer, "a matched probe");
   }
+  OBJ_RETAIN(comm); /* it may be freed before the message is received */
   message->comm = comm;
   message->req_ptr = taken;
   message->peer = (int)info.immediate;
@@ -92,6 +93,7 @@ int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_messag
     pml_stria_request_return(request);
     return pml_stria_refused(answer, "a matched receive");
   }
+  OBJ_RELEASE((*message)->comm);
   ompi_message_return(*message);
   *message = MPI_MESSAGE_NULL;
   *out = &request->super;

@@ -61,7 +61,7 @@ static void __opal_attribute_noinline__ forget_fortran_handle(pml_stria_request_
 static void __opal_attribute_noinline__ return_with_threads(pml_stria_request_t* request) {
   ompi_communicator_t* comm = request->super.req_mpi_object.comm;
   opal_free_list_return(&pml_stria.requests, &request->super.super);
-  if (NULL != comm) OBJ_RELEASE(comm);
+  if (NULL != comm && !pml_stria.closing) OBJ_RELEASE(comm);
 }
 
 static void __opal_attribute_noinline__ release_last(ompi_communicator_t* comm) {
@@ -80,7 +80,7 @@ static inline void give_back(pml_stria_request_t* request) {
   ompi_communicator_t* comm = request->super.req_mpi_object.comm;
   request->next = pml_stria.spare;
   pml_stria.spare = request;
-  if (OPAL_UNLIKELY(NULL == comm)) return;
+  if (OPAL_UNLIKELY(NULL == comm || pml_stria.closing)) return;
   opal_object_t* counted = (opal_object_t*)comm;
   if (OPAL_LIKELY(counted->obj_reference_count > 1)) {
     --counted->obj_reference_count;
@@ -113,7 +113,8 @@ static inline void take_outcome(pml_stria_request_t* request, const stria_info_t
     outcome_of_failure(request, info);
     return;
   }
-  if (request->is_recv) pml_stria_set_status(&request->super.req_status, info);
+  /* Of a send, too: osc/pt2pt reads its tag. */
+  pml_stria_set_status(&request->super.req_status, info);
   request->super.req_status.MPI_ERROR = MPI_SUCCESS;
 }
 
@@ -224,7 +225,7 @@ int pml_stria_request_free(ompi_request_t** handle) {
 int pml_stria_request_cancel(ompi_request_t* handle, int flag) {
   (void)flag;
   pml_stria_request_t* request = (void*)handle;
-  /* A send completes as usual, which MPI allows; so does a receive that was matched. */
+  /* A send completes as usual, as with ob1; so does a receive that was matched. */
   if (request->is_recv && OMPI_REQUEST_ACTIVE == handle->req_state && !REQUEST_COMPLETE(handle)) {
     (void)stria_request_cancel(pml_stria.worker, &request->op);
   }

@@ -74,6 +74,8 @@ void pml_stria_request_return(pml_stria_request_t* request);
 void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t* info);
 /* The operation ended: completes the request, or gives it back when nobody waits for it. */
 void pml_stria_request_ended(pml_stria_request_t* request);
+/* Receives what nobody received in any communicator into nothing; at the end. */
+void pml_stria_discard_rest(void);
 /* Completes what could not be completed under the worker's lock. */
 void pml_stria_requests_run_deferred(void);
 /* stria's callback for every operation of a request; `user` is the request. */

@@ -170,6 +170,38 @@ void intercommunicators(const Session& session) {
   MPI_Comm_free(&half);
 }
 
+// A message that was matched is received although its communicator was freed meanwhile, and the receive
+// writes to no memory of others: to see that, blocks of a communicator's size are taken in between.
+void freed_while_a_message_is_held(const Session& session) {
+  step("communicators freed between mprobe and mrecv");
+  for (int round = 0; round < 20; ++round) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    const std::size_t bytes = round % 2 == 0 ? 100 : kAnnounced;
+    std::vector<std::byte> out(bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    fill(out.data(), bytes, static_cast<std::uint64_t>(round));
+    if (session.rank == 0) MPI_Isend(out.data(), static_cast<int>(bytes), MPI_BYTE, 1, round, comm, &request);
+    MPI_Message message = MPI_MESSAGE_NULL;
+    if (session.rank == 1) MPI_Mprobe(0, round, comm, &message, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&comm);
+    if (session.rank == 1) {
+      const std::vector<std::vector<std::byte>> others(64, std::vector<std::byte>(352));
+      Buffer in(bytes);
+      if (round % 3 == 0) {
+        MPI_Imrecv(in.data(), static_cast<int>(bytes), MPI_BYTE, &message, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      } else {
+        MPI_Mrecv(in.data(), static_cast<int>(bytes), MPI_BYTE, &message, MPI_STATUS_IGNORE);
+      }
+      in.expect_message(bytes, static_cast<std::uint64_t>(round), "a message of a freed communicator");
+      for (const auto& other : others)
+        expect(other == std::vector<std::byte>(352), "memory of others is as it was");
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
 void cartesian(const Session& session) {
   step("Cartesian neighbours");
   int dims[2] = {0, 0};
@@ -213,6 +245,7 @@ int main(int argc, char** argv) {
   many_at_once(session);
   split_and_groups(session);
   intercommunicators(session);
+  freed_while_a_message_is_held(session);
   cartesian(session);
   return session.finish();
 }

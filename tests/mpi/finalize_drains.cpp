@@ -1,6 +1,7 @@
 // What is under way when a rank enters MPI_Finalize: messages whose requests were freed arrive although their
 // sender is in MPI_Finalize already; and messages that nobody ever receives hold up nobody.
 //   --unread=1   the receiver leaves them all: eager, buffered, announced
+//   --freed=N    both leave as much in N communicators, which they free before
 #include <unistd.h>
 
 #include <array>
@@ -43,12 +44,34 @@ void leave_unread() {
     MPI_Probe(0, static_cast<int>(i), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/// Its communicator lives, unseen, until the sends end; each side's wait for what the other left.
+void leave_in_freed_communicators(int communicators, std::vector<std::vector<std::byte>>& memory) {
+  memory.emplace_back(std::size_t{100000});
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < communicators; ++i) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int tag = 0; tag <= i % 8; ++tag) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(memory.back().data(), static_cast<int>(memory.back().size()), MPI_BYTE, 1 - rank, tag, comm,
+                &request);
+      MPI_Request_free(&request);
+    }
+    MPI_Comm_free(&comm);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Session session(argc, argv, "finalize_drains");
   std::vector<std::vector<std::byte>> memory;  // freed after MPI_Finalize
-  if (session.rank == 0)
+  const auto freed = static_cast<int>(session.options.number("freed", 0));
+  if (freed > 0)
+    leave_in_freed_communicators(freed, memory);
+  else if (session.rank == 0)
     send_and_forget(memory);
   else if (session.options.number("unread", 0) != 0)
     leave_unread();

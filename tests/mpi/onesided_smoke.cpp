@@ -1,7 +1,7 @@
 // One-sided communication: put, get, accumulate, fetch-and-op and compare-and-swap under fence, lock and
 // post/start/complete/wait. On one host Open MPI serves these by osc/sm or vader, so this does NOT
 // necessarily exercise the point-to-point layer under test; it shows that the layer does not stand in their
-// way.
+// way. Over osc/pt2pt it does, with --gets=0 (README.md says why).
 #include <algorithm>
 #include <vector>
 
@@ -11,6 +11,7 @@ using namespace mpitest;
 
 int main(int argc, char** argv) {
   Session session(argc, argv, "onesided_smoke");
+  const bool gets = session.options.number("gets", 1) != 0;
   const int right = (session.rank + 1) % session.size;
   const int left = (session.rank + session.size - 1) % session.size;
   constexpr std::size_t kWords = 100000;
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
     MPI_Put(out.data(), static_cast<int>(words), MPI_LONG, right, 0, static_cast<int>(words), MPI_LONG, win);
     MPI_Win_fence(0, win);
     expect_pattern(window, bytes_of(words), words + static_cast<std::uint64_t>(left), text("put of ", words));
+    if (!gets) continue;
     MPI_Win_fence(0, win);
     MPI_Get(in.data(), static_cast<int>(words), MPI_LONG, right, 0, static_cast<int>(words), MPI_LONG, win);
     MPI_Win_fence(0, win);
