@@ -193,9 +193,20 @@ bool Device::upgrade(Link& link) noexcept {
   // The owner learns of it by the hint of the first record: the inbox of a busy owner may be full for long.
   link.tx_window_ = window;
   link.remote_.peer(link.tx_slot_).window.store(window, std::memory_order_release);
-  open_window(link);
+  link.moving_ = true;
+  ++greeting_;
+  move_in(link);
   link.describe();
   return true;
+}
+
+/// Opens the window of a link that moves to it, once no packet of the link is in the inbox any more: what
+/// went by the buffered path keeps its order. (The greeting is no packet.)
+void Device::move_in(Link& link) noexcept {
+  if (link.inbox_.sent() > 1 && !link.inbox_.is_consumed()) return;
+  link.moving_ = false;
+  --greeting_;
+  open_window(link);
 }
 
 /// A peer's slot says who it is: adds the receiving half of its link, and the link if it is new. Null:

@@ -66,6 +66,7 @@ class Device {
   void greet(Link& link) noexcept;
   void open_window(Link& link) noexcept;
   /// A window for a link that has none, if one is free. True: it has.
+  void move_in(Link& link) noexcept;
   bool upgrade(Link& link) noexcept;
   Link* welcome(std::uint32_t slot) noexcept;
   Link* link_of_worker(std::uint64_t worker_id) noexcept;
@@ -144,7 +145,7 @@ class Device {
   std::vector<std::byte> bounce_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> by_slot_;
-  std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full
+  std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full, or that move to a window
   Bell bell_;
   Door door_;
 };

@@ -55,7 +55,7 @@ Status Link::refusal() const noexcept {
     case State::up:
       break;
   }
-  return tx_.is_open() ? Status::no_resource : Status::unsupported;
+  return tx_.is_open() || moving_ ? Status::no_resource : Status::unsupported;
 }
 
 void Link::tell() noexcept {
@@ -95,7 +95,7 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
                              const transport::Key& key) noexcept {
   hw::KeyWord word = 0;
   if (!read_word(key, word)) return Status::access_error;
-  if (state_ != State::up) return refusal();
+  if (state_ != State::up || moving_) return refusal();
   if (!tx_.is_open()) {
     if (bytes > kInboxPayload) return Status::unsupported;
     return inbox_send(RecordKind::invalidate, word, header, contiguous(payload, bytes), bytes);
@@ -116,7 +116,7 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
 }
 
 Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
-  if (state_ != State::up) [[unlikely]]
+  if (state_ != State::up || moving_) [[unlikely]]
     return refusal();
   if (payload.length < 0 || payload.length > static_cast<std::int64_t>(device_->settings_.shape.cell_bytes))
     return Status::invalid;
@@ -182,8 +182,9 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.can_get = out.can_put = can_copy_ ? 1 : 0;
   out.can_map = can_map_ ? 1 : 0;
   out.can_atomic = attached_.same_process && can_copy_ ? 1 : 0;
-  // While the greeting waits for room the window is ours already; until it is open, sends answer no_resource.
-  const bool opening = state_ == State::connecting && tx_window_ != kNone;
+  // While the greeting waits for room, or earlier records are still in the inbox, the window is ours already;
+  // until it is open, sends answer no_resource.
+  const bool opening = (state_ == State::connecting && tx_window_ != kNone) || moving_;
   const std::uint32_t mtu = opening ? remote_.shape().pio_mtu : 0;
   out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;
   out.pio_credits = tx_.credits();

@@ -110,6 +110,7 @@ class alignas(kCacheLine) Link {
   bool can_map_ = false;   // what the peer allocated can be mapped
   // The buffered path.
   Device* device_ = nullptr;
+  bool moving_ = false;    // to a window it has, as soon as the inbox has no record of it any more
   std::uint32_t id_ = 0;
   std::uint32_t cells_out_ = 0;
   InboxSender inbox_;

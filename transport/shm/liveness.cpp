@@ -93,7 +93,8 @@ bool Device::is_over(const Link& link) const noexcept {
 }
 
 void Device::take_down(Link& link, Status why) noexcept {
-  if (link.state_ == Link::State::connecting) --greeting_;
+  if (link.state_ == Link::State::connecting || link.moving_) --greeting_;
+  link.moving_ = false;
   link.state_ = Link::State::down;
   link.tx_.shut();
   link.pio_max_ = 0;

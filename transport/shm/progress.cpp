@@ -52,11 +52,12 @@ unsigned Device::progress_some(unsigned budget) noexcept {
   }
   done += poll_inbox(budget - done);
   if (greeting_ > 0) [[unlikely]] {
-    for (const auto& link : links_)
-      if (link->state_ == Link::State::connecting) {
-        --greeting_;
-        greet(*link);
-      }
+    for (const auto& link : links_) {
+      if (link->moving_) move_in(*link);
+      if (link->state_ != Link::State::connecting) continue;
+      --greeting_;
+      greet(*link);
+    }
   }
   return done;
 }

@@ -8,9 +8,9 @@
 // the hint of its first record tells the owner. Neither needs room in the inbox, which busy peers keep full.
 // Low-latency links keep theirs.
 //
-// Order: what went by a window was taken out before the next record goes by the inbox. The other way about a
-// record of the window may overtake those in the inbox, as after any upgrade; the worker puts messages back
-// into their order.
+// Order: what went by a window was taken out before the next record goes by the inbox, and what went by the
+// inbox before the first goes by the window. Fragments of a message have no number by which the worker could
+// put them back into their order.
 #include <utility>
 
 #include "transport/shm/device.hpp"
