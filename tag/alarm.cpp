@@ -2,8 +2,10 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -11,20 +13,29 @@ namespace stria::tag {
 
 bool Alarm::open(std::span<const int> devices) noexcept {
   UniqueFd bell(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   UniqueFd set(::epoll_create1(EPOLL_CLOEXEC));
-  if (!bell || !set) return false;
+  if (!bell || !timer || !set) return false;
   const auto add = [&](int fd) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = fd;
     return ::epoll_ctl(set.get(), EPOLL_CTL_ADD, fd, &event) == 0;
   };
-  if (!add(bell.get())) return false;
+  if (!add(bell.get()) || !add(timer.get())) return false;
   for (const int fd : devices)
     if (!add(fd)) return false;
   bell_ = std::move(bell);
+  timer_ = std::move(timer);
   set_ = std::move(set);
   return true;
+}
+
+void Alarm::wake_after(std::int64_t ms) noexcept {
+  itimerspec when{};  // of zeros it would be switched off
+  when.it_value.tv_sec = ms / 1000;
+  when.it_value.tv_nsec = std::max<std::int64_t>(ms % 1000 * 1000000, 1);
+  ::timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
 void Alarm::ring() noexcept {

@@ -40,11 +40,17 @@ int Worker::event_fd() noexcept {
 Status Worker::arm() noexcept {
   if (!rndv_.resting() || !backlog_.empty()) return Status::no_resource;
   if (!open_alarm()) return Status::unsupported;
+  if (!in_progress_) {
+    const std::uint64_t before = handled_;
+    check_liveness(false);
+    if (handled_ != before || !backlog_.empty()) return Status::no_resource;
+  }
   for (auto& device : devices_) {
     const Status armed = transport::from_c(device->provider->arm(device->handle));
     if (armed != Status::ok) return armed;
   }
   if (sleepers_ == 0) alarm_.silence();
+  alarm_.wake_after(context_.config.number(Var::liveness_ms));
   armed_ = true;
   return Status::ok;
 }

@@ -1,0 +1,68 @@
+// A peer dies while this side sleeps in an event loop of its own, as docs/user-library.md shows it.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <chrono>
+
+#include "tests/tag/process_side.hpp"
+
+namespace stria::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Greets and stays; killed by the test, or by itself after a minute.
+[[noreturn]] void stay(int out, int in) {
+  ::alarm(60);
+  ProcessSide side(out, in);
+  const long greeting = 1;
+  const stria_send_t hello{&greeting, nullptr, sizeof greeting, 1, 0, 0, nullptr, nullptr};
+  stria_request_t request;
+  if (stria_send(side.peer, &hello, &request) == STRIA_IN_PROGRESS)
+    stria_request_wait(side.worker, &request, nullptr);
+  for (;;) ::pause();
+}
+
+TEST(EventLoop, a_receive_of_a_peer_that_died_ends_although_the_loop_would_sleep_for_ever) {
+  std::array<int, 2> down{}, up{};
+  ASSERT_EQ(::pipe(down.data()), 0);
+  ASSERT_EQ(::pipe(up.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) stay(up[1], down[0]);
+  ProcessSide side(down[1], up[0]);
+  long got = 0;
+  stria_recv_t args{};
+  args.base = &got;
+  args.count = sizeof got;
+  args.match = {side.peer, 1, 0};
+  stria_request_t request;
+  if (stria_recv(side.worker, &args, &request) == STRIA_IN_PROGRESS)
+    stria_request_wait(side.worker, &request, nullptr);
+  args.match.tag = 2;
+  ASSERT_EQ(stria_recv(side.worker, &args, &request), STRIA_IN_PROGRESS);
+  int fd = -1;
+  ASSERT_EQ(stria_worker_event_fd(side.worker, &fd), STRIA_OK);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+
+  constexpr int kForEver = 20000;
+  stria_info_t info{};
+  const auto begin = Clock::now();
+  while (stria_request_test(&request, &info) != STRIA_OK && Clock::now() - begin < std::chrono::seconds(10)) {
+    while (stria_worker_arm(side.worker) != STRIA_OK) stria_worker_progress(side.worker);
+    if (stria_request_test(&request, &info) == STRIA_OK) break;
+    pollfd entry{fd, POLLIN, 0};
+    EXPECT_EQ(::poll(&entry, 1, kForEver), 1) << "nothing woke it";
+    stria_worker_progress(side.worker);
+  }
+  EXPECT_EQ(info.status, STRIA_ERR_PEER_FAILED);
+  for (const int one : {down[0], down[1], up[0], up[1]}) ::close(one);
+  // Without its end the request would be lost with this frame.
+  while (stria_request_test(&request, nullptr) != STRIA_OK) stria_worker_progress(side.worker);
+}
+
+}  // namespace
+}  // namespace stria::test
