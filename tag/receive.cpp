@@ -38,7 +38,10 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
     Request* made = Request::make(request, this, RequestKind::recv, nullptr, recv.user);
     // A call that completes its request answers ok instead of calling back.
     take_unexpected(*entry, memory, *made);
-    if (made->state.load(std::memory_order_relaxed) == RequestState::done) return Status::ok;
+    if (made->state.load(std::memory_order_relaxed) == RequestState::done) {
+      tell_outcome(recv, *made);
+      return Status::ok;
+    }
     made->callback = recv.callback;
     return Status::in_progress;
   }
@@ -51,14 +54,38 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   return Status::in_progress;
 }
 
+/// The receive's message out of the window of its source, when that lies there next and nobody else can want
+/// it. Bytes, or STRIA_TAKE_*.
+inline std::int32_t Worker::take(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
+  const bool whole_round = ++looks_ % kWholeRound == 0;
+  if (recv.count > kTakeMost || in_progress_ || posted_.size() != 0 || source.has_early ||
+      !backlog_.empty() || whole_round)
+    return STRIA_TAKE_OTHER;
+  transport::Header header = wire::make_header(wire::Kind::eager, recv.match.tag);
+  header.sequence = source.recv_sequence;
+  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(recv.count, source.grant.outstanding));
+  const std::int32_t bytes = source.link.take(header, recv.base, most);
+  if (bytes < 0) return bytes;
+  ++source.recv_sequence;
+  budget_.passed(source.grant, static_cast<std::uint32_t>(bytes));
+  if (budget_.is_low(source.grant)) [[unlikely]]
+    top_up(source);
+  ++counters_.received_eager;
+  ++handled_;
+  stria_info_t& info = recv.info != nullptr ? *recv.info : Request::make_ended(request, this)->info;
+  info.status = STRIA_OK;
+  info.immediate = header.immediate;
+  info.tag = header.tag;
+  info.length = info.received = static_cast<std::uint32_t>(bytes);
+  info.source = source.worker_id;
+  return bytes;
+}
+
 // Takes what lies in the window of its source, for older receives first. True: the message was there.
 bool Worker::look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
-  constexpr unsigned kMostOthers = 15;   // records of one look
-  constexpr unsigned kNotSoonAgain = 3;  // receives that do not look after one in vain
-  constexpr unsigned kWholeRound =
-      1024;  // looks between two rounds of progress, which take more than is asked for
+  constexpr unsigned kMostOthers = 15;  // records of one look
   if (in_progress_) return false;
-  if (++looks_ % kWholeRound == 0 || !backlog_.empty()) [[unlikely]] {
+  if (looks_ % kWholeRound == 0 || !backlog_.empty()) [[unlikely]] {
     progress();
     return false;
   }
@@ -74,6 +101,22 @@ bool Worker::look_first(const stria_recv_t& recv, Peer& source, stria_request_t*
   if (sleepers_ != 0 && handled != 0) [[unlikely]]
     wake();
   return took;
+}
+
+/// ok: the message was there; in_progress: post the receive; no_resource: something came that nobody asked
+/// for.
+Status Worker::look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
+  const std::int32_t taken = take(recv, source, request);
+  if (taken >= 0) return Status::ok;
+  if (taken == STRIA_TAKE_NOTHING) {
+    look_in_ = kNotSoonAgain;
+    return Status::in_progress;
+  }
+  if (look_first(recv, source, request)) {
+    tell_outcome(recv, *reinterpret_cast<Request*>(request));
+    return Status::ok;
+  }
+  return unexpected_.size() != 0 || closing_ ? Status::no_resource : Status::in_progress;
 }
 
 void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {

@@ -70,6 +70,15 @@ struct Request {
     new (&request->body.posted) PostedRecv;
     return request;
   }
+  /// A receive that ended where it began.
+  static Request* make_ended(stria_request_t* memory, Worker* worker) noexcept {
+    auto* request = new (memory) Request;
+    request->worker = worker;
+    request->callback = nullptr;
+    request->kind = RequestKind::recv;
+    request->state.store(RequestState::done, std::memory_order_relaxed);
+    return request;
+  }
   /// The request whose body a part is.
   template <class Part>
   static Request* of(Part& part) noexcept;
@@ -80,7 +89,6 @@ struct Request {
   rndv::AtomicOp& make_atomic() noexcept { return *new (&body.atomic) rndv::AtomicOp; }
 };
 
-/// Where the body is; the class has a standard layout but for its atomic, which GCC warns of.
 /// Field by field, each as wide as it was stored: base/words.hpp.
 inline void copy_info(stria_info_t& to, const stria_info_t& from) noexcept {
   to.status = from.status;
@@ -91,6 +99,7 @@ inline void copy_info(stria_info_t& to, const stria_info_t& from) noexcept {
   to.source = from.source;
 }
 
+/// Where the body is; the class has a standard layout but for its atomic, which GCC warns of.
 inline constexpr std::size_t kRequestBody = sizeof(Request) - sizeof(Request::Body);
 
 template <class Part>

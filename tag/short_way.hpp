@@ -26,16 +26,16 @@ inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send) noexce
 
 /// Contiguous memory for a message of a named source and tag, and nothing came that nobody asked for. ok: it
 /// was there; in_progress: posted; no_resource: neither.
-inline Status Worker::try_post(const stria_recv_t& recv, stria_request_t* request) noexcept {
+[[gnu::always_inline]] inline Status Worker::try_post(const stria_recv_t& recv,
+                                                      stria_request_t* request) noexcept {
   if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
       unexpected_.size() != 0 || static_cast<std::int64_t>(recv.count) < 0 || closing_)
     return Status::no_resource;
   Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
   if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
     if (look_in_ == 0) {
-      if (look_first(recv, source, request)) return Status::ok;
-      if (unexpected_.size() != 0 || closing_) [[unlikely]]
-        return Status::no_resource;
+      const Status seen = look(recv, source, request);
+      if (seen != Status::in_progress) return seen;
     } else {
       --look_in_;
     }

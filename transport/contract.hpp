@@ -195,6 +195,13 @@ class ProviderTable {
         else
           return STRIA_ERR_UNSUPPORTED;
       },
+      .take = [](stria_link_t* link, stria_header_t* header, void* memory,
+                 std::uint32_t capacity) -> std::int32_t {
+        if constexpr (requires { as_link(link).take(*header, memory, capacity); })
+          return as_link(link).take(*header, memory, capacity);
+        else
+          return STRIA_TAKE_OTHER;
+      },
   };
 
   static constexpr stria_provider_t kTable = {

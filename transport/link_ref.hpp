@@ -53,6 +53,10 @@ struct LinkRef {
     return from_c(ops->pio_send(link, &header, payload, bytes));
   }
   unsigned poll(unsigned budget) const noexcept { return ops->poll(link, budget); }
+  /// Bytes, or STRIA_TAKE_*.
+  std::int32_t take(Header& header, void* memory, std::uint32_t capacity) const noexcept {
+    return ops->take(link, &header, memory, capacity);
+  }
   Status eager_send(const Header& header, const Payload& payload) const noexcept {
     return from_c(ops->eager_send(link, &header, &payload));
   }

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 1u
+#define STRIA_PROVIDER_VERSION 2u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;
@@ -221,6 +221,10 @@ typedef struct stria_link_limits {
  * For links with `gathers`. */
 #define STRIA_REGISTER_GATHERED (1u << 18)
 
+/* Answers of `take` that are no number of bytes. */
+#define STRIA_TAKE_NOTHING (-1)
+#define STRIA_TAKE_OTHER (-2)
+
 /* The data path: at most one of these calls a message. Unsupported ones answer STRIA_ERR_UNSUPPORTED, none is
  * NULL. */
 typedef struct stria_hot_ops {
@@ -274,6 +278,12 @@ typedef struct stria_hot_ops {
    * atomic with each other, whatever link they come by. */
   stria_status_t (*atomic)(stria_link_t* link, const stria_remote_atomic_t* atomic,
                            const stria_provider_key_t* key, stria_completion_t* completion);
+  /* Receives the next packet of the link where it lies, without delivering it, if that can be looked at as by
+   * poll, is one of pio_send's, has a header like *header but for the immediate, and not more than `capacity`
+   * bytes of payload: copies them to `memory` and the immediate to *header, and returns how many bytes. Else
+   * nothing changes, and the answer is STRIA_TAKE_NOTHING when nothing came since the last look, or
+   * STRIA_TAKE_OTHER when poll has to say. May always answer the latter. */
+  int32_t (*take)(stria_link_t* link, stria_header_t* header, void* memory, uint32_t capacity);
 } stria_hot_ops_t;
 
 typedef struct stria_device_params {

@@ -193,11 +193,14 @@ STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
  * (with *bytes set). At most STRIA_ADDRESS_MAX bytes. */
 #define STRIA_ADDRESS_MAX 512
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
-/* Moves everything that can move. Returns the number of events handled; 0 means idle. Never blocks. */
+/* Moves everything that can move. Returns the number of events handled; 0 means idle. Waits for nothing, with
+ * one exception: a message of 4 KiB to the eager limit is taken while its sender still copies it, so when
+ * that process is stopped in those microseconds (SIGSTOP), the call lasts until it goes on or is killed. */
 STRIA_API unsigned stria_worker_progress(stria_worker_t* worker);
-/* A descriptor that becomes readable when something arrives for an armed worker by any of its providers, or
- * when another thread leaves work to it. Owned by the worker; it may be a member of an epoll set. Sleep on it
- * or in stria_worker_wait(), one thread on the descriptor. UNSUPPORTED: a provider in use cannot sleep. */
+/* A descriptor that becomes readable when something arrives for an armed worker by any of its providers, when
+ * another thread leaves work to it, or when it is time to see whether the peers live (STRIA_LIVENESS_MS).
+ * Owned by the worker; it may be a member of an epoll set. Sleep on it or in stria_worker_wait(), one thread
+ * on the descriptor. UNSUPPORTED: a provider in use cannot sleep. */
 STRIA_API stria_status_t stria_worker_event_fd(stria_worker_t* worker, int* fd);
 /* OK: nothing is waiting, the caller may sleep on the descriptor once. NO_RESOURCE: call progress first. */
 STRIA_API stria_status_t stria_worker_arm(stria_worker_t* worker);
@@ -355,6 +358,8 @@ typedef struct stria_recv_args {
   stria_callback_t callback;
   void* user;
   uint32_t flags; /* STRIA_RECV_* */
+  /* Where a receive that is complete at once leaves its outcome, instead of in its request; NULL: there. */
+  stria_info_t* info;
 } stria_recv_t;
 
 /* Looks first whether the message lies in the window of its source already, and takes it from there, which is
@@ -362,9 +367,9 @@ typedef struct stria_recv_args {
  * their callbacks run in this call. Without the flag a receive finds what earlier progress found. */
 #define STRIA_RECV_LOOK 1u
 
-/* Starts a receive. OK: complete, no callback comes, stria_request_test() has the outcome (which may be
- * TRUNCATED or another error). IN_PROGRESS: active. Errors: INVALID; PEER_FAILED when `source` is known to be
- * gone. */
+/* Starts a receive. OK: complete, no callback comes; the outcome (which may be TRUNCATED or another error) is
+ * in *recv->info, and the request tells nothing, or, without `info`, stria_request_test() has it.
+ * IN_PROGRESS: active. Errors: INVALID; PEER_FAILED when `source` is known to be gone. */
 STRIA_API stria_status_t stria_recv(stria_worker_t* worker, const stria_recv_t* recv,
                                     stria_request_t* request);
 

@@ -16,14 +16,12 @@ static inline bool describe(stria_recv_t* recv, void* buf, size_t count, ompi_da
 }
 
 stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* recv) {
+  stria_info_t info;
   recv->callback = pml_stria_request_callback;
   recv->user = request;
+  recv->info = &info;
   const stria_status_t status = stria_recv(pml_stria.worker, recv, &request->op);
-  if (STRIA_OK == status) {
-    stria_info_t info;
-    (void)stria_request_test(&request->op, &info);
-    pml_stria_request_outcome(request, &info);
-  }
+  if (STRIA_OK == status) pml_stria_request_outcome(request, &info);
   return status;
 }
 
@@ -74,10 +72,12 @@ int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, i
   recv.user = NULL;
   stria_request_t op;
   stria_info_t info;
+  recv.info = &info;
   const stria_status_t answer = stria_recv(pml_stria.worker, &recv, &op);
-  if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer))
-    return pml_stria_refused(answer, "a receive");
-  pml_stria_wait(&op, &info);
+  if (STRIA_OK != answer) {
+    if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != answer)) return pml_stria_refused(answer, "a receive");
+    pml_stria_wait(&op, &info);
+  }
   if (OPAL_LIKELY(STRIA_OK == info.status || STRIA_ERR_TRUNCATED == info.status)) {
     if (MPI_STATUS_IGNORE != status) pml_stria_set_status(status, &info);
   }

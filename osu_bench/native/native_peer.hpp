@@ -120,7 +120,7 @@ class NativePeer {
   }
   stria_status_t post_recv(void* base, const stria_layout_t* layout, std::uint64_t count,
                            stria_request_t& request, const Match& match) {
-    const stria_recv_t message = {base, layout, count, match, nullptr, nullptr, STRIA_RECV_LOOK};
+    const stria_recv_t message = {base, layout, count, match, nullptr, nullptr, STRIA_RECV_LOOK, nullptr};
     const stria_status_t status = stria_recv(worker_, &message, &request);
     check("stria_recv", status);
     return status;

@@ -23,6 +23,29 @@ stria_status_t report(Status status, const char* what) noexcept {
   return refuse(Status::invalid, "{}: base is NULL, but there are {} bytes and no layout", function, count);
 }
 
+// What is rare, or needs the lock, is in functions of its own, so that the short ways save no registers for
+// it.
+
+[[gnu::noinline]] stria_status_t send_long(const Endpoint& endpoint, const stria_send_t& send,
+                                           stria_request_t* request) noexcept {
+  const Locked lock(*endpoint.worker);
+  if (endpoint.worker->lock().shared() && endpoint.worker->try_send_inline(*endpoint.peer, send))
+    return STRIA_OK;
+  return report(endpoint.worker->send(*endpoint.peer, send, request), "stria_send");
+}
+
+[[gnu::noinline]] stria_status_t recv_long(Worker& worker, const stria_recv_t& recv,
+                                           stria_request_t* request) noexcept {
+  return report(worker.recv(recv, nullptr, request), "stria_recv");
+}
+
+[[gnu::noinline]] stria_status_t recv_shared(Worker& worker, const stria_recv_t& recv,
+                                             stria_request_t* request) noexcept {
+  const Locked lock(worker);
+  const Status started = worker.try_post(recv, request);
+  return started != Status::no_resource ? transport::to_c(started) : recv_long(worker, recv, request);
+}
+
 }  // namespace
 
 extern "C" {
@@ -34,11 +57,11 @@ stria_status_t stria_send(stria_endpoint_t* handle, const stria_send_t* send, st
     return refuse_null("stria_send", {{"request", request}});
   if (lacks_memory(send->base, send->layout, send->count)) [[unlikely]]
     return no_memory("stria_send", send->count);
-  Endpoint& endpoint = *as_endpoint(handle);
-  const Locked lock(*endpoint.worker);
-  if (endpoint.worker->try_send_inline(*endpoint.peer, *send)) [[likely]]
+  const Endpoint& endpoint = *as_endpoint(handle);
+  Worker& worker = *endpoint.worker;
+  if (!worker.lock().shared() && worker.try_send_inline(*endpoint.peer, *send)) [[likely]]
     return STRIA_OK;
-  return report(endpoint.worker->send(*endpoint.peer, *send, request), "stria_send");
+  return send_long(endpoint, *send, request);
 }
 
 stria_status_t stria_recv(stria_worker_t* handle, const stria_recv_t* recv, stria_request_t* request) {
@@ -47,11 +70,12 @@ stria_status_t stria_recv(stria_worker_t* handle, const stria_recv_t* recv, stri
   if (lacks_memory(recv->base, recv->layout, recv->count)) [[unlikely]]
     return no_memory("stria_recv", recv->count);
   Worker& worker = *as_worker(handle);
-  const Locked lock(worker);
+  if (worker.lock().shared()) [[unlikely]]
+    return recv_shared(worker, *recv, request);
   const Status started = worker.try_post(*recv, request);
   if (started != Status::no_resource) [[likely]]
     return transport::to_c(started);
-  return report(worker.recv(*recv, nullptr, request), "stria_recv");
+  return recv_long(worker, *recv, request);
 }
 
 stria_status_t stria_request_test(const stria_request_t* handle, stria_info_t* info) {

@@ -379,6 +379,9 @@ stria_status_t get_finish(stria_link_t*, const stria_payload_t*, const stria_pro
 unsigned poll(stria_link_t*, unsigned) {
   return 0;
 }
+std::int32_t take(stria_link_t*, stria_header_t*, void*, std::uint32_t) {
+  return STRIA_TAKE_OTHER;
+}
 stria_status_t mem_alloc(std::uint64_t, void**, char*, std::uint32_t) {
   return STRIA_ERR_UNSUPPORTED;
 }
@@ -401,7 +404,8 @@ const stria_provider_t& far_provider() {
                                    get_finish,
                                    progress,
                                    poll,
-                                   atomic};
+                                   atomic,
+                                   take};
   static const stria_provider_t table{.size = sizeof(stria_provider_t),
                                       .version = STRIA_PROVIDER_VERSION,
                                       .name = "far",

@@ -25,6 +25,7 @@ const stria_hot_ops_t kOps = {
     .progress = [](auto...) { return 0u; },
     .poll = [](auto...) { return 0u; },
     .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .take = [](auto...) { return STRIA_TAKE_OTHER; },
 };
 
 class Busy : public ::testing::Test {

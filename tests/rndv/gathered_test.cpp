@@ -51,6 +51,7 @@ const stria_hot_ops_t kOps = {
     .progress = [](auto...) { return 0u; },
     .poll = [](auto...) { return 0u; },
     .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .take = [](auto...) { return STRIA_TAKE_OTHER; },
 };
 
 constexpr unsigned kRead = STRIA_ACCESS_REMOTE_READ;

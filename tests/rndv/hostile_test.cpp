@@ -57,6 +57,7 @@ const stria_hot_ops_t kOps = {
     .poll = [](stria_link_t*, unsigned) { return 0u; },
     .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
                  stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
+    .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
 };
 
 constexpr std::uint32_t kFragment = 1024;

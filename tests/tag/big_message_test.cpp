@@ -143,7 +143,7 @@ TEST_P(BigMessage, of_more_than_4_GiB_is_received_to_the_byte) {
     memory.data()[kLength] = 0xee;
     stria_request_t request;
     stria_info_t info{};
-    const stria_recv_t recv{memory.data(), nullptr, kLength, {nullptr, 5, 0}, nullptr, nullptr, 0};
+    const stria_recv_t recv{memory.data(), nullptr, kLength, {nullptr, 5, 0}, nullptr, nullptr, 0, nullptr};
     const auto go = [&] { EXPECT_EQ(::write(pipes.down[1], "g", 1), 1); };
     if (GetParam().expected) {
       ASSERT_EQ(stria_recv(side.worker, &recv, &request), STRIA_IN_PROGRESS);

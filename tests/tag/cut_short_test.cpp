@@ -110,7 +110,8 @@ class CutShort : public testing::TestWithParam<Shape> {
                             {any ? nullptr : side_->peer, tag, 0},
                             nullptr,
                             nullptr,
-                            0};
+                            0,
+                            nullptr};
     return stria_recv(side_->worker, &args, &request_);
   }
   /// How the receive ended, within 5 s.

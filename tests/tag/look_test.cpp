@@ -100,6 +100,35 @@ TEST_F(LookTest, takes_a_message_that_is_there) {
   }
 }
 
+// Whatever way it takes: out of the window, out of a cell, kept as unexpected, cut off.
+TEST_F(LookTest, tells_the_outcome_where_it_is_wanted_and_leaves_the_request_alone) {
+  for (const bool expected : {true, false}) {
+    for (const std::size_t bytes : {0, 8, 64, 65, 2024, 2025, 5000, 20000}) {
+      send(7, bytes);
+      if (!expected) both();
+      std::vector<unsigned char> room(10000, 0xee);
+      stria_info_t info{};
+      info.status = STRIA_ERR_INVALID;
+      stria_request_t request;
+      stria_recv_t recv{};
+      recv.base = room.data();
+      recv.count = room.size();
+      recv.match = {from_sender_, 7, 0};
+      recv.flags = STRIA_RECV_LOOK;
+      recv.info = &info;
+      ASSERT_EQ(stria_recv(team_.worker(1), &recv, &request), STRIA_OK) << bytes;
+      EXPECT_EQ(info.status, bytes > room.size() ? STRIA_ERR_TRUNCATED : STRIA_OK);
+      EXPECT_EQ(info.length, bytes);
+      EXPECT_EQ(info.received, std::min(bytes, room.size()));
+      EXPECT_EQ(info.tag, 7u);
+      EXPECT_EQ(info.immediate, serial_ - 1);
+      EXPECT_EQ(info.source, stria_worker_id(team_.worker(0)));
+      for (std::size_t i = 0; i < info.received; ++i) ASSERT_EQ(room[i], byte_of(7, i)) << bytes << " " << i;
+      for (std::size_t i = info.received; i < room.size(); ++i) ASSERT_EQ(room[i], 0xee) << bytes << " " << i;
+    }
+  }
+}
+
 TEST_F(LookTest, without_the_flag_nothing_is_found_before_progress) {
   send(7, 8);
   Receive got;

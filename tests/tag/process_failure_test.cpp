@@ -36,7 +36,8 @@ class Side : public ProcessSide {
     keep(stria_send(peer, &args, &requests.emplace_back()));
   }
   void recv(void* data, std::size_t bytes, std::uint64_t tag, bool any = false) {
-    const stria_recv_t args{data, nullptr, bytes, {any ? nullptr : peer, tag, 0}, nullptr, nullptr, 0};
+    const stria_recv_t args{data,    nullptr, bytes, {any ? nullptr : peer, tag, 0},
+                            nullptr, nullptr, 0,     nullptr};
     keep(stria_recv(worker, &args, &requests.emplace_back()));
   }
   void wait_all() {
@@ -119,7 +120,8 @@ void kill_peer(const Act& victim, const Act& afterwards, const Act& start, bool 
     long never = 0, whoever = 0;
     side.recv(&never, sizeof never, 999);
     stria_request_t any;
-    const stria_recv_t args{&whoever, nullptr, sizeof whoever, {nullptr, 998, 0}, nullptr, nullptr, 0};
+    const stria_recv_t args{&whoever, nullptr, sizeof whoever, {nullptr, 998, 0}, nullptr,
+                            nullptr,  0,       nullptr};
     EXPECT_EQ(stria_recv(side.worker, &args, &any), STRIA_IN_PROGRESS);
     ASSERT_FALSE(side.requests.empty());
     for (auto& request : side.requests)

@@ -122,7 +122,8 @@ TEST_P(Threads, share_two_workers_and_each_gets_its_own_bytes) {
       for (std::size_t i = 0; i < bytes; ++i) data[i] = pattern(me, round, i);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t receive{room.data(), nullptr, room.size(), {nullptr, me, 0}, nullptr, nullptr, 0};
+      const stria_recv_t receive{room.data(), nullptr, room.size(), {nullptr, me, 0},
+                                 nullptr,     nullptr, 0,           nullptr};
       const stria_send_t message{data.data(), nullptr, bytes, me, 0, 0, nullptr, nullptr};
       ASSERT_GE(recv(at, receive, receiving), STRIA_OK);
       const stria_status_t started = send(at, message, sending);
@@ -215,7 +216,7 @@ TEST_P(Threads, share_one_layout) {
       stria_layout_t* mine = stria_layout_retain(column);
       stria_request_t receiving, sending;
       stria_info_t received{}, sent{};
-      const stria_recv_t receive{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr, 0};
+      const stria_recv_t receive{&to[me], mine, 1, {nullptr, me, 0}, nullptr, nullptr, 0, nullptr};
       const stria_send_t message{&from[me], mine, 1, me, 0, STRIA_SEND_SYNCHRONOUS, nullptr, nullptr};
       const stria_status_t started = send(1, message, sending);
       ASSERT_GE(started, STRIA_OK) << stria_last_error();
@@ -256,7 +257,7 @@ TEST_P(Sleepers, wake_the_one_that_sleeps_in_wait) {
       std::int64_t got = 0;
       stria_request_t receiving;
       stria_info_t received{};
-      const stria_recv_t recv{&got, nullptr, sizeof got, {nullptr, 7, 0}, nullptr, nullptr, 0};
+      const stria_recv_t recv{&got, nullptr, sizeof got, {nullptr, 7, 0}, nullptr, nullptr, 0, nullptr};
       ASSERT_GE(stria_recv(workers_[1], &recv, &receiving), STRIA_OK);
       const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
       while (stria_request_test(&receiving, &received) == STRIA_IN_PROGRESS) {

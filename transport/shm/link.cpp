@@ -73,7 +73,22 @@ unsigned Link::poll(unsigned budget) noexcept {
   return device_->poll_link(*this, budget);
 }
 
+std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
+  Polled* const polled = device_->polled_.find(rx_window_);
+  if (polled == nullptr || device_->armed_) return STRIA_TAKE_OTHER;
+  return polled->window.take(wanted, static_cast<std::byte*>(memory), capacity);
+}
+
+// The smallest have a way of their own, which needs few registers.
 Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
+  if (bytes > std::min(pio_max_, kHalfPayload) || !tx_.put_half(header, payload, bytes)) [[unlikely]]
+    return pio_send_lines(header, payload, bytes);
+  published();
+  return Status::ok;
+}
+
+Status Link::pio_send_lines(const transport::Header& header, const void* payload,
+                            std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
   const std::uint32_t halves = record_halves(bytes);

@@ -60,12 +60,16 @@ class alignas(kCacheLine) Link {
   void limits(transport::LinkLimits& out) noexcept;
   /// What lies in the window that the peer writes to.
   unsigned poll(unsigned budget) noexcept;
+  /// The packet that lies next in that window, if it is the one that is wanted.
+  std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept;
 
  private:
   friend class Device;
   friend class Connector;
   enum class State : std::uint8_t { connecting, up, down };
 
+  [[gnu::noinline]] Status pio_send_lines(const transport::Header& header, const void* payload,
+                                          std::uint32_t bytes) noexcept;
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;
@@ -106,11 +110,11 @@ class alignas(kCacheLine) Link {
   State state_ = State::connecting;
   bool fence_ = false;
   bool broken_ = false;
+  bool moving_ = false;    // to a window it has, as soon as the inbox has no record of it any more
   bool can_copy_ = false;  // cross-memory attach works, or the peer is in this process
   bool can_map_ = false;   // what the peer allocated can be mapped
   // The buffered path.
   Device* device_ = nullptr;
-  bool moving_ = false;    // to a window it has, as soon as the inbox has no record of it any more
   std::uint32_t id_ = 0;
   std::uint32_t cells_out_ = 0;
   InboxSender inbox_;

@@ -20,7 +20,7 @@ inline bool Device::is_quiet() const noexcept {
   if (armed_ || greeting_ > 0 || own_.header().hints.any() || !inbox_.is_empty()) return false;
   const Polled* polled = polled_.begin();
   for (const Polled* end = polled + polled_.hot(); polled != end; ++polled)
-    if (polled->window.peek() != 0) return false;
+    if (polled->window.peek() != 0 || polled->window.owes()) return false;
   return true;
 }
 
@@ -40,6 +40,7 @@ unsigned Device::progress_some(unsigned budget) noexcept {
   std::uint32_t at = poll_first_ < windows ? poll_first_ : 0;
   for (std::uint32_t i = 0; i < windows; ++i) {
     Polled& polled = polled_[at];
+    if (polled.window.owes()) polled.window.publish();
     if (polled.window.peek() != 0) {
       done += poll_window(polled, std::min(most - done, kWindowBatch));
       poll_first_ = at;  // the one that was active last is looked at first
@@ -237,7 +238,10 @@ Status Device::arm() noexcept {
   if (bell_.fd() < 0) return Status::unsupported;
   auto& flag = own_.header().armed;
   armed_ = true;
-  for (std::uint32_t i = 0; i < polled_.hot(); ++i) call_cold(polled_[i]);
+  for (std::uint32_t i = 0; i < polled_.hot(); ++i) {
+    polled_[i].window.publish();
+    call_cold(polled_[i]);
+  }
   flag.store(1, std::memory_order_seq_cst);
   Bell::barrier();
   std::uint64_t state = 0;

@@ -78,8 +78,9 @@ inline constexpr std::uint32_t kInvalidatePrefix = 8;
 
 /// Positions and lengths in a window count half lines; a record is one, or an even number of them.
 inline constexpr std::uint32_t kHalf = kLine / 2;
+inline constexpr std::uint32_t kHalfPayload = kHalf - kRecordHeader;
 constexpr std::uint32_t record_halves(std::uint32_t payload_bytes) noexcept {
-  if (payload_bytes <= kHalf - kRecordHeader) return 1;
+  if (payload_bytes <= kHalfPayload) return 1;
   return (kRecordHeader + payload_bytes + kLine - 1) / kLine * 2;
 }
 /// An invalidate record has its line for itself. It ends a large message, and what follows is often the next
@@ -92,11 +93,12 @@ constexpr std::uint32_t invalidate_halves(std::uint32_t bytes) noexcept {
 
 /// The header as two words, put together in registers: the caller has just written its fields one by one, and
 /// a wide load of them would wait for the store buffer.
+inline std::uint64_t header_word(const stria_header_t& header) noexcept {
+  return header.kind | (std::uint64_t{header.flags} << 8) | (std::uint64_t{header.sequence} << 16) |
+         (std::uint64_t{header.immediate} << 32);
+}
 inline void store_header(std::byte* to, const stria_header_t& header) noexcept {
-  const std::uint64_t first = header.kind | (std::uint64_t{header.flags} << 8) |
-                              (std::uint64_t{header.sequence} << 16) |
-                              (std::uint64_t{header.immediate} << 32);
-  hw::store_word(to, first);
+  hw::store_word(to, header_word(header));
   hw::store_word(to + 8, header.tag);
 }
 
@@ -136,6 +138,16 @@ class WindowSender {
     hw::publish_word(record, control | (std::uint64_t{lap_} << 32));
     if ((head_ & mask_) == 0) [[unlikely]]
       lap_ = next_lap(lap_);
+  }
+  /// A packet of half a line, whole: has_room(), place() and publish() in one. False: they have to see.
+  bool put_half(const stria_header_t& header, const void* payload, std::uint32_t bytes) noexcept {
+    if (head_ >= limit_) [[unlikely]]
+      return false;
+    std::byte* record = place();
+    store_header(record + 8, header);
+    hw::copy_line(record + kRecordHeader, static_cast<const std::byte*>(payload), bytes);
+    publish(1, make_window_control(RecordKind::packet, bytes));
+    return true;
   }
   /// Bytes that can be sent without another look at the receiver's position.
   std::uint32_t credits() const noexcept {
@@ -211,6 +223,37 @@ class WindowReceiver {
   std::uint32_t halves_to_end() const noexcept {
     return static_cast<std::uint32_t>(mask_ + 1 - (position_ & mask_));
   }
+  /// Takes the next record out if it is a packet whose header is `wanted`, but for the immediate, and its
+  /// payload fits `capacity`. Bytes, or STRIA_TAKE_*. The credits are given back when a quarter of the window
+  /// is due, or by publish(), which the owner calls when it has time.
+  [[gnu::always_inline]] std::int32_t take(stria_header_t& wanted, std::byte* memory,
+                                           std::uint32_t capacity) noexcept {
+    const std::byte* record = place();
+    const std::uint64_t control = hw::load_word(record);
+    if (!is_record(control, RecordKind::packet)) [[unlikely]]
+      return is_record(control) ? STRIA_TAKE_OTHER : STRIA_TAKE_NOTHING;
+    const std::uint64_t first = hw::load_word(record + 8);
+    const std::uint32_t bytes = control_bytes(control);
+    if (static_cast<std::uint32_t>(first) != static_cast<std::uint32_t>(header_word(wanted)) ||
+        hw::load_word(record + 16) != wanted.tag || bytes > capacity)
+      return STRIA_TAKE_OTHER;
+    wanted.immediate = static_cast<std::uint32_t>(first >> 32);
+    // Its sender is on its way to the line after the next, or past it.
+    __builtin_prefetch(record + std::size_t{2} * kLine);
+    std::uint32_t halves = 1;
+    if (bytes <= kHalfPayload) [[likely]] {
+      hw::copy_line(memory, record + kRecordHeader, bytes);
+    } else {
+      halves = record_halves(bytes);
+      if (halves > halves_to_end()) [[unlikely]]
+        return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
+      hw::copy_lines(memory, record + kRecordHeader, bytes);
+    }
+    advance(halves);
+    return static_cast<std::int32_t>(bytes);
+  }
+  /// What was taken out and not yet given back.
+  bool owes() const noexcept { return position_ != published_; }
   /// Takes n halves out; their credits are given back by publish(), or here when a quarter of the window is
   /// due.
   void advance(std::uint32_t n) noexcept {
@@ -220,7 +263,7 @@ class WindowReceiver {
     if (position_ > publish_at_) publish();
   }
   void publish() noexcept {
-    if (position_ == published_) return;
+    if (!owes()) return;
     published_ = position_;
     publish_at_ = position_ + (mask_ + 1) / 4;
     consumed_->store(position_, std::memory_order_release);  // pairs with WindowSender::make_room()

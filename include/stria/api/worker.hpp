@@ -218,13 +218,15 @@ inline stria_match_t to_c(const Match& match) noexcept {
 inline Status Worker::recv(const Memory& memory, const Match& match, Request& request,
                            const Notify& notify) noexcept {
   const stria_recv_t recv{
-      memory.base, memory.layout, memory.count, detail::to_c(match), notify.callback, notify.user, 0};
+      memory.base, memory.layout, memory.count, detail::to_c(match), notify.callback, notify.user,
+      0,           nullptr};
   return request.received(stria_recv(get(), &recv, &request.request_));
 }
 
 inline Status Worker::mrecv(Message& message, const Memory& memory, Request& request,
                             const Notify& notify) noexcept {
-  const stria_recv_t recv{memory.base, memory.layout, memory.count, {}, notify.callback, notify.user, 0};
+  const stria_recv_t recv{memory.base, memory.layout, memory.count, {}, notify.callback, notify.user,
+                          0,           nullptr};
   const Status status = request.received(stria_mrecv(get(), message.handle_, &recv, &request.request_));
   if (status >= STRIA_OK) message.handle_ = nullptr;
   return status;

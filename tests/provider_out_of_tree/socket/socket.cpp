@@ -306,6 +306,7 @@ constexpr stria_hot_ops_t kOps = {
     .poll = [](stria_link_t*, unsigned) { return 0u; },
     .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
                  stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
+    .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
 };
 
 stria_status_t open(const stria_device_params_t* params, stria_device_t** out, char* error,

@@ -91,7 +91,7 @@ class KeptMemory : public testing::Test {
   }
   void transfer(const void* from, void* to, std::uint64_t bytes) {
     stria_request_t sent, received;
-    const stria_recv_t recv{to, nullptr, bytes, {nullptr, 1, 0}, nullptr, nullptr, 0};
+    const stria_recv_t recv{to, nullptr, bytes, {nullptr, 1, 0}, nullptr, nullptr, 0, nullptr};
     ASSERT_EQ(stria_recv(workers[1], &recv, &received), STRIA_IN_PROGRESS) << stria_last_error();
     const stria_send_t send{from, nullptr, bytes, 1, 0, 0, nullptr, nullptr};
     bool is_sent = stria_send(endpoint, &send, &sent) == STRIA_OK, is_received = false;
