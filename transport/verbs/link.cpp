@@ -117,6 +117,9 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
   }
   if (error == 0) [[likely]]
     return Status::ok;
+  // They stay in the ring, and what is flushed behind them says that all before it was done.
+  for (unsigned i = 0; i < count; ++i)
+    if (entries[i].move != nullptr) entries[i].move->status = Status::peer_failed;
   device_.fail(*this, Status::io_error, fmt::format("posting a work request: {}", std::strerror(error)));
   return Status::peer_failed;
 }

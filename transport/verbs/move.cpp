@@ -8,8 +8,8 @@
 namespace stria::verbs {
 namespace {
 
-constexpr std::size_t kMostRuns = 1024;  // of a local layout; more are packed by the engines
-constexpr std::uint64_t kSparse = 64;    // a layout's memory is registered whole: not when it is mostly gaps
+constexpr std::size_t kMostRuns = 1024;   // of a local layout; more are packed by the engines
+constexpr std::uint64_t kSparse = 64;     // a layout's memory is registered whole: not when it is mostly gaps
 
 Status status_of(ibv_wc_status status) noexcept {
   switch (status) {
@@ -128,7 +128,9 @@ Status Link::advance(Move& move, const transport::Header* finish) noexcept {
   unsigned count = 0;
   transport::Payload rest = move.local;
   std::uint64_t offset = move.offset;
-  while (rest.length > 0 && count < (finish != nullptr ? 1u : kMostChain) && has_room(count + 1)) {
+  // Room is made for the first only: that may let another move go on, which takes what was seen before.
+  while (rest.length > 0 && count < (finish != nullptr ? 1u : kMostChain) &&
+         (count == 0 ? has_room(1) : has_room_now(count + 1))) {
     // One request is one run of the remote memory; of the local one it takes as many as its list holds.
     const Span run = run_at(move.remote, offset);
     const std::uint64_t limit = std::min<std::uint64_t>(run.bytes, device_.adapter().max_message);

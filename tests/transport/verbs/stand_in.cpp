@@ -1,5 +1,7 @@
 #include "tests/transport/verbs/stand_in.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -33,11 +35,22 @@ struct Calls {
 
   static int poll(ibv_cq* cq, int most, ibv_wc* out) {
     StandIn& self = at(cq->context);
-    auto& queue = cq == &self.send_cq_ ? self.sent_ : self.received_;
     int n = 0;
-    for (; n < most && !queue.empty(); ++n) {
-      out[n] = queue.front();
-      queue.pop_front();
+    if (cq == &self.send_cq_) {
+      for (; n < most && !self.sent_.empty() && self.completions > 0; ++n, --self.completions) {
+        const StandIn::Sent& next = self.sent_.front();
+        out[n] = next.completion;
+        next.from->freed = next.up_to;
+        self.sent_.pop_front();
+      }
+      return n;
+    }
+    for (; n < most && !self.received_.empty(); ++n) {
+      // As libmlx5 does: the word of the key or of immediate data is left alone where there is neither.
+      const std::uint32_t before = out[n].invalidated_rkey;
+      out[n] = self.received_.front();
+      if ((out[n].wc_flags & (IBV_WC_WITH_INV | IBV_WC_WITH_IMM)) == 0) out[n].invalidated_rkey = before;
+      self.received_.pop_front();
     }
     return n;
   }
@@ -103,10 +116,7 @@ struct Calls {
   static void start(ibv_qp_ex* qp) {
     if (!of(qp).building.empty()) of(qp).owner->wrong("started twice");
   }
-  static int complete(ibv_qp_ex* qp) {
-    of(qp).owner->ring(of(qp));
-    return 0;
-  }
+  static int complete(ibv_qp_ex* qp) { return of(qp).owner->ring(of(qp)); }
   static void fill(mlx5dv_qp_ex* qp, mlx5dv_mkey* key, std::uint32_t rights, std::uint32_t repeat) {
     StandInQueuePair& to = of(qp);
     Posted& request = begin(to, IBV_WR_DRIVER1);
@@ -145,6 +155,7 @@ StandIn::StandIn(bool strided) : strided_(strided) {
 }
 StandIn::~StandIn() {
   by_context().erase(&context_);
+  for (StandInQueuePair& one : queue_pairs_) ::mprotect(&one, sizeof one, PROT_READ | PROT_WRITE);
 }
 
 hw::StridedLibrary StandIn::library() {
@@ -191,6 +202,14 @@ StandInQueuePair& StandIn::queue_pair() {
   made.qp.wr_send = [](ibv_qp_ex* qp) { begin(of(qp), IBV_WR_SEND); };
   made.qp.wr_send_inv = [](ibv_qp_ex* qp, std::uint32_t rkey) {
     begin(of(qp), IBV_WR_SEND_WITH_INV).rkey = rkey;
+  };
+  made.qp.wr_send_imm = [](ibv_qp_ex* qp, __be32 immediate) {
+    begin(of(qp), IBV_WR_SEND_WITH_IMM).rkey = immediate;
+  };
+  made.qp.wr_atomic_fetch_add = [](ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote, std::uint64_t) {
+    Posted& request = begin(of(qp), IBV_WR_ATOMIC_FETCH_AND_ADD);
+    request.rkey = rkey;
+    request.remote = remote;
   };
   made.qp.wr_rdma_read = [](ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote) {
     Posted& request = begin(of(qp), IBV_WR_RDMA_READ);
@@ -241,21 +260,41 @@ bool StandIn::covers(std::uint32_t lkey, std::uint64_t address, std::uint64_t by
   return address >= begin && address + bytes <= begin + found->second.length;
 }
 
-void StandIn::ring(StandInQueuePair& from) {
+void StandIn::flush_receive(std::uint32_t queue_pair) {
+  ibv_wc came{};
+  came.wr_id = buffers_.front().id;
+  came.status = IBV_WC_WR_FLUSH_ERR;
+  came.qp_num = queue_pair;
+  buffers_.pop_front();
+  received_.push_back(came);
+}
+
+void StandIn::destroy(ibv_qp* qp) {
+  ::mprotect(qp, sizeof(StandInQueuePair), PROT_NONE);
+}
+
+int StandIn::ring(StandInQueuePair& from) {
   ++doorbells;
   const std::vector<Posted> requests = std::move(from.building);
   from.building.clear();
+  if (from.refuses) return EINVAL;
+  if (from.in_queue() + requests.size() > from.depth) {
+    overflowed = true;
+    return ENOMEM;
+  }
   for (Posted request : requests) {
     request.doorbell = doorbells;
     posted.push_back(request);
+    ++from.taken;
     ibv_wc_status status = from.in_error ? IBV_WC_WR_FLUSH_ERR : carry_out(from, request);
     if (status == IBV_WC_SUCCESS && (request.flags & IBV_SEND_SIGNALED) == 0) continue;
     if (status != IBV_WC_SUCCESS) from.in_error = true;
     ibv_wc done{};
     done.wr_id = request.id;
     done.status = status;
-    sent_.push_back(done);
+    sent_.push_back({done, &from, from.taken});
   }
+  return 0;
 }
 
 ibv_wc_status StandIn::carry_out(StandInQueuePair& from, const Posted& request) {
@@ -291,6 +330,7 @@ ibv_wc_status StandIn::carry_out(StandInQueuePair& from, const Posted& request) 
       return IBV_WC_SUCCESS;
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_SEND_WITH_IMM:
       return send(from, request);
     default:
       return access(from, request);
@@ -317,6 +357,10 @@ ibv_wc_status StandIn::send(StandInQueuePair& from, const Posted& request) {
     to.keys_.at(request.rkey >> 8).valid = false;
     came.wc_flags = IBV_WC_WITH_INV;
     came.invalidated_rkey = request.rkey;
+  }
+  if (request.opcode == IBV_WR_SEND_WITH_IMM) {
+    came.wc_flags = IBV_WC_WITH_IMM;
+    came.imm_data = request.rkey;
   }
   to.received_.push_back(came);
   return IBV_WC_SUCCESS;

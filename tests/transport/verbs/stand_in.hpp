@@ -38,14 +38,23 @@ struct Posted {
   std::vector<mlx5dv_mr_interleaved> interleaved;  ///< or with a repeat of 0 the list, without skips
 };
 
-struct StandInQueuePair {
+inline constexpr std::size_t kPage = 4096;
+
+/// On a page of its own, which is taken away when the queue pair is destroyed.
+struct alignas(kPage) StandInQueuePair {
   ibv_qp_ex qp{};  // first: the provider has a pointer to it
   mlx5dv_qp_ex extension{};
   StandIn* owner = nullptr;
   StandInQueuePair* peer = nullptr;
   bool in_error = false;
+  bool refuses = false;        ///< its doorbell answers EINVAL, and nothing is taken
+  std::uint64_t depth = ~0ul;  ///< of its send queue; a doorbell with more answers ENOMEM
+  std::uint64_t taken = 0;     ///< requests, in all,
+  std::uint64_t freed = 0;     ///< and up to which of them a completion was polled
   std::vector<Posted> building;
+  std::uint64_t in_queue() const { return taken - freed; }
 };
+static_assert(sizeof(StandInQueuePair) == kPage);
 
 class StandIn {
  public:
@@ -69,7 +78,9 @@ class StandIn {
   unsigned keys_made = 0;       ///< strided ones
   unsigned keys_destroyed = 0;  ///< likewise
   unsigned most_keys = ~0u;
-  std::string misuse;  ///< the first thing that no adapter would take
+  std::uint64_t completions = ~0ul;  ///< of sends, that polls still give out
+  bool overflowed = false;           ///< a send queue was asked to take more than its depth
+  std::string misuse;                ///< the first thing that no adapter would take
 
   /// One of its keys, by its index: what a peer reaches through it.
   struct Key {
@@ -80,10 +91,15 @@ class StandIn {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;  // address, bytes: as the stream goes
   };
   bool is_valid(std::uint32_t rkey) const;
+  std::size_t registrations() const { return regions_.size(); }
+  /// A buffer comes back unused, from a queue pair of this number.
+  void flush_receive(std::uint32_t queue_pair);
+  /// Who reads it from here on dies.
+  static void destroy(ibv_qp* qp);
 
  private:
   friend struct Calls;
-  void ring(StandInQueuePair& from);
+  int ring(StandInQueuePair& from);
   ibv_wc_status carry_out(StandInQueuePair& from, const Posted& request);
   ibv_wc_status send(StandInQueuePair& from, const Posted& request);
   ibv_wc_status access(StandInQueuePair& from, const Posted& request);
@@ -96,7 +112,13 @@ class StandIn {
   ibv_cq send_cq_{}, recv_cq_{};
   ibv_srq srq_{};
   bool strided_;
-  std::deque<ibv_wc> sent_, received_;
+  struct Sent {
+    ibv_wc completion;
+    StandInQueuePair* from;
+    std::uint64_t up_to;  // so many requests of it are over
+  };
+  std::deque<Sent> sent_;
+  std::deque<ibv_wc> received_;
   struct Buffer {
     std::uint64_t id;
     ibv_sge piece;

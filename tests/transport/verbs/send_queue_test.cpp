@@ -1,0 +1,74 @@
+// What a link promises of its send queue: what was not posted did not happen, nothing is posted that it has
+// no room for, and whoever waits for room goes on.
+#include <deque>
+
+#include "tests/transport/verbs/plain_world.hpp"
+
+namespace stria::verbs::test {
+namespace {
+
+using SendQueue = PlainWorld;
+
+TEST_F(SendQueue, a_read_that_was_never_posted_ends_with_an_error) {
+  open();
+  const transport::Key key = key_of_blocks();
+  Bytes into(kBlock);
+  Ending ending;
+  a_queue->refuses = true;
+  ASSERT_EQ(a->link->get(contract::contiguous(into), key, 0, &ending.base), Status::in_progress);
+  EXPECT_TRUE(a->link->dying);
+  a_queue->refuses = false;  // what asks for the end of all that is under way gets through
+  break_off(*a->link, *a_queue);
+  EXPECT_EQ(ended(ending), Status::peer_failed) << "nothing was read";
+}
+
+TEST_F(SendQueue, an_atomic_that_was_never_posted_ends_with_an_error) {
+  open();
+  Bytes words(64);  // aligned as malloc does
+  const transport::Key key = key_of(contract::contiguous(words), STRIA_ACCESS_REMOTE_ATOMIC);
+  std::uint64_t result = 77;
+  transport::Atomic add{};
+  add.op = STRIA_ATOMIC_FETCH_ADD;
+  add.operand = 1;
+  add.result = &result;
+  Ending ending;
+  a_queue->refuses = true;
+  ASSERT_EQ(a->link->atomic(add, key, &ending.base), Status::in_progress);
+  a_queue->refuses = false;
+  break_off(*a->link, *a_queue);
+  EXPECT_EQ(ended(ending), Status::peer_failed);
+  EXPECT_EQ(result, 77u) << "nobody said what the word was";
+}
+
+/// A read looks for room for its second request, and so hears that another read may go on, which takes it.
+TEST_F(SendQueue, a_read_does_not_use_room_that_another_took_meanwhile) {
+  open();
+  const transport::Key key = key_of_blocks();
+  a_queue->depth = kSendDepth;
+  a_adapter.completions = 0;
+  Bytes word(8), first_into(kAll), second_into(kAll);
+  std::deque<Ending> short_ones(2 * kSendDepth);
+  std::size_t next = 0;
+  const auto read_word = [&] {
+    return a->link->get(contract::contiguous(word), key, 0, &short_ones[next++].base);
+  };
+  const auto before = static_cast<unsigned>(a_queue->in_queue());
+  for (unsigned i = before; i < kSendDepth - 2; ++i) ASSERT_EQ(read_word(), Status::in_progress);
+  Ending first, second;
+  ASSERT_EQ(a->link->get(contract::contiguous(first_into), key, 0, &first.base), Status::in_progress);
+  ASSERT_EQ(a_queue->in_queue(), kSendDepth) << "two requests of forty";
+  a_adapter.completions = kSendDepth - 2 - before;
+  for (unsigned i = 0; i < kSendDepth - 3; ++i) ASSERT_EQ(read_word(), Status::in_progress);
+  ASSERT_EQ(a_queue->in_queue(), kSendDepth - 1);
+  a_adapter.completions = 1;  // the first read's two
+  ASSERT_EQ(a->link->get(contract::contiguous(second_into), key, 0, &second.base), Status::in_progress);
+  EXPECT_FALSE(a_adapter.overflowed);
+  EXPECT_FALSE(a->link->dying);
+  a_adapter.completions = ~0ul;
+  EXPECT_EQ(ended(first), Status::ok);
+  EXPECT_EQ(ended(second), Status::ok);
+  EXPECT_TRUE(first_into == second_into);
+}
+
+}  // namespace
+}  // namespace stria::verbs::test
