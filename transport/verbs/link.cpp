@@ -91,6 +91,7 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
     device_.counters().windows_bound += before;
     device_.counters().strided_keys += strided;
     chosen_count_ = 0;
+    binds_wait_ = false;  // whatever they left with
     if (count > 0) std::memcpy(&together[before], requests, count * sizeof *requests);
     requests = together;
   }

@@ -70,5 +70,45 @@ TEST_F(SendQueue, a_read_does_not_use_room_that_another_took_meanwhile) {
   EXPECT_TRUE(first_into == second_into);
 }
 
+/// Where binds wait for all that is under way, and moves for the bind: that may leave with any packet.
+class BindsThatWait : public PlainWorld {
+ protected:
+  void SetUp() override {
+    open({.repeats_binds = true});
+    const transport::Key key = key_of_blocks();
+    a_adapter.completions = 0;
+    ASSERT_EQ(a->link->get(contract::contiguous(into), key, 0, &ending.base), Status::in_progress);
+    transport::Key mine{};
+    ASSERT_EQ(a->device->fast_register(a->link, contract::contiguous(own), STRIA_ACCESS_REMOTE_READ, mine),
+              Status::ok);
+    ASSERT_EQ(a->link->pio_send(contract::header(2), nullptr, 0), Status::no_resource);
+    a_adapter.posted.clear();
+  }
+  bool was_bound() const {
+    return std::any_of(a_adapter.posted.begin(), a_adapter.posted.end(),
+                       [](const Posted& one) { return one.opcode == IBV_WR_BIND_MW; });
+  }
+  Bytes into = Bytes(kAll), own = Bytes(100000);
+  Ending ending;
+};
+
+TEST_F(BindsThatWait, a_read_goes_on_when_the_bind_left_with_credits) {
+  for (std::uint16_t i = 0; i < 20; ++i)
+    ASSERT_EQ(b->link->pio_send(contract::header(i), nullptr, 0), Status::ok);
+  a_adapter.completions = ~0ul;
+  progress();
+  ASSERT_TRUE(was_bound());
+  EXPECT_EQ(a->link->pio_send(contract::header(3), nullptr, 0), Status::ok);
+  EXPECT_EQ(ended(ending), Status::ok);
+}
+
+TEST_F(BindsThatWait, a_read_goes_on_when_the_bind_left_with_the_question_whether_the_peer_lives) {
+  a_adapter.completions = ~0ul;
+  a->device->check();
+  ASSERT_TRUE(was_bound());
+  EXPECT_EQ(a->link->pio_send(contract::header(3), nullptr, 0), Status::ok);
+  EXPECT_EQ(ended(ending), Status::ok);
+}
+
 }  // namespace
 }  // namespace stria::verbs::test
