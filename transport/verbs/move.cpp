@@ -9,6 +9,7 @@ namespace stria::verbs {
 namespace {
 
 constexpr std::size_t kMostRuns = 1024;   // of a local layout; more are packed by the engines
+constexpr std::uint64_t kLong = 1 << 20;  // requests from here on are seen to end one by one: the peer lives
 constexpr std::uint64_t kSparse = 64;     // a layout's memory is registered whole: not when it is mostly gaps
 
 Status status_of(ibv_wc_status status) noexcept {
@@ -167,6 +168,7 @@ Status Link::advance(Move& move, const transport::Header* finish) noexcept {
     request.opcode = move.write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
     request.wr.rdma.rkey = move.rkey;
     request.wr.rdma.remote_addr = run.begin;
+    if (bytes >= kLong) request.send_flags |= IBV_SEND_SIGNALED;
     entries[count] = {Doing::move, 0, &move};
     ++count;
     rest.offset += static_cast<std::int64_t>(bytes);

@@ -110,5 +110,37 @@ TEST_F(BindsThatWait, a_read_goes_on_when_the_bind_left_with_the_question_whethe
   EXPECT_EQ(ended(ending), Status::ok);
 }
 
+TEST_F(SendQueue, each_long_request_is_seen_to_end) {
+  constexpr std::uint32_t kLong = 1u << 20;
+  open({.max_message = kLong});
+  Bytes source = contract::pattern(4, std::size_t{5} * kLong), into(source.size());
+  const transport::Key key = key_of(contract::contiguous(source));
+  a_adapter.posted.clear();
+  Ending ending;
+  ASSERT_EQ(a->link->get(contract::contiguous(into), key, 0, &ending.base), Status::in_progress);
+  EXPECT_EQ(ended(ending), Status::ok);
+  EXPECT_TRUE(into == source);
+  unsigned reads = 0;
+  for (const Posted& one : a_adapter.posted) {
+    if (one.opcode != IBV_WR_RDMA_READ) continue;
+    ++reads;
+    EXPECT_NE(one.flags & IBV_SEND_SIGNALED, 0u) << "a slow network looks like a dead peer";
+  }
+  EXPECT_EQ(reads, 5u);
+}
+
+TEST_F(SendQueue, of_short_requests_at_one_doorbell_the_last_is_seen_to_end) {
+  open();
+  const transport::Key key = key_of_blocks();
+  a_adapter.posted.clear();
+  Bytes into(4 * kBlock);
+  Ending ending;
+  ASSERT_EQ(a->link->get(contract::contiguous(into), key, 0, &ending.base), Status::in_progress);
+  ASSERT_EQ(a_adapter.posted.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ((a_adapter.posted[i].flags & IBV_SEND_SIGNALED) != 0, i == 3) << i;
+  EXPECT_EQ(ended(ending), Status::ok);
+}
+
 }  // namespace
 }  // namespace stria::verbs::test
