@@ -232,6 +232,11 @@ void Connector::welcome(const Event& event) {
 }
 
 void Connector::answered(Connection& connection, const Event& event) {
+  const auto attempt = attempts_.find(connection.worker);
+  if (attempt == attempts_.end() || attempt->second.connection != &connection) {  // nobody waits any more
+    destroy(connection);
+    return;
+  }
   Hello hello{};
   if (event.data_bytes >= sizeof hello) std::memcpy(&hello, event.data, sizeof hello);
   Reason reason = Reason::broken;
@@ -245,7 +250,7 @@ void Connector::answered(Connection& connection, const Event& event) {
   connection.up = true;
   device_.publish(*connection.link);
   live_[connection.worker] = &connection;
-  attempts_.erase(connection.worker);
+  attempts_.erase(attempt);
   changed_.notify_all();
 }
 

@@ -138,7 +138,8 @@ class Device {
   bool sends_invalidate_ = false;
   UniqueFd events_;  // epoll: completions, news
 
-  // acquire pairs with the release in publish: the link is complete when its number is seen.
+  // acquire pairs with the release in publish: the link is complete when its number is seen. The worker's
+  // thread takes a link out before it gives it back (bury); the number stays taken until it is freed.
   std::unique_ptr<std::atomic<Link*>[]> links_;
   std::vector<std::uint8_t> generations_;  // the connector's thread
   std::vector<bool> taken_;                // likewise: numbers

@@ -250,6 +250,7 @@ unsigned Device::bury(unsigned budget) noexcept {
     std::erase(credits_due_, &link);
     if (link.origin == nullptr && link.announced)
       sink_->link_down(sink_->self, link.cookie, transport::to_c(link.why));
+    links_[link.number()].store(nullptr, std::memory_order_release);  // not met while it is freed
     connector_->dispose(link);
     ++handled;
   }
