@@ -119,6 +119,7 @@ class Device {
   void return_credits() noexcept;
   unsigned bury(unsigned budget) noexcept;
   void end_windows_of(Link& link) noexcept;
+  Link* other_end(Link& link) const noexcept;  ///< null: it is no connection to ourselves, or that is gone
   Link* at(std::uint64_t number) const noexcept {
     return number < adapter_->max_links ? links_[number].load(std::memory_order_acquire) : nullptr;
   }

@@ -59,6 +59,20 @@ void Device::fail(Link& link, Status why, const std::string& text) noexcept {
     services_->log(3,
                    fmt::format("verbs: the link to worker {:#x} is broken: {}", link.worker(), text).c_str());
   if (!link.broken) connector_->disconnect(link);
+  if (Link* const other = other_end(link)) fail(*other, why, "");
+}
+
+/// Of a connection to ourselves. Only links of the table are there to be looked at.
+Link* Device::other_end(Link& link) const noexcept {
+  if (link.worker() != worker_id_) [[likely]]
+    return nullptr;
+  const auto are_one = [](Link& near, const Link& far) {
+    return far.origin == &near && &near.responder() == &far;
+  };
+  for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
+    if (Link* const other = at(i); other != nullptr && (are_one(link, *other) || are_one(*other, link)))
+      return other;
+  return nullptr;
 }
 
 Move* Device::take_move() noexcept try {
@@ -239,7 +253,9 @@ unsigned Device::bury(unsigned budget) noexcept {
     bool moves = false;
     for (Move* move = stalled_.front(); move != nullptr && !moves; move = stalled_.next(move))
       moves = move->link == &link;
-    if (!link.broken || (!link.idle() && !late) || moves) {
+    // Packets of a connection to ourselves come out of the other end, which names this one.
+    const bool has_to_wait = link.origin == nullptr && other_end(link) != nullptr;
+    if (!link.broken || (!link.idle() && !late) || moves || has_to_wait) {
       ++i;
       continue;
     }

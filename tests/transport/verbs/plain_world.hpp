@@ -6,6 +6,15 @@
 
 namespace stria::verbs::test {
 
+/// What the device of `link` says while it connects.
+inline Hello hello_of(const Link& link) {
+  Hello out{};
+  out.credits = 32;
+  out.link = link.number();
+  out.eager_bytes = 8192;
+  return out;
+}
+
 class PlainWorld : public ::testing::Test {
  protected:
   /// What the two adapters are like.
@@ -31,8 +40,8 @@ class PlainWorld : public ::testing::Test {
     StandIn::join(*a_queue, *b_queue);
     a->link->set_queue_pair(&a_queue->qp.qp_base, true);
     b->link->set_queue_pair(&b_queue->qp.qp_base, true);
-    a->link->set_peer(hello(*b->link));
-    b->link->set_peer(hello(*a->link));
+    a->link->set_peer(hello_of(*b->link));
+    b->link->set_peer(hello_of(*a->link));
     a->device->publish(*a->link);
     b->device->publish(*b->link);
   }
@@ -44,13 +53,6 @@ class PlainWorld : public ::testing::Test {
   void TearDown() override {
     EXPECT_EQ(a_adapter.misuse, "");
     EXPECT_EQ(b_adapter.misuse, "");
-  }
-  static Hello hello(const Link& link) {
-    Hello out{};
-    out.credits = 32;
-    out.link = link.number();
-    out.eager_bytes = 8192;
-    return out;
   }
   void progress(int rounds = 4) {
     for (int i = 0; i < rounds; ++i) {

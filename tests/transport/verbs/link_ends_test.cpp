@@ -1,0 +1,67 @@
+// How links end.
+#include "tests/transport/verbs/plain_world.hpp"
+
+namespace stria::verbs::test {
+namespace {
+
+/// A connection of a device to itself.
+class ToOneself : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    side = std::make_unique<Side>(1, stand_in.adapter());
+    side->connect(1, true);
+    far_connection.worker = 1;
+    near = side->link;
+    far = *side->device->add_link(far_connection);
+    near_queue = &stand_in.queue_pair();
+    far_queue = &stand_in.queue_pair();
+    StandIn::join(*near_queue, *far_queue);
+    near->set_queue_pair(&near_queue->qp.qp_base, true);
+    far->set_queue_pair(&far_queue->qp.qp_base, true);
+    near->set_peer(hello_of(*far));
+    far->set_peer(hello_of(*near));
+    near->set_echo(*far);
+    side->device->publish(*far);
+    side->device->publish(*near);
+    ASSERT_TRUE(near->greet());
+    progress();
+    ASSERT_TRUE(far->ready());
+  }
+  void progress() {
+    for (int i = 0; i < 4; ++i) side->device->progress(64);
+  }
+  StandIn stand_in{false};
+  Connection far_connection;
+  std::unique_ptr<Side> side;
+  Link *near = nullptr, *far = nullptr;
+  StandInQueuePair *near_queue = nullptr, *far_queue = nullptr;
+};
+
+TEST_F(ToOneself, no_key_is_asked_of_an_end_that_was_given_back) {
+  side->device->fail(*far, Status::io_error, "");
+  far_queue->in_error = far->broken = true;
+  progress();
+  EXPECT_TRUE(near->dying);
+  Bytes memory(100000);
+  transport::Key key{};
+  EXPECT_EQ(side->device->fast_register(near, contract::contiguous(memory), STRIA_ACCESS_REMOTE_READ, key),
+            Status::peer_failed);
+  near_queue->in_error = near->broken = true;
+  progress();
+  EXPECT_EQ(side->downs, 1);
+}
+
+TEST_F(ToOneself, the_end_that_packets_come_out_of_goes_first) {
+  ASSERT_EQ(near->pio_send(contract::header(7), nullptr, 0), Status::ok);
+  side->device->fail(*near, Status::io_error, "");
+  near_queue->in_error = near->broken = true;
+  progress();
+  EXPECT_EQ(side->downs, 0) << "more may come, in the name of the near end";
+  EXPECT_EQ(side->arrived, std::vector<std::uint16_t>{7});
+  far_queue->in_error = far->broken = true;
+  progress();
+  EXPECT_EQ(side->downs, 1);
+}
+
+}  // namespace
+}  // namespace stria::verbs::test
