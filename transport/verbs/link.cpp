@@ -387,7 +387,15 @@ Status Link::send_nothing() noexcept {
 }
 
 bool Link::probe(std::uint64_t now_ms) noexcept {
-  if (dying || !ready_) return true;
+  if (dying || has_to_greet()) return true;
+  if (!ready_) {
+    // A peer that connected greets when it has our answer; until then its adapter may drop what it is asked.
+    // One that has not after so long would have given up, or is gone.
+    if (waits_ms_ == 0) waits_ms_ = now_ms;
+    const std::uint64_t waited = now_ms - waits_ms_, patience = device_.settings().connect_ms;
+    if (waited <= patience) return true;
+    if (device_.adapter().traits.iwarp) return waited <= patience + device_.longest_silence_ms();
+  }
   if (seen_ms_ == 0 || tail_ != seen_tail_ || idle()) {
     seen_tail_ = tail_;
     seen_ms_ = now_ms;

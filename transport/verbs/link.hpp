@@ -109,7 +109,7 @@ class Link {
   Status end_window(Window& window) noexcept;
   void resume(Move& move) noexcept;  ///< there was no room for its next piece
   /// Posts something that the peer's adapter has to answer, if nothing is under way. False: what is under way
-  /// has not moved for longer than all repetitions take.
+  /// has not moved for longer than all repetitions take, or a greeting did not come.
   bool probe(std::uint64_t now_ms) noexcept;
   Link& responder() noexcept { return echo_ != nullptr ? *echo_ : *this; }
 
@@ -192,6 +192,7 @@ class Link {
   std::uint64_t greeted_ms_ = 0;
   std::uint32_t seen_tail_ = 0;  // by the last probe,
   std::uint64_t seen_ms_ = 0;    // and since when
+  std::uint64_t waits_ms_ = 0;   // for the greeting, since
   std::uint32_t peer_link_ = 0;
   std::uint32_t peer_eager_ = 0;
   Link* echo_ = nullptr;

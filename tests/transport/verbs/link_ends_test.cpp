@@ -63,5 +63,34 @@ TEST_F(ToOneself, the_end_that_packets_come_out_of_goes_first) {
   EXPECT_EQ(side->downs, 1);
 }
 
+using LinkEnds = PlainWorld;
+
+TEST_F(LinkEnds, a_peer_that_connected_and_died_before_it_greeted_is_noticed) {
+  join({});
+  const std::uint64_t patience = b->device->settings().connect_ms;
+  EXPECT_TRUE(b->link->probe(1000));
+  EXPECT_TRUE(b->link->probe(1000 + patience));
+  EXPECT_TRUE(b_adapter.posted.empty()) << "it may still be busy with our answer";
+  b_queue->in_error = true;  // what the adapter finds out when nobody answers
+  EXPECT_TRUE(b->link->probe(1001 + patience));
+  EXPECT_EQ(b_adapter.posted.size(), 1u);
+  progress();
+  EXPECT_TRUE(b->link->dying);
+  b->link->broken = true;
+  progress();
+  EXPECT_EQ(b->downs, 1);
+}
+
+TEST_F(LinkEnds, where_no_adapter_can_be_asked_a_greeting_is_waited_for_as_long_as_for_an_answer) {
+  join({.iwarp = true});
+  const std::uint64_t most = b->device->settings().connect_ms + b->device->longest_silence_ms();
+  EXPECT_TRUE(b->link->probe(1000));
+  EXPECT_TRUE(b->link->probe(1000 + most));
+  EXPECT_FALSE(b->link->probe(1001 + most));
+  EXPECT_TRUE(b_adapter.posted.empty());
+  greet();
+  EXPECT_TRUE(b->link->probe(2000 + most));
+}
+
 }  // namespace
 }  // namespace stria::verbs::test
