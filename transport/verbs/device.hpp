@@ -147,7 +147,7 @@ class Device {
   std::uint32_t receives_for_ = 0;         // links that buffers are posted for, in use or not; likewise
   std::uint32_t links_used_ = 0;           // likewise
 
-  ibv_wc batch_[ReceiveBuffers::kBatch];
+  ibv_wc batch_[ReceiveBuffers::kBatch]{};
   unsigned batch_next_ = 0, batch_end_ = 0;
   ReceiveBuffer* used_[ReceiveBuffers::kBatch];  // to be posted again,
   Link* used_by_[ReceiveBuffers::kBatch];        // and whose credits they are; null: nobody's

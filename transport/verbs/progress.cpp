@@ -160,7 +160,8 @@ unsigned Device::receive(unsigned budget) noexcept {
       if (drained_) break;
     }
     // A peer's first packet may come before the news of its connection was taken.
-    const ibv_wc completion = batch_[batch_next_++];
+    const ibv_wc completion = batch_[batch_next_];
+    batch_[batch_next_++].invalidated_rkey = 0;  // libraries write it only where there is one
     receive_one(completion);
     ++handled;
   }
@@ -201,8 +202,10 @@ void Device::receive_one(const ibv_wc& completion) noexcept {
   }
   whose = link;
   if (prefix.kind == PacketKind::closing) {
-    // The flag of the completion is not to be trusted (rxe sets another bit); the key is.
-    Window* const window = keys_.find(completion.invalidated_rkey);
+    // The flag of an ended key is not to be trusted (rxe sets another bit); the key is, unless the word is
+    // immediate data, which the peer makes up.
+    const bool is_key = (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
+    Window* const window = is_key ? keys_.find(completion.invalidated_rkey) : nullptr;
     if (window != nullptr && window->posted && window->link == link) {
       keys_.free(*window);
       ++counters_.closed_by_peer;

@@ -92,5 +92,52 @@ TEST_F(LinkEnds, where_no_adapter_can_be_asked_a_greeting_is_waited_for_as_long_
   EXPECT_TRUE(b->link->probe(2000 + most));
 }
 
+/// What a peer may send that is no message of this provider: with immediate data, which comes in the word
+/// where a key that the adapter ended comes else.
+class KeyOfB : public PlainWorld {
+ protected:
+  void SetUp() override {
+    open();
+    key = key_of_blocks();
+    std::memcpy(&rkey, key.data, sizeof rkey);  // the first word of KeyData
+    ASSERT_TRUE(b_adapter.is_valid(rkey));
+  }
+  void send(PacketKind kind, bool immediate) {
+    struct {
+      Prefix prefix;
+      stria_header_t header;
+    } packet{{0, kind, 0, b->link->number()}, contract::header(1)};
+    ibv_qp_ex* const queue = &a_queue->qp;
+    queue->wr_id = queue->wr_flags = 0;
+    ::ibv_wr_start(queue);
+    if (immediate)
+      ::ibv_wr_send_imm(queue, rkey);
+    else
+      ::ibv_wr_send(queue);
+    ::ibv_wr_set_inline_data(queue, &packet, sizeof packet);
+    ASSERT_EQ(::ibv_wr_complete(queue), 0);
+    progress();
+  }
+  void expect_that_it_can_be_ended() {
+    EXPECT_EQ(b->device->counters().closed_by_peer, 0u);
+    EXPECT_TRUE(b_adapter.is_valid(rkey));
+    EXPECT_EQ(b->device->invalidate(key), Status::ok);
+    EXPECT_FALSE(b_adapter.is_valid(rkey));
+  }
+  transport::Key key{};
+  std::uint32_t rkey = 0;
+};
+
+TEST_F(KeyOfB, is_not_ended_by_immediate_data) {
+  send(PacketKind::closing, true);
+  expect_that_it_can_be_ended();
+}
+
+TEST_F(KeyOfB, is_not_ended_by_what_an_earlier_completion_left_behind) {
+  send(PacketKind::pio, true);
+  send(PacketKind::closing, false);
+  expect_that_it_can_be_ended();
+}
+
 }  // namespace
 }  // namespace stria::verbs::test
