@@ -106,8 +106,13 @@ void Device::close(int timeout_ms) noexcept {
   };
   while (!is_idle() && std::chrono::steady_clock::now() < end) ::sched_yield();
   connector_->stop();
+  // Queue pairs are in error: no adapter touches the memory of moves any more. They let go of it, untold.
   for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
-    if (Link* link = at(i); link != nullptr) link->dying = true;
+    if (Link* link = at(i); link != nullptr) {
+      link->dying = true;
+      link->abandon();
+    }
+  while (Move* move = stalled_.pop_front()) move->link->resume(*move);
   keys_.close();
   connector_->destroy_all();
   regions_.close();

@@ -92,6 +92,24 @@ TEST_F(LinkEnds, where_no_adapter_can_be_asked_a_greeting_is_waited_for_as_long_
   EXPECT_TRUE(b->link->probe(2000 + most));
 }
 
+/// A read by a registration of its own, some of it under way and the rest waiting for room.
+TEST_F(LinkEnds, a_device_that_closes_leaves_no_memory_registered) {
+  open({.iwarp = true});
+  const std::size_t before = a_adapter.registrations();
+  const transport::Key key = key_of_blocks();
+  Bytes into(kAll), into_too(kAll), more(kAll);
+  Ending ending, ending_too, waiting;
+  a_adapter.completions = 0;
+  for (const auto& [sink, end] :
+       {std::pair{&into, &ending}, std::pair{&into_too, &ending_too}, std::pair{&more, &waiting}})
+    static_cast<void>(a->link->get(contract::contiguous(*sink), key, 0, &end->base));
+  EXPECT_GT(a_adapter.registrations(), before);
+  a->device->close(0);
+  EXPECT_EQ(ending.calls, 0) << "nothing is told any more";
+  a->device.reset();
+  EXPECT_EQ(a_adapter.registrations(), 0u);
+}
+
 /// What a peer may send that is no message of this provider: with immediate data, which comes in the word
 /// where a key that the adapter ended comes else.
 class KeyOfB : public PlainWorld {
