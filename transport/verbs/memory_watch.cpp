@@ -140,6 +140,7 @@ void MemoryWatch::run() noexcept {
     }
     reading_.fetch_add(1);
   }
+  fd_.reset();  // who waits for an event to be read goes on, and may hold what the end of a thread needs
 }
 
 }  // namespace stria::verbs

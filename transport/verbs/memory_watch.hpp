@@ -4,7 +4,8 @@
 // waits until that was read. So no call of free() or munmap() returns before the range is marked here.
 //
 // One for the process, as a mapping has room for one userfaultfd. Neither its thread nor what a hook calls
-// allocates, frees or takes a lock: memory may be taken away by a thread that holds one.
+// allocates, frees or takes a lock: memory may be taken away by a thread that holds one. The thread frees
+// what it was started with when the userfaultfd is closed, and nobody waits for it any more.
 //
 //   thread   poll ── reading_ = odd ── read the event ── mark ── reading_ = even
 //   worker   waits while reading_ is odd, then looks at its mark: an event that was read has been marked
@@ -63,7 +64,7 @@ class MemoryWatch {
   std::atomic<std::uint32_t> reading_{0};
   std::atomic<bool> stopping_{false};
   const stria_services_t* hooks_ = nullptr;  // with hooks
-  UniqueFd fd_;                              // without
+  UniqueFd fd_;                              // without; its thread closes it
   UniqueFd wake_;
   std::thread thread_;
 };
