@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <mutex>
+#include <algorithm>
 #include <new>
 #include <system_error>
 
@@ -44,7 +44,7 @@ std::shared_ptr<MemoryWatch> MemoryWatch::get(Source source, const stria_service
 
 void MemoryWatch::released(void* self, const void* memory, std::uint64_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  static_cast<MemoryWatch*>(self)->mark(begin, begin + bytes);
+  static_cast<MemoryWatch*>(self)->mark(begin, begin + bytes, true);
 }
 
 bool MemoryWatch::open_hooks(const stria_services_t& services) noexcept {
@@ -68,6 +68,7 @@ bool MemoryWatch::open_kernel() noexcept try {
   api.api = UFFD_API;
   api.features = kWanted;
   if (::ioctl(fd_.get(), UFFDIO_API, &api) != 0) return false;
+  owner_ = ::getpid();
   thread_ = quiet_thread([this] { run(); });
   return true;
 } catch (const std::system_error&) {
@@ -94,7 +95,9 @@ int MemoryWatch::add(std::uintptr_t begin, std::uintptr_t end) noexcept {
   int used = used_.load();
   while (used <= number && !used_.compare_exchange_weak(used, number + 1)) {
   }
+  const std::lock_guard lock(changing_);
   mark.gone.store(false);
+  mark.away.store(false);
   mark.begin.store(begin);
   mark.end.store(end);
   if (hooks_ != nullptr) return number;
@@ -103,14 +106,46 @@ int MemoryWatch::add(std::uintptr_t begin, std::uintptr_t end) noexcept {
   request.range = {begin, end - begin};
   request.mode = UFFDIO_REGISTER_MODE_WP;
   if (::ioctl(fd_.get(), UFFDIO_REGISTER, &request) == 0) return number;
-  remove(number);
+  mark.end.store(0);  // another's userfaultfd may watch it: that is left alone
+  mark.taken.store(false);
   return kNone;
 }
 
 void MemoryWatch::remove(int number) noexcept {
   Mark& mark = marks_[static_cast<std::size_t>(number)];
+  // A forked child has copies of the marks, and fd_ is about the memory of its parent.
+  if (hooks_ == nullptr && ::getpid() == owner_) {
+    const std::lock_guard lock(changing_);
+    static_cast<void>(is_gone(number));  // what was read has been marked
+    const std::uintptr_t begin = mark.begin.load(), end = mark.end.load();
+    mark.end.store(0);
+    if (!mark.away.load()) unwatch(begin, end);
+  }
   mark.end.store(0);
   mark.taken.store(false);
+}
+
+/// Each stretch that is watched is a mapping of its own, of which a process has not many: the kernel's watch
+/// ends where no other mark lies.
+void MemoryWatch::unwatch(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  const int used = used_.load();
+  while (begin < end) {
+    std::uintptr_t covered = begin, next = end;
+    for (int i = 0; i < used; ++i) {
+      const Mark& other = marks_[static_cast<std::size_t>(i)];
+      const std::uintptr_t from = other.begin.load(), to = other.end.load();
+      if (from <= begin)
+        covered = std::max(covered, to);
+      else if (to != 0)
+        next = std::min(next, from);
+    }
+    if (covered == begin) {
+      uffdio_range range{begin, next - begin};
+      static_cast<void>(::ioctl(fd_.get(), UFFDIO_UNREGISTER, &range));  // refused: it is other memory now
+      covered = next;
+    }
+    begin = covered;
+  }
 }
 
 bool MemoryWatch::is_gone(int number) noexcept {
@@ -118,11 +153,13 @@ bool MemoryWatch::is_gone(int number) noexcept {
   return marks_[static_cast<std::size_t>(number)].gone.load();
 }
 
-void MemoryWatch::mark(std::uintptr_t begin, std::uintptr_t end) noexcept {
+void MemoryWatch::mark(std::uintptr_t begin, std::uintptr_t end, bool is_away) noexcept {
   const int used = used_.load();
   for (int i = 0; i < used; ++i) {
     Mark& mark = marks_[static_cast<std::size_t>(i)];
-    if (mark.begin.load() < end && begin < mark.end.load()) mark.gone.store(true);
+    if (mark.begin.load() >= end || begin >= mark.end.load()) continue;
+    if (is_away) mark.away.store(true);
+    mark.gone.store(true);
   }
 }
 
@@ -134,9 +171,9 @@ void MemoryWatch::run() noexcept {
     uffd_msg event{};
     while (::read(fd_.get(), &event, sizeof event) == static_cast<ssize_t>(sizeof event)) {
       if (event.event == UFFD_EVENT_REMAP)
-        mark(event.arg.remap.from, event.arg.remap.from + event.arg.remap.len);
+        mark(event.arg.remap.from, event.arg.remap.from + event.arg.remap.len, true);
       else if (event.event == UFFD_EVENT_UNMAP || event.event == UFFD_EVENT_REMOVE)
-        mark(event.arg.remove.start, event.arg.remove.end);
+        mark(event.arg.remove.start, event.arg.remove.end, event.event == UFFD_EVENT_UNMAP);
     }
     reading_.fetch_add(1);
   }

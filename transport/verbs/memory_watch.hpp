@@ -14,10 +14,13 @@
 // kernel) or does not watch the memory (files), nothing is watched, and registrations are not kept.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "base/fd.hpp"
@@ -50,13 +53,15 @@ class MemoryWatch {
   bool open_kernel() noexcept;
   void run() noexcept;
   static void released(void* self, const void* memory, std::uint64_t bytes) noexcept;
-  void mark(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  void mark(std::uintptr_t begin, std::uintptr_t end, bool is_away) noexcept;
+  void unwatch(std::uintptr_t begin, std::uintptr_t end) noexcept;
 
   struct Mark {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::uintptr_t> end{0};  // 0: free
     std::atomic<bool> taken{false};
     std::atomic<bool> gone{false};
+    std::atomic<bool> away{false};  // not only its pages: the addresses may be somebody else's mapping
   };
   static constexpr int kMarks = 4096;
   std::array<Mark, kMarks> marks_;
@@ -66,6 +71,8 @@ class MemoryWatch {
   const stria_services_t* hooks_ = nullptr;  // with hooks
   UniqueFd fd_;                              // without; its thread closes it
   UniqueFd wake_;
+  std::mutex changing_;  // guards which memory the kernel watches, for add() and remove()
+  pid_t owner_ = 0;      // whose memory that is
   std::thread thread_;
 };
 

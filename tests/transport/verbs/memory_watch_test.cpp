@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -119,6 +121,60 @@ TEST_P(Watched, another_thread_and_a_child_take_memory_away) {
     tell(memory, kBytes);
     ASSERT_EQ(::madvise(memory, kBytes, MADV_DONTNEED), 0);
   }).join();
+  EXPECT_TRUE(watch->is_gone(mark));
+}
+
+/// Mappings that the kernel watches: each is one of its own, and a process may have 65530.
+int count_watched() {
+  std::ifstream maps("/proc/self/smaps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);)
+    if (line.starts_with("VmFlags:") && line.find(" uw") != std::string::npos) ++count;
+  return count;
+}
+
+TEST_P(Watched, memory_that_nobody_watches_any_more_is_no_mapping_of_its_own) {
+  std::byte* const other = map();
+  const auto at = reinterpret_cast<std::uintptr_t>(other);
+  const int before = count_watched();
+  for (std::uintptr_t i = 0; i < 32; ++i) {
+    const int one = watch->add(at + i * 8192, at + i * 8192 + 4096);
+    ASSERT_NE(one, MemoryWatch::kNone);
+    watch->remove(one);
+  }
+  EXPECT_EQ(count_watched(), before);
+  std::vector<int> marks;
+  for (std::uintptr_t i = 0; i < 31; ++i)  // each with half of the next
+    marks.push_back(watch->add(at + i * 8192, at + i * 8192 + 12288));
+  const auto wide = watch->add(at, at + kBytes);
+  for (std::size_t i = 0; i < marks.size(); i += 2) watch->remove(marks[i]);
+  watch->remove(wide);
+  for (std::size_t i = 1; i < marks.size(); i += 2) watch->remove(marks[i]);
+  EXPECT_EQ(count_watched(), before);
+  ::munmap(other, kBytes);
+}
+
+TEST_P(Watched, what_another_mark_covers_stays_watched) {
+  const int same = watch->add(begin(), begin() + kBytes);
+  const int within = watch->add(begin() + 8 * 4096, begin() + 16 * 4096);
+  watch->remove(within);
+  watch->remove(same);
+  tell(memory + 9 * 4096, 4096);
+  ASSERT_EQ(::munmap(memory + 9 * 4096, 4096), 0);
+  EXPECT_TRUE(watch->is_gone(mark));
+}
+
+TEST_P(Watched, a_child_that_ends_its_watch_ends_nobody_elses) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    watch->remove(mark);
+    ::_exit(0);
+  }
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  tell(memory, kBytes);
+  ASSERT_EQ(::munmap(memory, kBytes), 0);
   EXPECT_TRUE(watch->is_gone(mark));
 }
 
