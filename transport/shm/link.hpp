@@ -91,6 +91,9 @@ class alignas(kCacheLine) Link {
   [[gnu::cold]] Status cma_refused() noexcept;
   Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
               std::uint64_t remote_offset) noexcept;
+  /// By cross-memory attach.
+  Status copy_across(Direction direction, const Stream& local, const Stream& remote,
+                     std::int64_t length) noexcept;
   /// The layout of the record's memory (null: contiguous), and how far it reaches from the base.
   /// access_error: the record contradicts it.
   Status shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,

@@ -149,8 +149,8 @@ Status Link::get_by_hint(const transport::Payload& local, const transport::Key& 
                                    static_cast<std::size_t>(local.length));
   const Status valid = keys_.check_block(word, hw::kKeyRead, base, remote_offset, local.length);
   if (valid != Status::ok) return valid;
-  if (copied != Status::unsupported) return copied;
-  return attached_.is_alive() ? cma_refused() : Status::peer_failed;
+  if (!attached_.is_alive()) return Status::peer_failed;  // see copy_across()
+  return copied == Status::unsupported ? cma_refused() : copied;
 }
 
 Status Link::cma_refused() noexcept {
@@ -181,7 +181,19 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
   }
   if (!can_copy_) return Status::unsupported;
   if (mean_run(remote) < kSmallestRemoteRun) return Status::unsupported;
-  const Status status = copy_cma(direction, attached_.pid, here, remote, local.length, device_->bounce_);
+  return copy_across(direction, here, remote, local.length);
+}
+
+// The system knows the peer by its process id, which goes to somebody else when the peer is gone; the key is
+// valid all the same, as it lies in the peer's segment, which stays mapped here. So the sign of life has the
+// last word about what was read: it ends before the id is free. A put to a dead peer is not begun. One that
+// begins in the microseconds before the peer dies, and in which the id is given away as well, is not
+// prevented, but is no success.
+Status Link::copy_across(Direction direction, const Stream& local, const Stream& remote,
+                         std::int64_t length) noexcept {
+  if (direction == Direction::put && !attached_.is_alive()) return Status::peer_failed;
+  const Status status = copy_cma(direction, attached_.pid, local, remote, length, device_->bounce_);
+  if (!attached_.is_alive()) return Status::peer_failed;
   return status == Status::unsupported ? cma_refused() : status;
 }
 
