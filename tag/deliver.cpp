@@ -192,6 +192,8 @@ void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
 
 /// Its sender died while it wrote the message that the request had matched.
 void Worker::cut_short(Request& request, Peer& peer, const Packet& packet) noexcept {
+  // It is in no queue, but not complete either, and fail_peer() calls back: nobody may cancel it there.
+  request.state.store(RequestState::active, std::memory_order_relaxed);
   describe_eager(request.info, peer, packet, 0);
   fail_peer(peer, Status::peer_failed);
   complete(request, Status::peer_failed);

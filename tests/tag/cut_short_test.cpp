@@ -195,6 +195,33 @@ TEST_P(CutShort, so_does_one_from_any_source_that_the_message_had_matched) {
   EXPECT_EQ(finish(started), STRIA_ERR_PEER_FAILED);
 }
 
+/// Cancels another receive in the callback of its own.
+struct Canceller {
+  stria_worker_t* worker;
+  stria_request_t* other;
+  stria_status_t answer = STRIA_OK;
+  static void call(stria_request_t* /*request*/, const stria_info_t* /*info*/, void* self) {
+    auto& one = *static_cast<Canceller*>(self);
+    one.answer = stria_request_cancel(one.worker, one.other);
+  }
+};
+
+// The death of the sender ends receives of it, and their callbacks may do what callbacks may.
+TEST_P(CutShort, a_receive_that_the_message_had_matched_is_not_cancelled_any_more) {
+  meet(false);
+  std::vector<std::byte> got(2 * kBytes);
+  ASSERT_EQ(start(got.data(), kBytes, kTag), STRIA_IN_PROGRESS);
+  Canceller canceller{side_->worker, &request_};
+  long word = 0;
+  const stria_recv_t args{&word,           nullptr,    sizeof word, {side_->peer, kTag + 1, 0},
+                          Canceller::call, &canceller, 0,           nullptr};
+  stria_request_t request;
+  ASSERT_EQ(stria_recv(side_->worker, &args, &request), STRIA_IN_PROGRESS);
+  go();
+  EXPECT_EQ(finish(STRIA_IN_PROGRESS), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(canceller.answer, STRIA_ERR_NO_RESOURCE);
+}
+
 TEST_P(CutShort, nothing_is_left_of_an_unexpected_message_whose_sender_dies) {
   meet(false);
   go();
