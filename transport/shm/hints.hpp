@@ -27,15 +27,21 @@ struct alignas(kCacheLine) Hints {
   std::atomic<std::uint64_t> words;        ///< bit i: windows[i] is not 0; senders set, the owner clears
   std::atomic<std::uint64_t> windows[64];  ///< bit j of word i: look at window 64 i + j
 
-  /// The sender's, after its record. One whose bit is still set need not set it again: the owner takes it
-  /// later, and looks at the window after that.
+  /// The sender's, after its record. One whose bits are both still set need not set them again: the owner
+  /// takes them later, and looks at the window after that. The bit of the window alone may be all that a
+  /// sender left who died, or stands still, before it set the other.
   void leave(std::uint32_t window) noexcept {
     std::atomic<std::uint64_t>& word = windows[window / 64];
     const std::uint64_t bit = std::uint64_t{1} << (window % 64);
     hw::full_fence();  // the record before the look; pairs with the one in take()
-    if ((word.load(std::memory_order_relaxed) & bit) != 0) return;
-    word.fetch_or(bit, std::memory_order_seq_cst);
-    words.fetch_or(std::uint64_t{1} << (window / 64), std::memory_order_seq_cst);
+    const std::uint64_t word_bit = std::uint64_t{1} << (window / 64);
+    // Acquire: `words` is looked at after it. If it was taken since, the owner looks at the window after
+    // that.
+    if ((word.load(std::memory_order_acquire) & bit) == 0)
+      word.fetch_or(bit, std::memory_order_seq_cst);
+    else if ((words.load(std::memory_order_relaxed) & word_bit) != 0)
+      return;
+    words.fetch_or(word_bit, std::memory_order_seq_cst);
   }
   bool any() const noexcept { return words.load(std::memory_order_relaxed) != 0; }
   /// The owner's: calls f for each window with a hint, below `count`. A hint may be about nothing.

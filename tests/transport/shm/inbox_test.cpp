@@ -2,9 +2,7 @@
 // tests/models/inbox.pml explores all such moments; here are those it found.
 #include "transport/shm/inbox.hpp"
 
-#include "tests/transport/shm/node.hpp"
-#include "transport/shm/address.hpp"
-#include "transport/shm/attach.hpp"
+#include "tests/transport/shm/inside.hpp"
 
 namespace stria::shm::test {
 namespace {
@@ -12,20 +10,6 @@ namespace {
 // No windows: all goes through the inbox.
 constexpr std::uint32_t kPeers = 2;
 const Settings kInbox = {{"STRIA_SHM_WINDOWS", "0"}, {"STRIA_SHM_MAX_PEERS", std::to_string(kPeers)}};
-
-const Bytes kWord(1);
-
-/// The hub's segment as a peer maps it.
-Result<Attached> map_hub(const Bytes& address) {
-  auto identity = decode_address(address);
-  if (!identity) return std::move(identity).error();
-  const Bytes secret = {std::byte{'t'}, std::byte{'e'}, std::byte{'s'}, std::byte{'t'}};
-  return attach(*identity, AttachMode::any, fingerprint(secret, identity->nonce, identity->worker_id));
-}
-
-SegmentView view(const Attached& hub) {
-  return {hub.map.data(), reinterpret_cast<const SegmentHeader*>(hub.map.data())->shape};
-}
 
 /// A process that comes after the dead one, and says one thing.
 int newcomer(Child& parent) {

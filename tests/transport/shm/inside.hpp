@@ -1,0 +1,67 @@
+// A device's segment as its peers map it, for tests that leave it as a process does that dies or stops
+// between two instructions.
+#pragma once
+
+#include "tests/transport/shm/node.hpp"
+#include "transport/shm/address.hpp"
+#include "transport/shm/attach.hpp"
+#include "transport/shm/inbox.hpp"
+
+namespace stria::shm::test {
+
+inline const Bytes kWord(1);
+
+/// The segment of a hub.
+inline Result<Attached> map_hub(const Bytes& address) {
+  auto identity = decode_address(address);
+  if (!identity) return std::move(identity).error();
+  const Bytes secret = {std::byte{'t'}, std::byte{'e'}, std::byte{'s'}, std::byte{'t'}};
+  return attach(*identity, AttachMode::any, fingerprint(secret, identity->nonce, identity->worker_id));
+}
+
+inline SegmentView view(const Attached& hub) {
+  return {hub.map.data(), reinterpret_cast<const SegmentHeader*>(hub.map.data())->shape};
+}
+
+/// A process that connects to the hub (worker 1), and does something there when it is told to: then it tells
+/// that it did, and waits to be killed.
+class Visitor : public Child {
+ public:
+  using Act = std::function<bool(Node& node, stria_link_t* link, const SegmentView& hub)>;
+  Visitor(std::uint64_t id, Act act, Settings settings = {})
+      : Child([=](Child& up) { return visit(up, id, act, settings); }) {}
+
+  void connect_to(const Node& hub) {
+    send(hub.address());
+    ASSERT_FALSE(receive().empty()) << "it cannot connect";
+  }
+  void act() {
+    send(kWord);
+    ASSERT_FALSE(receive().empty()) << "it cannot do it";
+  }
+
+ private:
+  static int visit(Child& up, std::uint64_t id, const Act& act, const Settings& settings) {
+    const Bytes address = up.receive();
+    Node node(id, settings);
+    stria_link_t* link = node.connect(address, 1);
+    if (link == nullptr) return 2;
+    auto hub = map_hub(address);
+    if (!hub) return 3;
+    up.send(kWord);
+    while (!up.receive().empty()) {
+      if (!act(node, link, view(*hub))) return 4;
+      up.send(kWord);
+    }
+    return 0;
+  }
+};
+
+/// The visitor's slot in the hub's table.
+inline std::uint32_t slot_of(const SegmentView& hub, std::uint64_t worker_id) {
+  std::uint32_t slot = 0;
+  while (slot < hub.shape().max_peers && hub.peer(slot).worker_id != worker_id) ++slot;
+  return slot;
+}
+
+}  // namespace stria::shm::test
