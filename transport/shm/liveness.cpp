@@ -104,12 +104,14 @@ void Device::take_down(Link& link, Status why) noexcept {
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
-    keys_.clear_accessor(link.rx_slot_);
-    // A peer that still runs may still write to its window and slot: they stay taken until it goes.
+    // A peer that still runs may still write to its window and slot, and may be in a put: they stay taken
+    // until its process is gone, which look_at_slots() asks by the id that it has here.
     if (is_over(link))
       free_slot(link.rx_slot_);
     else
-      own_.peer(link.rx_slot_).state.store(slot_state(SlotPhase::refused, 0), std::memory_order_release);
+      own_.peer(link.rx_slot_)
+          .state.store(slot_state(SlotPhase::refused, static_cast<std::uint32_t>(link.attached_.pid)),
+                       std::memory_order_release);
   }
   link.rx_slot_ = link.rx_window_ = kNone;
   link.remote_ = SegmentView();
@@ -118,11 +120,13 @@ void Device::take_down(Link& link, Status why) noexcept {
   sink_->link_down(sink_->self, link.cookie_, transport::to_c(why));
 }
 
-/// Gives a peer slot and the window that belongs to it to the next peer. Nobody writes there any more.
+/// Gives a peer slot and the window and the pin that belong to it to the next peer. Nobody writes there any
+/// more.
 void Device::free_slot(std::uint32_t slot) noexcept {
   for (std::uint32_t i = 0; i < own_.shape().windows; ++i)
     if (own_.control(i).owner.load(std::memory_order_acquire) == slot + 1)
       reset_window(own_.window(i), own_.shape().window_bytes, own_.control(i));
+  keys_.clear_accessor(slot);
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 

@@ -23,11 +23,18 @@ inline SegmentView view(const Attached& hub) {
   return {hub.map.data(), reinterpret_cast<const SegmentHeader*>(hub.map.data())->shape};
 }
 
-/// A process that connects to the hub (worker 1), and does something there when it is told to: then it tells
-/// that it did, and waits to be killed.
+/// The slot of a worker in the hub's table.
+inline std::uint32_t slot_of(const SegmentView& hub, std::uint64_t worker_id) {
+  std::uint32_t slot = 0;
+  while (slot < hub.shape().max_peers && hub.peer(slot).worker_id != worker_id) ++slot;
+  return slot;
+}
+
+/// A process that connects to the hub (worker 1), and does something to the hub's segment, in which it has
+/// `slot`, when it is told to.
 class Visitor : public Child {
  public:
-  using Act = std::function<bool(Node& node, stria_link_t* link, const SegmentView& hub)>;
+  using Act = std::function<bool(const SegmentView& hub, std::uint32_t slot, const Bytes& order)>;
   Visitor(std::uint64_t id, Act act, Settings settings = {})
       : Child([=](Child& up) { return visit(up, id, act, settings); }) {}
 
@@ -35,8 +42,8 @@ class Visitor : public Child {
     send(hub.address());
     ASSERT_FALSE(receive().empty()) << "it cannot connect";
   }
-  void act() {
-    send(kWord);
+  void act(const Bytes& order = kWord) {
+    send(order);
     ASSERT_FALSE(receive().empty()) << "it cannot do it";
   }
 
@@ -44,24 +51,16 @@ class Visitor : public Child {
   static int visit(Child& up, std::uint64_t id, const Act& act, const Settings& settings) {
     const Bytes address = up.receive();
     Node node(id, settings);
-    stria_link_t* link = node.connect(address, 1);
-    if (link == nullptr) return 2;
+    if (node.connect(address, 1) == nullptr) return 2;
     auto hub = map_hub(address);
     if (!hub) return 3;
     up.send(kWord);
-    while (!up.receive().empty()) {
-      if (!act(node, link, view(*hub))) return 4;
+    for (Bytes order = up.receive(); !order.empty(); order = up.receive()) {
+      if (!act(view(*hub), slot_of(view(*hub), id), order)) return 4;
       up.send(kWord);
     }
     return 0;
   }
 };
-
-/// The visitor's slot in the hub's table.
-inline std::uint32_t slot_of(const SegmentView& hub, std::uint64_t worker_id) {
-  std::uint32_t slot = 0;
-  while (slot < hub.shape().max_peers && hub.peer(slot).worker_id != worker_id) ++slot;
-  return slot;
-}
 
 }  // namespace stria::shm::test

@@ -10,7 +10,7 @@ TEST(ShmTelling, half_a_hint_of_a_dead_sender_does_not_hide_the_records_of_the_w
   const Settings one = {{"STRIA_SHM_WINDOWS", "1"}};
   Visitor victim(
       2,
-      [](Node&, stria_link_t*, const SegmentView& hub) {
+      [](const SegmentView& hub, std::uint32_t, const Bytes&) {
         hub.header().hints.windows[0].fetch_or(1);  // leave(0), up to its second store
         return true;
       },

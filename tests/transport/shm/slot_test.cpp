@@ -1,0 +1,98 @@
+// Peer slots, what belongs to them, and when they go to others.
+#include <future>
+
+#include "hw/pio.hpp"
+#include "tests/transport/shm/inside.hpp"
+#include "transport/shm/window.hpp"
+
+namespace stria::shm::test {
+namespace {
+
+const Settings kTwoPeers = {{"STRIA_SHM_MAX_PEERS", "2"}};
+constexpr auto kSenseless = static_cast<RecordKind>(60);
+
+/// The hub gives the visitor up, for a record that makes no sense; then its process ends.
+void give_up_and_kill(
+    Node& hub, Visitor& visitor, const std::function<void()>& meanwhile = [] {}) {
+  visitor.connect_to(hub);
+  ASSERT_TRUE(until([&] { return hub.ups.count(2) > 0; }, [&] { hub.progress(); }));
+  visitor.act();
+  ASSERT_TRUE(until([&] { return hub.downs.count(2) > 0; }, [&] { hub.progress(), hub.check(); }));
+  EXPECT_EQ(hub.downs[2], Status::io_error);
+  meanwhile();
+  visitor.kill();
+}
+
+TEST(ShmSlot, of_a_peer_that_was_given_up_comes_back_with_its_window_when_the_process_ends) {
+  Visitor visitor(2, [](const SegmentView& hub, std::uint32_t slot, const Bytes&) {
+    const std::uint32_t window = hub.peer(slot).window;
+    hw::publish_word(hub.window(window), make_window_control(kSenseless, 0) | (std::uint64_t{1} << 32));
+    hub.header().hints.leave(window);
+    return true;
+  });
+  Node hub(1, kTwoPeers);
+  auto own = map_hub(hub.address());
+  ASSERT_TRUE(own.has_value());
+  give_up_and_kill(hub, visitor, [&] {
+    for (int i = 0; i < 100; ++i) hub.check();
+    EXPECT_NE(view(*own).peer(0).state, 0u) << "the process may still write to it";
+    EXPECT_NE(view(*own).control(0).owner, 0u);
+  });
+  EXPECT_TRUE(until([&] { return view(*own).peer(0).state == 0; }, [&] { hub.check(); }, 3));
+  EXPECT_EQ(view(*own).control(0).owner, 0u);
+}
+
+TEST(ShmSlot, of_a_peer_that_was_given_up_does_not_stop_the_inbox_with_a_claim_that_stays) {
+  bool is_given_up = false;
+  const Settings inbox = {{"STRIA_SHM_WINDOWS", "0"}, {"STRIA_SHM_MAX_PEERS", "3"}};
+  Visitor visitor(2, [&](const SegmentView& hub, std::uint32_t slot, const Bytes&) {
+    InboxSender sender(hub, slot);
+    InboxSlot* claimed = sender.claim();
+    if (claimed != nullptr && !std::exchange(is_given_up, true))
+      sender.publish(*claimed, make_control(kSenseless, 0, 0));
+    return claimed != nullptr;
+  });
+  Node hub(1, inbox), next(3, inbox);
+  give_up_and_kill(hub, visitor, [&] { visitor.act(); });
+  stria_link_t* link = next.connect(hub);
+  ASSERT_NE(link, nullptr) << next.error;
+  ASSERT_EQ(next.eager(link, header(7), pattern(7, 8)), Status::ok);
+  EXPECT_TRUE(until([&] { return !hub.got.empty(); }, [&] { hub.progress(), hub.check(); }, 4));
+}
+
+TEST(ShmSlot, of_a_process_nobody_knew_yet_is_given_on_without_its_pin) {
+  const auto idle = [](const SegmentView&, std::uint32_t, const Bytes&) { return true; };
+  Visitor victim(2, [](const SegmentView& hub, std::uint32_t slot, const Bytes& key) {
+    hw::KeyWord word = 0;
+    std::memcpy(&word, key.data(), sizeof word);
+    hw::KeyRecord record;  // a put begins
+    return hw::KeyTableView(hub.keys(), key_shape(hub.shape()))
+               .begin_pinned(slot, word, hw::kKeyWrite, record) == Status::ok;
+  });
+  Visitor next(3, idle);
+  Node hub(1, kTwoPeers);
+  auto own = map_hub(hub.address());
+  ASSERT_TRUE(own.has_value());
+  Bytes buffer(100);
+  const stria_payload_t region = memory(buffer.data(), buffer.size());
+  stria_provider_key_t key{};
+  const auto* ops = Node::table().ops;
+  ASSERT_EQ(ops->fast_register(hub.device(), nullptr, &region, STRIA_ACCESS_REMOTE_WRITE, &key), STRIA_OK);
+  victim.connect_to(hub);
+  victim.act(
+      Bytes(reinterpret_cast<std::byte*>(key.data), reinterpret_cast<std::byte*>(key.data) + key.bytes));
+  victim.kill();
+  ASSERT_TRUE(until([&] { return view(*own).peer(0).state == 0; }, [&] { hub.check(); }));
+  EXPECT_TRUE(hub.ups.empty());
+  view(*own).header().next_peer = 2;  // the next one begins at slot 0 again
+  next.connect_to(hub);
+  ASSERT_TRUE(until([&] { return hub.ups.count(3) > 0; }, [&] { hub.progress(); }));
+  auto ended = std::async(std::launch::async, [&] { return ops->invalidate(hub.device(), &key); });
+  EXPECT_EQ(ended.wait_for(std::chrono::seconds(3)), std::future_status::ready)
+      << "the owner waits for the pin of the dead, as somebody else lives in its slot";
+  next.kill();  // sets the owner free
+  EXPECT_EQ(ended.get(), STRIA_OK);
+}
+
+}  // namespace
+}  // namespace stria::shm::test
