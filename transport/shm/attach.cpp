@@ -39,6 +39,10 @@ Error unreachable(std::string text) {
 
 /// Maps a descriptor that is said to be the segment of `identity`, if it is.
 Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) {
+  // The seals before the size, which is only final with them.
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+    return unreachable(fmt::format("{}: not a sealed segment", what));
   struct stat about {};
   if (::fstat(fd, &about) != 0) return unreachable(fmt::format("{}: fstat: {}", what, std::strerror(errno)));
   if (about.st_uid != ::geteuid())
@@ -48,9 +52,6 @@ Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) 
   if (about.st_size < static_cast<off_t>(sizeof(SegmentHeader)) || bytes != identity.segment_bytes)
     return unreachable(
         fmt::format("{}: {} bytes where {} were announced", what, bytes, identity.segment_bytes));
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-    return unreachable(fmt::format("{}: not a sealed segment", what));
   Mapping map = Mapping::shared(fd, static_cast<std::size_t>(bytes));
   if (!map) return unreachable(fmt::format("{}: mmap of {} bytes: {}", what, bytes, std::strerror(errno)));
   keep_from_children(map);

@@ -32,6 +32,9 @@ Result<Mapping> map_memory(const Attached& peer, std::uint64_t nonce, int fd, At
                            std::uint64_t proof) {
   auto opened = open_memory(peer, nonce, fd, mode, proof);
   if (!opened) return refuse(std::move(opened).error().context);
+  // The seals before the size, which is only final with them.
+  const int seals = ::fcntl(opened->get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refuse("it is not sealed");
   struct stat about {};
   if (::fstat(opened->get(), &about) != 0) return refuse(fmt::format("fstat: {}", std::strerror(errno)));
   if (about.st_uid != ::geteuid())
@@ -39,8 +42,6 @@ Result<Mapping> map_memory(const Attached& peer, std::uint64_t nonce, int fd, At
   const auto bytes = static_cast<std::size_t>(about.st_size);
   if (bytes < 2 * kMemoryPage || bytes % kMemoryPage != 0)
     return refuse(fmt::format("{} bytes are no allocation", about.st_size));
-  const int seals = ::fcntl(opened->get(), F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refuse("it is not sealed");
   Mapping map = Mapping::shared(opened->get(), bytes);
   if (!map) return refuse(fmt::format("mmap of {} bytes: {}", bytes, std::strerror(errno)));
   keep_from_children(map);
