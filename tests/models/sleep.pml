@@ -3,7 +3,8 @@
 // buffer, some time later, in order; a process reads its own stores at once; a locked instruction and a fence
 // wait until the buffer is empty. README.md says which step stands for what.
 //
-// holds      the device takes out what was published, and never sleeps on for good while something is there
+// holds      the device takes out what was published, and never sleeps on for good while something of a living
+//            sender is there; sender 0 may be killed between any two steps
 //
 // variant SENDERS_FENCE   where the system refuses membarrier: fences on both sides, and no membarrier
 // mutant NO_MEMBARRIER    deadlock   only the sleeper fences: the look misses a record that is still in its
@@ -12,6 +13,9 @@
 // mutant NO_SECOND_LOOK   deadlock   the sleeper does not look again after it armed
 // mutant RING_BEFORE      deadlock   a sender looks at the flag before it publishes
 // mutant SILENCE_LATE     deadlock   the rings are taken out after the second look
+// mutant TAKE_THEN_RING   deadlock   a sender takes the flag away and then rings: one that dies in between has
+//                                    kept the others from it
+// mutant CLEAR_ANY        deadlock   a sender clears the flag whatever sleep it is of
 
 #ifdef SENDERS_FENCE
 #define NO_MEMBARRIER
@@ -22,18 +26,19 @@
 
 /* Memory. Each sender has a window: how many records are visible in it. */
 byte visible[SENDERS];
-bool armed;
+byte armed;                 /* the number of the sleep */
 byte rings;                 /* datagrams in the socket; more than one tell no more than one */
 
 /* Store buffers: a sender only stores records, the device only the flag. */
 byte buffered[SENDERS];
-chan flag = [3] of { bool };
+chan flag = [3] of { byte };
 
 byte taken[SENDERS];
+bool alive[SENDERS] = true;
 
 /* Stores leave their buffers. */
 active proctype Memory() {
-  bool value;
+  byte value;
 end:
   do
   :: d_step { buffered[0] > 0 -> buffered[0]--; visible[0]++ }
@@ -46,33 +51,59 @@ end:
 #define fence_device empty(flag)
 
 proctype Sender(byte me) {
-  byte sent;
-  bool saw;
-  do
-  :: sent < RECORDS ->
+  byte sent, saw;
+  {
+    do
+    :: sent < RECORDS ->
 #ifdef RING_BEFORE
-    saw = armed;
+      saw = armed;
 #endif
-    d_step { buffered[me]++; sent++ } /* WindowSender::publish() */
-    /* published() */
+      d_step { buffered[me]++; sent++ } /* WindowSender::publish() */
+      /* published() */
 #ifdef SENDERS_FENCE
-    fence_sender(me);
+      fence_sender(me);
 #endif
 #ifndef RING_BEFORE
-    saw = armed;
+      saw = armed;
 #endif
-    if
-    :: saw -> /* wake(): the exchange is a locked instruction */
-      atomic { fence_sender(me) -> saw = armed; armed = false }
       if
-      :: saw -> d_step { rings = 1; saw = false }
+      :: saw != 0 -> /* tell(): the compare-and-swap is a locked instruction */
+#ifdef TAKE_THEN_RING
+        atomic { fence_sender(me) -> saw = armed; armed = 0 }
+        if
+        :: saw != 0 -> rings = 1
+        :: else
+        fi;
+#else
+        rings = 1;
+        atomic {
+          fence_sender(me) ->
+          if
+#ifdef CLEAR_ANY
+          :: armed = 0
+#else
+          :: armed == saw -> armed = 0
+          :: else
+#endif
+          fi
+        }
+#endif
+        saw = 0
       :: else
       fi
-    :: else
-    fi
-  :: else -> break
+    :: else -> break
+    od
+  } unless { atomic { !alive[me] -> sent = 0; saw = 0 } }
+}
+
+active proctype Killer() {
+end:
+  do
+  :: d_step { alive[0] -> alive[0] = false }
   od
 }
+
+#define all_done ((taken[0] == RECORDS || !alive[0]) && (taken[1] == RECORDS || !alive[1]))
 
 /* peek() of a window; taking a record out is the device's own affair. */
 inline poll() {
@@ -82,7 +113,7 @@ inline poll() {
 
 /* disarm(): a plain store, and a call of the system, which is no fence for it */
 inline disarm() {
-  flag!false;
+  flag!0;
   rings = 0
 }
 
@@ -90,18 +121,23 @@ inline sleep() {
 #ifdef SILENCE_LATE
   rings = 0;
 #endif
-  rings > 0
+  if
+  :: rings > 0
+  :: all_done /* whoever is left is dead: Worker::wait() wakes now and then */
+  fi
 }
 
 active proctype Device() {
   bool found;
+  byte number;
   do
   :: poll();
     if
     :: found
-    :: !found && taken[0] == RECORDS && taken[1] == RECORDS -> break
-    :: !found && (taken[0] < RECORDS || taken[1] < RECORDS) ->
-      flag!true; /* arm() */
+    :: !found && all_done -> break
+    :: !found && !all_done ->
+      number++;
+      flag!number; /* arm() */
 #ifndef NO_OWN_FENCE
       fence_device;
 #endif

@@ -2,6 +2,11 @@
 // something came; whoever publishes looks at `armed` afterwards and rings: a datagram to the device's
 // abstract socket, which is the descriptor it sleeps on.
 //
+// Who rang clears `armed`, so that the others need not ring for this sleep. The order is ring, then clear: a
+// sender that dies in between has woken the device, and before that has taken nothing from the others. So
+// some may ring for one sleep, and `armed` is the sleep's number: a sender that clears late clears no later
+// one.
+//
 // "Publish, then look" against "arm, then look" needs a full fence on both sides. Senders are many and hot,
 // so the sleeper pays for both: membarrier(GLOBAL_EXPEDITED) makes every registered process fence. Where the
 // kernel refuses membarrier, senders fence themselves.

@@ -131,6 +131,7 @@ class Device {
   CmaProbe probe_;
   bool closed_ = false;
   bool armed_ = false;
+  std::uint32_t sleep_ = 0;  // the number of the last one, see bell.hpp
   std::vector<std::string> fallbacks_told_;
 
   PolledWindows polled_;

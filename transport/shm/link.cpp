@@ -64,9 +64,12 @@ void Link::tell() noexcept {
     header.hints.leave(tx_window_);
     hw::full_fence();  // the hint before the look; pairs with Bell::barrier() in arm()
   }
-  if (header.armed.load(std::memory_order_relaxed) == 0) return;
-  // Whoever takes the flag away rings; the others need not.
-  if (header.armed.exchange(0, std::memory_order_acq_rel) != 0) device_->bell_.ring(attached_.nonce);
+  std::uint32_t sleep = header.armed.load(std::memory_order_relaxed);
+  if (sleep == 0) return;
+  device_->bell_.ring(attached_.nonce);
+  // It was rung for this sleep: the others need not. In this order, because who dies before must not keep
+  // them from it; and only if it is still this sleep, because who stops before must not end their next one.
+  header.armed.compare_exchange_strong(sleep, 0, std::memory_order_release, std::memory_order_relaxed);
 }
 
 unsigned Link::poll(unsigned budget) noexcept {

@@ -242,7 +242,8 @@ Status Device::arm() noexcept {
     polled_[i].window.publish();
     call_cold(polled_[i]);
   }
-  flag.store(1, std::memory_order_seq_cst);
+  if (++sleep_ == 0) ++sleep_;
+  flag.store(sleep_, std::memory_order_seq_cst);
   Bell::barrier();
   std::uint64_t state = 0;
   inbox_.next(state);

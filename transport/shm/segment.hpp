@@ -22,7 +22,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 6;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion = 7;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -80,7 +80,7 @@ struct SegmentHeader {
   std::uint64_t probe_address;  // of a CmaProbe in the owner's private memory, and what it holds
   std::uint64_t probe_nonce;
   alignas(kLine) std::atomic<std::uint32_t> state;  // DeviceState; owner
-  std::atomic<std::uint32_t> armed;  // 1: the owner sleeps; owner sets, whoever wakes it clears
+  std::atomic<std::uint32_t> armed;  // not 0: the owner sleeps (bell.hpp); it sets, whoever rang clears
   alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
   alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
   Hints hints;                                           // peers whose window is cold

@@ -30,11 +30,19 @@ inline std::uint32_t slot_of(const SegmentView& hub, std::uint64_t worker_id) {
   return slot;
 }
 
-/// A process that connects to the hub (worker 1), and does something to the hub's segment, in which it has
-/// `slot`, when it is told to.
+/// What a visitor can get at: its own end of the link, and the hub's segment, in which it has `slot`.
+struct Visit {
+  Node& node;
+  stria_link_t* link;
+  const SegmentView& hub;
+  std::uint32_t slot;
+  Bytes order;
+};
+
+/// A process that connects to the hub (worker 1), and does something to it when it is told to.
 class Visitor : public Child {
  public:
-  using Act = std::function<bool(const SegmentView& hub, std::uint32_t slot, const Bytes& order)>;
+  using Act = std::function<bool(const Visit&)>;
   Visitor(std::uint64_t id, Act act, Settings settings = {})
       : Child([=](Child& up) { return visit(up, id, act, settings); }) {}
 
@@ -51,12 +59,14 @@ class Visitor : public Child {
   static int visit(Child& up, std::uint64_t id, const Act& act, const Settings& settings) {
     const Bytes address = up.receive();
     Node node(id, settings);
-    if (node.connect(address, 1) == nullptr) return 2;
+    stria_link_t* link = node.connect(address, 1);
+    if (link == nullptr) return 2;
     auto hub = map_hub(address);
     if (!hub) return 3;
+    const SegmentView segment = view(*hub);
     up.send(kWord);
     for (Bytes order = up.receive(); !order.empty(); order = up.receive()) {
-      if (!act(view(*hub), slot_of(view(*hub), id), order)) return 4;
+      if (!act({node, link, segment, slot_of(segment, id), order})) return 4;
       up.send(kWord);
     }
     return 0;

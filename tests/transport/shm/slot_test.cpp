@@ -24,10 +24,10 @@ void give_up_and_kill(
 }
 
 TEST(ShmSlot, of_a_peer_that_was_given_up_comes_back_with_its_window_when_the_process_ends) {
-  Visitor visitor(2, [](const SegmentView& hub, std::uint32_t slot, const Bytes&) {
-    const std::uint32_t window = hub.peer(slot).window;
-    hw::publish_word(hub.window(window), make_window_control(kSenseless, 0) | (std::uint64_t{1} << 32));
-    hub.header().hints.leave(window);
+  Visitor visitor(2, [](const Visit& visit) {
+    const std::uint32_t window = visit.hub.peer(visit.slot).window;
+    hw::publish_word(visit.hub.window(window), make_window_control(kSenseless, 0) | (std::uint64_t{1} << 32));
+    visit.hub.header().hints.leave(window);
     return true;
   });
   Node hub(1, kTwoPeers);
@@ -45,8 +45,8 @@ TEST(ShmSlot, of_a_peer_that_was_given_up_comes_back_with_its_window_when_the_pr
 TEST(ShmSlot, of_a_peer_that_was_given_up_does_not_stop_the_inbox_with_a_claim_that_stays) {
   bool is_given_up = false;
   const Settings inbox = {{"STRIA_SHM_WINDOWS", "0"}, {"STRIA_SHM_MAX_PEERS", "3"}};
-  Visitor visitor(2, [&](const SegmentView& hub, std::uint32_t slot, const Bytes&) {
-    InboxSender sender(hub, slot);
+  Visitor visitor(2, [&](const Visit& visit) {
+    InboxSender sender(visit.hub, visit.slot);
     InboxSlot* claimed = sender.claim();
     if (claimed != nullptr && !std::exchange(is_given_up, true))
       sender.publish(*claimed, make_control(kSenseless, 0, 0));
@@ -61,13 +61,13 @@ TEST(ShmSlot, of_a_peer_that_was_given_up_does_not_stop_the_inbox_with_a_claim_t
 }
 
 TEST(ShmSlot, of_a_process_nobody_knew_yet_is_given_on_without_its_pin) {
-  const auto idle = [](const SegmentView&, std::uint32_t, const Bytes&) { return true; };
-  Visitor victim(2, [](const SegmentView& hub, std::uint32_t slot, const Bytes& key) {
+  const auto idle = [](const Visit&) { return true; };
+  Visitor victim(2, [](const Visit& visit) {
     hw::KeyWord word = 0;
-    std::memcpy(&word, key.data(), sizeof word);
-    hw::KeyRecord record;  // a put begins
-    return hw::KeyTableView(hub.keys(), key_shape(hub.shape()))
-               .begin_pinned(slot, word, hw::kKeyWrite, record) == Status::ok;
+    std::memcpy(&word, visit.order.data(), sizeof word);
+    hw::KeyRecord record;
+    const hw::KeyTableView keys(visit.hub.keys(), key_shape(visit.hub.shape()));
+    return keys.begin_pinned(visit.slot, word, hw::kKeyWrite, record) == Status::ok;  // a put begins
   });
   Visitor next(3, idle);
   Node hub(1, kTwoPeers);
