@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "transport/shm/door_wire.hpp"
@@ -108,8 +109,14 @@ Result<Attached> attach_by_proc(const Identity& identity) {
   return result;
 }
 
-Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof) {
-  auto passed = ask_at_door(identity.nonce, proof, 0);
+Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof, Unanswered& unanswered) {
+  const bool waits = !std::exchange(unanswered.has_waited, true);
+  if (!unanswered.asked) {
+    auto asked = knock(identity.nonce, proof, 0, waits);
+    if (!asked) return std::move(asked).error();
+    unanswered.asked = *std::move(asked);
+  }
+  auto passed = hear(unanswered.asked.get(), waits);
   if (!passed) return std::move(passed).error();
   Attached result;
   result.fd = std::move(passed->fd);
@@ -148,7 +155,8 @@ bool Attached::is_alive() const noexcept {
   return lock.l_type != F_UNLCK;
 }
 
-Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof) {
+Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
+                        Unanswered* unanswered) {
   {
     const std::lock_guard lock(list_mutex());
     for (const Listed& one : listed()) {
@@ -165,6 +173,7 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
     }
   }
   std::string why;
+  Status status = Status::unreachable;
   if (mode != AttachMode::socket) {
     auto done = attach_by_proc(identity);
     if (done) {
@@ -174,14 +183,16 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
     why = std::move(done).error().context;
   }
   if (mode != AttachMode::proc) {
-    auto done = attach_by_socket(identity, secret_proof);
+    Unanswered once;
+    auto done = attach_by_socket(identity, secret_proof, unanswered != nullptr ? *unanswered : once);
     if (done) {
       done->nonce = identity.nonce;
       return done;
     }
+    if (unanswered != nullptr) status = done.error().status;
     why += (why.empty() ? "" : "; ") + done.error().context;
   }
-  return unreachable(fmt::format("shm: process {} cannot be attached: {}", identity.pid, why));
+  return Error{status, fmt::format("shm: process {} cannot be attached: {}", identity.pid, why)};
 }
 
 Result<UniqueFd> open_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,

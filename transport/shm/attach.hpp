@@ -35,9 +35,17 @@ struct Attached {
   bool is_alive() const noexcept;
 };
 
-/// Maps the segment of `identity`. The size, the seals and the magic and nonce were checked; nothing else
-/// was. Errors: unreachable, saying for each way why not.
-Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof);
+/// What an attempt leaves behind that waited a second at the door, and had no answer: the peer stands still,
+/// or has no time. The next one goes on where it was, and does not wait.
+struct Unanswered {
+  bool has_waited = false;
+  UniqueFd asked;  // empty: there was no room to ask
+};
+
+/// Maps the segment of `identity`. The seals, the size and the magic and nonce were checked; nothing else
+/// was. Errors: unreachable, saying for each way why not; no_resource, with `unanswered`: try again later.
+Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
+                        Unanswered* unanswered = nullptr);
 
 /// A descriptor of the peer's allocation `nonce` (memory.hpp), which is `fd` there, by the ways of attach().
 /// What it is, is for the caller to check. Errors: unreachable, saying for each way why not.

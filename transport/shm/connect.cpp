@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/log.hpp"
 #include "transport/shm/device.hpp"
@@ -90,9 +91,10 @@ std::uint32_t Device::claim_window(const SegmentView& remote, std::uint32_t slot
   return kNone;
 }
 
-Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool low_latency) {
-  auto attached =
-      attach(identity, settings_.attach, fingerprint(secret_, identity.nonce, identity.worker_id));
+Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool low_latency,
+                                               Unanswered* unanswered) {
+  auto attached = attach(identity, settings_.attach, fingerprint(secret_, identity.nonce, identity.worker_id),
+                         unanswered);
   if (!attached) return std::move(attached).error();
   if (auto good = check_header(identity, *attached); !good) return std::move(good).error();
   const Shape shape = reinterpret_cast<const SegmentHeader*>(attached->map.data())->shape;
@@ -210,7 +212,7 @@ void Device::move_in(Link& link) noexcept {
 }
 
 /// A peer's slot says who it is: adds the receiving half of its link, and the link if it is new. Null:
-/// refused.
+/// refused, or its door does not answer, and the slot stays ready.
 Link* Device::welcome(std::uint32_t slot) noexcept {
   if (slot >= own_.shape().max_peers) return nullptr;
   PeerSlot& peer = own_.peer(slot);
@@ -223,13 +225,18 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
     if (link == nullptr) {
       link = link_of_worker(identity.worker_id);
       if (link == nullptr) {
-        auto made = bring_up(identity, false);
+        Unanswered& question = awaited_[slot].question;
+        const bool is_first = !question.has_waited;
+        auto made = bring_up(identity, false, &question);
+        if (!made && made.error().status == Status::no_resource) {
+          if (is_first) log::info("{}; the peer is asked again", made.error().context);
+          return nullptr;
+        }
         if (!made) {
           // A process that died before we looked is no news; a living one that cannot be reached is.
           log::print(is_accessor_alive(slot) ? log::Level::warn : log::Level::info, "{}; the peer is refused",
                      made.error().context);
-          peer.state.store(slot_state(SlotPhase::refused, identity.pid), std::memory_order_release);
-          return nullptr;
+          return refuse(slot);
         }
         links_.push_back(*std::move(made));
         link = links_.back().get();
@@ -237,20 +244,41 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
         link->cookie_ = sink_->peer_up(sink_->self, link->worker_id_, reinterpret_cast<stria_link_t*>(link));
       } else if (link->state_ == Link::State::down || link->rx_slot_ != kNone ||
                  link->attached_.nonce != identity.nonce) {
-        peer.state.store(slot_state(SlotPhase::refused, identity.pid), std::memory_order_release);
-        return nullptr;
+        return refuse(slot);
       }
       by_slot_[slot] = link;
       link->rx_slot_ = slot;
       peer.far.store(settings_.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
+      if (const auto awaited = awaited_.extract(slot); awaited)
+        for (const Awaited::Record& one : awaited.mapped().records)
+          if (!link->broken_ && !deliver_inbox(one.control, one.bytes.data(), *link))
+            report_broken(*link, one.control);
     }
     follow_window(*link);
     return link;
   } catch (const std::bad_alloc&) {
     log::error("shm: out of memory while a peer connects; it is refused");
-    peer.state.store(slot_state(SlotPhase::refused, peer.pid), std::memory_order_release);
-    return nullptr;
+    return refuse(slot);
   }
+}
+
+Link* Device::refuse(std::uint32_t slot) noexcept {
+  awaited_.erase(slot);
+  PeerSlot& peer = own_.peer(slot);
+  peer.state.store(slot_state(SlotPhase::refused, peer.pid), std::memory_order_release);
+  return nullptr;
+}
+
+/// A record of a peer that is awaited, out of the way of others'. False: as many as the inbox has are kept.
+bool Device::keep_record(std::uint32_t slot, const InboxSlot& record) noexcept try {
+  auto& records = awaited_.find(slot)->second.records;
+  if (records.size() >= own_.shape().inbox_slots) return false;
+  auto& kept = records.emplace_back();
+  kept.control = record.control;
+  std::memcpy(kept.bytes.data(), record.bytes, sizeof record.bytes);
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 }  // namespace stria::shm

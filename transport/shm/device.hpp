@@ -3,7 +3,9 @@
 // busy peers, liveness.cpp takes links down, rma.cpp registers and copies.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,7 +58,8 @@ class Device {
   Result<void> start(const transport::DeviceParams& params);
 
   // connect.cpp
-  Result<std::unique_ptr<Link>> bring_up(const Identity& identity, bool low_latency);
+  Result<std::unique_ptr<Link>> bring_up(const Identity& identity, bool low_latency,
+                                         Unanswered* unanswered = nullptr);
   Result<void> check_header(const Identity& identity, const Attached& attached) const;
   std::uint32_t claim_slot(const SegmentView& remote) const noexcept;
   std::uint32_t claim_window(const SegmentView& remote, std::uint32_t slot, bool low_latency) const noexcept;
@@ -66,9 +69,16 @@ class Device {
   void greet(Link& link) noexcept;
   void open_window(Link& link) noexcept;
   /// A window for a link that has none, if one is free. True: it has.
-  void move_in(Link& link) noexcept;
   bool upgrade(Link& link) noexcept;
+  void move_in(Link& link) noexcept;
   Link* welcome(std::uint32_t slot) noexcept;
+  Link* refuse(std::uint32_t slot) noexcept;
+  /// Whether the peer of a slot has not answered yet: look_at_slots() tries again, and its records wait for
+  /// that.
+  bool is_awaited(std::uint32_t slot) const noexcept {
+    return !awaited_.empty() && awaited_.find(slot) != awaited_.end();
+  }
+  bool keep_record(std::uint32_t slot, const InboxSlot& record) noexcept;
   Link* link_of_worker(std::uint64_t worker_id) noexcept;
   Link* link_of_slot(std::uint32_t slot) const noexcept {
     return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
@@ -80,7 +90,7 @@ class Device {
   bool is_quiet() const noexcept;
   unsigned progress_some(unsigned budget) noexcept;
   unsigned poll_inbox(unsigned budget) noexcept;
-  bool deliver_inbox(const InboxSlot& slot, Link& link) noexcept;
+  bool deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept;
   void look(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
   bool deliver_growing(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
@@ -121,6 +131,16 @@ class Device {
   void free_slot(std::uint32_t slot) noexcept;
   bool is_taken_over(Link& link, bool look_closely) noexcept;
 
+  /// A peer that said hello, and whose door does not answer.
+  struct Awaited {
+    struct Record {
+      std::uint64_t control;
+      std::array<std::byte, sizeof InboxSlot::bytes> bytes;
+    };
+    Unanswered question;
+    std::vector<Record> records;  // that it sent by the inbox
+  };
+
   Settings settings_;
   const transport::Sink* sink_;
   std::vector<std::byte> secret_;
@@ -146,6 +166,7 @@ class Device {
   std::vector<std::byte> bounce_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> by_slot_;
+  std::map<std::uint32_t, Awaited> awaited_;  // by peer slot
   std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full, or that move to a window
   Bell bell_;
   Door door_;

@@ -22,7 +22,8 @@ namespace stria::shm {
 namespace {
 
 Error refused(const char* what) {
-  return {Status::unreachable, fmt::format("socket: {}: {}", what, std::strerror(errno))};
+  const Status status = errno == EAGAIN ? Status::no_resource : Status::unreachable;
+  return {status, fmt::format("socket: {}: {}", what, std::strerror(errno))};
 }
 
 void limit_waits(int fd) noexcept {
@@ -38,8 +39,8 @@ bool peer_of(int fd, ucred& out) noexcept {
 
 }  // namespace
 
-Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory) {
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0));
   if (!socket) return refused("socket");
   limit_waits(socket.get());
   const AbstractName name(door_name(nonce));
@@ -51,7 +52,12 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64
                  fmt::format("socket: the door belongs to user {}, this is user {}", peer.uid, ::geteuid())};
   const DoorRequest request{kMagic, nonce, proof, memory};
   if (::send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return refused("send");
+  return socket;
+}
 
+Result<Passed> hear(int asked, bool waits) {
+  ucred peer{};
+  if (!peer_of(asked, peer)) return refused("SO_PEERCRED");
   std::uint32_t answer = 0;
   iovec bytes{&answer, sizeof answer};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -60,7 +66,9 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  if (::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC) != sizeof answer) return refused("answer");
+  const ssize_t got = ::recvmsg(asked, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
+  if (got < 0) return refused("answer");
+  if (got != sizeof answer) return Error{Status::unreachable, "socket: the door was shut"};
   Passed passed;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part))
     if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
@@ -85,6 +93,12 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64
     return Error{Status::unreachable, "socket: no descriptor came with the answer (RLIMIT_NOFILE reached?)"};
   passed.pid = peer.pid;
   return passed;
+}
+
+Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory) {
+  auto asked = knock(nonce, proof, memory, true);
+  if (!asked) return std::move(asked).error();
+  return hear(asked->get(), true);
 }
 
 Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {

@@ -33,7 +33,13 @@ struct Passed {
   pid_t pid = 0;  // of the process behind the door, in our namespace; 0: not visible from here
 };
 
-/// Errors: unreachable with the reason. Waits at most a second for an answer.
+/// Asks; the answer will come through the descriptor. Errors: unreachable with the reason; no_resource: too
+/// many wait before this door, also after a second if it `waits`.
+Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits);
+/// Takes the answer. Errors: unreachable with the reason; no_resource: there is none yet, also after a second
+/// if it `waits`.
+Result<Passed> hear(int asked, bool waits);
+/// Both, for a second each.
 Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory);
 
 }  // namespace stria::shm

@@ -127,6 +127,7 @@ void Device::free_slot(std::uint32_t slot) noexcept {
     if (own_.control(i).owner.load(std::memory_order_acquire) == slot + 1)
       reset_window(own_.window(i), own_.shape().window_bytes, own_.control(i));
   keys_.clear_accessor(slot);
+  awaited_.erase(slot);
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 
@@ -168,8 +169,9 @@ bool Device::is_claimant_gone(std::uint32_t peer) noexcept {
   const std::uint64_t state = own_.peer(peer).state.load(std::memory_order_acquire);
   if (slot_phase(state) == SlotPhase::free) return true;
   if (is_process_gone(state)) return true;
-  if (slot_phase(state) != SlotPhase::ready) return false;
-  Link* link = welcome(peer);
+  if (slot_phase(state) != SlotPhase::ready || is_awaited(peer)) return false;
+  const Link* link = welcome(peer);
+  if (is_awaited(peer)) return false;
   return link == nullptr || !link->attached_.is_alive();
 }
 

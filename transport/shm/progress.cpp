@@ -193,9 +193,10 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
     }
     Link* link = link_of_slot(peer);
     if (link != nullptr) ++link->came_by_inbox_;
-    if (link == nullptr || control_kind(slot.control) == RecordKind::hello) link = welcome(peer);
-    if (link != nullptr && control_kind(slot.control) != RecordKind::hello && !link->broken_ &&
-        !deliver_inbox(slot, *link))
+    const bool is_hello = control_kind(slot.control) == RecordKind::hello;
+    if ((link == nullptr || is_hello) && !is_awaited(peer)) link = welcome(peer);
+    if (link == nullptr && !is_hello && is_awaited(peer) && !keep_record(peer, slot)) break;
+    if (link != nullptr && !is_hello && !link->broken_ && !deliver_inbox(slot.control, slot.bytes, *link))
       report_broken(*link, slot.control);
     inbox_.take(slot);
     ++done;
@@ -203,18 +204,17 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
   return done;
 }
 
-bool Device::deliver_inbox(const InboxSlot& slot, Link& link) noexcept {
-  const std::uint64_t control = slot.control;
+bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept {
   const std::uint32_t bytes = control_bytes(control);
-  const std::byte* payload = slot.bytes + sizeof(transport::Header);
+  const std::byte* payload = record + sizeof(transport::Header);
   switch (control_kind(control)) {
     case RecordKind::cell:
-      return deliver_cell(link, slot.bytes, control_detail(control), bytes);
+      return deliver_cell(link, record, control_detail(control), bytes);
     case RecordKind::invalidate:
     case RecordKind::packed:
       if (bytes > kInboxPayload) return false;
       if (control_kind(control) == RecordKind::invalidate) end_key(control_detail(control));
-      deliver(link, slot.bytes, payload, bytes, true);
+      deliver(link, record, payload, bytes, true);
       return true;
     default:
       return false;
