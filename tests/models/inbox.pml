@@ -11,6 +11,7 @@
 // mutant PASS_THE_LIVING  assertion  the consumer passes over a claimed slot whoever claimed it
 // mutant HEAD_LAGS        deadlock   the consumer counts by the head alone, which a dead claimant did not move
 // mutant FREE_UNDRAINED   deadlock   a number is given to others while the inbox has records that name it
+// mutant NO_STRIKE        assertion  a record that was read out of its turn keeps its sender's number
 
 #define SLOTS 2
 #define PEERS 2      /* numbers, less than processes: so they are used again */
@@ -114,12 +115,12 @@ end:
 /* is_claimant_gone() */
 #define gone(p) (link[p] != NOBODY && !alive[link[p]] || \
                  link[p] == NOBODY && (slot_owner[p] == NOBODY || !alive[slot_owner[p]]))
-#define is_blocked (is_claimed && !gone(peer[at(tail)]))
 
 #ifdef HEAD_LAGS
-#define waiting (head > tail)
+#define waiting (head - tail)
 #else
-#define waiting (head > tail || head == tail && here && phase[at(tail)] != FREE)
+/* The head may lag behind one claim. */
+#define waiting (head - tail + (lap[at(head)] == lap_of(head) && phase[at(head)] != FREE))
 #endif
 
 inline take() {
@@ -138,70 +139,87 @@ inline deliver() {
   p = peer[at(tail)];
   d_step {
     if
-    :: link[p] == NOBODY && slot_owner[p] != NOBODY && alive[slot_owner[p]] -> link[p] = slot_owner[p]
+    :: p != NOBODY && link[p] == NOBODY && slot_owner[p] != NOBODY && alive[slot_owner[p]] ->
+      link[p] = slot_owner[p]
     :: else
     fi
   }
   d_step {
     if
-    :: link[p] != NOBODY ->
+    :: p == NOBODY
+    :: p != NOBODY && link[p] != NOBODY ->
       assert(link[p] == writer[at(tail)]);
       assert(number[at(tail)] == delivered[link[p]]);
       delivered[link[p]]++
-    :: else -> assert(!alive[writer[at(tail)]])
+    :: p != NOBODY && link[p] == NOBODY -> assert(!alive[writer[at(tail)]])
     fi;
     p = 0
   }
   take()
 }
 
-/* Everything that waits is taken out, up to a slot that a living process is about to publish. */
-inline drain() {
-  do
-  :: waiting && is_ready -> deliver()
-  :: waiting && is_claimed && gone(peer[at(tail)]) -> take()
-  :: waiting && is_blocked -> drained = false; break
-  :: !waiting -> drained = true; break
-  od
+#define place at(tail + i)
+#define is_of(q) (lap[place] == lap_of(tail + i) && phase[place] != FREE && peer[place] == q)
+
+/* What the dead q left is taken out, whoever stands before it: drain_inbox(). One step, because nobody else
+ * writes where q's number is, and of the head only one value is read. */
+inline drain(q) {
+  d_step {
+    i = 0;
+    upto = waiting;
+    do
+    :: i < upto ->
+      if
+      :: is_of(q) ->
+        if
+        :: phase[place] == READY && link[q] != NOBODY ->
+          assert(link[q] == writer[place]);
+          assert(number[place] == delivered[link[q]]);
+          delivered[link[q]]++
+        :: else
+        fi;
+#ifdef NO_STRIKE
+        if
+        :: phase[place] == READY
+        :: else -> phase[place] = READY; peer[place] = NOBODY
+        fi
+#else
+        phase[place] = READY;
+        peer[place] = NOBODY;
+        writer[place] = NOBODY;
+        number[place] = 0
+#endif
+      :: else
+      fi;
+      i++
+    :: else -> break
+    od;
+    i = 0;
+    upto = 0
+  }
 }
 
 #define link_died(q) (link[q] != NOBODY && !alive[link[q]])
 #define is_new(q) (link[q] == NOBODY && slot_owner[q] != NOBODY)
 
 inline check_link(q) {
-  drain();
-  skip; /* a d_step is not jumped into */
+  drain(q);
   d_step {
-    if
-    :: drained ->
-      assert(delivered[link[q]] == published[link[q]]);
-      link[q] = NOBODY;
-      slot_owner[q] = NOBODY
-    :: else
-    fi;
-    drained = false
+    assert(delivered[link[q]] == published[link[q]]);
+    link[q] = NOBODY;
+    slot_owner[q] = NOBODY
   }
 }
 
 inline forget(q) {
-#ifdef FREE_UNDRAINED
-  drained = true;
-#else
-  drain();
+#ifndef FREE_UNDRAINED
+  drain(q);
 #endif
-  skip; /* a d_step is not jumped into */
-  d_step {
-    if
-    :: drained && link[q] == NOBODY -> slot_owner[q] = NOBODY
-    :: else
-    fi;
-    drained = false
-  }
+  slot_owner[q] = NOBODY
 }
 
 proctype Consumer() {
-  byte p;
-  bool drained;
+  byte p, i, upto;
 end:
   do
   /* poll_inbox() */
@@ -212,11 +230,11 @@ end:
   :: is_claimed && gone(peer[at(tail)]) -> take()
 #endif
   /* check(), when it can change anything */
-  :: link_died(0) && !is_blocked -> check_link(0)
-  :: link_died(1) && !is_blocked -> check_link(1)
+  :: link_died(0) -> check_link(0)
+  :: link_died(1) -> check_link(1)
   /* look_at_slots(): processes whose hello has not come yet */
-  :: is_new(0) && !alive[slot_owner[0]] && !is_blocked -> forget(0)
-  :: is_new(1) && !alive[slot_owner[1]] && !is_blocked -> forget(1)
+  :: is_new(0) && !alive[slot_owner[0]] -> forget(0)
+  :: is_new(1) && !alive[slot_owner[1]] -> forget(1)
   :: d_step { is_new(0) && alive[slot_owner[0]] -> link[0] = slot_owner[0] }
   :: d_step { is_new(1) && alive[slot_owner[1]] -> link[1] = slot_owner[1] }
   od

@@ -251,8 +251,7 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
       peer.far.store(settings_.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
       if (const auto awaited = awaited_.extract(slot); awaited)
         for (const Awaited::Record& one : awaited.mapped().records)
-          if (!link->broken_ && !deliver_inbox(one.control, one.bytes.data(), *link))
-            report_broken(*link, one.control);
+          take_record(one.control, one.bytes.data(), *link);
     }
     follow_window(*link);
     return link;

@@ -90,6 +90,7 @@ class Device {
   bool is_quiet() const noexcept;
   unsigned progress_some(unsigned budget) noexcept;
   unsigned poll_inbox(unsigned budget) noexcept;
+  void take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept;
   bool deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept;
   void look(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
@@ -122,10 +123,11 @@ class Device {
   /// Slots below it may be taken.
   std::uint32_t slots_used() const noexcept;
   Status fate(const Link& link) const noexcept;
-  bool is_over(const Link& link) const noexcept;
-  bool drain_inbox() noexcept;
-  bool drain(Link& link) noexcept;
-  void take_down(Link& link, Status why) noexcept;
+  bool has_ended(const Link& link) const noexcept;
+  bool drain_inbox(std::uint32_t peer, bool is_over) noexcept;
+  void find_slot(Link& link) noexcept;
+  bool drain(Link& link, bool is_over) noexcept;
+  void take_down(Link& link, Status why, bool is_over) noexcept;
   void forget(std::uint32_t slot) noexcept;
   void look_at_slots() noexcept;
   void free_slot(std::uint32_t slot) noexcept;

@@ -7,7 +7,8 @@
 // claims by changing (lap, free) to (lap, me, claimed), and whoever finds the slot at the head claimed helps
 // the head forward. After the payload it publishes (lap, me, ready). The consumer frees the slot as (lap + 1,
 // free). A slot that stays claimed names its claimant; when that process is gone, the consumer passes over
-// the slot.
+// the slot. When a peer goes whose records others stand before, who are about to publish or stand still, the
+// consumer takes them out of their turn, and strikes the slots: (lap, nobody, ready).
 #pragma once
 
 #include <atomic>
@@ -34,6 +35,8 @@ constexpr std::uint32_t inbox_peer(std::uint64_t state) noexcept {
 constexpr std::uint64_t inbox_lap(std::uint64_t state) noexcept {
   return state >> 24;
 }
+
+inline constexpr std::uint32_t kInboxNobody = (1u << 22) - 1;
 
 struct alignas(kCacheLine) InboxSlot {
   std::atomic<std::uint64_t> state;
@@ -115,11 +118,19 @@ class InboxReceiver {
         shift_(static_cast<std::uint32_t>(__builtin_ctz(segment.shape().inbox_slots))) {}
 
   /// The next slot and its state; acquire pairs with publish(). The phase says whether it can be read.
-  InboxSlot& next(std::uint64_t& state) const noexcept {
-    InboxSlot& slot = slots_[tail_ & mask_];
+  InboxSlot& next(std::uint64_t& state) const noexcept { return ahead(0, state); }
+  /// The slot `places` behind the next one, and its state likewise.
+  InboxSlot& ahead(std::uint64_t places, std::uint64_t& state) const noexcept {
+    const std::uint64_t ticket = tail_ + places;
+    InboxSlot& slot = slots_[ticket & mask_];
     state = slot.state.load(std::memory_order_acquire);
-    if (inbox_lap(state) != (tail_ >> shift_)) state = 0;
+    if (inbox_lap(state) != (ticket >> shift_)) state = 0;
     return slot;
+  }
+  /// Its record was read, or its claimant is gone: it is taken out in its turn, and means nothing.
+  void strike(InboxSlot& slot, std::uint64_t state) const noexcept {
+    slot.state.store(inbox_state(InboxPhase::ready, kInboxNobody, inbox_lap(state)),
+                     std::memory_order_release);
   }
   /// Nobody claimed the next slot.
   bool is_empty() const noexcept {

@@ -54,45 +54,56 @@ void Device::check() noexcept {
       adapt_window(link);
       continue;
     }
-    if (drain(link)) take_down(link, why);
+    const bool is_over = has_ended(link);  // asked once: what comes after the drain stays in the inbox
+    if (drain(link, is_over)) take_down(link, why, is_over);
   }
 }
 
-/// Takes out what waits in the inbox. False: a living peer is about to publish something before the end.
-bool Device::drain_inbox() noexcept {
-  for (std::uint64_t waiting = inbox_.waiting(); waiting > 0;) {
-    const unsigned done = poll_inbox(static_cast<unsigned>(std::min<std::uint64_t>(waiting, 1u << 20)));
-    if (done == 0) {
-      std::uint64_t state = 0;
-      InboxSlot& slot = inbox_.next(state);
-      if (inbox_phase(state) == InboxPhase::free) break;
-      if (!is_claimant_gone(inbox_peer(state))) return false;
-      inbox_.take(slot);
-    }
-    waiting = std::min(waiting - std::min<std::uint64_t>(waiting, std::max(done, 1u)), inbox_.waiting());
+/// Takes what a peer left in the inbox out of it, and delivers it if there is a link. Others may stand before
+/// it, who are about to publish, or stand still: its end does not wait for them. False: it lives, and is
+/// about to publish itself.
+bool Device::drain_inbox(std::uint32_t peer, bool is_over) noexcept {
+  const std::uint64_t waiting = std::min<std::uint64_t>(inbox_.waiting(), own_.shape().inbox_slots);
+  for (std::uint64_t i = 0; i < waiting; ++i) {
+    std::uint64_t state = 0;
+    InboxSlot& slot = inbox_.ahead(i, state);
+    const InboxPhase phase = inbox_phase(state);
+    if (phase == InboxPhase::free || inbox_peer(state) != peer) continue;
+    if (phase == InboxPhase::claimed && !is_over) return false;
+    Link* const link = link_of_slot(peer);
+    if (phase == InboxPhase::ready && link != nullptr) take_record(slot.control, slot.bytes, *link);
+    inbox_.strike(slot, state);
   }
   return true;
 }
 
-/// Delivers everything the peer sent. False: something of another peer stands before it; try again later.
-bool Device::drain(Link& link) noexcept {
-  if (link.broken_) return !is_over(link) || drain_inbox();
-  // Records without a window, and a first hello, are in the inbox.
-  if (!drain_inbox()) return false;
-  if (link.rx_slot_ != kNone) follow_window(link);  // it may have taken one just now
+/// The peer may have connected, too, and its hello may wait in the inbox.
+void Device::find_slot(Link& link) noexcept {
+  for (std::uint32_t slot = 0; slot < slots_used() && link.rx_slot_ == kNone; ++slot)
+    if (link_of_slot(slot) == nullptr && own_.peer(slot).worker_id == link.worker_id_) welcome(slot);
+}
+
+/// Delivers everything the peer sent. False: it is about to send more; try again later.
+bool Device::drain(Link& link, bool is_over) noexcept {
+  if (link.broken_ && !is_over) return true;
+  if (link.rx_slot_ == kNone) find_slot(link);
+  if (link.rx_slot_ == kNone) return true;
+  // Records without a window are in the inbox.
+  if (!drain_inbox(link.rx_slot_, is_over)) return false;
+  follow_window(link);  // it may have taken one just now
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr)
     while (!link.broken_ && polled->window.peek() != 0) poll_window(*polled, 1024);
   return true;
 }
 
 /// The peer writes nothing any more: its slot and window can go to others.
-bool Device::is_over(const Link& link) const noexcept {
+bool Device::has_ended(const Link& link) const noexcept {
   return link.remote_.header().state.load(std::memory_order_acquire) !=
              static_cast<std::uint32_t>(DeviceState::open) ||
          !link.attached_.is_alive();
 }
 
-void Device::take_down(Link& link, Status why) noexcept {
+void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   if (link.state_ == Link::State::connecting || link.moving_) --greeting_;
   link.moving_ = false;
   link.state_ = Link::State::down;
@@ -106,7 +117,7 @@ void Device::take_down(Link& link, Status why) noexcept {
     by_slot_[link.rx_slot_] = nullptr;
     // A peer that still runs may still write to its window and slot, and may be in a put: they stay taken
     // until its process is gone, which look_at_slots() asks by the id that it has here.
-    if (is_over(link))
+    if (is_over)
       free_slot(link.rx_slot_);
     else
       own_.peer(link.rx_slot_)
@@ -131,10 +142,13 @@ void Device::free_slot(std::uint32_t slot) noexcept {
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 
-/// The process of a slot without a link is gone. Its records leave the inbox first: whoever gets the slot
-/// next would be taken for their sender, and be waited for where it died before it published.
+/// The process of a slot without a link is gone, it seems. Its records leave the inbox first: whoever gets
+/// the slot next would be taken for their sender, and be waited for where it died before it published.
 void Device::forget(std::uint32_t slot) noexcept {
-  if (drain_inbox() && link_of_slot(slot) == nullptr) free_slot(slot);
+  // It may be known by a link of ours; then check() drains it. Or its id means nothing here, and it lives.
+  if (welcome(slot) != nullptr || is_awaited(slot)) return;
+  static_cast<void>(drain_inbox(slot, true));
+  free_slot(slot);
 }
 
 /// Peers whose hello has not come, and claims whose claimer died before it wrote who it is.

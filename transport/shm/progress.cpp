@@ -191,17 +191,26 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
       inbox_.take(slot);
       continue;
     }
+    if (peer == kInboxNobody) {
+      inbox_.take(slot);
+      continue;
+    }
     Link* link = link_of_slot(peer);
     if (link != nullptr) ++link->came_by_inbox_;
     const bool is_hello = control_kind(slot.control) == RecordKind::hello;
     if ((link == nullptr || is_hello) && !is_awaited(peer)) link = welcome(peer);
     if (link == nullptr && !is_hello && is_awaited(peer) && !keep_record(peer, slot)) break;
-    if (link != nullptr && !is_hello && !link->broken_ && !deliver_inbox(slot.control, slot.bytes, *link))
-      report_broken(*link, slot.control);
+    if (link != nullptr) take_record(slot.control, slot.bytes, *link);
     inbox_.take(slot);
     ++done;
   }
   return done;
+}
+
+/// A record of the inbox. A hello says no more than the peer's slot.
+void Device::take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept {
+  if (link.broken_ || control_kind(control) == RecordKind::hello) return;
+  if (!deliver_inbox(control, record, link)) report_broken(link, control);
 }
 
 bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept {

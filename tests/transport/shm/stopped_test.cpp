@@ -73,6 +73,54 @@ TEST_P(ShmStopped, a_new_peer_that_is_killed_then_leaves_nothing) {
   EXPECT_TRUE(hub.got.empty());
 }
 
+TEST_P(ShmStopped, a_peer_in_the_middle_of_a_record_does_not_hide_the_end_and_the_last_words_of_another) {
+  std::unique_ptr<InboxSender> inbox;
+  InboxSlot* claimed = nullptr;
+  Visitor stopped(
+      2,
+      [&](const Visit& visit) {
+        if (claimed == nullptr) {
+          inbox = std::make_unique<InboxSender>(visit.hub, visit.slot);
+          return (claimed = inbox->claim()) != nullptr;
+        }
+        inbox->publish(*claimed, make_control(RecordKind::packed, 0, 0));
+        return true;
+      },
+      settings());
+  Visitor victim(3, say_three, settings()), next(4, say_three, settings());
+  Node hub(1, settings());
+  auto own = map_hub(hub.address());
+  ASSERT_TRUE(own.has_value());
+  stopped.connect_to(hub);
+  victim.connect_to(hub);
+  ASSERT_TRUE(until([&] { return hub.ups.size() == 2; }, [&] { hub.progress(); }));
+  stopped.act();
+  stop(stopped);
+  victim.act();
+  victim.kill();
+  ASSERT_TRUE(until([&] { return hub.downs.count(3) > 0; }, [&] { hub.progress(), hub.check(); }, 4));
+  EXPECT_EQ(hub.downs[3], Status::peer_failed);
+  ASSERT_EQ(hub.got.size(), 3u);
+  for (std::uint64_t tag = 0; tag < 3; ++tag) EXPECT_EQ(hub.got[tag].payload, pattern(tag, 100 * tag));
+  EXPECT_EQ(hub.downs.count(2), 0u);
+  // Its slot goes to the next one, whose records are not taken for its own.
+  EXPECT_EQ(view(*own).peer(1).state, 0u);
+  hub.got.clear();
+  view(*own).header().next_peer = 1;
+  next.connect_to(hub);
+  next.act();
+  EXPECT_EQ(slot_of(view(*own), 4), 1u);
+  ::kill(stopped.pid(), SIGCONT);
+  stopped.act();
+  ASSERT_TRUE(until([&] { return hub.got.size() >= 4; }, [&] { hub.progress(), hub.check(); }));
+  EXPECT_EQ(std::erase_if(hub.got, [](const Got& one) { return one.from == 2; }), 1u);
+  ASSERT_EQ(hub.got.size(), 3u);
+  for (std::uint64_t tag = 0; tag < 3; ++tag) {
+    EXPECT_EQ(hub.got[tag].from, 4u);
+    EXPECT_EQ(hub.got[tag].payload, pattern(tag, 100 * tag));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, ShmStopped, ::testing::Values("8", "0"), [](const auto& one) {
   return std::string(one.param) == "0" ? "by_the_inbox" : "by_a_window";
 });
