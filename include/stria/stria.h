@@ -366,6 +366,10 @@ typedef struct stria_recv_args {
  * the shortest way there is. That is a piece of progress: other receives of the worker may end meanwhile,
  * their callbacks run in this call. Without the flag a receive finds what earlier progress found. */
 #define STRIA_RECV_LOOK 1u
+/* Beside STRIA_RECV_LOOK: the caller does nothing else until the message is there. So the window is looked at
+ * for about a microsecond before the receive is posted; that is how long the call lasts when nothing comes.
+ */
+#define STRIA_RECV_WAITS 2u
 
 /* Starts a receive. OK: complete, no callback comes; the outcome (which may be TRUNCATED or another error) is
  * in *recv->info, and the request tells nothing, or, without `info`, stria_request_test() has it.

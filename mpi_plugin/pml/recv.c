@@ -61,6 +61,10 @@ static int recv_and_wait_with_threads(stria_recv_t* recv, ompi_communicator_t* c
   return rc;
 }
 
+/* Receives that found their message at once, between two rounds of everything else in Open MPI: a program may
+ * wait for no other while a non-blocking collective of its has to go on. */
+#define PML_STRIA_AT_ONCE 256u
+
 int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                    ompi_communicator_t* comm, ompi_status_public_t* status) {
   stria_recv_t recv;
@@ -70,11 +74,15 @@ int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, i
 
   recv.callback = NULL;
   recv.user = NULL;
+  if (!opal_progress_yield_when_idle) recv.flags |= STRIA_RECV_WAITS;
   stria_request_t op;
   stria_info_t info;
   recv.info = &info;
   const stria_status_t answer = stria_recv(pml_stria.worker, &recv, &op);
-  if (STRIA_OK != answer) {
+  if (OPAL_LIKELY(STRIA_OK == answer)) {
+    static unsigned at_once;
+    if (OPAL_UNLIKELY(0 == ++at_once % PML_STRIA_AT_ONCE)) opal_progress();
+  } else {
     if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != answer)) return pml_stria_refused(answer, "a receive");
     pml_stria_wait(&op, &info);
   }

@@ -1,7 +1,9 @@
 // Receives that look first whether their message is there: what they take, what they leave to others, and
 // that MPI's order holds whatever mixture of receives that look and that do not there is.
+#include <atomic>
 #include <deque>
 #include <random>
+#include <thread>
 
 #include "tests/tag/shm_team.hpp"
 
@@ -127,6 +129,39 @@ TEST_F(LookTest, tells_the_outcome_where_it_is_wanted_and_leaves_the_request_alo
       for (std::size_t i = info.received; i < room.size(); ++i) ASSERT_EQ(room[i], 0xee) << bytes << " " << i;
     }
   }
+}
+
+TEST_F(LookTest, one_that_waits_gets_what_comes_meanwhile_and_is_posted_when_nothing_comes) {
+  Receive late;
+  ASSERT_EQ(receive(late, 7, 8, STRIA_RECV_LOOK | STRIA_RECV_WAITS), STRIA_IN_PROGRESS);
+  send(7, 8);
+  both();
+  EXPECT_EQ(late.callbacks, 1);
+  EXPECT_TRUE(holds(late, 8));
+  constexpr unsigned kMessages = 20000;
+  std::atomic<unsigned> wanted{0};
+  std::thread sender([&] {
+    for (unsigned i = 1; i <= kMessages; ++i) {
+      while (wanted.load() < i) {
+        team_.progress(0, 1);  // takes up credit
+        std::this_thread::yield();
+      }
+      send(7, i % 40);
+    }
+  });
+  unsigned at_once = 0;
+  for (unsigned i = 1; i <= kMessages; ++i) {
+    Receive got;
+    wanted.store(i);
+    if (receive(got, 7, 40, STRIA_RECV_LOOK | STRIA_RECV_WAITS) == STRIA_OK)
+      ++at_once;
+    else
+      while (got.callbacks == 0) team_.progress(1, 1);
+    EXPECT_EQ(got.info.length, i % 40) << i;
+    ASSERT_TRUE(holds(got, i % 40)) << i;
+  }
+  sender.join();
+  std::printf("%u of %u were taken at once\n", at_once, kMessages);
 }
 
 TEST_F(LookTest, without_the_flag_nothing_is_found_before_progress) {
