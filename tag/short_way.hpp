@@ -33,7 +33,7 @@ inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send) noexce
     return Status::no_resource;
   Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
   if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
-    if (look_in_ == 0 || (recv.flags & STRIA_RECV_WAITS) != 0) {
+    if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= kTakeMost)) {
       const Status seen = look(recv, source, request);
       if (seen != Status::in_progress) return seen;
     } else {
