@@ -2,7 +2,6 @@
 // segment, and with it the key, is still there; what the id names is a stranger's memory.
 #include <linux/sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -13,12 +12,13 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// Memory at the same address in the peer and in the stranger.
+/// Memory at the same address in the peer and in the stranger: both are children of this process, and each
+/// has its own.
 std::byte* page() {
-  return reinterpret_cast<std::byte*>(std::uintptr_t{0x500000000000});
+  alignas(kPage) static std::byte memory[kPage];
+  return memory;
 }
 void fill_page(char with) {
-  ::mmap(page(), kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   std::memset(page(), with, kPage);
 }
 
