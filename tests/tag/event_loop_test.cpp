@@ -14,15 +14,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Greets and stays; killed by the test, or by itself after a minute.
-[[noreturn]] void stay(int out, int in) {
-  ::alarm(60);
+/// Greets, and dies when the other side sleeps.
+[[noreturn]] void greet_and_die(int out, int in) {
+  ::alarm(60);  // whatever happens
   ProcessSide side(out, in);
   const long greeting = 1;
   const stria_send_t hello{&greeting, nullptr, sizeof greeting, 1, 0, 0, nullptr, nullptr};
   stria_request_t request;
   if (stria_send(side.peer, &hello, &request) == STRIA_IN_PROGRESS)
     stria_request_wait(side.worker, &request, nullptr);
+  ::usleep(700000);
+  ::kill(::getpid(), SIGKILL);
   for (;;) ::pause();
 }
 
@@ -31,7 +33,7 @@ TEST(EventLoop, a_receive_of_a_peer_that_died_ends_although_the_loop_would_sleep
   ASSERT_EQ(::pipe(down.data()), 0);
   ASSERT_EQ(::pipe(up.data()), 0);
   const pid_t child = ::fork();
-  if (child == 0) stay(up[1], down[0]);
+  if (child == 0) greet_and_die(up[1], down[0]);
   ProcessSide side(down[1], up[0]);
   long got = 0;
   stria_recv_t args{};
@@ -45,8 +47,6 @@ TEST(EventLoop, a_receive_of_a_peer_that_died_ends_although_the_loop_would_sleep
   ASSERT_EQ(stria_recv(side.worker, &args, &request), STRIA_IN_PROGRESS);
   int fd = -1;
   ASSERT_EQ(stria_worker_event_fd(side.worker, &fd), STRIA_OK);
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
 
   constexpr int kForEver = 20000;
   stria_info_t info{};
@@ -59,6 +59,7 @@ TEST(EventLoop, a_receive_of_a_peer_that_died_ends_although_the_loop_would_sleep
     stria_worker_progress(side.worker);
   }
   EXPECT_EQ(info.status, STRIA_ERR_PEER_FAILED);
+  ::waitpid(child, nullptr, 0);
   for (const int one : {down[0], down[1], up[0], up[1]}) ::close(one);
   // Without its end the request would be lost with this frame.
   while (stria_request_test(&request, nullptr) != STRIA_OK) stria_worker_progress(side.worker);
