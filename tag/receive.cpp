@@ -87,6 +87,8 @@ inline std::int32_t Worker::take(const stria_recv_t& recv, Peer& source, stria_r
     top_up(source);
   ++counters_.received_eager;
   ++handled_;
+  if (sleepers_ != 0) [[unlikely]]
+    wake();
   stria_info_t& info = recv.info != nullptr ? *recv.info : Request::make_ended(request, this)->info;
   info.status = STRIA_OK;
   info.immediate = header.immediate;
