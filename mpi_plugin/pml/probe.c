@@ -76,16 +76,16 @@ int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_messag
   if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
   pml_stria_request_t* request = pml_stria_request_new(true, false, memory.layout, (*message)->comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
+  stria_info_t info;
   stria_recv_t recv = {.base = memory.base,
                        .layout = memory.layout,
                        .count = memory.count,
                        .callback = pml_stria_request_callback,
-                       .user = request};
+                       .user = request,
+                       .info = &info};
   const stria_status_t answer =
       stria_mrecv(pml_stria.worker, (stria_message_t*)(*message)->req_ptr, &recv, &request->op);
   if (STRIA_OK == answer) {
-    stria_info_t info;
-    (void)stria_request_test(&request->op, &info);
     pml_stria_request_outcome(request, &info);
     request->flags = PML_STRIA_ENDED;
     request->super.req_complete = REQUEST_COMPLETED;
