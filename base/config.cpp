@@ -26,7 +26,7 @@ constexpr VarSpec kTable[] = {
      "STRIA_PROVIDER_PATH."},
     {"STRIA_PROVIDER_PATH", VarKind::text, "", "", "", 0, 0,
      "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."},
-    {"STRIA_EAGER_LIMIT", VarKind::bytes, "32K", "bytes", "", 0, kMax,
+    {"STRIA_EAGER_LIMIT", VarKind::bytes, "128K", "bytes", "", 0, kMax,
      "Messages up to this size travel with their match header; a provider may lower it."},
     {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|pipeline", 0, 0,
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
@@ -58,9 +58,17 @@ constexpr VarSpec kTable[] = {
     {"STRIA_SHM_CELLS", VarKind::number, "128", "", "", 8, 1 << 16,
      "Cells a worker packs buffered messages and pipeline fragments into."},
     {"STRIA_SHM_CELL_BYTES", VarKind::bytes, "32K", "bytes", "", 4096, (1 << 24) - 64, "Size of one cell."},
+    {"STRIA_SHM_LONG_CELLS", VarKind::number, "16", "", "", 0, 1 << 15,
+     "Cells for buffered messages that are longer than an ordinary one."},
+    {"STRIA_SHM_LONG_CELL_BYTES", VarKind::bytes, "128K", "bytes", "", 0, (1 << 24) - 64,
+     "Size of one of these; not longer than an ordinary cell: there are none."},
     {"STRIA_SHM_DISTANCE", VarKind::choice, "auto", "", "auto|near|far", 0, 0,
-     "Whether peers' caches are near; cells for far ones are written past the caches. Auto: measured while "
-     "messages come."},
+     "Whether peers' caches are near; cells for far ones are written in ways that do not fetch their lines. "
+     "Auto: measured while messages come."},
+    {"STRIA_SHM_STRINGS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
+     "Whether contiguous bytes are stored to cells by the processor's string instruction. Auto: where it "
+     "says "
+     "that this is fast, for far peers and from 16 KiB on."},
     {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
      "Cross-memory attach: probed for each peer, or never used."},
     {"STRIA_SHM_ATTACH", VarKind::choice, "auto", "", "auto|proc|socket", 0, 0,

@@ -117,7 +117,8 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
 }
 
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
-  return block != 0 && blocks_of(length, block) > parameters().packs_long_blocks;
+  const Parameters& p = parameters();
+  return block != 0 && (blocks_of(length, block) > p.packs_long_blocks || length > p.packs_long_bytes);
 }
 
 std::uint32_t least_block_in_place(bool gathered) noexcept {

@@ -67,28 +67,29 @@ std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 /// measurements but what 100 Gb/s, a way there and back of 4 us, 8 million reads a second of one connection,
 /// and 100 million reads a second across the bus come to.
 struct Parameters {
-  double get_start_us = 2.0;              ///< system call and page look-up
-  double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
-  double get_us_per_kib_beyond = 0.15;    ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
-  double get_us_per_source = 0.25;        ///< an entry of the sender's list: its page is looked up by itself
-  double get_us_per_gathered = 0.01;      ///< instead, where a key shows the sender's list as one run
-  double get_us_per_sink = 0.03;          ///< an entry of the receiver's
-  double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
-  double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB
-  double mapped_us_per_block = 0.0002;    ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
-  double mapped_us_per_source = 0.003;    ///< where each block is a line: 16 us for 4096 doubles to a row
-  double mapped_us_per_sink = 0.006;      ///< 42 us for 4096 doubles from column to column
-  double pipeline_start_us = 0.7;         ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB
-  double far_start_us = 2.4;              ///< of a pipeline past far caches: 7.7 us for 64 KiB
-  double far_us_per_kib = 0.066;          ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
-  double busy_us_per_kib = 0.065;         ///< of a pipeline each way at once: 62 us for 1 MiB
-  double busy_us_per_kib_beyond = 0.105;  ///< on top from 1 MiB on, as cells and buffers outgrow the caches
-  double far_busy_us_per_kib = 0.16;      ///< 7 GB/s each way where gets reach 10 to 12
-  double pipeline_us_per_block = 0.0005;  ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
-  double pipeline_us_per_line = 0.004;    ///< where each block is a line: 24 us for 4096 doubles of a column
-  double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds
-  double packs_long_blocks = 384;         ///< doubles of a column: 1.5 us to pack
+  double get_start_us = 2.0;               ///< system call and page look-up
+  double get_us_per_kib = 0.078;           ///< copy by one core through the kernel
+  double get_us_per_kib_beyond = 0.15;     ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
+  double get_us_per_source = 0.25;         ///< an entry of the sender's list: its page is looked up by itself
+  double get_us_per_gathered = 0.01;       ///< instead, where a key shows the sender's list as one run
+  double get_us_per_sink = 0.03;           ///< an entry of the receiver's
+  double mapped_start_us = 0.7;            ///< look-up of key and mapping, and the announcement
+  double mapped_us_per_kib = 0.024;        ///< copy by one core, no page looked up: 2.1 us for 64 KiB
+  double mapped_us_per_block = 0.0002;     ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
+  double mapped_us_per_source = 0.003;     ///< where each block is a line: 16 us for 4096 doubles to a row
+  double mapped_us_per_sink = 0.006;       ///< 42 us for 4096 doubles from column to column
+  double pipeline_start_us = 0.7;          ///< the RTR's way and the first fragment's
+  double pipeline_us_per_kib = 0.045;      ///< both cores at once: 42 us for 1 MiB
+  double far_start_us = 2.4;               ///< of a pipeline past far caches: 7.7 us for 64 KiB
+  double far_us_per_kib = 0.066;           ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
+  double busy_us_per_kib = 0.065;          ///< of a pipeline each way at once: 62 us for 1 MiB
+  double busy_us_per_kib_beyond = 0.105;   ///< on top from 1 MiB on, as cells and buffers outgrow the caches
+  double far_busy_us_per_kib = 0.16;       ///< 7 GB/s each way where gets reach 10 to 12
+  double pipeline_us_per_block = 0.0005;   ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
+  double pipeline_us_per_line = 0.004;     ///< where each block is a line: 24 us for 4096 doubles of a column
+  double fragment_us = 0.5;                ///< what a fragment costs a side, whatever it holds
+  double packs_long_blocks = 384;          ///< doubles of a column: 1.5 us to pack
+  std::uint64_t packs_long_bytes = 32768;  ///< whatever the blocks are: about 1 us to pack
 };
 const Parameters& parameters(bool offload = false) noexcept;
 

@@ -11,8 +11,9 @@ namespace stria::tag {
 using transport::Header;
 
 namespace {
-constexpr std::uint64_t kPacksFast = 512;  // whatever the blocks are: not worth a look at the cost model
-}
+constexpr std::uint64_t kPacksFast = 512;       // whatever the blocks are: not worth a look at the cost model
+constexpr std::uint64_t kWaitsForRoom = 32768;  // there are few buffers for more: announced when none is free
+}  // namespace
 
 Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
                        stria_payload_t& out) noexcept {
@@ -61,7 +62,8 @@ Status Worker::send_eager(Peer& peer, std::uint64_t tag, std::uint32_t immediate
   header.sequence = peer.send_sequence;
   eager::Path path;
   const Status sent = eager::try_send(peer.link, header, memory, path);
-  if (sent != Status::ok) return sent;
+  if (sent != Status::ok)
+    return sent == Status::no_resource && bytes > kWaitsForRoom ? Status::unsupported : sent;
   ++peer.send_sequence;
   peer.credit -= bytes;
   ++(path == eager::Path::pio ? counters_.sent_pio : counters_.sent_buffered);

@@ -139,9 +139,9 @@ class Worker {
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
 
   // receive.cpp
-  static constexpr std::uint64_t kTakeMost = 2048;  // what a longer receive waits for hardly comes inline
-  static constexpr unsigned kNotSoonAgain = 3;      // receives that do not look after one in vain
-  static constexpr unsigned kWholeRound = 1024;     // looks between two rounds of progress, which take more
+  static constexpr std::uint64_t kTakeMost = 131072;  // what a longer receive waits for is announced
+  static constexpr unsigned kNotSoonAgain = 3;        // receives that do not look after one in vain
+  static constexpr unsigned kWholeRound = 1024;       // looks between two rounds of progress, which take more
   Status look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   std::int32_t take(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   /// Of a receive that is complete at once, where its caller wants it.

@@ -279,10 +279,11 @@ typedef struct stria_hot_ops {
   stria_status_t (*atomic)(stria_link_t* link, const stria_remote_atomic_t* atomic,
                            const stria_provider_key_t* key, stria_completion_t* completion);
   /* Receives the next packet of the link where it lies, without delivering it, if that can be looked at as by
-   * poll, is one of pio_send's, has a header like *header but for the immediate, and not more than `capacity`
-   * bytes of payload: copies them to `memory` and the immediate to *header, and returns how many bytes. Else
-   * nothing changes, and the answer is STRIA_TAKE_NOTHING when nothing came since the last look, or
-   * STRIA_TAKE_OTHER when poll has to say. May always answer the latter. */
+   * poll, has a header like *header but for the immediate, and not more than `capacity` bytes of payload:
+   * copies them to `memory` and the immediate to *header, and returns how many bytes. Else the packet stays
+   * (and `memory` is as it was, unless the sender went in the middle of it), and the answer is
+   * STRIA_TAKE_NOTHING when nothing came since the last look, or STRIA_TAKE_OTHER when poll has to say. May
+   * always answer the latter. */
   int32_t (*take)(stria_link_t* link, stria_header_t* header, void* memory, uint32_t capacity);
 } stria_hot_ops_t;
 

@@ -1,10 +1,11 @@
 // What `take` promises: the packet that is wanted or nothing, and everything else as if it had not been
 // asked.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <map>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "tests/contract/subject.hpp"
 
@@ -22,28 +23,38 @@ class TakeContract : public Contract {
   std::int32_t take(stria_header_t& wanted, void* memory, std::uint32_t capacity) {
     return b->table().ops->take(back, &wanted, memory, capacity);
   }
+  /// Of each path, short, and longer than other paths take.
+  std::vector<std::pair<Path, std::uint32_t>> sizes() {
+    std::vector<std::pair<Path, std::uint32_t>> out;
+    for (const Path path : paths(*a, link)) {
+      const auto most = static_cast<std::uint32_t>(limit(*a, link, path));
+      for (const std::uint32_t bytes : {24u, 3000u, 4097u, 20000u, most})
+        if (bytes <= most && bytes > 23) out.emplace_back(path, bytes);
+    }
+    return out;
+  }
   std::unique_ptr<Peer> a, b;
   stria_link_t* link;
   stria_link_t* back = nullptr;
 };
 
 TEST_P(TakeContract, what_differs_from_what_is_wanted_is_left_for_delivery) {
-  for (const Path path : paths(*a, link)) {
-    const Bytes data = pattern(3, 24);
+  for (const auto& [path, bytes] : sizes()) {
+    const Bytes data = pattern(3, bytes);
     const stria_header_t sent{9, 4, 77, 5, 0x0102030405060708};
     // One of its kind before it, so that nothing else than the packet can come next.
     ASSERT_EQ(send({a.get()}, *a, link, path, header(1), data), Status::ok);
     ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return !b->received.empty(); }));
     b->received.clear();
     ASSERT_EQ(send({a.get()}, *a, link, path, sent, data), Status::ok);
-    std::array<std::byte, 64> memory;
-    memory.fill(std::byte{0xee});
-    const auto untouched = memory;
+    Bytes memory(bytes + 40, std::byte{0xee});
+    const Bytes untouched = memory;
     const stria_header_t others[] = {{8, 4, 77, 5, sent.tag},     {9, 5, 77, 5, sent.tag},
                                      {9, 4, 78, 5, sent.tag},     {9, 4, 77 + 256, 5, sent.tag},
                                      {9, 4, 77, 5, sent.tag + 1}, {9, 4, 77, 5, sent.tag ^ (1ull << 63)}};
-    for (stria_header_t wanted : others) EXPECT_LT(take(wanted, memory.data(), memory.size()), 0);
-    for (const std::uint32_t capacity : {0u, 8u, 23u}) {
+    for (stria_header_t wanted : others)
+      EXPECT_LT(take(wanted, memory.data(), static_cast<std::uint32_t>(memory.size())), 0);
+    for (const std::uint32_t capacity : {0u, 8u, bytes - 1}) {
       stria_header_t wanted = sent;
       wanted.immediate = 6;
       EXPECT_LT(take(wanted, memory.data(), capacity), 0) << capacity;
@@ -51,10 +62,11 @@ TEST_P(TakeContract, what_differs_from_what_is_wanted_is_left_for_delivery) {
     }
     EXPECT_EQ(memory, untouched);
     stria_header_t wanted = sent;
-    if (take(wanted, memory.data(), 24) >= 0) {
+    if (take(wanted, memory.data(), bytes) >= 0) {
       EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.begin()));
       EXPECT_EQ(wanted.immediate, 5u);
-      std::printf("%s: taken as it was wanted\n", path == Path::pio ? "pio" : "buffered");
+      EXPECT_TRUE(std::equal(untouched.begin() + bytes, untouched.end(), memory.begin() + bytes));
+      std::printf("%s, %u bytes: taken as it was wanted\n", path == Path::pio ? "pio" : "buffered", bytes);
       continue;
     }
     ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return !b->received.empty(); }));
@@ -75,10 +87,13 @@ TEST_P(TakeContract, each_packet_comes_once_and_in_order_whoever_gets_it) {
   b->on_deliver = [&](const Received& one) {
     EXPECT_TRUE(delivered.emplace(one.header.sequence, one.payload).second) << one.header.sequence;
   };
-  std::size_t most = 299;
+  std::size_t most = 20000;
   for (const Path path : available) most = std::min(most, limit(*a, link, path));
   const auto bytes_of = [most](std::uint16_t i) {
-    return i * 37u % (i % 7 == 0 ? most + 1 : std::min<std::size_t>(most, 59) + 1);
+    return i * 37u %
+           (i % 16 == 0  ? most + 1
+            : i % 7 == 0 ? std::min<std::size_t>(most, 299) + 1
+                         : std::min<std::size_t>(most, 59) + 1);
   };
   ASSERT_TRUE(drive({a.get()}, [&] {
     const Path path = available[random() % available.size()];
@@ -87,10 +102,11 @@ TEST_P(TakeContract, each_packet_comes_once_and_in_order_whoever_gets_it) {
       ++sent;
     for (; delivered.count(got) != 0; ++got)
       EXPECT_EQ(delivered[got], pattern(got, bytes_of(got))) << "seed " << seed;
-    Bytes memory(301, std::byte{0xee});
+    Bytes memory(most + 2, std::byte{0xee});
     stria_header_t wanted = header(got);
     wanted.immediate = ~0u;
-    const std::int32_t bytes = random() % 8 == 0 ? -1 : take(wanted, memory.data(), 300);
+    const std::int32_t bytes =
+        random() % 8 == 0 ? -1 : take(wanted, memory.data(), static_cast<std::uint32_t>(most + 1));
     if (bytes >= 0) {
       EXPECT_EQ(static_cast<std::size_t>(bytes), bytes_of(got));
       Bytes expected = pattern(got, bytes_of(got));

@@ -203,8 +203,9 @@ std::vector<std::uint64_t> threshold_sizes() {
       1024,   2023,    2024,    2025,  // a PIO window's message
       2048,   3064,    3072,    3080,  // 384 doubles: more blocks are announced
       4095,   4096,    4097,    8191,    8192, 8193,
-      16384,  32767,   32768,   32769,  // a cell: eager or announced
+      16384,  32767,   32768,   32769,  // a cell; more that is strided is announced
       65535,  65536,   65537,           // credit of the first message
+      131071, 131072,  131073,          // a long cell: eager or announced
       262144, 1048575, 1048576, 1048577,
   };
 }

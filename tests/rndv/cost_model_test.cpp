@@ -199,11 +199,13 @@ TEST(CostModel, fragments_are_within_their_bounds_and_finer_where_packing_is_slo
   EXPECT_LT(fragment_for(column, 1u << 20), fragment_for(rows, 1u << 20));
 }
 
-TEST(CostModel, only_many_small_blocks_pack_long) {
+TEST(CostModel, many_small_blocks_and_many_bytes_pack_long) {
   for (const std::uint64_t length : kLengths) EXPECT_FALSE(packs_long(length, 0)) << "contiguous";
   EXPECT_FALSE(packs_long(4096, 64));
   EXPECT_FALSE(packs_long(1024, 8));
   EXPECT_TRUE(packs_long(4096, 8));
+  EXPECT_FALSE(packs_long(32768, 4096));
+  EXPECT_TRUE(packs_long(32769, 4096));
 }
 
 TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipeline) {

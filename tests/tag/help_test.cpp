@@ -61,7 +61,7 @@ class SilentSender : public testing::Test {
 };
 
 TEST_F(SilentSender, is_not_waited_for) {
-  for (const std::size_t bytes : {40000u, 131071u, 131072u, 131073u, 1000000u, 5000000u}) {
+  for (const std::size_t bytes : {131073u, 262143u, 262144u, 262145u, 1000000u, 5000000u}) {
     SCOPED_TRACE(bytes);
     const auto data = pattern(bytes, 1);
     std::vector<unsigned char> room(bytes + 64, 0xee);

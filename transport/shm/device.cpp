@@ -60,7 +60,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   keys_ = hw::KeyTable(own_.keys(), key_shape(shape));
   key_layouts_.resize(shape.keys);
   published_ = PublishedLayouts(own_);
-  pool_ = CellPool(own_);
+  cells_ = Cells(own_);
   inbox_ = InboxReceiver(own_);
   polled_.reserve(shape.windows);
   bounce_.resize(kBounceBytes);
@@ -112,7 +112,7 @@ void Device::close(int timeout_ms) noexcept {
   const std::int64_t end = now_ms() + timeout_ms;
   for (unsigned round = 0;; ++round) {
     bool all = true;
-    for (unsigned i = 0; i < 16 && pool_.busy() > 0; ++i) pool_.harvest();
+    for (unsigned i = 0; i < 16 && cells_.busy() > 0; ++i) cells_.harvest();
     for (const auto& link : links_) all = is_taken_over(*link, round % 64 == 63) && all;
     if (all) return;
     if (now_ms() >= end) break;
@@ -136,7 +136,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   out.pio_windows = shape.windows;
   out.pio_window_bytes = shape.window_bytes;
   out.pio_mtu = shape.pio_mtu;
-  out.eager_max = shape.cell_bytes;
+  out.eager_max = cell_most(shape);
   out.key_bits = 8;
   out.strided_depth = 0;
   out.max_sge = 1024;

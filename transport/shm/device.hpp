@@ -92,9 +92,12 @@ class Device {
   unsigned poll_inbox(unsigned budget) noexcept;
   void take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept;
   bool deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept;
-  void look(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept;
-  bool deliver_cell(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
-  bool deliver_growing(Link& link, const std::byte* header, std::uint32_t cell, std::uint32_t bytes) noexcept;
+  void look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept;
+  static bool is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept;
+  std::int32_t take_cell(Polled& polled, transport::Header& wanted, std::byte* memory,
+                         std::uint32_t capacity) noexcept;
+  bool deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes) noexcept;
+  bool deliver_growing(Link& link, const std::byte* header, std::uint32_t bytes) noexcept;
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
                bool buffered) noexcept;
   void end_key(hw::KeyWord word) noexcept;
@@ -160,7 +163,7 @@ class Device {
   std::uint32_t poll_first_ = 0;
   bool asked_ = false;  // for some window
   InboxReceiver inbox_;
-  CellPool pool_;
+  Cells cells_;
   hw::KeyTable keys_;
   PublishedLayouts published_;
   MemoryRanges ranges_;

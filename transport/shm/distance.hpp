@@ -25,7 +25,6 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kLookBytes = 1024;
-inline constexpr std::uint32_t kStreamLeast = 2048;  // a shorter cell is stored ordinarily
 
 /// What the receiver knows of one peer; one thread.
 class Distance {

@@ -7,7 +7,9 @@
 #include "datatype/kernels/stream.hpp"
 #include "datatype/pack.hpp"
 #include "hw/pio.hpp"
+#include "hw/string_copy.hpp"
 #include "transport/payload.hpp"
+#include "transport/shm/settings.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -42,6 +44,35 @@ inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
                                  reinterpret_cast<datatype::Address>(from), part);
   }
   datatype::kernel::stream_end();
+}
+
+/// By the string instruction, contiguous memory alone; `out` is the start of a line.
+inline void store_string(const transport::Payload& payload, std::byte* out) noexcept {
+  hw::string_copy(out, transport::contiguous_begin(payload), static_cast<std::size_t>(payload.length));
+}
+
+/// The ways to write a payload to a cell, all of it or by pieces.
+enum class Way : std::uint8_t { gather, stream, string };
+inline void store(Way way, const transport::Payload& payload, std::byte* out) noexcept {
+  switch (way) {
+    case Way::gather:
+      return gather(payload, out);
+    case Way::stream:
+      return stream(payload, out);
+    case Way::string:
+      return store_string(payload, out);
+  }
+}
+inline constexpr std::int64_t kStringLeast = 16384;  // bytes, near: shorter ones are better off with vectors
+inline constexpr std::uint32_t kStreamLeast = 2048;  // far: a shorter payload is stored ordinarily
+
+/// `far`: the cell's lines come one by one from the peer's cache, unless they are not asked for.
+inline Way way_to_store(const transport::Payload& payload, bool far, StringMode strings) noexcept {
+  if (payload.layout == nullptr &&
+      (strings == StringMode::always ||
+       (strings == StringMode::where_it_gains && (far || payload.length >= kStringLeast))))
+    return Way::string;
+  return far ? Way::stream : Way::gather;
 }
 
 }  // namespace stria::shm

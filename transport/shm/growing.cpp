@@ -16,11 +16,11 @@ constexpr unsigned kYieldsForALook = 256;  // a look is a system call
 
 static_assert(std::is_standard_layout_v<Growing>);
 
-std::uint32_t Growing::wait(std::uint32_t bytes) const noexcept {
+std::uint32_t Growing::wait_for_more(std::uint32_t bytes) const noexcept {
   const std::uint32_t all = arriving_.packet.bytes;
   for (unsigned rounds = 0;; ++rounds) {
     // Never more than all, whatever a peer writes. Acquire: pairs with grow().
-    const std::uint32_t there = std::min(word_->load(std::memory_order_acquire), all);
+    const std::uint32_t there = std::min(grown_bytes(word_->load(std::memory_order_acquire), use_), all);
     if (there >= bytes) return there;
     if (rounds < kSpins) {
       cpu_relax();
@@ -29,7 +29,7 @@ std::uint32_t Growing::wait(std::uint32_t bytes) const noexcept {
     ::sched_yield();
     if (rounds % kYieldsForALook != 0 || sender_->is_alive()) continue;
     // What it wrote before it died counts.
-    const std::uint32_t last = std::min(word_->load(std::memory_order_acquire), all);
+    const std::uint32_t last = std::min(grown_bytes(word_->load(std::memory_order_acquire), use_), all);
     return last >= bytes ? last : 0;
   }
 }

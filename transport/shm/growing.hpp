@@ -1,13 +1,14 @@
 // Cells that are read while they are written. The record that names such a cell is published when its first
-// bytes are there; a word behind the cell, in a line of its own, says how many are, and the receiver copies
-// what has come and waits for more. So a message costs little more than one copy where it would cost two.
+// step is there; a word behind the cell, in a line of its own, says how many bytes are, and the receiver
+// copies what has come and waits for more. So a message costs little more than one copy where it would cost
+// two.
 //
-//   sender    first bytes ── word ── record ── more bytes ── word ── … ── all bytes ── word
-//   receiver                         record ── copies up to word ── … ── frees the cell
+//   sender    first step ── record ── more bytes ── word ── … ── all bytes ── word
+//   receiver                record ── copies the first step ── copies up to word ── … ── frees the cell
 //
-// Between near caches only: for far ones cells are written past the caches, in one go. A sender that dies, or
-// is stopped, in the middle keeps the receiver in deliver(): it gives its core away, and looks whether the
-// sender lives.
+// The word also says for which use of the cell it speaks, so that nothing has to be stored, and no line to
+// change hands, before the record. A sender that dies, or is stopped, in the middle keeps the receiver in
+// deliver(): it gives its core away, and looks whether the sender lives.
 #pragma once
 
 #include <algorithm>
@@ -23,24 +24,40 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kGrowLeast = 4097;  // a shorter cell is published whole
-inline constexpr std::uint32_t kGrowthStep = 4096;
+
+/// How much of a payload is written between two stores of the word. So much is there when the record is.
+constexpr std::uint32_t growth_step(std::uint32_t bytes) noexcept {
+  return bytes < 16384 ? 4096 : 8192;
+}
 
 /// Contiguous memory only: kernels that pack are slower by pieces.
 inline bool may_grow(const transport::Payload& payload) noexcept {
   return payload.layout == nullptr && payload.length >= kGrowLeast;
 }
 
-/// Writes the payload, and calls `publish` once, when its first bytes are there.
+/// What the word holds: bytes in the lower half, the use of the cell above.
+constexpr std::uint64_t growth_of(std::uint32_t use, std::uint32_t bytes) noexcept {
+  return bytes | (std::uint64_t{use} << 32);
+}
+/// How many bytes a word means; 0: it speaks of another use.
+constexpr std::uint32_t grown_bytes(std::uint64_t word, std::uint32_t use) noexcept {
+  return word >> 32 == use ? static_cast<std::uint32_t>(word) : 0;
+}
+
+/// Writes the payload, and calls `publish` once, when its first step is there.
 template <class Publish>
-void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::uint32_t>& word,
-          Publish publish) noexcept {
+void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::uint64_t>& word,
+          std::uint32_t use, Way way, Publish publish) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
+  const std::uint32_t step = growth_step(bytes);
   for (std::uint32_t at = 0; at < bytes;) {
-    const std::uint32_t part = std::min(kGrowthStep, bytes - at);
-    gather(transport::slice(payload, at, part), cell + at);
+    const std::uint32_t part = std::min(step, bytes - at);
+    store(way, transport::slice(payload, at, part), cell + at);
     at += part;
-    word.store(at, std::memory_order_release);
-    if (at == part) publish();
+    if (at == part)
+      publish();
+    else
+      word.store(growth_of(use, at), std::memory_order_release);
   }
 }
 
@@ -48,21 +65,31 @@ void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::u
 class Growing {
  public:
   Growing(const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
-          const std::atomic<std::uint32_t>& word, const Attached& sender) noexcept
+          const std::atomic<std::uint64_t>& word, std::uint32_t use, const Attached& sender) noexcept
       : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING}, &Growing::arrived},
+        first_(std::min(growth_step(bytes), bytes)),
+        use_(use),
         word_(&word),
-        sender_(&sender) {}
+        sender_(&sender) {
+    __builtin_prefetch(&word);
+  }
 
   const stria_packet_t& packet() const noexcept { return arriving_.packet; }
   /// As stria_arriving_t says.
-  std::uint32_t wait(std::uint32_t bytes) const noexcept;
+  std::uint32_t wait(std::uint32_t bytes) const noexcept {
+    return bytes <= first_ ? first_ : wait_for_more(bytes);
+  }
 
  private:
   static std::uint32_t arrived(const stria_arriving_t* self, std::uint32_t bytes) noexcept {
     return reinterpret_cast<const Growing*>(self)->wait(bytes);
   }
+  std::uint32_t wait_for_more(std::uint32_t bytes) const noexcept;
+
   stria_arriving_t arriving_;  // first: the sink knows us by it
-  const std::atomic<std::uint32_t>* word_;
+  std::uint32_t first_;
+  std::uint32_t use_;
+  const std::atomic<std::uint64_t>* word_;
   const Attached* sender_;
 };
 

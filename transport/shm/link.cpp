@@ -79,7 +79,10 @@ unsigned Link::poll(unsigned budget) noexcept {
 std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
   Polled* const polled = device_->polled_.find(rx_window_);
   if (polled == nullptr || device_->armed_) return STRIA_TAKE_OTHER;
-  return polled->window.take(wanted, static_cast<std::byte*>(memory), capacity);
+  const std::int32_t bytes = polled->window.take(wanted, static_cast<std::byte*>(memory), capacity);
+  if (bytes != STRIA_TAKE_OTHER || capacity <= kHalfPayload) [[likely]]
+    return bytes;
+  return device_->take_cell(*polled, wanted, static_cast<std::byte*>(memory), capacity);
 }
 
 // The smallest have a way of their own, which needs few registers.
@@ -136,7 +139,7 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
 Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
   if (state_ != State::up || moving_) [[unlikely]]
     return refusal();
-  if (payload.length < 0 || payload.length > static_cast<std::int64_t>(device_->settings_.shape.cell_bytes))
+  if (payload.length < 0 || payload.length > static_cast<std::int64_t>(cell_most(device_->settings_.shape)))
     return Status::invalid;
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!tx_.is_open() && bytes <= kInboxPayload)
@@ -158,28 +161,31 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
     return Status::ok;
   }
   if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
-  const std::uint32_t cell = device_->pool_.take(id_, &cells_out_);
-  if (cell == kNone) return Status::no_resource;
+  CellPlace place;
+  if (!device_->cells_.take(id_, cells_out_, bytes, place)) return Status::no_resource;
   const auto publish = [&](RecordKind kind) {
-    store_header(tx_.place() + 8, header);
-    tx_.publish(1, make_window_control(kind, bytes, cell));
+    std::byte* record = tx_.place();
+    store_header(record + 8, header);
+    hw::store_word(record + kRecordHeader, place.word());
+    tx_.publish(1, make_window_control(kind, bytes));
     published();
   };
   const SegmentView& own = device_->own_;
-  if (bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0) {
-    stream(payload, own.cell(cell));
-  } else if (may_grow(payload) && tx_.is_open()) {
-    grow(payload, own.cell(cell), own.cell_growth(cell), [&] { publish(RecordKind::growing); });
+  std::byte* const out = own.cell(place.cell) + place.at;
+  const bool far = bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0;
+  const Way way = way_to_store(payload, far, device_->settings_.strings);
+  if (may_grow(payload) && tx_.is_open()) {
+    grow(payload, out, own.cell_growth(place.cell), place.use, way, [&] { publish(RecordKind::growing); });
     return Status::ok;
-  } else {
-    gather(payload, own.cell(cell));
   }
+  store(way, payload, out);
   if (tx_.is_open()) {
     publish(RecordKind::cell);
     return Status::ok;
   }
-  const Status status = inbox_send(RecordKind::cell, cell, header, contiguous(nullptr, 0), bytes);
-  if (status != Status::ok) device_->pool_.cancel(cell);
+  const std::uint64_t word = place.word();
+  const Status status = inbox_send(RecordKind::cell, 0, header, contiguous(&word, sizeof word), bytes);
+  if (status != Status::ok) device_->cells_.cancel(place.cell);
   return status;
 }
 
@@ -196,7 +202,7 @@ Status Link::inbox_send(RecordKind kind, std::uint32_t detail, const transport::
 
 void Link::limits(transport::LinkLimits& out) noexcept {
   out = {};
-  out.eager_max = device_->settings_.shape.cell_bytes;
+  out.eager_max = cell_most(device_->settings_.shape);
   out.can_get = out.can_put = can_copy_ ? 1 : 0;
   out.can_map = can_map_ ? 1 : 0;
   out.can_atomic = attached_.same_process && can_copy_ ? 1 : 0;

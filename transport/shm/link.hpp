@@ -119,7 +119,7 @@ class alignas(kCacheLine) Link {
   // The buffered path.
   Device* device_ = nullptr;
   std::uint32_t id_ = 0;
-  std::uint32_t cells_out_ = 0;
+  CellsOut cells_out_{};
   InboxSender inbox_;
   // The receive path.
   void* cookie_ = nullptr;

@@ -111,7 +111,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   link.pio_max_ = 0;
   link.can_copy_ = link.can_map_ = false;
   link.memory_.clear();
-  pool_.reclaim(link.id_);
+  cells_.reclaim(link.id_);
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
@@ -204,7 +204,7 @@ std::uint32_t Device::slots_used() const noexcept {
 /// For close(): whether nothing of ours waits at the peer any more, or nobody will take it.
 bool Device::is_taken_over(Link& link, bool look_closely) noexcept {
   if (link.state_ != Link::State::up) return true;
-  if (link.tx_.is_consumed() && link.inbox_.is_consumed() && link.cells_out_ == 0) return true;
+  if (link.tx_.is_consumed() && link.inbox_.is_consumed() && link.cells_out_ == CellsOut{}) return true;
   if (link.remote_.header().state.load(std::memory_order_acquire) !=
       static_cast<std::uint32_t>(DeviceState::open))
     return true;

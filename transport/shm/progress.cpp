@@ -1,10 +1,10 @@
-// What arrives is delivered where it lies: in the window, in the inbox, or in the sender's cell.
+// What arrives is delivered where it lies: in the window, in the inbox, or in the sender's cell
+// (from_cells.cpp).
 #include <cstring>
 #include <utility>
 
 #include "base/log.hpp"
 #include "transport/shm/device.hpp"
-#include "transport/shm/growing.hpp"
 
 namespace stria::shm {
 namespace {
@@ -71,38 +71,6 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
   sink_->deliver(sink_->self, link.cookie_, &packet);
 }
 
-/// Tells the sender of cells what they say about the distance.
-void Device::look(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept {
-  if (settings_.distance != DistanceMode::learnt || link.rx_slot_ == kNone) return;
-  if (!link.distance_.came(link.remote_.cell(cell), bytes, link.remote_.shape().cells / 2)) return;
-  own_.peer(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
-  sink_->link_changed(sink_->self, link.cookie_);
-}
-
-bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t cell,
-                          std::uint32_t bytes) noexcept {
-  if (cell >= link.remote_.shape().cells || bytes > link.remote_.shape().cell_bytes) return false;
-  if (bytes >= kLookBytes) look(link, cell, bytes);
-  deliver(link, header, link.remote_.cell(cell), bytes, true);
-  // Release: we have read it. Pairs with CellPool::harvest() of the sender.
-  link.remote_.cell_state(cell).store(0, std::memory_order_release);
-  return true;
-}
-
-/// As deliver_cell, of a cell that its sender may still be writing.
-bool Device::deliver_growing(Link& link, const std::byte* header, std::uint32_t cell,
-                             std::uint32_t bytes) noexcept {
-  if (cell >= link.remote_.shape().cells || bytes > link.remote_.shape().cell_bytes) return false;
-  transport::Header copy;
-  std::memcpy(&copy, header, sizeof copy);
-  const Growing growing(copy, link.remote_.cell(cell), bytes, link.remote_.cell_growth(cell), link.attached_);
-  // Lines that are timed have to be there.
-  if (bytes >= kLookBytes && (!link.distance_.looks() || growing.wait(bytes) != 0)) look(link, cell, bytes);
-  sink_->deliver(sink_->self, link.cookie_, &growing.packet());
-  link.remote_.cell_state(cell).store(0, std::memory_order_release);
-  return true;
-}
-
 unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
   Polled* const polled = polled_.find(link.rx_window_);
   if (polled == nullptr || armed_ || polled->window.peek() == 0) return 0;
@@ -155,11 +123,11 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         ++done;
         break;
       case RecordKind::cell:
-        good = good && deliver_cell(link, line + 8, window_cell(control), bytes);
+        good = good && deliver_cell(link, line + 8, bytes);
         ++done;
         break;
       case RecordKind::growing:
-        good = good && deliver_growing(link, line + 8, window_cell(control), bytes);
+        good = good && deliver_growing(link, line + 8, bytes);
         ++done;
         break;
       case RecordKind::pad:
@@ -218,7 +186,7 @@ bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link&
   const std::byte* payload = record + sizeof(transport::Header);
   switch (control_kind(control)) {
     case RecordKind::cell:
-      return deliver_cell(link, record, control_detail(control), bytes);
+      return deliver_cell(link, record, bytes);
     case RecordKind::invalidate:
     case RecordKind::packed:
       if (bytes > kInboxPayload) return false;

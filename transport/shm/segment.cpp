@@ -29,8 +29,11 @@ Plan plan(const Shape& shape) noexcept {
                     shape.window_bytes <= (1u << 24) && shape.pio_mtu <= shape.window_bytes / 4 &&
                     is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) &&
                     shape.cells >= 1 && shape.cells <= (1u << 16) && shape.cell_bytes >= 4096 &&
-                    shape.cell_bytes < (1u << 24) && shape.cell_bytes % kLine == 0 && shape.keys >= 1 &&
-                    shape.keys <= hw::kKeyMaxSlots;
+                    shape.cell_bytes < (1u << 24) && shape.cell_bytes % kLine == 0 &&
+                    shape.long_cells <= (1u << 16) - shape.cells &&
+                    (shape.long_cells == 0 || shape.long_cell_bytes > shape.cell_bytes) &&
+                    shape.long_cell_bytes < (1u << 24) && shape.long_cell_bytes % kLine == 0 &&
+                    shape.keys >= 1 && shape.keys <= hw::kKeyMaxSlots;
   if (!sane) return {};
   Plan at;
   std::size_t next = kPage;
@@ -42,13 +45,25 @@ Plan plan(const Shape& shape) noexcept {
   at.keys = place(key_shape(shape).bytes());
   at.peers = place(std::size_t{shape.max_peers} * sizeof(PeerSlot));
   at.controls = place(std::size_t{shape.windows} * sizeof(WindowControl));
-  at.states = place(std::size_t{shape.cells} * sizeof(std::uint32_t));
+  at.states = place(std::size_t{all_cells(shape)} * sizeof(std::uint32_t));
   at.inbox = place(std::size_t{shape.inbox_slots} * kLine);
   at.windows = place(std::size_t{shape.windows} * shape.window_bytes);
   at.layouts = place(std::size_t{kLayoutSlots} * sizeof(LayoutSlot));
-  at.cells = place(shape.cells * cell_distance(shape));
+  at.cells = place(shape.cells * cell_distance(shape.cell_bytes));
+  at.long_cells = place(shape.long_cells * cell_distance(shape.long_cell_bytes));
   at.bytes = next;
   return at;
+}
+
+void have_pages(std::byte* begin, std::size_t bytes) noexcept {
+#if defined(MADV_POPULATE_WRITE)
+  static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(begin) % page;
+  ::madvise(begin - before, before + bytes, MADV_POPULATE_WRITE);  // whole pages, the last one too
+#else
+  static_cast<void>(begin);
+  static_cast<void>(bytes);
+#endif
 }
 
 void keep_from_children(const Mapping& map) noexcept {

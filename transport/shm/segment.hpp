@@ -22,7 +22,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 7;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion = 8;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -35,6 +35,8 @@ struct Shape {
   std::uint32_t inbox_slots = 0;
   std::uint32_t cells = 0;
   std::uint32_t cell_bytes = 0;
+  std::uint32_t long_cells = 0;  // numbered behind the others
+  std::uint32_t long_cell_bytes = 0;
   std::uint32_t keys = 0;
 };
 
@@ -46,18 +48,33 @@ constexpr std::uint32_t open_windows(const Shape& shape) noexcept {
 
 /// Where the parts lie.
 struct Plan {
-  std::size_t keys = 0, peers = 0, controls = 0, states = 0, inbox = 0, windows = 0, layouts = 0, cells = 0;
+  std::size_t keys = 0, peers = 0, controls = 0, states = 0, inbox = 0, windows = 0, layouts = 0, cells = 0,
+              long_cells = 0;
   std::size_t bytes = 0;
 };
 /// Empty (bytes == 0) when a count is outside what any device may ask for.
 Plan plan(const Shape& shape) noexcept;
 hw::KeyTableShape key_shape(const Shape& shape) noexcept;
 
+constexpr bool is_long_cell(const Shape& shape, std::uint32_t cell) noexcept {
+  return cell >= shape.cells;
+}
+constexpr std::uint32_t all_cells(const Shape& shape) noexcept {
+  return shape.cells + shape.long_cells;
+}
+constexpr std::uint32_t bytes_of_cell(const Shape& shape, std::uint32_t cell) noexcept {
+  return is_long_cell(shape, cell) ? shape.long_cell_bytes : shape.cell_bytes;
+}
+/// The longest payload that a cell takes.
+constexpr std::uint32_t cell_most(const Shape& shape) noexcept {
+  return shape.long_cells > 0 ? shape.long_cell_bytes : shape.cell_bytes;
+}
+
 /// From cell to cell: its bytes, a line for the word that says how many of them are there (growing.hpp), and
 /// others, an odd number of lines in all, so that the beginnings of cells, all that short fragments use,
 /// are spread over a cache's sets.
-constexpr std::size_t cell_distance(const Shape& shape) noexcept {
-  return shape.cell_bytes + kLine * (shape.cell_bytes / kLine % 2 == 0 ? 33u : 34u);
+constexpr std::size_t cell_distance(std::uint32_t cell_bytes) noexcept {
+  return cell_bytes + kLine * (cell_bytes / kLine % 2 == 0 ? 33u : 34u);
 }
 
 enum class DeviceState : std::uint32_t { starting = 0, open = 1, closed = 2 };
@@ -154,9 +171,14 @@ class SegmentView {
   LayoutSlot& layout(std::uint32_t i) const noexcept {
     return reinterpret_cast<LayoutSlot*>(base_ + plan_.layouts)[i];
   }
-  std::byte* cell(std::uint32_t i) const noexcept { return base_ + plan_.cells + i * cell_distance(shape_); }
-  std::atomic<std::uint32_t>& cell_growth(std::uint32_t i) const noexcept {
-    return *reinterpret_cast<std::atomic<std::uint32_t>*>(cell(i + 1) - kLine);
+  std::byte* cell(std::uint32_t i) const noexcept {
+    return is_long_cell(shape_, i)
+               ? base_ + plan_.long_cells + (i - shape_.cells) * cell_distance(shape_.long_cell_bytes)
+               : base_ + plan_.cells + i * cell_distance(shape_.cell_bytes);
+  }
+  std::atomic<std::uint64_t>& cell_growth(std::uint32_t i) const noexcept {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(cell(i) + cell_distance(bytes_of_cell(shape_, i)) -
+                                                          kLine);
   }
 
  private:
@@ -171,6 +193,10 @@ struct OwnedSegment {
   Mapping map;
 };
 Result<OwnedSegment> create_segment(const char* name, std::size_t bytes);
+
+/// Gives memory its pages in one call, which a fault each would take one by one. Without an effect on kernels
+/// before 5.14.
+void have_pages(std::byte* begin, std::size_t bytes) noexcept;
 
 /// A child of fork() must not see shared pages.
 void keep_from_children(const Mapping& map) noexcept;

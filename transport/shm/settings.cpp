@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/config.hpp"
+#include "hw/string_copy.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -33,6 +34,8 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   shape.inbox_slots = number(Var::shm_inbox_slots);
   shape.cells = number(Var::shm_cells);
   shape.cell_bytes = static_cast<std::uint32_t>(align_up(number(Var::shm_cell_bytes), kLine));
+  shape.long_cell_bytes = static_cast<std::uint32_t>(align_up(number(Var::shm_long_cell_bytes), kLine));
+  shape.long_cells = shape.long_cell_bytes > shape.cell_bytes ? number(Var::shm_long_cells) : 0;
   shape.keys = number(Var::shm_keys);
   settings.pio_max = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
   settings.cma = config.text(Var::shm_cma) != "off";
@@ -44,6 +47,11 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   settings.distance = distance == "near"  ? DistanceMode::near
                       : distance == "far" ? DistanceMode::far
                                           : DistanceMode::learnt;
+  const std::string& strings = config.text(Var::shm_strings);
+  if (strings == "on")
+    settings.strings = StringMode::always;
+  else if (strings == "auto" && hw::has_fast_strings())
+    settings.strings = StringMode::where_it_gains;
   if (plan(shape).bytes == 0)
     return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};
   return settings;

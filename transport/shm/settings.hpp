@@ -11,11 +11,15 @@ enum class AttachMode : std::uint8_t { any, proc, socket };
 
 enum class DistanceMode : std::uint8_t { learnt, near, far };
 
+/// When contiguous bytes are stored to cells by the string instruction (hw/string_copy.hpp).
+enum class StringMode : std::uint8_t { where_it_gains, always, never };
+
 struct Settings {
   Shape shape;
   bool cma = true;
   AttachMode attach = AttachMode::any;
   DistanceMode distance = DistanceMode::learnt;
+  StringMode strings = StringMode::never;
   std::uint32_t pio_max = 0;  ///< payload of one record
 };
 

@@ -3,7 +3,7 @@
 //
 //   record   | control word 8 | header 16 | payload, contiguous: 8 bytes in half a line, 40 in the first
 //   whole one | control  length of the payload (24 bits) | kind (bits 24..30) | valid (bit 31) | lap
-//   (bits 32..47) | cell (16 bits)
+//   (bits 32..47)
 //
 // The receiver polls the control word at its position and believes it only when it names the lap it is in. So
 // nothing has to be cleared for the next record: a message touches the lines it fills and no other. That
@@ -33,7 +33,7 @@ enum class RecordKind : std::uint32_t {
   packet = 1,  ///< payload follows
   invalidate =
       2,  ///< as packet; a key word (window: 8 bytes before the payload, inbox: detail) ends before delivery
-  cell = 3,    ///< the payload is in the sender's cell whose number the control word has
+  cell = 3,    ///< the payload is in the sender's cell that the word behind the header names (CellPlace)
   pad = 4,     ///< nothing up to the end of the ring
   hello = 5,   ///< inbox only: look at my peer slot
   packed = 6,  ///< as packet, from the buffered path
@@ -57,14 +57,11 @@ constexpr std::uint32_t control_detail(std::uint64_t control) noexcept {
   return static_cast<std::uint32_t>(control >> 32);
 }
 
-/// In a window the detail is the lap, which publish() fills in, and a number of 16 bits.
-constexpr std::uint64_t make_window_control(RecordKind kind, std::uint32_t bytes,
-                                            std::uint32_t cell = 0) noexcept {
-  return make_control(kind, bytes, cell << 16);
+/// In a window the detail is the lap, which publish() fills in.
+constexpr std::uint64_t make_window_control(RecordKind kind, std::uint32_t bytes) noexcept {
+  return make_control(kind, bytes, 0);
 }
-constexpr std::uint32_t window_cell(std::uint64_t control) noexcept {
-  return static_cast<std::uint32_t>(control >> 48);
-}
+
 /// Valid, in that lap. Laps are 1..65535, so that zeroed memory says nothing.
 constexpr bool is_of_lap(std::uint64_t control, std::uint32_t lap) noexcept {
   return (control & ((0xffffull << 32) | kValid)) == ((std::uint64_t{lap} << 32) | kValid);
@@ -100,6 +97,15 @@ inline std::uint64_t header_word(const stria_header_t& header) noexcept {
 inline void store_header(std::byte* to, const stria_header_t& header) noexcept {
   hw::store_word(to, header_word(header));
   hw::store_word(to + 8, header.tag);
+}
+
+/// Whether a record's header is `wanted`, but for the immediate.
+inline bool is_wanted(const std::byte* record, const stria_header_t& wanted) noexcept {
+  const auto first = static_cast<std::uint32_t>(hw::load_word(record + 8));
+  return first == static_cast<std::uint32_t>(header_word(wanted)) && hw::load_word(record + 16) == wanted.tag;
+}
+inline std::uint32_t immediate_of(const std::byte* record) noexcept {
+  return static_cast<std::uint32_t>(hw::load_word(record + 8) >> 32);
 }
 
 /// The sender's end. Private memory, one thread.
@@ -232,12 +238,9 @@ class WindowReceiver {
     const std::uint64_t control = hw::load_word(record);
     if (!is_record(control, RecordKind::packet)) [[unlikely]]
       return is_record(control) ? STRIA_TAKE_OTHER : STRIA_TAKE_NOTHING;
-    const std::uint64_t first = hw::load_word(record + 8);
     const std::uint32_t bytes = control_bytes(control);
-    if (static_cast<std::uint32_t>(first) != static_cast<std::uint32_t>(header_word(wanted)) ||
-        hw::load_word(record + 16) != wanted.tag || bytes > capacity)
-      return STRIA_TAKE_OTHER;
-    wanted.immediate = static_cast<std::uint32_t>(first >> 32);
+    if (!is_wanted(record, wanted) || bytes > capacity) return STRIA_TAKE_OTHER;
+    wanted.immediate = immediate_of(record);
     // Its sender is on its way to the line after the next, or past it.
     __builtin_prefetch(record + std::size_t{2} * kLine);
     std::uint32_t halves = 1;

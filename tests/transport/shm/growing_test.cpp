@@ -32,64 +32,83 @@ class GrowingCell : public testing::Test {
     register_device(sender.nonce, -1, 0);
   }
   ~GrowingCell() override { unregister_device(sender.nonce); }
-  Growing growing(std::uint32_t bytes) { return {header, cell.data(), bytes, word, sender}; }
+  Growing growing(std::uint32_t bytes, std::uint32_t use = 1) {
+    return {header, cell.data(), bytes, word, use, sender};
+  }
+  template <class Publish>
+  void write(Bytes& memory, std::uint32_t bytes, std::uint32_t use, Publish publish) {
+    const Way way = hw::has_fast_strings() && use % 2 == 0 ? Way::string : Way::gather;
+    grow(contiguous(memory, bytes), cell.data(), word, use, way, publish);
+  }
   stria_header_t header{};
   Bytes cell = Bytes(kBytes);
-  std::atomic<std::uint32_t> word{0};
+  std::atomic<std::uint64_t> word{0};
   Attached sender;  // a device of this process
 };
 
-TEST_F(GrowingCell, is_published_once_with_its_first_bytes_and_is_whole_in_the_end) {
+TEST_F(GrowingCell, is_published_once_with_its_first_step_and_is_whole_in_the_end) {
+  std::uint32_t use = 0;
   for (const std::uint32_t bytes :
-       {kGrowLeast, kGrowLeast + 1, 5000u, 6143u, 6144u, 6145u, kBytes - 1, kBytes}) {
+       {kGrowLeast, kGrowLeast + 1, 5000u, 8191u, 8192u, 8193u, 16383u, 16384u, 16385u, kBytes - 1, kBytes}) {
     Bytes memory = pattern(bytes);
     std::fill(cell.begin(), cell.end(), std::byte{0});
     int calls = 0;
-    grow(contiguous(memory, bytes), cell.data(), word, [&] {
+    ++use;
+    write(memory, bytes, use, [&] {
       ++calls;
-      const std::uint32_t there = word.load();
+      const std::uint32_t there = growing(bytes, use).wait(1);  // of the record, not of the word
       EXPECT_GT(there, 0u);
       EXPECT_LT(there, bytes) << "the receiver would wait for all of it";
       EXPECT_TRUE(std::equal(memory.begin(), memory.begin() + there, cell.begin()));
+      EXPECT_EQ(grown_bytes(word.load(), use), 0u) << "no line may change hands before the record";
     });
     EXPECT_EQ(calls, 1);
-    EXPECT_EQ(word.load(), bytes);
+    EXPECT_EQ(growing(bytes, use).wait(bytes), bytes);
     EXPECT_TRUE(std::equal(memory.begin(), memory.begin() + bytes, cell.begin()));
   }
 }
 
 TEST_F(GrowingCell, says_what_is_there_and_never_more_than_the_packet_has) {
-  const Growing one = growing(5000);
-  word.store(2048);
-  EXPECT_EQ(one.wait(1), 2048u);
-  EXPECT_EQ(one.wait(2048), 2048u);
-  word.store(0xffffffff);  // whatever a peer writes
-  EXPECT_EQ(one.wait(2049), 5000u);
+  const Growing one = growing(5000, 3);
+  word.store(growth_of(3, 4500));
+  EXPECT_EQ(one.wait(1), 4096u);
+  EXPECT_EQ(one.wait(4096), 4096u);
+  EXPECT_EQ(one.wait(4097), 4500u);
+  word.store(growth_of(3, 0xffffffff));  // whatever a peer writes
+  EXPECT_EQ(one.wait(4501), 5000u);
+}
+
+TEST_F(GrowingCell, does_not_believe_a_word_of_another_use) {
+  unregister_device(sender.nonce);  // a wait ends
+  for (const std::uint64_t other : {growth_of(2, 5000), growth_of(4, 5000), growth_of(0, 5000)}) {
+    word.store(other);
+    EXPECT_EQ(growing(5000, 3).wait(5000), 0u);
+  }
+  word.store(growth_of(3, 5000));
+  EXPECT_EQ(growing(5000, 3).wait(5000), 5000u);
 }
 
 TEST_F(GrowingCell, ends_the_wait_when_its_sender_is_gone_but_what_came_counts) {
   unregister_device(sender.nonce);
   const Growing one = growing(5000);
-  word.store(2048);
-  EXPECT_EQ(one.wait(2048), 2048u);
-  EXPECT_EQ(one.wait(2049), 0u);
+  word.store(growth_of(1, 4800));
+  EXPECT_EQ(one.wait(4800), 4800u);
+  EXPECT_EQ(one.wait(4801), 0u);
   Bytes memory(5000);
   EXPECT_FALSE(transport::take(contiguous(memory, 5000), one.packet()));
   EXPECT_FALSE(transport::is_whole(one.packet()));
-  EXPECT_TRUE(transport::take(contiguous(memory, 2000), one.packet())) << "no more is asked for";
+  EXPECT_TRUE(transport::take(contiguous(memory, 4000), one.packet())) << "no more is asked for";
 }
 
 TEST_F(GrowingCell, is_copied_right_while_another_thread_writes_it) {
   Bytes got(kBytes);
-  for (std::uint32_t round = 0; round < 2000; ++round) {
+  for (std::uint32_t round = 1; round <= 2000; ++round) {
     Bytes memory = pattern(round);
-    word.store(0);
     std::atomic<bool> published{false};
-    std::thread writer(
-        [&] { grow(contiguous(memory, kBytes), cell.data(), word, [&] { published.store(true); }); });
+    std::thread writer([&] { write(memory, kBytes, round, [&] { published.store(true); }); });
     while (!published.load()) std::this_thread::yield();
     const std::uint32_t bytes = round % 3 == 0 ? 7000 : kBytes;  // some receives are shorter
-    ASSERT_TRUE(transport::take(contiguous(got, bytes), growing(kBytes).packet()));
+    ASSERT_TRUE(transport::take(contiguous(got, bytes), growing(kBytes, round).packet()));
     ASSERT_TRUE(std::equal(got.begin(), got.begin() + bytes, memory.begin())) << "round " << round;
     writer.join();
   }

@@ -1,0 +1,194 @@
+// The pool of cells by itself; and records that name cells, as they should and as they should not.
+#include <random>
+#include <set>
+
+#include "hw/pio.hpp"
+#include "tests/transport/shm/inside.hpp"
+#include "transport/shm/cells.hpp"
+#include "transport/shm/window.hpp"
+
+namespace stria::shm::test {
+namespace {
+
+/// A segment in memory of its own.
+class Pool : public testing::Test {
+ protected:
+  Pool()
+      : memory_(create_segment("cells", plan(kShape).bytes).value()),
+        segment_(memory_.map.data(), kShape),
+        cells_(segment_) {}
+
+  static Shape shape() {
+    Shape out;
+    out.max_peers = 2, out.windows = 0, out.window_bytes = 4096, out.pio_mtu = 0, out.inbox_slots = 16;
+    out.cells = 8, out.cell_bytes = 16384, out.long_cells = 4, out.long_cell_bytes = 65536, out.keys = 64;
+    return out;
+  }
+  CellPlace take(std::uint32_t bytes) {
+    CellPlace place{};
+    EXPECT_TRUE(cells_.take(1, out_, bytes, place));
+    return place;
+  }
+  /// What a receiver does.
+  void free(const CellPlace& place) { segment_.cell_state(place.cell).store(place.use); }
+
+  inline static const Shape kShape = shape();
+  OwnedSegment memory_;
+  SegmentView segment_;
+  Cells cells_;
+  CellsOut out_{};
+};
+
+TEST_F(Pool, places_of_short_payloads_go_through_all_of_the_memory_and_long_ones_begin_at_the_begin) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> places;
+  for (int i = 0; i < 8 * 4; ++i) {
+    const CellPlace place = take(4000);
+    EXPECT_EQ(place.at % kLine, 0u);
+    EXPECT_LE(place.at + 4000, 16384u);
+    EXPECT_TRUE(places.emplace(place.cell, place.at).second) << "again, before all of it was used";
+    free(place);
+    cells_.harvest();
+  }
+  EXPECT_EQ(places.size(), 32u);
+  for (int i = 0; i < 20; ++i) {
+    const CellPlace place = take(16384);
+    EXPECT_EQ(place.at, 0u);
+    free(place);
+    cells_.harvest();
+  }
+}
+
+TEST_F(Pool, two_payloads_under_way_never_overlap) {
+  const unsigned seed = 5;
+  std::mt19937 random(seed);
+  std::vector<std::pair<CellPlace, std::uint32_t>> under_way;
+  std::set<std::uint32_t> cells;
+  for (int i = 0; i < 20000; ++i) {
+    const std::uint32_t bytes = 1 + random() % (random() % 4 == 0 ? 65536 : 16384);
+    CellPlace place{};
+    if (cells_.take(1, out_, bytes, place)) {
+      ASSERT_TRUE(cells.insert(place.cell).second) << "seed " << seed << ", payload " << i;
+      ASSERT_EQ(is_long_cell(kShape, place.cell), bytes > 16384);
+      ASSERT_LE(place.at + bytes, bytes_of_cell(kShape, place.cell));
+      under_way.emplace_back(place, bytes);
+    }
+    if (!under_way.empty() && random() % 2 == 0) {
+      std::swap(under_way[random() % under_way.size()], under_way.back());
+      free(under_way.back().first);
+      cells.erase(under_way.back().first.cell);
+      under_way.pop_back();
+    }
+  }
+  EXPECT_EQ(out_[0] + out_[1], cells_.busy());
+}
+
+TEST_F(Pool, a_cell_is_free_when_its_use_ended_and_not_when_another_did) {
+  const CellPlace first = take(100);
+  cells_.harvest();
+  EXPECT_EQ(out_[0], 1u);
+  free(first);
+  cells_.harvest();
+  EXPECT_EQ(out_[0], 0u);
+  CellPlace again = take(100);
+  while (again.cell != first.cell) free(again), cells_.harvest(), again = take(100);
+  EXPECT_EQ(again.use, first.use + 1);
+  cells_.harvest();
+  EXPECT_EQ(out_[0], 1u) << "the state is still of the use before";
+  free({first.cell, 0, first.use - 1});
+  cells_.harvest();
+  EXPECT_EQ(out_[0], 1u);
+  free(again);
+  cells_.harvest();
+  EXPECT_EQ(out_[0], 0u);
+}
+
+TEST_F(Pool, one_owner_has_half_of_each_size_and_gives_it_back_when_it_goes) {
+  CellPlace place{};
+  for (int i = 0; i < 4; ++i) take(100);
+  EXPECT_FALSE(cells_.take(1, out_, 100, place));
+  for (int i = 0; i < 2; ++i) take(20000);
+  EXPECT_FALSE(cells_.take(1, out_, 20000, place));
+  EXPECT_EQ(out_, (CellsOut{4, 2}));
+  CellsOut other{};
+  EXPECT_TRUE(cells_.take(2, other, 100, place));
+  EXPECT_TRUE(cells_.take(2, other, 20000, place));
+  cells_.cancel(place.cell);
+  cells_.reclaim(1);
+  EXPECT_EQ(out_, CellsOut{});
+  EXPECT_EQ(other, (CellsOut{1, 0}));
+  EXPECT_EQ(cells_.busy(), 1u);
+}
+
+TEST(CellPlace, says_the_same_as_a_word) {
+  for (const CellPlace place :
+       {CellPlace{0, 0, 1}, CellPlace{65535, (1u << 24) - 64, kCellUses}, CellPlace{7, 4096, 99}}) {
+    const CellPlace same = CellPlace::of(place.word());
+    EXPECT_EQ(same.cell, place.cell);
+    EXPECT_EQ(same.at, place.at);
+    EXPECT_EQ(same.use, place.use);
+  }
+}
+
+// The way that spares the delivery is taken, whatever a message's length.
+TEST(ShmCells, a_payload_is_taken_out_of_its_cell) {
+  for (const char* strings : {"auto", "on", "off"}) {
+    Node a(1, {{"STRIA_SHM_STRINGS", strings}}), b(2);
+    stria_link_t* link = a.connect(b);
+    ASSERT_EQ(a.eager(link, header(0), {}), Status::ok);
+    ASSERT_TRUE(until([&] { return b.got.size() == 1; }, [&] { b.progress(); }));
+    for (std::uint64_t i = 1; i < 400; ++i) {
+      const std::size_t sizes[] = {2025, 4096, 4097, 16383, 16384, 32768, 32769, 131072};
+      const Bytes data = pattern(i, sizes[i % std::size(sizes)]);
+      ASSERT_EQ(a.eager(link, header(i, 5), data), Status::ok) << i;
+      Bytes memory(data.size());
+      stria_header_t wanted = header(i);
+      ASSERT_EQ(Node::table().ops->take(b.ups.at(1), &wanted, memory.data(),
+                                        static_cast<std::uint32_t>(memory.size())),
+                static_cast<std::int32_t>(data.size()));
+      ASSERT_EQ(memory, data) << i << ", strings " << strings;
+      EXPECT_EQ(wanted.immediate, 5u);
+      b.progress();
+    }
+  }
+}
+
+/// Writes the record of a cell into the window of the visitor, as one that a peer made up.
+bool forge(const Visit& visit, RecordKind kind, std::uint32_t bytes, std::uint64_t place) {
+  const std::uint32_t window = visit.hub.peer(visit.slot).window;
+  std::byte* record = visit.hub.window(window);
+  store_header(record + 8, header(7));
+  hw::store_word(record + kRecordHeader, place);
+  hw::publish_word(record, make_window_control(kind, bytes) | (std::uint64_t{1} << 32));
+  visit.hub.header().hints.leave(window);
+  return true;
+}
+
+TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
+  struct Forged {
+    std::uint32_t bytes;
+    CellPlace place;
+  };
+  const Forged made_up[] = {{1, {144, 0, 1}},       {1, {65535, 0, 1}},   {32769, {0, 0, 1}},
+                            {64, {0, 32768, 1}},    {32768, {3, 64, 1}},  {131073, {128, 0, 1}},
+                            {131072, {143, 64, 1}}, {1, {0, 1 << 20, 1}}, {1, {143, (1u << 24) - 64, 1}}};
+  for (const RecordKind kind : {RecordKind::cell, RecordKind::growing}) {
+    for (const Forged& forged : made_up) {
+      Visitor visitor(
+          2, [=](const Visit& visit) { return forge(visit, kind, forged.bytes, forged.place.word()); });
+      Node hub(1);
+      visitor.connect_to(hub);
+      ASSERT_TRUE(until([&] { return hub.ups.count(2) > 0; }, [&] { hub.progress(); }));
+      visitor.act();
+      Bytes memory(200000);
+      stria_header_t wanted = header(7);
+      EXPECT_LT(Node::table().ops->take(hub.ups.at(2), &wanted, memory.data(), 200000), 0);
+      ASSERT_TRUE(until([&] { return hub.downs.count(2) > 0; }, [&] { hub.progress(), hub.check(); }))
+          << "cell " << forged.place.cell << " at " << forged.place.at << ", " << forged.bytes << " bytes";
+      EXPECT_EQ(hub.downs[2], Status::io_error);
+      EXPECT_TRUE(hub.got.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stria::shm::test

@@ -1,0 +1,90 @@
+// What arrives in a sender's cell: delivered where it lies, or taken by the receive that waits for it. Peers
+// write what names a cell, so it is checked.
+#include <cstring>
+
+#include "transport/payload.hpp"
+#include "transport/shm/device.hpp"
+#include "transport/shm/growing.hpp"
+
+namespace stria::shm {
+
+/// Tells the sender of cells what they say about the distance.
+void Device::look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept {
+  if (settings_.distance != DistanceMode::learnt || link.rx_slot_ == kNone) return;
+  if (!link.distance_.came(payload, bytes, link.remote_.shape().cells / 2)) return;
+  own_.peer(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
+  sink_->link_changed(sink_->self, link.cookie_);
+}
+
+/// Whether a payload can lie there. A peer wrote that.
+bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept {
+  const Shape& shape = link.remote_.shape();
+  if (place.cell >= all_cells(shape)) return false;
+  const std::uint32_t all = bytes_of_cell(shape, place.cell);
+  return place.at <= all && bytes <= all - place.at;
+}
+
+bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes) noexcept {
+  const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
+  if (!is_in_cells(link, place, bytes)) return false;
+  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
+  if (bytes >= kLookBytes) look(link, payload, bytes);
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const transport::Packet packet{&copy, payload, bytes, 1};
+  sink_->deliver(sink_->self, link.cookie_, &packet);
+  // Release: we have read it. Pairs with CellPool::harvest() of the sender.
+  link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  return true;
+}
+
+/// As deliver_cell, of a cell that its sender may still be writing.
+bool Device::deliver_growing(Link& link, const std::byte* header, std::uint32_t bytes) noexcept {
+  const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
+  if (!is_in_cells(link, place, bytes)) return false;
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
+  const Growing growing(copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
+                        link.attached_);
+  // Lines that are timed have to be there.
+  if (bytes >= kLookBytes && (!link.distance_.looks() || growing.wait(bytes) != 0))
+    look(link, payload, bytes);
+  sink_->deliver(sink_->self, link.cookie_, &growing.packet());
+  link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  return true;
+}
+
+/// As WindowReceiver::take(), of a record that names a cell.
+std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::byte* memory,
+                               std::uint32_t capacity) noexcept {
+  Link& link = *polled.link;
+  WindowReceiver& window = polled.window;
+  const std::uint64_t control = window.look();
+  const std::byte* record = window.place();
+  const std::uint32_t bytes = control_bytes(control);
+  const bool grows = window.is_record(control, RecordKind::growing);
+  if ((!grows && !window.is_record(control, RecordKind::cell)) || !is_wanted(record, wanted) ||
+      bytes > capacity || link.broken_)
+    return STRIA_TAKE_OTHER;
+  const CellPlace place = CellPlace::of(hw::load_word(record + kRecordHeader));
+  if (!is_in_cells(link, place, bytes)) return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
+  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
+  const transport::Payload out{nullptr, memory, bytes, 0, bytes};
+  if (grows) {
+    const Growing growing(wanted, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
+                          link.attached_);
+    if (bytes >= kLookBytes && (!link.distance_.looks() || growing.wait(bytes) != 0))
+      look(link, payload, bytes);
+    if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
+  } else {
+    if (bytes >= kLookBytes) look(link, payload, bytes);
+    transport::unpack(out, payload);
+  }
+  wanted.immediate = immediate_of(record);
+  link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  window.advance(1);
+  return static_cast<std::int32_t>(bytes);
+}
+
+}  // namespace stria::shm
