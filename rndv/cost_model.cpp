@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "transport/payload.hpp"
+
 namespace stria::rndv {
 namespace {
 
@@ -118,7 +120,8 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
 
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
   const Parameters& p = parameters();
-  return block != 0 && (blocks_of(length, block) > p.packs_long_blocks || length > p.packs_long_bytes);
+  return block != 0 && (blocks_of(length, block) > p.packs_long_blocks ||
+                        (length > p.packs_long_bytes && block < transport::kBlockOfPieces));
 }
 
 std::uint32_t least_block_in_place(bool gathered) noexcept {

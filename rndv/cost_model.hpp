@@ -89,7 +89,7 @@ struct Parameters {
   double pipeline_us_per_line = 0.004;     ///< where each block is a line: 24 us for 4096 doubles of a column
   double fragment_us = 0.5;                ///< what a fragment costs a side, whatever it holds
   double packs_long_blocks = 384;          ///< doubles of a column: 1.5 us to pack
-  std::uint64_t packs_long_bytes = 32768;  ///< whatever the blocks are: about 1 us to pack
+  std::uint64_t packs_long_bytes = 32768;  ///< of blocks that are not packed by pieces
 };
 const Parameters& parameters(bool offload = false) noexcept;
 

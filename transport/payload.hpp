@@ -22,6 +22,27 @@ inline std::byte* contiguous_begin(const Payload& payload) noexcept {
   return static_cast<std::byte*>(payload.base) + payload.offset;
 }
 
+/// Mean contiguous run in bytes, saturated to 32 bits; 0 for contiguous memory.
+inline std::uint32_t mean_block(const Payload& payload) noexcept {
+  if (payload.layout == nullptr) return 0;
+  const auto& layout = *layout_of(payload);
+  const std::int64_t blocks = layout.block_count();
+  if (blocks == 0) return 0;
+  const std::int64_t mean = layout.size() / blocks;
+  return mean < 1 ? 1 : mean > 0x7fffffff ? 0x7fffffff : static_cast<std::uint32_t>(mean);
+}
+
+/// Runs so long on average, or contiguous: packing and unpacking by pieces is no slower than at once.
+inline constexpr std::uint32_t kBlockOfPieces = 1024;
+inline bool goes_by_pieces(const Payload& payload) noexcept {
+  return payload.layout == nullptr || mean_block(payload) >= kBlockOfPieces;
+}
+/// Contiguous, or of blocks so long that each is copied as contiguous memory is.
+inline bool has_long_blocks(const Payload& payload) noexcept {
+  constexpr std::uint32_t kLong = 4096;
+  return payload.layout == nullptr || (payload.length >= kLong && mean_block(payload) >= kLong);
+}
+
 inline void pack(const Payload& payload, void* out) noexcept {
   if (payload.length == 0) return;
   if (payload.layout == nullptr) {
@@ -40,8 +61,9 @@ inline void unpack(const Payload& payload, const void* in) noexcept {
     else
       datatype::copy_bytes(to, in, static_cast<std::size_t>(payload.length));
   } else {
-    hw::prefetch_lines(static_cast<const std::byte*>(in),
-                       static_cast<std::uint32_t>(std::min<std::int64_t>(payload.length, hw::kPrefetchMost)));
+    if (!has_long_blocks(payload))  // the processor itself asks for what follows in those
+      hw::prefetch_lines(static_cast<const std::byte*>(in), static_cast<std::uint32_t>(std::min<std::int64_t>(
+                                                                payload.length, hw::kPrefetchMost)));
     datatype::unpack(*layout_of(payload), payload.base, payload.count, payload.offset, payload.length, in);
   }
 }
@@ -63,16 +85,6 @@ inline bool take(const Payload& memory, const Packet& packet) noexcept {
     return take_arriving(memory, packet);
   unpack(memory, packet.payload);
   return true;
-}
-
-/// Mean contiguous run in bytes, saturated to 32 bits; 0 for contiguous memory.
-inline std::uint32_t mean_block(const Payload& payload) noexcept {
-  if (payload.layout == nullptr) return 0;
-  const auto& layout = *layout_of(payload);
-  const std::int64_t blocks = layout.block_count();
-  if (blocks == 0) return 0;
-  const std::int64_t mean = layout.size() / blocks;
-  return mean < 1 ? 1 : mean > 0x7fffffff ? 0x7fffffff : static_cast<std::uint32_t>(mean);
 }
 
 /// Whether the runs are short and lie so far apart that each is a line of its own, and none that the

@@ -204,8 +204,9 @@ TEST(CostModel, many_small_blocks_and_many_bytes_pack_long) {
   EXPECT_FALSE(packs_long(4096, 64));
   EXPECT_FALSE(packs_long(1024, 8));
   EXPECT_TRUE(packs_long(4096, 8));
-  EXPECT_FALSE(packs_long(32768, 4096));
-  EXPECT_TRUE(packs_long(32769, 4096));
+  EXPECT_FALSE(packs_long(32768, 1023));
+  EXPECT_TRUE(packs_long(32769, 1023));
+  EXPECT_FALSE(packs_long(131072, 1024)) << "goes by pieces";
 }
 
 TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipeline) {

@@ -82,16 +82,20 @@ TEST_F(LongEager, goes_at_once_up_to_the_long_buffer_and_not_beyond) {
   for (const std::size_t bytes : {131073u, 200000u}) EXPECT_FALSE(goes_at_once(bytes)) << bytes;
 }
 
-TEST_F(LongEager, is_announced_where_it_has_to_be_packed) {
+TEST_F(LongEager, is_announced_where_many_short_blocks_are_packed) {
   stria_layout_t* byte = nullptr;
   ASSERT_EQ(stria_layout_bytes(1, &byte), STRIA_OK);
-  stria_layout_t* rows = nullptr;  // of 1 KiB, every other
-  ASSERT_EQ(stria_layout_vector(32, 1024, 2048, byte, &rows), STRIA_OK);
-  EXPECT_TRUE(goes_at_once(32768, rows, 1));
-  stria_layout_free(rows);
-  ASSERT_EQ(stria_layout_vector(33, 1024, 2048, byte, &rows), STRIA_OK);
-  EXPECT_FALSE(goes_at_once(33 * 1024, rows, 1));
-  stria_layout_free(rows);
+  const auto goes = [&](std::int64_t rows, std::int64_t bytes) {  // every other row
+    stria_layout_t* layout = nullptr;
+    EXPECT_EQ(stria_layout_vector(rows, bytes, 2 * bytes, byte, &layout), STRIA_OK);
+    const bool gone = goes_at_once(static_cast<std::size_t>(rows * bytes), layout, 1);
+    stria_layout_free(layout);
+    return gone;
+  };
+  EXPECT_TRUE(goes(64, 512));
+  EXPECT_FALSE(goes(65, 512));
+  EXPECT_TRUE(goes(128, 1024)) << "blocks that are copied by pieces";
+  EXPECT_FALSE(goes(129, 1024));
   stria_layout_free(byte);
 }
 

@@ -1,7 +1,10 @@
 // Payload into the memory that a peer reads: a record in its window, or a cell of ours.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "datatype/kernels/stream.hpp"
@@ -18,7 +21,7 @@ inline constexpr std::uint32_t kFirstPayload = kLine - kRecordHeader;  // what a
 
 /// By ordinary stores.
 inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
-  if (payload.length > kFirstPayload && payload.layout != nullptr)
+  if (payload.length > kFirstPayload && payload.layout != nullptr && !transport::has_long_blocks(payload))
     hw::prefetch_lines_to_write(out, static_cast<std::uint32_t>(payload.length));
   transport::pack(payload, out);
 }
@@ -46,9 +49,27 @@ inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
   datatype::kernel::stream_end();
 }
 
-/// By the string instruction, contiguous memory alone; `out` is the start of a line.
+/// By the string instruction, run by run; those that do not begin at a line of `out` ordinarily.
 inline void store_string(const transport::Payload& payload, std::byte* out) noexcept {
-  hw::string_copy(out, transport::contiguous_begin(payload), static_cast<std::size_t>(payload.length));
+  if (payload.layout == nullptr)
+    return hw::string_copy(out, transport::contiguous_begin(payload),
+                           static_cast<std::size_t>(payload.length));
+  constexpr std::size_t kRuns = 16;
+  std::array<struct iovec, kRuns> runs;
+  std::int64_t covered = 0;
+  for (std::int64_t at = 0; at < payload.length; at += covered) {
+    const std::size_t n =
+        datatype::iovecs(*transport::layout_of(payload), payload.base, payload.count, payload.offset + at,
+                         payload.length - at, runs.data(), kRuns, &covered);
+    for (std::size_t i = 0; i < n; ++i) {
+      auto* const from = static_cast<const std::byte*>(runs[i].iov_base);
+      if (reinterpret_cast<std::uintptr_t>(out) % kLine == 0)
+        hw::string_copy(out, from, runs[i].iov_len);
+      else
+        datatype::copy_bytes(out, from, runs[i].iov_len);
+      out += runs[i].iov_len;
+    }
+  }
 }
 
 /// The ways to write a payload to a cell, all of it or by pieces.
@@ -68,7 +89,7 @@ inline constexpr std::uint32_t kStreamLeast = 2048;  // far: a shorter payload i
 
 /// `far`: the cell's lines come one by one from the peer's cache, unless they are not asked for.
 inline Way way_to_store(const transport::Payload& payload, bool far, StringMode strings) noexcept {
-  if (payload.layout == nullptr &&
+  if (transport::has_long_blocks(payload) &&
       (strings == StringMode::always ||
        (strings == StringMode::where_it_gains && (far || payload.length >= kStringLeast))))
     return Way::string;

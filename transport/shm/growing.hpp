@@ -30,9 +30,11 @@ constexpr std::uint32_t growth_step(std::uint32_t bytes) noexcept {
   return bytes < 16384 ? 4096 : 8192;
 }
 
-/// Contiguous memory only: kernels that pack are slower by pieces.
-inline bool may_grow(const transport::Payload& payload) noexcept {
-  return payload.layout == nullptr && payload.length >= kGrowLeast;
+/// Not where many small blocks are packed: those kernels are slower by pieces. Nor, by vectors, where blocks
+/// are longer than a step.
+inline bool may_grow(const transport::Payload& payload, Way way) noexcept {
+  if (payload.length < kGrowLeast || !transport::goes_by_pieces(payload)) return false;
+  return payload.layout == nullptr || way == Way::string || !transport::has_long_blocks(payload);
 }
 
 /// What the word holds: bytes in the lower half, the use of the cell above.

@@ -174,7 +174,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   std::byte* const out = own.cell(place.cell) + place.at;
   const bool far = bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0;
   const Way way = way_to_store(payload, far, device_->settings_.strings);
-  if (may_grow(payload) && tx_.is_open()) {
+  if (may_grow(payload, way) && tx_.is_open()) {
     grow(payload, out, own.cell_growth(place.cell), place.use, way, [&] { publish(RecordKind::growing); });
     return Status::ok;
   }

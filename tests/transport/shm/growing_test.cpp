@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -14,9 +15,9 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::uint32_t kBytes = 32768;
 
-Bytes pattern(std::uint32_t seed) {
-  Bytes out(kBytes);
-  for (std::uint32_t i = 0; i < kBytes; ++i) out[i] = static_cast<std::byte>(i * 7 + i / 256 + seed);
+Bytes pattern(std::uint32_t seed, std::size_t bytes = kBytes) {
+  Bytes out(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(i * 7 + i / 256 + seed);
   return out;
 }
 transport::Payload contiguous(Bytes& memory, std::size_t bytes) {
@@ -98,6 +99,38 @@ TEST_F(GrowingCell, ends_the_wait_when_its_sender_is_gone_but_what_came_counts) 
   EXPECT_FALSE(transport::take(contiguous(memory, 5000), one.packet()));
   EXPECT_FALSE(transport::is_whole(one.packet()));
   EXPECT_TRUE(transport::take(contiguous(memory, 4000), one.packet())) << "no more is asked for";
+}
+
+// Out of blocks and into others, by pieces that end in the midst of them.
+TEST_F(GrowingCell, takes_blocks_in_every_way_and_gives_them_to_others) {
+  const unsigned seed = 3;
+  std::mt19937 random(seed);
+  const auto blocks = [&](std::int64_t least, std::int64_t most) {
+    const std::int64_t bytes = least + static_cast<std::int64_t>(random()) % (most - least + 1);
+    const std::int64_t gap = 1 + static_cast<std::int64_t>(random() % 100);
+    return datatype::Layout::vector(kBytes / bytes + 1, bytes, bytes + gap, datatype::Layout::bytes(1))
+        .value();
+  };
+  for (std::uint32_t round = 1; round <= 600; ++round) {
+    const auto from = blocks(round % 3 == 0 ? 1000 : 4000, 20000),
+               to = blocks(round % 2 == 0 ? 900 : 5000, 30000);
+    const std::uint32_t bytes = kGrowLeast + random() % (kBytes - kGrowLeast + 1);
+    const Bytes memory = pattern(round, static_cast<std::size_t>(from.true_extent()));
+    Bytes expected(kBytes), room(static_cast<std::size_t>(to.true_extent()), std::byte{0xee}), wanted = room;
+    transport::Payload source{&from, const_cast<std::byte*>(memory.data()), 1, 0, bytes};
+    transport::Payload sink{&to, room.data(), 1, 0, bytes}, check{&to, wanted.data(), 1, 0, bytes};
+    transport::pack(source, expected.data());
+    transport::unpack(check, expected.data());
+    const Way ways[] = {Way::gather, Way::stream, hw::has_fast_strings() ? Way::string : Way::gather};
+    std::atomic<bool> published{false};
+    std::thread writer(
+        [&] { grow(source, cell.data(), word, round, ways[round / 3 % 3], [&] { published.store(true); }); });
+    while (!published.load()) std::this_thread::yield();
+    ASSERT_TRUE(transport::take(sink, growing(bytes, round).packet()));
+    writer.join();
+    ASSERT_EQ(room, wanted) << "round " << round << ", seed " << seed;
+    ASSERT_TRUE(std::equal(expected.begin(), expected.begin() + bytes, cell.begin())) << round;
+  }
 }
 
 TEST_F(GrowingCell, is_copied_right_while_another_thread_writes_it) {
