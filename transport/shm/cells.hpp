@@ -55,8 +55,8 @@ class CellPool {
   }
 
   /// A cell for `bytes` of `owner`, of which *out are under way. False: none is free, or the owner has its
-  /// share (half of all, so that one peer that stands still cannot stop the others). Payloads shorter than a
-  /// cell go round in it, so that a stream of them too goes through all of the memory.
+  /// share (half of all, so that one peer that stands still cannot stop the others). In a long stream
+  /// payloads shorter than half a cell go round in that half, and so through more memory than a cache holds.
   bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
     if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= share_) [[unlikely]]
       harvest();
@@ -112,7 +112,9 @@ class CellPool {
  private:
   static constexpr std::uint32_t kHarvestEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
-  static constexpr std::uint32_t kStays = 1024;  // bytes: payloads so short gain nothing by going round
+  static constexpr std::uint32_t kStays = 1024;     // bytes: payloads so short gain nothing by going round
+  static constexpr std::uint32_t kRoomPerUse = 64;  // bytes
+  static constexpr std::uint32_t kPage = 4096;
   struct Links {
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
@@ -120,18 +122,22 @@ class CellPool {
     std::uint32_t* out = nullptr;
     std::uint32_t use = 0;
     std::uint32_t next_place = 0;  // whole lines
-    bool has_pages = false;
+    std::uint32_t touched = 0;     // bytes that were used before
   };
 
-  /// Behind the payload before, or at the begin again.
+  /// Behind the payload before, or at the begin again. The room they go round in grows with the cell's uses:
+  /// new pages cost microseconds, what going round gains is a twentieth of one.
   std::uint32_t place_for(std::uint32_t cell, Links& at, std::uint32_t bytes) noexcept {
     if (bytes <= kStays) return 0;
-    if (!at.has_pages) [[unlikely]] {
-      have_pages(segment_.cell(first_cell_ + cell), bytes_);
-      at.has_pages = true;
+    const std::uint64_t room = std::min<std::uint64_t>(std::uint64_t{at.use} * kRoomPerUse, bytes_ / 2);
+    const std::uint32_t place = std::uint64_t{at.next_place} + bytes <= room ? at.next_place : 0;
+    const std::uint32_t end = place + bytes;
+    if (end > at.touched) [[unlikely]] {
+      if (end - at.touched > kPage)
+        have_pages(segment_.cell(first_cell_ + cell) + at.touched, end - at.touched);
+      at.touched = end;
     }
-    const std::uint32_t place = bytes <= bytes_ - at.next_place ? at.next_place : 0;
-    at.next_place = static_cast<std::uint32_t>(align_up(place + bytes, kLine));
+    at.next_place = static_cast<std::uint32_t>(align_up(end, kLine));
     return place;
   }
   void give_back(std::uint32_t cell) noexcept {

@@ -39,23 +39,25 @@ class Pool : public testing::Test {
   CellsOut out_{};
 };
 
-TEST_F(Pool, places_of_short_payloads_go_through_all_of_the_memory_and_long_ones_begin_at_the_begin) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> places;
-  for (int i = 0; i < 8 * 4; ++i) {
-    const CellPlace place = take(4000);
-    EXPECT_EQ(place.at % kLine, 0u);
-    EXPECT_LE(place.at + 4000, 16384u);
-    EXPECT_TRUE(places.emplace(place.cell, place.at).second) << "again, before all of it was used";
-    free(place);
-    cells_.harvest();
-  }
-  EXPECT_EQ(places.size(), 32u);
-  for (int i = 0; i < 20; ++i) {
-    const CellPlace place = take(16384);
-    EXPECT_EQ(place.at, 0u);
-    free(place);
-    cells_.harvest();
-  }
+TEST_F(Pool, places_turn_in_half_a_cell_once_a_stream_is_long) {
+  const auto places = [&](std::uint32_t bytes, int payloads) {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> out;
+    for (int i = 0; i < payloads; ++i) {
+      const CellPlace place = take(bytes);
+      EXPECT_EQ(place.at % kLine, 0u);
+      EXPECT_LE(place.at + bytes, 16384u);
+      out.emplace(place.cell, place.at);
+      free(place);
+      cells_.harvest();
+    }
+    return out.size();
+  };
+  EXPECT_EQ(places(2000, 40 * 8), 8u) << "few payloads take few pages";
+  places(2000, 200 * 8);
+  EXPECT_EQ(places(2000, 4 * 8), 32u) << "all of them, before one is used again";
+  EXPECT_EQ(places(1024, 100), 8u) << "so short ones stay where they are";
+  EXPECT_EQ(places(16384, 100), 8u);
+  EXPECT_EQ(places(8193, 100), 8u);
 }
 
 TEST_F(Pool, two_payloads_under_way_never_overlap) {
