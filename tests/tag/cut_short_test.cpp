@@ -102,7 +102,8 @@ class CutShort : public testing::TestWithParam<Shape> {
   /// From now on the peer sends.
   void go() { ASSERT_EQ(::write(down_[1], "g", 1), 1); }
   /// Into contiguous memory, or into that with gaps, of which each test has as much.
-  stria_status_t start(void* memory, std::size_t bytes, std::uint64_t tag, bool any = false) {
+  stria_status_t start(void* memory, std::size_t bytes, std::uint64_t tag, bool any = false,
+                       std::uint32_t flags = 0) {
     const bool gaps = GetParam() == Shape::column && tag == kTag;
     const stria_recv_t args{memory,
                             gaps ? column_ : nullptr,
@@ -110,7 +111,7 @@ class CutShort : public testing::TestWithParam<Shape> {
                             {any ? nullptr : side_->peer, tag, 0},
                             nullptr,
                             nullptr,
-                            0,
+                            flags,
                             nullptr};
     return stria_recv(side_->worker, &args, &request_);
   }
@@ -193,6 +194,30 @@ TEST_P(CutShort, so_does_one_from_any_source_that_the_message_had_matched) {
   const stria_status_t started = start(got.data(), kBytes, kTag, true);
   go();
   EXPECT_EQ(finish(started), STRIA_ERR_PEER_FAILED);
+}
+
+TEST_P(CutShort, a_receive_that_looks_waits_for_the_sender_of_what_it_finds) {
+  meet(true);
+  go();
+  ::usleep(50000);
+  std::vector<std::byte> got(2 * kBytes);
+  const stria_status_t started = start(got.data(), kBytes, kTag, false, STRIA_RECV_LOOK | STRIA_RECV_WAITS);
+  if (GetParam() == Shape::contiguous) {
+    EXPECT_EQ(started, STRIA_OK) << "taken out of its cell";
+  }
+  EXPECT_EQ(finish(started), STRIA_OK);
+  expect_the_message(got);
+}
+
+TEST_P(CutShort, a_receive_that_looks_ends_with_an_error_when_the_sender_of_what_it_finds_died) {
+  meet(false);
+  go();
+  ::usleep(100000);
+  std::vector<std::byte> got(2 * kBytes);
+  const stria_status_t started = start(got.data(), kBytes, kTag, false, STRIA_RECV_LOOK | STRIA_RECV_WAITS);
+  EXPECT_EQ(finish(started), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(info_.received, 0u);
+  EXPECT_EQ(start(got.data(), kBytes, kTag), STRIA_ERR_PEER_FAILED);
 }
 
 /// Cancels another receive in the callback of its own.
