@@ -18,6 +18,7 @@
 
 #include "stria/stria.h"
 #include "tests/rounds.hpp"
+#include "tests/tag/opened.hpp"
 
 namespace stria::test {
 namespace {
@@ -31,23 +32,6 @@ struct Introduction {
   std::array<char, STRIA_ADDRESS_MAX> address;
   std::array<char, STRIA_KEY_MAX> key;
   size_t address_bytes, key_bytes;
-};
-
-struct Opened {
-  Opened() {
-    EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK);
-    EXPECT_EQ(stria_config_set("STRIA_CLOSE_TIMEOUT_MS", "20", "test"), STRIA_OK);
-    EXPECT_EQ(stria_context_open(nullptr, &context), STRIA_OK) << stria_last_error();
-    EXPECT_EQ(stria_worker_open(context, nullptr, &worker), STRIA_OK) << stria_last_error();
-  }
-  ~Opened() {
-    stria_worker_close(worker);
-    stria_context_close(context);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  stria_context_t* context = nullptr;
-  stria_worker_t* worker = nullptr;
 };
 
 /// Owns the region.

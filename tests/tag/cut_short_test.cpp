@@ -115,6 +115,12 @@ class CutShort : public testing::TestWithParam<Shape> {
                             nullptr};
     return stria_recv(side_->worker, &args, &request_);
   }
+  /// The peer has sent what it sends before it stops, and the receive that looks finds it.
+  stria_status_t look_for_what_is_there(std::vector<std::byte>& got) {
+    go();
+    ::usleep(100000);
+    return start(got.data(), kBytes, kTag, false, STRIA_RECV_LOOK | STRIA_RECV_WAITS);
+  }
   /// How the receive ended, within 5 s.
   stria_status_t finish(stria_status_t started) {
     if (started < STRIA_OK) return started;
@@ -198,10 +204,8 @@ TEST_P(CutShort, so_does_one_from_any_source_that_the_message_had_matched) {
 
 TEST_P(CutShort, a_receive_that_looks_waits_for_the_sender_of_what_it_finds) {
   meet(true);
-  go();
-  ::usleep(50000);
   std::vector<std::byte> got(2 * kBytes);
-  const stria_status_t started = start(got.data(), kBytes, kTag, false, STRIA_RECV_LOOK | STRIA_RECV_WAITS);
+  const stria_status_t started = look_for_what_is_there(got);
   if (GetParam() == Shape::contiguous) {
     EXPECT_EQ(started, STRIA_OK) << "taken out of its cell";
   }
@@ -211,10 +215,8 @@ TEST_P(CutShort, a_receive_that_looks_waits_for_the_sender_of_what_it_finds) {
 
 TEST_P(CutShort, a_receive_that_looks_ends_with_an_error_when_the_sender_of_what_it_finds_died) {
   meet(false);
-  go();
-  ::usleep(100000);
   std::vector<std::byte> got(2 * kBytes);
-  const stria_status_t started = start(got.data(), kBytes, kTag, false, STRIA_RECV_LOOK | STRIA_RECV_WAITS);
+  const stria_status_t started = look_for_what_is_there(got);
   EXPECT_EQ(finish(started), STRIA_ERR_PEER_FAILED);
   EXPECT_EQ(info_.received, 0u);
   EXPECT_EQ(start(got.data(), kBytes, kTag), STRIA_ERR_PEER_FAILED);

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <random>
 
-#include "tests/tag/shm_team.hpp"
+#include "tests/tag/shm_pair.hpp"
 #include "tests/tag/world.hpp"
 
 namespace stria::test {
@@ -18,32 +18,8 @@ std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
 }
 
 /// Two workers of this process, driven one by one.
-class SilentSender : public testing::Test {
+class SilentSender : public ShmPair {
  protected:
-  SilentSender() {
-    team_.join({});
-    team_.join({});
-    to_ = team_.endpoint(0, 1);
-    from_ = team_.endpoint(1, 0);
-  }
-  stria_status_t send(Op& op, const std::vector<unsigned char>& data) {
-    stria_send_t send{};
-    send.base = data.data();
-    send.count = data.size();
-    send.tag = 7;
-    send.callback = &Op::on_done;
-    send.user = &op;
-    return op.answer = stria_send(to_, &send, &op.request);
-  }
-  stria_status_t recv(Op& op, std::vector<unsigned char>& room) {
-    stria_recv_t recv{};
-    recv.base = room.data();
-    recv.count = room.size();
-    recv.match = {from_, 7, 0};
-    recv.callback = &Op::on_done;
-    recv.user = &op;
-    return op.answer = stria_recv(team_.worker(1), &recv, &op.request);
-  }
   /// Until the receive ended, or for about two seconds.
   bool receiver_alone(Op& op) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
@@ -54,10 +30,6 @@ class SilentSender : public testing::Test {
     for (int i = 0; i < 100000 && !op.ended(); ++i) team_.progress(0, 1);
     return op.ended();
   }
-
-  ShmTeam team_;
-  stria_endpoint_t* to_ = nullptr;
-  stria_endpoint_t* from_ = nullptr;
 };
 
 TEST_F(SilentSender, is_not_waited_for) {

@@ -21,6 +21,8 @@
 
 namespace stria::shm {
 
+class Growing;
+
 /// One thread at a time. progress() and check() must not be called from an upcall; sends may.
 class Device {
  public:
@@ -93,6 +95,7 @@ class Device {
   void take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept;
   bool deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept;
   void look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept;
+  void look_growing(Link& link, const Growing& growing) noexcept;
   static bool is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept;
   std::int32_t take_cell(Polled& polled, transport::Header& wanted, std::byte* memory,
                          std::uint32_t capacity) noexcept;

@@ -1,9 +1,9 @@
 // How far the caches of two cores are apart, learnt by the receiver of cells and told to their sender.
 //
 // Near cores share a cache: a line that one wrote comes to the other in a few nanoseconds, many at a time.
-// Between far ones each line is passed on by itself, 2 GB/s whatever the cores do, and stores past the cache
-// into memory are up to ten times as fast (1 MiB: 51 us against 470; near ones: 57 against 42). A virtual
-// machine moves its processors about, so this changes while a job runs.
+// Between far ones each line is passed on by itself, 2 GB/s whatever the cores do, and stores that do not
+// fetch it first (gather.hpp) are up to ten times as fast (1 MiB: 51 us against 470; near ones: 57 against
+// 42). A virtual machine moves its processors about, so this changes while a job runs.
 //
 // While a peer is taken to be near, the receiver times how lines from the middle of a cell come, of some
 // cells in a row now and then, and the majority decides: where others use the cache that near cores share,

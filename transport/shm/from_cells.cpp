@@ -16,6 +16,13 @@ void Device::look(Link& link, const std::byte* payload, std::uint32_t bytes) noe
   sink_->link_changed(sink_->self, link.cookie_);
 }
 
+/// The same of a growing one: lines that are timed have to be there.
+void Device::look_growing(Link& link, const Growing& growing) noexcept {
+  const stria_packet_t& packet = growing.packet();
+  if (packet.bytes < kLookBytes || (link.distance_.looks() && growing.wait(packet.bytes) == 0)) return;
+  look(link, static_cast<const std::byte*>(packet.payload), packet.bytes);
+}
+
 /// Whether a payload can lie there. A peer wrote that.
 bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept {
   const Shape& shape = link.remote_.shape();
@@ -47,9 +54,7 @@ bool Device::deliver_growing(Link& link, const std::byte* header, std::uint32_t 
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const Growing growing(copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                         link.attached_);
-  // Lines that are timed have to be there.
-  if (bytes >= kLookBytes && (!link.distance_.looks() || growing.wait(bytes) != 0))
-    look(link, payload, bytes);
+  look_growing(link, growing);
   sink_->deliver(sink_->self, link.cookie_, &growing.packet());
   link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
   return true;
@@ -74,8 +79,7 @@ std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::b
   if (grows) {
     const Growing growing(wanted, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                           link.attached_);
-    if (bytes >= kLookBytes && (!link.distance_.looks() || growing.wait(bytes) != 0))
-      look(link, payload, bytes);
+    look_growing(link, growing);
     if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
   } else {
     if (bytes >= kLookBytes) look(link, payload, bytes);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -28,9 +29,9 @@ Plan plan(const Shape& shape) noexcept {
                     is_power_of_two(shape.window_bytes) && shape.window_bytes >= 4096 &&
                     shape.window_bytes <= (1u << 24) && shape.pio_mtu <= shape.window_bytes / 4 &&
                     is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) &&
-                    shape.cells >= 1 && shape.cells <= (1u << 16) && shape.cell_bytes >= 4096 &&
+                    shape.cells >= 1 && shape.cells <= kMaxCells && shape.cell_bytes >= 4096 &&
                     shape.cell_bytes < (1u << 24) && shape.cell_bytes % kLine == 0 &&
-                    shape.long_cells <= (1u << 16) - shape.cells &&
+                    shape.long_cells <= kMaxCells - shape.cells &&
                     (shape.long_cells == 0 || shape.long_cell_bytes > shape.cell_bytes) &&
                     shape.long_cell_bytes < (1u << 24) && shape.long_cell_bytes % kLine == 0 &&
                     shape.keys >= 1 && shape.keys <= hw::kKeyMaxSlots;

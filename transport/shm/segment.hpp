@@ -26,6 +26,8 @@ inline constexpr std::uint16_t kLayoutVersion = 8;  // of these structures, of w
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
+inline constexpr std::uint32_t kMaxCells = 1u << 16;  // of both sizes: records name them in 16 bits
+
 /// The counts that decide where the parts of a segment lie.
 struct Shape {
   std::uint32_t max_peers = 0;

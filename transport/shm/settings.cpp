@@ -35,7 +35,10 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   shape.cells = number(Var::shm_cells);
   shape.cell_bytes = static_cast<std::uint32_t>(align_up(number(Var::shm_cell_bytes), kLine));
   shape.long_cell_bytes = static_cast<std::uint32_t>(align_up(number(Var::shm_long_cell_bytes), kLine));
-  shape.long_cells = shape.long_cell_bytes > shape.cell_bytes ? number(Var::shm_long_cells) : 0;
+  // Ordinary cells come first: both together have 16 bits.
+  shape.long_cells = shape.long_cell_bytes > shape.cell_bytes
+                         ? std::min(number(Var::shm_long_cells), kMaxCells - shape.cells)
+                         : 0;
   shape.keys = number(Var::shm_keys);
   settings.pio_max = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
   settings.cma = config.text(Var::shm_cma) != "off";

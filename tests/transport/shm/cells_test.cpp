@@ -154,6 +154,17 @@ TEST(ShmCells, a_payload_is_taken_out_of_its_cell) {
   }
 }
 
+TEST(ShmCells, as_many_ordinary_ones_as_there_may_be_leave_no_room_for_long_ones) {
+  Node many(1, {{"STRIA_SHM_CELLS", "65536"}, {"STRIA_SHM_CELL_BYTES", "4096"}}), peer(2);
+  ASSERT_EQ(many.opened, Status::ok) << many.error;
+  stria_link_t* link = many.connect(peer);
+  ASSERT_NE(link, nullptr) << many.error;
+  EXPECT_EQ(many.limits(link).eager_max, 4096u);
+  ASSERT_EQ(many.eager(link, header(1), pattern(1, 4096)), Status::ok);
+  ASSERT_TRUE(until([&] { return peer.got.size() == 1; }, [&] { peer.progress(); }));
+  EXPECT_EQ(peer.got.front().payload, pattern(1, 4096));
+}
+
 /// Writes the record of a cell into the window of the visitor, as one that a peer made up.
 bool forge(const Visit& visit, RecordKind kind, std::uint32_t bytes, std::uint64_t place) {
   const std::uint32_t window = visit.hub.peer(visit.slot).window;
