@@ -396,16 +396,24 @@ bool Link::probe(std::uint64_t now_ms) noexcept {
     if (waited <= patience) return true;
     if (device_.adapter().traits.iwarp) return waited <= patience + device_.longest_silence_ms();
   }
-  if (seen_ms_ == 0 || tail_ != seen_tail_ || idle()) {
-    seen_tail_ = tail_;
-    seen_ms_ = now_ms;
-  }
-  // siw never completes a write of nothing; there a dead peer is TCP's to notice.
-  if (!idle())
-    static_cast<void>(settle());
-  else if (!device_.adapter().traits.iwarp)
+  const std::uint64_t limit = device_.longest_silence_ms();
+  if (asked_ && now_ms - looked_ms_ < limit / 64) return true;
+  // Only what was under way at the look before, and still is, went unanswered. Of the time between two looks
+  // no more than half the limit counts: a process or a guest that was stopped must not blame its peer for
+  // that.
+  const bool unanswered = asked_ && tail_ == seen_tail_;
+  silent_ms_ = unanswered ? silent_ms_ + std::min(now_ms - looked_ms_, limit / 2) : 0;
+  looked_ms_ = now_ms;
+  seen_tail_ = tail_;
+  // siw never completes a write of nothing; there a dead peer is TCP's to notice. Elsewhere a doorbell also
+  // wakes an adapter that left its queue (rxe, when what it waits for comes while it goes to sleep).
+  const bool can_ask = !device_.adapter().traits.iwarp && has_room(1);
+  if (can_ask && (idle() || unanswered))
     static_cast<void>(send_nothing());
-  return idle() || now_ms - seen_ms_ <= device_.longest_silence_ms();
+  else
+    static_cast<void>(settle());
+  asked_ = !idle();
+  return silent_ms_ <= limit;
 }
 
 void Link::limits(transport::LinkLimits& out) noexcept {

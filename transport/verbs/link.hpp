@@ -190,8 +190,10 @@ class Link {
   bool heard_ = false;  // something came
   std::uint8_t greetings_ = 0;
   std::uint64_t greeted_ms_ = 0;
-  std::uint32_t seen_tail_ = 0;  // by the last probe,
-  std::uint64_t seen_ms_ = 0;    // and since when
+  bool asked_ = false;           // the last probe left something under way,
+  std::uint32_t seen_tail_ = 0;  // behind this,
+  std::uint64_t looked_ms_ = 0;  // and was then;
+  std::uint64_t silent_ms_ = 0;  // what is under way has not moved for so long
   std::uint64_t waits_ms_ = 0;   // for the greeting, since
   std::uint32_t peer_link_ = 0;
   std::uint32_t peer_eager_ = 0;
