@@ -105,7 +105,10 @@ bool can_help(const Question& q, const Answer& chosen) noexcept {
          chosen.get_us <= kMuchLonger * chosen.pipeline_us;
 }
 
-std::uint32_t fragment_for(const Question& q, std::uint32_t most) noexcept {
+std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t longest) noexcept {
+  const auto by_pieces = [](std::uint32_t block) { return block == 0 || block >= transport::kBlockOfPieces; };
+  if (q.grows && !q.far && by_pieces(q.source_block) && by_pieces(q.sink_block))
+    return std::max(most, longest);
   constexpr double kUnit = 512, kLeast = 1024;
   const Parameters& p = parameters(q.offload);
   const double length = static_cast<double>(q.length);
@@ -122,6 +125,11 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
   const Parameters& p = parameters();
   return block != 0 && (blocks_of(length, block) > p.packs_long_blocks ||
                         (length > p.packs_long_bytes && block < transport::kBlockOfPieces));
+}
+
+bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept {
+  const Parameters& p = parameters();
+  return blocks_of(length, block) > (sparse ? p.packs_very_long_sparse_blocks : p.packs_very_long_blocks);
 }
 
 std::uint32_t least_block_in_place(bool gathered) noexcept {

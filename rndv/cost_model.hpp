@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "transport/payload.hpp"
+
 namespace stria::rndv {
 
 enum class Scheme : std::uint8_t {
@@ -31,6 +33,7 @@ struct Question {
   bool far = false;      ///< the caches of both sides are far apart
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
+  bool grows = false;    ///< the link's fragments are unpacked while they are packed (LinkRef::grows)
   bool mapped = false;   ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
 
@@ -51,12 +54,18 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
 bool can_help(const Question& question, const Answer& chosen) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
-/// many enough that both sides work at the same time. A multiple of 512.
-std::uint32_t fragment_for(const Question& question, std::uint32_t most) noexcept;
+/// many enough that both sides work at the same time. A multiple of 512. `longest`, where each is read while
+/// it is written and that is no slower than at once: then both sides work at the same time anyway.
+std::uint32_t fragment_for(const Question& question, std::uint32_t most, std::uint32_t longest) noexcept;
 
 /// Whether a message that could go eagerly should be announced instead: packing and unpacking it takes so
 /// long that both at the same time is worth the way there and back.
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
+
+/// The same on a link where they overlap anyway (LinkRef::grows): it takes so long that the receiver should
+/// be able to do something else meanwhile, and sparse blocks (transport::is_sparse) of so many pages go by
+/// better in short fragments, whose cells take few pages of their own.
+bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept;
 
 /// Where the sender's memory is equal blocks at equal distances: the least of them, in bytes, that an adapter
 /// reads in place, each by a work request of its own, or all by one where a key gathers them; smaller ones
@@ -67,29 +76,31 @@ std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 /// measurements but what 100 Gb/s, a way there and back of 4 us, 8 million reads a second of one connection,
 /// and 100 million reads a second across the bus come to.
 struct Parameters {
-  double get_start_us = 2.0;               ///< system call and page look-up
-  double get_us_per_kib = 0.078;           ///< copy by one core through the kernel
-  double get_us_per_kib_beyond = 0.15;     ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
-  double get_us_per_source = 0.25;         ///< an entry of the sender's list: its page is looked up by itself
-  double get_us_per_gathered = 0.01;       ///< instead, where a key shows the sender's list as one run
-  double get_us_per_sink = 0.03;           ///< an entry of the receiver's
-  double mapped_start_us = 0.7;            ///< look-up of key and mapping, and the announcement
-  double mapped_us_per_kib = 0.024;        ///< copy by one core, no page looked up: 2.1 us for 64 KiB
-  double mapped_us_per_block = 0.0002;     ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
-  double mapped_us_per_source = 0.003;     ///< where each block is a line: 16 us for 4096 doubles to a row
-  double mapped_us_per_sink = 0.006;       ///< 42 us for 4096 doubles from column to column
-  double pipeline_start_us = 0.7;          ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.045;      ///< both cores at once: 42 us for 1 MiB
-  double far_start_us = 2.4;               ///< of a pipeline past far caches: 7.7 us for 64 KiB
-  double far_us_per_kib = 0.066;           ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
-  double busy_us_per_kib = 0.065;          ///< of a pipeline each way at once: 62 us for 1 MiB
-  double busy_us_per_kib_beyond = 0.105;   ///< on top from 1 MiB on, as cells and buffers outgrow the caches
-  double far_busy_us_per_kib = 0.16;       ///< 7 GB/s each way where gets reach 10 to 12
-  double pipeline_us_per_block = 0.0005;   ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
-  double pipeline_us_per_line = 0.004;     ///< where each block is a line: 24 us for 4096 doubles of a column
-  double fragment_us = 0.5;                ///< what a fragment costs a side, whatever it holds
-  double packs_long_blocks = 384;          ///< doubles of a column: 1.5 us to pack
-  std::uint64_t packs_long_bytes = 32768;  ///< of blocks that are not packed by pieces
+  double get_start_us = 2.0;              ///< system call and page look-up
+  double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
+  double get_us_per_kib_beyond = 0.15;    ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
+  double get_us_per_source = 0.25;        ///< an entry of the sender's list: its page is looked up by itself
+  double get_us_per_gathered = 0.01;      ///< instead, where a key shows the sender's list as one run
+  double get_us_per_sink = 0.03;          ///< an entry of the receiver's
+  double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
+  double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB
+  double mapped_us_per_block = 0.0002;    ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
+  double mapped_us_per_source = 0.003;    ///< where each block is a line: 16 us for 4096 doubles to a row
+  double mapped_us_per_sink = 0.006;      ///< 42 us for 4096 doubles from column to column
+  double pipeline_start_us = 0.7;         ///< the RTR's way and the first fragment's
+  double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB
+  double far_start_us = 2.4;              ///< of a pipeline past far caches: 7.7 us for 64 KiB
+  double far_us_per_kib = 0.066;          ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
+  double busy_us_per_kib = 0.065;         ///< of a pipeline each way at once: 62 us for 1 MiB
+  double busy_us_per_kib_beyond = 0.105;  ///< on top from 1 MiB on, as cells and buffers outgrow the caches
+  double far_busy_us_per_kib = 0.16;      ///< 7 GB/s each way where gets reach 10 to 12
+  double pipeline_us_per_block = 0.0005;  ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
+  double pipeline_us_per_line = 0.004;    ///< where each block is a line: 24 us for 4096 doubles of a column
+  double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds
+  double packs_long_blocks = transport::kManyRuns;
+  double packs_very_long_blocks = 16384;        ///< 128 KiB of doubles: 7 us to pack
+  double packs_very_long_sparse_blocks = 2048;  ///< doubles of a column: 18 us
+  std::uint64_t packs_long_bytes = 32768;       ///< of blocks that are not packed by pieces
 };
 const Parameters& parameters(bool offload = false) noexcept;
 

@@ -195,6 +195,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .far = op.link->far,
                     .busy = !op.link->offload && (sends_ != 0 || both_ways_),
                     .offload = op.link->offload,
+                    .grows = op.link->grows,
                     .mapped = op.link->can_map && transport::is_mapped(op.key)};
   // Only what comes through the provider's own memory shows it that the peer is near again.
   constexpr unsigned kTryNear = 16;
@@ -212,7 +213,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       activate(op);
       return;
     case Scheme::pipeline:
-      op.fragment_bytes = fragment_of(question);
+      op.fragment_bytes = fragment_of(question, *op.link);
       op.helps = can_help(question, answer);
       op.state = Operation::State::rtr_due;
       ++counters_.pipeline;

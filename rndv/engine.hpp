@@ -103,7 +103,7 @@ class Engine {
   static transport::Header fin_of(const RecvOp& op) noexcept;
   static bool give_key(SendOp& op, unsigned access) noexcept;
   void finish(Operation& op) noexcept;
-  std::uint32_t fragment_of(const Question& question) const noexcept;
+  std::uint32_t fragment_of(const Question& question, const transport::LinkRef& link) const noexcept;
   void refuse_remote(const transport::LinkRef& link, wire::OpId initiator, Status status) noexcept;
   static void helped(RecvOp& op, Status status) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;

@@ -21,8 +21,9 @@ namespace {
 constexpr unsigned kFragmentsPerStep = 8;  // then other traffic is looked after
 }
 
-std::uint32_t Engine::fragment_of(const Question& question) const noexcept {
-  return options_.fragment_fixed ? options_.fragment_bytes : fragment_for(question, options_.fragment_bytes);
+std::uint32_t Engine::fragment_of(const Question& question, const LinkRef& link) const noexcept {
+  return options_.fragment_fixed ? options_.fragment_bytes
+                                 : fragment_for(question, options_.fragment_bytes, link.eager_max);
 }
 
 bool Engine::step_rtr(RecvOp& op) noexcept {

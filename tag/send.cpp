@@ -3,6 +3,7 @@
 // the calls.
 #include "eager/send.hpp"
 #include "base/fits.hpp"
+#include "tag/mappable.hpp"
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"
 
@@ -13,6 +14,14 @@ using transport::Header;
 namespace {
 constexpr std::uint64_t kPacksFast = 512;       // whatever the blocks are: not worth a look at the cost model
 constexpr std::uint64_t kWaitsForRoom = 32768;  // there are few buffers for more: announced when none is free
+/// So long that it is announced. Memory that the receiver may map need not be packed at all.
+bool packs_long(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
+  const auto bytes = static_cast<std::uint64_t>(memory.length);
+  const std::uint32_t block = transport::mean_block(memory);
+  if (!rndv::packs_long(bytes, block)) return false;
+  return !link.grows || (link.can_map && Mappable::has(memory)) ||
+         rndv::packs_very_long(bytes, block, transport::is_sparse(memory));
+}
 }  // namespace
 
 Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
@@ -55,8 +64,7 @@ Status Worker::send_eager(Peer& peer, std::uint64_t tag, std::uint32_t immediate
                           const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (bytes > peer.eager_limit || bytes > peer.credit) return Status::unsupported;
-  if (memory.layout != nullptr && bytes > kPacksFast && overlaps_packing_ &&
-      rndv::packs_long(bytes, transport::mean_block(memory)))
+  if (memory.layout != nullptr && bytes > kPacksFast && overlaps_packing_ && packs_long(peer.link, memory))
     return Status::unsupported;
   Header header = wire::make_header(wire::Kind::eager, tag, immediate);
   header.sequence = peer.send_sequence;

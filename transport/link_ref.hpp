@@ -32,6 +32,7 @@ struct LinkRef {
   bool offload : 1 = false;     ///< an adapter moves what is got and put, and ends keys
   bool can_atomic : 1 = false;  ///< without asking the key
   bool gathers : 1 = false;     ///< and has keys that show memory that lies apart as one run
+  bool grows : 1 = false;       ///< the receiver of an eager message unpacks while its sender packs
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
@@ -47,6 +48,7 @@ struct LinkRef {
     offload = limits.offload != 0;
     can_atomic = limits.can_atomic != 0;
     gathers = limits.gathers != 0;
+    grows = limits.grows != 0;
   }
 
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {

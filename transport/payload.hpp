@@ -32,6 +32,20 @@ inline std::uint32_t mean_block(const Payload& payload) noexcept {
   return mean < 1 ? 1 : mean > 0x7fffffff ? 0x7fffffff : static_cast<std::uint32_t>(mean);
 }
 
+/// Whether it is all of the instances that it is a range of.
+inline bool is_all(const Payload& payload) noexcept {
+  if (payload.layout == nullptr) return payload.offset == 0 && payload.length == payload.count;
+  return payload.length == layout_of(payload)->size() * payload.count;
+}
+
+/// How many runs, about; 1 for contiguous memory.
+inline std::int64_t runs_of(const Payload& payload) noexcept {
+  const std::uint32_t run = mean_block(payload);
+  return run == 0 ? 1 : payload.length / run;
+}
+/// So many that packing them takes long: 1.5 us for doubles of a column.
+inline constexpr std::int64_t kManyRuns = 384;
+
 /// Runs so long on average, or contiguous: packing and unpacking by pieces is no slower than at once.
 inline constexpr std::uint32_t kBlockOfPieces = 1024;
 inline bool goes_by_pieces(const Payload& payload) noexcept {

@@ -89,7 +89,7 @@ void copy(const stria_payload_t& from, const stria_payload_t& to) noexcept {
 bool take_arriving(const Payload& memory, const Packet& packet) noexcept {
   const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
   const auto bytes = static_cast<std::uint32_t>(memory.length);  // of a packet: 32 bits
-  if (bytes > 0 && !goes_by_pieces(memory)) {
+  if (bytes > 0 && !goes_by_pieces(memory) && runs_of(memory) < kManyRuns) {
     if (arriving.arrived(&arriving, bytes) == 0) return false;
     unpack(memory, packet.payload);
     return true;

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 2u
+#define STRIA_PROVIDER_VERSION 3u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;
@@ -177,6 +177,7 @@ typedef struct stria_services {
 #define STRIA_CAP_EVENT_FD (1ull << 22)   /* can sleep */
 #define STRIA_CAP_MAP_MEMORY (1ull << 23) /* mem_alloc gives memory that peers load and store directly */
 #define STRIA_CAP_OFFLOAD (1ull << 24)    /* its links have `offload`: an adapter moves what is got and put */
+#define STRIA_CAP_GROWING (1ull << 25)    /* its links may have `grows` */
 
 typedef struct stria_capabilities {
   uint64_t flags;
@@ -208,6 +209,8 @@ typedef struct stria_link_limits {
   uint32_t can_atomic;  /* 0: atomic answers UNSUPPORTED on this link, but perhaps for keys with
                          * STRIA_KEY_MAPPED */
   uint32_t gathers;     /* keys may show memory that lies apart as one run: STRIA_REGISTER_GATHERED */
+  uint32_t grows; /* eager_send publishes what takes long to pack when a part of it is there, so that the
+                   * receiver unpacks meanwhile (STRIA_PACKET_ARRIVING) */
 } stria_link_limits_t;
 
 /* ---- the tables ---- */

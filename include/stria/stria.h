@@ -194,7 +194,7 @@ STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
 #define STRIA_ADDRESS_MAX 512
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
 /* Moves everything that can move. Returns the number of events handled; 0 means idle. Waits for nothing, with
- * one exception: a message of 4 KiB to the eager limit is taken while its sender still copies it, so when
+ * one exception: a message of 2 KiB to the eager limit is taken while its sender still copies it, so when
  * that process is stopped in those microseconds (SIGSTOP), the call lasts until it goes on or is killed. */
 STRIA_API unsigned stria_worker_progress(stria_worker_t* worker);
 /* A descriptor that becomes readable when something arrives for an armed worker by any of its providers, when

@@ -6,6 +6,7 @@
 
 #include "tag/api/builtins.hpp"
 #include "tag/api/convert.hpp"
+#include "tag/mappable.hpp"
 #include "transport/memory_hooks.hpp"
 
 using namespace stria;
@@ -116,7 +117,10 @@ stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** 
     for (const stria_provider_t* provider : as_context(context)->providers) {
       char error[512] = "";
       const stria_status_t status = provider->mem_alloc(bytes, out, error, sizeof(error));
-      if (status == STRIA_OK) return status;
+      if (status == STRIA_OK) {
+        tag::Mappable::add(*out, bytes);
+        return status;
+      }
       if (status != STRIA_ERR_UNSUPPORTED)
         return refuse(transport::from_c(status), "{} bytes of memory that peers can map: {}", bytes, error);
     }

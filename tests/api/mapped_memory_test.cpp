@@ -18,7 +18,7 @@ namespace st = stria::api;
 
 namespace {
 
-constexpr std::size_t kRows = 600, kRowBytes = 1000;
+constexpr std::size_t kRows = 2800, kRowBytes = 1000;  // a column is longer than what goes at once
 constexpr std::size_t kBytes = kRows * kRowBytes;
 
 std::byte value(std::size_t seed, std::size_t at) {
@@ -30,6 +30,7 @@ struct Round {
   bool mapped;
   bool strided;
   std::size_t at;
+  std::size_t rows = kRows;
 };
 using Rounds = std::vector<Round>;
 const Rounds kAllKinds = {{true, false, 0}, {true, true, 16},  {false, false, 0},
@@ -39,7 +40,7 @@ const Rounds kAllKinds = {{true, false, 0}, {true, true, 16},  {false, false, 0}
 std::vector<std::byte> expected(const Round& round, std::size_t number) {
   std::vector<std::byte> out;
   if (round.strided) {
-    for (std::size_t row = 0; row < kRows; ++row)
+    for (std::size_t row = 0; row < round.rows; ++row)
       for (std::size_t i = 0; i < 48; ++i) out.push_back(value(number, round.at + row * kRowBytes + i));
   } else {
     for (std::size_t i = round.at; i < kBytes; ++i) out.push_back(value(number, i));
@@ -62,11 +63,12 @@ void sender(int in, int out, const Rounds& rounds) {
   std::vector<std::byte> address(size);
   ASSERT_EQ(::read(in, address.data(), size), static_cast<ssize_t>(size));
   st::Endpoint peer(worker, address);
-  const st::Layout columns = st::Layout::vector(kRows, 6, kRowBytes, st::Layout::bytes(8));
   for (std::size_t number = 0; number < rounds.size(); ++number) {
     const Round& round = rounds[number];
     std::byte* memory = round.mapped ? mapped.bytes().data() : ordinary.data();
     for (std::size_t i = 0; i < kBytes; ++i) memory[i] = value(number, i);
+    const st::Layout columns =
+        st::Layout::vector(static_cast<std::int64_t>(round.rows), 6, kRowBytes, st::Layout::bytes(8));
     st::Request request;
     if (round.strided) {
       ASSERT_GE(peer.send({memory + round.at, columns}, number, request), STRIA_OK);
@@ -152,6 +154,14 @@ TEST_P(MappedMemory, is_received_by_loads_also_without_cross_memory_attach) {
   EXPECT_EQ(counters.received_mapped, 4u);
   EXPECT_EQ(counters.received_pipeline, 2u);
   EXPECT_EQ(counters.fallbacks, 1u) << "of the link";
+}
+
+TEST_P(MappedMemory, is_received_by_loads_however_short_where_packing_takes_long) {
+  st::Counters counters{};
+  receive_from_another_process({{true, true, 16, 600}, {false, true, 16, 600}, {true, true, 8, 2}},
+                               GetParam(), counters);
+  EXPECT_EQ(counters.received_mapped, 1u);
+  EXPECT_EQ(counters.received_get + counters.received_pipeline, 0u) << "unpacked while it is packed";
 }
 
 INSTANTIATE_TEST_SUITE_P(Receives, MappedMemory, ::testing::Bool(),

@@ -186,7 +186,7 @@ TEST(CostModel, fragments_are_within_their_bounds_and_finer_where_packing_is_slo
           question.length = length;
           question.source_block = source;
           question.sink_block = sink;
-          const std::uint32_t fragment = fragment_for(question, most);
+          const std::uint32_t fragment = fragment_for(question, most, 1u << 20);
           ASSERT_GE(fragment, std::min(1024u, most)) << length;
           ASSERT_LE(fragment, most) << length;
           ASSERT_TRUE(fragment % 512 == 0 || fragment == most) << fragment;
@@ -196,7 +196,34 @@ TEST(CostModel, fragments_are_within_their_bounds_and_finer_where_packing_is_slo
   column.source_block = 8;
   Question rows = column;
   rows.source_block = 4096;
-  EXPECT_LT(fragment_for(column, 1u << 20), fragment_for(rows, 1u << 20));
+  EXPECT_LT(fragment_for(column, 1u << 20, 1u << 20), fragment_for(rows, 1u << 20, 1u << 20));
+}
+
+TEST(CostModel, fragments_are_long_where_they_are_read_while_they_are_written_and_that_costs_nothing) {
+  constexpr std::uint32_t kMost = 32768, kLongest = 131072;
+  Question question;
+  question.length = 1 << 20;
+  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
+  question.grows = true;
+  EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
+  EXPECT_EQ(fragment_for(question, kMost, kMost / 2), kMost) << "a link with short cells cuts them itself";
+  question.source_block = question.sink_block = 1024;
+  EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
+  for (std::uint32_t Question::*side : {&Question::source_block, &Question::sink_block}) {
+    Question small = question;
+    small.*side = 512;
+    EXPECT_LE(fragment_for(small, kMost, kLongest), kMost) << "packed faster at once";
+  }
+  question.far = true;
+  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
+}
+
+TEST(CostModel, packing_is_very_long_when_the_receiver_could_do_much_else_meanwhile) {
+  EXPECT_FALSE(packs_very_long(131072, 8, false));
+  EXPECT_TRUE(packs_very_long(131072, 7, false));
+  EXPECT_FALSE(packs_very_long(16384, 8, true));
+  EXPECT_TRUE(packs_very_long(16392, 8, true));
+  for (const std::uint64_t length : kLengths) EXPECT_FALSE(packs_very_long(length, 0, false)) << "contiguous";
 }
 
 TEST(CostModel, many_small_blocks_and_many_bytes_pack_long) {

@@ -46,18 +46,22 @@ TEST_F(LongEager, goes_at_once_up_to_the_long_buffer_and_not_beyond) {
   for (const std::size_t bytes : {131073u, 200000u}) EXPECT_FALSE(goes_at_once(bytes_of(bytes))) << bytes;
 }
 
-TEST_F(LongEager, is_announced_where_many_short_blocks_are_packed) {
+TEST_F(LongEager, is_announced_where_very_many_short_blocks_are_packed) {
   stria_layout_t* byte = nullptr;
   ASSERT_EQ(stria_layout_bytes(1, &byte), STRIA_OK);
-  const auto goes = [&](std::int64_t rows, std::int64_t bytes) {  // every other row
+  const auto goes = [&](std::int64_t rows, std::int64_t bytes, std::int64_t apart = 2) {
     stria_layout_t* layout = nullptr;
-    EXPECT_EQ(stria_layout_vector(rows, bytes, 2 * bytes, byte, &layout), STRIA_OK);
-    const bool gone = goes_at_once(bytes_of(static_cast<std::size_t>(2 * rows * bytes)), layout);
+    EXPECT_EQ(stria_layout_vector(rows, bytes, apart * bytes, byte, &layout), STRIA_OK);
+    const bool gone = goes_at_once(bytes_of(static_cast<std::size_t>(apart * rows * bytes)), layout);
     stria_layout_free(layout);
     return gone;
   };
   EXPECT_TRUE(goes(64, 512));
-  EXPECT_FALSE(goes(65, 512));
+  EXPECT_TRUE(goes(65, 512)) << "it is unpacked meanwhile";
+  EXPECT_TRUE(goes(16384, 8));
+  EXPECT_FALSE(goes(16385, 7));
+  EXPECT_TRUE(goes(2048, 8, 40));
+  EXPECT_FALSE(goes(2049, 8, 40)) << "each is a line of its own";
   EXPECT_TRUE(goes(128, 1024)) << "blocks that are copied by pieces";
   EXPECT_FALSE(goes(129, 1024));
   stria_layout_free(byte);

@@ -31,6 +31,7 @@ struct Path {
   bool can_get;
   bool can_map;
   bool offload;
+  bool grows;
   bool gathers;
   rndv::Force force;
 };
@@ -45,6 +46,7 @@ Path path_of(const Device& device, const Config& config) {
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
   path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
+  path.grows = hw::has(can, STRIA_CAP_GROWING);
   path.gathers = hw::has(can, STRIA_CAP_OFFLOAD | STRIA_CAP_COMPOSITE);
   path.force = rndv::parse_force(config.text(Var::rndv_scheme));
   path.overlaps_packing = !config.is_given(Var::eager_limit) && path.force == rndv::Force::automatic;
@@ -68,11 +70,13 @@ Blocks blocks_of(const datatype::Layout& layout, std::uint64_t length) {
 
 Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
   const std::uint32_t block = blocks.bytes;
-  const bool overlapped = path.overlaps_packing && rndv::packs_long(length, block);
-  if (length <= path.eager_limit && !overlapped) {
+  const bool packs_long = path.overlaps_packing && rndv::packs_long(length, block);
+  const bool announced = packs_long && (!path.grows || rndv::packs_very_long(length, block, blocks.sparse));
+  if (length <= path.eager_limit && !announced) {
     const bool gathered = block == 0 || length <= eager::kGatherMax;
     if (length <= path.pio_max && gathered)
       return {"pio", block == 0 ? "fits the PIO window" : "fits the PIO window, gathered on the stack"};
+    if (packs_long) return {"buffered", "packed while the receiver unpacks"};
     return {"buffered", length <= path.pio_max ? "strided: packed straight into provider memory"
                                                : "longer than the window takes, within the eager limit"};
   }
@@ -83,6 +87,7 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
   question.source_sparse = question.sink_sparse = blocks.sparse;
   question.can_get = path.can_get;
   question.offload = path.offload;
+  question.grows = path.grows;
   question.force = path.force;
   const rndv::Answer answer = rndv::choose(question);
   Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)),

@@ -130,7 +130,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
               STRIA_CAP_BLOCK_LIST | STRIA_CAP_STRIDED | STRIA_CAP_COMPOSITE | STRIA_CAP_MAP_MEMORY |
               STRIA_CAP_ATOMICS;
   if (settings_.cma) out.flags |= STRIA_CAP_GET | STRIA_CAP_PUT;
-  if (settings_.pio_max > 0 && shape.windows > 0) out.flags |= STRIA_CAP_PIO;
+  if (settings_.pio_max > 0 && shape.windows > 0) out.flags |= STRIA_CAP_PIO | STRIA_CAP_GROWING;
   if (bell_.fd() >= 0) out.flags |= STRIA_CAP_EVENT_FD;
   out.pio_max = shape.windows > 0 ? settings_.pio_max : 0;
   out.pio_windows = shape.windows;

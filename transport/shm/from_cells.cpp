@@ -46,13 +46,14 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
 }
 
 /// As deliver_cell, of a cell that its sender may still be writing.
-bool Device::deliver_growing(Link& link, const std::byte* header, std::uint32_t bytes) noexcept {
+bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* header,
+                             std::uint32_t bytes) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(link, place, bytes)) return false;
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
-  const Growing growing(copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
+  const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                         link.attached_);
   look_growing(link, growing);
   sink_->deliver(sink_->self, link.cookie_, &growing.packet());
@@ -68,8 +69,9 @@ std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::b
   const std::uint64_t control = window.look();
   const std::byte* record = window.place();
   const std::uint32_t bytes = control_bytes(control);
-  const bool grows = window.is_record(control, RecordKind::growing);
-  if ((!grows && !window.is_record(control, RecordKind::cell)) || !is_wanted(record, wanted) ||
+  const RecordKind kind = control_kind(control);
+  const bool grows = kind != RecordKind::cell;
+  if (!window.is_record(control) || (grows && !is_growing(kind)) || !is_wanted(record, wanted) ||
       bytes > capacity || link.broken_)
     return STRIA_TAKE_OTHER;
   const CellPlace place = CellPlace::of(hw::load_word(record + kRecordHeader));
@@ -77,7 +79,7 @@ std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::b
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   if (grows) {
-    const Growing growing(wanted, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
+    const Growing growing(kind, wanted, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                           link.attached_);
     look_growing(link, growing);
     if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;

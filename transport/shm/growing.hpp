@@ -20,21 +20,37 @@
 #include "transport/shm/attach.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/segment.hpp"
+#include "transport/shm/window.hpp"
 
 namespace stria::shm {
 
 inline constexpr std::uint32_t kGrowLeast = 4097;  // a shorter cell is published whole
 
-/// How much of a payload is written between two stores of the word. So much is there when the record is.
-constexpr std::uint32_t growth_step(std::uint32_t bytes) noexcept {
-  return bytes < 16384 ? 4096 : 8192;
+inline constexpr std::uint32_t kPackingLeast = 2048;    // likewise, of blocks that are packed
+inline constexpr std::uint32_t kPackingAnyway = 16384;  // however few blocks
+
+/// How much of a payload is written between two stores of the word. So much is there when the record is. Each
+/// step costs a line that comes and goes (0.05 us near, 0.25 far), and kernels for small blocks begin anew.
+constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexcept {
+  if (kind == RecordKind::growing) return bytes < 16384 ? 4096 : 8192;
+  const std::uint32_t parts = kind == RecordKind::packing ? 2 : 4;
+  return std::clamp<std::uint32_t>(bytes / parts / kLine * kLine, 1024, 8192);
 }
 
-/// Not where many small blocks are packed: those kernels are slower by pieces. Nor, by vectors, where blocks
-/// are longer than a step.
-inline bool may_grow(const transport::Payload& payload, Way way) noexcept {
-  if (payload.length < kGrowLeast || !transport::goes_by_pieces(payload)) return false;
-  return payload.layout == nullptr || way == Way::string || !transport::has_long_blocks(payload);
+/// As what a cell with this payload is published. Whole, where packing is over soon, or it is a part of a
+/// longer message, of which the next part is packed meanwhile; and by vectors, where blocks are longer than a
+/// step.
+inline RecordKind kind_of_cell(const transport::Payload& payload, Way way) noexcept {
+  if (transport::goes_by_pieces(payload)) {
+    if (payload.length < kGrowLeast) return RecordKind::cell;
+    const bool in_steps =
+        payload.layout == nullptr || way == Way::string || !transport::has_long_blocks(payload);
+    return in_steps ? RecordKind::growing : RecordKind::cell;
+  }
+  if (payload.length < kPackingLeast || !transport::is_all(payload) ||
+      (payload.length < kPackingAnyway && transport::runs_of(payload) < transport::kManyRuns))
+    return RecordKind::cell;
+  return transport::is_sparse(payload) ? RecordKind::packing_sparse : RecordKind::packing;
 }
 
 /// What the word holds: bytes in the lower half, the use of the cell above.
@@ -49,9 +65,9 @@ constexpr std::uint32_t grown_bytes(std::uint64_t word, std::uint32_t use) noexc
 /// Writes the payload, and calls `publish` once, when its first step is there.
 template <class Publish>
 void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::uint64_t>& word,
-          std::uint32_t use, Way way, Publish publish) noexcept {
+          std::uint32_t use, Way way, RecordKind kind, Publish publish) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  const std::uint32_t step = growth_step(bytes);
+  const std::uint32_t step = growth_step(kind, bytes);
   for (std::uint32_t at = 0; at < bytes;) {
     const std::uint32_t part = std::min(step, bytes - at);
     store(way, transport::slice(payload, at, part), cell + at);
@@ -66,10 +82,10 @@ void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::u
 /// A packet out of such a cell, as the sink sees it.
 class Growing {
  public:
-  Growing(const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
+  Growing(RecordKind kind, const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
           const std::atomic<std::uint64_t>& word, std::uint32_t use, const Attached& sender) noexcept
       : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING}, &Growing::arrived},
-        first_(std::min(growth_step(bytes), bytes)),
+        first_(std::min(growth_step(kind, bytes), bytes)),
         use_(use),
         word_(&word),
         sender_(&sender) {

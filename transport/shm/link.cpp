@@ -174,8 +174,9 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   std::byte* const out = own.cell(place.cell) + place.at;
   const bool far = bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0;
   const Way way = way_to_store(payload, far, device_->settings_.strings);
-  if (may_grow(payload, way) && tx_.is_open()) {
-    grow(payload, out, own.cell_growth(place.cell), place.use, way, [&] { publish(RecordKind::growing); });
+  const RecordKind kind = tx_.is_open() ? kind_of_cell(payload, way) : RecordKind::cell;
+  if (kind != RecordKind::cell) {
+    grow(payload, out, own.cell_growth(place.cell), place.use, way, kind, [&] { publish(kind); });
     return Status::ok;
   }
   store(way, payload, out);
@@ -213,6 +214,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;
   out.pio_credits = tx_.credits();
   out.far = distance_.is_far() || device_->settings_.distance == DistanceMode::far ? 1 : 0;
+  out.grows = opening || tx_.is_open() ? 1 : 0;
   out.low_latency = low_latency_ && tx_window_ != kNone ? 1 : 0;
   out.path = path_.c_str();
   out.fallback = fallback_.c_str();

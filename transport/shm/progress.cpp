@@ -127,7 +127,9 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         ++done;
         break;
       case RecordKind::growing:
-        good = good && deliver_growing(link, line + 8, bytes);
+      case RecordKind::packing:
+      case RecordKind::packing_sparse:
+        good = good && deliver_growing(link, kind, line + 8, bytes);
         ++done;
         break;
       case RecordKind::pad:

@@ -33,12 +33,19 @@ enum class RecordKind : std::uint32_t {
   packet = 1,  ///< payload follows
   invalidate =
       2,  ///< as packet; a key word (window: 8 bytes before the payload, inbox: detail) ends before delivery
-  cell = 3,    ///< the payload is in the sender's cell that the word behind the header names (CellPlace)
-  pad = 4,     ///< nothing up to the end of the ring
-  hello = 5,   ///< inbox only: look at my peer slot
-  packed = 6,  ///< as packet, from the buffered path
-  growing = 7  ///< as cell, and the payload is still being written (growing.hpp); window only
+  cell = 3,     ///< the payload is in the sender's cell that the word behind the header names (CellPlace)
+  pad = 4,      ///< nothing up to the end of the ring
+  hello = 5,    ///< inbox only: look at my peer slot
+  packed = 6,   ///< as packet, from the buffered path
+  growing = 7,  ///< as cell, and the payload is still being written (growing.hpp); window only
+  packing = 8,  ///< as growing, of blocks that take long to pack
+  packing_sparse = 9  ///< as packing, of blocks each of which is a line of its own
 };
+
+/// Whether the payload is in a cell that may still be being written.
+constexpr bool is_growing(RecordKind kind) noexcept {
+  return kind == RecordKind::growing || kind == RecordKind::packing || kind == RecordKind::packing_sparse;
+}
 
 inline constexpr std::uint32_t kRecordHeader = 8 + sizeof(stria_header_t);
 inline constexpr std::uint64_t kValid = 1u << 31;

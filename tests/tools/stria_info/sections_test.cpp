@@ -134,6 +134,16 @@ TEST(SchemesSection, a_device_lowers_the_eager_limit) {
   EXPECT_EQ(way(section, 0, 1001), "rendezvous pipeline");
 }
 
+TEST(SchemesSection, what_takes_long_to_pack_is_announced_unless_the_receiver_unpacks_meanwhile) {
+  const std::vector<NamedLayout> layouts = {
+      {"column", datatype::Layout::vector(1024, 1, 8192, datatype::Layout::bytes(8)).value()}};
+  const auto way_of_4096 = [&](std::uint64_t flags) {
+    return way(schemes_section(Config(), {device_with(flags, 100, 16384)}, layouts), 0, 4096);
+  };
+  EXPECT_EQ(way_of_4096(kMessages), "rendezvous pipeline");
+  EXPECT_EQ(way_of_4096(kMessages | STRIA_CAP_GROWING), "buffered");
+}
+
 TEST(SchemesSection, what_is_forced_or_missing_is_named_as_the_reason) {
   Config config;
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};

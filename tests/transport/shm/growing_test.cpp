@@ -33,13 +33,13 @@ class GrowingCell : public testing::Test {
     register_device(sender.nonce, -1, 0);
   }
   ~GrowingCell() override { unregister_device(sender.nonce); }
-  Growing growing(std::uint32_t bytes, std::uint32_t use = 1) {
-    return {header, cell.data(), bytes, word, use, sender};
+  Growing growing(std::uint32_t bytes, std::uint32_t use = 1, RecordKind kind = RecordKind::growing) {
+    return {kind, header, cell.data(), bytes, word, use, sender};
   }
   template <class Publish>
   void write(Bytes& memory, std::uint32_t bytes, std::uint32_t use, Publish publish) {
     const Way way = hw::has_fast_strings() && use % 2 == 0 ? Way::string : Way::gather;
-    grow(contiguous(memory, bytes), cell.data(), word, use, way, publish);
+    grow(contiguous(memory, bytes), cell.data(), word, use, way, RecordKind::growing, publish);
   }
   stria_header_t header{};
   Bytes cell = Bytes(kBytes);
@@ -102,35 +102,85 @@ TEST_F(GrowingCell, ends_the_wait_when_its_sender_is_gone_but_what_came_counts) 
 }
 
 // Out of blocks and into others, by pieces that end in the midst of them.
-TEST_F(GrowingCell, takes_blocks_in_every_way_and_gives_them_to_others) {
-  const unsigned seed = 3;
-  std::mt19937 random(seed);
-  const auto blocks = [&](std::int64_t least, std::int64_t most) {
+class GrowingBlocks : public GrowingCell {
+ protected:
+  datatype::Layout blocks(std::int64_t least, std::int64_t most) {
     const std::int64_t bytes = least + static_cast<std::int64_t>(random()) % (most - least + 1);
-    const std::int64_t gap = 1 + static_cast<std::int64_t>(random() % 100);
+    const std::int64_t gap = 1 + static_cast<std::int64_t>(random() % 400);
     return datatype::Layout::vector(kBytes / bytes + 1, bytes, bytes + gap, datatype::Layout::bytes(1))
         .value();
-  };
-  for (std::uint32_t round = 1; round <= 600; ++round) {
-    const auto from = blocks(round % 3 == 0 ? 1000 : 4000, 20000),
-               to = blocks(round % 2 == 0 ? 900 : 5000, 30000);
-    const std::uint32_t bytes = kGrowLeast + random() % (kBytes - kGrowLeast + 1);
-    const Bytes memory = pattern(round, static_cast<std::size_t>(from.true_extent()));
+  }
+  /// Sends one, by steps of `kind`, and compares what came with what pack and unpack make of it.
+  void move(const datatype::Layout& from, const datatype::Layout& to, std::uint32_t bytes, Way way,
+            RecordKind kind) {
+    ++use;
+    const Bytes memory = pattern(use, static_cast<std::size_t>(from.true_extent()));
     Bytes expected(kBytes), room(static_cast<std::size_t>(to.true_extent()), std::byte{0xee}), wanted = room;
     transport::Payload source{&from, const_cast<std::byte*>(memory.data()), 1, 0, bytes};
     transport::Payload sink{&to, room.data(), 1, 0, bytes}, check{&to, wanted.data(), 1, 0, bytes};
     transport::pack(source, expected.data());
     transport::unpack(check, expected.data());
-    const Way ways[] = {Way::gather, Way::stream, hw::has_fast_strings() ? Way::string : Way::gather};
     std::atomic<bool> published{false};
     std::thread writer(
-        [&] { grow(source, cell.data(), word, round, ways[round / 3 % 3], [&] { published.store(true); }); });
+        [&] { grow(source, cell.data(), word, use, way, kind, [&] { published.store(true); }); });
     while (!published.load()) std::this_thread::yield();
-    ASSERT_TRUE(transport::take(sink, growing(bytes, round).packet()));
+    ASSERT_TRUE(transport::take(sink, growing(bytes, use, kind).packet()));
     writer.join();
-    ASSERT_EQ(room, wanted) << "round " << round << ", seed " << seed;
-    ASSERT_TRUE(std::equal(expected.begin(), expected.begin() + bytes, cell.begin())) << round;
+    ASSERT_EQ(room, wanted) << "use " << use << ", seed " << kSeed;
+    ASSERT_TRUE(std::equal(expected.begin(), expected.begin() + bytes, cell.begin())) << use;
   }
+  static constexpr unsigned kSeed = 3;
+  std::mt19937 random{kSeed};
+  std::uint32_t use = 0;
+};
+
+TEST_F(GrowingBlocks, that_are_long_are_taken_in_every_way_and_given_to_others) {
+  const Way ways[] = {Way::gather, Way::stream, hw::has_fast_strings() ? Way::string : Way::gather};
+  for (std::uint32_t round = 1; round <= 600; ++round)
+    move(blocks(round % 3 == 0 ? 1000 : 4000, 20000), blocks(round % 2 == 0 ? 900 : 5000, 30000),
+         kGrowLeast + random() % (kBytes - kGrowLeast + 1), ways[round / 3 % 3], RecordKind::growing);
+}
+
+TEST_F(GrowingBlocks, that_are_short_are_unpacked_while_they_are_packed) {
+  const RecordKind kinds[] = {RecordKind::packing, RecordKind::packing_sparse};
+  for (std::uint32_t round = 1; round <= 600; ++round)
+    move(blocks(1, round % 3 == 0 ? 16 : 200), blocks(1, round % 2 == 0 ? 12 : 9000),
+         kPackingLeast + random() % (kBytes - kPackingLeast + 1), round % 5 == 0 ? Way::stream : Way::gather,
+         kinds[round % 2]);
+}
+
+TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
+  const auto kind_of = [](std::int64_t block, std::int64_t gap, std::int64_t bytes, Way way = Way::gather,
+                          std::int64_t rest = 0) {
+    const std::int64_t last = bytes % block == 0 ? block : bytes % block;
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>((bytes + block - 1) / block), block), places;
+    lengths.back() = last;
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      places.push_back(static_cast<std::int64_t>(i) * (block + gap));
+    const auto layout = datatype::Layout::indexed(lengths, places, datatype::Layout::bytes(1)).value();
+    return kind_of_cell({&layout, nullptr, 1, 0, bytes - rest}, way);
+  };
+  EXPECT_EQ(kind_of(8, 8, 383 * 8), RecordKind::cell) << "over soon";
+  EXPECT_EQ(kind_of(8, 8, 384 * 8), RecordKind::packing);
+  EXPECT_EQ(kind_of(8, 256, 384 * 8), RecordKind::packing_sparse) << "each a line of its own";
+  EXPECT_EQ(kind_of(1, 1, kPackingLeast - 1), RecordKind::cell) << "a step costs more than it gains";
+  EXPECT_EQ(kind_of(1, 1, kPackingLeast), RecordKind::packing);
+  EXPECT_EQ(kind_of(8, 8, 8192, Way::gather, 8), RecordKind::cell) << "a part of a message";
+  EXPECT_EQ(kind_of(500, 8, kPackingAnyway - 1), RecordKind::cell);
+  EXPECT_EQ(kind_of(500, 8, kPackingAnyway), RecordKind::packing) << "many bytes";
+  EXPECT_EQ(kind_of(1024, 8, 5 * 1024), RecordKind::growing);
+  EXPECT_EQ(kind_of(1024, 8, 5 * 1024, Way::gather, 1024), RecordKind::cell);
+  EXPECT_EQ(kind_of(8192, 8, 16384), RecordKind::cell) << "longer than a step, by vectors";
+  EXPECT_EQ(kind_of(8192, 8, 16384, Way::string), RecordKind::growing);
+}
+
+TEST_F(GrowingBlocks, have_steps_of_whole_lines_and_more_than_one) {
+  for (const RecordKind kind : {RecordKind::growing, RecordKind::packing, RecordKind::packing_sparse})
+    for (std::uint32_t bytes = kPackingLeast; bytes <= 131072; bytes += 61) {
+      if (kind == RecordKind::growing && bytes < kGrowLeast) continue;
+      EXPECT_EQ(growth_step(kind, bytes) % kLine, 0u) << bytes;
+      EXPECT_LT(growth_step(kind, bytes), bytes);
+    }
 }
 
 TEST_F(GrowingCell, is_copied_right_while_another_thread_writes_it) {
