@@ -22,6 +22,12 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kCellUses = (1u << 30) - 1;
+inline constexpr std::uint32_t kFewPages = 1024;  // bytes: the cells of payloads so short take few pages
+/// The uses by longer ones after which all cells of a size get their pages, at the sender and in a receiver's
+/// mapping. A page costs microseconds when it is first written: message by message, the first hundred of 16
+/// KiB took 10 to 18 us each, and 0.7 when their pages were there.
+inline constexpr std::uint32_t kUsesBeforePages = 4;
+inline constexpr std::size_t kMostPages = 8u << 20;  // bytes, however many cells there are
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
 struct CellPlace {
@@ -72,7 +78,7 @@ class CellPool {
       at.use = 1;
       segment_.cell_growth(first_cell_ + cell).store(0, std::memory_order_relaxed);  // it may be of that use
     }
-    place = {first_cell_ + cell, place_for(cell, at, bytes), at.use};
+    place = {first_cell_ + cell, place_for(at, bytes), at.use};
     append(cell);
     return true;
   }
@@ -112,9 +118,7 @@ class CellPool {
  private:
   static constexpr std::uint32_t kHarvestEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
-  static constexpr std::uint32_t kStays = 1024;     // bytes: payloads so short gain nothing by going round
-  static constexpr std::uint32_t kRoomPerUse = 64;  // bytes
-  static constexpr std::uint32_t kPage = 4096;
+  static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
   struct Links {
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
@@ -122,22 +126,15 @@ class CellPool {
     std::uint32_t* out = nullptr;
     std::uint32_t use = 0;
     std::uint32_t next_place = 0;  // whole lines
-    std::uint32_t touched = 0;     // bytes that were used before
   };
 
-  /// Behind the payload before, or at the begin again. The room they go round in grows with the cell's uses:
-  /// new pages cost microseconds, what going round gains is a twentieth of one.
-  std::uint32_t place_for(std::uint32_t cell, Links& at, std::uint32_t bytes) noexcept {
+  /// Behind the payload before, or at the begin again.
+  std::uint32_t place_for(Links& at, std::uint32_t bytes) noexcept {
+    if (bytes > kFewPages && with_pages_ < kUsesBeforePages && ++with_pages_ == kUsesBeforePages) [[unlikely]]
+      have_pages(segment_.cells_like(first_cell_, kMostPages), Pages::to_write);
     if (bytes <= kStays) return 0;
-    const std::uint64_t room = std::min<std::uint64_t>(std::uint64_t{at.use} * kRoomPerUse, bytes_ / 2);
-    const std::uint32_t place = std::uint64_t{at.next_place} + bytes <= room ? at.next_place : 0;
-    const std::uint32_t end = place + bytes;
-    if (end > at.touched) [[unlikely]] {
-      if (end - at.touched > kPage)
-        have_pages(segment_.cell(first_cell_ + cell) + at.touched, end - at.touched);
-      at.touched = end;
-    }
-    at.next_place = static_cast<std::uint32_t>(align_up(end, kLine));
+    const std::uint32_t place = std::uint64_t{at.next_place} + bytes <= bytes_ / 2 ? at.next_place : 0;
+    at.next_place = static_cast<std::uint32_t>(align_up(place + bytes, kLine));
     return place;
   }
   void give_back(std::uint32_t cell) noexcept {
@@ -168,6 +165,7 @@ class CellPool {
   std::uint32_t first_cell_ = 0, bytes_ = 0;
   std::uint32_t share_ = 0;
   std::uint32_t since_harvest_ = 0;
+  std::uint32_t with_pages_ = 0;  // uses that need pages, up to kUsesBeforePages
 };
 
 /// How many of each size a link has under way.

@@ -40,17 +40,21 @@ constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexce
 /// As what a cell with this payload is published. Whole, where packing is over soon, or it is a part of a
 /// longer message, of which the next part is packed meanwhile; and by vectors, where blocks are longer than a
 /// step.
-inline RecordKind kind_of_cell(const transport::Payload& payload, Way way) noexcept {
+inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noexcept {
   if (transport::goes_by_pieces(payload)) {
-    if (payload.length < kGrowLeast) return RecordKind::cell;
     const bool in_steps =
-        payload.layout == nullptr || way == Way::string || !transport::has_long_blocks(payload);
+        payload.length >= kGrowLeast && (way == Way::string || !transport::has_long_blocks(payload));
     return in_steps ? RecordKind::growing : RecordKind::cell;
   }
   if (payload.length < kPackingLeast || !transport::is_all(payload) ||
       (payload.length < kPackingAnyway && transport::runs_of(payload) < transport::kManyRuns))
     return RecordKind::cell;
   return transport::is_sparse(payload) ? RecordKind::packing_sparse : RecordKind::packing;
+}
+
+[[gnu::always_inline]] inline RecordKind kind_of_cell(const transport::Payload& payload, Way way) noexcept {
+  if (payload.layout != nullptr) return kind_of_blocks(payload, way);
+  return payload.length < kGrowLeast ? RecordKind::cell : RecordKind::growing;
 }
 
 /// What the word holds: bytes in the lower half, the use of the cell above.

@@ -128,6 +128,8 @@ class alignas(kCacheLine) Link {
   std::uint32_t rx_window_ = kNone;  // the window it took there
   std::uint32_t came_by_inbox_ = 0;  // records since the last look (share.cpp)
   Distance distance_;                // of its cells
+  std::array<std::uint8_t, 2>
+      cells_came_{};  // of each size, with payloads that need pages, up to kUsesBeforePages
   // The rest.
   std::uint32_t tx_slot_ = kNone;  // our slot in the peer's table
   std::uint32_t tx_window_ = kNone;

@@ -56,14 +56,15 @@ Plan plan(const Shape& shape) noexcept {
   return at;
 }
 
-void have_pages(std::byte* begin, std::size_t bytes) noexcept {
+void have_pages(std::span<std::byte> memory, Pages how) noexcept {
 #if defined(MADV_POPULATE_WRITE)
   static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t before = reinterpret_cast<std::uintptr_t>(begin) % page;
-  ::madvise(begin - before, before + bytes, MADV_POPULATE_WRITE);  // whole pages, the last one too
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page;
+  ::madvise(memory.data() - before, before + memory.size(),  // whole pages, the last one too
+            how == Pages::to_write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 #else
-  static_cast<void>(begin);
-  static_cast<void>(bytes);
+  static_cast<void>(memory);
+  static_cast<void>(how);
 #endif
 }
 

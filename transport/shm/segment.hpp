@@ -8,9 +8,11 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/cache_line.hpp"
@@ -178,6 +180,13 @@ class SegmentView {
                ? base_ + plan_.long_cells + (i - shape_.cells) * cell_distance(shape_.long_cell_bytes)
                : base_ + plan_.cells + i * cell_distance(shape_.cell_bytes);
   }
+  /// The cells of the size that cell `i` has, or the first `most` bytes of them.
+  std::span<std::byte> cells_like(std::uint32_t i, std::size_t most) const noexcept {
+    const bool is_long = is_long_cell(shape_, i);
+    const std::size_t count = is_long ? shape_.long_cells : shape_.cells;
+    return {base_ + (is_long ? plan_.long_cells : plan_.cells),
+            std::min(most, count * cell_distance(bytes_of_cell(shape_, i)))};
+  }
   std::atomic<std::uint64_t>& cell_growth(std::uint32_t i) const noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(cell(i) + cell_distance(bytes_of_cell(shape_, i)) -
                                                           kLine);
@@ -196,9 +205,10 @@ struct OwnedSegment {
 };
 Result<OwnedSegment> create_segment(const char* name, std::size_t bytes);
 
-/// Gives memory its pages in one call, which a fault each would take one by one. Without an effect on kernels
-/// before 5.14.
-void have_pages(std::byte* begin, std::size_t bytes) noexcept;
+/// Gives memory its pages in one call, which a fault each would take one by one; to_read: shows those that it
+/// has in this mapping. Without an effect on kernels before 5.14, or when there is no memory.
+enum class Pages : std::uint8_t { to_write, to_read };
+void have_pages(std::span<std::byte> memory, Pages how) noexcept;
 
 /// A child of fork() must not see shared pages.
 void keep_from_children(const Mapping& map) noexcept;

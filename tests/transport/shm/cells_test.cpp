@@ -1,6 +1,9 @@
 // The pool of cells by itself; and records that name cells, as they should and as they should not.
+#include <sys/mman.h>
+
 #include <random>
 #include <set>
+#include <span>
 
 #include "hw/pio.hpp"
 #include "tests/transport/shm/inside.hpp"
@@ -39,7 +42,7 @@ class Pool : public testing::Test {
   CellsOut out_{};
 };
 
-TEST_F(Pool, places_turn_in_half_a_cell_once_a_stream_is_long) {
+TEST_F(Pool, places_turn_in_half_a_cell) {
   const auto places = [&](std::uint32_t bytes, int payloads) {
     std::set<std::pair<std::uint32_t, std::uint32_t>> out;
     for (int i = 0; i < payloads; ++i) {
@@ -52,12 +55,39 @@ TEST_F(Pool, places_turn_in_half_a_cell_once_a_stream_is_long) {
     }
     return out.size();
   };
-  EXPECT_EQ(places(2000, 40 * 8), 8u) << "few payloads take few pages";
-  places(2000, 200 * 8);
-  EXPECT_EQ(places(2000, 4 * 8), 32u) << "all of them, before one is used again";
-  EXPECT_EQ(places(1024, 100), 8u) << "so short ones stay where they are";
+  EXPECT_EQ(places(2500, 3 * 8), 24u) << "all of them, before one is used again";
+  EXPECT_EQ(places(2048, 100), 8u) << "so short ones stay where they are";
   EXPECT_EQ(places(16384, 100), 8u);
   EXPECT_EQ(places(8193, 100), 8u);
+}
+
+std::size_t resident(std::span<std::byte> memory) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) & ~std::uintptr_t{4095};
+  const std::size_t bytes = reinterpret_cast<std::uintptr_t>(memory.data()) + memory.size() - begin;
+  std::vector<unsigned char> pages((bytes + 4095) / 4096);
+  EXPECT_EQ(::mincore(reinterpret_cast<void*>(begin), bytes, pages.data()),
+            0);  // NOLINT(performance-no-int-to-ptr)
+  return static_cast<std::size_t>(
+      std::count_if(pages.begin(), pages.end(), [](unsigned char one) { return (one & 1) != 0; }));
+}
+
+TEST_F(Pool, all_cells_of_a_size_get_their_pages_together_once_some_were_used) {
+#if !defined(MADV_POPULATE_WRITE)
+  GTEST_SKIP() << "a kernel without MADV_POPULATE_WRITE";
+#endif
+  const auto pages = [&](std::uint32_t cell) { return resident(segment_.cells_like(cell, kMostPages)); };
+  const auto use = [&](std::uint32_t bytes) {
+    free(take(bytes));
+    cells_.harvest();
+  };
+  for (int i = 0; i < 100; ++i) use(1024);
+  for (int i = 0; i < 3; ++i) use(1025);
+  EXPECT_LE(pages(0), 9u) << "only the words behind the cells were written";
+  use(1025);
+  EXPECT_GE(pages(0), 32u);
+  EXPECT_LE(pages(8), 5u) << "long ones come by themselves";
+  for (int i = 0; i < 4; ++i) use(60000);
+  EXPECT_GE(pages(8), 64u);
 }
 
 TEST_F(Pool, two_payloads_under_way_never_overlap) {
