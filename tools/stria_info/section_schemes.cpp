@@ -87,7 +87,6 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
   question.source_sparse = question.sink_sparse = blocks.sparse;
   question.can_get = path.can_get;
   question.offload = path.offload;
-  question.grows = path.grows;
   question.force = path.force;
   const rndv::Answer answer = rndv::choose(question);
   Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)),

@@ -149,6 +149,20 @@ TEST_F(GrowingBlocks, that_are_short_are_unpacked_while_they_are_packed) {
          kinds[round % 2]);
 }
 
+TEST_F(GrowingBlocks, that_are_short_are_unpacked_as_far_as_they_came) {
+  constexpr std::uint32_t kAll = 8000;
+  const auto to = datatype::Layout::vector(kAll / 8, 8, 16, datatype::Layout::bytes(1)).value();
+  cell = pattern(1);
+  unregister_device(sender.nonce);  // a wait ends
+  Bytes room(2 * kAll, std::byte{0xee});
+  const transport::Payload sink{&to, room.data(), 1, 0, kAll};
+  EXPECT_FALSE(transport::take(sink, growing(kAll, 1, RecordKind::packing).packet()));
+  const std::uint32_t first = growth_step(RecordKind::packing, kAll);
+  ASSERT_LT(first, kAll);
+  for (std::uint32_t i = 0; i < kAll; ++i)
+    ASSERT_EQ(room[i / 8 * 16 + i % 8], i < first ? cell[i] : std::byte{0xee}) << "byte " << i;
+}
+
 TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
   const auto kind_of = [](std::int64_t block, std::int64_t gap, std::int64_t bytes, Way way = Way::gather,
                           std::int64_t rest = 0) {
