@@ -98,6 +98,7 @@ Result<void> Worker::open_devices() {
     if ((capabilities.flags & STRIA_CAP_ATOMICS) != 0)
       device->atomics =
           (capabilities.flags & STRIA_CAP_MAP_MEMORY) != 0 ? Device::Atomics::cpu : Device::Atomics::adapter;
+    polls_.push_back({provider->ops->progress, device->handle});
     devices_.push_back(std::move(device));
   }
   if (devices_.empty())
@@ -162,7 +163,17 @@ unsigned Worker::progress() noexcept {
   if (in_progress_) return 0;  // a callback asked; the outer call goes on
   in_progress_ = true;
   unsigned handled = 0;
-  for (auto& device : devices_) handled += device->provider->ops->progress(device->handle, kPollBudget);
+  for (const Poll* poll = polls_.data(); poll != polls_.data() + polls_.size(); ++poll)
+    handled += poll->progress(poll->device, kPollBudget);
+  // Most rounds of a program that asks while it computes find nothing, and have nothing to go on with.
+  const bool goes_on = handled != 0 || !rndv_.resting() || !backlog_.empty() || armed_;
+  if (goes_on || quiet_ + 1 >= kLookAtClock) return end_round(handled);
+  ++quiet_;
+  in_progress_ = false;
+  return 0;
+}
+
+unsigned Worker::end_round(unsigned handled) noexcept {
   if (!rndv_.resting()) handled += rndv_.progress();
   for (Peer* peer = backlog_.front(); peer != nullptr;) {
     Peer* next = backlog_.next(peer);

@@ -37,6 +37,12 @@ struct Device {
   enum class Atomics : std::uint8_t { none, cpu, adapter } atomics = Atomics::none;  ///< who performs its
 };
 
+/// What a round of progress needs of a device.
+struct Poll {
+  unsigned (*progress)(stria_device_t*, unsigned budget);
+  stria_device_t* device;
+};
+
 class Worker {
  public:
   static Result<std::unique_ptr<Worker>> open(Context& context, stria_thread_mode_t mode);
@@ -82,6 +88,7 @@ class Worker {
   Worker(Context& context, stria_thread_mode_t mode);
   Result<void> open_devices();
   void build_address();
+  [[gnu::noinline]] unsigned end_round(unsigned handled) noexcept;
 
   // Upcalls of providers; self is the Device.
   static void on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept;
@@ -195,6 +202,7 @@ class Worker {
   bool in_progress_ = false;
   unsigned quiet_ = 0;  // progress calls since the clock was looked at
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<Poll> polls_;  // of devices_, in their order
   std::vector<std::byte> address_;
 
   PeerTable peers_;

@@ -40,7 +40,8 @@ pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
 int pml_stria_progress(void) {
   if (OPAL_UNLIKELY(NULL == pml_stria.worker)) return 0;
   const int events = (int)stria_worker_progress(pml_stria.worker);
-  pml_stria_requests_run_deferred();
+  if (OPAL_UNLIKELY(NULL != __atomic_load_n(&pml_stria.deferred, __ATOMIC_RELAXED)))
+    pml_stria_requests_run_deferred();
   if (OPAL_UNLIKELY(pml_stria.show_peers)) pml_stria_show_peers();
   return events;
 }

@@ -40,8 +40,9 @@ typedef struct pml_stria_module {
   mca_pml_base_module_t super;
   stria_context_t* context;
   stria_worker_t* worker;
-  opal_free_list_t requests;       /* of pml_stria_request_t */
-  struct pml_stria_request* spare; /* some of them, at hand when there are no threads */
+  opal_free_list_t requests;          /* of pml_stria_request_t */
+  struct pml_stria_request* spare;    /* some of them, at hand when there are no threads */
+  struct pml_stria_request* deferred; /* those whose end waits for pml_stria_progress, atomic */
   bool requests_ready;
   bool closing;      /* Open MPI has taken its communicators down: requests that end now let none go */
   bool show_peers;   /* verbose, and some peer's line is still to be printed */

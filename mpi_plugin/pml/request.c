@@ -126,18 +126,15 @@ void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t*
  * communicator. Receives that look first end others in the middle of MPI_Irecv, where Open MPI expects no
  * callback; and with threads that code takes locks of its own, whose holders may be waiting for the worker's.
  * So it runs from pml_stria_progress, after the worker's. */
-static pml_stria_request_t* deferred;
-
 static void defer(pml_stria_request_t* request) {
-  request->next = __atomic_load_n(&deferred, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(&deferred, &request->next, request, true, __ATOMIC_RELEASE,
+  request->next = __atomic_load_n(&pml_stria.deferred, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&pml_stria.deferred, &request->next, request, true, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED)) {
   }
 }
 
 void pml_stria_requests_run_deferred(void) {
-  if (NULL == __atomic_load_n(&deferred, __ATOMIC_RELAXED)) return;
-  pml_stria_request_t* newest_first = __atomic_exchange_n(&deferred, NULL, __ATOMIC_ACQUIRE);
+  pml_stria_request_t* newest_first = __atomic_exchange_n(&pml_stria.deferred, NULL, __ATOMIC_ACQUIRE);
   pml_stria_request_t* oldest_first = NULL;
   while (NULL != newest_first) {
     pml_stria_request_t* next = newest_first->next;

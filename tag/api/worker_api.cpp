@@ -6,6 +6,18 @@
 using namespace stria;
 using namespace stria::tag;
 
+namespace {
+
+/// Apart, so that a worker of one thread does not save registers for it.
+[[gnu::noinline]] unsigned progress_shared(Worker& worker) {
+  if (!worker.lock().try_lock()) return 0;
+  const unsigned handled = worker.progress();
+  worker.lock().unlock();
+  return handled;
+}
+
+}  // namespace
+
 extern "C" {
 
 stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
@@ -47,10 +59,7 @@ stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, 
 
 unsigned stria_worker_progress(stria_worker_t* handle) {
   Worker& worker = *as_worker(handle);
-  if (!worker.lock().try_lock()) return 0;
-  const unsigned handled = worker.progress();
-  worker.lock().unlock();
-  return handled;
+  return worker.lock().shared() ? progress_shared(worker) : worker.progress();
 }
 
 stria_status_t stria_worker_event_fd(stria_worker_t* handle, int* fd) {

@@ -9,6 +9,9 @@
 // store need not wait until the line is taken away there. (1 MiB between two near cores: 42 us; last in,
 // first out: 118 us. A window of 64 messages of 4 KiB, each message: 0.16 us, always at the begin of a cell
 // 0.2.)
+//
+// A half of them goes round first, and the others when these are all under way, or after so many uses that
+// their pages (cell_pages.hpp) pay.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +20,12 @@
 #include <numeric>
 #include <vector>
 
+#include "transport/shm/cell_pages.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace stria::shm {
 
 inline constexpr std::uint32_t kCellUses = (1u << 30) - 1;
-inline constexpr std::uint32_t kFewPages = 1024;  // bytes: the cells of payloads so short take few pages
-/// The uses by longer ones after which all cells of a size get their pages, at the sender and in a receiver's
-/// mapping. A page costs microseconds when it is first written: message by message, the first hundred of 16
-/// KiB took 10 to 18 us each, and 0.7 when their pages were there.
-inline constexpr std::uint32_t kUsesBeforePages = 4;
-inline constexpr std::size_t kMostPages = 8u << 20;  // bytes, however many cells there are
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
 struct CellPlace {
@@ -53,7 +51,8 @@ class CellPool {
       : segment_(segment),
         links_(count, Links{}),
         free_(count),
-        free_count_(count),
+        free_count_(first_round(count, bytes)),
+        round_(first_round(count, bytes)),
         first_cell_(first),
         bytes_(bytes),
         share_(count < 2 ? count : count / 2) {
@@ -66,7 +65,10 @@ class CellPool {
   bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
     if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= share_) [[unlikely]]
       harvest();
-    if (free_count_ == 0 || *out >= share_) return false;
+    if (*out >= share_) return false;
+    if (free_count_ == 0) [[unlikely]]
+      widen();
+    if (free_count_ == 0) return false;
     const std::uint32_t cell = free_[free_first_];
     if (++free_first_ == free_.size()) free_first_ = 0;
     --free_count_;
@@ -79,6 +81,7 @@ class CellPool {
       segment_.cell_growth(first_cell_ + cell).store(0, std::memory_order_relaxed);  // it may be of that use
     }
     place = {first_cell_ + cell, place_for(at, bytes), at.use};
+    if (bytes > kFewPages) pages_.used(segment_, place.cell, place.at + bytes, Pages::to_write);
     append(cell);
     return true;
   }
@@ -119,6 +122,7 @@ class CellPool {
   static constexpr std::uint32_t kHarvestEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
+  static constexpr std::uint32_t kUsesBeforeAll = 16384;
   struct Links {
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
@@ -130,15 +134,22 @@ class CellPool {
 
   /// Behind the payload before, or at the begin again.
   std::uint32_t place_for(Links& at, std::uint32_t bytes) noexcept {
-    if (bytes > kFewPages && with_pages_ < kUsesBeforePages && ++with_pages_ == kUsesBeforePages) [[unlikely]]
-      have_pages(segment_.cells_like(first_cell_, kMostPages), Pages::to_write);
     if (bytes <= kStays) return 0;
+    if (++turned_ == kUsesBeforeAll) [[unlikely]]
+      widen();
     const std::uint32_t place = std::uint64_t{at.next_place} + bytes <= bytes_ / 2 ? at.next_place : 0;
     at.next_place = static_cast<std::uint32_t>(align_up(place + bytes, kLine));
     return place;
   }
+  /// All cells go round from now on.
+  [[gnu::cold, gnu::noinline]] void widen() noexcept {
+    while (round_ < free_.size()) add_free(round_++);
+  }
   void give_back(std::uint32_t cell) noexcept {
     --*links_[cell].out;
+    add_free(cell);
+  }
+  void add_free(std::uint32_t cell) noexcept {
     std::size_t at = free_first_ + free_count_++;
     if (at >= free_.size()) at -= free_.size();
     free_[at] = cell;
@@ -161,11 +172,13 @@ class CellPool {
   std::vector<Links> links_;
   std::vector<std::uint32_t> free_;  // a ring with room for all
   std::size_t free_first_ = 0, free_count_ = 0;
+  std::uint32_t round_ = 0;  // the cells from here on are kept for later
   std::uint32_t first_ = kNone, last_ = kNone, busy_ = 0;
   std::uint32_t first_cell_ = 0, bytes_ = 0;
   std::uint32_t share_ = 0;
   std::uint32_t since_harvest_ = 0;
-  std::uint32_t with_pages_ = 0;  // uses that need pages, up to kUsesBeforePages
+  std::uint64_t turned_ = 0;  // uses whose place turned
+  CellPages pages_;
 };
 
 /// How many of each size a link has under way.

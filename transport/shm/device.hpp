@@ -100,8 +100,7 @@ class Device {
   std::int32_t take_cell(Polled& polled, transport::Header& wanted, std::byte* memory,
                          std::uint32_t capacity) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes) noexcept;
-  void show_pages(Link& link, std::uint32_t cell) noexcept;
-  void count_cell(Link& link, std::uint32_t cell, std::uint32_t bytes) noexcept;
+  void count_cell(Link& link, CellPlace place, std::uint32_t bytes) noexcept;
   bool deliver_growing(Link& link, RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
                bool buffered) noexcept;

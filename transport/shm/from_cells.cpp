@@ -31,26 +31,18 @@ bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes)
   return place.at <= all && bytes <= all - place.at;
 }
 
-/// A peer that sends such messages has given all its cells pages before (CellPool): here they get them
-/// together, too. For few peers, as a mapping of pages costs memory and time: those with a window.
-[[gnu::cold]] void Device::show_pages(Link& link, std::uint32_t cell) noexcept {
-  std::uint8_t& came = link.cells_came_[is_long_cell(link.remote_.shape(), cell) ? 1 : 0];
-  if (++came == kUsesBeforePages && link.rx_window_ != kNone)
-    have_pages(link.remote_.cells_like(cell, kMostPages), Pages::to_read);
-}
-
-/// Counts the first payloads that need pages.
-[[gnu::always_inline]] inline void Device::count_cell(Link& link, std::uint32_t cell,
+/// Its pages are mapped for few peers, as that costs memory and time: those with a window.
+[[gnu::always_inline]] inline void Device::count_cell(Link& link, CellPlace place,
                                                       std::uint32_t bytes) noexcept {
-  const std::uint8_t came = link.cells_came_[is_long_cell(link.remote_.shape(), cell) ? 1 : 0];
-  if (came < kUsesBeforePages && bytes > kFewPages) [[unlikely]]
-    show_pages(link, cell);
+  if (bytes > kFewPages && link.rx_window_ != kNone)
+    link.cell_pages_[is_long_cell(link.remote_.shape(), place.cell) ? 1 : 0].used(
+        link.remote_, place.cell, place.at + bytes, Pages::to_read);
 }
 
 bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(link, place, bytes)) return false;
-  count_cell(link, place.cell, bytes);
+  count_cell(link, place, bytes);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   if (bytes >= kLookBytes) look(link, payload, bytes);
   transport::Header copy;
@@ -67,7 +59,7 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
                              std::uint32_t bytes) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(link, place, bytes)) return false;
-  count_cell(link, place.cell, bytes);
+  count_cell(link, place, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
@@ -94,7 +86,7 @@ std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::b
     return STRIA_TAKE_OTHER;
   const CellPlace place = CellPlace::of(hw::load_word(record + kRecordHeader));
   if (!is_in_cells(link, place, bytes)) return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
-  count_cell(link, place.cell, bytes);
+  count_cell(link, place, bytes);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   if (grows) {

@@ -115,7 +115,8 @@ class InboxReceiver {
       : head_(&segment.header().inbox_head),
         slots_(reinterpret_cast<InboxSlot*>(segment.inbox())),
         mask_(segment.shape().inbox_slots - 1),
-        shift_(static_cast<std::uint32_t>(__builtin_ctz(segment.shape().inbox_slots))) {}
+        shift_(static_cast<std::uint32_t>(__builtin_ctz(segment.shape().inbox_slots))),
+        first_(slots_) {}
 
   /// The next slot and its state; acquire pairs with publish(). The phase says whether it can be read.
   InboxSlot& next(std::uint64_t& state) const noexcept { return ahead(0, state); }
@@ -134,11 +135,12 @@ class InboxReceiver {
   }
   /// Nobody claimed the next slot.
   bool is_empty() const noexcept {
-    return inbox_phase(slots_[tail_ & mask_].state.load(std::memory_order_relaxed)) == InboxPhase::free;
+    return inbox_phase(first_->state.load(std::memory_order_relaxed)) == InboxPhase::free;
   }
   void take(InboxSlot& slot) noexcept {
     slot.state.store(inbox_state(InboxPhase::free, 0, (tail_ >> shift_) + 1), std::memory_order_release);
     ++tail_;
+    first_ = &slots_[tail_ & mask_];
     waited_ = 0;
   }
   /// Slots claimed and not taken out. The head may lag behind one claim, whose producer died before it moved
@@ -160,6 +162,7 @@ class InboxReceiver {
   std::uint64_t mask_ = 0;
   std::uint32_t shift_ = 0;
   std::uint32_t waited_ = 0;
+  const InboxSlot* first_ = nullptr;  // slots_[tail_ & mask_]
 };
 
 }  // namespace stria::shm

@@ -124,12 +124,11 @@ class alignas(kCacheLine) Link {
   // The receive path.
   void* cookie_ = nullptr;
   SegmentView remote_;
-  std::uint32_t rx_slot_ = kNone;    // the peer's slot in our table
-  std::uint32_t rx_window_ = kNone;  // the window it took there
-  std::uint32_t came_by_inbox_ = 0;  // records since the last look (share.cpp)
-  Distance distance_;                // of its cells
-  std::array<std::uint8_t, 2>
-      cells_came_{};  // of each size, with payloads that need pages, up to kUsesBeforePages
+  std::uint32_t rx_slot_ = kNone;        // the peer's slot in our table
+  std::uint32_t rx_window_ = kNone;      // the window it took there
+  std::uint32_t came_by_inbox_ = 0;      // records since the last look (share.cpp)
+  Distance distance_;                    // of its cells
+  std::array<CellPages, 2> cell_pages_;  // of each size: the peer's, in our mapping
   // The rest.
   std::uint32_t tx_slot_ = kNone;  // our slot in the peer's table
   std::uint32_t tx_window_ = kNone;

@@ -17,10 +17,12 @@ constexpr unsigned kWindowBatch = 32;
 /// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
 /// while it computes, find nothing.
 inline bool Device::is_quiet() const noexcept {
-  if (armed_ || greeting_ > 0 || own_.header().hints.any() || !inbox_.is_empty()) return false;
+  if ((greeting_ | static_cast<std::uint32_t>(armed_)) != 0 || own_.header().hints.any() ||
+      !inbox_.is_empty())
+    return false;
   const Polled* polled = polled_.begin();
-  for (const Polled* end = polled + polled_.hot(); polled != end; ++polled)
-    if (polled->window.peek() != 0 || polled->window.owes()) return false;
+  for (std::uint32_t left = polled_.hot(); left != 0; --left, ++polled)
+    if (polled->window.has_record() || polled->window.owes()) return false;
   return true;
 }
 

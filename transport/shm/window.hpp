@@ -69,9 +69,15 @@ constexpr std::uint64_t make_window_control(RecordKind kind, std::uint32_t bytes
   return make_control(kind, bytes, 0);
 }
 
-/// Valid, in that lap. Laps are 1..65535, so that zeroed memory says nothing.
+/// What the control words of a lap have in common. Laps are 1..65535, so that zeroed memory says nothing.
+constexpr std::uint64_t lap_mark(std::uint32_t lap) noexcept {
+  return (std::uint64_t{lap} << 32) | kValid;
+}
+constexpr std::uint64_t lap_mark_of(std::uint64_t control) noexcept {
+  return control & ((0xffffull << 32) | kValid);
+}
 constexpr bool is_of_lap(std::uint64_t control, std::uint32_t lap) noexcept {
-  return (control & ((0xffffull << 32) | kValid)) == ((std::uint64_t{lap} << 32) | kValid);
+  return lap_mark_of(control) == lap_mark(lap);
 }
 constexpr std::uint32_t next_lap(std::uint32_t lap) noexcept {
   return lap == 0xffff ? 1 : lap + 1;
@@ -212,7 +218,7 @@ class WindowReceiver {
  public:
   WindowReceiver() = default;
   WindowReceiver(std::byte* lines, std::uint32_t bytes, std::atomic<std::uint64_t>* consumed) noexcept
-      : lines_(lines), mask_(bytes / kHalf - 1), consumed_(consumed) {}
+      : lines_(lines), place_(lines), mask_(bytes / kHalf - 1), consumed_(consumed) {}
 
   bool is_open() const noexcept { return lines_ != nullptr; }
   /// Halves taken out so far.
@@ -222,17 +228,16 @@ class WindowReceiver {
     const std::uint64_t control = look();
     return is_record(control) ? control : 0;
   }
+  bool has_record() const noexcept { return is_record(look()); }
   /// The word where the next record's control word will be.
   std::uint64_t look() const noexcept { return hw::load_word(place()); }
   /// Whether such a word is one; and one of this kind, with one comparison for kind and lap.
-  bool is_record(std::uint64_t control) const noexcept { return is_of_lap(control, lap_); }
+  bool is_record(std::uint64_t control) const noexcept { return lap_mark_of(control) == mark_; }
   bool is_record(std::uint64_t control, RecordKind kind) const noexcept {
     constexpr std::uint64_t kLapAndKind = (0xffffull << 32) | (0xffull << 24);
-    return (control & kLapAndKind) == (make_control(kind, 0, lap_) & kLapAndKind);
+    return (control & kLapAndKind) == (mark_ | make_control(kind, 0, 0));
   }
-  const std::byte* place() const noexcept {
-    return lines_ + static_cast<std::size_t>(position_ & mask_) * kHalf;
-  }
+  const std::byte* place() const noexcept { return place_; }
   std::uint32_t halves_to_end() const noexcept {
     return static_cast<std::uint32_t>(mask_ + 1 - (position_ & mask_));
   }
@@ -268,8 +273,9 @@ class WindowReceiver {
   /// due.
   void advance(std::uint32_t n) noexcept {
     position_ += n;
-    if ((position_ & mask_) == 0) [[unlikely]]
-      lap_ = next_lap(lap_);
+    place_ = lines_ + static_cast<std::size_t>(position_ & mask_) * kHalf;
+    if (place_ == lines_) [[unlikely]]
+      mark_ = lap_mark(next_lap(static_cast<std::uint32_t>(mark_ >> 32)));
     if (position_ > publish_at_) publish();
   }
   void publish() noexcept {
@@ -280,12 +286,14 @@ class WindowReceiver {
   }
 
  private:
-  std::byte* lines_ = nullptr;
-  std::uint32_t mask_ = 0;
-  std::uint32_t lap_ = 1;
+  // What a look needs, which mostly finds nothing, is ready: the place, and the mark of the lap.
+  const std::byte* lines_ = nullptr;
+  const std::byte* place_ = nullptr;
+  std::uint64_t mark_ = lap_mark(1);
   std::uint64_t position_ = 0;
   std::uint64_t published_ = 0;
   std::uint64_t publish_at_ = 0;  // beyond it a quarter of the window is due
+  std::uint32_t mask_ = 0;
   std::atomic<std::uint64_t>* consumed_ = nullptr;
 };
 

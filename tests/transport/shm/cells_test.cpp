@@ -1,9 +1,11 @@
 // The pool of cells by itself; and records that name cells, as they should and as they should not.
 #include <sys/mman.h>
 
+#include <fstream>
 #include <random>
 #include <set>
 #include <span>
+#include <string>
 
 #include "hw/pio.hpp"
 #include "tests/transport/shm/inside.hpp"
@@ -16,9 +18,10 @@ namespace {
 /// A segment in memory of its own.
 class Pool : public testing::Test {
  protected:
-  Pool()
-      : memory_(create_segment("cells", plan(kShape).bytes).value()),
-        segment_(memory_.map.data(), kShape),
+  Pool() : Pool(kShape) {}
+  explicit Pool(const Shape& shape)
+      : memory_(create_segment("cells", plan(shape).bytes).value()),
+        segment_(memory_.map.data(), shape),
         cells_(segment_) {}
 
   static Shape shape() {
@@ -71,24 +74,108 @@ std::size_t resident(std::span<std::byte> memory) {
       std::count_if(pages.begin(), pages.end(), [](unsigned char one) { return (one & 1) != 0; }));
 }
 
-TEST_F(Pool, all_cells_of_a_size_get_their_pages_together_once_some_were_used) {
+TEST_F(Pool, cells_get_their_pages_together_part_by_part_once_some_were_used) {
 #if !defined(MADV_POPULATE_WRITE)
   GTEST_SKIP() << "a kernel without MADV_POPULATE_WRITE";
 #endif
-  const auto pages = [&](std::uint32_t cell) { return resident(segment_.cells_like(cell, kMostPages)); };
+  // The pages of the cells from here on whose byte `at` has its page.
+  const auto with_page = [&](std::uint32_t cell, std::uint32_t cells, std::uint32_t at) {
+    std::size_t out = 0;
+    for (std::uint32_t i = cell; i < cell + cells; ++i) out += resident({segment_.cell(i) + at, 1});
+    return out;
+  };
   const auto use = [&](std::uint32_t bytes) {
     free(take(bytes));
     cells_.harvest();
   };
   for (int i = 0; i < 100; ++i) use(1024);
   for (int i = 0; i < 3; ++i) use(1025);
-  EXPECT_LE(pages(0), 9u) << "only the words behind the cells were written";
+  EXPECT_EQ(with_page(0, 8, 5000), 0u);
   use(1025);
-  EXPECT_GE(pages(0), 32u);
-  EXPECT_LE(pages(8), 5u) << "long ones come by themselves";
+  EXPECT_EQ(with_page(0, 8, 0), 8u);
+  EXPECT_EQ(with_page(0, 8, 5000), 8u);
+  EXPECT_EQ(with_page(0, 7, 12500), 0u) << "payloads so short lie in the lower half";
+  for (int i = 0; i < 4; ++i) use(8193);
+  EXPECT_EQ(with_page(0, 8, 12500), 8u);
+  EXPECT_EQ(with_page(8, 4, 5000), 0u) << "long ones come by themselves";
   for (int i = 0; i < 4; ++i) use(60000);
-  EXPECT_GE(pages(8), 64u);
+  EXPECT_EQ(with_page(8, 4, 5000), 4u);
+  EXPECT_EQ(with_page(8, 4, 60000), 4u);
 }
+
+/// Six cells, of which two go round first.
+class WidePool : public Pool {
+ protected:
+  WidePool() : Pool(wide()) {}
+  static Shape wide() {
+    Shape out = shape();
+    out.cells = 6, out.cell_bytes = 1u << 20, out.long_cells = 0;
+    return out;
+  }
+  std::set<std::uint32_t> in_turn(std::uint32_t bytes, int payloads) {
+    std::set<std::uint32_t> out;
+    for (int i = 0; i < payloads; ++i) {
+      const CellPlace place = take(bytes);
+      out.insert(place.cell);
+      free(place);
+      cells_.harvest();
+    }
+    return out;
+  }
+};
+
+TEST_F(WidePool, the_first_cells_go_round_alone_until_the_others_pay) {
+  const std::set<std::uint32_t> first{0, 1}, all{0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(in_turn(2048, 20000), first) << "places of so short ones do not turn";
+  EXPECT_EQ(in_turn(3000, 16000), first);
+#if defined(MADV_POPULATE_WRITE)
+  EXPECT_EQ(resident({segment_.cell(0), 512u << 10}), 128u);
+  EXPECT_LE(resident({segment_.cell(2) + 8192, 4u << 20}), 8u) << "the words behind the cells";
+#endif
+  EXPECT_EQ(in_turn(3000, 400), all);
+}
+
+TEST_F(WidePool, the_other_cells_are_taken_when_the_first_are_under_way) {
+  const CellPlace places[] = {take(100), take(100), take(100)};
+  EXPECT_EQ(places[2].cell, 2u);
+  CellPlace more{};
+  EXPECT_FALSE(cells_.take(1, out_, 100, more)) << "it has its share";
+  for (const CellPlace& place : places) free(place);
+  EXPECT_EQ(in_turn(100, 12).size(), 6u);
+}
+
+#if defined(MADV_POPULATE_READ)
+/// Bytes of memfds that this process's mappings have pages for.
+std::size_t mapped_pages() {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t out = 0;
+  bool ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    const std::string first = line.substr(0, line.find(' '));
+    if (first.find('-') != std::string::npos) ours = line.find("memfd:") != std::string::npos;
+    if (ours && first == "Rss:") out += std::stoul(line.substr(4)) << 10;
+  }
+  return out;
+}
+
+TEST(ShmCells, the_pages_of_a_part_come_together_in_the_receivers_mapping_too) {
+  Node a(1), b(2);
+  stria_link_t* link = a.connect(b);
+  const auto send = [&](int messages) {
+    for (int i = 0; i < messages; ++i) {
+      const std::size_t before = b.got.size();
+      ASSERT_EQ(a.eager(link, header(1), pattern(1, 5000)), Status::ok);
+      ASSERT_TRUE(until([&] { return b.got.size() > before; }, [&] { b.progress(); }));
+    }
+  };
+  send(3);
+  const std::size_t before = mapped_pages();
+  send(1);
+  // 64 lower halves of 16 KiB, in the sender's mapping and in the receiver's.
+  EXPECT_GE(mapped_pages() - before, (std::size_t{2} << 20) - 16384) << before;
+  EXPECT_LE(mapped_pages() - before, std::size_t{3} << 20) << before;
+}
+#endif
 
 TEST_F(Pool, two_payloads_under_way_never_overlap) {
   const unsigned seed = 5;
