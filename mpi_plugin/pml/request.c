@@ -14,6 +14,7 @@ static void construct(pml_stria_request_t* request) {
   request->buffered = NULL;
   request->layout = NULL;
   request->type = NULL;
+  request->super.req_status.MPI_ERROR = MPI_SUCCESS;
 }
 
 OBJ_CLASS_INSTANCE(pml_stria_request_t, ompi_request_t, construct, NULL);
@@ -42,8 +43,10 @@ void pml_stria_requests_close(void) {
   pml_stria.requests_ready = false;
 }
 
-/* What only some requests hold. */
+/* What only some requests hold. An error must not stay: when one request of a call failed, Open MPI frees all
+ * those of the call that carry an error, be they under way. */
 static void __opal_attribute_noinline__ let_go(pml_stria_request_t* request) {
+  request->super.req_status.MPI_ERROR = MPI_SUCCESS;
   if (NULL != request->layout) {
     stria_layout_free((stria_layout_t*)request->layout);
     request->layout = NULL;
@@ -96,6 +99,7 @@ void pml_stria_request_return(pml_stria_request_t* request) {
 static void __opal_attribute_noinline__ outcome_of_failure(pml_stria_request_t* request,
                                                            const stria_info_t* info) {
   ompi_status_public_t* status = &request->super.req_status;
+  request->simple = false; /* it holds an error */
   if (STRIA_ERR_TRUNCATED == info->status) {
     if (request->is_recv) pml_stria_set_status(status, info);
     status->MPI_ERROR = MPI_ERR_TRUNCATE;
@@ -122,10 +126,11 @@ void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t*
   take_outcome(request, info);
 }
 
-/* Ended requests whose end runs code of others: a completion callback or, with threads, the end of a
- * communicator. Receives that look first end others in the middle of MPI_Irecv, where Open MPI expects no
- * callback; and with threads that code takes locks of its own, whose holders may be waiting for the worker's.
- * So it runs from pml_stria_progress, after the worker's. */
+/* Ended requests whose end runs code of others: a completion callback, the end of a type, whose attributes
+ * may have callbacks of the application that communicate, or, with threads, the end of a communicator.
+ * Receives that look first end others in the middle of MPI_Irecv, where Open MPI expects no callback; inside
+ * the worker's progress nothing else would arrive; and with threads that code takes locks of its own, whose
+ * holders may be waiting for the worker's. So it runs from pml_stria_progress, after the worker's. */
 static void defer(pml_stria_request_t* request) {
   request->next = __atomic_load_n(&pml_stria.deferred, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&pml_stria.deferred, &request->next, request, true, __ATOMIC_RELEASE,
@@ -142,14 +147,22 @@ void pml_stria_requests_run_deferred(void) {
     oldest_first = newest_first;
     newest_first = next;
   }
+  /* Those that nobody holds come last: what their end calls may wait for the others. */
+  pml_stria_request_t* freed = NULL;
   while (NULL != oldest_first) {
     pml_stria_request_t* request = oldest_first;
     oldest_first = request->next;
     if (__atomic_fetch_or(&request->flags, PML_STRIA_RUNS, __ATOMIC_ACQ_REL) & PML_STRIA_FREED) {
-      give_back(request);
+      request->next = freed;
+      freed = request;
     } else {
       ompi_request_complete(&request->super, true);
     }
+  }
+  while (NULL != freed) {
+    pml_stria_request_t* request = freed;
+    freed = request->next;
+    give_back(request);
   }
 }
 
@@ -166,7 +179,9 @@ static void __opal_attribute_noinline__ end_with_care(pml_stria_request_t* reque
     request->flags = before | ended;
   }
   const bool freed = before & PML_STRIA_FREED;
-  if (OPAL_UNLIKELY(calls || (threads && freed && NULL != request->super.req_mpi_object.comm))) {
+  const bool lets_go =
+      freed && (NULL != request->type || (threads && NULL != request->super.req_mpi_object.comm));
+  if (OPAL_UNLIKELY(calls || lets_go)) {
     defer(request);
   } else if (OPAL_UNLIKELY(freed)) {
     give_back(request);

@@ -17,7 +17,8 @@ typedef struct pml_stria_request {
   ompi_request_t super;
   uint32_t flags; /* PML_STRIA_*; atomic when there are threads */
   bool is_recv;
-  bool simple; /* holds nothing but its communicator: no layout, no type, no part of the attached buffer */
+  bool simple; /* holds nothing but its communicator: no layout, no type, no error, no part of the attached
+                  buffer */
   const stria_layout_t* layout; /* held until the request is given back, as the communicator is; NULL: none */
   struct pml_stria_request* next; /* while its end is deferred, or it is spare */
   void* buffered;                 /* memory of the attached buffer to give back at the end; NULL: none */

@@ -282,4 +282,111 @@ void fortran_handles(const Pair& p) {
   }
 }
 
+// A receive that fails leaves the others of its call alone, also when their requests are made of memory that
+// served receives which failed.
+void one_error_of_two(const Pair& p) {
+  MPI_Comm_set_errhandler(p.comm, MPI_ERRORS_RETURN);
+  int values[2] = {70 + p.rank, 80 + p.rank};
+  const auto send = [&](int count, int tag) { MPI_Send(values, count, MPI_INT, p.peer, tag, p.comm); };
+  int small = 0;
+  MPI_Request requests[2];
+  for (const bool persistent_one : {false, true}) {
+    for (int way = 0; way < 3; ++way) {
+      step(text("one error of two, way ", way, persistent_one ? ", persistent" : ""));
+      // Two requests that end in an error.
+      send(2, 1);
+      send(2, 1);
+      for (MPI_Request& request : requests) MPI_Irecv(&small, 1, MPI_INT, p.peer, 1, p.comm, &request);
+      for (MPI_Request& request : requests)
+        expect_equal(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), MPI_ERR_TRUNCATE, "the first errors");
+      int value = -1;
+      if (persistent_one) {
+        MPI_Recv_init(&value, 1, MPI_INT, p.peer, 2, p.comm, &requests[0]);
+        MPI_Start(&requests[0]);
+      } else {
+        MPI_Irecv(&value, 1, MPI_INT, p.peer, 2, p.comm, &requests[0]);
+      }
+      MPI_Irecv(&small, 1, MPI_INT, p.peer, 3, p.comm, &requests[1]);
+      send(2, 3);
+      MPI_Status statuses[2] = {};
+      int error = MPI_SUCCESS;
+      int index = -1;
+      int some = 0;
+      if (way == 0) {
+        error = MPI_Waitany(2, requests, &index, statuses);
+      } else if (way == 1) {
+        error = MPI_Waitsome(2, requests, &some, &index, statuses);
+        if (expect_equal(class_of(error), MPI_ERR_IN_STATUS, "waitsome")) error = statuses[0].MPI_ERROR;
+      } else {
+        for (int done = 0; done == 0;) error = MPI_Testany(2, requests, &index, &done, statuses);
+      }
+      expect_equal(class_of(error), MPI_ERR_TRUNCATE, "the error of one");
+      expect_equal(index, 1, "the one that failed");
+      expect(requests[1] == MPI_REQUEST_NULL, "what failed is gone");
+      meet(p);
+      send(1, 2);
+      if (expect(requests[0] != MPI_REQUEST_NULL, "a receive under way was freed for another's error")) {
+        expect_equal(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_SUCCESS, "the other one");
+        expect_equal(value, 70 + p.peer, "what the other one received");
+        if (persistent_one) MPI_Request_free(&requests[0]);
+      }
+      meet(p);
+    }
+  }
+}
+
+namespace {
+
+int types_ended = 0;
+
+// Talks to itself, and waits for it.
+int type_ends(MPI_Datatype, int, void*, void*) {
+  const int out = 5;
+  int in = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(&in, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &request);
+  MPI_Send(&out, 1, MPI_INT, 0, 1, MPI_COMM_SELF);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect_equal(in, out, "a message to oneself while a type ends");
+  ++types_ended;
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+// A persistent receive that was freed while it is under way lets its type go when it ends, and with it the
+// type's attributes: their callbacks may communicate.
+void type_ends_with_request(const Pair& p) {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, type_ends, &key, nullptr);
+  const int rounds = 3;
+  types_ended = 0;
+  for (int round = 0; round < rounds; ++round) {
+    step(text("type ends with its request, round ", round));
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_set_attr(type, key, nullptr);
+    int in[20];
+    std::fill(std::begin(in), std::end(in), -1);
+    int out[10];
+    std::fill(std::begin(out), std::end(out), round);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Recv_init(in, 1, type, p.peer, 1, p.comm, &request);
+    MPI_Start(&request);
+    MPI_Type_free(&type);
+    MPI_Request_free(&request);
+    meet(p);
+    MPI_Send(out, 10, MPI_INT, p.peer, 1, p.comm);
+    meet(p);  // behind the message
+    for (int tries = 0; tries < 1000 && types_ended == round; ++tries) {
+      int found = 0;
+      MPI_Iprobe(p.peer, 2, p.comm, &found, MPI_STATUS_IGNORE);
+    }
+    expect_equal(types_ended, round + 1, "types that ended");
+    for (int i = 0; i < 20; ++i) expect_equal(in[i], i % 2 == 0 ? round : -1, "what the freed one received");
+  }
+  MPI_Type_free_keyval(&key);
+}
+
 }  // namespace p2p

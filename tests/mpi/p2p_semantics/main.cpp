@@ -26,6 +26,8 @@ constexpr Part kParts[] = {
     {"completion", p2p::completion},
     {"freed_early", p2p::freed_early},
     {"fortran_handles", p2p::fortran_handles},
+    {"one_error_of_two", p2p::one_error_of_two},
+    {"type_ends_with_request", p2p::type_ends_with_request},
 };
 
 }  // namespace

@@ -34,5 +34,7 @@ void status_fields(const Pair& p);
 void completion(const Pair& p);
 void freed_early(const Pair& p);
 void fortran_handles(const Pair& p);
+void one_error_of_two(const Pair& p);
+void type_ends_with_request(const Pair& p);
 
 }  // namespace p2p
