@@ -8,7 +8,6 @@
 // its sender wrote there, so the pages are there to be mapped.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "transport/shm/segment.hpp"
@@ -25,20 +24,22 @@ class CellPages {
  public:
   /// A payload of more than kFewPages is, or will be, in cell `i`, up to `end` bytes from the cell's begin.
   void used(const SegmentView& segment, std::uint32_t i, std::uint32_t end, Pages how) noexcept {
-    const bool whole = end > bytes_of_cell(segment.shape(), i) / 2;
-    const bool first = segment.is_first_cell(i);
-    std::uint8_t* uses = &uses_[first ? 0 : 2];  // of the lower halves, of the whole
-    if (uses[whole] >= kUsesBeforePages || ++uses[whole] < kUsesBeforePages) [[likely]]
-      return;
-    if (whole) uses[0] = kUsesBeforePages;  // they come with it
-    have_pages_of_part(segment, i, whole, how);
+    if (i >= settled_cells_ || end > settled_bytes_) [[unlikely]]
+      count(segment, i, end, how);
   }
 
  private:
-  [[gnu::cold]] static void have_pages_of_part(const SegmentView& segment, std::uint32_t i, bool whole,
-                                               Pages how) noexcept;
+  struct Part {
+    std::uint8_t lower_halves = 0, whole = 0;  // uses, up to kUsesBeforePages
+  };
 
-  std::array<std::uint8_t, 4> uses_{};
+  [[gnu::cold, gnu::noinline]] void count(const SegmentView& segment, std::uint32_t i, std::uint32_t end,
+                                          Pages how) noexcept;
+
+  // Nothing is to be counted of the cells before one, up to so many bytes.
+  std::uint32_t settled_cells_ = 0;
+  std::uint32_t settled_bytes_ = 0;
+  Part first_, others_;
 };
 
 }  // namespace stria::shm
