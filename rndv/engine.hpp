@@ -99,6 +99,7 @@ class Engine {
   void end_receiving(RecvOp& op) noexcept;
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;
+  static bool shorten(SendOp& op) noexcept;
   bool step_fin(RecvOp& op) noexcept;
   static transport::Header fin_of(const RecvOp& op) noexcept;
   static bool give_key(SendOp& op, unsigned access) noexcept;

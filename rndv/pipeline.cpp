@@ -74,6 +74,18 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   return true;
 }
 
+/// The provider's memory is with others, who do not move: the rest goes in fragments that fit the link's own
+/// window. Each says how often the receiver's unit was halved for it. False: they do already, or cannot.
+bool Engine::shorten(SendOp& op) noexcept {
+  std::uint32_t bytes = op.fragment_bytes;
+  std::uint8_t shift = op.fragment_shift;
+  for (; bytes >= op.link->pio_below && bytes % 2 == 0; bytes /= 2) ++shift;
+  if (bytes >= op.link->pio_below || bytes == op.fragment_bytes || shift > 31) return false;
+  op.fragment_bytes = bytes;
+  op.fragment_shift = shift;
+  return true;
+}
+
 bool Engine::step_streaming(SendOp& op) noexcept {
   bool any = false;
   for (unsigned i = 0; i < kFragmentsPerStep && op.moved < op.length; ++i) {
@@ -82,7 +94,8 @@ bool Engine::step_streaming(SendOp& op) noexcept {
     Header header = wire::make_header(wire::Kind::frag, op.peer_op, index);
     header.flags = op.fragment_shift;
     const Status sent = op.link->eager_send(header, transport::slice(op.memory, op.moved, bytes));
-    if (sent == Status::no_resource) return any;
+    if (sent == Status::unsupported && shorten(op)) continue;
+    if (sent == Status::no_resource || sent == Status::unsupported) return any;
     if (sent != Status::ok) {
       op.outcome = sent;
       finish(op);

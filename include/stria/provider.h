@@ -237,7 +237,8 @@ typedef struct stria_hot_ops {
   stria_status_t (*pio_send)(stria_link_t* link, const stria_header_t* header, const void* payload,
                              uint32_t bytes);
   /* Gathered or packed into provider memory, payload->length <= eager_max; the memory is the caller's again
-   * on return. */
+   * on return. OK, NO_RESOURCE, PEER_FAILED. UNSUPPORTED: all of that memory is with other peers, and has
+   * been for long; announce the message, or send it in pieces of up to pio_max bytes. */
   stria_status_t (*eager_send)(stria_link_t* link, const stria_header_t* header,
                                const stria_payload_t* payload);
   /* As pio_send, and `key` (of the remote device) is invalid before the packet is delivered. ACCESS: these

@@ -54,21 +54,20 @@ class CellPool {
         free_count_(first_round(count, bytes)),
         round_(first_round(count, bytes)),
         first_cell_(first),
-        bytes_(bytes),
-        share_(count < 2 ? count : count / 2) {
+        bytes_(bytes) {
     std::iota(free_.begin(), free_.end(), 0u);
   }
 
-  /// A cell for `bytes` of `owner`, of which *out are under way. False: none is free, or the owner has its
-  /// share (half of all, so that one peer that stands still cannot stop the others). In a long stream
-  /// payloads shorter than half a cell go round in that half, and so through more memory than a cache holds.
+  /// A cell for `bytes` of `owner`, of which *out are under way. False: the owner has as many as are left, so
+  /// that peers who stand still take a half of all, then a quarter, and so on, and do not stop the others; or
+  /// none is left. In a long stream payloads shorter than half a cell go round in that half, and so through
+  /// more memory than a cache holds.
   bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
-    if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= share_) [[unlikely]]
+    if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= left()) [[unlikely]]
       harvest();
-    if (*out >= share_) return false;
+    if (*out >= left()) return false;
     if (free_count_ == 0) [[unlikely]]
       widen();
-    if (free_count_ == 0) return false;
     const std::uint32_t cell = free_[free_first_];
     if (++free_first_ == free_.size()) free_first_ = 0;
     --free_count_;
@@ -132,6 +131,7 @@ class CellPool {
     std::uint32_t next_place = 0;  // whole lines
   };
 
+  std::size_t left() const noexcept { return free_count_ + (free_.size() - round_); }
   /// Behind the payload before, or at the begin again.
   std::uint32_t place_for(Links& at, std::uint32_t bytes) noexcept {
     if (bytes <= kStays) return 0;
@@ -175,7 +175,6 @@ class CellPool {
   std::uint32_t round_ = 0;  // the cells from here on are kept for later
   std::uint32_t first_ = kNone, last_ = kNone, busy_ = 0;
   std::uint32_t first_cell_ = 0, bytes_ = 0;
-  std::uint32_t share_ = 0;
   std::uint32_t since_harvest_ = 0;
   std::uint64_t turned_ = 0;  // uses whose place turned
   CellPages pages_;
@@ -197,9 +196,11 @@ class Cells {
 
   /// As CellPool's.
   bool take(std::uint32_t owner, CellsOut& out, std::uint32_t bytes, CellPlace& place) noexcept {
-    const std::size_t size = bytes > ordinary_bytes_ ? 1 : 0;
+    const std::size_t size = size_for(bytes);
     return pools_[size].take(owner, &out[size], bytes, place);
   }
+  /// Which of the sizes: an index of CellsOut.
+  std::size_t size_for(std::uint32_t bytes) const noexcept { return bytes > ordinary_bytes_ ? 1 : 0; }
   void cancel(std::uint32_t cell) noexcept { pools_[cell >= first_long_ ? 1 : 0].cancel(cell); }
   void harvest() noexcept {
     for (CellPool& pool : pools_) pool.harvest();

@@ -162,7 +162,8 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   }
   if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
   CellPlace place;
-  if (!device_->cells_.take(id_, cells_out_, bytes, place)) return Status::no_resource;
+  if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
+    return without_cell(bytes);
   const auto publish = [&](RecordKind kind) {
     std::byte* record = tx_.place();
     store_header(record + 8, header);
@@ -188,6 +189,14 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const Status status = inbox_send(RecordKind::cell, 0, header, contiguous(&word, sizeof word), bytes);
   if (status != Status::ok) device_->cells_.cancel(place.cell);
   return status;
+}
+
+/// Those under way to this peer come back as it reads. When there are none, all are with other peers; these
+/// may stand still, and waiting for them never end. So now and then the answer is another one.
+Status Link::without_cell(std::uint32_t bytes) noexcept {
+  if (cells_out_[device_->cells_.size_for(bytes)] != 0 || ++refused_ < kPatience) return Status::no_resource;
+  refused_ = 0;
+  return Status::unsupported;
 }
 
 Status Link::inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,

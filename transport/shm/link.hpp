@@ -70,6 +70,7 @@ class alignas(kCacheLine) Link {
 
   [[gnu::noinline]] Status pio_send_lines(const transport::Header& header, const void* payload,
                                           std::uint32_t bytes) noexcept;
+  [[gnu::cold, gnu::noinline]] Status without_cell(std::uint32_t bytes) noexcept;
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;
@@ -120,6 +121,8 @@ class alignas(kCacheLine) Link {
   Device* device_ = nullptr;
   std::uint32_t id_ = 0;
   CellsOut cells_out_{};
+  static constexpr std::uint32_t kPatience = 4096;
+  std::uint32_t refused_ = 0;  // cells, while none was under way
   InboxSender inbox_;
   // The receive path.
   void* cookie_ = nullptr;
