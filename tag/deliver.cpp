@@ -114,19 +114,16 @@ void Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
   const auto* payload = static_cast<const std::byte*>(packet.payload);
   bool kept = false;
   try {
-    if (!transport::is_whole(packet)) {
-      budget_.consumed(peer.grant, packet.bytes);
-      fail_peer(peer, Status::peer_failed);
-      return;
-    }
-    kept = ahead <= kMaxAhead &&
+    const bool whole = transport::is_whole(packet);
+    kept = whole && ahead <= kMaxAhead &&
            trouble_[peer.index]
                .early
                .try_emplace(packet.header->sequence,
                             Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}})
                .second;
     if (kept) peer.has_early = true;
-    if (!kept) give_up(peer, "used a sequence number a second time");
+    if (!whole) fail_peer(peer, Status::peer_failed);
+    if (whole && !kept) give_up(peer, "used a sequence number a second time");
   } catch (const std::bad_alloc&) {
     log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
                packet.bytes);

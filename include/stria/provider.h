@@ -108,8 +108,8 @@ typedef struct stria_sink {
    * atomics of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No
    * call on the link may follow. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
-  /* What link_limits answers of the link is different now (but for its credits). During progress, poll or
-   * check. */
+  /* What link_limits answers of the link is different now (but for its credits). During progress, poll,
+   * take or check. */
   void (*link_changed)(void* self, void* peer);
 } stria_sink_t;
 
