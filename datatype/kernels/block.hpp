@@ -31,6 +31,21 @@ requires(N > 16) struct Unit<N> {
   }
 };
 
+/// Four moves of N > 8 bytes, one behind the other; all loads come first. (One by one, each load waits for
+/// the store before it where their addresses are alike in the last 12 bits.)
+template <std::size_t N>
+[[gnu::always_inline]] inline void copy_four(Address to, Address from) noexcept {
+  using Vector [[gnu::vector_size(N), gnu::aligned(1), gnu::may_alias]] = char;
+  constexpr auto kStep = static_cast<std::int64_t>(N);
+  Vector lanes[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    lanes[i] = *reinterpret_cast<const Vector*>(moved(from, i * kStep));  // NOLINT(performance-no-int-to-ptr)
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    *reinterpret_cast<Vector*>(moved(to, i * kStep)) = lanes[i];  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// N bytes, a power of two.
 template <std::size_t N>
 struct Fixed {
@@ -60,8 +75,10 @@ struct Loop {
   explicit Loop(std::int64_t n) noexcept : last(n - static_cast<std::int64_t>(N)) {}
   std::int64_t bytes() const noexcept { return last + static_cast<std::int64_t>(N); }
   [[gnu::always_inline]] void copy(Address to, Address from) const noexcept {
-    for (std::int64_t i = 0; i < last; i += static_cast<std::int64_t>(N))
-      Unit<N>::copy(moved(to, i), moved(from, i));
+    constexpr auto kStep = static_cast<std::int64_t>(N);
+    std::int64_t i = 0;
+    for (; i + 3 * kStep < last; i += 4 * kStep) copy_four<N>(moved(to, i), moved(from, i));
+    for (; i < last; i += kStep) Unit<N>::copy(moved(to, i), moved(from, i));
     Unit<N>::copy(moved(to, last), moved(from, last));
   }
   std::int64_t last;
@@ -81,10 +98,7 @@ template <std::size_t N>
   to = moved(to, head);
   from = moved(from, head);
   for (n -= head; n >= 4 * kStep; n -= 4 * kStep) {
-    Unit<N>::copy(to, from);
-    Unit<N>::copy(moved(to, kStep), moved(from, kStep));
-    Unit<N>::copy(moved(to, 2 * kStep), moved(from, 2 * kStep));
-    Unit<N>::copy(moved(to, 3 * kStep), moved(from, 3 * kStep));
+    copy_four<N>(to, from);
     to = moved(to, 4 * kStep);
     from = moved(from, 4 * kStep);
   }
@@ -124,7 +138,8 @@ enum Width : std::uint8_t {
   kLong,
   kWidths
 };
-inline constexpr std::int64_t kLoopMost = 8192;  // bytes; beyond, aligned stores pay
+inline constexpr std::int64_t kLoopMost = 8192;    // bytes; beyond, aligned stores pay
+inline constexpr std::int64_t kInPlaceMost = 256;  // bytes; beyond, a call of wider vectors pays
 
 /// The class of blocks of `bytes` > 0.
 [[gnu::always_inline]] inline Width width_of(std::int64_t bytes) noexcept {

@@ -96,7 +96,7 @@ std::span<const Kernels* const> runnable_kernels() noexcept;
 /// n > 0 bytes, of which the caller knows nothing.
 [[gnu::always_inline]] inline void copy_run(const Kernels& k, Address to, Address from,
                                             std::int64_t n) noexcept {
-  if (n > kernel::kLoopMost)
+  if (n > kernel::kInPlaceMost)
     k.run(to, from, n);
   else
     kernel::copy_one<16>(to, from, n);
