@@ -34,15 +34,17 @@ function(stria_mpi_program name)
 endfunction()
 
 # stria_mpi_test(name PROGRAM prog RANKS n [ARGS ...] [WRAP ...] [TIMEOUT s] [LABELS ...] [MPIRUN_ARGS ...]
-#                [BIND how] [CHECK ...]): one ctest entry named mpi.name that runs PROGRAM, a target of
+#                [BIND how] [CHECK ...] [LONG]): one ctest entry named mpi.name that runs PROGRAM, a target of
 #   stria_mpi_program() or a path, through the launcher.
 #   RANKS 0   without mpirun
 #   WRAP      words put before the program on every rank
 #   CHECK     words put before the launcher: a script that judges how the job ended
 #   TIMEOUT   seconds after which the launcher ends the job; ctest itself waits 20 s longer
+#   LONG      a program that does STRIA_TEST_ROUNDS times its rounds (tests/rounds.hpp): the launcher gives it as many
+#             times its seconds, and ctest waits for the launcher
 # STRIA_TEST_PML in the environment of ctest chooses another layer than stria.
 function(stria_mpi_test name)
-  cmake_parse_arguments(ARG "" "PROGRAM;RANKS;TIMEOUT;BIND" "ARGS;WRAP;LABELS;MPIRUN_ARGS;CHECK" ${ARGN})
+  cmake_parse_arguments(ARG "LONG" "PROGRAM;RANKS;TIMEOUT;BIND" "ARGS;WRAP;LABELS;MPIRUN_ARGS;CHECK" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -53,6 +55,9 @@ function(stria_mpi_test name)
   if(ARG_BIND)
     list(APPEND launch_options -b ${ARG_BIND})
   endif()
+  if(ARG_LONG)
+    list(APPEND launch_options -l)
+  endif()
   foreach(word ${ARG_MPIRUN_ARGS})
     list(APPEND launch_options -m ${word})
   endforeach()
@@ -60,6 +65,9 @@ function(stria_mpi_test name)
            COMMAND ${ARG_CHECK} ${STRIA_MPI_LAUNCH} ${launch_options} -- ${ARG_WRAP} ${ARG_PROGRAM} ${ARG_ARGS})
   set(labels mpi ${ARG_LABELS})
   math(EXPR patience "${ARG_TIMEOUT} + 20")
+  if(ARG_LONG)
+    set(patience 7220)  # tools/test --long
+  endif()
   set_tests_properties(mpi.${name} PROPERTIES
                        LABELS "${labels}" TIMEOUT ${patience} RUN_SERIAL TRUE SKIP_RETURN_CODE 77
                        ENVIRONMENT "${STRIA_MPI_TEST_ENVIRONMENT}")
