@@ -149,13 +149,12 @@ Worker::~Worker() {
 void Worker::drain(std::chrono::milliseconds limit) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (!backlog_.empty() || !rndv_.idle() || !atomics_.idle() || rma_in_flight_ > 0) {
-    if (progress() == 0) {
-      if (std::chrono::steady_clock::now() > deadline) {
-        log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());
-        return;
-      }
-      ::sched_yield();
+    const bool idle = progress() == 0;
+    if (std::chrono::steady_clock::now() > deadline) {  // also while others keep it busy
+      log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());
+      return;
     }
+    if (idle) ::sched_yield();
   }
 }
 
