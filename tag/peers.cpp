@@ -40,6 +40,7 @@ void Worker::close_endpoint(Endpoint* endpoint) noexcept {
 }
 
 Status Worker::connect(Peer& peer) noexcept {
+  if (closing_) return Status::cancelled;
   if (peer.state == Peer::State::up) return Status::ok;
   if (peer.state == Peer::State::failed) return Status::peer_failed;
   try {
@@ -98,6 +99,7 @@ stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   if (peer.state != Peer::State::up) return limits;
   devices_[peer.device]->provider->link_limits(peer.link.link, &limits);
   peer.link.take(limits);
+  if (closing_) peer.link.pio_below = 0;
   const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
   peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
   want_window(peer, peer.low_latency && limits.pio_max == 0);

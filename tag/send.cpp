@@ -45,6 +45,7 @@ Status describe_memory(const void* base, const stria_layout_t* layout, std::uint
 }
 
 Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
+  if (closing_) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);

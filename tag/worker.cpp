@@ -128,7 +128,9 @@ Worker::~Worker() {
   const auto timeout =
       static_cast<int>(std::min<std::int64_t>(context_.config.number(Var::close_timeout_ms), kLongestClose));
   drain(std::chrono::milliseconds(timeout));
-  closing_ = true;  // callbacks start nothing any more
+  closing_ = true;      // callbacks start nothing any more, nor by the short way,
+  in_progress_ = true;  // and progress is none of theirs
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) peers_[i].link.pio_below = 0;
   end_receives(nullptr, Status::cancelled);
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);

@@ -59,5 +59,102 @@ TEST_F(ShmPair, closes_in_time_although_messages_never_stop_coming) {
   EXPECT_EQ(sync.info.status, STRIA_ERR_CANCELLED);
 }
 
+/// A request that closing ends, whose callback starts all there is.
+struct Stubborn {
+  stria_worker_t* worker = nullptr;
+  stria_endpoint_t* known = nullptr;
+  stria_endpoint_t* stranger = nullptr;
+  stria_request_t first, next[8];
+  int calls = 0;
+
+  static void on_ended(stria_request_t*, const stria_info_t* info, void* user) {
+    auto& me = *static_cast<Stubborn*>(user);
+    ++me.calls;
+    EXPECT_EQ(info->status, STRIA_ERR_CANCELLED);
+    static const std::vector<char> data(1 << 20);
+    unsigned i = 0;
+    for (stria_endpoint_t* to : {me.known, me.stranger}) {
+      for (const std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{data.size()}}) {
+        const stria_send_t send{data.data(), nullptr, bytes, 1, 0, 0, nullptr, nullptr};
+        EXPECT_EQ(stria_send(to, &send, &me.next[i++]), STRIA_ERR_CANCELLED);
+      }
+      const stria_send_t now{data.data(), nullptr, 1, 1, 0, STRIA_SEND_IMMEDIATE, nullptr, nullptr};
+      EXPECT_EQ(stria_send(to, &now, nullptr), STRIA_ERR_CANCELLED);
+    }
+    EXPECT_EQ(stria_endpoint_connect(me.stranger), STRIA_ERR_CANCELLED);
+  }
+};
+
+TEST_F(ShmPair, starts_nothing_for_a_callback_of_its_close) {
+  team_.join({});
+  Stubborn stubborn;
+  stubborn.worker = team_.worker(0);
+  stubborn.known = to_;
+  stubborn.stranger = team_.endpoint(0, 2);
+  ASSERT_EQ(stria_endpoint_connect(to_), STRIA_OK);
+  team_.progress(1);
+  char room = 0;
+  stria_recv_t recv{};
+  recv.base = &room;
+  recv.count = 1;
+  recv.match = {to_, kTag, 0};
+  recv.callback = &Stubborn::on_ended;
+  recv.user = &stubborn;
+  ASSERT_EQ(stria_recv(team_.worker(0), &recv, &stubborn.first), STRIA_IN_PROGRESS);
+  team_.leave(0);
+  EXPECT_EQ(stubborn.calls, 1);
+}
+
+/// The callback of a get that a provider still had when it closed.
+struct Late {
+  World* world;
+  int calls = 0;
+
+  static void on_ended(stria_request_t*, const stria_info_t* info, void* user) {
+    auto& late = *static_cast<Late*>(user);
+    ++late.calls;
+    EXPECT_EQ(info->status, STRIA_ERR_CANCELLED);
+    EXPECT_EQ(stria_worker_progress(late.world->worker(0)), 0u);
+    const char byte = 1;
+    const stria_send_t send{&byte, nullptr, 1, 1, 0, 0, nullptr, nullptr};
+    stria_request_t request;
+    for (unsigned to : {1u, 2u})
+      EXPECT_EQ(stria_send(late.world->endpoint(0, to), &send, &request), STRIA_ERR_CANCELLED);
+  }
+};
+
+TEST(Close, lets_no_callback_reach_a_device_that_is_gone) {  // run with AddressSanitizer
+  auto options = quick();
+  options.async_percent = 99;
+  options.delay = 1000000;
+  World world(3, options);
+  std::vector<char> memory(4096), local(4096);
+  stria_region_t* region = nullptr;
+  ASSERT_EQ(stria_region_register(world.worker(1), memory.data(), nullptr, memory.size(),
+                                  STRIA_ACCESS_REMOTE_READ, &region),
+            STRIA_OK);
+  char packed[STRIA_KEY_MAX];
+  size_t bytes = sizeof(packed);
+  ASSERT_EQ(stria_region_key(region, packed, &bytes), STRIA_OK);
+  stria_key_t* key = nullptr;
+  ASSERT_EQ(stria_key_open(world.endpoint(0, 1), packed, bytes, &key), STRIA_OK);
+  Late late{&world};
+  stria_request_t requests[8];
+  int active = 0;
+  for (stria_request_t& request : requests) {
+    stria_rma_t rma{};
+    rma.base = local.data();
+    rma.count = 100;
+    rma.key = key;
+    rma.callback = &Late::on_ended;
+    rma.user = &late;
+    active += stria_get(world.endpoint(0, 1), &rma, &request) == STRIA_IN_PROGRESS ? 1 : 0;
+  }
+  stria_key_close(key);
+  ASSERT_GT(active, 0);
+  world.close(0);
+  EXPECT_EQ(late.calls, active);
+}
+
 }  // namespace
 }  // namespace stria::test
