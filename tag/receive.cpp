@@ -1,5 +1,7 @@
 // Receives: what is already here is taken at once, everything else is posted. Probes and cancels work on the
 // same two queues.
+#include <utility>
+
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"
 
@@ -250,7 +252,9 @@ Status Worker::cancel(Request& request) noexcept {
   if (request.state.load(std::memory_order_relaxed) != RequestState::posted) return Status::no_resource;
   posted_.remove(&request.body.posted);
   request.info = {};
+  const bool inside = std::exchange(in_progress_, true);  // as in every callback
   complete(request, Status::cancelled);
+  in_progress_ = inside;
   ++handled_;
   if (sleepers_ != 0) wake();  // it may be a sleeper's own request
   return Status::ok;

@@ -217,6 +217,33 @@ TEST(Semantics, cancel_ends_a_receive_that_was_not_matched) {
   EXPECT_EQ(counters.unexpected_messages, 1u) << "the cancelled receive must not take it";
 }
 
+TEST(Semantics, progress_does_nothing_inside_the_callback_of_a_cancel) {
+  struct Inside {
+    World world{2, quick()};
+    unsigned handled = 1;
+    static void on_ended(stria_request_t*, const stria_info_t*, void* user) {
+      auto& inside = *static_cast<Inside*>(user);
+      inside.handled = stria_worker_progress(inside.world.worker(1));
+    }
+  } inside;
+  char room[8] = {};
+  stria_recv_t recv{};
+  recv.base = room;
+  recv.count = sizeof(room);
+  recv.match.tag = 5;
+  recv.callback = &Inside::on_ended;
+  recv.user = &inside;
+  stria_request_t request;
+  ASSERT_EQ(stria_recv(inside.world.worker(1), &recv, &request), STRIA_IN_PROGRESS);
+  Op op;
+  inside.world.send(op, 0, 1, 6, room, 1);
+  ASSERT_EQ(stria_request_cancel(inside.world.worker(1), &request), STRIA_OK);
+  EXPECT_EQ(inside.handled, 0u);
+  EXPECT_EQ(counters(inside.world, 1).unexpected_messages, 0u);
+  EXPECT_TRUE(
+      inside.world.run_until([&] { return counters(inside.world, 1).unexpected_messages == 1; }, 100));
+}
+
 TEST(Semantics, refuses_bad_input_by_name) {
   World world(1, {});
   stria_endpoint_t* endpoint = nullptr;
