@@ -29,7 +29,9 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   const std::uint32_t index = source == nullptr ? kAnySource : source->index;
 
   Unexpected* entry = taken;
-  if (entry == nullptr) {
+  if (entry != nullptr) {
+    unexpected_.let_go(entry);
+  } else {
     entry = unexpected_.find(index, recv.match.tag, recv.match.ignore);
     if (entry != nullptr) unexpected_.remove(entry);
   }
@@ -243,7 +245,7 @@ Unexpected* Worker::probe(const stria_match_t& match, bool take, stria_info_t* i
   Unexpected* entry = unexpected_.find(index, match.tag, match.ignore);
   if (entry == nullptr) return nullptr;
   if (info != nullptr) describe(*entry, *info);
-  if (take) unexpected_.remove(entry);
+  if (take) unexpected_.set_aside(entry);
   return entry;
 }
 

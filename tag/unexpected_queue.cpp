@@ -51,6 +51,19 @@ void UnexpectedQueue::remove(Unexpected* entry) noexcept {
   }
 }
 
+void UnexpectedQueue::set_aside(Unexpected* entry) noexcept {
+  remove(entry);
+  entry->all_prev = kNone;
+  entry->all_next = aside_;
+  if (aside_ != kNone) pool_.at(aside_).all_prev = entry->self;
+  aside_ = entry->self;
+}
+
+void UnexpectedQueue::let_go(Unexpected* entry) noexcept {
+  (entry->all_prev == kNone ? aside_ : pool_.at(entry->all_prev).all_next) = entry->all_next;
+  if (entry->all_next != kNone) pool_.at(entry->all_next).all_prev = entry->all_prev;
+}
+
 Unexpected* UnexpectedQueue::find_wildcard(std::uint32_t source, std::uint64_t tag,
                                            std::uint64_t ignore) noexcept {
   const bool any_source = source == kAnySource;

@@ -24,6 +24,12 @@ class UnexpectedQueue {
   void push(Unexpected* entry) noexcept;
   /// Takes what find() found out of the lists; it stays allocated.
   void remove(Unexpected* entry) noexcept;
+  /// The same for a matched probe: until let_go() the entry is remembered, so that none is lost with the
+  /// queue.
+  void set_aside(Unexpected* entry) noexcept;
+  void let_go(Unexpected* entry) noexcept;
+  /// One that was set aside, or null.
+  Unexpected* first_aside() noexcept { return aside_ == kNone ? nullptr : &pool_.at(aside_); }
   /// The first in order of arrival that a receive (source may be kAnySource) accepts, or null. O(1) expected,
   /// but for the first of many that ignore something in a deep queue.
   Unexpected* find(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept {
@@ -83,6 +89,7 @@ class UnexpectedQueue {
   bool indexed_ = false;                  // some of them are active
   std::uint32_t head_ = kNone;
   std::uint32_t tail_ = kNone;
+  std::uint32_t aside_ = kNone;  // by all_next and all_prev, too
   std::uint64_t size_ = 0;
 };
 

@@ -144,6 +144,10 @@ Worker::~Worker() {
     unexpected_.remove(entry);
     free_unexpected(*entry);
   }
+  while (Unexpected* entry = unexpected_.first_aside()) {
+    unexpected_.let_go(entry);
+    free_unexpected(*entry);
+  }
   for (auto& slot : regions_) delete slot.region;
   --context_.workers;
 }

@@ -389,7 +389,8 @@ STRIA_API stria_status_t stria_request_cancel(stria_worker_t* worker, stria_requ
 /* OK: the first message that matches is described in *info and stays queued. IN_PROGRESS: none. No progress.
  */
 STRIA_API stria_status_t stria_probe(stria_worker_t* worker, const stria_match_t* match, stria_info_t* info);
-/* As stria_probe, and takes the message out of the queue; it must be received by stria_mrecv. */
+/* As stria_probe, and takes the message out of the queue; it must be received by stria_mrecv, or goes with
+ * its worker. */
 STRIA_API stria_status_t stria_mprobe(stria_worker_t* worker, const stria_match_t* match,
                                       stria_message_t** message, stria_info_t* info);
 /* Receives a message taken by stria_mprobe; recv->match is not looked at. `message` is consumed. The outcome

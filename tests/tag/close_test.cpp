@@ -156,5 +156,16 @@ TEST(Close, lets_no_callback_reach_a_device_that_is_gone) {  // run with Address
   EXPECT_EQ(late.calls, active);
 }
 
+TEST_F(ShmPair, frees_what_a_matched_probe_took_and_nobody_received) {  // run with AddressSanitizer
+  Op op;
+  const std::vector<unsigned char> data(5000, 7);
+  send(op, data);
+  team_.progress(1);
+  stria_message_t* message = nullptr;
+  const stria_match_t match{from_, kTag, 0};
+  ASSERT_EQ(stria_mprobe(team_.worker(1), &match, &message, nullptr), STRIA_OK);
+  team_.leave(1);
+}
+
 }  // namespace
 }  // namespace stria::test
