@@ -12,6 +12,16 @@
 
 namespace stria::rndv {
 
+namespace {
+
+/// Of the receive whose get failed. A key that is over before we are: its sender closed, or gave us up, and
+/// the data comes no more. What the key does not allow is no mistake of whoever receives.
+Status outcome_of_get(Status failed) noexcept {
+  return failed == Status::access_error ? Status::peer_failed : failed;
+}
+
+}  // namespace
+
 // The one trampoline from the provider's completion back to the engine.
 void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RecvOp&>(*completion);
@@ -26,7 +36,7 @@ void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) 
   } else if (done == Status::ok) {
     op.moved += op.slice_bytes;
   } else {
-    op.outcome = done;
+    op.outcome = outcome_of_get(done);
     op.finishes = false;
     op.state = Operation::State::fin_due;
   }
@@ -69,7 +79,7 @@ bool Engine::step_reading(RecvOp& op) noexcept {
         step_rtr(op);
         return true;
       default:
-        op.outcome = status;
+        op.outcome = outcome_of_get(status);
         op.state = Operation::State::fin_due;
         break;
     }

@@ -156,6 +156,51 @@ TEST(Close, lets_no_callback_reach_a_device_that_is_gone) {  // run with Address
   EXPECT_EQ(late.calls, active);
 }
 
+/// The announcement came, the key ended with the worker, and the receiver has not noticed yet.
+class ClosedSender : public ShmPair {
+ protected:
+  ClosedSender() {
+    EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "get", "test"), STRIA_OK);
+    sender_ = team_.join({});
+    receiver_ = team_.join({});
+    EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "auto", "test"), STRIA_OK);
+    to_ = team_.endpoint(sender_, receiver_);
+    send(op_, data_);
+    team_.progress(receiver_);
+    team_.leave(sender_);
+    EXPECT_EQ(op_.info.status, STRIA_ERR_CANCELLED);
+  }
+  stria_info_t outcome(bool probe) {
+    std::vector<unsigned char> room(data_.size());
+    stria_recv_t recv{};
+    recv.base = room.data();
+    recv.count = room.size();
+    recv.match.tag = kTag;
+    stria_request_t request;
+    stria_info_t info{};
+    stria_message_t* message = nullptr;
+    stria_worker_t* const worker = team_.worker(receiver_);
+    if (probe) {
+      EXPECT_EQ(stria_mprobe(worker, &recv.match, &message, nullptr), STRIA_OK);
+    }
+    const stria_status_t started =
+        probe ? stria_mrecv(worker, message, &recv, &request) : stria_recv(worker, &recv, &request);
+    EXPECT_GE(started, STRIA_OK);
+    stria_request_wait(worker, &request, &info);
+    return info;
+  }
+  std::vector<unsigned char> data_ = std::vector<unsigned char>(1 << 20, 7);
+  unsigned sender_ = 0, receiver_ = 0;
+  Op op_;
+};
+
+TEST_F(ClosedSender, has_failed_for_whoever_receives_what_it_announced) {
+  EXPECT_EQ(outcome(false).status, STRIA_ERR_PEER_FAILED);
+}
+TEST_F(ClosedSender, has_failed_for_whoever_took_what_it_announced) {
+  EXPECT_EQ(outcome(true).status, STRIA_ERR_PEER_FAILED);
+}
+
 TEST_F(ShmPair, frees_what_a_matched_probe_took_and_nobody_received) {  // run with AddressSanitizer
   Op op;
   const std::vector<unsigned char> data(5000, 7);
