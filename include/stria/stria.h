@@ -205,7 +205,9 @@ STRIA_API stria_status_t stria_worker_event_fd(stria_worker_t* worker, int* fd);
 /* OK: nothing is waiting, the caller may sleep on the descriptor once. NO_RESOURCE: call progress first. */
 STRIA_API stria_status_t stria_worker_arm(stria_worker_t* worker);
 /* Progresses, spins a little, then sleeps until something was handled or `timeout_ms` passed (-1: no limit).
- * OK when something was handled, by this thread or another; IN_PROGRESS on timeout. */
+ * OK when something was handled, by this thread or another; IN_PROGRESS on timeout. What another thread
+ * handled before the call does not end it: with threads wait for a request by stria_request_wait(), or with a
+ * limit. */
 STRIA_API stria_status_t stria_worker_wait(stria_worker_t* worker, int timeout_ms);
 
 /* Counts since the worker was opened. */
