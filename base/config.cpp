@@ -66,9 +66,8 @@ constexpr VarSpec kTable[] = {
      "Whether peers' caches are near; cells for far ones are written in ways that do not fetch their lines. "
      "Auto: measured while messages come."},
     {"STRIA_SHM_STRINGS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
-     "Whether contiguous bytes are stored to cells by the processor's string instruction. Auto: where it "
-     "says "
-     "that this is fast, for far peers and from 16 KiB on."},
+     "Whether contiguous bytes are stored to cells by the processor's string instruction. Auto: from 2 KiB "
+     "on, where it says that this is fast."},
     {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
      "Cross-memory attach: probed for each peer, or never used."},
     {"STRIA_SHM_ATTACH", VarKind::choice, "auto", "", "auto|proc|socket", 0, 0,

@@ -10,8 +10,8 @@
 // first out: 118 us. A window of 64 messages of 4 KiB, each message: 0.16 us, always at the begin of a cell
 // 0.2.)
 //
-// A half of them goes round first, and the others when these are all under way, or after so many uses that
-// their pages (cell_pages.hpp) pay.
+// A half of them goes round at first, and one more whenever these are all under way: through more memory
+// nothing gets faster, and a cell's pages (cell_pages.hpp) cost time.
 #pragma once
 
 #include <algorithm>
@@ -60,14 +60,14 @@ class CellPool {
 
   /// A cell for `bytes` of `owner`, of which *out are under way. False: the owner has as many as are left, so
   /// that peers who stand still take a half of all, then a quarter, and so on, and do not stop the others; or
-  /// none is left. In a long stream payloads shorter than half a cell go round in that half, and so through
+  /// none is left. Payloads shorter than half a cell go round in that half, and so a stream of them through
   /// more memory than a cache holds.
   bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
     if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= left()) [[unlikely]]
       harvest();
     if (*out >= left()) return false;
     if (free_count_ == 0) [[unlikely]]
-      widen();
+      add_free(round_++);
     const std::uint32_t cell = free_[free_first_];
     if (++free_first_ == free_.size()) free_first_ = 0;
     --free_count_;
@@ -121,7 +121,6 @@ class CellPool {
   static constexpr std::uint32_t kHarvestEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
-  static constexpr std::uint32_t kUsesBeforeAll = 16384;
   struct Links {
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
@@ -133,17 +132,11 @@ class CellPool {
 
   std::size_t left() const noexcept { return free_count_ + (free_.size() - round_); }
   /// Behind the payload before, or at the begin again.
-  std::uint32_t place_for(Links& at, std::uint32_t bytes) noexcept {
+  std::uint32_t place_for(Links& at, std::uint32_t bytes) const noexcept {
     if (bytes <= kStays) return 0;
-    if (++turned_ == kUsesBeforeAll) [[unlikely]]
-      widen();
     const std::uint32_t place = std::uint64_t{at.next_place} + bytes <= bytes_ / 2 ? at.next_place : 0;
     at.next_place = static_cast<std::uint32_t>(align_up(place + bytes, kLine));
     return place;
-  }
-  /// All cells go round from now on.
-  [[gnu::cold, gnu::noinline]] void widen() noexcept {
-    while (round_ < free_.size()) add_free(round_++);
   }
   void give_back(std::uint32_t cell) noexcept {
     --*links_[cell].out;
@@ -176,7 +169,6 @@ class CellPool {
   std::uint32_t first_ = kNone, last_ = kNone, busy_ = 0;
   std::uint32_t first_cell_ = 0, bytes_ = 0;
   std::uint32_t since_harvest_ = 0;
-  std::uint64_t turned_ = 0;  // uses whose place turned
   CellPages pages_;
 };
 

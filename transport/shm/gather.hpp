@@ -84,14 +84,14 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
       return store_string(payload, out);
   }
 }
-inline constexpr std::int64_t kStringLeast = 16384;  // bytes, near: shorter ones are better off with vectors
-inline constexpr std::uint32_t kStreamLeast = 2048;  // far: a shorter payload is stored ordinarily
+inline constexpr std::uint32_t kWayLeast = 2048;  // bytes: shorter payloads are stored by vectors
 
-/// `far`: the cell's lines come one by one from the peer's cache, unless they are not asked for.
+/// The string instruction does not ask for lines that the peer has, or had, and nor do stores past the
+/// caches. `far`: these lines come one by one from the peer's cache, if they are asked for.
 inline Way way_to_store(const transport::Payload& payload, bool far, StringMode strings) noexcept {
   if (transport::has_long_blocks(payload) &&
       (strings == StringMode::always ||
-       (strings == StringMode::where_it_gains && (far || payload.length >= kStringLeast))))
+       (strings == StringMode::where_it_gains && payload.length >= kWayLeast)))
     return Way::string;
   return far ? Way::stream : Way::gather;
 }

@@ -173,7 +173,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   };
   const SegmentView& own = device_->own_;
   std::byte* const out = own.cell(place.cell) + place.at;
-  const bool far = bytes >= kStreamLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0;
+  const bool far = bytes >= kWayLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0;
   const Way way = way_to_store(payload, far, device_->settings_.strings);
   const RecordKind kind = tx_.is_open() ? kind_of_cell(payload, way) : RecordKind::cell;
   if (kind != RecordKind::cell) {

@@ -53,8 +53,6 @@ Plan plan(const Shape& shape) noexcept {
   at.cells = place(shape.cells * cell_distance(shape.cell_bytes));
   at.long_cells = place(shape.long_cells * cell_distance(shape.long_cell_bytes));
   at.bytes = next;
-  at.first_cells = first_round(shape.cells, shape.cell_bytes);
-  at.first_long_cells = first_round(shape.long_cells, shape.long_cell_bytes);
   return at;
 }
 

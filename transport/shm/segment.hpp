@@ -55,7 +55,6 @@ struct Plan {
   std::size_t keys = 0, peers = 0, controls = 0, states = 0, inbox = 0, windows = 0, layouts = 0, cells = 0,
               long_cells = 0;
   std::size_t bytes = 0;
-  std::uint32_t first_cells = 0, first_long_cells = 0;  // that go round first
 };
 /// Empty (bytes == 0) when a count is outside what any device may ask for.
 Plan plan(const Shape& shape) noexcept;
@@ -75,15 +74,12 @@ constexpr std::uint32_t cell_most(const Shape& shape) noexcept {
   return shape.long_cells > 0 ? shape.long_cell_bytes : shape.cell_bytes;
 }
 
-/// How many of the cells of one size go round first (cells.hpp): as many as have 1 MiB in their lower halves.
+/// How many of the cells of one size go round at first (cells.hpp): as many as have 1 MiB in their lower
+/// halves.
 constexpr std::uint32_t first_round(std::uint32_t cells, std::uint32_t cell_bytes) noexcept {
   const std::uint32_t enough = (2u << 20) / (cell_bytes > 0 ? cell_bytes : 1);
   return std::min(cells, std::max(enough, 1u));
 }
-/// Cells begin to end - 1.
-struct CellRange {
-  std::uint32_t begin, end;
-};
 
 /// From cell to cell: its bytes, a line for the word that says how many of them are there (growing.hpp), and
 /// others, an odd number of lines in all, so that the beginnings of cells, all that short fragments use,
@@ -190,18 +186,6 @@ class SegmentView {
     return is_long_cell(shape_, i)
                ? base_ + plan_.long_cells + (i - shape_.cells) * cell_distance(shape_.long_cell_bytes)
                : base_ + plan_.cells + i * cell_distance(shape_.cell_bytes);
-  }
-  /// Whether cell `i` is one of those of its size that go round first.
-  bool is_first_cell(std::uint32_t i) const noexcept {
-    return is_long_cell(shape_, i) ? i - shape_.cells < plan_.first_long_cells : i < plan_.first_cells;
-  }
-  /// The cells that have the size of cell `i` and go round first or later as it does.
-  CellRange cells_like(std::uint32_t i) const noexcept {
-    const bool is_long = is_long_cell(shape_, i);
-    const std::uint32_t begin = is_long ? shape_.cells : 0;
-    const std::uint32_t later = begin + (is_long ? plan_.first_long_cells : plan_.first_cells);
-    return is_first_cell(i) ? CellRange{begin, later}
-                            : CellRange{later, is_long ? all_cells(shape_) : shape_.cells};
   }
   std::atomic<std::uint64_t>& cell_growth(std::uint32_t i) const noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(cell(i) + cell_distance(bytes_of_cell(shape_, i)) -
