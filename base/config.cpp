@@ -63,11 +63,12 @@ constexpr VarSpec kTable[] = {
     {"STRIA_SHM_LONG_CELL_BYTES", VarKind::bytes, "128K", "bytes", "", 0, (1 << 24) - 64,
      "Size of one of these; not longer than an ordinary cell: there are none."},
     {"STRIA_SHM_DISTANCE", VarKind::choice, "auto", "", "auto|near|far", 0, 0,
-     "Whether peers' caches are near; cells for far ones are written in ways that do not fetch their lines. "
-     "Auto: measured while messages come."},
+     "Whether peers' caches are near; what goes to far ones is written in ways that do not fetch their "
+     "lines. "
+     "Auto: measured while messages come and go."},
     {"STRIA_SHM_STRINGS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
      "Whether contiguous bytes are stored to cells by the processor's string instruction. Auto: from 2 KiB "
-     "on, where it says that this is fast."},
+     "on, where it says that this is fast, and not to far peers where it turns out that it is not."},
     {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
      "Cross-memory attach: probed for each peer, or never used."},
     {"STRIA_SHM_ATTACH", VarKind::choice, "auto", "", "auto|proc|socket", 0, 0,

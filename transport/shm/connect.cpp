@@ -103,6 +103,8 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
 
   auto link = std::make_unique<Link>();
   link->device_ = this;
+  link->learns_speed_ = settings_.distance != DistanceMode::near;
+  if (settings_.distance == DistanceMode::far) link->stores_ = StoreSpeed::always_slow();
   link->id_ = static_cast<std::uint32_t>(links_.size());
   link->worker_id_ = identity.worker_id;
   link->low_latency_ = low_latency;

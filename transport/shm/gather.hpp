@@ -13,6 +13,7 @@
 #include "hw/string_copy.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/settings.hpp"
+#include "transport/shm/store_speed.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -84,15 +85,19 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
       return store_string(payload, out);
   }
 }
-inline constexpr std::uint32_t kWayLeast = 2048;  // bytes: shorter payloads are stored by vectors
+inline constexpr std::uint32_t kStringLeast = 2048;  // bytes: shorter payloads are stored by vectors
+inline constexpr std::uint32_t kPastLeast = 512;     // bytes, to a far peer: shorter ones ordinarily
 
-/// The string instruction does not ask for lines that the peer has, or had, and nor do stores past the
-/// caches. `far`: these lines come one by one from the peer's cache, if they are asked for.
-inline Way way_to_store(const transport::Payload& payload, bool far, StringMode strings) noexcept {
-  if (transport::has_long_blocks(payload) &&
-      (strings == StringMode::always ||
-       (strings == StringMode::where_it_gains && payload.length >= kWayLeast)))
-    return Way::string;
+/// Stores past the caches do not ask for lines that the peer has, or had, and on most hosts the string
+/// instruction does not either: `string_speed` knows. `far`: these lines come one by one from the peer's
+/// cache, if they are asked for.
+inline Way way_to_store(const transport::Payload& payload, bool far, StringMode strings,
+                        StoreSpeed& string_speed) noexcept {
+  if (transport::has_long_blocks(payload)) {
+    if (strings == StringMode::always) return Way::string;
+    if (strings == StringMode::where_it_gains && payload.length >= kStringLeast)
+      return string_speed.is_slow() ? Way::stream : Way::string;
+  }
   return far ? Way::stream : Way::gather;
 }
 

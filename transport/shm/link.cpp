@@ -85,6 +85,57 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   return device_->take_cell(*polled, wanted, static_cast<std::byte*>(memory), capacity);
 }
 
+[[gnu::always_inline]] inline Status Link::send_cell(const transport::Header& header,
+                                                     const transport::Payload& payload, bool slow) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
+  CellPlace place;
+  if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
+    return without_cell(bytes);
+  const auto publish =
+      [ this, &header, bytes, word = place.word() ](RecordKind kind) __attribute__((always_inline)) {
+    std::byte* record = tx_.place();
+    store_header(record + 8, header);
+    hw::store_word(record + kRecordHeader, word);
+    tx_.publish(1, make_window_control(kind, bytes));
+    published();
+  };
+  const SegmentView& own = device_->own_;
+  std::byte* const out = own.cell(place.cell) + place.at;
+  const bool far =
+      slow || (bytes >= kPastLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0);
+  const Way way = way_to_store(payload, far, device_->settings_.strings, strings_);
+  const RecordKind kind = tx_.is_open() ? kind_of_cell(payload, way) : RecordKind::cell;
+  {
+    const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
+    if (kind == RecordKind::cell)
+      store(way, payload, out);
+    else
+      grow(payload, out, own.cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
+  }
+  if (kind != RecordKind::cell) return Status::ok;
+  if (tx_.is_open()) {
+    publish(RecordKind::cell);
+    return Status::ok;
+  }
+  const std::uint64_t word = place.word();
+  const Status status = inbox_send(RecordKind::cell, 0, header, contiguous(&word, sizeof word), bytes);
+  if (status != Status::ok) device_->cells_.cancel(place.cell);
+  return status;
+}
+
+/// Which stores are to be timed now, if any are: packing takes longer than they.
+StoreSpeed* Link::to_time(Way way, const transport::Payload& payload) noexcept {
+  if (way == Way::stream || payload.length < kPastLeast || !transport::has_long_blocks(payload))
+    return nullptr;
+  StoreSpeed& speed = way == Way::string ? strings_ : stores_;
+  return speed.is_due() ? &speed : nullptr;
+}
+
+Status Link::send_past(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
+  return send_cell(header, contiguous(payload, bytes), true);
+}
+
 // The smallest have a way of their own, which needs few registers.
 Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
   if (bytes > std::min(pio_max_, kHalfPayload) || !tx_.put_half(header, payload, bytes)) [[unlikely]]
@@ -97,6 +148,8 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
                             std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
+  if (bytes >= kPastLeast && stores_.is_slow() && send_past(header, payload, bytes) == Status::ok)
+    return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   if (!tx_.has_room(halves)) [[unlikely]]
     return refusal();
@@ -106,7 +159,11 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
     clear_last_word(record, halves);
     tell_payload(tx_, static_cast<const std::byte*>(payload), bytes);
   }
-  hw::copy_lines(record + kRecordHeader, payload, bytes);
+  {
+    const bool is_due = learns_speed_ && bytes >= kPastLeast && stores_.is_due();
+    const StoreSpeed::Timed timed(is_due ? &stores_ : nullptr, bytes);
+    hw::copy_lines(record + kRecordHeader, payload, bytes);
+  }
   tx_.publish(halves, make_window_control(RecordKind::packet, bytes));
   published();
   return Status::ok;
@@ -144,8 +201,9 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!tx_.is_open() && bytes <= kInboxPayload)
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
+  const bool slow = bytes >= kPastLeast && stores_.is_slow();
   const std::uint32_t halves = record_halves(bytes);
-  if (bytes <= pio_max_ && tx_.has_room(halves)) {
+  if (bytes <= pio_max_ && !slow && tx_.has_room(halves)) {
     std::byte* record = tx_.place();
     if (halves > 2) {
       // Packing takes its time. The first line comes last: the receiver polls it, and would take it away
@@ -160,35 +218,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
     published();
     return Status::ok;
   }
-  if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
-  CellPlace place;
-  if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
-    return without_cell(bytes);
-  const auto publish = [&](RecordKind kind) {
-    std::byte* record = tx_.place();
-    store_header(record + 8, header);
-    hw::store_word(record + kRecordHeader, place.word());
-    tx_.publish(1, make_window_control(kind, bytes));
-    published();
-  };
-  const SegmentView& own = device_->own_;
-  std::byte* const out = own.cell(place.cell) + place.at;
-  const bool far = bytes >= kWayLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0;
-  const Way way = way_to_store(payload, far, device_->settings_.strings);
-  const RecordKind kind = tx_.is_open() ? kind_of_cell(payload, way) : RecordKind::cell;
-  if (kind != RecordKind::cell) {
-    grow(payload, out, own.cell_growth(place.cell), place.use, way, kind, [&] { publish(kind); });
-    return Status::ok;
-  }
-  store(way, payload, out);
-  if (tx_.is_open()) {
-    publish(RecordKind::cell);
-    return Status::ok;
-  }
-  const std::uint64_t word = place.word();
-  const Status status = inbox_send(RecordKind::cell, 0, header, contiguous(&word, sizeof word), bytes);
-  if (status != Status::ok) device_->cells_.cancel(place.cell);
-  return status;
+  return send_cell(header, payload, slow);
 }
 
 /// Those under way to this peer come back as it reads. When there are none, all are with other peers; these

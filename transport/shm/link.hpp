@@ -11,9 +11,11 @@
 #include "transport/shm/attach.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/distance.hpp"
+#include "transport/shm/gather.hpp"
 #include "transport/shm/inbox.hpp"
 #include "transport/shm/layouts.hpp"
 #include "transport/shm/peer_memory.hpp"
+#include "transport/shm/store_speed.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -70,6 +72,11 @@ class alignas(kCacheLine) Link {
 
   [[gnu::noinline]] Status pio_send_lines(const transport::Header& header, const void* payload,
                                           std::uint32_t bytes) noexcept;
+  /// Into a cell; `slow`: ordinary stores to what the peer has read are.
+  Status send_cell(const transport::Header& header, const transport::Payload& payload, bool slow) noexcept;
+  [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
+  [[gnu::noinline]] Status send_past(const transport::Header& header, const void* payload,
+                                     std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status without_cell(std::uint32_t bytes) noexcept;
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
@@ -114,13 +121,15 @@ class alignas(kCacheLine) Link {
   State state_ = State::connecting;
   bool fence_ = false;
   bool broken_ = false;
-  bool moving_ = false;    // to a window it has, as soon as the inbox has no record of it any more
-  bool can_copy_ = false;  // cross-memory attach works, or the peer is in this process
-  bool can_map_ = false;   // what the peer allocated can be mapped
+  bool moving_ = false;        // to a window it has, as soon as the inbox has no record of it any more
+  bool can_copy_ = false;      // cross-memory attach works, or the peer is in this process
+  bool can_map_ = false;       // what the peer allocated can be mapped
+  bool learns_speed_ = false;  // of its stores
   // The buffered path.
   Device* device_ = nullptr;
   std::uint32_t id_ = 0;
   CellsOut cells_out_{};
+  StoreSpeed stores_, strings_;  // ordinary ones, and those by the string instruction
   static constexpr std::uint32_t kPatience = 4096;
   std::uint32_t refused_ = 0;  // cells, while none was under way
   InboxSender inbox_;

@@ -1,0 +1,103 @@
+// How fast stores to lines are that a peer has read, learnt by their sender.
+//
+// A store fetches its line from the peer's cache first, and many are under way at once: 6 to 9 ns a line
+// where cores are near. Far ones pass on one line after the other, 30 to 60 ns each, however fast the peer
+// reads what was written (distance.hpp): of the 4.0 us that 8 KiB took to a far peer, 3.4 were the sender's
+// stores. Stores past the caches fetch nothing (1.45 us), and on some hosts nor does the string instruction
+// (1.1), on others, of the same make, it does. So those by strings and all others are judged apart.
+//
+// Some stores in a row are timed now and then, and the majority decides. While stores are slow others are
+// taken, and there is nothing to time; after a while they are tried again, as a machine may move a process.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "hw/pio.hpp"
+#include "transport/shm/segment.hpp"
+
+namespace stria::shm {
+
+/// What a sender knows of one peer and one kind of stores; one thread.
+class StoreSpeed {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::uint32_t kLooks = 16;       // stores in a row that are timed ...
+  static constexpr std::uint32_t kLookEvery = 256;  // ... of so many
+  static constexpr std::uint32_t kFirst = 64;       // stores to new memory, which say nothing
+  static constexpr std::chrono::milliseconds kTryAfter{200};
+
+  /// Stores that are slow whatever is learnt.
+  static StoreSpeed always_slow() noexcept {
+    StoreSpeed speed;
+    speed.slow_ = true;
+    speed.since_ = Clock::time_point::max();
+    return speed;
+  }
+  /// Whether these stores had better not be taken; asked before each.
+  bool is_slow() noexcept { return slow_ && (++count_ % kLooks != 0 || !try_again(Clock::now())); }
+  /// Slow ones are taken for fast after a while. True when they are now.
+  bool try_again(Clock::time_point now) noexcept {
+    if (now - since_ < kTryAfter) return false;
+    *this = StoreSpeed();
+    count_ = 0;
+    return true;
+  }
+  /// Stores of so many bytes took so many ns, all of them done.
+  void note(float ns, std::uint32_t bytes, Clock::time_point now) noexcept {
+    const auto lines = static_cast<float>(bytes) / kLine;
+    if (ns > kAbsurdStart + kAbsurd * lines) return;  // interrupted, or waited for a page
+    slow_looks_ += ns > kSlowStart + kSlow * lines ? 1 : 0;
+    if (++looks_ < kLooks) return;
+    slow_ = slow_looks_ >= kMajority;
+    looks_ = slow_looks_ = 0;
+    since_ = now;
+  }
+
+  /// Whether these stores are to be timed; asked before each.
+  bool is_due() noexcept { return count_++ % kLookEvery < kLooks; }
+  /// Times the stores of its scope.
+  class Timed {
+   public:
+    /// Null: it does nothing.
+    Timed(StoreSpeed* speed, std::uint32_t bytes) noexcept : speed_(speed), bytes_(bytes) {
+      if (speed_ != nullptr) [[unlikely]]
+        begin_ = begin();
+    }
+    ~Timed() {
+      if (speed_ != nullptr) [[unlikely]]
+        end(*speed_, begin_, bytes_);
+    }
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+
+   private:
+    [[gnu::cold, gnu::noinline]] static Clock::time_point begin() noexcept {
+      hw::full_fence();
+      return Clock::now();
+    }
+    [[gnu::cold, gnu::noinline]] static void end(StoreSpeed& speed, Clock::time_point begin,
+                                                 std::uint32_t bytes) noexcept {
+      hw::full_fence();  // they leave the processor's queue
+      const Clock::time_point now = Clock::now();
+      speed.note(std::chrono::duration<float, std::nano>(now - begin).count(), bytes, now);
+    }
+
+    StoreSpeed* speed_;
+    std::uint32_t bytes_;
+    Clock::time_point begin_;
+  };
+
+ private:
+  static constexpr float kSlowStart = 140, kSlow = 11;  // ns: the first line's way, and each line
+  static constexpr float kAbsurdStart = 2000, kAbsurd = 200;
+  static constexpr std::uint32_t kMajority = 10;  // of kLooks
+
+  std::uint32_t count_ = kLookEvery - kFirst;
+  std::uint32_t looks_ = 0;       // of the row under way
+  std::uint32_t slow_looks_ = 0;  // of these
+  bool slow_ = false;
+  Clock::time_point since_{};
+};
+
+}  // namespace stria::shm
