@@ -8,6 +8,8 @@
 namespace stria::rndv {
 namespace {
 
+constexpr double kCacheKib = 2048;  // what is longer outgrows the caches
+
 double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
   if (block == 0) return 1.0;
   return std::max(1.0, static_cast<double>(length) / block);
@@ -29,16 +31,14 @@ double pipeline_bytes_us(const Question& q) noexcept {
   const double kib = static_cast<double>(q.length) / 1024.0;
   if (q.far)
     return p.pipeline_start_us + p.far_start_us + kib * (q.busy ? p.far_busy_us_per_kib : p.far_us_per_kib);
-  constexpr double kBusyCacheKib = 1024;
   if (q.busy)
     return p.pipeline_start_us + kib * p.busy_us_per_kib +
-           std::max(0.0, kib - kBusyCacheKib) * p.busy_us_per_kib_beyond;
+           std::max(0.0, kib - kCacheKib) * p.busy_us_per_kib_beyond;
   return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
 }
 
 /// The same of a get by one core.
 double get_bytes_us(const Question& q) noexcept {
-  constexpr double kCacheKib = 2048;
   const Parameters& p = parameters(q.offload);
   const double kib = static_cast<double>(q.length) / 1024.0;
   return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +

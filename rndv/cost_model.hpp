@@ -91,8 +91,8 @@ struct Parameters {
   double pipeline_us_per_kib = 0.045;     ///< both cores at once: 42 us for 1 MiB
   double far_start_us = 2.4;              ///< of a pipeline past far caches: 7.7 us for 64 KiB
   double far_us_per_kib = 0.066;          ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
-  double busy_us_per_kib = 0.065;         ///< of a pipeline each way at once: 62 us for 1 MiB
-  double busy_us_per_kib_beyond = 0.105;  ///< on top from 1 MiB on, as cells and buffers outgrow the caches
+  double busy_us_per_kib = 0.05;          ///< of a pipeline each way at once: 49 us for 1 MiB
+  double busy_us_per_kib_beyond = 0.06;   ///< on top from 2 MiB on: 16 MiB 1.9 ms
   double far_busy_us_per_kib = 0.16;      ///< 7 GB/s each way where gets reach 10 to 12
   double pipeline_us_per_block = 0.0005;  ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
   double pipeline_us_per_line = 0.004;    ///< where each block is a line: 24 us for 4096 doubles of a column

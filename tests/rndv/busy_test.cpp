@@ -1,5 +1,6 @@
-// A receiver that announces messages of its own reads large ones by get; one that only receives takes
-// fragments. The provider is a table of functions: a get is done at once, whatever is sent goes nowhere.
+// A receiver that announces messages of its own to a far peer reads large ones by get; one that only receives
+// takes fragments. The provider is a table of functions: a get is done at once, whatever is sent goes
+// nowhere.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -9,7 +10,7 @@
 namespace stria::rndv {
 namespace {
 
-constexpr std::uint64_t kLength = 2u << 20;  // past what the caches hold of cells and buffers both ways
+constexpr std::uint64_t kLength = 2u << 20;
 
 const stria_hot_ops_t kOps = {
     .size = sizeof(stria_hot_ops_t),
@@ -34,6 +35,7 @@ class Busy : public ::testing::Test {
     link_.ops = &kOps;
     link_.eager_max = 4096;
     link_.can_get = true;
+    link_.far = true;
   }
   ~Busy() override { engine_.end_all(Status::peer_failed); }
 

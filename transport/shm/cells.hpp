@@ -10,8 +10,11 @@
 // first out: 118 us. A window of 64 messages of 4 KiB, each message: 0.16 us, always at the begin of a cell
 // 0.2.)
 //
-// A half of them goes round at first, and one more whenever these are all under way: through more memory
-// nothing gets faster, and a cell's pages (cell_pages.hpp) cost time.
+// What a cell's pages cost (cell_pages.hpp) has to be earned: at first few cells go round, one more whenever
+// these are all under way, and what is shorter than half a cell goes round in its lower half. That is 1 MiB,
+// as much as a second-level cache holds, and where the string instruction fetches lines (store_speed.hpp) a
+// stream of 8 KiB runs at 14 GB/s so, and at 24 through 2 MiB. So after kWidensAfter payloads they go round
+// in whole cells, and after kLongWidensAfter in whole long ones.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +29,9 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kCellUses = (1u << 30) - 1;
+/// Payloads, fewer where all cells are under way. They take 8 ms and 2 ms and more, the pages of the upper
+/// halves 1 ms.
+inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
 struct CellPlace {
@@ -47,14 +53,17 @@ struct CellPlace {
 class CellPool {
  public:
   CellPool() = default;
-  CellPool(const SegmentView& segment, std::uint32_t first, std::uint32_t count, std::uint32_t bytes)
+  CellPool(const SegmentView& segment, std::uint32_t first, std::uint32_t count, std::uint32_t bytes,
+           std::uint32_t widens_after)
       : segment_(segment),
         links_(count, Links{}),
         free_(count),
         free_count_(first_round(count, bytes)),
         round_(first_round(count, bytes)),
         first_cell_(first),
-        bytes_(bytes) {
+        bytes_(bytes),
+        reach_(bytes / 2),
+        widens_in_(widens_after / kHarvestEvery) {
     std::iota(free_.begin(), free_.end(), 0u);
   }
 
@@ -93,6 +102,7 @@ class CellPool {
   /// to the end of the line, so that later looks reach the others.
   void harvest() noexcept {
     since_harvest_ = 0;
+    if (widens_in_ > 0 && --widens_in_ == 0) reach_ = bytes_;
     const std::uint32_t looks = std::min(busy_, kHarvestDepth);
     for (std::uint32_t i = 0; i < looks; ++i) {
       const std::uint32_t cell = first_;
@@ -134,7 +144,7 @@ class CellPool {
   /// Behind the payload before, or at the begin again.
   std::uint32_t place_for(Links& at, std::uint32_t bytes) const noexcept {
     if (bytes <= kStays) return 0;
-    const std::uint32_t place = std::uint64_t{at.next_place} + bytes <= bytes_ / 2 ? at.next_place : 0;
+    const std::uint32_t place = at.next_place + bytes <= reach_ ? at.next_place : 0;
     at.next_place = static_cast<std::uint32_t>(align_up(place + bytes, kLine));
     return place;
   }
@@ -168,6 +178,8 @@ class CellPool {
   std::uint32_t round_ = 0;  // the cells from here on are kept for later
   std::uint32_t first_ = kNone, last_ = kNone, busy_ = 0;
   std::uint32_t first_cell_ = 0, bytes_ = 0;
+  std::uint32_t reach_ = 0;      // payloads shorter than that go round before this byte of a cell
+  std::uint32_t widens_in_ = 0;  // harvests; 0: they did
   std::uint32_t since_harvest_ = 0;
   CellPages pages_;
 };
@@ -181,9 +193,9 @@ class Cells {
   Cells() = default;
   explicit Cells(const SegmentView& segment)
       : ordinary_bytes_(segment.shape().cell_bytes),
-        pools_{CellPool(segment, 0, segment.shape().cells, segment.shape().cell_bytes),
+        pools_{CellPool(segment, 0, segment.shape().cells, segment.shape().cell_bytes, kWidensAfter),
                CellPool(segment, segment.shape().cells, segment.shape().long_cells,
-                        segment.shape().long_cell_bytes)},
+                        segment.shape().long_cell_bytes, kLongWidensAfter)},
         first_long_(segment.shape().cells) {}
 
   /// As CellPool's.

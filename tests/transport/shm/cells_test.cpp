@@ -64,6 +64,23 @@ TEST_F(Pool, places_turn_in_half_a_cell) {
   EXPECT_EQ(places(8193, 100), 8u);
 }
 
+TEST_F(Pool, places_turn_in_whole_cells_once_many_payloads_went_by) {
+  const auto reach = [&](std::uint32_t bytes, std::uint32_t payloads) {
+    std::uint32_t out = 0;
+    for (std::uint32_t i = 0; i < payloads; ++i) {
+      const CellPlace place = take(bytes);
+      EXPECT_LE(place.at + bytes, bytes_of_cell(kShape, place.cell));
+      out = std::max(out, place.at + bytes);
+      free(place);
+    }
+    return out;
+  };
+  EXPECT_LE(reach(2500, kWidensAfter / 4), 8192u);
+  EXPECT_GT(reach(2500, kWidensAfter), 8192u);
+  EXPECT_LE(reach(20000, kLongWidensAfter / 8), 32768u) << "long cells count by themselves";
+  EXPECT_GT(reach(20000, kLongWidensAfter), 32768u);
+}
+
 std::size_t resident(std::span<std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) & ~std::uintptr_t{4095};
   const std::size_t bytes = reinterpret_cast<std::uintptr_t>(memory.data()) + memory.size() - begin;
