@@ -38,7 +38,19 @@ class NativePeer {
   void send(const void* from, std::size_t bytes) {
     finish(post_send(from, nullptr, bytes, request_), request_);
   }
-  void recv(void* to, std::size_t bytes) { finish(post_recv(to, nullptr, bytes, request_), request_); }
+  /// As MPI_Recv: nothing else is done until it is there.
+  void recv(void* to, std::size_t bytes) {
+    stria_info_t info;
+    const stria_recv_t message = {
+        to,   nullptr, bytes, {endpoint_, kTag, 0}, nullptr, nullptr, STRIA_RECV_LOOK | STRIA_RECV_WAITS,
+        &info};
+    const stria_status_t status = stria_recv(worker_, &message, &request_);
+    check("stria_recv", status);
+    if (status == STRIA_OK) [[likely]]
+      check("stria_recv", info.status);
+    else
+      finish(status, request_);
+  }
   void send_typed(const void* base, const Type& type) {
     finish(post_send(base, type.get(), 1, request_), request_);
   }
