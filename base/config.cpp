@@ -64,8 +64,7 @@ constexpr VarSpec kTable[] = {
      "Size of one of these; not longer than an ordinary cell: there are none."},
     {"STRIA_SHM_DISTANCE", VarKind::choice, "auto", "", "auto|near|far", 0, 0,
      "Whether peers' caches are near; what goes to far ones is written in ways that do not fetch their "
-     "lines. "
-     "Auto: measured while messages come and go."},
+     "lines. Auto: measured while messages come and go."},
     {"STRIA_SHM_STRINGS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
      "Whether contiguous bytes are stored to cells by the processor's string instruction. Auto: from 2 KiB "
      "on, where it says that this is fast, and not to far peers where it turns out that it is not."},

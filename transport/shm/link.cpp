@@ -132,8 +132,8 @@ StoreSpeed* Link::to_time(Way way, const transport::Payload& payload) noexcept {
   return speed.is_due() ? &speed : nullptr;
 }
 
-Status Link::send_past(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
-  return send_cell(header, contiguous(payload, bytes), true);
+Status Link::send_past(const transport::Header& header, const transport::Payload& payload) noexcept {
+  return send_cell(header, payload, true);
 }
 
 // The smallest have a way of their own, which needs few registers.
@@ -148,7 +148,7 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
                             std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
-  if (bytes >= kPastLeast && stores_.is_slow() && send_past(header, payload, bytes) == Status::ok)
+  if (bytes >= kPastLeast && stores_.is_slow() && send_past(header, contiguous(payload, bytes)) == Status::ok)
     return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   if (!tx_.has_room(halves)) [[unlikely]]
@@ -193,6 +193,25 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
   return Status::ok;
 }
 
+/// There is room.
+[[gnu::always_inline]] inline void Link::pack_record(const transport::Header& header,
+                                                     const transport::Payload& payload) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  const std::uint32_t halves = record_halves(bytes);
+  std::byte* record = tx_.place();
+  if (halves > 2) {
+    // Packing takes its time. The first line comes last: the receiver polls it, and would take it away
+    // between two stores that lie far apart. (pio_send() stores in one go, and is faster in order.)
+    clear_last_word(record, halves);
+    gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
+    tell_lines(tx_, halves);
+  }
+  store_header(record + 8, header);
+  gather(transport::slice(payload, 0, std::min(bytes, kFirstPayload)), record + kRecordHeader);
+  tx_.publish(halves, make_window_control(RecordKind::packed, bytes));
+  published();
+}
+
 Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
   if (state_ != State::up || moving_) [[unlikely]]
     return refusal();
@@ -201,24 +220,21 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!tx_.is_open() && bytes <= kInboxPayload)
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
-  const bool slow = bytes >= kPastLeast && stores_.is_slow();
-  const std::uint32_t halves = record_halves(bytes);
-  if (bytes <= pio_max_ && !slow && tx_.has_room(halves)) {
-    std::byte* record = tx_.place();
-    if (halves > 2) {
-      // Packing takes its time. The first line comes last: the receiver polls it, and would take it away
-      // between two stores that lie far apart. (pio_send() stores in one go, and is faster in order.)
-      clear_last_word(record, halves);
-      gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
-      tell_lines(tx_, halves);
-    }
-    store_header(record + 8, header);
-    gather(transport::slice(payload, 0, std::min(bytes, kFirstPayload)), record + kRecordHeader);
-    tx_.publish(halves, make_window_control(RecordKind::packed, bytes));
-    published();
+  if (bytes >= kPastLeast && stores_.is_slow()) [[unlikely]]
+    return eager_past(header, payload);
+  if (bytes <= pio_max_ && tx_.has_room(record_halves(bytes))) {
+    pack_record(header, payload);
     return Status::ok;
   }
-  return send_cell(header, payload, slow);
+  return send_cell(header, payload, false);
+}
+
+Status Link::eager_past(const transport::Header& header, const transport::Payload& payload) noexcept {
+  const Status sent = send_past(header, payload);
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  if (sent == Status::ok || bytes > pio_max_ || !tx_.has_room(record_halves(bytes))) return sent;
+  pack_record(header, payload);
+  return Status::ok;
 }
 
 /// Those under way to this peer come back as it reads. When there are none, all are with other peers; these

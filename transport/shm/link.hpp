@@ -75,9 +75,13 @@ class alignas(kCacheLine) Link {
   /// Into a cell; `slow`: ordinary stores to what the peer has read are.
   Status send_cell(const transport::Header& header, const transport::Payload& payload, bool slow) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
-  [[gnu::noinline]] Status send_past(const transport::Header& header, const void* payload,
-                                     std::uint32_t bytes) noexcept;
+  /// The same where they are slow. What fits a record has the window when no cell is left.
+  [[gnu::noinline]] Status send_past(const transport::Header& header,
+                                     const transport::Payload& payload) noexcept;
+  [[gnu::noinline]] Status eager_past(const transport::Header& header,
+                                      const transport::Payload& payload) noexcept;
   [[gnu::cold, gnu::noinline]] Status without_cell(std::uint32_t bytes) noexcept;
+  void pack_record(const transport::Header& header, const transport::Payload& payload) noexcept;
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;

@@ -1,10 +1,11 @@
 // How fast stores to lines are that a peer has read, learnt by their sender.
 //
-// A store fetches its line from the peer's cache first, and many are under way at once: 6 to 9 ns a line
-// where cores are near. Far ones pass on one line after the other, 30 to 60 ns each, however fast the peer
-// reads what was written (distance.hpp): of the 4.0 us that 8 KiB took to a far peer, 3.4 were the sender's
-// stores. Stores past the caches fetch nothing (1.45 us), and on some hosts nor does the string instruction
-// (1.1), on others, of the same make, it does. So those by strings and all others are judged apart.
+// A store fetches its line from the peer's cache first, with many under way at once: 2 to 9 ns a line where
+// cores are near, and up to 25 where there are few lines, as the first one's way counts. Far ones pass on one
+// line after the other, 14 to 45 ns each, however fast the peer reads what was written (distance.hpp): of the
+// 4.0 us that 8 KiB took to a far peer, 3.4 were the sender's stores. Stores past the caches fetch nothing
+// (1.45 us), and on some hosts nor does the string instruction (1.1), on others, of the same make, it does.
+// So those by strings and all others are judged apart.
 //
 // Some stores in a row are timed now and then, and the majority decides. While stores are slow others are
 // taken, and there is nothing to time; after a while they are tried again, as a machine may move a process.

@@ -107,5 +107,21 @@ TEST(StoreSpeed, short_messages_to_a_far_peer_arrive_intact_and_in_order) {
   }
 }
 
+TEST(StoreSpeed, the_window_takes_short_messages_to_a_far_peer_when_no_cell_is_left) {
+  const Settings settings = {{"STRIA_SHM_DISTANCE", "far"}, {"STRIA_SHM_CELLS", "8"}};
+  Node a(1, settings), b(2, settings);
+  stria_link_t* link = a.connect(b);
+  ASSERT_NE(link, nullptr) << a.error;
+  const Bytes data = pattern(1, 600);
+  std::size_t sent = 0;
+  while (a.eager(link, header(sent), data) == Status::ok) ++sent;  // the receiver stands still
+  EXPECT_GT(sent, 8u) << "more than there are cells";
+  ASSERT_TRUE(until([&] { return b.got.size() == sent; }, [&] { b.progress(); }));
+  for (std::size_t i = 0; i < sent; ++i) {
+    EXPECT_EQ(b.got[i].header.tag, i);
+    EXPECT_EQ(b.got[i].payload, data);
+  }
+}
+
 }  // namespace
 }  // namespace stria::shm::test
