@@ -18,6 +18,14 @@ std::shared_ptr<void> nowhere() {
   return nullptr;
 }
 
+#ifdef STRIA_TEST_SHM
+/// Peers are taken for far ones: other ways for the same packets, which a machine may take or not.
+std::shared_ptr<void> far_caches() {
+  ::setenv("STRIA_SHM_DISTANCE", "far", 1);
+  return {nullptr, [](void*) { ::unsetenv("STRIA_SHM_DISTANCE"); }};
+}
+#endif
+
 Subject fake_subject(const char* label, const fake::FabricOptions& options) {
   return {label, []() -> const stria_provider_t& { return fake::fake_provider(); },
           [options] { return std::make_shared<fake::UseFabric>(fake::make_fabric(options)); }, nullptr,
@@ -70,8 +78,9 @@ std::vector<Subject> subjects() {
                                             .event_fd = false,
                                             .eager_max = 100}));
 #ifdef STRIA_TEST_SHM
-  list.push_back(
-      {"shm", []() -> const stria_provider_t& { return shm::shm_provider(); }, nowhere, nullptr, false});
+  const auto shm = []() -> const stria_provider_t& { return shm::shm_provider(); };
+  list.push_back({"shm", shm, nowhere, nullptr, false});
+  list.push_back({"shm_far", shm, far_caches, nullptr, false});
 #endif
   return list;
 }

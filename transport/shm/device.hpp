@@ -99,7 +99,7 @@ class Device {
   static bool is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept;
   std::int32_t take_cell(Polled& polled, transport::Header& wanted, std::byte* memory,
                          std::uint32_t capacity) noexcept;
-  bool deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes) noexcept;
+  bool deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
   void count_cell(Link& link, CellPlace place, std::uint32_t bytes) noexcept;
   bool deliver_growing(Link& link, RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,

@@ -39,7 +39,7 @@ bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes)
         link.remote_, place.cell, place.at + bytes, Pages::to_read);
 }
 
-bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes) noexcept {
+bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes, bool buffered) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(link, place, bytes)) return false;
   count_cell(link, place, bytes);
@@ -47,7 +47,7 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   if (bytes >= kLookBytes) look(link, payload, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, 1};
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u};
   sink_->deliver(sink_->self, link.cookie_, &packet);
   // Release: we have read it. Pairs with CellPool::harvest() of the sender.
   link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
@@ -80,8 +80,8 @@ std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::b
   const std::byte* record = window.place();
   const std::uint32_t bytes = control_bytes(control);
   const RecordKind kind = control_kind(control);
-  const bool grows = kind != RecordKind::cell;
-  if (!window.is_record(control) || (grows && !is_growing(kind)) || !is_wanted(record, wanted) ||
+  const bool grows = is_growing(kind);
+  if (!window.is_record(control) || !(grows || is_whole_cell(kind)) || !is_wanted(record, wanted) ||
       bytes > capacity || link.broken_)
     return STRIA_TAKE_OTHER;
   const CellPlace place = CellPlace::of(hw::load_word(record + kRecordHeader));

@@ -86,7 +86,8 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 }
 
 [[gnu::always_inline]] inline Status Link::send_cell(const transport::Header& header,
-                                                     const transport::Payload& payload, bool slow) noexcept {
+                                                     const transport::Payload& payload, RecordKind whole,
+                                                     bool slow) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
   CellPlace place;
@@ -105,21 +106,22 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   const bool far =
       slow || (bytes >= kPastLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0);
   const Way way = way_to_store(payload, far, device_->settings_.strings, strings_);
-  const RecordKind kind = tx_.is_open() ? kind_of_cell(payload, way) : RecordKind::cell;
+  const bool may_grow = whole == RecordKind::cell && tx_.is_open();
+  const RecordKind kind = may_grow ? kind_of_cell(payload, way) : whole;
   {
     const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
-    if (kind == RecordKind::cell)
+    if (kind == whole)
       store(way, payload, out);
     else
       grow(payload, out, own.cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
   }
-  if (kind != RecordKind::cell) return Status::ok;
+  if (kind != whole) return Status::ok;
   if (tx_.is_open()) {
-    publish(RecordKind::cell);
+    publish(whole);
     return Status::ok;
   }
   const std::uint64_t word = place.word();
-  const Status status = inbox_send(RecordKind::cell, 0, header, contiguous(&word, sizeof word), bytes);
+  const Status status = inbox_send(whole, 0, header, contiguous(&word, sizeof word), bytes);
   if (status != Status::ok) device_->cells_.cancel(place.cell);
   return status;
 }
@@ -132,8 +134,9 @@ StoreSpeed* Link::to_time(Way way, const transport::Payload& payload) noexcept {
   return speed.is_due() ? &speed : nullptr;
 }
 
-Status Link::send_past(const transport::Header& header, const transport::Payload& payload) noexcept {
-  return send_cell(header, payload, true);
+Status Link::send_past(const transport::Header& header, const transport::Payload& payload,
+                       RecordKind whole) noexcept {
+  return send_cell(header, payload, whole, true);
 }
 
 // The smallest have a way of their own, which needs few registers.
@@ -148,7 +151,8 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
                             std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
-  if (bytes >= kPastLeast && stores_.is_slow() && send_past(header, contiguous(payload, bytes)) == Status::ok)
+  if (bytes >= kPastLeast && stores_.is_slow() &&
+      send_past(header, contiguous(payload, bytes), RecordKind::packet_cell) == Status::ok)
     return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   if (!tx_.has_room(halves)) [[unlikely]]
@@ -226,11 +230,11 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
     pack_record(header, payload);
     return Status::ok;
   }
-  return send_cell(header, payload, false);
+  return send_cell(header, payload, RecordKind::cell, false);
 }
 
 Status Link::eager_past(const transport::Header& header, const transport::Payload& payload) noexcept {
-  const Status sent = send_past(header, payload);
+  const Status sent = send_past(header, payload, RecordKind::cell);
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (sent == Status::ok || bytes > pio_max_ || !tx_.has_room(record_halves(bytes))) return sent;
   pack_record(header, payload);

@@ -72,12 +72,14 @@ class alignas(kCacheLine) Link {
 
   [[gnu::noinline]] Status pio_send_lines(const transport::Header& header, const void* payload,
                                           std::uint32_t bytes) noexcept;
-  /// Into a cell; `slow`: ordinary stores to what the peer has read are.
-  Status send_cell(const transport::Header& header, const transport::Payload& payload, bool slow) noexcept;
+  /// Into a cell; `whole`: what its record is, if it is published whole; `slow`: ordinary stores to what the
+  /// peer has read are.
+  Status send_cell(const transport::Header& header, const transport::Payload& payload, RecordKind whole,
+                   bool slow) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
   /// The same where they are slow. What fits a record has the window when no cell is left.
-  [[gnu::noinline]] Status send_past(const transport::Header& header,
-                                     const transport::Payload& payload) noexcept;
+  [[gnu::noinline]] Status send_past(const transport::Header& header, const transport::Payload& payload,
+                                     RecordKind whole) noexcept;
   [[gnu::noinline]] Status eager_past(const transport::Header& header,
                                       const transport::Payload& payload) noexcept;
   [[gnu::cold, gnu::noinline]] Status without_cell(std::uint32_t bytes) noexcept;

@@ -125,7 +125,8 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         ++done;
         break;
       case RecordKind::cell:
-        good = good && deliver_cell(link, line + 8, bytes);
+      case RecordKind::packet_cell:
+        good = good && deliver_cell(link, line + 8, bytes, kind == RecordKind::cell);
         ++done;
         break;
       case RecordKind::growing:
@@ -190,7 +191,7 @@ bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link&
   const std::byte* payload = record + sizeof(transport::Header);
   switch (control_kind(control)) {
     case RecordKind::cell:
-      return deliver_cell(link, record, bytes);
+      return deliver_cell(link, record, bytes, true);
     case RecordKind::invalidate:
     case RecordKind::packed:
       if (bytes > kInboxPayload) return false;

@@ -39,12 +39,18 @@ enum class RecordKind : std::uint32_t {
   packed = 6,   ///< as packet, from the buffered path
   growing = 7,  ///< as cell, and the payload is still being written (growing.hpp); window only
   packing = 8,  ///< as growing, of blocks that take long to pack
-  packing_sparse = 9  ///< as packing, of blocks each of which is a line of its own
+  packing_sparse = 9,  ///< as packing, of blocks each of which is a line of its own
+  packet_cell = 10     ///< as cell, from the PIO path
 };
 
 /// Whether the payload is in a cell that may still be being written.
 constexpr bool is_growing(RecordKind kind) noexcept {
   return kind == RecordKind::growing || kind == RecordKind::packing || kind == RecordKind::packing_sparse;
+}
+
+/// Whether the payload is in a cell, all of it.
+constexpr bool is_whole_cell(RecordKind kind) noexcept {
+  return kind == RecordKind::cell || kind == RecordKind::packet_cell;
 }
 
 inline constexpr std::uint32_t kRecordHeader = 8 + sizeof(stria_header_t);

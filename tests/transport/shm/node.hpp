@@ -31,6 +31,7 @@ struct Got {
   stria_header_t header;
   Bytes payload;
   bool buffered;
+  bool in_cell;  ///< these begin at lines, and no record's payload does
 };
 
 inline stria_header_t header(std::uint64_t tag, std::uint32_t immediate = 0) {
@@ -56,8 +57,9 @@ class Node {
                auto& node = *static_cast<Node*>(self);
                if (!transport::is_whole(*packet)) return;
                const auto* bytes = static_cast<const std::byte*>(packet->payload);
+               const bool at_line = reinterpret_cast<std::uintptr_t>(bytes) % kLine == 0;
                Got one{reinterpret_cast<std::uint64_t>(peer), *packet->header,
-                       Bytes(bytes, bytes + packet->bytes), packet->buffered != 0};
+                       Bytes(bytes, bytes + packet->bytes), packet->buffered != 0, at_line};
                if (node.on_deliver)
                  node.on_deliver(one);
                else
