@@ -8,8 +8,9 @@
 // fetched for, and fetched again. Software prefetch makes it worse. What helps is to let fewer begin: a few
 // stores to a line on the stack after each element fill the store queue, 64 entries on this kind of
 // processor, so that about ten elements are under way. That halves the time of a column of a matrix with N =
-// 512 or more, and costs nothing that is not waited for anyway. (Measured on Zen 4; figures in
-// docs/tuning.md, Kernels.)
+// 512 or more. Where several elements share a page the processor sees the distance and fetches ahead, and
+// letting fewer begin costs up to twice the time. (Measured on Zen 4, packing and unpacking between two
+// cores; figures in docs/tuning.md, Kernels.)
 #pragma once
 
 #include <algorithm>
@@ -20,21 +21,23 @@ namespace stria::datatype::kernel {
 
 inline constexpr std::int64_t kWays = 8;         // lines a set holds, at least
 inline constexpr std::int64_t kSetsSpan = 4096;  // bytes after which the sets come again: 64 sets of 64 bytes
-inline constexpr std::int64_t kPagesReach = 12288;  // KiB that a translation buffer of 3072 entries reaches
+inline constexpr std::int64_t kPage = 4096;
+// Each in a page of its own, two arrays of four times as many are what a translation buffer of 3072 entries
+// reaches; messages are packed in four steps.
+inline constexpr std::int64_t kFewPages = 384;
 
 /// Stores to put after each element, by the distance of the elements that are read or written; 0 for most.
+/// `count` is of one call: long messages are packed and unpacked in steps.
 [[gnu::always_inline]] inline int fillers_for(std::int64_t stride, std::int64_t count, bool reads) noexcept {
   if ((stride & 511) != 0 || count <= kWays) return 0;
   const std::int64_t distance = stride < 0 ? -stride : stride;
   const std::int64_t grain = std::min(distance & -distance, kSetsSpan);
   if (grain == 0 || count <= kWays * (kSetsSpan / grain)) return 0;  // they all stay
   if (grain == kSetsSpan) return reads ? 5 : 3;
-  // Beyond the translation buffer each element waits for its page, and too few under way cost more.
-  const bool pages_stay = distance <= (kPagesReach << 10) / count;
-  if (grain == 2048) return reads ? 3 : pages_stay ? 5 : 2;
-  if (!pages_stay) return 0;
-  if (grain == 1024) return reads ? 2 : 3;
-  return reads ? 0 : 1;
+  if (grain == 2048) return 3;
+  if (distance < kPage && count > 512) return 0;  // the processor itself fetches the next ones of a page
+  if (distance >= kPage && count > kFewPages) return reads ? 3 : 1;
+  return reads ? 0 : static_cast<int>(grain / 512);
 }
 
 /// One element a round, each with kFillers stores that are of no use but to take places in the store queue.
