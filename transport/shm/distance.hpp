@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "hw/pio.hpp"
+#include "transport/shm/looks.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace stria::shm {
@@ -30,41 +31,39 @@ inline constexpr std::uint32_t kLookBytes = 1024;
 class Distance {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::uint32_t kLooks = 16;       // cells in a row that are timed ...
-  static constexpr std::uint32_t kLookEvery = 256;  // ... of so many
-  static constexpr std::uint32_t kFirst = 256;      // cells of new memory, which say nothing
+  static constexpr std::uint32_t kFirst = 256;  // cells of new memory, which say nothing
   static constexpr std::chrono::milliseconds kTryAfter{100}, kTryAtLast{1600};
 
   /// A cell of at least kLookBytes came, and up to `under_way` others were written before its sender could
   /// hear of a change. True when is_far() changed.
   bool came(const std::byte* cell, std::uint32_t bytes, std::uint32_t under_way) noexcept {
-    if (far_) return ++cells_ % kLooks == 0 && try_again(Clock::now(), under_way);
+    if (far_) return ++cells_ % Looks::kRow == 0 && try_again(Clock::now(), under_way);
     if (skip_ > 0) {
       --skip_;
       return false;
     }
-    return is_due(cells_++) && note(time(cell + look_at(bytes)));
+    return Looks::is_due(cells_++) && look(cell + look_at(bytes));
   }
   /// Whether came() times lines of the next cell.
-  bool looks() const noexcept { return !far_ && skip_ == 0 && is_due(cells_); }
+  bool looks() const noexcept { return !far_ && skip_ == 0 && Looks::is_due(cells_); }
   /// A peer that was far for long is taken to be near. True when it is now.
   bool try_again(Clock::time_point now, std::uint32_t under_way) noexcept {
     if (since_ == Clock::time_point{}) since_ = now;
     if (now - since_ < wait_) return false;
     wait_ = std::min(2 * wait_, kTryAtLast);
     far_ = false;
-    cells_ = looks_ = slow_ = 0;
+    cells_ = 0;
+    looks_ = {};
     skip_ = under_way;
     return true;
   }
   /// A cell took so many ns a line. True when is_far() changed.
   bool note(float ns) noexcept {
     if (ns > kAbsurd) return false;  // it was interrupted, or waited for a page
-    slow_ += ns > kFar ? 1 : 0;
-    if (++looks_ < kLooks) return false;
-    far_ = slow_ >= kMajority;
+    const std::optional<bool> slow = looks_.note(ns > kFar);
+    if (!slow) return false;
+    far_ = *slow;
     cells_ = far_ ? 0 : cells_;
-    looks_ = slow_ = 0;
     since_ = {};
     if (!far_) wait_ = kTryAfter;
     return far_;
@@ -76,9 +75,9 @@ class Distance {
   }
 
  private:
-  static constexpr bool is_due(std::uint32_t cell) noexcept { return cell % kLookEvery < kLooks; }
+  /// Apart, so that the many cells that are not timed need few registers.
+  [[gnu::cold, gnu::noinline]] bool look(const std::byte* lines) noexcept { return note(time(lines)); }
   static constexpr float kFar = 12, kAbsurd = 200;  // ns a line; near up to 10, far mostly 12 to 60
-  static constexpr std::uint32_t kMajority = 10;    // of kLooks
 
   static float time(const std::byte* lines) noexcept {
     constexpr std::uint32_t kLast = kLookBytes - kLine, kTimed = kLast / kLine - 1;
@@ -93,8 +92,7 @@ class Distance {
 
   std::uint32_t cells_ = 0;      // since the last change
   std::uint32_t skip_ = kFirst;  // cells that say nothing: of new memory, or written past the caches
-  std::uint32_t looks_ = 0;      // of the row under way
-  std::uint32_t slow_ = 0;       // of these
+  Looks looks_;
   std::chrono::milliseconds wait_ = kTryAfter;
   Clock::time_point since_{};  // far, as far as cells show it
   bool far_ = false;

@@ -125,8 +125,11 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         ++done;
         break;
       case RecordKind::cell:
+        good = good && deliver_cell(link, line + 8, bytes, true);
+        ++done;
+        break;
       case RecordKind::packet_cell:
-        good = good && deliver_cell(link, line + 8, bytes, kind == RecordKind::cell);
+        good = good && deliver_cell(link, line + 8, bytes, false);
         ++done;
         break;
       case RecordKind::growing:

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "hw/pio.hpp"
+#include "transport/shm/looks.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace stria::shm {
@@ -23,9 +24,7 @@ namespace stria::shm {
 class StoreSpeed {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::uint32_t kLooks = 16;       // stores in a row that are timed ...
-  static constexpr std::uint32_t kLookEvery = 256;  // ... of so many
-  static constexpr std::uint32_t kFirst = 64;       // stores to new memory, which say nothing
+  static constexpr std::uint32_t kFirst = 64;  // stores to new memory, which say nothing
   static constexpr std::chrono::milliseconds kTryAfter{200};
 
   /// Stores that are slow whatever is learnt.
@@ -36,7 +35,7 @@ class StoreSpeed {
     return speed;
   }
   /// Whether these stores had better not be taken; asked before each.
-  bool is_slow() noexcept { return slow_ && (++count_ % kLooks != 0 || !try_again(Clock::now())); }
+  bool is_slow() noexcept { return slow_ && (++count_ % Looks::kRow != 0 || !try_again(Clock::now())); }
   /// Slow ones are taken for fast after a while. True when they are now.
   bool try_again(Clock::time_point now) noexcept {
     if (now - since_ < kTryAfter) return false;
@@ -48,15 +47,14 @@ class StoreSpeed {
   void note(float ns, std::uint32_t bytes, Clock::time_point now) noexcept {
     const auto lines = static_cast<float>(bytes) / kLine;
     if (ns > kAbsurdStart + kAbsurd * lines) return;  // interrupted, or waited for a page
-    slow_looks_ += ns > kSlowStart + kSlow * lines ? 1 : 0;
-    if (++looks_ < kLooks) return;
-    slow_ = slow_looks_ >= kMajority;
-    looks_ = slow_looks_ = 0;
+    const std::optional<bool> slow = looks_.note(ns > kSlowStart + kSlow * lines);
+    if (!slow) return;
+    slow_ = *slow;
     since_ = now;
   }
 
   /// Whether these stores are to be timed; asked before each.
-  bool is_due() noexcept { return count_++ % kLookEvery < kLooks; }
+  bool is_due() noexcept { return Looks::is_due(count_++); }
   /// Times the stores of its scope.
   class Timed {
    public:
@@ -92,11 +90,9 @@ class StoreSpeed {
  private:
   static constexpr float kSlowStart = 140, kSlow = 11;  // ns: the first line's way, and each line
   static constexpr float kAbsurdStart = 2000, kAbsurd = 200;
-  static constexpr std::uint32_t kMajority = 10;  // of kLooks
 
-  std::uint32_t count_ = kLookEvery - kFirst;
-  std::uint32_t looks_ = 0;       // of the row under way
-  std::uint32_t slow_looks_ = 0;  // of these
+  std::uint32_t count_ = Looks::kEvery - kFirst;
+  Looks looks_;
   bool slow_ = false;
   Clock::time_point since_{};
 };

@@ -18,7 +18,7 @@ TEST(Distance, is_what_most_cells_of_a_row_say) {
   Distance other;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(other.note(500)) << "interruptions say nothing";
   unsigned notes = 1;
-  for (; !other.note(notes % 8 == 0 ? 3.0F : 19.0F); ++notes) ASSERT_LE(notes, Distance::kLooks);
+  for (; !other.note(notes % 8 == 0 ? 3.0F : 19.0F); ++notes) ASSERT_LE(notes, Looks::kRow);
   EXPECT_TRUE(other.is_far()) << "some fast ones are no matter";
 }
 
@@ -38,7 +38,7 @@ TEST(Distance, is_tried_again_after_a_while_and_not_by_cells_under_way) {
     for (int i = 0; i < 10; ++i)
       EXPECT_FALSE(distance.came(cell.data(), kLookBytes, 10)) << "under way, says nothing";
   }
-  for (unsigned i = 0; i < Distance::kLooks; ++i) EXPECT_FALSE(distance.note(3)) << "near after all";
+  for (unsigned i = 0; i < Looks::kRow; ++i) EXPECT_FALSE(distance.note(3)) << "near after all";
   while (!distance.note(19)) {
   }
   EXPECT_FALSE(distance.try_again(now, 10));

@@ -14,11 +14,11 @@ TEST(StoreSpeed, is_what_most_stores_of_a_row_say) {
   StoreSpeed speed;
   const auto now = StoreSpeed::Clock::now();
   EXPECT_FALSE(speed.is_slow());
-  for (unsigned i = 0; i < 20 * StoreSpeed::kLooks; ++i) speed.note(i % 2 == 0 ? kNear : kFar, kBytes, now);
+  for (unsigned i = 0; i < 20 * Looks::kRow; ++i) speed.note(i % 2 == 0 ? kNear : kFar, kBytes, now);
   EXPECT_FALSE(speed.is_slow()) << "no majority";
   for (unsigned i = 0; i < 100; ++i) speed.note(1e6, kBytes, now);
   EXPECT_FALSE(speed.is_slow()) << "interruptions say nothing";
-  for (unsigned i = 0; i < StoreSpeed::kLooks; ++i) speed.note(i % 4 == 0 ? kNear : kFar, kBytes, now);
+  for (unsigned i = 0; i < Looks::kRow; ++i) speed.note(i % 4 == 0 ? kNear : kFar, kBytes, now);
   EXPECT_TRUE(speed.is_slow()) << "some fast ones are no matter";
 }
 
@@ -27,7 +27,7 @@ TEST(StoreSpeed, asks_less_of_short_stores_whose_first_line_counts) {
   const auto is_slow = [](std::uint32_t bytes, float ns_per_line) {
     StoreSpeed speed;
     const float ns = ns_per_line * static_cast<float>(bytes) / kLine;
-    for (unsigned i = 0; i < StoreSpeed::kLooks; ++i) speed.note(ns, bytes, StoreSpeed::Clock::now());
+    for (unsigned i = 0; i < Looks::kRow; ++i) speed.note(ns, bytes, StoreSpeed::Clock::now());
     return speed.is_slow();
   };
   EXPECT_FALSE(is_slow(512, 25));
@@ -40,18 +40,17 @@ TEST(StoreSpeed, is_tried_again_after_a_while) {
   StoreSpeed speed;
   const auto begin = StoreSpeed::Clock::now();
   for (int round = 0; round < 3; ++round) {
-    for (unsigned i = 0; i < StoreSpeed::kLooks; ++i) speed.note(kFar, kBytes, begin);
+    for (unsigned i = 0; i < Looks::kRow; ++i) speed.note(kFar, kBytes, begin);
     EXPECT_FALSE(speed.try_again(begin + StoreSpeed::kTryAfter - std::chrono::microseconds(1)));
     EXPECT_TRUE(speed.is_slow());
     EXPECT_TRUE(speed.try_again(begin + StoreSpeed::kTryAfter));
     EXPECT_FALSE(speed.is_slow());
   }
-  for (unsigned i = 0; i < StoreSpeed::kLooks; ++i) speed.note(kFar, kBytes, begin - StoreSpeed::kTryAfter);
+  for (unsigned i = 0; i < Looks::kRow; ++i) speed.note(kFar, kBytes, begin - StoreSpeed::kTryAfter);
   unsigned asked = 1;
-  for (; speed.is_slow(); ++asked)
-    ASSERT_LE(asked, StoreSpeed::kLooks) << "it looks at the clock now and then";
+  for (; speed.is_slow(); ++asked) ASSERT_LE(asked, Looks::kRow) << "it looks at the clock now and then";
   StoreSpeed always = StoreSpeed::always_slow();
-  for (unsigned i = 0; i < 10 * StoreSpeed::kLooks; ++i) EXPECT_TRUE(always.is_slow());
+  for (unsigned i = 0; i < 10 * Looks::kRow; ++i) EXPECT_TRUE(always.is_slow());
 }
 
 /// Stores that take 50 us for 64 KiB.
@@ -65,10 +64,10 @@ void store_slowly(StoreSpeed* speed) {
 TEST(StoreSpeed, is_learnt_from_stores_to_memory_that_is_not_new) {
   store_slowly(nullptr);
   StoreSpeed speed;
-  for (unsigned i = 0; i < StoreSpeed::kFirst + StoreSpeed::kLooks - 1; ++i) store_slowly(&speed);
+  for (unsigned i = 0; i < StoreSpeed::kFirst + Looks::kRow - 1; ++i) store_slowly(&speed);
   EXPECT_FALSE(speed.is_slow()) << "15 were timed";
   // One that was interrupted says nothing, and another is timed in its place.
-  for (unsigned i = 0; i < 20 * StoreSpeed::kLookEvery && !speed.is_slow(); ++i) store_slowly(&speed);
+  for (unsigned i = 0; i < 20 * Looks::kEvery && !speed.is_slow(); ++i) store_slowly(&speed);
   EXPECT_TRUE(speed.is_slow());
 }
 
