@@ -1,0 +1,41 @@
+// Where loops over short blocks let fewer misses begin. What that is worth is measured (docs/tuning.md,
+// Kernels); here is what was concluded.
+#include <gtest/gtest.h>
+
+#include "datatype/kernels/strided.hpp"
+
+namespace stria::datatype::kernel {
+namespace {
+
+constexpr bool kRead = true, kWritten = false;
+
+bool is_paced(std::int64_t stride, std::int64_t count) {
+  return fillers_for(stride, count, kRead) > 0 || fillers_for(stride, count, kWritten) > 0;
+}
+
+TEST(Pace, is_for_lines_that_crowd_in_few_sets) {
+  for (const std::int64_t stride : {8, 24, 520, 4104, 100000})
+    for (const std::int64_t count : {1, 100, 100000}) EXPECT_FALSE(is_paced(stride, count)) << stride;
+  for (const std::int64_t stride : {4096, -4096, 8192, 12288, 32768}) {
+    EXPECT_FALSE(is_paced(stride, 8)) << "they all stay";
+    for (const std::int64_t count : {9, 256, 1024, 100000}) {
+      EXPECT_GT(fillers_for(stride, count, kRead), 0) << stride;
+      EXPECT_GT(fillers_for(stride, count, kWritten), 0) << stride;
+    }
+  }
+}
+
+// The processor fetches those ahead: a face of 128^3 doubles, packed in steps of 1024, took twice the time.
+TEST(Pace, is_not_for_long_lists_of_elements_that_share_a_page) {
+  for (const std::int64_t stride : {512, 1024, 1536, 3072, -1024})
+    for (const std::int64_t count : {1024, 16384}) EXPECT_FALSE(is_paced(stride, count)) << stride;
+}
+
+// Columns of 640 and 1920 doubles, a quarter of each.
+TEST(Pace, of_elements_in_pages_of_their_own_is_for_many) {
+  EXPECT_EQ(fillers_for(5120, 160, kRead), 0);
+  EXPECT_GT(fillers_for(15360, 480, kRead), 0);
+}
+
+}  // namespace
+}  // namespace stria::datatype::kernel
