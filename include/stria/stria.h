@@ -46,7 +46,7 @@ typedef enum stria_status {
   STRIA_ERR_UNSUPPORTED = -5,
   STRIA_ERR_UNREACHABLE = -6, /* no provider reaches the peer; stria_last_error() says why */
   STRIA_ERR_ACCESS = -7,      /* key stale, out of bounds, or without the right */
-  STRIA_ERR_PEER_FAILED = -8, /* the remote process is gone */
+  STRIA_ERR_PEER_FAILED = -8, /* the remote worker is gone: its process died, or it was closed */
   STRIA_ERR_IO = -9           /* the system refused; stria_last_error() has the reason */
 } stria_status_t;
 

@@ -82,6 +82,20 @@ TEST_P(ConnectContract, a_closed_device_is_unreachable) {
   EXPECT_NE(a->error(), "");
 }
 
+TEST_P(ConnectContract, a_peer_that_closes_is_gone_as_one_that_dies_is) {
+  auto a = open(1);
+  auto b = open(2);
+  ASSERT_TRUE(exchange(*a, a->connect(*b), *b, 1));
+  ASSERT_TRUE(exchange(*b, b->ups[1], *a, 2));
+  b->close(0);
+  ASSERT_TRUE(drive({a.get()}, [&] {
+    a->check();
+    return !a->downs.empty();
+  }));
+  EXPECT_EQ(a->downs[0]->worker, 2u);
+  EXPECT_EQ(a->downs[0]->why, Status::peer_failed);
+}
+
 TEST_P(ConnectContract, one_side_connects_and_the_other_learns_its_worker_before_the_first_packet) {
   auto a = open(101);
   auto b = open(202);

@@ -202,6 +202,7 @@ void Peer::link_down(void* cookie, stria_status_t why) {
   auto* from = static_cast<Contact*>(cookie);
   EXPECT_FALSE(from->down) << "link_down twice";
   from->down = true;
+  from->why = transport::from_c(why);
   downs.push_back(from);
 }
 

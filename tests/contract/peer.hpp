@@ -27,6 +27,7 @@ struct Contact {
   std::uint64_t worker = 0;
   bool named_by_peer_up = false;
   bool down = false;
+  Status why = Status::ok;  ///< it is down
   int packets = 0;
 };
 

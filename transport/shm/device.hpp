@@ -130,7 +130,8 @@ class Device {
   /// Slots below it may be taken.
   std::uint32_t slots_used() const noexcept;
   Status fate(const Link& link) const noexcept;
-  bool has_ended(const Link& link) const noexcept;
+  static bool has_closed(const Link& link) noexcept;
+  static bool has_ended(const Link& link) noexcept;
   bool drain_inbox(std::uint32_t peer, bool is_over) noexcept;
   void find_slot(Link& link) noexcept;
   bool drain(Link& link, bool is_over) noexcept;

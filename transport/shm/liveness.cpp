@@ -25,15 +25,7 @@ bool is_process_gone(std::uint64_t state) noexcept {
 /// ok: the link stays. Otherwise what link_down() is to say.
 Status Device::fate(const Link& link) const noexcept {
   if (link.broken_) return Status::io_error;
-  if (link.remote_.header().state.load(std::memory_order_acquire) !=
-      static_cast<std::uint32_t>(DeviceState::open))
-    return Status::unreachable;
-  if (!link.attached_.is_alive()) {
-    // It may have closed in good order just before its process ended.
-    const bool closed = link.remote_.header().state.load(std::memory_order_acquire) !=
-                        static_cast<std::uint32_t>(DeviceState::open);
-    return closed ? Status::unreachable : Status::peer_failed;
-  }
+  if (has_ended(link)) return Status::peer_failed;
   if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
       slot_state(SlotPhase::ready, identity_.pid))
     return Status::unreachable;  // the peer refused us
@@ -96,14 +88,19 @@ bool Device::drain(Link& link, bool is_over) noexcept {
   return true;
 }
 
-/// The peer writes nothing any more: its slot and window can go to others.
-bool Device::has_ended(const Link& link) const noexcept {
+bool Device::has_closed(const Link& link) noexcept {
   return link.remote_.header().state.load(std::memory_order_acquire) !=
-             static_cast<std::uint32_t>(DeviceState::open) ||
-         !link.attached_.is_alive();
+         static_cast<std::uint32_t>(DeviceState::open);
+}
+
+/// The peer writes nothing any more: its slot and window can go to others.
+bool Device::has_ended(const Link& link) noexcept {
+  return has_closed(link) || !link.attached_.is_alive();
 }
 
 void Device::take_down(Link& link, Status why, bool is_over) noexcept {
+  // It may have closed in good order just before its process ended.
+  if (why == Status::peer_failed && !has_closed(link)) log::info("shm: worker {:016x} died", link.worker_id_);
   if (link.state_ == Link::State::connecting || link.moving_) --greeting_;
   link.moving_ = false;
   link.state_ = Link::State::down;
@@ -127,7 +124,6 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   link.rx_slot_ = link.rx_window_ = kNone;
   link.remote_ = SegmentView();
   link.attached_ = Attached();
-  if (why == Status::peer_failed) log::info("shm: worker {:016x} died", link.worker_id_);
   sink_->link_down(sink_->self, link.cookie_, transport::to_c(why));
 }
 
