@@ -28,6 +28,10 @@ inline constexpr std::uint32_t kGrowLeast = 4097;  // a shorter cell is publishe
 
 inline constexpr std::uint32_t kPackingLeast = 2048;    // likewise, of blocks that are packed
 inline constexpr std::uint32_t kPackingAnyway = 16384;  // however few blocks
+// Blocks that the processor fetches ahead are packed in a quarter of the time: 0.2 us for 500 of them in 4
+// KiB.
+inline constexpr std::uint32_t kDenseLeast = 8192;
+inline constexpr std::int64_t kManyDenseRuns = 4 * transport::kManyRuns;
 
 /// How much of a payload is written between two stores of the word. So much is there when the record is. Each
 /// step costs a line that comes and goes (0.05 us near, 0.25 far), and kernels for small blocks begin anew.
@@ -46,10 +50,11 @@ inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noe
         payload.length >= kGrowLeast && (way == Way::string || !transport::has_long_blocks(payload));
     return in_steps ? RecordKind::growing : RecordKind::cell;
   }
-  if (payload.length < kPackingLeast || !transport::is_all(payload) ||
-      (payload.length < kPackingAnyway && transport::runs_of(payload) < transport::kManyRuns))
-    return RecordKind::cell;
-  return transport::is_sparse(payload) ? RecordKind::packing_sparse : RecordKind::packing;
+  if (payload.length < kPackingLeast || !transport::is_all(payload)) return RecordKind::cell;
+  const std::int64_t runs = transport::runs_of(payload);
+  if (payload.length < kPackingAnyway && runs < transport::kManyRuns) return RecordKind::cell;
+  if (transport::is_sparse(payload)) return RecordKind::packing_sparse;
+  return payload.length < kDenseLeast && runs < kManyDenseRuns ? RecordKind::cell : RecordKind::packing;
 }
 
 [[gnu::always_inline]] inline RecordKind kind_of_cell(const transport::Payload& payload, Way way) noexcept {

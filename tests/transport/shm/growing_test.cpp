@@ -174,8 +174,9 @@ TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
     const auto layout = datatype::Layout::indexed(lengths, places, datatype::Layout::bytes(1)).value();
     return kind_of_cell({&layout, nullptr, 1, 0, bytes - rest}, way);
   };
-  EXPECT_EQ(kind_of(8, 8, 3064), RecordKind::cell) << "over soon";
-  EXPECT_EQ(kind_of(8, 8, 3072), RecordKind::packing);
+  EXPECT_EQ(kind_of(8, 256, 3064), RecordKind::cell) << "over soon";
+  EXPECT_EQ(kind_of(8, 8, kDenseLeast - 8), RecordKind::cell) << "fetched ahead";
+  EXPECT_EQ(kind_of(8, 8, kDenseLeast), RecordKind::packing);
   EXPECT_EQ(kind_of(8, 256, 3072), RecordKind::packing_sparse) << "each a line of its own";
   EXPECT_EQ(kind_of(1, 1, kPackingLeast - 1), RecordKind::cell) << "a step costs more than it gains";
   EXPECT_EQ(kind_of(1, 1, kPackingLeast), RecordKind::packing);
