@@ -67,6 +67,16 @@ bool try_line(const Kernels& k, const Layout& layout, const void* base, std::int
 
 }  // namespace
 
+bool outgrows_cache(const Kernels& k, const Layout& layout, std::int64_t count) noexcept {
+  return streams(k, layout, layout.size() * count);
+}
+
+void unpack_past(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
+                 std::int64_t length, const void* in) noexcept {
+  Streamer<kUnpacking> streamer(k, address_of(in));
+  walk(layout, base, count, offset, length, streamer);
+}
+
 void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
              std::int64_t offset, std::int64_t length, void* out) noexcept {
   if (streams(k, layout, length)) {
@@ -82,9 +92,8 @@ void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int6
 void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
                std::int64_t length, const void* in) noexcept {
   // The whole destination counts, not the fragment of it that this call fills.
-  if (streams(k, layout, layout.size() * count) && length > 0) {
-    Streamer<kUnpacking> streamer(k, address_of(in));
-    walk(layout, base, count, offset, length, streamer);
+  if (outgrows_cache(k, layout, count) && length > 0) {
+    unpack_past(k, layout, base, count, offset, length, in);
     return kernel::stream_end();
   }
   if (try_line<kUnpacking>(k, layout, base, count, offset, length, in)) return;

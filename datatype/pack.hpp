@@ -57,6 +57,11 @@ void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int6
              std::int64_t offset, std::int64_t length, void* out) noexcept;
 void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
                std::int64_t length, const void* in) noexcept;
+/// Whether so many instances outgrow the cache, and have whole lines that can be written past it.
+bool outgrows_cache(const Kernels& k, const Layout& layout, std::int64_t count) noexcept;
+/// unpack_by() into those, length > 0. The caller ends with kernel::stream_end().
+void unpack_past(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
+                 std::int64_t length, const void* in) noexcept;
 std::int64_t transfer_range_by(const Kernels& k, const Layout& src, const void* src_base,
                                std::int64_t src_count, std::int64_t src_offset, const Layout& dst,
                                void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,

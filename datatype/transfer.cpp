@@ -7,12 +7,13 @@
 //   long runs   on one side, or all of it one run: walk those, pack or unpack the other side straight into
 //               them
 //   bounce      else: through a buffer that stays in the first-level cache, so that both halves use the
-//               packing kernels
+//               packing kernels; short runs of a destination that outgrows the cache, too
 #include <algorithm>
 #include <optional>
 
 #include "datatype/in_step.hpp"
 #include "datatype/kernels/kernels.hpp"
+#include "datatype/kernels/stream.hpp"
 #include "datatype/pack.hpp"
 #include "datatype/walk.hpp"
 
@@ -24,6 +25,9 @@ constexpr std::int64_t kLongRun =
 /// Lists of such runs: a seek in a long list is dear, but runs beyond this are better copied past the cache
 /// where the destination outgrows it, which only long runs are.
 constexpr std::int64_t kLongListed = 4096;
+/// Runs of a destination that outgrows the cache. Where loads of a few lines and stores past the cache take
+/// turns, they hinder each other; out of the buffer such stores come by the hundred.
+constexpr std::int64_t kLongPast = 2048;
 
 std::int64_t mean_run(const Side& side) noexcept {
   if (side.layout.is_contiguous(side.count)) return INT64_MAX;
@@ -36,6 +40,11 @@ void pack_next(Side& side, std::int64_t length, std::byte* out) noexcept {
 }
 void unpack_next(Side& side, std::int64_t length, const std::byte* in) noexcept {
   unpack_by(side.kernels, side.layout, const_cast<void*>(side.base), side.count, side.offset, length, in);
+  side.offset += length;
+}
+
+void stream_next(Side& side, std::int64_t length, const std::byte* in) noexcept {
+  unpack_past(side.kernels, side.layout, const_cast<void*>(side.base), side.count, side.offset, length, in);
   side.offset += length;
 }
 
@@ -57,6 +66,22 @@ struct DrainTo : RunSink<DrainTo> {
   }
   Side& sink;
 };
+
+/// Through a buffer; `past`: and from there past the cache. Returns the bytes.
+std::int64_t bounce(Side& from, Side& to, std::int64_t length, bool past) noexcept {
+  alignas(64) std::byte buffer[kBounce];
+  for (std::int64_t rest = length; rest > 0;) {
+    const std::int64_t part = std::min(rest, kBounce);
+    pack_next(from, part, buffer);
+    if (past)
+      stream_next(to, part, buffer);
+    else
+      unpack_next(to, part, buffer);
+    rest -= part;
+  }
+  if (past) kernel::stream_end();
+  return length;
+}
 
 /// A side as rows of `inner` blocks: what two loops can go through.
 struct Rows {
@@ -119,7 +144,9 @@ std::int64_t transfer_range_by(const Kernels& k, const Layout& src, const void* 
   const std::int64_t to_run = mean_run(to);
   const std::int64_t run = std::max(from_run, to_run);
   const bool long_runs = run >= kLongRun;
-  if (try_rows(from, to, length, long_runs)) return 0;
+  const bool past = run < kLongPast && outgrows_cache(k, dst, dst_count);
+  if (try_rows(from, to, length, long_runs || past)) return 0;
+  if (past) return bounce(from, to, length, true);
   std::int64_t bounced = 0;
   const bool lists = has_list(from) || has_list(to);
   if (run < (lists ? kLongListed : kLongRun) && try_in_step(from, to, length, &bounced)) return bounced;
@@ -133,15 +160,7 @@ std::int64_t transfer_range_by(const Kernels& k, const Layout& src, const void* 
     }
     return 0;
   }
-  bounced = length;
-  alignas(64) std::byte bounce[kBounce];
-  while (length > 0) {
-    const std::int64_t part = std::min(length, kBounce);
-    pack_next(from, part, bounce);
-    unpack_next(to, part, bounce);
-    length -= part;
-  }
-  return bounced;
+  return bounce(from, to, length, false);
 }
 
 void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,

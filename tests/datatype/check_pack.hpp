@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "datatype/kernels/kernels.hpp"
 #include "datatype/pack.hpp"
 #include "tests/datatype/random_type.hpp"
+#include "tests/datatype/tables.hpp"
 
 namespace stria::datatype {
 
@@ -63,16 +63,6 @@ inline void check_type_by(const Kernels& k, const RandomType& type, std::int64_t
     }
     ASSERT_TRUE(memory == expected);
   }
-}
-
-/// Every table this processor can run, and the best one as if every destination outgrew the cache.
-inline std::vector<Kernels> all_tables() {
-  std::vector<Kernels> all;
-  for (const Kernels* k : runnable_kernels()) all.push_back(*k);
-  all.push_back(all.back());
-  all.back().name = "past the cache";
-  all.back().stream_from = 0;
-  return all;
 }
 
 /// By one table after the other; all of them for what is checked once.

@@ -1,6 +1,8 @@
 // transfer between pairs of types against naive pack and unpack.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/datatype/check_transfer.hpp"
 
 namespace stria::datatype {
@@ -84,6 +86,31 @@ TEST(Transfer, is_direct_between_equal_types) {
     check_transfer(type, random.in(1, 3), type, random.in(1, 3), random, Way::direct);
     if (HasFatalFailure()) return;
   }
+}
+
+/// Written past the cache: short runs out of the buffer, long ones, and the rows of a turned matrix, at once.
+TEST(Transfer, goes_through_the_buffer_to_short_runs_of_a_large_destination) {
+  Kernels k = *runnable_kernels().back();
+  auto bounced = [&k](const Layout& src, const Layout& dst, std::int64_t offset, std::int64_t length) {
+    alignas(64) static std::array<std::byte, 300000> from, to;
+    return transfer_range_by(k, src, from.data(), 1, offset, dst, to.data(), 1, offset, length);
+  };
+  auto blocks = [](std::int64_t n, std::int64_t bytes, std::int64_t gap) {
+    return must(Layout::strided(n, bytes + gap, Layout::bytes(bytes)));
+  };
+  const Layout large = blocks(1000, 64, 64), larger = blocks(70, 1000, 24), long_runs = blocks(30, 2048, 8);
+  const Layout doubles = blocks(8000, 8, 8);
+  const Layout columns = must(Layout::strided(40, 64, blocks(40, 64, 64 * 39)));
+  k.stream_from = 64000;
+  EXPECT_EQ(bounced(large, large, 0, 64000), 64000);
+  EXPECT_EQ(bounced(larger, large, 640, 200), 200) << "a part of it";
+  EXPECT_EQ(bounced(doubles, larger, 0, 64000), 64000);
+  EXPECT_EQ(bounced(larger, doubles, 0, 64000), 0) << "no whole lines in there";
+  EXPECT_EQ(bounced(long_runs, larger, 0, 61440), 0);
+  EXPECT_EQ(bounced(larger, long_runs, 0, 61440), 0);
+  EXPECT_EQ(bounced(columns, blocks(40, 2560, 64), 0, 102400), 0) << "by tiles";
+  k.stream_from = 64001;
+  EXPECT_EQ(bounced(large, large, 0, 64000), 0) << "fits the cache";
 }
 
 /// Fields of these sizes in this order, with gaps between some, and before the first.
