@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::int64_t kLongRun =
     512;  // bytes; a seek of the other side costs about as much as copying these
-/// Lists of such runs: a seek in a long list is dear, but runs beyond this are better copied past the cache
-/// where the destination outgrows it, which only long runs are.
-constexpr std::int64_t kLongListed = 4096;
+/// Runs that are not copied in step. A seek in a long list is dear, but runs beyond this are better copied
+/// past the cache where the destination outgrows it, which only long runs are.
+constexpr std::int64_t kLongInStep = 2048, kLongListed = 4096;
 /// Runs of a destination that outgrows the cache. Where loads of a few lines and stores past the cache take
 /// turns, they hinder each other; out of the buffer such stores come by the hundred.
 constexpr std::int64_t kLongPast = 2048;
@@ -149,7 +149,7 @@ std::int64_t transfer_range_by(const Kernels& k, const Layout& src, const void* 
   if (past) return bounce(from, to, length, true);
   std::int64_t bounced = 0;
   const bool lists = has_list(from) || has_list(to);
-  if (run < (lists ? kLongListed : kLongRun) && try_in_step(from, to, length, &bounced)) return bounced;
+  if (run < (lists ? kLongListed : kLongInStep) && try_in_step(from, to, length, &bounced)) return bounced;
   if (long_runs) {
     if (from_run >= to_run) {
       DrainTo drain(to);
