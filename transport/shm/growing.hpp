@@ -28,8 +28,7 @@ inline constexpr std::uint32_t kGrowLeast = 4097;  // a shorter cell is publishe
 
 inline constexpr std::uint32_t kPackingLeast = 2048;    // likewise, of blocks that are packed
 inline constexpr std::uint32_t kPackingAnyway = 16384;  // however few blocks
-// Blocks that the processor fetches ahead are packed in a quarter of the time: 0.2 us for 500 of them in 4
-// KiB.
+// Blocks that the processor fetches ahead are packed in a quarter of the time: 0.2 us for 500 of them.
 inline constexpr std::uint32_t kDenseLeast = 8192;
 inline constexpr std::int64_t kManyDenseRuns = 4 * transport::kManyRuns;
 
