@@ -180,6 +180,7 @@ void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   if (request.callback != nullptr) {
     stria_info_t info;
     describe_eager(info, peer, packet, capacity);
+    copy_info(request.info, info);  // for who asks the request
     call_back(request, info);
   } else {
     describe_eager(request.info, peer, packet, capacity);

@@ -49,6 +49,47 @@ TEST_P(Semantics, truncation_delivers_what_fits_and_says_so) {
   }
 }
 
+TEST_P(Semantics, an_immediate_send_connects_for_who_repeats_it) {
+  World world(2, options());
+  const char byte = 7;
+  char room = 0;
+  Op recv;
+  world.recv(recv, 1, 0, 1, 0, &room, 1);
+  stria_send_t send{};
+  send.base = &byte;
+  send.count = 1;
+  send.tag = 1;
+  send.flags = STRIA_SEND_IMMEDIATE;
+  stria_status_t answer = STRIA_ERR_NO_RESOURCE;
+  ASSERT_TRUE(world.run_until([&] {
+    if (answer == STRIA_ERR_NO_RESOURCE) answer = stria_send(world.endpoint(0, 1), &send, nullptr);
+    return answer != STRIA_ERR_NO_RESOURCE && recv.ended();
+  }));
+  EXPECT_EQ(answer, STRIA_OK);
+  EXPECT_EQ(room, 7);
+}
+
+TEST_P(Semantics, a_request_that_called_back_says_the_same_to_who_asks_it) {
+  World world(2, options());
+  for (const std::size_t bytes : {std::size_t{4}, std::size_t{5000}, std::size_t{1} << 20}) {
+    const std::vector<char> data(bytes, 7);
+    std::vector<char> room(bytes);
+    Op send, recv;
+    std::memset(&recv.request, 0xab, sizeof(recv.request));
+    world.recv(recv, 1, 0, 33, 0, room.data(), bytes);
+    world.send(send, 0, 1, 33, data.data(), bytes);
+    ASSERT_TRUE(world.run_until([&] { return recv.callbacks == 1 && send.ended(); }));
+    stria_info_t info{};
+    ASSERT_EQ(stria_request_test(&recv.request, &info), STRIA_OK);
+    EXPECT_EQ(info.status, STRIA_OK) << bytes;
+    EXPECT_EQ(info.tag, 33u) << bytes;
+    EXPECT_EQ(info.length, bytes);
+    EXPECT_EQ(info.received, bytes);
+    EXPECT_EQ(info.source, recv.info.source) << bytes;
+    EXPECT_EQ(stria_request_wait(world.worker(1), &recv.request, nullptr), STRIA_OK) << bytes;
+  }
+}
+
 TEST_P(Semantics, an_immediate_send_is_over_at_once_or_did_not_happen) {
   World world(2, options(), {{{"STRIA_EAGER_LIMIT", "1K"}}});
   const std::vector<char> data(5000, 7);
