@@ -53,9 +53,11 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
 }
 
 Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
-  if (peer.state == Peer::State::failed) return Status::peer_failed;
-  const bool can =
-      peer.state == Peer::State::up && peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0;
+  if (peer.state != Peer::State::up) {
+    const Status connected = connect(peer);  // or whoever asks again would ask for ever
+    return connected == Status::ok ? Status::no_resource : connected;
+  }
+  const bool can = peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0;
   const Status sent = can ? send_eager(peer, send.tag, send.immediate, memory) : Status::no_resource;
   return sent == Status::unsupported ? Status::no_resource : sent;
 }

@@ -125,9 +125,11 @@ void Worker::build_address() {
 
 Worker::~Worker() {
   // Nobody hears the ends of what is left: the caller closes on purpose.
-  const auto timeout =
-      static_cast<int>(std::min<std::int64_t>(context_.config.number(Var::close_timeout_ms), kLongestClose));
-  drain(std::chrono::milliseconds(timeout));
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::milliseconds limit(
+      std::min<std::int64_t>(context_.config.number(Var::close_timeout_ms), kLongestClose));
+  const Clock::time_point deadline = Clock::now() + limit;
+  drain(limit);
   closing_ = true;      // callbacks start nothing any more, nor by the short way,
   in_progress_ = true;  // and progress is none of theirs
   for (std::uint32_t i = 0; i < peers_.size(); ++i) peers_[i].link.pio_below = 0;
@@ -135,7 +137,10 @@ Worker::~Worker() {
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);
   }
-  for (auto& device : devices_) device->provider->close(device->handle, timeout);
+  for (auto& device : devices_) {  // one limit for all
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    device->provider->close(device->handle, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  }
   // The providers let go of the memory: what they had ends now.
   while (rndv::Operation* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
   atomics_.end_all(Status::cancelled);

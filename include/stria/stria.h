@@ -181,10 +181,10 @@ typedef struct stria_worker_params {
  * descriptor left). Any thread; from then on its thread mode counts. */
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                            stria_worker_t** out);
-/* Drains what was sent but not taken over by peers (bounded by STRIA_CLOSE_TIMEOUT_MS), then closes the
- * worker and its endpoints. Requests still active are ended with CANCELLED. NULL is ignored. Whoever closes
- * two workers that talk to each other from one thread waits that long when the second has not received all:
- * close nothing before both sides saw the end of their operations. */
+/* Drains what was sent but not taken over by peers, and closes the worker and its endpoints
+ * (STRIA_CLOSE_TIMEOUT_MS bounds both together). Requests still active are ended with CANCELLED. NULL is
+ * ignored. Whoever closes two workers that talk to each other from one thread waits that long when the second
+ * has not received all: close nothing before both sides saw the end of their operations. */
 STRIA_API void stria_worker_close(stria_worker_t* worker);
 
 /* Job-wide unique, random, never 0. */
@@ -323,9 +323,9 @@ STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void*
 enum {
   STRIA_SEND_SYNCHRONOUS = 1u << 0, /* completes only after the receiver matched it */
   /* Completes at once or does nothing and answers NO_RESOURCE; `request` is not used and may be NULL. For a
-   * caller that would rather prepare a request only when one is needed. The answer may stay the same for
-   * ever: of a message that is announced (longer than the eager limit, or of many small blocks) and without
-   * credit. */
+   * caller that would rather prepare a request only when one is needed. Of an endpoint that is not connected
+   * it begins to connect, and does nothing else. The answer may stay the same for ever: of a message that is
+   * announced (longer than the eager limit, or of many small blocks) or SYNCHRONOUS, and without credit. */
   STRIA_SEND_IMMEDIATE = 1u << 1
 };
 

@@ -59,6 +59,28 @@ TEST_F(ShmPair, closes_in_time_although_messages_never_stop_coming) {
   EXPECT_EQ(sync.info.status, STRIA_ERR_CANCELLED);
 }
 
+TEST(Close, takes_no_longer_than_it_may_however_much_is_left_to_wait_for) {
+  ShmTeam team;
+  team.join({{{"STRIA_CLOSE_TIMEOUT_MS", "400"}}});
+  team.join({{{"STRIA_CLOSE_TIMEOUT_MS", "20"}}});
+  stria_endpoint_t* const to = team.endpoint(0, 1);
+  // Its announcement lies in the window of a peer that does not look, and it waits for that peer's answer.
+  Op op;
+  const std::vector<unsigned char> data(4u << 20, 7);
+  stria_send_t send{};
+  send.base = data.data();
+  send.count = data.size();
+  send.callback = &Op::on_done;
+  send.user = &op;
+  ASSERT_EQ(stria_send(to, &send, &op.request), STRIA_IN_PROGRESS);
+  team.progress(0);
+  const auto begin = Clock::now();
+  team.leave(0);
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(380));
+  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(700)) << "the limit is one for all";
+  EXPECT_EQ(op.info.status, STRIA_ERR_CANCELLED);
+}
+
 /// A request that closing ends, whose callback starts all there is.
 struct Stubborn {
   stria_worker_t* worker = nullptr;
