@@ -1,9 +1,11 @@
 #include "rndv/cost_model.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "transport/payload.hpp"
+#include "transport/wire.hpp"
 
 namespace stria::rndv {
 namespace {
@@ -54,6 +56,11 @@ double mapped_us(const Question& q, double source_blocks, double sink_blocks) no
   if (q.source_sparse) us += source_blocks * p.mapped_us_per_source;
   if (q.sink_sparse) us += sink_blocks * p.mapped_us_per_sink;
   return us;
+}
+
+/// At most a sixteenth less, so that halving comes to wire::kSmall or less (Engine::shorten). Of 16 and more.
+std::uint32_t divisible(std::uint32_t bytes) noexcept {
+  return bytes & ~(std::bit_floor(bytes) / 16 - 1);
 }
 
 }  // namespace
@@ -117,8 +124,9 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   // and n * fragment_us comes on top. Their sum is least where they are equal.
   const double pieces = std::sqrt(all_us / p.fragment_us);
   const double bytes = std::floor(length / std::max(1.0, pieces) / kUnit) * kUnit;
-  return static_cast<std::uint32_t>(
+  const auto fragment = static_cast<std::uint32_t>(
       std::clamp(bytes, std::min<double>(kLeast, most), static_cast<double>(most)));
+  return fragment == most ? most : divisible(fragment);
 }
 
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {

@@ -112,7 +112,9 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     op.state = Operation::State::announce;
     began(op);
     // A key is worth its registration only where a get could win, or help, with the best of sinks.
-    unsigned access = STRIA_ACCESS_REMOTE_READ | (op.link->can_map ? STRIA_REGISTER_HINT : 0u);
+    // Without a window the announcement has no room for a hint: it is to be small (wire::kSmall).
+    unsigned access = STRIA_ACCESS_REMOTE_READ;
+    if (op.link->can_map && op.link->pio_below != 0) access |= STRIA_REGISTER_HINT;
     op.gathered = false;
     Question best{.length = op.length,
                   .source_block = block,

@@ -58,10 +58,10 @@ class Engine {
   void start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
   void start_remote_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
   /// The peer's halves; `memory` is the part of the region asked for, `status` why it is refused.
-  void serve_get(const transport::LinkRef& link, const wire::RmaBody& body, const transport::Payload& memory,
-                 Status status) noexcept;
-  void serve_put(const transport::LinkRef& link, const wire::RmaBody& body, const transport::Payload& memory,
-                 Status status) noexcept;
+  void serve_get(const transport::LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                 const transport::Payload& memory, Status status) noexcept;
+  void serve_put(const transport::LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                 const transport::Payload& memory, Status status) noexcept;
 
   // Packets. One that names no operation under way is dropped: it may have been overtaken by the operation's
   // end. False: it names one and does not fit it, or is no such packet at all, as only a confused peer sends.

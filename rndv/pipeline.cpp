@@ -31,7 +31,7 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
   op.fragment_bytes = std::min(op.fragment_bytes, op.link->eager_max);
   op.start = op.moved;
-  const wire::RtrBody rtr{op.peer_op, op.id, op.moved, op.length - op.moved, op.fragment_bytes, 0, {}};
+  const wire::RtrBody rtr{op.id, op.moved, op.length - op.moved, op.fragment_bytes, 0, {}};
   const Header header = wire::make_header(wire::Kind::rtr, op.peer_op);
   const Status sent = op.link->send_control(header, &rtr, sizeof(rtr));
   if (sent == Status::no_resource) return false;
@@ -48,7 +48,7 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   wire::RtrBody rtr;
   if (packet.bytes < sizeof(rtr)) return false;
   std::memcpy(&rtr, packet.payload, sizeof(rtr));
-  Operation* found = find(rtr.sender_op, Operation::Kind::send, link);
+  Operation* found = find(packet.header->tag, Operation::Kind::send, link);
   if (found == nullptr || found->state != Operation::State::waiting) return true;
   auto& op = static_cast<SendOp&>(*found);
   const bool fits = rtr.offset <= op.length && rtr.length <= op.length - rtr.offset;
@@ -75,12 +75,14 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
 }
 
 /// The provider's memory is with others, who do not move: the rest goes in fragments that fit the link's own
-/// window. Each says how often the receiver's unit was halved for it. False: they do already, or cannot.
+/// window, or what it has without one. Each says how often the receiver's unit was halved for it. False: they
+/// do already, or cannot.
 bool Engine::shorten(SendOp& op) noexcept {
   std::uint32_t bytes = op.fragment_bytes;
   std::uint8_t shift = op.fragment_shift;
-  for (; bytes >= op.link->pio_below && bytes % 2 == 0; bytes /= 2) ++shift;
-  if (bytes >= op.link->pio_below || bytes == op.fragment_bytes || shift > 31) return false;
+  const std::uint32_t most = std::max(op.link->pio_below, wire::kSmall + 1) - 1;
+  for (; bytes > most && bytes % 2 == 0; bytes /= 2) ++shift;
+  if (bytes > most || bytes == op.fragment_bytes || shift > 31) return false;
   op.fragment_bytes = bytes;
   op.fragment_shift = shift;
   return true;

@@ -37,7 +37,7 @@ bool Engine::step_remote(Operation& op) noexcept {
   if (!name(op)) return false;
   const bool is_get = op.kind == Operation::Kind::recv;
   op.fragment_bytes = std::min(options_.fragment_bytes, op.link->eager_max);
-  const wire::RmaBody body{op.peer_op, op.start, op.length, op.id, op.fragment_bytes, 0};
+  const wire::RmaBody body{op.start, op.length, op.id, op.fragment_bytes, 0};
   const auto kind = is_get ? wire::Kind::rma_get : wire::Kind::rma_put;
   const Status sent = op.link->send_control(wire::make_header(kind, op.peer_op), &body, sizeof(body));
   if (sent == Status::no_resource) return false;
@@ -67,8 +67,8 @@ void Engine::refuse_remote(const LinkRef& link, wire::OpId initiator, Status sta
   step_fin(*op);
 }
 
-void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Payload& memory,
-                       Status status) noexcept {
+void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                       const Payload& memory, Status status) noexcept {
   std::uint8_t shift = 0;
   while (shift < 31 && (body.fragment_bytes >> shift) > link.eager_max) ++shift;
   // A get of nothing would end without a packet.
@@ -83,7 +83,7 @@ void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Pay
   op->remote_half = true;
   op->link = &link;
   op->memory = memory;
-  op->region = body.region;
+  op->region = region;
   op->length = body.length;
   op->peer_op = body.initiator_op;
   op->fragment_bytes = body.fragment_bytes >> shift;
@@ -93,8 +93,8 @@ void Engine::serve_get(const LinkRef& link, const wire::RmaBody& body, const Pay
   step_streaming(*op);
 }
 
-void Engine::serve_put(const LinkRef& link, const wire::RmaBody& body, const Payload& memory,
-                       Status status) noexcept {
+void Engine::serve_put(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                       const Payload& memory, Status status) noexcept {
   if (body.length == 0) {  // no fragment would end it
     refuse_remote(link, body.initiator_op, status);
     return;
@@ -109,7 +109,7 @@ void Engine::serve_put(const LinkRef& link, const wire::RmaBody& body, const Pay
   op->needs_fin = true;
   op->link = &link;
   op->memory = memory;
-  op->region = body.region;
+  op->region = region;
   op->length = body.length;
   op->peer_op = body.initiator_op;
   op->state = Operation::State::rtr_due;

@@ -94,6 +94,7 @@ void Worker::deregister_region(Region* region) noexcept {
 }
 
 void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept {
+  const std::uint64_t region_id = packet.header->tag;
   wire::RmaBody body;
   if (packet.bytes != sizeof(body)) {
     dropped(peer, packet, "a request for remote memory of the wrong length");
@@ -101,7 +102,7 @@ void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) no
   }
   std::memcpy(&body, packet.payload, sizeof(body));
   const unsigned right = is_get ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE;
-  const Region* region = find_region(body.region);
+  const Region* region = find_region(region_id);
   stria_payload_t memory{};
   Status status = Status::access_error;
   if (region != nullptr && (region->access & right) != 0) {
@@ -112,9 +113,9 @@ void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) no
     }
   }
   if (is_get) {
-    rndv_.serve_get(peer.link, body, memory, status);
+    rndv_.serve_get(peer.link, region_id, body, memory, status);
   } else {
-    rndv_.serve_put(peer.link, body, memory, status);
+    rndv_.serve_put(peer.link, region_id, body, memory, status);
   }
 }
 

@@ -86,13 +86,16 @@ struct LinkRef {
   }
   Status invalidate(const Key& key) const noexcept { return from_c(ops->invalidate(device, &key)); }
 
-  /// Sends a small packet of an engine: inline where a window takes it, buffered otherwise.
+  /// Sends a small packet of an engine: inline where a window takes it, buffered otherwise. That the
+  /// provider's memory is with others who stand still (unsupported) is to be waited for as any other lack of
+  /// room: there is no other way for such a packet.
   Status send_control(const Header& header, const void* body, std::uint32_t bytes) const noexcept {
     if (bytes < pio_below) {
       const Status sent = pio_send(header, body, bytes);
       if (sent != Status::no_resource) return sent;
     }
-    return eager_send(header, contiguous_payload(body, bytes));
+    const Status sent = eager_send(header, contiguous_payload(body, bytes));
+    return sent == Status::unsupported ? Status::no_resource : sent;
   }
 
   static Payload contiguous_payload(const void* data, std::int64_t bytes) noexcept {

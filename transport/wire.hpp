@@ -5,16 +5,19 @@
 //
 //   eager   matchable; the payload is the message
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
-//   rtr     RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put your part"
+//   rtr     tag = sender operation; RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put
+//           your part"
 //   frag    tag = receiver operation, immediate = index of the fragment, payload = its bytes
 //           flags = how often the sender halved the fragment size that the receiver asked for
 //   fin     tag = the operation that ends at whoever gets it, immediate = Status
 //           from a receiver: the last message, which ends the sender's key; to a receiver: a refusal to send
 //   credit  tag = bytes of unexpected buffering the receiver grants on top
 //   rma_get, rma_put
-//           RmaBody: a get or put that the provider cannot do itself
+//           tag = region; RmaBody: a get or put that the provider cannot do itself
 //   atomic  tag = region, immediate = stria_atomic_op_t; AtomicBody: for the engine of the region's owner
 //   word    tag = the operation that it answers, immediate = Status; with ok the word as it was before (8)
+//
+// What asks for bytes fits kSmall, which a provider sends whatever others hold of its memory.
 //
 // A key is its provider's, but for one byte: STRIA_KEY_FLAGS_AT says whether peers map the memory behind it.
 #pragma once
@@ -32,7 +35,10 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 2;
+inline constexpr std::uint8_t kVersion = 3;
+
+/// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
+inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
 
 enum class Kind : std::uint8_t {
   none = 0,
@@ -83,7 +89,6 @@ constexpr RtsWords rts_words(std::uint64_t length, OpId sender_op, std::uint32_t
 }
 
 struct RtrBody {
-  OpId sender_op;
   OpId receiver_op;
   std::uint64_t offset;          // first byte the sender moves
   std::uint64_t length;          // bytes wanted from there on
@@ -91,18 +96,17 @@ struct RtrBody {
   std::uint8_t key_bytes;        // 0: fragments; else put through the key that follows
   std::uint8_t reserved[3];
 };
-static_assert(sizeof(RtrBody) == 40 && offsetof(RtrBody, length) == 24 &&
-              offsetof(RtrBody, fragment_bytes) == 32);
+static_assert(sizeof(RtrBody) == 32 && offsetof(RtrBody, length) == 16 &&
+              offsetof(RtrBody, fragment_bytes) == 24);
 
 struct RmaBody {
-  std::uint64_t region;  // the target's region: slot index and generation
-  std::uint64_t offset;  // in its packed stream
+  std::uint64_t offset;  // in the packed stream of the target's region
   std::uint64_t length;
   OpId initiator_op;
   std::uint32_t fragment_bytes;
   std::uint32_t reserved;
 };
-static_assert(sizeof(RmaBody) == 40 && offsetof(RmaBody, initiator_op) == 24);
+static_assert(sizeof(RmaBody) == 32 && offsetof(RmaBody, initiator_op) == 16);
 
 struct AtomicBody {
   std::uint64_t offset;  // of the word in the packed stream of the target's region
@@ -112,6 +116,8 @@ struct AtomicBody {
 };
 static_assert(sizeof(AtomicBody) == 32 && offsetof(AtomicBody, initiator_op) == 24);
 
+static_assert(sizeof(RtsBody) <= kSmall && sizeof(RtrBody) <= kSmall && sizeof(RmaBody) <= kSmall &&
+              sizeof(AtomicBody) <= kSmall);
 static_assert(std::is_trivially_copyable_v<RtsBody> && std::is_trivially_copyable_v<RtrBody> &&
               std::is_trivially_copyable_v<RmaBody> && std::is_trivially_copyable_v<AtomicBody>);
 

@@ -225,6 +225,8 @@ typedef struct stria_link_limits {
  * For links with `gathers`. */
 #define STRIA_REGISTER_GATHERED (1u << 18)
 
+#define STRIA_SMALL_PAYLOAD 32
+
 /* Answers of `take` that are no number of bytes. */
 #define STRIA_TAKE_NOTHING (-1)
 #define STRIA_TAKE_OTHER (-2)
@@ -239,7 +241,8 @@ typedef struct stria_hot_ops {
                              uint32_t bytes);
   /* Gathered or packed into provider memory, payload->length <= eager_max; the memory is the caller's again
    * on return. OK, NO_RESOURCE, PEER_FAILED. UNSUPPORTED: all of that memory is with other peers, and has
-   * been for long; announce the message, or send it in pieces of up to pio_max bytes. */
+   * been for long; announce the message, or send it in pieces of up to pio_max bytes, without a window of
+   * STRIA_SMALL_PAYLOAD: those need none of it. */
   stria_status_t (*eager_send)(stria_link_t* link, const stria_header_t* header,
                                const stria_payload_t* payload);
   /* As pio_send, and `key` (of the remote device) is invalid before the packet is delivered. ACCESS: these

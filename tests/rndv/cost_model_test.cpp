@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "transport/wire.hpp"
+
 namespace stria::rndv {
 namespace {
 
@@ -190,6 +192,8 @@ TEST(CostModel, fragments_are_within_their_bounds_and_finer_where_packing_is_slo
           ASSERT_GE(fragment, std::min(1024u, most)) << length;
           ASSERT_LE(fragment, most) << length;
           ASSERT_TRUE(fragment % 512 == 0 || fragment == most) << fragment;
+          ASSERT_TRUE(fragment == most || fragment / (fragment & -fragment) <= wire::kSmall)
+              << fragment << " in halves";
         }
   Question column;
   column.length = 64 << 10;

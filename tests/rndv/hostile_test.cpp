@@ -117,8 +117,8 @@ class Hostile : public ::testing::Test {
     std::memcpy(&rtr, wires_[0].sent.back().bytes.data(), sizeof(rtr));
     return rtr.receiver_op;
   }
-  bool rtr(unsigned link, const wire::RtrBody& body) {
-    const auto header = wire::make_header(wire::Kind::rtr, body.sender_op);
+  bool rtr(unsigned link, wire::OpId sender_op, const wire::RtrBody& body) {
+    const auto header = wire::make_header(wire::Kind::rtr, sender_op);
     return engine_.on_rtr(links_[link], packet(header, body));
   }
   bool frag(unsigned link, wire::OpId op, std::uint32_t index, std::uint32_t bytes,
@@ -166,11 +166,11 @@ TEST_F(Hostile, a_receiver_may_not_ask_for_bytes_outside_the_message) {
     SendOp op;
     const wire::OpId id = announce(op);
     const int before = sent_ends_;
-    EXPECT_FALSE(rtr(0, {id, 7, bad.offset, bad.length, kFragment, 0, {}}));
+    EXPECT_FALSE(rtr(0, id, {7, bad.offset, bad.length, kFragment, 0, {}}));
     EXPECT_EQ(sent_ends_, before + 1) << bad.offset << "+" << bad.length;
     EXPECT_EQ(op.outcome, Status::invalid);
     for (const Sent& sent : wires_[0].sent) EXPECT_NE(sent.header.kind, static_cast<int>(wire::Kind::frag));
-    EXPECT_TRUE(rtr(0, {id, 7, 0, kLength, kFragment, 0, {}})) << "its name is stale now";
+    EXPECT_TRUE(rtr(0, id, {7, 0, kLength, kFragment, 0, {}})) << "its name is stale now";
     EXPECT_EQ(sent_ends_, before + 1);
   }
   EXPECT_TRUE(engine_.idle());
@@ -179,7 +179,7 @@ TEST_F(Hostile, a_receiver_may_not_ask_for_bytes_outside_the_message) {
 TEST_F(Hostile, fragments_of_no_bytes_are_refused) {
   SendOp op;
   const wire::OpId id = announce(op);
-  rtr(0, {id, 7, 0, kLength, 0, 0, {}});
+  rtr(0, id, {7, 0, kLength, 0, 0, {}});
   EXPECT_EQ(sent_ends_, 1);
   EXPECT_EQ(op.outcome, Status::invalid);
 }
@@ -187,14 +187,14 @@ TEST_F(Hostile, fragments_of_no_bytes_are_refused) {
 TEST_F(Hostile, a_short_request_and_one_on_another_link_are_dropped) {
   SendOp op;
   const wire::OpId id = announce(op);
-  const wire::RtrBody body{id, 7, 0, kLength, kFragment, 0, {}};
+  const wire::RtrBody body{7, 0, kLength, kFragment, 0, {}};
   const auto header = wire::make_header(wire::Kind::rtr, id);
   for (std::uint32_t bytes = 0; bytes < sizeof(body); ++bytes)
     EXPECT_FALSE(engine_.on_rtr(links_[0], {&header, &body, bytes, 1}));
-  EXPECT_TRUE(rtr(1, body)) << "it may be late";
+  EXPECT_TRUE(rtr(1, id, body)) << "it may be late";
   EXPECT_EQ(sent_ends_, 0);
   EXPECT_EQ(op.state, Operation::State::waiting);
-  rtr(0, body);
+  rtr(0, id, body);
   EXPECT_EQ(sent_ends_, 1);
   EXPECT_EQ(op.outcome, Status::ok);
 }
@@ -203,8 +203,8 @@ TEST_F(Hostile, a_second_request_for_the_same_message_is_dropped) {
   SendOp op;
   const wire::OpId id = announce(op);
   wires_[0].answer = STRIA_ERR_NO_RESOURCE;
-  rtr(0, {id, 7, 0, kLength, kFragment, 0, {}});
-  rtr(0, {id, 8, 0, 10, 1, 0, {}});
+  rtr(0, id, {7, 0, kLength, kFragment, 0, {}});
+  rtr(0, id, {8, 0, 10, 1, 0, {}});
   fin(0, id, 0);  // too early as well
   EXPECT_EQ(sent_ends_, 0);
   wires_[0].answer = STRIA_OK;
@@ -247,7 +247,7 @@ TEST_F(Hostile, names_of_the_other_kind_find_nothing) {
   const wire::OpId send_id = announce(send);
   const wire::OpId recv_id = accept(recv);
   frag(0, send_id, 0, kFragment);
-  rtr(0, {recv_id, 7, 0, kLength, kFragment, 0, {}});
+  rtr(0, recv_id, {7, 0, kLength, kFragment, 0, {}});
   EXPECT_EQ(sent_ends_ + received_ends_, 0);
   engine_.fail_link(links_[0], Status::peer_failed);
 }
@@ -307,7 +307,7 @@ TEST_F(Hostile, a_failed_link_ends_its_operations_once_and_leaves_the_others) {
 }
 
 TEST_F(Hostile, a_request_for_remote_memory_with_a_bad_fragment_size_is_answered_with_an_error) {
-  engine_.serve_get(links_[0], {1, 0, kLength, 77, 0, 0}, memory(), Status::ok);
+  engine_.serve_get(links_[0], 1, {0, kLength, 77, 0, 0}, memory(), Status::ok);
   ASSERT_EQ(wires_[0].sent.size(), 1u);
   EXPECT_EQ(wires_[0].sent[0].header.kind, static_cast<int>(wire::Kind::fin));
   EXPECT_EQ(wires_[0].sent[0].header.tag, 77u);
@@ -334,13 +334,13 @@ TEST_F(Hostile, random_packets_write_nothing_outside_and_end_nothing_twice) {
                static_cast<std::uint32_t>(random() % 2000));
           break;
         case 1:
-          rtr(link, {name,
-                     random() % 4,
-                     random() % 4000,
-                     random() % 4000,
-                     static_cast<std::uint32_t>(random() % 5000),
-                     0,
-                     {}});
+          rtr(link, name,
+              {random() % 4,
+               random() % 4000,
+               random() % 4000,
+               static_cast<std::uint32_t>(random() % 5000),
+               0,
+               {}});
           break;
         case 2:
           fin(link, name, static_cast<int>(random() % 13) - 10);

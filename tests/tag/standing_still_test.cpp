@@ -13,7 +13,7 @@ constexpr std::uint64_t kTag = 7;
 /// Rank 0 sends, to some ranks that stand still, and to the last one, which does not.
 struct Crowd {
   unsigned standing;
-  const char *cells, *long_cells;
+  const char *cells, *long_cells, *windows;
 };
 
 class StandingStill : public testing::TestWithParam<Crowd> {
@@ -23,11 +23,12 @@ class StandingStill : public testing::TestWithParam<Crowd> {
       team_.join({{{"STRIA_SHM_CMA", "off"}},
                   {{"STRIA_SHM_DISTANCE", "near"}},
                   {{"STRIA_SHM_CELLS", GetParam().cells}},
-                  {{"STRIA_SHM_LONG_CELLS", GetParam().long_cells}}});
+                  {{"STRIA_SHM_LONG_CELLS", GetParam().long_cells}},
+                  {{"STRIA_SHM_WINDOWS", GetParam().windows}}});
     }
     last_ = GetParam().standing + 1;
   }
-  Op& send(unsigned to, const std::vector<unsigned char>& data) {
+  Op& send(unsigned to, const std::vector<unsigned char>& data, unsigned from = 0) {
     stria_send_t send{};
     Op& op = ops_.emplace_back();
     send.base = data.data();
@@ -35,7 +36,7 @@ class StandingStill : public testing::TestWithParam<Crowd> {
     send.tag = kTag;
     send.callback = &Op::on_done;
     send.user = &op;
-    op.answer = stria_send(team_.endpoint(0, to), &send, &op.request);
+    op.answer = stria_send(team_.endpoint(from, to), &send, &op.request);
     EXPECT_GE(op.answer, STRIA_OK);
     return op;
   }
@@ -119,11 +120,33 @@ TEST_P(StandingStill, buffered_messages_come_in_order_to_who_looks) {
   for (int i = 0; i < kEach; ++i) EXPECT_EQ(rooms[rooms.size() - 1 - i] == data, true);
 }
 
+TEST_P(StandingStill, a_long_message_comes_from_who_looks) {
+  const auto data = bytes_of((1u << 20) + 5), word = bytes_of(100);
+  std::deque<std::vector<unsigned char>> rooms;
+  constexpr int kEach = 20;
+  for (unsigned to = 1; to < last_; ++to) {
+    Op& first = send(to, word);
+    recv(to, rooms.emplace_back(word));
+    for (int i = 0; i < 100 && first.callbacks == 0; ++i) team_.progress(0, 1), team_.progress(to, 1);
+    for (int i = 0; i < kEach; ++i) send(to, word);
+  }
+  Op& receiving = recv(0, rooms.emplace_back(data.size()));
+  Op& sending = send(0, data, last_);
+  EXPECT_TRUE(until_over(receiving)) << "what asks for it waits for ranks that have nothing to do with it";
+  EXPECT_TRUE(until_over(sending));
+  EXPECT_EQ(receiving.info.status, STRIA_OK);
+  EXPECT_EQ(rooms.back() == data, true);
+  for (unsigned at = 1; at < last_; ++at)
+    for (int i = 0; i < kEach; ++i) recv(at, rooms.emplace_back(word.size()));
+  go_on();
+}
+
 INSTANTIATE_TEST_SUITE_P(Crowds, StandingStill,
-                         testing::Values(Crowd{2, "128", "16"}, Crowd{6, "8", "2"}, Crowd{6, "8", "0"}),
+                         testing::Values(Crowd{2, "128", "16", "32"}, Crowd{6, "8", "2", "32"},
+                                         Crowd{6, "8", "0", "32"}, Crowd{6, "8", "0", "0"}),
                          [](const auto& crowd) {
                            return std::to_string(crowd.param.standing) + "_of_" + crowd.param.cells +
-                                  "_and_" + crowd.param.long_cells;
+                                  "_and_" + crowd.param.long_cells + "_through_" + crowd.param.windows;
                          });
 
 }  // namespace

@@ -21,6 +21,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kInboxPayload = kLine - 8 - kRecordHeader;
+static_assert(kInboxPayload >= STRIA_SMALL_PAYLOAD, "what is so short needs no cell");
 
 enum class InboxPhase : std::uint64_t { free = 0, claimed = 1, ready = 2 };
 constexpr std::uint64_t inbox_state(InboxPhase phase, std::uint32_t peer, std::uint64_t lap) noexcept {

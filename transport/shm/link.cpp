@@ -93,6 +93,7 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   CellPlace place;
   if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
+  refused_ = 0;
   const auto publish =
       [ this, &header, bytes, word = place.word() ](RecordKind kind) __attribute__((always_inline)) {
     std::byte* record = tx_.place();
