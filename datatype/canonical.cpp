@@ -33,23 +33,31 @@ bool same_group(const Piece& a, const Piece& b) noexcept {
   return (!a.node && !b.node) || same_shape(a, b);
 }
 
-/// A composite whose children are the groups of the sequence, each canonical by itself.
+/// A composite whose children are the groups of the sequence, each canonical by itself. Where one opened a
+/// seam and is a composite, its children stand here instead: it may have nearly all of the bytes (kMaxDepth).
 NodePtr make_composite(Pieces pieces) {
   Composite composite;
   const std::int64_t origin = pieces[0].displacement;
+  const auto add = [&](std::int64_t at, NodePtr node) {
+    composite.displacements.push_back(at - origin);
+    composite.children.push_back(std::move(node));
+  };
   for (std::size_t i = 0; i < pieces.size();) {
     std::size_t end = i + 1;
     while (end < pieces.size() && same_group(pieces[i], pieces[end])) ++end;
-    Placed group;
     if (end - i == 1) {
-      group = {pieces[i].displacement, node_of(pieces[i])};
+      add(pieces[i].displacement, node_of(pieces[i]));
     } else {
       const auto from = pieces.begin() + static_cast<std::ptrdiff_t>(i);
       const auto to = pieces.begin() + static_cast<std::ptrdiff_t>(end);
-      group = canonical_sequence(Pieces(std::make_move_iterator(from), std::make_move_iterator(to)));
+      Placed group = canonical_sequence(Pieces(std::make_move_iterator(from), std::make_move_iterator(to)));
+      if (const auto* parts = std::get_if<Composite>(&group.node->form)) {
+        for (std::size_t k = 0; k < parts->children.size(); ++k)
+          add(group.displacement + parts->displacements[k], parts->children[k]);
+      } else {
+        add(group.displacement, std::move(group.node));
+      }
     }
-    composite.displacements.push_back(group.displacement - origin);
-    composite.children.push_back(std::move(group.node));
     i = end;
   }
   STRIA_CHECK(fill_starts(composite), "parts of memory that fits 64 bits fit 64 bits");

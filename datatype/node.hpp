@@ -68,9 +68,10 @@ struct Composite {
 
 using Form = std::variant<Block, Strided, Indexed, Blocks, Composite>;
 
-/// Deepest tree that can exist: a level of Strided or Indexed at least doubles the size, which fits 63 bits,
-/// and so does a list within a list (splice_lists); between two such levels lies at most one Composite.
-/// Recursion over a tree is bounded by it.
+/// No canonical tree is deeper: a level of Strided or Indexed at least doubles the size, and so does a
+/// Composite around a Composite (splice_lists). A Composite around anything else may not, but then a block, a
+/// list of blocks, or a level that doubles comes next. From one byte to 63 bits are 62 doublings, so 2 * 62 +
+/// 2 levels. Recursion over a tree is bounded by it.
 inline constexpr int kMaxDepth = 128;
 
 struct Node {

@@ -152,17 +152,19 @@ Pieces splice_lists(Pieces pieces, std::size_t limit) {
   // opens.
   for (;;) {
     std::size_t total = pieces.size();
-    std::size_t longest = 0;
+    std::int64_t bytes = 0;
     for (const Piece& piece : pieces) {
-      const std::size_t n = list_length(piece);
-      total += n;
-      longest = std::max(longest, n);
+      total += list_length(piece);
+      bytes += piece.bytes;
     }
-    if (longest == 0 || total > std::max(limit, 2 * (pieces.size() + longest))) return pieces;
+    const auto opens = [&](const Piece& piece) {
+      return list_length(piece) > 0 && (total <= limit || piece.bytes > bytes / 2);
+    };
+    if (std::none_of(pieces.begin(), pieces.end(), opens)) return pieces;
     Pieces out;
-    out.reserve(total);
+    out.reserve(std::min(total, limit));
     for (Piece& piece : pieces) {
-      if (list_length(piece) > 0)
+      if (opens(piece))
         splice_one(piece, out);
       else
         out.push_back(std::move(piece));

@@ -43,9 +43,10 @@ std::int64_t count_runs(const Pieces& pieces, std::int64_t limit) noexcept;
 Pieces expand(const Pieces& pieces);
 
 /// Replaces lists (Indexed, Blocks, Composite) among the pieces by their entries, unless the sequence would
-/// grow beyond `limit` entries and more than double by it. So a list stays within a list only where the outer
-/// one is more than twice as long when written out, which bounds the depth of trees (kMaxDepth). order, size,
-/// bounds: a list means its entries one after the other; strided pieces stay whole.
+/// grow beyond `limit` entries by it; a list of more than half of the sequence's bytes in any case. There is
+/// one at most, so no more is written out than it holds; and a list that stays has at most half of the bytes,
+/// which bounds the depth of trees (kMaxDepth). order, size, bounds: a list means its entries one after the
+/// other; strided pieces stay whole.
 Pieces splice_lists(Pieces pieces, std::size_t limit);
 
 /// Joins a block with the block that follows it in the sequence when it starts where the first ends.
