@@ -1,13 +1,13 @@
 // Canonical trees: the fixpoint of the passes, built from the leaves up.
 //
-// Claim: for memory that contains a list and has at most kExpandRuns runs, and for pure nests of strided
-// levels of any size, the tree depends only on the sequence of maximal runs. Why: a list is written out run
-// by run, merged, and folded by a function of that sequence alone (its smallest period, else greedy rolling
-// from the left). A strided level over a canonical child is what that function gives for the repeated
+// Claim: for memory that contains a list and has at most kExpandRuns maximal runs, and for pure nests of
+// strided levels of any size, the tree depends only on the sequence of maximal runs. Why: a list is written
+// out run by run, merged, and folded by a function of that sequence alone (its smallest period, else greedy
+// rolling from the left). A strided level over a canonical child is what that function gives for the repeated
 // sequence: if no run crosses the seam between two copies, the smallest period of the repetition is the
 // child's run count, or, when child and level are one progression, the levels fuse; if a run does cross, the
-// seam is opened first. Beyond kExpandRuns the same passes run on whole children, and the result is a tree
-// with the same memory.
+// seam is opened first. Beyond kExpandRuns the same
+// passes run on whole children, and the result is a tree with the same memory.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace stria::datatype {
 
-inline constexpr std::int64_t kExpandRuns = 4096;       // about 0.1 ms to write out and fold
+inline constexpr std::int64_t kExpandRuns = 4096;       // maximal ones; about 0.1 ms to write out and fold
 inline constexpr std::size_t kSpliceEntries = 1 << 20;  // lists within lists are flattened up to this length
 
 /// The canonical tree of a non-empty sequence of non-empty pieces with canonical shapes.

@@ -5,9 +5,9 @@
 // lies; they stand beside the tree. operator== asks for both: equal layouts give equal bytes for every count.
 // same_memory() asks for the memory of one instance only.
 //
-// Canonical: memory of up to kExpandRuns runs with the same bytes in the same order has the same tree,
-// whichever constructors made it; so have regular nests (vectors, subarrays) of any size. Larger irregular
-// memory written in two different nestings may keep two trees; both are right.
+// Canonical: memory of up to kExpandRuns maximal runs with the same bytes in the same order has the same
+// tree, whichever constructors made it; so have regular nests (vectors, subarrays) of any size. Larger
+// irregular memory written in two different nestings may keep two trees; both are right.
 #pragma once
 
 #include <cstddef>

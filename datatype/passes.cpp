@@ -128,9 +128,11 @@ bool same_shape(const Piece& a, const Piece& b) noexcept {
 
 std::int64_t count_runs(const Pieces& pieces, std::int64_t limit) noexcept {
   std::int64_t sum = 0;
-  for (const Piece& piece : pieces) {
-    if (piece.runs() > limit - sum) return limit + 1;
-    sum += piece.runs();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const bool goes_on = i > 0 && pieces[i - 1].end_of_last() == pieces[i].displacement;
+    const std::int64_t more = pieces[i].runs() - (goes_on ? 1 : 0);
+    if (more > limit - sum) return limit + 1;
+    sum += more;
   }
   return sum;
 }

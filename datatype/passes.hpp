@@ -35,7 +35,8 @@ Piece make_piece(std::int64_t displacement, const NodePtr& node);
 NodePtr node_of(const Piece& piece);
 /// Same shape (wherever it lies).
 bool same_shape(const Piece& a, const Piece& b) noexcept;
-/// Total runs; saturates at `limit + 1`.
+/// Maximal runs of the sequence: where a piece goes on in the next, one run is in both. Saturates at `limit +
+/// 1`.
 std::int64_t count_runs(const Pieces& pieces, std::int64_t limit) noexcept;
 
 /// Writes out every run of every piece, in order.

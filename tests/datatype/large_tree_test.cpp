@@ -167,5 +167,71 @@ TEST(LargeTree, of_any_parts_is_as_deep_as_its_size_allows_and_has_its_parts_whe
   EXPECT_GT(deepest, 4);
 }
 
+/// The layout of a typemap, one block of one byte per entry.
+Layout byte_by_byte(const naive::Typemap& typemap) {
+  return must(Layout::indexed_block(1, typemap.bytes, Layout::bytes(1)));
+}
+std::int64_t maximal_runs(const naive::Typemap& t) {
+  std::int64_t runs = 1;
+  for (std::size_t i = 1; i < t.bytes.size(); ++i) runs += t.bytes[i] != t.bytes[i - 1] + 1;
+  return runs;
+}
+
+TEST(LargeTree, of_few_runs_is_one_tree_however_many_parts_the_runs_are_in) {
+  const Layout rows = must(Layout::strided(3, 100, Layout::bytes(8)));
+  for (const std::int64_t n : {4000, 4093, 4094, 4096, 5000, 9000}) {
+    Vec ones(static_cast<std::size_t>(n), 1), at;
+    std::vector<Layout> parts(static_cast<std::size_t>(n), Layout::bytes(1));
+    for (std::int64_t i = 0; i < n; ++i) at.push_back(i);
+    ones.push_back(1);
+    at.push_back(n + 1000);
+    parts.push_back(rows);
+    const Layout a = must(Layout::composite(ones, at, parts));
+    const Layout b =
+        must(Layout::composite(Vec{1, 1}, Vec{0, n + 1000}, std::vector<Layout>{Layout::bytes(n), rows}));
+    EXPECT_TRUE(same_memory(a, b)) << n << "\n" << a.to_string() << "\n" << b.to_string();
+    EXPECT_EQ(a.block_count(), 4);
+  }
+}
+
+/// Parts that touch one another, with up to so many runs that together they just may be written out.
+TEST(LargeTree, of_touching_parts_is_what_its_bytes_one_by_one_give) {
+  std::int64_t beyond = 0;  // of which the parts have more runs than are written out, the whole has not
+  for (std::int64_t round = 0; round < rounds(30); ++round) {
+    Random random(seed_of(round));
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round));
+    std::vector<RandomType> kinds;
+    while (kinds.size() < 3) {
+      RandomType kind = random_type(random, 2, 40);
+      if (kind.layout.size() > 0 && maximal_runs(kind.typemap) <= 6) kinds.push_back(std::move(kind));
+    }
+    RandomType type{Layout(), {}, ""};
+    Vec ones, at;
+    std::vector<Layout> parts;
+    std::int64_t place = 0, runs = 0, seams = 0;
+    const std::int64_t apart = random.in(0, 3), most = random.in(kExpandRuns - 20, kExpandRuns);
+    for (;;) {
+      const RandomType& kind = kinds[static_cast<std::size_t>(random.in(0, 2))];
+      const bool touches = !ones.empty() && random.in(0, 3) >= apart;
+      const std::int64_t more = maximal_runs(kind.typemap);
+      if (runs + more - seams - (touches ? 1 : 0) > most || ones.size() > 9000) break;
+      place = touches || ones.empty() ? place : place + random.in(1, 50);
+      ones.push_back(1);
+      at.push_back(place - kind.typemap.bytes.front());
+      parts.push_back(kind.layout);
+      type.typemap.append(kind.typemap, at.back());
+      place = type.typemap.bytes.back() + 1;
+      runs += more;
+      seams += touches ? 1 : 0;
+    }
+    type.layout = must(Layout::composite(ones, at, parts));
+    const Layout flat = byte_by_byte(type.typemap);
+    ASSERT_EQ(type.layout.block_count(), maximal_runs(type.typemap));
+    ASSERT_TRUE(same_memory(type.layout, flat)) << type.layout.to_string() << "\n" << flat.to_string();
+    beyond += runs > kExpandRuns ? 1 : 0;
+  }
+  EXPECT_GT(beyond, 0);
+}
+
 }  // namespace
 }  // namespace stria::datatype
