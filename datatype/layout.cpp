@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -109,9 +110,9 @@ class Collector {
       const Checked bytes = Checked(count) * child.size();
       return bytes.ok() && add_piece(Checked(displacement) + child.origin(), {0, bytes.value(), nullptr});
     }
-    const Layout* block = repeated(count, child);
+    const NodePtr block = repeated(count, child);
     if (block == nullptr) return false;
-    return add_piece(Checked(displacement) + block->origin(), make_piece(0, block->share_root()));
+    return add_piece(Checked(displacement) + child.origin(), make_piece(0, block));
   }
 
   Result<Layout> finish_sequence() && {
@@ -134,23 +135,22 @@ class Collector {
     return true;
   }
 
-  /// contiguous(count, child), remembered per count for the child last asked for: lists repeat few lengths.
-  const Layout* repeated(std::int64_t count, const Layout& child) {
-    if (!child_ || !child_->shares_with(child)) {
-      child_ = child;
-      made_.clear();
+  /// The memory of contiguous(count, child), made once for all entries that repeat it: lists repeat few
+  /// lengths, and entries of a struct take turns.
+  NodePtr repeated(std::int64_t count, const Layout& child) {
+    if (count == 1) return child.share_root();
+    NodePtr& made = made_[{&child.root(), child.extent(), count}];
+    if (made == nullptr) {
+      if (const Result<Layout> block = Layout::contiguous(count, child)) made = block->share_root();
     }
-    if (const auto it = made_.find(count); it != made_.end()) return &it->second;
-    Result<Layout> made = Layout::contiguous(count, child);
-    if (!made) return nullptr;
-    return &made_.emplace(count, std::move(*made)).first->second;
+    return made;
   }
 
   Pieces pieces_;
   Bounds bounds_;
   Checked size_ = 0, low_ = 0, high_ = 0;
-  std::optional<Layout> child_;
-  std::map<std::int64_t, Layout> made_;
+  /// By root, extent and count; the children outlive the collector.
+  std::map<std::tuple<const Node*, std::int64_t, std::int64_t>, NodePtr> made_;
 };
 
 /// Lists from this length on are looked at as arrays first. Shorter ones are written out and folded anyway.

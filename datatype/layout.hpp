@@ -101,8 +101,6 @@ class Layout {
   const NodePtr& share_root() const noexcept { return rep_->root; }
   /// How instances, one extent apart, are copied as records; null where they are not.
   const Record* record() const noexcept { return rep_->record.get(); }
-  /// Whether the two are one object, not only equal.
-  bool shares_with(const Layout& other) const noexcept { return rep_ == other.rep_; }
   /// Whether lb and extent were set by resized(), here or in a part.
   bool has_explicit_bounds() const noexcept { return rep_->explicit_bounds; }
 

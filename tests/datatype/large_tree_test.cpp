@@ -233,5 +233,28 @@ TEST(LargeTree, of_touching_parts_is_what_its_bytes_one_by_one_give) {
   EXPECT_GT(beyond, 0);
 }
 
+TEST(LargeTree, keeps_copies_of_a_repeated_part_once) {
+  Random random(seed_of(0));
+  const Layout parts[] = {irregular(1990, 1, random), irregular(1990, 2, random)};
+  Vec twos(2000, 2), at;
+  std::vector<Layout> children;
+  std::int64_t place = 0;
+  for (std::size_t i = 0; i < twos.size(); ++i) {
+    children.push_back(parts[i % 2]);
+    at.push_back(place);
+    place += 2 * children.back().extent() + random.in(1, 50);
+  }
+  // Two of one root at another place are not the same two.
+  children[4] = must(Layout::indexed_block(1, Vec{-3}, children[4]));
+  const Layout all = must(Layout::composite(twos, at, children));
+  const auto* composite = std::get_if<Composite>(&all.root().form);
+  ASSERT_NE(composite, nullptr);
+  ASSERT_EQ(composite->children.size(), twos.size());
+  for (std::size_t i = 2; i < twos.size(); ++i)
+    ASSERT_EQ(composite->children[i], composite->children[i % 2]) << i;
+  for (std::size_t i = 0; i < twos.size(); ++i)
+    ASSERT_EQ(composite->displacements[i], at[i] - (i == 4 ? 3 : 0)) << i;
+}
+
 }  // namespace
 }  // namespace stria::datatype
