@@ -28,13 +28,33 @@ NodePtr make_blocks(const Pieces& pieces) {
   return must_make(Blocks(std::move(places), std::move(starts)));
 }
 
-/// Neighbouring pieces that one compact list can hold: blocks of any length, or equal shapes.
+bool one_shape(const Pieces& pieces) noexcept {
+  return std::all_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return same_shape(pieces[0], p); });
+}
+
+/// Neighbouring pieces that one compact list can hold: blocks of any length, or
+/// equal shapes.
 bool same_group(const Piece& a, const Piece& b) noexcept {
   return (!a.node && !b.node) || same_shape(a, b);
 }
 
-/// A composite whose children are the groups of the sequence, each canonical by itself. Where one opened a
-/// seam and is a composite, its children stand here instead: it may have nearly all of the bytes (kMaxDepth).
+/// The tree of a group. Its pieces were merged, joined and rolled as a part of
+/// the sequence, and its lists were opened or, as there are too many, left
+/// whole there, once for all: so nothing is written out here, and only a period
+/// of its own is left to be found.
+Placed fold_group(Pieces pieces) {
+  const std::int64_t origin = pieces[0].displacement;
+  if (pieces.size() == 1) return {origin, node_of(pieces[0])};
+  const auto period = find_period(pieces);
+  if (!period) return {origin, one_shape(pieces) ? make_indexed(pieces) : make_blocks(pieces)};
+  const auto copies = static_cast<std::int64_t>(pieces.size() / period->pieces);
+  pieces.resize(period->pieces);
+  return {origin, canonical_strided(copies, period->shift, fold_group(std::move(pieces)).node)};
+}
+
+/// A composite whose children are the groups of the sequence, each canonical by
+/// itself. Where one opened a seam and is a composite, its children stand here
+/// instead: it may have nearly all of the bytes (kMaxDepth).
 NodePtr make_composite(Pieces pieces) {
   Composite composite;
   const std::int64_t origin = pieces[0].displacement;
@@ -50,12 +70,12 @@ NodePtr make_composite(Pieces pieces) {
     } else {
       const auto from = pieces.begin() + static_cast<std::ptrdiff_t>(i);
       const auto to = pieces.begin() + static_cast<std::ptrdiff_t>(end);
-      Placed group = canonical_sequence(Pieces(std::make_move_iterator(from), std::make_move_iterator(to)));
+      const Placed group = fold_group(Pieces(std::make_move_iterator(from), std::make_move_iterator(to)));
       if (const auto* parts = std::get_if<Composite>(&group.node->form)) {
         for (std::size_t k = 0; k < parts->children.size(); ++k)
           add(group.displacement + parts->displacements[k], parts->children[k]);
       } else {
-        add(group.displacement, std::move(group.node));
+        add(group.displacement, group.node);
       }
     }
     i = end;
@@ -67,18 +87,17 @@ NodePtr make_composite(Pieces pieces) {
 /// The list node of a sequence that does not fold any further.
 NodePtr make_list(Pieces pieces) {
   const bool all_blocks = std::none_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !!p.node; });
-  const bool one_shape =
-      std::all_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return same_shape(pieces[0], p); });
-  if (one_shape) return make_indexed(pieces);
+  if (one_shape(pieces)) return make_indexed(pieces);
   if (all_blocks) return make_blocks(pieces);
   return make_composite(std::move(pieces));
 }
 
-/// Copies of `child` whose last run goes on in the next copy's first run: joins them across the seam.
+/// Copies of `child` whose last run goes on in the next copy's first run: joins
+/// them across the seam.
 ///   F M L | F M L | F M L   ->   F M, (LF M) (LF M), L
-/// order: the same runs in the same sequence, L and F of the seam written as one run LF; size, bounds: no
-/// byte moves. The result has count - 1 runs less, and no seam: M's end touching L was merged when `child`
-/// was made.
+/// order: the same runs in the same sequence, L and F of the seam written as
+/// one run LF; size, bounds: no byte moves. The result has count - 1 runs less,
+/// and no seam: M's end touching L was merged when `child` was made.
 NodePtr open_seam(std::int64_t count, std::int64_t stride, const NodePtr& child) {
   if (child->runs <= kExpandRuns / count) {
     Pieces copies;
@@ -132,11 +151,13 @@ Placed canonical_sequence(Pieces pieces) {
 NodePtr canonical_strided(std::int64_t count, std::int64_t stride, NodePtr child) {
   if (count == 1) return child;
   // Copies that follow each other without a gap are one block.
-  // order: byte j of copy i is byte i * bytes + j of the block; size count * bytes; bounds: no byte moves.
+  // order: byte j of copy i is byte i * bytes + j of the block; size count *
+  // bytes; bounds: no byte moves.
   if (const Block* block = child->block(); block && block->bytes == stride)
     return must_make(Block{count * block->bytes});
   // Levels that are one progression are one level.
-  // order: element (i, j) lies at i * stride + j * t = (i m + j) t, and (i, j) is the (i m + j)th in order.
+  // order: element (i, j) lies at i * stride + j * t = (i m + j) t, and (i, j)
+  // is the (i m + j)th in order.
   if (const Strided* inner = child->strided()) {
     const Checked covered = Checked(inner->count) * inner->stride;
     if (covered.ok() && covered.value() == stride)

@@ -233,6 +233,27 @@ TEST(LargeTree, of_touching_parts_is_what_its_bytes_one_by_one_give) {
   EXPECT_GT(beyond, 0);
 }
 
+/// 6000 parts, three of a, three of b, and so on, at random distances.
+Layout in_threes(const Layout& a, const Layout& b, Random& random) {
+  Vec ones(6000, 1), at;
+  std::vector<Layout> parts;
+  std::int64_t place = 0;
+  for (int i = 0; i < 6000; ++i) {
+    parts.push_back(i / 3 % 2 == 0 ? a : b);
+    at.push_back(place);
+    place += parts.back().true_extent() + random.in(1, 4000);
+  }
+  return must(Layout::composite(ones, at, parts));
+}
+
+TEST(LargeTree, keeps_a_repeated_list_once_whatever_it_stands_between) {
+  Random random(seed_of(0));
+  const Layout a = irregular(3000, 1, random), b = irregular(3000, 2, random);
+  const Census apart = census_of(in_threes(a, b, random));
+  EXPECT_LE(apart.entries, 2 * 3000U + 6000U + 2000U) << "a, b, the places in each group, and the groups";
+  EXPECT_LE(apart.nodes.size(), 2000U + 5U);
+}
+
 TEST(LargeTree, keeps_copies_of_a_repeated_part_once) {
   Random random(seed_of(0));
   const Layout parts[] = {irregular(1990, 1, random), irregular(1990, 2, random)};
