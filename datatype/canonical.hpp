@@ -6,7 +6,7 @@
 // rolling from the left). A strided level over a canonical child is what that function gives for the repeated
 // sequence: if no run crosses the seam between two copies, the smallest period of the repetition is the
 // child's run count, or, when child and level are one progression, the levels fuse; if a run does cross, the
-// seam is opened first. Beyond kExpandRuns the same
+// seam is opened first, and so it is where equal pieces of a list are rolled. Beyond kExpandRuns the same
 // passes run on whole children, and the result is a tree with the same memory.
 #pragma once
 

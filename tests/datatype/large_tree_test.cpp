@@ -233,15 +233,31 @@ TEST(LargeTree, of_touching_parts_is_what_its_bytes_one_by_one_give) {
   EXPECT_GT(beyond, 0);
 }
 
-/// 6000 parts, three of a, three of b, and so on, at random distances.
-Layout in_threes(const Layout& a, const Layout& b, Random& random) {
+TEST(LargeTree, of_copies_that_touch_is_one_tree_whether_copied_or_listed) {
+  const Layout pair = must(Layout::strided(2, 16, Layout::bytes(8)));
+  const std::int64_t step = pair.true_extent();
+  for (const std::int64_t n : {1000, 3000}) {
+    Vec at;
+    for (std::int64_t i = 0; i < n; ++i) at.push_back(i * step);
+    for (std::int64_t i = 0; i <= n; ++i) at.push_back(n * step + 1000 + i * step);
+    const Layout listed = must(Layout::indexed_block(1, at, pair));
+    const Layout copied = must(Layout::composite(
+        Vec{1, 1}, Vec{0, n * step + 1000},
+        std::vector<Layout>{must(Layout::contiguous(n, pair)), must(Layout::contiguous(n + 1, pair))}));
+    EXPECT_TRUE(same_memory(listed, copied)) << listed.to_string() << "\n" << copied.to_string();
+    EXPECT_EQ(listed.block_count(), n + 1 + n + 2);
+  }
+}
+
+/// 6000 parts, three of a, three of b, and so on, at random distances or, inside a three, without one.
+Layout in_threes(const Layout& a, const Layout& b, bool touching, Random& random) {
   Vec ones(6000, 1), at;
   std::vector<Layout> parts;
   std::int64_t place = 0;
   for (int i = 0; i < 6000; ++i) {
     parts.push_back(i / 3 % 2 == 0 ? a : b);
     at.push_back(place);
-    place += parts.back().true_extent() + random.in(1, 4000);
+    place += parts.back().true_extent() + (touching && i % 3 < 2 ? 0 : random.in(1, 4000));
   }
   return must(Layout::composite(ones, at, parts));
 }
@@ -249,9 +265,11 @@ Layout in_threes(const Layout& a, const Layout& b, Random& random) {
 TEST(LargeTree, keeps_a_repeated_list_once_whatever_it_stands_between) {
   Random random(seed_of(0));
   const Layout a = irregular(3000, 1, random), b = irregular(3000, 2, random);
-  const Census apart = census_of(in_threes(a, b, random));
+  const Census apart = census_of(in_threes(a, b, false, random));
   EXPECT_LE(apart.entries, 2 * 3000U + 6000U + 2000U) << "a, b, the places in each group, and the groups";
   EXPECT_LE(apart.nodes.size(), 2000U + 5U);
+  const Census touching = census_of(in_threes(a, b, true, random));
+  EXPECT_LE(touching.entries, 2 * 3 * 3000U + 2000U) << "three of a, three of b, and the groups";
 }
 
 TEST(LargeTree, keeps_copies_of_a_repeated_part_once) {
