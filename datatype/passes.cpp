@@ -72,7 +72,7 @@ Piece piece_of(const Progression& p) {
   return make_piece(p.first.displacement, must_make(Strided{p.count, p.stride, node_of(p.first)}));
 }
 
-/// Where element `i` of a progression would start; empty when that leaves 64 bits.
+/// Whether `at` is where the next element of a progression would start.
 bool continues(const Progression& a, std::int64_t at) {
   const Checked next = Checked(a.first.displacement) + Checked(a.count) * a.stride;
   return next.ok() && next.value() == at;

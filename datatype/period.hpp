@@ -23,8 +23,11 @@ std::size_t smallest_period(std::size_t n, Matches matches) {
   std::size_t period = n;
   std::size_t rest = n;
   const auto take_out = [&](std::size_t prime) {
-    for (; rest % prime == 0; rest /= prime)
-      if (period % prime == 0 && is_period(period / prime)) period /= prime;
+    bool shrinks = true;  // once it does not, the same question stands for each further power
+    for (; rest % prime == 0; rest /= prime) {
+      shrinks = shrinks && is_period(period / prime);
+      if (shrinks) period /= prime;
+    }
   };
   for (std::size_t prime = 2; prime * prime <= rest; ++prime) take_out(prime);
   if (rest > 1) take_out(rest);

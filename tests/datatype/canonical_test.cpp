@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 
 #include "datatype/layout.hpp"
+#include "datatype/period.hpp"
 #include "tests/datatype/random_type.hpp"
 
 namespace stria::datatype {
@@ -307,6 +309,20 @@ TEST(Passes, find_period_finds_the_smallest_that_divides_and_none_where_there_is
   unequal = blocks({0, 10, 20, 30});
   unequal[0].bytes = unequal[2].bytes = 3;
   EXPECT_EQ(period(unequal), (std::pair<std::size_t, std::int64_t>{2, 20}));
+}
+
+TEST(Passes, smallest_period_asks_each_question_once) {
+  for (const std::size_t n : {64U, 96U, 960U, 1024U}) {
+    std::set<std::size_t> asked;
+    const std::size_t found = smallest_period(n, [&](std::size_t i, std::size_t j, std::size_t p) {
+      EXPECT_TRUE(i > 0 || asked.insert(p).second) << "period " << p << " of " << n << " a second time";
+      return j + 1 < n;  // all alike but the last
+    });
+    EXPECT_EQ(found, n);
+  }
+  // What is left after a prime that is none must still be taken out: 28 = 4 * 7, period 4.
+  EXPECT_EQ(smallest_period(28, [](std::size_t i, std::size_t j, std::size_t) { return i % 4 == j % 4; }),
+            4U);
 }
 
 }  // namespace
