@@ -79,7 +79,7 @@ TEST(LargeTree, stays_shallow_when_it_grows_beside_lists_that_are_too_long_to_wr
     layout = *made;
     ASSERT_LE(layout.root().depth, 8) << "level " << i;
   }
-  EXPECT_EQ(layout.size(), 3 + 140 * 3 * list.size());
+  EXPECT_EQ(layout.size(), 3 + 420 * list.size());
   EXPECT_LE(census_of(layout).nodes.size(), 16U) << "the list is one node";
   for (const auto& [stream, memory] : at) {
     ASSERT_EQ(place_of(layout, stream), memory);
@@ -93,7 +93,7 @@ TEST(LargeTree, stays_shallow_when_it_grows_beside_lists_that_are_too_long_to_wr
 /// What bounds the depth (kMaxDepth), at every node.
 void check_depths(const Node& node, std::set<const Node*>& seen) {
   if (!seen.insert(&node).second) return;
-  const int doublings = std::bit_width(static_cast<std::uint64_t>(node.size)) - 1;
+  const int doublings = std::countr_zero(std::bit_floor(static_cast<std::uint64_t>(node.size)));
   const auto* composite = std::get_if<Composite>(&node.form);
   ASSERT_LE(node.depth, 2 * doublings + (composite != nullptr ? 2 : 1)) << to_string(node);
   if (const Strided* s = node.strided()) check_depths(*s->child, seen);
@@ -104,6 +104,18 @@ void check_depths(const Node& node, std::set<const Node*>& seen) {
     ASSERT_LE(child->size, inner ? node.size / 2 : node.size) << to_string(node);
     check_depths(*child, seen);
   }
+}
+
+/// A group whose seams are opened becomes a composite of nearly all bytes.
+TEST(LargeTree, has_the_parts_of_an_opened_group_beside_its_other_parts) {
+  Random random(seed_of(0));
+  const Layout list = irregular(kSpliceEntries / 2, 1, random);
+  const std::int64_t step = list.true_extent();
+  const Layout layout = must(Layout::composite(Vec{1, 1, 1, 1}, Vec{0, step, 2 * step, 3 * step + 7},
+                                               std::vector<Layout>{list, list, list, Layout::bytes(3)}));
+  EXPECT_EQ(layout.block_count(), 3 * list.block_count() - 2 + 1);
+  std::set<const Node*> seen;
+  check_depths(layout.root(), seen);
 }
 
 /// Types of types, up to 63 bits of size: lists too long to be written out, seams that open, small parts
