@@ -4,26 +4,73 @@
 
 #include "datatype/passes.hpp"
 #include "datatype/period.hpp"
+#include "datatype/short_rows.hpp"
 
 namespace stria::datatype {
 
-/// Whether kMinRoll equal blocks stand at one distance anywhere.
+/// The rows that roll_runs() finds, one after the other, and whether the passes open all of them.
+class Rows {
+ public:
+  /// Blocks [begin, end), each of `bytes`, `step` apart.
+  void add(std::size_t begin, std::size_t end, std::int64_t bytes, std::int64_t step) noexcept {
+    const auto n = static_cast<std::int64_t>(end - begin);
+    const bool goes_on = begin == end_ && n == blocks_ && bytes == bytes_ && step == step_;
+    count_ = goes_on ? count_ + 1 : 1;
+    parts_.rows += goes_on ? 0 : 1;
+    parts_.in_rows += n;
+    skip_to(begin);
+    all_short_ = all_short_ && n <= kShortRow && bytes <= kShortRowBytes && are_short(count_, n, n * bytes);
+    // As many may be rolled once more, into rows of more blocks.
+    if (all_short_ && count_ >= static_cast<std::int64_t>(kMinRoll))
+      all_short_ = are_short(1, count_ * n, count_ * n * bytes);
+    end_ = end;
+    blocks_ = n;
+    bytes_ = bytes;
+    step_ = step;
+  }
+  /// In a list of `blocks`. (Rows that are rolled once more are no fewer parts.)
+  bool all_opened(std::size_t blocks) noexcept {
+    skip_to(blocks);
+    return parts_.rows == 0 || (all_short_ && parts_.matter() && parts_.join());
+  }
+
+ private:
+  void skip_to(std::size_t begin) noexcept {
+    parts_.lists += begin > end_ ? 1 : 0;
+    parts_.in_lists += static_cast<std::int64_t>(begin - end_);
+  }
+
+  ShortParts parts_;
+  bool all_short_ = true;
+  std::size_t end_ = 0;                             // of the last row
+  std::int64_t blocks_ = 0, bytes_ = 0, step_ = 0;  // its shape
+  std::int64_t count_ = 0;                          // how many of that shape follow each other
+};
+
+/// Whether the passes may leave anything rolled: kMinRoll equal blocks at one distance.
 template <class Int>
-bool BlockList<Int>::rolls() const noexcept {
+bool BlockList<Int>::stays_rolled() const noexcept {
+  Rows rows;
   std::size_t run = 1;
   std::int64_t bytes = length(0), step = 0;  // of the run; a step from its second block on
   for (std::size_t i = 1; i < size_; ++i) {
     const std::int64_t here = std::int64_t{places_[i]} - places_[i - 1];
     const std::int64_t n = length(i);
-    if (n != bytes)
+    if (n == bytes && run >= 2 && here == step) {
+      ++run;
+      continue;
+    }
+    if (run >= kMinRoll) {
+      rows.add(i - run, i, bytes, step);
       run = 1;
-    else
-      run = run >= 2 && here == step ? run + 1 : 2;
+    } else {
+      run = n == bytes ? 2 : 1;
+    }
     bytes = n;
     step = here;
-    if (run >= kMinRoll) return true;
   }
-  return false;
+  if (run >= kMinRoll) rows.add(size_ - run, size_, bytes, step);
+  return !rows.all_opened(size_);
 }
 
 template <class Int>
@@ -43,7 +90,7 @@ bool BlockList<Int>::all_equal() const noexcept {
 
 template <class Int>
 std::optional<Placed> BlockList<Int>::irregular() && {
-  if (rolls() || repeats()) return std::nullopt;
+  if (stays_rolled() || repeats()) return std::nullopt;
   const std::int64_t bytes = length(0);
   const bool equal = all_equal();
   const bool roomy = places_.size() > size_ + size_ / 4;  // many blocks were merged

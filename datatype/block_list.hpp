@@ -4,8 +4,8 @@
 // work.
 //
 // It gives what the passes (passes.hpp) would give, or nothing: merging of neighbours is the same rewrite;
-// then, where the sequence has neither a period nor a stretch that would be rolled, no pass changes anything,
-// and the list stands as it is.
+// then, where the sequence has neither a period nor a stretch that would be rolled and stay rolled
+// (short_rows.hpp), the passes come back to the list, and it stands as it is.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class BlockList {
 
  private:
   std::int64_t length(std::size_t i) const noexcept { return std::int64_t{starts_[i + 1]} - starts_[i]; }
-  bool rolls() const noexcept;
+  bool stays_rolled() const noexcept;
   bool repeats() const noexcept;
   bool all_equal() const noexcept;
 

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "datatype/checked.hpp"
+#include "datatype/short_rows.hpp"
 
 namespace stria::datatype {
 namespace {
@@ -31,11 +32,6 @@ NodePtr make_blocks(const Pieces& pieces) {
 
 bool one_shape(const Pieces& pieces) noexcept {
   return std::all_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return same_shape(pieces[0], p); });
-}
-
-/// Neighbouring pieces that one compact list can hold: blocks of any length, or equal shapes.
-bool same_group(const Piece& a, const Piece& b) noexcept {
-  return (!a.node && !b.node) || same_shape(a, b);
 }
 
 /// Whether copies of `child` go on in one another: the last run of each in the first of the next.
@@ -172,7 +168,7 @@ Placed canonical_sequence(Pieces pieces) {
       Placed one = canonical_sequence(std::move(pieces));
       return {origin, canonical_strided(copies, period->shift, std::move(one.node))};
     }
-    if (!roll_runs(pieces)) return {origin, make_list(std::move(pieces), opened)};
+    if (!roll_runs(pieces)) return {origin, make_list(open_short_rows(std::move(pieces)), opened)};
     if (open_seams(pieces, opened)) pieces = splice_lists(std::move(pieces), kSpliceEntries);
   }
 }

@@ -137,15 +137,17 @@ std::int64_t count_runs(const Pieces& pieces, std::int64_t limit) noexcept {
   return sum;
 }
 
+void expand_piece(const Piece& piece, Pieces& out) {
+  if (piece.node)
+    expand_node(*piece.node, piece.displacement, out);
+  else
+    out.push_back(piece);
+}
+
 Pieces expand(const Pieces& pieces) {
   Pieces out;
   out.reserve(pieces.size());
-  for (const Piece& piece : pieces) {
-    if (piece.node)
-      expand_node(*piece.node, piece.displacement, out);
-    else
-      out.push_back(piece);
-  }
+  for (const Piece& piece : pieces) expand_piece(piece, out);
   return out;
 }
 
@@ -218,12 +220,17 @@ std::optional<Period> find_period(const Pieces& pieces) {
 
 bool roll_runs(Pieces& pieces) {
   bool changed = false;
+  NodePtr block;  // of the row before: most rows of a list have blocks of one length
   std::size_t out = 0;
   for (std::size_t i = 0; i < pieces.size();) {
     const std::size_t n = run_length(pieces, i);
     if (n >= kMinRoll) {
       const std::int64_t step = pieces[i + 1].displacement - pieces[i].displacement;
-      pieces[out++] = piece_of({static_cast<std::int64_t>(n), step, pieces[i]});
+      const Piece first = std::move(pieces[i]);
+      if (!first.node && (!block || block->size != first.bytes)) block = node_of(first);
+      pieces[out++] =
+          make_piece(first.displacement,
+                     must_make(Strided{static_cast<std::int64_t>(n), step, first.node ? first.node : block}));
       i += n;
       changed = true;
       continue;

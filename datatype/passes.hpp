@@ -39,6 +39,8 @@ bool same_shape(const Piece& a, const Piece& b) noexcept;
 /// 1`.
 std::int64_t count_runs(const Pieces& pieces, std::int64_t limit) noexcept;
 
+/// Appends every run of a piece, in order.
+void expand_piece(const Piece& piece, Pieces& out);
 /// Writes out every run of every piece, in order.
 /// order, size, bounds: a tree means the sequence of its leaves by definition.
 Pieces expand(const Pieces& pieces);
@@ -75,8 +77,7 @@ std::optional<Period> find_period(const Pieces& pieces);
 /// greedily from the left. True if anything changed. order: a strided piece means its elements in sequence;
 /// size, bounds: no byte moves.
 bool roll_runs(Pieces& pieces);
-inline constexpr std::size_t kMinRoll =
-    8;  // shorter ones occur by chance in irregular lists and only split them
+inline constexpr std::size_t kMinRoll = 8;  // shorter ones occur by chance; the others: short_rows.hpp
 
 /// Opens pieces at the front until a plain block stands there; likewise at the back.
 /// order, size, bounds: strided(n, s, c) = c, strided(n-1, s, c) moved by s; = strided(n-1, s, c), last c.
