@@ -12,9 +12,16 @@ namespace {
 enum Tag : std::uint8_t { kBlock, kStrided, kIndexed, kBlocks, kComposite };
 constexpr std::uint8_t kExplicitBounds = 1;
 
+/// Writes up to `most` bytes. Beyond them it is full for good, and every loop over a list ends.
 class Writer {
  public:
-  void byte(std::uint8_t v) { out_.push_back(std::byte{v}); }
+  explicit Writer(std::size_t most) noexcept : most_(most) {}
+
+  bool full() const noexcept { return full_; }
+  void byte(std::uint8_t v) {
+    full_ = full_ || out_.size() == most_;
+    if (!full_) out_.push_back(std::byte{v});
+  }
   void number(std::uint64_t v) {
     for (; v >= 0x80; v >>= 7) byte(static_cast<std::uint8_t>(v | 0x80));
     byte(static_cast<std::uint8_t>(v));
@@ -27,7 +34,7 @@ class Writer {
   template <class List>
   void displacements(const List& v) {
     number(v.size());
-    for (std::size_t i = 1; i < v.size(); ++i) offset(v[i] - v[i - 1]);
+    for (std::size_t i = 1; i < v.size() && !full_; ++i) offset(v[i] - v[i - 1]);
   }
   std::vector<std::byte> take() && { return std::move(out_); }
 
@@ -49,13 +56,15 @@ class Writer {
   }
   void write(const Blocks& b) {
     displacements(b.displacements);
-    for (std::size_t i = 0; i < b.displacements.size(); ++i) count(b.starts[i + 1] - b.starts[i]);
+    for (std::size_t i = 0; i < b.displacements.size() && !full_; ++i) count(b.starts[i + 1] - b.starts[i]);
   }
   void write(const Composite& c) {
     displacements(c.displacements);
-    for (const NodePtr& child : c.children) node(*child);
+    for (std::size_t i = 0; i < c.children.size() && !full_; ++i) node(*c.children[i]);
   }
 
+  std::size_t most_;
+  bool full_ = false;
   std::vector<std::byte> out_;
 };
 static_assert(std::is_same_v<std::variant_alternative_t<kComposite, Form>, Composite>);
@@ -216,13 +225,18 @@ Error refuse(const std::string& reason) {
 }  // namespace
 
 std::vector<std::byte> encode(const Layout& layout) {
-  Writer out;
+  return *encode(layout, SIZE_MAX);
+}
+
+std::optional<std::vector<std::byte>> encode(const Layout& layout, std::size_t most) {
+  Writer out(most);
   out.byte(kDescriptorVersion);
   out.byte(layout.has_explicit_bounds() ? kExplicitBounds : 0);
   out.offset(layout.origin());
   out.offset(layout.lb());
   out.offset(layout.extent());
   out.node(layout.root());
+  if (out.full()) return std::nullopt;
   return std::move(out).take();
 }
 

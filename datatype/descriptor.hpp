@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct DescriptorLimits {
 
 /// Setup cost: allocates.
 std::vector<std::byte> encode(const Layout& layout);
+/// The same if it has at most `most` bytes; else empty, after reading as much of the tree as gives so many. A
+/// shared node is written wherever it stands, so a small tree may have a descriptor of any length.
+std::optional<std::vector<std::byte>> encode(const Layout& layout, std::size_t most);
 
 /// Reads a descriptor from a peer. The input is hostile: every count is checked against the bytes left before
 /// anything is allocated, every derived value against 64 bits, depth against kMaxDepth, trailing bytes are

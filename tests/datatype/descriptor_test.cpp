@@ -66,6 +66,50 @@ TEST(Descriptor, of_regular_memory_is_a_few_bytes_however_much_it_is) {
   EXPECT_LE(encode(box).size(), 70U);
 }
 
+TEST(Descriptor, is_written_only_up_to_the_length_asked_for) {
+  for (std::int64_t round = 0; round < rounds(500); ++round) {
+    Random random(seed_of(round));
+    const RandomType type = random_type(random, 3, 300);
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << type.how);
+    const Bytes wire = encode(type.layout);
+    ASSERT_EQ(encode(type.layout, wire.size()), wire);
+    for (const std::size_t most : {std::size_t{0}, wire.size() / 2, wire.size() - 1})
+      ASSERT_EQ(encode(type.layout, most), std::nullopt) << most << " of " << wire.size() << " bytes";
+  }
+}
+
+TEST(Descriptor, of_a_tree_whose_parts_are_shared_is_given_up_at_the_limit) {
+  // Two copies of two copies of ...: 40 nodes, and 2^40 leaves in the descriptor, which would never end.
+  const auto twice = [](NodePtr node) {
+    Composite c;
+    c.displacements = {0, node->true_ub + 3};
+    c.children = {node, node};
+    EXPECT_TRUE(fill_starts(c));
+    return make_node(std::move(c));
+  };
+  NodePtr root = make_node(Block{1});
+  for (int level = 0; level < 40; ++level) root = twice(root);
+  const std::int64_t extent = root->true_ub;
+  const Layout layout = must(Layout::from_parts(0, std::move(root), 0, extent, false));
+  EXPECT_EQ(encode(layout, 4088), std::nullopt);
+  // Long lists end there, too: here 20000 lists of 2000 blocks.
+  Random random(seed_of(0));
+  const auto irregular = [&](std::int64_t bytes) {
+    Vec at{0};
+    for (int i = 1; i < 2000; ++i) at.push_back(at.back() + bytes + random.in(1, 30));
+    return must(Layout::indexed_block(bytes, at, Layout::bytes(1)));
+  };
+  const Layout lists[] = {irregular(1), irregular(2)};
+  Vec at;
+  std::vector<Layout> children;
+  for (std::size_t i = 0; i < 20000; ++i) {
+    at.push_back(static_cast<std::int64_t>(i) * 100000 + random.in(0, 50));
+    children.push_back(lists[i % 2]);
+  }
+  const Layout many = must(Layout::composite(Vec(at.size(), 1), at, children));
+  EXPECT_EQ(encode(many, 4088), std::nullopt);
+}
+
 TEST(Descriptor, refuses_every_shortened_and_every_lengthened_one) {
   for (std::int64_t round = 0; round < rounds(300); ++round) {
     Random random(seed_of(round));

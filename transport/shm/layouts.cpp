@@ -39,8 +39,8 @@ Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& 
   std::size_t& refused = refused_[hash % kRefused];
   if (refused == hash && hash != 0) return Status::unsupported;
   try {
-    const std::vector<std::byte> descriptor = datatype::encode(layout);
-    if (descriptor.size() > kDescriptorBytes) {
+    const auto descriptor = datatype::encode(layout, kDescriptorBytes);
+    if (!descriptor) {
       refused = hash;
       return Status::unsupported;
     }
@@ -56,8 +56,8 @@ Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& 
     // First the generation, then the bytes: a peer that read bytes of the new layout sees the generation
     // changed.
     slot.generation.fetch_add(1, std::memory_order_seq_cst);
-    slot.bytes.store(static_cast<std::uint32_t>(descriptor.size()), std::memory_order_relaxed);
-    std::memcpy(slot.descriptor, descriptor.data(), descriptor.size());
+    slot.bytes.store(static_cast<std::uint32_t>(descriptor->size()), std::memory_order_relaxed);
+    std::memcpy(slot.descriptor, descriptor->data(), descriptor->size());
     entries_[number].layout = layout;
     index_[layout.hash() % kIndex] = number;
     return Status::ok;  // the bind() of the key is the release
