@@ -1,5 +1,6 @@
 #include "datatype/descriptor.hpp"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -72,7 +73,8 @@ static_assert(std::is_same_v<std::variant_alternative_t<kComposite, Form>, Compo
 /// Reads with a latched error: after the first failure every read gives 0 and the reason stays.
 class Reader {
  public:
-  explicit Reader(std::span<const std::byte> in) noexcept : in_(in) {}
+  Reader(std::span<const std::byte> in, std::size_t record_bytes) noexcept
+      : in_(in), record_bytes_(record_bytes) {}
 
   bool ok() const noexcept { return reason_ == nullptr; }
   const char* reason() const noexcept { return reason_; }
@@ -158,8 +160,9 @@ class Reader {
  private:
   NodePtr finish(Form form) {
     if (!ok()) return nullptr;
-    NodePtr node = make_node(std::move(form));
+    NodePtr node = make_node(std::move(form), record_bytes_ > 0);
     if (!node) fail("a size or bound leaves 64 bits");
+    if (node && node->record) record_bytes_ -= std::min(record_bytes_, node->record->memory());
     return node;
   }
   NodePtr block() {
@@ -215,6 +218,7 @@ class Reader {
 
   std::span<const std::byte> in_;
   std::size_t at_ = 0;
+  std::size_t record_bytes_;  // left for records
   const char* reason_ = nullptr;
 };
 
@@ -244,7 +248,7 @@ Result<Layout> decode(std::span<const std::byte> descriptor, const DescriptorLim
   if (descriptor.size() > limits.max_descriptor_bytes)
     return refuse("length " + std::to_string(descriptor.size()) + " > " +
                   std::to_string(limits.max_descriptor_bytes));
-  Reader in(descriptor);
+  Reader in(descriptor, limits.max_record_bytes);
   const std::uint8_t version = in.byte();
   if (in.ok() && version != kDescriptorVersion)
     return refuse("version " + std::to_string(version) + " is not " + std::to_string(kDescriptorVersion));

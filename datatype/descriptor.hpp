@@ -27,10 +27,17 @@ namespace stria::datatype {
 
 inline constexpr std::uint8_t kDescriptorVersion = 1;
 
+/// Memory of a tree for each byte of its descriptor, at most: a node, and its place in a composite, for 2
+/// bytes.
+inline constexpr std::size_t kDecodedPerByte = (sizeof(Node) + 32) / 2;
+
 /// What a decoder accepts at most, whatever the descriptor claims.
 struct DescriptorLimits {
   std::size_t max_descriptor_bytes = std::size_t{64} << 20;  ///< length of the input
   std::int64_t max_packed_bytes = INT64_MAX;                 ///< size() of the layout
+  /// Memory for records (record.hpp). Elements beyond are walked, no less right: real layouts may repeat as
+  /// many different elements as hostile ones, and only hostile ones need no speed.
+  std::size_t max_record_bytes = std::size_t{64} << 10;
 };
 
 /// Setup cost: allocates.
@@ -41,9 +48,9 @@ std::optional<std::vector<std::byte>> encode(const Layout& layout, std::size_t m
 
 /// Reads a descriptor from a peer. The input is hostile: every count is checked against the bytes left before
 /// anything is allocated, every derived value against 64 bits, depth against kMaxDepth, trailing bytes are
-/// refused. Memory used is at most a fixed multiple of the input (a node for 2 bytes). Errors: invalid, with
-/// the reason. The result equals the encoded layout exactly; reach() and the owner's bounds are still to be
-/// checked before use.
+/// refused. Memory used is at most kDecodedPerByte times the input, and max_record_bytes. Errors: invalid,
+/// with the reason. The result equals the encoded layout exactly; reach() and the owner's bounds are still to
+/// be checked before use.
 Result<Layout> decode(std::span<const std::byte> descriptor, const DescriptorLimits& limits = {});
 
 }  // namespace stria::datatype

@@ -175,7 +175,7 @@ bool both_and_same(const Node& a, const Node& b) noexcept {
 
 }  // namespace
 
-NodePtr make_node(Form form) {
+NodePtr make_node(Form form, bool with_record) {
   Derived d;
   d.hash.add(std::uint64_t{form.index()});
   std::visit([&d](const auto& f) { derive(f, d); }, form);
@@ -184,12 +184,26 @@ NodePtr make_node(Form form) {
   const bool fits = d.size.ok() && d.low.ok() && d.high.ok() && true_extent.ok() && d.runs.ok() &&
                     d.first.ok() && d.last_at.ok() && d.last_bytes.ok();
   if (!fits || d.depth > kMaxDepth) return nullptr;
-  std::unique_ptr<const Record> record = record_of(form);
+  std::unique_ptr<const Record> record = with_record ? record_of(form) : nullptr;
   const auto size = static_cast<std::uint64_t>(d.size.value());
   const int size_log2 = std::has_single_bit(size) ? std::countr_zero(size) : -1;
   return std::make_shared<const Node>(
       Node{std::move(form), d.size.value(), d.low.value(), d.high.value(), d.runs.value(), d.first.value(),
            d.last_at.value(), d.last_bytes.value(), d.depth, size_log2, d.hash.value(), std::move(record)});
+}
+
+std::size_t memory_of(const Node& node) noexcept {
+  const std::size_t own = sizeof(Node) + (node.record ? node.record->memory() : 0);
+  if (const Strided* s = node.strided()) return own + memory_of(*s->child);
+  if (const auto* x = std::get_if<Indexed>(&node.form))
+    return own + x->displacements.bytes() + memory_of(*x->child);
+  if (const auto* b = std::get_if<Blocks>(&node.form))
+    return own + b->displacements.bytes() + b->starts.bytes() + b->stretches.size() * sizeof(Stretch);
+  const auto* c = std::get_if<Composite>(&node.form);
+  if (c == nullptr) return own;
+  std::size_t sum = own + c->children.size() * (2 * sizeof(std::int64_t) + sizeof(NodePtr));
+  for (const NodePtr& child : c->children) sum += memory_of(*child);
+  return sum;
 }
 
 bool fill_starts(Composite& composite) {

@@ -102,8 +102,11 @@ struct Placed {
 
 /// Completes a node from its form. Null when a derived value leaves 64 bits or the tree would be deeper than
 /// kMaxDepth; the form's own rules (above) are the caller's to keep. Composite comes with `starts` filled
-/// in by fill_starts().
-NodePtr make_node(Form form);
+/// in by fill_starts(). `with_record` false: copied by walks alone, which take no memory.
+NodePtr make_node(Form form, bool with_record = true);
+
+/// What a tree takes, in bytes; a shared node counts wherever it stands.
+std::size_t memory_of(const Node& node) noexcept;
 
 /// Prefix sums for a Composite whose displacements and children are set; false on overflow of 64 bits.
 [[nodiscard]] bool fill_starts(Composite& composite);

@@ -45,6 +45,8 @@ struct Record {
   /// So many records, one distance apart, do not overlap each other or themselves.
   std::int64_t disjoint_count = 0;
   Permutation permutation;
+
+  std::size_t memory() const noexcept { return sizeof(Record) + moves.size() * sizeof(Move); }
 };
 
 inline constexpr std::int64_t kRecordMoves = 32;

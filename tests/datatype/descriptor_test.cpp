@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "datatype/pack.hpp"
-#include "tests/datatype/random_type.hpp"
+#include "tests/datatype/check_pack.hpp"
+#include "tests/datatype/check_transfer.hpp"
 
 namespace stria::datatype {
 namespace {
@@ -161,6 +162,54 @@ TEST(Descriptor, refuses_nesting_without_end) {
   for (int i = 0; i < 1000000; ++i)
     for (const int v : {4, 2, 2, 0, 1}) wire.push_back(static_cast<std::byte>(v));
   EXPECT_THAT(refusal(wire), HasSubstr("nested too deeply"));
+}
+
+/// A composite of `parts` of these bytes each, all at one place.
+Bytes composite_of(std::size_t parts, const Bytes& part) {
+  Bytes wire = bytes({1, 0, 0, 0, 0, 4});
+  wire.push_back(static_cast<std::byte>((parts & 0x7f) | 0x80));
+  wire.push_back(static_cast<std::byte>(parts >> 7));
+  wire.resize(wire.size() + parts - 1);
+  for (std::size_t i = 0; i < parts; ++i) wire.insert(wire.end(), part.begin(), part.end());
+  return wire;
+}
+
+TEST(Descriptor, takes_memory_in_proportion_to_its_length) {
+  const Bytes parts[] = {
+      bytes({0, 1}),                           // a block
+      bytes({1, 2, 4, 0, 1}),                  // two blocks, a record each
+      bytes({1, 2, 64, 1, 31, 4, 0, 1}),       // two records of 31 moves
+      bytes({1, 2, 64, 4, 2, 2, 0, 1, 0, 1}),  // composites
+      bytes({1, 2, 64, 3, 3, 4, 4, 1, 1, 1}),  // lists
+      bytes({4, 2, 2, 4, 2, 2, 0, 1, 0, 1, 0, 1}),
+  };
+  const DescriptorLimits limits;
+  for (const Bytes& part : parts) {
+    const Bytes wire = composite_of(4000 / (part.size() + 1), part);
+    const Result<Layout> layout = decode(wire, limits);
+    ASSERT_TRUE(layout) << layout.error().context;
+    EXPECT_LE(memory_of(layout->root()), kDecodedPerByte * wire.size() + limits.max_record_bytes +
+                                             sizeof(Record) +
+                                             static_cast<std::size_t>(kRecordMoves) * sizeof(Move));
+  }
+}
+
+TEST(Descriptor, without_room_for_records_gives_the_same_layout) {
+  DescriptorLimits none;
+  none.max_record_bytes = 0;
+  for (std::int64_t round = 0; round < rounds(500); ++round) {
+    Random random(seed_of(round));
+    const RandomType type = random_type(random, static_cast<int>(random.in(1, 4)), 1000);
+    SCOPED_TRACE(testing::Message() << "seed " << seed_of(round) << "\n" << type.how);
+    const Result<Layout> walked = decode(encode(type.layout), none);
+    ASSERT_TRUE(walked) << walked.error().context;
+    ASSERT_TRUE(*walked == type.layout);
+    ASSERT_EQ(walked->root().record, nullptr);
+    ASSERT_EQ(decode(encode(type.layout))->root().record != nullptr, type.layout.root().record != nullptr);
+    check_type({*walked, type.typemap, type.how}, random.in(1, 3), random);
+    check_transfer(type, 2, {*walked, type.typemap, type.how}, 2, random);
+    if (HasFatalFailure()) return;
+  }
 }
 
 TEST(Descriptor, keeps_to_the_limits_of_the_caller) {

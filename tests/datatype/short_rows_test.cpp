@@ -7,7 +7,6 @@
 #include "datatype/canonical.hpp"
 #include "tests/datatype/check_pack.hpp"
 #include "tests/datatype/check_transfer.hpp"
-#include "tests/datatype/tree_memory.hpp"
 
 namespace stria::datatype {
 namespace {

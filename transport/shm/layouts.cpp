@@ -82,7 +82,15 @@ const datatype::Layout* DecodedLayouts::find(const SegmentView& segment, const L
     if (slot.generation.load(std::memory_order_relaxed) != name.generation) return nullptr;
     auto layout = datatype::decode({copy.data(), bytes});
     if (!layout) return nullptr;
-    entry = std::make_unique<Entry>(Entry{name.generation, *std::move(layout)});
+    const std::size_t memory = datatype::memory_of(layout->root());
+    if (entry) memory_ -= entry->memory;
+    entry = nullptr;
+    if (memory_ + memory > kDecodedMemory) {
+      for (auto& other : entries_) other = nullptr;
+      memory_ = 0;
+    }
+    entry = std::make_unique<Entry>(Entry{name.generation, memory, *std::move(layout)});
+    memory_ += memory;
     return &entry->layout;
   } catch (const std::bad_alloc&) {
     return nullptr;

@@ -55,15 +55,23 @@ class PublishedLayouts {
 /// A peer's side: one for each link. One thread.
 class DecodedLayouts {
  public:
+  /// What decoded layouts may take for one link. A peer that publishes more makes them be decoded again: 512
+  /// layouts of 64 KiB each, while real ones take a few KiB.
+  static constexpr std::size_t kDecodedMemory = std::size_t{32} << 20;
+
   /// The layout of that name, decoded on first use; null: it is not published (any more) or does not decode.
+  /// Valid until the next call.
   const datatype::Layout* find(const SegmentView& segment, const LayoutName& name) noexcept;
+  std::size_t memory() const noexcept { return memory_; }
 
  private:
   struct Entry {
     std::uint32_t generation;
+    std::size_t memory;
     datatype::Layout layout;
   };
   std::vector<std::unique_ptr<Entry>> entries_;
+  std::size_t memory_ = 0;  // of all entries
 };
 
 }  // namespace stria::shm
