@@ -77,7 +77,7 @@ std::optional<Period> find_period(const Pieces& pieces);
 /// greedily from the left. True if anything changed. order: a strided piece means its elements in sequence;
 /// size, bounds: no byte moves.
 bool roll_runs(Pieces& pieces);
-inline constexpr std::size_t kMinRoll = 8;  // shorter ones occur by chance; the others: short_rows.hpp
+inline constexpr std::size_t kMinRoll = 8;  // shorter ones occur by chance; what stays rolled: short_rows.hpp
 
 /// Opens pieces at the front until a plain block stands there; likewise at the back.
 /// order, size, bounds: strided(n, s, c) = c, strided(n-1, s, c) moved by s; = strided(n-1, s, c), last c.

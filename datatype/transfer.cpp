@@ -1,13 +1,14 @@
-// Layout to layout. Ways, by the shapes of the two sides:
+// Layout to layout. Ways in the order they are tried, by the shapes of the two sides:
 //
 //   permuted    both are small records of as many bytes: vectors of them
 //   rows        both are rows of blocks, or columns of them, in step: two loops, in squares where one side is
-//               the other turned
+//               the other turned. Rows that are long runs, or of a destination as in the next way, only so
+//   past        runs up to kLongPast, and a destination that outgrows the cache: through a buffer in the
+//               first-level cache, and from there past the cache
 //   in step     both repeat runs, records or lists, as trees that are walked down together (in_step.hpp)
 //   long runs   on one side, or all of it one run: walk those, pack or unpack the other side straight into
 //               them
-//   bounce      else: through a buffer that stays in the first-level cache, so that both halves use the
-//               packing kernels; short runs of a destination that outgrows the cache, too
+//   bounce      else: through such a buffer into the cache, so that both halves use the packing kernels
 #include <algorithm>
 #include <optional>
 

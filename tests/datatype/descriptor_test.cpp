@@ -81,7 +81,7 @@ TEST(Descriptor, is_written_only_up_to_the_length_asked_for) {
 
 TEST(Descriptor, of_a_tree_whose_parts_are_shared_is_given_up_at_the_limit) {
   // Two copies of two copies of ...: 40 nodes, and 2^40 leaves in the descriptor, which would never end.
-  const auto twice = [](NodePtr node) {
+  const auto twice = [](const NodePtr& node) {
     Composite c;
     c.displacements = {0, node->true_ub + 3};
     c.children = {node, node};
