@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,6 +72,11 @@ Result<Identity> decode_address(std::span<const std::byte> bytes) {
   if (bytes.size() != sizeof in || in.magic != kAddressMagic)
     return Error{Status::invalid, fmt::format("shm: {} bytes that are no shm address", bytes.size())};
   return Identity{in.nonce, in.worker_id, in.pid, in.uid, in.fd, in.segment_bytes};
+}
+
+std::uint32_t namespace_number(const char* path) noexcept {
+  struct stat about {};
+  return ::stat(path, &about) == 0 ? static_cast<std::uint32_t>(about.st_ino) & ((1u << 30) - 1) : 0;
 }
 
 std::uint64_t random_word() noexcept {

@@ -33,6 +33,10 @@ void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes
 Result<Identity> decode_address(std::span<const std::byte> bytes);
 
 using transport::fingerprint;
+/// Namespaces of the calling thread, and the number of one in 30 bits; 0: not known (no /proc).
+inline constexpr const char* kPidNamespace = "/proc/thread-self/ns/pid";
+std::uint32_t namespace_number(const char* path) noexcept;
+
 /// Random, never 0.
 std::uint64_t random_word() noexcept;
 

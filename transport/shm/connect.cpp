@@ -71,7 +71,7 @@ std::uint32_t Device::claim_slot(const SegmentView& remote) const noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t slot = (first + i) % count;
     std::uint64_t free = 0;
-    if (remote.peer(slot).state.compare_exchange_strong(free, slot_state(SlotPhase::claiming, identity_.pid),
+    if (remote.peer(slot).state.compare_exchange_strong(free, own_state(SlotPhase::claiming),
                                                         std::memory_order_acq_rel))
       return slot;
   }
@@ -133,7 +133,7 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   mine.segment_bytes = identity_.segment_bytes;
   mine.window.store(link->tx_window_, std::memory_order_relaxed);
   mine.attention.store(kCold, std::memory_order_relaxed);
-  mine.state.store(slot_state(SlotPhase::ready, identity_.pid), std::memory_order_release);
+  mine.state.store(own_state(SlotPhase::ready), std::memory_order_release);
   link->describe();
   return link;
 }
@@ -265,8 +265,10 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
 
 Link* Device::refuse(std::uint32_t slot) noexcept {
   awaited_.erase(slot);
-  PeerSlot& peer = own_.peer(slot);
-  peer.state.store(slot_state(SlotPhase::refused, peer.pid), std::memory_order_release);
+  std::atomic<std::uint64_t>& state = own_.peer(slot).state;
+  const std::uint64_t ready = state.load(std::memory_order_relaxed);
+  state.store(slot_state(SlotPhase::refused, slot_pid(ready), slot_pid_space(ready)),
+              std::memory_order_release);
   return nullptr;
 }
 

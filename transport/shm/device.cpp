@@ -55,6 +55,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
                static_cast<std::uint32_t>(::geteuid()),
                segment_.fd.get(),
                bytes};
+  pid_space_ = namespace_number(kPidNamespace);
   fingerprint_ = fingerprint(secret_, identity_.nonce, identity_.worker_id);
   probe_.nonce = random_word();
   keys_ = hw::KeyTable(own_.keys(), key_shape(shape));

@@ -81,6 +81,10 @@ class Device {
     return !awaited_.empty() && awaited_.find(slot) != awaited_.end();
   }
   bool keep_record(std::uint32_t slot, const InboxSlot& record) noexcept;
+  /// What our slot at a peer holds.
+  std::uint64_t own_state(SlotPhase phase) const noexcept {
+    return slot_state(phase, identity_.pid, pid_space_);
+  }
   Link* link_of_worker(std::uint64_t worker_id) noexcept;
   Link* link_of_slot(std::uint32_t slot) const noexcept {
     return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
@@ -125,6 +129,7 @@ class Device {
   void release_window(Link& link) noexcept;
 
   // liveness.cpp
+  bool is_process_gone(std::uint64_t state) const noexcept;
   bool is_claimant_gone(std::uint32_t peer) noexcept;
   bool is_accessor_alive(std::uint32_t slot) const noexcept;
   /// Slots below it may be taken.
@@ -157,6 +162,7 @@ class Device {
   OwnedSegment segment_;
   SegmentView own_;
   Identity identity_;
+  std::uint32_t pid_space_ = 0;
   std::uint64_t fingerprint_ = 0;
   CmaProbe probe_;
   bool closed_ = false;

@@ -11,23 +11,21 @@
 #include "transport/shm/device.hpp"
 
 namespace stria::shm {
-namespace {
 
-/// Whether no process has the id in a slot's state. (In another PID namespace it may name somebody else: then
-/// the answer is no, and the slot stays taken until the device closes.)
-bool is_process_gone(std::uint64_t state) noexcept {
-  const auto pid = static_cast<pid_t>(state >> 32);
-  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+/// Whether no process has the id in a slot's state. In another PID namespace that says nothing, since it
+/// names nobody here, or somebody else: then the answer is no, and the slot stays taken until the device
+/// closes.
+bool Device::is_process_gone(std::uint64_t state) const noexcept {
+  const auto pid = static_cast<pid_t>(slot_pid(state));
+  const bool is_ours = pid_space_ != 0 && slot_pid_space(state) == pid_space_;
+  return is_ours && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
-
-}  // namespace
 
 /// ok: the link stays. Otherwise what link_down() is to say.
 Status Device::fate(const Link& link) const noexcept {
   if (link.broken_) return Status::io_error;
   if (has_ended(link)) return Status::peer_failed;
-  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
-      slot_state(SlotPhase::ready, identity_.pid))
+  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) != own_state(SlotPhase::ready))
     return Status::unreachable;  // the peer refused us
   return Status::ok;
 }
@@ -113,13 +111,11 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
     // A peer that still runs may still write to its window and slot, and may be in a put: they stay taken
-    // until its process is gone, which look_at_slots() asks by the id that it has here.
+    // until its process is gone, which look_at_slots() asks.
     if (is_over)
       free_slot(link.rx_slot_);
     else
-      own_.peer(link.rx_slot_)
-          .state.store(slot_state(SlotPhase::refused, static_cast<std::uint32_t>(link.attached_.pid)),
-                       std::memory_order_release);
+      refuse(link.rx_slot_);
   }
   link.rx_slot_ = link.rx_window_ = kNone;
   link.remote_ = SegmentView();
@@ -138,10 +134,10 @@ void Device::free_slot(std::uint32_t slot) noexcept {
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 
-/// The process of a slot without a link is gone, it seems. Its records leave the inbox first: whoever gets
+/// The process of a slot without a link is gone. Its records leave the inbox first: whoever gets
 /// the slot next would be taken for their sender, and be waited for where it died before it published.
 void Device::forget(std::uint32_t slot) noexcept {
-  // It may be known by a link of ours; then check() drains it. Or its id means nothing here, and it lives.
+  // It may be known by a link of ours; then check() drains it.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
   static_cast<void>(drain_inbox(slot, true));
   free_slot(slot);
@@ -204,8 +200,7 @@ bool Device::is_taken_over(Link& link, bool look_closely) noexcept {
   if (link.remote_.header().state.load(std::memory_order_acquire) !=
       static_cast<std::uint32_t>(DeviceState::open))
     return true;
-  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
-      slot_state(SlotPhase::ready, identity_.pid))
+  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) != own_state(SlotPhase::ready))
     return true;  // the peer noticed our end, after it took everything out
   return look_closely && !link.attached_.is_alive();
 }

@@ -24,7 +24,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 10;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion = 11;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -116,14 +116,20 @@ struct SegmentHeader {
 static_assert(sizeof(SegmentHeader) == 14 * kCacheLine && offsetof(SegmentHeader, magic) == 0);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 
-/// What a peer writes about itself. state = phase | pid << 32, so that a slot whose claimer died early can be
-/// told.
+/// What a peer writes about itself. state = phase 2 | PID namespace 30 | pid 32, so that a slot whose claimer
+/// died early can be told. In another namespace the pid means nothing; 0: the namespace is not known.
 enum class SlotPhase : std::uint32_t { free = 0, claiming = 1, ready = 2, refused = 3 };
-constexpr std::uint64_t slot_state(SlotPhase phase, std::uint32_t pid) noexcept {
-  return static_cast<std::uint64_t>(phase) | (std::uint64_t{pid} << 32);
+constexpr std::uint64_t slot_state(SlotPhase phase, std::uint32_t pid, std::uint32_t pid_space) noexcept {
+  return static_cast<std::uint64_t>(phase) | (std::uint64_t{pid_space} << 2) | (std::uint64_t{pid} << 32);
 }
 constexpr SlotPhase slot_phase(std::uint64_t state) noexcept {
-  return static_cast<SlotPhase>(static_cast<std::uint32_t>(state));
+  return static_cast<SlotPhase>(state & 3);
+}
+constexpr std::uint32_t slot_pid_space(std::uint64_t state) noexcept {
+  return static_cast<std::uint32_t>(state) >> 2;
+}
+constexpr std::uint32_t slot_pid(std::uint64_t state) noexcept {
+  return static_cast<std::uint32_t>(state >> 32);
 }
 struct alignas(2 * kCacheLine) PeerSlot {
   std::atomic<std::uint64_t> state;  // the peer claims it by compare-and-swap; the owner frees or refuses it

@@ -41,7 +41,8 @@ TEST(Inbox, a_claim_of_a_process_nobody_knows_yet_does_not_outlive_its_peer_slot
     auto hub = map_hub(up.receive());
     if (!hub) return 2;
     const SegmentView segment = view(*hub);
-    segment.peer(0).state = slot_state(SlotPhase::ready, static_cast<std::uint32_t>(::getpid()));
+    segment.peer(0).state =
+        slot_state(SlotPhase::ready, static_cast<std::uint32_t>(::getpid()), namespace_number(kPidNamespace));
     segment.header().next_peer = kPeers;  // the next one begins at slot 0 again
     if (InboxSender(segment, 0).claim() == nullptr) return 3;
     up.send(kWord);
