@@ -35,6 +35,7 @@ Result<Identity> decode_address(std::span<const std::byte> bytes);
 using transport::fingerprint;
 /// Namespaces of the calling thread, and the number of one in 30 bits; 0: not known (no /proc).
 inline constexpr const char* kPidNamespace = "/proc/thread-self/ns/pid";
+inline constexpr const char* kNetNamespace = "/proc/thread-self/ns/net";
 std::uint32_t namespace_number(const char* path) noexcept;
 
 /// Random, never 0.

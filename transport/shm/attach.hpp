@@ -67,14 +67,21 @@ class Door {
   /// `proof` is what a peer has to show: the device's fingerprint. The descriptor stays the caller's.
   Result<void> open(std::uint64_t nonce, int memfd, std::uint64_t proof);
   void shut() noexcept;
+  /// The network namespace that it is in; 0: not open, or not known.
+  std::uint32_t space() const noexcept { return space_; }
 
  private:
   void serve() noexcept;
   void answer(int client) noexcept;
   UniqueFd listener_, stop_;
   int memfd_ = -1;
+  std::uint32_t space_ = 0;
   std::uint64_t nonce_ = 0, proof_ = 0;
   std::thread thread_;
 };
+
+/// Whether a device shut its door, or died, so that it writes nothing any more. False: it may live. `space`
+/// is where its door was.
+bool is_door_gone(std::uint64_t nonce, std::uint32_t space) noexcept;
 
 }  // namespace stria::shm

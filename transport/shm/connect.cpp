@@ -131,6 +131,7 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   mine.fd = identity_.fd;
   mine.uid = identity_.uid;
   mine.segment_bytes = identity_.segment_bytes;
+  mine.door_space = door_.space();
   mine.window.store(link->tx_window_, std::memory_order_relaxed);
   mine.attention.store(kCold, std::memory_order_relaxed);
   mine.state.store(own_state(SlotPhase::ready), std::memory_order_release);

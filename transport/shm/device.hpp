@@ -130,7 +130,8 @@ class Device {
 
   // liveness.cpp
   bool is_process_gone(std::uint64_t state) const noexcept;
-  bool is_claimant_gone(std::uint32_t peer) noexcept;
+  bool is_gone(std::uint32_t slot) const noexcept;
+  bool is_claimant_gone(std::uint32_t peer) const noexcept;
   bool is_accessor_alive(std::uint32_t slot) const noexcept;
   /// Slots below it may be taken.
   std::uint32_t slots_used() const noexcept;

@@ -101,6 +101,17 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64
   return hear(asked->get(), true);
 }
 
+bool is_door_gone(std::uint64_t nonce, std::uint32_t space) noexcept try {
+  if (space == 0 || space != namespace_number(kNetNamespace)) return false;
+  // The system keeps the name as long as anybody has the door's descriptor. To try to take it needs no time
+  // of the peer's, which to knock would.
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const AbstractName name(door_name(nonce));
+  return socket && ::bind(socket.get(), name.address(), name.bytes()) == 0;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
 Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
   listener_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener_) return refused("socket");
@@ -110,6 +121,7 @@ Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
   stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop_) return refused("eventfd");
   memfd_ = memfd, nonce_ = nonce, proof_ = proof;
+  const std::uint32_t space = namespace_number(kNetNamespace);
   // The application's signals are not for this thread.
   sigset_t all, before;
   ::sigfillset(&all);
@@ -121,6 +133,7 @@ Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
     return Error{Status::io_error, fmt::format("shm: a thread for the door: {}", error.what())};
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  space_ = space;
   return {};
 }
 

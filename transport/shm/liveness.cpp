@@ -13,12 +13,21 @@
 namespace stria::shm {
 
 /// Whether no process has the id in a slot's state. In another PID namespace that says nothing, since it
-/// names nobody here, or somebody else: then the answer is no, and the slot stays taken until the device
-/// closes.
+/// names nobody here, or somebody else.
 bool Device::is_process_gone(std::uint64_t state) const noexcept {
   const auto pid = static_cast<pid_t>(slot_pid(state));
   const bool is_ours = pid_space_ != 0 && slot_pid_space(state) == pid_space_;
   return is_ours && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+/// Whether the peer of a slot without a link writes nothing any more. Only certainty counts: what it still
+/// wrote would be written to what somebody else has by then.
+bool Device::is_gone(std::uint32_t slot) const noexcept {
+  const PeerSlot& peer = own_.peer(slot);
+  const std::uint64_t state = peer.state.load(std::memory_order_acquire);
+  if (is_process_gone(state)) return true;
+  // While it is claiming, the slot says who had it before.
+  return slot_phase(state) != SlotPhase::claiming && is_door_gone(peer.nonce, peer.door_space);
 }
 
 /// ok: the link stays. Otherwise what link_down() is to say.
@@ -134,8 +143,8 @@ void Device::free_slot(std::uint32_t slot) noexcept {
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 
-/// The process of a slot without a link is gone. Its records leave the inbox first: whoever gets
-/// the slot next would be taken for their sender, and be waited for where it died before it published.
+/// The process of a slot without a link is gone. Its records leave the inbox first: whoever gets the slot
+/// next would be taken for their sender, and be waited for where it died before it published.
 void Device::forget(std::uint32_t slot) noexcept {
   // It may be known by a link of ours; then check() drains it.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
@@ -168,17 +177,12 @@ void Device::look_at_slots() noexcept {
   }
 }
 
-/// Whether the peer that claimed an inbox slot will never publish it.
-bool Device::is_claimant_gone(std::uint32_t peer) noexcept {
+/// Whether the peer that claimed an inbox slot will never publish it. That it was refused does not say so.
+bool Device::is_claimant_gone(std::uint32_t peer) const noexcept {
   if (peer >= own_.shape().max_peers) return true;
   if (const Link* link = link_of_slot(peer); link != nullptr) return !link->attached_.is_alive();
   const std::uint64_t state = own_.peer(peer).state.load(std::memory_order_acquire);
-  if (slot_phase(state) == SlotPhase::free) return true;
-  if (is_process_gone(state)) return true;
-  if (slot_phase(state) != SlotPhase::ready || is_awaited(peer)) return false;
-  const Link* link = welcome(peer);
-  if (is_awaited(peer)) return false;
-  return link == nullptr || !link->attached_.is_alive();
+  return slot_phase(state) == SlotPhase::free || is_gone(peer);
 }
 
 /// For invalidate(): whether a pin in that slot may still be in use. The peer need not have been welcomed

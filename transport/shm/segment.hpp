@@ -140,6 +140,7 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::uint32_t uid;
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
+  std::uint32_t door_space;  // the network namespace in which the peer has its door; 0: it has none
   alignas(kLine) std::atomic<std::uint32_t> far;  // 1: see distance.hpp; the owner writes, the peer reads
   std::atomic<std::uint32_t> attention;           // see hints.hpp; the same. kCold from the claim on
 };

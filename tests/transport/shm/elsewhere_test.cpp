@@ -64,5 +64,77 @@ TEST(ShmElsewhere, a_peer_that_was_refused_may_still_write_to_its_slot_and_windo
   EXPECT_EQ(foreigner.hub().control(0).owner, 1u);
 }
 
+/// No windows: all goes through the inbox.
+class ShmElsewhereInbox : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kSlots = 64;
+  ShmElsewhereInbox() : foreigner(hub, *peer), inbox(foreigner.hub(), 0) { foreigner.is(SlotPhase::ready); }
+
+  /// The peer stands still behind its claim, and is waited for.
+  void claim() {
+    claimed = inbox.claim();
+    ASSERT_NE(claimed, nullptr);
+    for (int i = 0; i < 20000; ++i) hub.progress();
+  }
+  void publish() {
+    store_header(claimed->bytes, header(7));
+    inbox.publish(*claimed, make_control(RecordKind::packed, 0, 0));
+  }
+  /// Records that go round the inbox come through.
+  void expect_others_are_heard() {
+    hub.got.clear();
+    stria_link_t* link = other.connect(hub);
+    ASSERT_NE(link, nullptr) << other.error;
+    std::uint64_t sent = 0;
+    const auto step = [&] {
+      if (sent < 2 * kSlots && other.eager(link, header(sent), {}) == Status::ok) ++sent;
+      hub.progress();
+    };
+    EXPECT_TRUE(until([&] { return hub.got.size() == 2 * kSlots; }, step, 3)) << hub.got.size();
+  }
+
+  const Settings settings = {{"STRIA_SHM_MAX_PEERS", "2"},
+                             {"STRIA_SHM_WINDOWS", "0"},
+                             {"STRIA_SHM_INBOX_SLOTS", std::to_string(kSlots)}};
+  Node hub{1, settings}, other{3};
+  std::unique_ptr<Node> peer = std::make_unique<Node>(2);
+  Foreigner foreigner;
+  InboxSender inbox;
+  InboxSlot* claimed = nullptr;
+};
+
+TEST_F(ShmElsewhereInbox, has_the_record_of_a_new_peer_that_stood_still_behind_its_claim) {
+  claim();
+  publish();
+  ASSERT_TRUE(until([&] { return !hub.got.empty(); }, [&] { hub.progress(); }, 3));
+  EXPECT_EQ(hub.got[0].from, 2u);
+  EXPECT_EQ(hub.got[0].header.tag, 7u);
+  expect_others_are_heard();
+}
+
+TEST_F(ShmElsewhereInbox, goes_on_after_a_peer_that_was_refused_behind_its_claim) {
+  ++foreigner.slot().worker_id;  // is not what its segment says
+  hub.check();
+  ASSERT_TRUE(foreigner.is_still(SlotPhase::refused));
+  claim();
+  publish();
+  expect_others_are_heard();
+}
+
+TEST_F(ShmElsewhereInbox, goes_on_after_a_new_peer_that_is_refused_when_its_claim_was_waited_for) {
+  ++foreigner.slot().worker_id;
+  claim();
+  publish();
+  expect_others_are_heard();
+}
+
+TEST_F(ShmElsewhereInbox, goes_on_after_a_peer_that_died_behind_its_claim) {
+  foreigner.slot().door_space = namespace_number(kNetNamespace);
+  peer.reset();
+  hub.check();
+  claim();
+  expect_others_are_heard();
+}
+
 }  // namespace
 }  // namespace stria::shm::test
