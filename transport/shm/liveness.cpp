@@ -120,7 +120,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
     // A peer that still runs may still write to its window and slot, and may be in a put: they stay taken
-    // until its process is gone, which look_at_slots() asks.
+    // until it is gone, which look_at_slots() asks.
     if (is_over)
       free_slot(link.rx_slot_);
     else
@@ -143,7 +143,7 @@ void Device::free_slot(std::uint32_t slot) noexcept {
   own_.peer(slot).state.store(0, std::memory_order_release);
 }
 
-/// The process of a slot without a link is gone. Its records leave the inbox first: whoever gets the slot
+/// The peer of a slot without a link is gone. Its records leave the inbox first: whoever gets the slot
 /// next would be taken for their sender, and be waited for where it died before it published.
 void Device::forget(std::uint32_t slot) noexcept {
   // It may be known by a link of ours; then check() drains it.
@@ -152,28 +152,18 @@ void Device::forget(std::uint32_t slot) noexcept {
   free_slot(slot);
 }
 
-/// Peers whose hello has not come, and claims whose claimer died before it wrote who it is.
+/// Peers whose hello has not come, and slots of those that died, or closed, before they were known.
 void Device::look_at_slots() noexcept {
   const std::uint32_t used =
       std::min(own_.header().next_peer.load(std::memory_order_relaxed), own_.shape().max_peers);
   for (std::uint32_t slot = 0; slot < used; ++slot) {
     if (link_of_slot(slot) != nullptr) continue;
     const std::uint64_t state = own_.peer(slot).state.load(std::memory_order_acquire);
-    const bool gone = is_process_gone(state);
-    switch (slot_phase(state)) {
-      case SlotPhase::ready:
-        if (gone)
-          forget(slot);
-        else
-          welcome(slot);
-        break;
-      case SlotPhase::claiming:
-      case SlotPhase::refused:
-        if (gone) forget(slot);
-        break;
-      default:
-        break;
-    }
+    if (slot_phase(state) == SlotPhase::free) continue;
+    if (is_gone(slot))
+      forget(slot);
+    else
+      welcome(slot);
   }
 }
 
@@ -190,7 +180,7 @@ bool Device::is_claimant_gone(std::uint32_t peer) const noexcept {
 bool Device::is_accessor_alive(std::uint32_t slot) const noexcept {
   if (const Link* link = link_of_slot(slot); link != nullptr) return link->attached_.is_alive();
   const std::uint64_t state = own_.peer(slot).state.load(std::memory_order_acquire);
-  return slot_phase(state) != SlotPhase::free && !is_process_gone(state);
+  return slot_phase(state) != SlotPhase::free && !is_gone(slot);
 }
 
 std::uint32_t Device::slots_used() const noexcept {

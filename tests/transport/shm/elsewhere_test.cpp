@@ -57,11 +57,16 @@ TEST(ShmElsewhere, a_peer_that_takes_its_slot_keeps_slot_and_window) {
 TEST(ShmElsewhere, a_peer_that_was_refused_may_still_write_to_its_slot_and_window) {
   Node hub(1, kTwoPeers), peer(2);
   const Foreigner foreigner(hub, peer);
+  foreigner.slot().door_space = namespace_number(kNetNamespace);
   foreigner.is(SlotPhase::refused);
   foreigner.hub().control(0).owner = 1;
   for (int i = 0; i < 10; ++i) hub.progress(), hub.check();
   EXPECT_TRUE(foreigner.is_still(SlotPhase::refused));
   EXPECT_EQ(foreigner.hub().control(0).owner, 1u);
+  peer.close(0);
+  hub.check();
+  EXPECT_EQ(foreigner.slot().state, 0u);
+  EXPECT_EQ(foreigner.hub().control(0).owner, 0u);
 }
 
 /// No windows: all goes through the inbox.

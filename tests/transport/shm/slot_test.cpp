@@ -94,5 +94,39 @@ TEST(ShmSlot, of_a_process_nobody_knew_yet_is_given_on_without_its_pin) {
   EXPECT_EQ(ended.get(), STRIA_OK);
 }
 
+/// By a window, or by the inbox.
+class ShmSlots : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ShmSlots,
+       of_a_worker_that_closed_before_it_was_known_comes_back_with_its_window_while_its_process_lives) {
+  Node hub(1, {{"STRIA_SHM_MAX_PEERS", "2"}, {"STRIA_SHM_WINDOWS", GetParam()}});
+  auto own = map_hub(hub.address());
+  ASSERT_TRUE(own.has_value());
+  for (std::uint64_t id = 2; id < 8; ++id) {
+    Node leaver(id);
+    stria_link_t* link = leaver.connect(hub);
+    ASSERT_NE(link, nullptr) << leaver.error;
+    ASSERT_EQ(leaver.eager(link, header(id), pattern(id, 8)), Status::ok);
+    leaver.close(0);
+    if (id % 2 == 0) continue;
+    // The hub hears of the first, and finds the other when it looks at its slots.
+    hub.progress(1);
+    hub.check();
+    EXPECT_EQ(view(*own).peer(0).state, 0u);
+    EXPECT_EQ(view(*own).peer(1).state, 0u);
+    for (std::uint32_t i = 0; i < view(*own).shape().windows; ++i) EXPECT_EQ(view(*own).control(i).owner, 0u);
+  }
+  Node stays(9);
+  stria_link_t* link = stays.connect(hub);
+  ASSERT_NE(link, nullptr) << stays.error;
+  ASSERT_EQ(stays.eager(link, header(9), pattern(9, 8)), Status::ok);
+  ASSERT_TRUE(until([&] { return !hub.got.empty(); }, [&] { hub.progress(); }, 3));
+  EXPECT_EQ(hub.got[0].from, 9u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ShmSlots, ::testing::Values("8", "0"), [](const auto& one) {
+  return std::string(one.param) == "0" ? "by_the_inbox" : "by_a_window";
+});
+
 }  // namespace
 }  // namespace stria::shm::test
