@@ -37,6 +37,10 @@ std::vector<Listed>& listed() {
 Error unreachable(std::string text) {
   return {Status::unreachable, std::move(text)};
 }
+/// By errno.
+Error failed(const std::string& what) {
+  return {status_on_way(errno), fmt::format("{}: {}", what, std::strerror(errno))};
+}
 
 /// Maps a descriptor that is said to be the segment of `identity`, if it is.
 Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) {
@@ -54,7 +58,7 @@ Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) 
     return unreachable(
         fmt::format("{}: {} bytes where {} were announced", what, bytes, identity.segment_bytes));
   Mapping map = Mapping::shared(fd, static_cast<std::size_t>(bytes));
-  if (!map) return unreachable(fmt::format("{}: mmap of {} bytes: {}", what, bytes, std::strerror(errno)));
+  if (!map) return failed(fmt::format("{}: mmap of {} bytes", what, bytes));
   keep_from_children(map);
   const auto& header = *reinterpret_cast<const SegmentHeader*>(map.data());
   if (header.magic != kMagic || header.nonce != identity.nonce)
@@ -80,7 +84,7 @@ Result<UniqueFd> open_by_proc(pid_t pid, int fd) {
   // Look before opening: in another PID namespace or on another node the id may be anybody's, and some files
   // act when they are opened. O_PATH opens nothing, and drops no lock when it is closed.
   UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!seen) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  if (!seen) return failed("proc: " + path);
   const std::string again = fmt::format("/proc/self/fd/{}", seen.get());
   char target[64] = {};
   struct stat about {};
@@ -92,7 +96,7 @@ Result<UniqueFd> open_by_proc(pid_t pid, int fd) {
     return unreachable(fmt::format(
         "proc: {} is this process's own segment: the id is that of another PID namespace or node", path));
   UniqueFd opened(::open(again.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!opened) return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
+  if (!opened) return failed("proc: " + path);
   return opened;
 }
 
@@ -117,6 +121,8 @@ Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof,
     unanswered.asked = *std::move(asked);
   }
   auto passed = hear(unanswered.asked.get(), waits);
+  // An answer is taken once: whoever can make nothing of it asks again.
+  if (passed || passed.error().status != Status::in_progress) unanswered.asked.reset();
   if (!passed) return std::move(passed).error();
   Attached result;
   result.fd = std::move(passed->fd);
@@ -180,6 +186,7 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
       done->nonce = identity.nonce;
       return done;
     }
+    if (unanswered != nullptr) status = done.error().status;
     why = std::move(done).error().context;
   }
   if (mode != AttachMode::proc) {
@@ -189,7 +196,8 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
       done->nonce = identity.nonce;
       return done;
     }
-    if (unanswered != nullptr) status = done.error().status;
+    // What failed on one way for want of something may go later, whatever the other one says.
+    if (unanswered != nullptr && status == Status::unreachable) status = done.error().status;
     why += (why.empty() ? "" : "; ") + done.error().context;
   }
   return Error{status, fmt::format("shm: process {} cannot be attached: {}", identity.pid, why)};

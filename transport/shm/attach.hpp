@@ -39,11 +39,12 @@ struct Attached {
 /// or has no time. The next one goes on where it was, and does not wait.
 struct Unanswered {
   bool has_waited = false;
-  UniqueFd asked;  // empty: there was no room to ask
+  UniqueFd asked;  // empty: it could not be asked, or its answer not be taken
 };
 
 /// Maps the segment of `identity`. The seals, the size and the magic and nonce were checked; nothing else
-/// was. Errors: unreachable, saying for each way why not; no_resource, with `unanswered`: try again later.
+/// was. Errors: unreachable, saying for each way why not; with `unanswered` two that pass: in_progress, the
+/// door does not answer; no_resource, this process has no descriptor or memory left.
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
                         Unanswered* unanswered = nullptr);
 

@@ -215,7 +215,7 @@ void Device::move_in(Link& link) noexcept {
 }
 
 /// A peer's slot says who it is: adds the receiving half of its link, and the link if it is new. Null:
-/// refused, or its door does not answer, and the slot stays ready.
+/// refused, or it cannot be attached to yet, and the slot stays ready.
 Link* Device::welcome(std::uint32_t slot) noexcept {
   if (slot >= own_.shape().max_peers) return nullptr;
   PeerSlot& peer = own_.peer(slot);
@@ -228,11 +228,14 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
     if (link == nullptr) {
       link = link_of_worker(identity.worker_id);
       if (link == nullptr) {
-        Unanswered& question = awaited_[slot].question;
-        const bool is_first = !question.has_waited;
-        auto made = bring_up(identity, false, &question);
-        if (!made && made.error().status == Status::no_resource) {
-          if (is_first) log::info("{}; the peer is asked again", made.error().context);
+        const auto [awaited, is_first] = awaited_.try_emplace(slot);
+        auto made = bring_up(identity, false, &awaited->second.question);
+        if (!made && made.error().status != Status::unreachable) {
+          // A silent door is the peer's affair; what this process lacks somebody may have to see to.
+          const bool lacks = made.error().status == Status::no_resource;
+          if (is_first)
+            log::print(lacks ? log::Level::warn : log::Level::info, "{}; the peer is asked again",
+                       made.error().context);
           return nullptr;
         }
         if (!made) {

@@ -75,8 +75,8 @@ class Device {
   void move_in(Link& link) noexcept;
   Link* welcome(std::uint32_t slot) noexcept;
   Link* refuse(std::uint32_t slot) noexcept;
-  /// Whether the peer of a slot has not answered yet: look_at_slots() tries again, and its records wait for
-  /// that.
+  /// Whether the peer of a slot could not be attached to yet: look_at_slots() tries again, and its records
+  /// wait for that.
   bool is_awaited(std::uint32_t slot) const noexcept {
     return !awaited_.empty() && awaited_.find(slot) != awaited_.end();
   }
@@ -147,7 +147,7 @@ class Device {
   void free_slot(std::uint32_t slot) noexcept;
   bool is_taken_over(Link& link, bool look_closely) noexcept;
 
-  /// A peer that said hello, and whose door does not answer.
+  /// A peer that said hello, and whose door does not answer, or for which we have no descriptor.
   struct Awaited {
     struct Record {
       std::uint64_t control;

@@ -22,8 +22,12 @@ namespace stria::shm {
 namespace {
 
 Error refused(const char* what) {
-  const Status status = errno == EAGAIN ? Status::no_resource : Status::unreachable;
-  return {status, fmt::format("socket: {}: {}", what, std::strerror(errno))};
+  return {Status::unreachable, fmt::format("socket: {}: {}", what, std::strerror(errno))};
+}
+
+/// On the way to a peer.
+Error failed(const char* what) {
+  return {status_on_way(errno), fmt::format("socket: {}: {}", what, std::strerror(errno))};
 }
 
 void limit_waits(int fd) noexcept {
@@ -41,23 +45,23 @@ bool peer_of(int fd, ucred& out) noexcept {
 
 Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits) {
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0));
-  if (!socket) return refused("socket");
+  if (!socket) return failed("socket");
   limit_waits(socket.get());
   const AbstractName name(door_name(nonce));
-  if (::connect(socket.get(), name.address(), name.bytes()) != 0) return refused("connect");
+  if (::connect(socket.get(), name.address(), name.bytes()) != 0) return failed("connect");
   ucred peer{};
-  if (!peer_of(socket.get(), peer)) return refused("SO_PEERCRED");
+  if (!peer_of(socket.get(), peer)) return failed("SO_PEERCRED");
   if (peer.uid != ::geteuid())
     return Error{Status::unreachable,
                  fmt::format("socket: the door belongs to user {}, this is user {}", peer.uid, ::geteuid())};
   const DoorRequest request{kMagic, nonce, proof, memory};
-  if (::send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return refused("send");
+  if (::send(socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return failed("send");
   return socket;
 }
 
 Result<Passed> hear(int asked, bool waits) {
   ucred peer{};
-  if (!peer_of(asked, peer)) return refused("SO_PEERCRED");
+  if (!peer_of(asked, peer)) return failed("SO_PEERCRED");
   std::uint32_t answer = 0;
   iovec bytes{&answer, sizeof answer};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -67,7 +71,7 @@ Result<Passed> hear(int asked, bool waits) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   const ssize_t got = ::recvmsg(asked, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
-  if (got < 0) return refused("answer");
+  if (got < 0) return failed("answer");
   if (got != sizeof answer) return Error{Status::unreachable, "socket: the door was shut"};
   Passed passed;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part))
@@ -90,7 +94,7 @@ Result<Passed> hear(int asked, bool waits) {
       return Error{Status::unreachable, "socket: the peer did not understand"};
   }
   if (!passed.fd)
-    return Error{Status::unreachable, "socket: no descriptor came with the answer (RLIMIT_NOFILE reached?)"};
+    return Error{Status::no_resource, "socket: no descriptor came with the answer (RLIMIT_NOFILE reached?)"};
   passed.pid = peer.pid;
   return passed;
 }

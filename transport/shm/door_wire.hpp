@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,11 +34,20 @@ struct Passed {
   pid_t pid = 0;  // of the process behind the door, in our namespace; 0: not visible from here
 };
 
-/// Asks; the answer will come through the descriptor. Errors: unreachable with the reason; no_resource: too
-/// many wait before this door, also after a second if it `waits`.
+/// What an errno on the way to a peer is. in_progress: the peer has no time; no_resource: this process, or
+/// the system, has nothing left; both pass.
+inline Status status_on_way(int error) noexcept {
+  if (error == EAGAIN || error == EINTR) return Status::in_progress;
+  const bool lacks = error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+  return lacks ? Status::no_resource : Status::unreachable;
+}
+
+/// Asks; the answer will come through the descriptor. Errors: unreachable with the reason; in_progress: too
+/// many wait before this door, also after a second if it `waits`; no_resource: no descriptor, or memory.
 Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits);
-/// Takes the answer. Errors: unreachable with the reason; no_resource: there is none yet, also after a second
-/// if it `waits`.
+/// Takes the answer. Errors: unreachable with the reason; in_progress: there is none yet, also after a second
+/// if it `waits`; no_resource: the descriptor that came with it found no room here, and has to be asked for
+/// again.
 Result<Passed> hear(int asked, bool waits);
 /// Both, for a second each.
 Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory);

@@ -1,6 +1,7 @@
 // What is refused: other versions, other secrets, addresses that are none, cross-memory attach, more
 // descriptors.
 #include <errno.h>
+#include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -11,6 +12,7 @@
 
 #include <filesystem>
 
+#include "tests/transport/shm/inside.hpp"
 #include "tests/transport/shm/lending.hpp"
 
 namespace stria::shm::test {
@@ -196,6 +198,58 @@ TEST(ShmRefusal, without_descriptors_connect_and_open_fail_clearly_and_leak_noth
   other.send(Bytes(1));
   EXPECT_EQ(other.wait(), 0);
 }
+
+/// This process may open so many descriptors more.
+class Scarcity {
+ public:
+  explicit Scarcity(rlim_t spare) {
+    const int next = ::dup(0);
+    ::close(next);
+    ::getrlimit(RLIMIT_NOFILE, &old_);
+    const rlimit tight{static_cast<rlim_t>(next) + spare, old_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  }
+  ~Scarcity() { ::setrlimit(RLIMIT_NOFILE, &old_); }
+  Scarcity(const Scarcity&) = delete;
+  Scarcity& operator=(const Scarcity&) = delete;
+
+ private:
+  rlimit old_{};
+};
+
+/// The way to attach, and how many descriptors there are for it, which are too few.
+class ShmScarcity : public ::testing::TestWithParam<std::tuple<const char*, rlim_t>> {};
+
+TEST_P(ShmScarcity, of_descriptors_keeps_a_new_peer_waiting_with_all_it_said) {
+  const Settings settings = {{"STRIA_SHM_ATTACH", std::get<0>(GetParam())}};
+  Visitor visitor(
+      2,
+      [](const Visit& visit) {
+        for (std::uint64_t tag = 0; tag < 3; ++tag)
+          if (visit.node.eager(visit.link, header(tag), pattern(tag, 100 * tag)) != Status::ok) return false;
+        return true;
+      },
+      settings);
+  Node hub(1, settings);
+  ASSERT_EQ(hub.opened, Status::ok) << hub.error;
+  visitor.connect_to(hub);
+  visitor.act();
+  {
+    const Scarcity scarcity(std::get<1>(GetParam()));
+    for (int i = 0; i < 50; ++i) hub.progress(), hub.check();
+    EXPECT_TRUE(hub.ups.empty());
+  }
+  ASSERT_TRUE(until([&] { return hub.got.size() >= 3; }, [&] { hub.progress(), hub.check(); }, 3));
+  for (std::uint64_t tag = 0; tag < 3; ++tag) EXPECT_EQ(hub.got[tag].payload, pattern(tag, 100 * tag));
+  EXPECT_TRUE(hub.downs.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ShmScarcity,
+                         ::testing::Combine(::testing::Values("proc", "socket", "auto"),
+                                            ::testing::Values(rlim_t{0}, rlim_t{1})),
+                         [](const auto& one) {
+                           return fmt::format("{}_{}_left", std::get<0>(one.param), std::get<1>(one.param));
+                         });
 
 TEST(ShmRefusal, a_full_peer_table_names_its_limit_and_has_room_again_when_a_peer_left) {
   Node hub(9, {{"STRIA_SHM_MAX_PEERS", "2"}});
