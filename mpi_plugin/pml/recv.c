@@ -25,20 +25,32 @@ stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* 
   return status;
 }
 
+/* Receives that found their message at once, between two rounds of everything else in Open MPI: a program may
+ * wait for no other while a non-blocking collective of its has to go on. */
+#define PML_STRIA_AT_ONCE 256u
+
+/* MPI_Wait calls opal_progress() only for a request that is not complete, and in here Open MPI expects no
+ * callback. So after that many receives that found their message by looking, none looks until one has to be
+ * waited for. */
 int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                     ompi_communicator_t* comm, ompi_request_t** out) {
+  static unsigned at_once;
   stria_recv_t recv;
   if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &recv.match))) return OMPI_ERR_UNREACH;
   if (OPAL_UNLIKELY(!describe(&recv, buf, count, type))) return OMPI_ERR_OUT_OF_RESOURCE;
   pml_stria_request_t* request = pml_stria_request_new(true, false, recv.layout, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (OPAL_UNLIKELY(at_once >= PML_STRIA_AT_ONCE)) recv.flags = 0;
   const stria_status_t status = pml_stria_start_recv(request, &recv);
   if (STRIA_OK == status) {
+    if (0 != recv.flags) ++at_once;
     request->flags = PML_STRIA_ENDED;
     request->super.req_complete = REQUEST_COMPLETED;
   } else if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != status)) {
     pml_stria_request_return(request);
     return pml_stria_refused(status, "a receive");
+  } else if (OPAL_UNLIKELY(at_once >= PML_STRIA_AT_ONCE)) {
+    at_once = 0;
   }
   *out = &request->super;
   return OMPI_SUCCESS;
@@ -60,10 +72,6 @@ static int recv_and_wait_with_threads(stria_recv_t* recv, ompi_communicator_t* c
   pml_stria_request_return(request);
   return rc;
 }
-
-/* Receives that found their message at once, between two rounds of everything else in Open MPI: a program may
- * wait for no other while a non-blocking collective of its has to go on. */
-#define PML_STRIA_AT_ONCE 256u
 
 int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                    ompi_communicator_t* comm, ompi_status_public_t* status) {
