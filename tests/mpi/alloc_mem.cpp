@@ -5,6 +5,7 @@
 //   --keep=1        nothing but memory that is not freed at the end
 //   --window=1      nothing but the window, and only puts into it
 #include <dirent.h>
+#include <sys/sysinfo.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -96,6 +97,7 @@ class Test {
     }
     before_any_message();
     small_and_hinted();
+    more_than_there_is();
     contiguous();
     // Where each number is in a line of its own two cores are faster; else loads are.
     columns("columns of a matrix", 1024, 1024, 20, false);
@@ -157,6 +159,27 @@ class Test {
     expect_equal(peers_map(Memory(1 << 16, "unknown=1,,").data()), own_, "hints that are not for it");
     expect(!peers_map(Memory(1 << 16, "mpool=hugepage").data()), "mpool=hugepage");
     expect(!peers_map(Memory(1 << 16, "mpool=stria2").data()), "mpool=stria2");
+  }
+
+  /// Refused as malloc refuses it; not given, to be found out by a store.
+  static void more_than_there_is() {
+#ifndef __SANITIZE_ADDRESS__  // there malloc ends the process
+    step("more memory than the machine has");
+    struct sysinfo all {};
+    expect_equal(::sysinfo(&all), 0, "sysinfo");
+    const std::size_t bytes = (all.totalram + all.totalswap) * all.mem_unit + (1 << 30);
+    void* ordinary = std::malloc(bytes);
+    std::free(ordinary);
+    if (ordinary != nullptr) return;  // the system promises anything (vm.overcommit_memory)
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    void* memory = nullptr;
+    const int answer = MPI_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    int error = MPI_SUCCESS;
+    MPI_Error_class(answer, &error);
+    expect_equal(error, MPI_ERR_NO_MEM, text(bytes, " bytes"));
+    if (answer == MPI_SUCCESS) MPI_Free_mem(memory);
+#endif
   }
 
   void contiguous() {

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,6 +44,13 @@ Registry& registry() noexcept {
   return *one;
 }
 
+/// What this machine can hold at all.
+std::uint64_t memory_and_swap() noexcept {
+  struct sysinfo all {};
+  if (::sysinfo(&all) != 0) return kMostBytes;
+  return (std::uint64_t{all.totalram} + all.totalswap) * all.mem_unit;
+}
+
 Error refuse(const char* what, std::uint64_t bytes) {
   const int error = errno;
   std::string limit;
@@ -62,6 +70,13 @@ Result<void*> allocate_memory(std::uint64_t bytes) {
     errno = ENOMEM;
     return refuse("mmap", bytes);
   }
+  // Nothing below reserves memory: what cannot exist would be given, and be found out by a store.
+  if (const std::uint64_t most = memory_and_swap(); bytes > most)
+    return Error{
+        Status::io_error,
+        fmt::format("shm: no {} bytes of memory that peers can map: this machine has {} bytes of memory "
+                    "and swap",
+                    bytes, most)};
   const std::size_t data = align_up(std::max<std::size_t>(bytes, 1), kMemoryPage);
   Owned made;
   made.pid = ::getpid();

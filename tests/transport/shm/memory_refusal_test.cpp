@@ -1,5 +1,7 @@
 // Memory that peers map when it cannot be had or must not be: descriptors run out, a key's record lies.
+#include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 
 #include "tests/transport/shm/lending.hpp"
 
@@ -29,6 +31,18 @@ TEST(ShmMemory, without_descriptors_an_allocation_is_an_error_that_names_the_lim
     return allocate(4096) != nullptr ? 0 : 5;
   });
   EXPECT_EQ(other.wait(), 0);
+}
+
+TEST(ShmMemory, more_than_the_machine_has_is_an_error_that_names_the_limit) {
+  struct sysinfo all {};
+  ASSERT_EQ(::sysinfo(&all), 0);
+  const std::uint64_t most = (std::uint64_t{all.totalram} + all.totalswap) * all.mem_unit;
+  for (const std::uint64_t bytes : {most + 1, 4 * most}) {
+    std::string why;
+    EXPECT_EQ(allocate(bytes, &why), nullptr);
+    EXPECT_THAT(why, HasSubstr(fmt::format("no {} bytes", bytes)));
+    EXPECT_THAT(why, HasSubstr(fmt::format("has {} bytes", most)));
+  }
 }
 
 TEST(ShmMemory, without_descriptors_at_the_peer_the_access_is_refused_until_there_are_some) {
