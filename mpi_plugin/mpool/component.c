@@ -76,8 +76,9 @@ static int register_variables(void) {
   mpool_stria.max_allocations = 0;
   (void)mca_base_component_var_register(&mca_mpool_stria_component.mpool_version, "max_allocations",
                                         "With so many at a time, further ones are ordinary memory: each "
-                                        "takes a descriptor of the process. 0: a "
-                                        "quarter of the descriptors it may have.",
+                                        "takes a descriptor and a mapping of the process. 0: a quarter of "
+                                        "the descriptors it may have. Never more than a quarter of "
+                                        "vm.max_map_count.",
                                         MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0, OPAL_INFO_LVL_5,
                                         MCA_BASE_VAR_SCOPE_READONLY, &mpool_stria.max_allocations);
   register_counter("allocations", "Allocations that peers can map, not freed yet", MCA_BASE_PVAR_CLASS_LEVEL,

@@ -1,6 +1,7 @@
 /* Allocating and freeing. The sizes are kept here because realloc has to know them and stria_mem_free() does
  * not; what an application never frees stays mapped to the end of the process, as with malloc.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,12 +11,23 @@
 
 static const size_t kPage = 4096; /* what stria_mem_alloc() aligns to */
 
-/* The fewest descriptors that are left to everything else: each allocation takes one. */
+/* Mappings a process may have. */
+static unsigned long long most_mappings(void) {
+  unsigned long long most = 65530; /* the kernel's default */
+  FILE* file = fopen("/proc/sys/vm/max_map_count", "re");
+  if (NULL == file) return most;
+  if (1 != fscanf(file, "%llu", &most)) most = 65530;
+  fclose(file);
+  return most;
+}
+
+/* The most allocations there may be at a time: each takes a descriptor and a mapping, and most of both are
+ * left to everything else. Where mappings run out no thread starts and no library is loaded. */
 static unsigned long long most_allocations(void) {
-  if (0 != mpool_stria.max_allocations) return mpool_stria.max_allocations;
+  unsigned long long most = mpool_stria.max_allocations;
   struct rlimit limit;
-  if (0 != getrlimit(RLIMIT_NOFILE, &limit)) return 0;
-  return limit.rlim_cur / 4;
+  if (0 == most && 0 == getrlimit(RLIMIT_NOFILE, &limit)) most = limit.rlim_cur / 4;
+  return most < mpool_stria.max_mappings ? most : mpool_stria.max_mappings;
 }
 
 /* True when there is a context to allocate from; under the lock. */
@@ -41,7 +53,8 @@ static void* refuse(const char* why, size_t size) {
 static void* allocate(size_t size) {
   if (!ready()) return refuse("no provider has memory that peers map", size);
   if (mpool_stria.allocations >= most_allocations()) {
-    return refuse("there are as many allocations as mpool_stria_max_allocations allows", size);
+    return refuse("there are as many allocations as mpool_stria_max_allocations or vm.max_map_count allow",
+                  size);
   }
   void* memory = NULL;
   const stria_status_t status = stria_mem_alloc(mpool_stria.context, size, &memory);
@@ -113,6 +126,7 @@ void mpool_stria_memory_open(void) {
   OBJ_CONSTRUCT(&mpool_stria.lock, opal_mutex_t);
   OBJ_CONSTRUCT(&mpool_stria.blocks, opal_hash_table_t);
   (void)opal_hash_table_init(&mpool_stria.blocks, 128);
+  mpool_stria.max_mappings = most_mappings() / 4;
 }
 
 void mpool_stria_memory_close(void) {

@@ -23,12 +23,13 @@ typedef struct mpool_stria {
   mca_mpool_base_module_t super;
   /* Of the component's own: memory outlives the workers of the PML, and is the process's, not a context's. */
   stria_context_t* context;
-  bool hopeless;                  /* no provider in use has memory that peers map, or there is no context */
-  opal_mutex_t lock;              /* guards everything below, and the two above */
-  opal_hash_table_t blocks;       /* bytes of each allocation, by its address */
-  unsigned long long allocations; /* that are not freed */
-  unsigned long long bytes;       /* of these */
-  unsigned long long refusals;    /* times memory was wanted here and malloc had to give it */
+  bool hopeless;                   /* no provider in use has memory that peers map, or there is no context */
+  opal_mutex_t lock;               /* guards everything below, and the two above */
+  opal_hash_table_t blocks;        /* bytes of each allocation, by its address */
+  unsigned long long allocations;  /* that are not freed */
+  unsigned long long bytes;        /* of these */
+  unsigned long long refusals;     /* times memory was wanted here and malloc had to give it */
+  unsigned long long max_mappings; /* of the process that may be allocations */
   /* MCA parameters. */
   int priority;
   size_t min_bytes;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <new>
 
 #include "base/cache_line.hpp"
@@ -34,7 +35,7 @@ struct Owned {
 
 struct Registry {
   std::mutex mutex;
-  std::vector<Owned> sorted;              // by begin
+  std::map<std::uintptr_t, Owned> all;    // by begin
   std::atomic<std::uint64_t> version{0};  // 0: nothing was ever allocated; changed under the mutex
 };
 Registry& registry() noexcept {
@@ -101,42 +102,39 @@ Result<void*> allocate_memory(std::uint64_t bytes) {
   made.range.end = made.range.begin + data;
   made.range.fd = fd;
   void* memory = made.map.data();
-  Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  const auto place = std::find_if(all.sorted.begin(), all.sorted.end(),
-                                  [&](const Owned& other) { return other.range.begin > made.range.begin; });
-  all.sorted.insert(place, std::move(made));
-  all.version.fetch_add(1, std::memory_order_release);
+  Registry& known = registry();
+  const std::lock_guard lock(known.mutex);
+  known.all.emplace(made.range.begin, std::move(made));
+  known.version.fetch_add(1, std::memory_order_release);
   return memory;
 }
 
 Status free_memory(void* memory) noexcept {
-  Registry& all = registry();
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  const std::lock_guard lock(all.mutex);
-  const auto found = std::find_if(all.sorted.begin(), all.sorted.end(),
-                                  [&](const Owned& one) { return one.range.begin == begin; });
-  if (found == all.sorted.end()) return Status::invalid;
+  Registry& known = registry();
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.all.find(reinterpret_cast<std::uintptr_t>(memory));
+  if (found == known.all.end()) return Status::invalid;
+  const Owned& owned = found->second;
   // Before the addresses can mean anything else: whoever gets them later sees the new version.
-  all.version.fetch_add(1, std::memory_order_release);
+  known.version.fetch_add(1, std::memory_order_release);
   const std::uint32_t freed = 1;
-  const auto at = static_cast<off_t>(found->map.bytes() + offsetof(MemoryTrailer, freed));
-  if (found->pid == ::getpid() &&
-      ::pwrite(found->fd.get(), &freed, sizeof freed, at) != static_cast<ssize_t>(sizeof freed))
+  const auto at = static_cast<off_t>(owned.map.bytes() + offsetof(MemoryTrailer, freed));
+  if (owned.pid == ::getpid() &&
+      ::pwrite(owned.fd.get(), &freed, sizeof freed, at) != static_cast<ssize_t>(sizeof freed))
     log::info("shm: peers cannot be told that memory was freed: {}", std::strerror(errno));
-  all.sorted.erase(found);
+  known.all.erase(found);
   return Status::ok;
 }
 
 const MemoryRange* MemoryRanges::find(std::uintptr_t low, std::uintptr_t high) noexcept {
-  Registry& all = registry();
-  if (version_ != all.version.load(std::memory_order_acquire)) [[unlikely]] {
+  Registry& known = registry();
+  if (version_ != known.version.load(std::memory_order_acquire)) [[unlikely]] {
     try {
-      const std::lock_guard lock(all.mutex);
+      const std::lock_guard lock(known.mutex);
       sorted_.clear();
-      sorted_.reserve(all.sorted.size());
-      for (const Owned& one : all.sorted) sorted_.push_back(one.range);
-      version_ = all.version.load(std::memory_order_relaxed);
+      sorted_.reserve(known.all.size());
+      for (const auto& [begin, owned] : known.all) sorted_.push_back(owned.range);
+      version_ = known.version.load(std::memory_order_relaxed);
     } catch (const std::bad_alloc&) {
       sorted_.clear();  // then the memory is like any other until there is room again
       return nullptr;
@@ -151,8 +149,8 @@ const MemoryRange* MemoryRanges::find(std::uintptr_t low, std::uintptr_t high) n
 }
 
 HeldMemory::HeldMemory(std::uint64_t nonce) noexcept : lock_(registry().mutex) {
-  for (const Owned& one : registry().sorted)
-    if (one.range.nonce == nonce) fd_ = one.range.fd;
+  for (const auto& [begin, owned] : registry().all)
+    if (owned.range.nonce == nonce) fd_ = owned.range.fd;
 }
 
 }  // namespace stria::shm
