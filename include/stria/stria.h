@@ -267,7 +267,8 @@ STRIA_API stria_status_t stria_endpoint_open(stria_worker_t* worker, const stria
 STRIA_API stria_status_t stria_endpoint_connect(stria_endpoint_t* endpoint);
 /* Describes the endpoint as it is now in *out, whose `size` the caller has set to
  * sizeof(stria_endpoint_state_t). Does not connect. The texts are the library's: `provider` is valid while
- * the endpoint is open, the others until the next call on the worker. Errors: INVALID (another size). */
+ * the endpoint is open, the others until the calling thread's next call of this. Errors: INVALID (another
+ * size). */
 STRIA_API stria_status_t stria_endpoint_info(stria_endpoint_t* endpoint, stria_endpoint_state_t* out);
 /* Closes it; operations in flight go on. */
 STRIA_API void stria_endpoint_close(stria_endpoint_t* endpoint);

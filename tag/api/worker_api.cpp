@@ -1,5 +1,6 @@
 // stria.h: worker and endpoint.
 #include <cstring>
+#include <string_view>
 
 #include "tag/api/convert.hpp"
 
@@ -14,6 +15,16 @@ namespace {
   const unsigned handled = worker.progress();
   worker.lock().unlock();
   return handled;
+}
+
+/// A link's text, for the thread that asked: the link makes another one when its path changes, which with
+/// threads is as soon as the worker's lock is given up. A longer one is cut.
+using Text = char[512];
+thread_local Text path_text, fallback_text;
+
+const char* keep(std::string_view text, Text& own) noexcept {
+  own[text.copy(own, sizeof(own) - 1)] = '\0';
+  return own;
 }
 
 }  // namespace
@@ -123,6 +134,8 @@ stria_status_t stria_endpoint_info(stria_endpoint_t* handle, stria_endpoint_stat
   Endpoint& endpoint = *as_endpoint(handle);
   const Locked lock(*endpoint.worker);
   endpoint.worker->endpoint_state(endpoint, *out);
+  out->path = keep(out->path, path_text);
+  out->fallback = keep(out->fallback, fallback_text);
   return STRIA_OK;
 }
 

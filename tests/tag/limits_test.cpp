@@ -1,5 +1,7 @@
 // What a link can do changes while it is up: a window comes later, a copy is refused later. The worker's copy
 // of the limits follows.
+#include <string>
+
 #include "tests/tag/shm_team.hpp"
 #include "tests/tag/world.hpp"
 
@@ -47,6 +49,23 @@ class LowLatency : public testing::Test {
   }
   ShmTeam team_;
 };
+
+TEST_F(LowLatency, the_texts_of_an_endpoint_outlive_a_change_of_its_path) {
+  fill();
+  ASSERT_EQ(send_byte(team_.endpoint(0, 8)), STRIA_OK);
+  team_.progress(8);
+  stria_endpoint_state_t state{};
+  state.size = sizeof(state);
+  ASSERT_EQ(stria_endpoint_info(team_.endpoint(8, 0), &state), STRIA_OK);
+  const std::string path = state.path;
+  const std::string fallback = state.fallback;
+  ASSERT_EQ(path.rfind("inbox", 0), 0u) << path;
+  team_.endpoint(8, 0, STRIA_CLASS_LOW_LATENCY);  // takes a window, which another thread may do at any time
+  EXPECT_EQ(state.path, path);
+  EXPECT_EQ(state.fallback, fallback);
+  ASSERT_EQ(stria_endpoint_info(team_.endpoint(8, 0), &state), STRIA_OK);
+  EXPECT_NE(state.path, path) << "the path did not change";
+}
 
 TEST_F(LowLatency, an_endpoint_opened_after_the_peer_connected_gets_its_window) {
   fill();
