@@ -168,7 +168,7 @@ void pml_stria_requests_run_deferred(void) {
 
 /* The end when there are threads, a completion callback, or nobody who waits. */
 static void __opal_attribute_noinline__ end_with_care(pml_stria_request_t* request) {
-  const bool calls = NULL != request->super.req_complete_cb;
+  bool calls = NULL != request->super.req_complete_cb;
   const bool threads = opal_using_threads();
   uint32_t ended = PML_STRIA_ENDED;
   if (OPAL_UNLIKELY(calls)) ended |= PML_STRIA_CALLS;
@@ -179,6 +179,12 @@ static void __opal_attribute_noinline__ end_with_care(pml_stria_request_t* reque
     request->flags = before | ended;
   }
   const bool freed = before & PML_STRIA_FREED;
+  /* Another thread may have given it a callback meanwhile, which is not to run here, under the worker's lock.
+   */
+  if (OPAL_UNLIKELY(threads && !calls && !freed &&
+                    NULL != __atomic_load_n(&request->super.req_complete_cb, __ATOMIC_ACQUIRE))) {
+    calls = !(__atomic_fetch_or(&request->flags, PML_STRIA_CALLS, __ATOMIC_ACQ_REL) & PML_STRIA_FREED);
+  }
   const bool lets_go =
       freed && (NULL != request->type || (threads && NULL != request->super.req_mpi_object.comm));
   if (OPAL_UNLIKELY(calls || lets_go)) {
