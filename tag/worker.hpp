@@ -3,8 +3,8 @@
 // (deliver.cpp), what a receive finds (receive.cpp), puts and gets (remote_memory.cpp), atomics (atomic.cpp),
 // and the life of peers (peers.cpp).
 //
-// Threads: every public function takes the worker's lock; functions with a leading capital comment "locked"
-// expect it.
+// Threads: who calls a public function holds the worker's lock (Locked in api/convert.hpp), except for
+// wait(), which takes it itself.
 #pragma once
 
 #include <chrono>

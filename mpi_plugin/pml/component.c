@@ -8,7 +8,6 @@
 #include "opal/util/output.h"
 #include "request.h"
 
-/* Context ids are 31 bits in Open MPI's tables; the sign bit of the tag stays with the tag. */
 pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
                                           .pml_del_procs = pml_stria_del_procs,
                                           .pml_enable = pml_stria_enable,
@@ -30,10 +29,10 @@ pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
                                           .pml_mrecv = pml_stria_mrecv,
                                           .pml_dump = pml_stria_dump,
                                           .pml_ft_event = NULL,
-                                          .pml_max_contextid = INT32_MAX,
+                                          .pml_max_contextid = INT32_MAX, /* 31 bits in Open MPI's tables */
                                           .pml_max_tag = INT32_MAX,
-                                          /* All peers are announced in MPI_Init, so that one out of reach
-                                             ends the job there, on every rank. */
+                                          /* All peers are announced in MPI_Init, so that one on a host out of
+                                             reach ends the job there, on every rank. */
                                           .pml_flags = MCA_PML_BASE_FLAG_REQUIRE_WORLD},
                                 .output = -1};
 
