@@ -31,7 +31,7 @@ stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* 
 
 /* MPI_Wait calls opal_progress() only for a request that is not complete, and in here Open MPI expects no
  * callback. So after that many receives that found their message by looking, none looks until one has to be
- * waited for. */
+ * waited for. (Threads may miscount, which only shifts the turn.) */
 int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                     ompi_communicator_t* comm, ompi_request_t** out) {
   static unsigned at_once;
