@@ -21,7 +21,7 @@ void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t
   const bool is_long = is_long_cell(shape, i);
   const std::uint32_t begin = is_long ? shape.cells : 0;
   const std::uint32_t bytes = bytes_of_cell(shape, i);
-  const std::uint32_t first = begin + first_round(is_long ? shape.long_cells : shape.cells, bytes);
+  const std::uint32_t first = begin + first_round(shape, is_long);
   half_ = bytes / 2;
   const std::size_t part = end > half_ ? kWhole : kLowerHalf;
   if (uses_[part] < kUsesBeforePages && ++uses_[part] < kUsesBeforePages) return;

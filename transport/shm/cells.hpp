@@ -10,11 +10,12 @@
 // first out: 118 us. A window of 64 messages of 4 KiB, each message: 0.16 us, always at the begin of a cell
 // 0.2.)
 //
-// What a cell's pages cost (cell_pages.hpp) has to be earned: at first few cells go round, one more whenever
-// these are all under way, and what is shorter than half a cell goes round in its lower half. That is 1 MiB,
-// as much as a second-level cache holds, and where the string instruction fetches lines (store_speed.hpp) a
-// stream of 8 KiB runs at 14 GB/s so, and at 24 through 2 MiB. So after kWidensAfter payloads they go round
-// in whole cells, and after kLongWidensAfter in whole long ones.
+// What a cell's pages cost (cell_pages.hpp) has to be earned, by as much time as they cost: at first few
+// cells go round, one more whenever these are all under way, and what is shorter than half a cell goes round
+// in its lower half. After kRoundAfter payloads (kLongRoundAfter of the long cells) so many go round that
+// their lower halves are 1 MiB. That is as much as a second-level cache holds, and where the string
+// instruction fetches lines (store_speed.hpp) a stream of 8 KiB runs at 14 GB/s so, and at 24 through 2 MiB.
+// So after kWidensAfter (kLongWidensAfter) they go round in whole cells.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +26,18 @@
 
 #include "transport/shm/cell_pages.hpp"
 #include "transport/shm/segment.hpp"
+#include "transport/shm/store_speed.hpp"
 
 namespace stria::shm {
 
 inline constexpr std::uint32_t kCellUses = (1u << 30) - 1;
-/// Payloads, fewer where all cells are under way. They take 8 ms and 2 ms and more, the pages of the upper
-/// halves 1 ms.
+/// Payloads. They take 8 ms and 2 ms and more, the pages of the upper halves 1 ms.
 inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
+/// 64 KiB take 7 us through two cells and 3 through all of a round, whose other pages take 0.3 ms; 8 KiB
+/// through four little more than through 64, but how fast stores are is not to be learnt there
+/// (StoreSpeed::kFirst).
+inline constexpr std::uint32_t kRoundAfter = 192, kLongRoundAfter = 64;
+static_assert(kRoundAfter < StoreSpeed::kFirst);
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
 struct CellPlace {
@@ -53,17 +59,17 @@ struct CellPlace {
 class CellPool {
  public:
   CellPool() = default;
-  CellPool(const SegmentView& segment, std::uint32_t first, std::uint32_t count, std::uint32_t bytes,
-           std::uint32_t widens_after)
+  CellPool(const SegmentView& segment, bool is_long)
       : segment_(segment),
-        links_(count, Links{}),
-        free_(count),
-        free_count_(first_round(count, bytes)),
-        round_(first_round(count, bytes)),
-        first_cell_(first),
-        bytes_(bytes),
-        reach_(bytes / 2),
-        widens_in_(widens_after / kHarvestEvery) {
+        links_(is_long ? segment.shape().long_cells : segment.shape().cells, Links{}),
+        free_(links_.size()),
+        free_count_(first_round(segment.shape(), is_long)),
+        round_(first_round(segment.shape(), is_long)),
+        first_cell_(is_long ? segment.shape().cells : 0),
+        bytes_(is_long ? segment.shape().long_cell_bytes : segment.shape().cell_bytes),
+        reach_(bytes_ / 2),
+        round_after_(is_long ? kLongRoundAfter : kRoundAfter),
+        whole_after_(is_long ? kLongWidensAfter : kWidensAfter) {
     std::iota(free_.begin(), free_.end(), 0u);
   }
 
@@ -101,8 +107,10 @@ class CellPool {
   /// Takes back the cells the receivers freed. Looks at the kHarvestDepth oldest; what is still in use goes
   /// to the end of the line, so that later looks reach the others.
   void harvest() noexcept {
+    payloads_ += since_harvest_;
     since_harvest_ = 0;
-    if (widens_in_ > 0 && --widens_in_ == 0) reach_ = bytes_;
+    if (payloads_ >= std::min(round_after_, whole_after_)) [[unlikely]]
+      widen();
     const std::uint32_t looks = std::min(busy_, kHarvestDepth);
     for (std::uint32_t i = 0; i < looks; ++i) {
       const std::uint32_t cell = first_;
@@ -128,6 +136,7 @@ class CellPool {
   std::uint32_t busy() const noexcept { return busy_; }
 
  private:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   static constexpr std::uint32_t kHarvestEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
@@ -140,6 +149,13 @@ class CellPool {
     std::uint32_t next_place = 0;  // whole lines
   };
 
+  [[gnu::cold, gnu::noinline]] void widen() noexcept {
+    if (payloads_ >= round_after_) {
+      while (round_ < round_of(static_cast<std::uint32_t>(free_.size()), bytes_)) add_free(round_++);
+      round_after_ = kNever;
+    }
+    if (payloads_ >= whole_after_) reach_ = bytes_, whole_after_ = kNever;
+  }
   std::size_t left() const noexcept { return free_count_ + (free_.size() - round_); }
   /// Behind the payload before, or at the begin again.
   std::uint32_t place_for(Links& at, std::uint32_t bytes) const noexcept {
@@ -178,9 +194,10 @@ class CellPool {
   std::uint32_t round_ = 0;  // the cells from here on are kept for later
   std::uint32_t first_ = kNone, last_ = kNone, busy_ = 0;
   std::uint32_t first_cell_ = 0, bytes_ = 0;
-  std::uint32_t reach_ = 0;      // payloads shorter than that go round before this byte of a cell
-  std::uint32_t widens_in_ = 0;  // harvests; 0: they did
+  std::uint32_t reach_ = 0;  // payloads shorter than that go round before this byte of a cell
+  std::uint64_t payloads_ = 0;
   std::uint32_t since_harvest_ = 0;
+  std::uint64_t round_after_ = kNever, whole_after_ = kNever;  // payloads; kNever: it came
   CellPages pages_;
 };
 
@@ -193,9 +210,7 @@ class Cells {
   Cells() = default;
   explicit Cells(const SegmentView& segment)
       : ordinary_bytes_(segment.shape().cell_bytes),
-        pools_{CellPool(segment, 0, segment.shape().cells, segment.shape().cell_bytes, kWidensAfter),
-               CellPool(segment, segment.shape().cells, segment.shape().long_cells,
-                        segment.shape().long_cell_bytes, kLongWidensAfter)},
+        pools_{CellPool(segment, false), CellPool(segment, true)},
         first_long_(segment.shape().cells) {}
 
   /// As CellPool's.

@@ -24,7 +24,8 @@ namespace stria::shm {
 class StoreSpeed {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::uint32_t kFirst = 64;  // stores to new memory, which say nothing
+  /// Stores that say nothing: to new memory, or to the few cells that go round at first (cells.hpp).
+  static constexpr std::uint32_t kFirst = Looks::kEvery - Looks::kRow;
   static constexpr std::chrono::milliseconds kTryAfter{200};
 
   /// Stores that are slow whatever is learnt.
