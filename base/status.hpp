@@ -17,7 +17,7 @@ enum class [[nodiscard]] Status : std::int8_t{
     unsupported = -5,   ///< this path cannot do it; take another
     unreachable = -6,   ///< no provider reaches the peer
     access_error = -7,  ///< a key is stale, out of bounds, or lacks the right
-    peer_failed = -8,   ///< the remote process is gone
+    peer_failed = -8,   ///< the remote worker closed, or its process is gone
     io_error = -9,      ///< the system refused; the log has the reason
 };
 

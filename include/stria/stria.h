@@ -194,8 +194,10 @@ STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
 #define STRIA_ADDRESS_MAX 512
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
 /* Moves everything that can move. Returns the number of events handled; 0 means idle. Waits for nothing, with
- * one exception: a message of 2 KiB to the eager limit is taken while its sender still copies it, so when
- * that process is stopped in those microseconds (SIGSTOP), the call lasts until it goes on or is killed. */
+ * two exceptions: a message of 2 KiB to the eager limit, or a fragment, is taken while its sender still
+ * copies it, so when that process is stopped in those microseconds (SIGSTOP), the call lasts until it goes on
+ * or is killed; and a peer on this host that is new, or whose mapped memory is, and is stopped, is waited for
+ * up to a second once. */
 STRIA_API unsigned stria_worker_progress(stria_worker_t* worker);
 /* A descriptor that becomes readable when something arrives for an armed worker by any of its providers, when
  * another thread leaves work to it, or when it is time to see whether the peers live (STRIA_LIVENESS_MS).
@@ -414,8 +416,9 @@ enum {
 
 /* Registers `count` instances of `layout` (NULL: bytes) at `base` for peers of `worker`. Remote offset 0 is
  * the first byte in typemap order. The region keeps a reference to the layout; the memory stays the caller's.
- * `access` is of STRIA_ACCESS_* bits. Errors: INVALID; NO_RESOURCE (key table full: the limit is named);
- * UNSUPPORTED. */
+ * `access` is of STRIA_ACCESS_* bits. Errors: INVALID (named). A provider
+ * that has no key left for it, or none for such memory, is no error: the owner's engine then does what peers
+ * ask for when it makes progress. */
 STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* base,
                                                const stria_layout_t* layout, uint64_t count, unsigned access,
                                                stria_region_t** out);

@@ -41,7 +41,7 @@ class Device {
   Result<Link*> connect(const void* address, std::uint32_t bytes, void* peer, int low_latency);
 
   unsigned progress(unsigned budget) noexcept;
-  /// Takes down links whose peer closed (unreachable) or died (peer_failed), after draining them.
+  /// Takes down links whose peer closed, died (peer_failed) or refused us (unreachable), after draining them.
   void check() noexcept;
   int event_fd() noexcept { return bell_.fd(); }
   Status arm() noexcept;
