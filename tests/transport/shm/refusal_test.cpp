@@ -12,6 +12,7 @@
 
 #include <filesystem>
 
+#include "base/log.hpp"
 #include "tests/transport/shm/inside.hpp"
 #include "tests/transport/shm/lending.hpp"
 
@@ -208,13 +209,18 @@ class Scarcity {
     ::getrlimit(RLIMIT_NOFILE, &old_);
     const rlimit tight{static_cast<rlim_t>(next) + spare, old_.rlim_max};
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+    log::set_level(log::Level::off);  // a sanitizer looks at the logger's objects by a pipe
   }
-  ~Scarcity() { ::setrlimit(RLIMIT_NOFILE, &old_); }
+  ~Scarcity() {
+    log::set_level(before_);
+    ::setrlimit(RLIMIT_NOFILE, &old_);
+  }
   Scarcity(const Scarcity&) = delete;
   Scarcity& operator=(const Scarcity&) = delete;
 
  private:
   rlimit old_{};
+  log::Level before_ = log::level();
 };
 
 /// The way to attach, and how many descriptors there are for it, which are too few.
