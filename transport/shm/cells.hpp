@@ -78,11 +78,11 @@ class CellPool {
   /// none is left. Payloads shorter than half a cell go round in that half, and so a stream of them through
   /// more memory than a cache holds.
   bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
-    if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= left()) [[unlikely]]
+    if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= left()) [[unlikely]] {
       harvest();
-    if (*out >= left()) return false;
-    if (free_count_ == 0) [[unlikely]]
-      add_free(round_++);
+      if (*out >= left()) return false;
+      if (free_count_ == 0) add_free(round_++);
+    }
     const std::uint32_t cell = free_[free_first_];
     if (++free_first_ == free_.size()) free_first_ = 0;
     --free_count_;
@@ -113,8 +113,7 @@ class CellPool {
       widen();
     const std::uint32_t looks = std::min(busy_, kHarvestDepth);
     for (std::uint32_t i = 0; i < looks; ++i) {
-      const std::uint32_t cell = first_;
-      remove(cell);
+      const std::uint32_t cell = pop_oldest();
       // Acquire: the receiver has read the cell.
       if (segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire) == links_[cell].use)
         give_back(cell);
@@ -125,8 +124,7 @@ class CellPool {
   /// The owner's peer is gone: all its cells are free.
   void reclaim(std::uint32_t owner) noexcept {
     for (std::uint32_t left = busy_; left > 0; --left) {
-      const std::uint32_t cell = first_;
-      remove(cell);
+      const std::uint32_t cell = pop_oldest();
       if (links_[cell].owner == owner)
         give_back(cell);
       else
@@ -179,6 +177,14 @@ class CellPool {
     (last_ == kNone ? first_ : links_[last_].next) = cell;
     last_ = cell;
     ++busy_;
+  }
+  /// There is one.
+  std::uint32_t pop_oldest() noexcept {
+    const std::uint32_t cell = first_;
+    first_ = links_[cell].next;
+    (first_ == kNone ? last_ : links_[first_].previous) = kNone;
+    --busy_;
+    return cell;
   }
   void remove(std::uint32_t cell) noexcept {
     const Links& at = links_[cell];

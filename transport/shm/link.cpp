@@ -93,7 +93,6 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   CellPlace place;
   if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
-  refused_ = 0;
   const auto publish =
       [ this, &header, bytes, word = place.word() ](RecordKind kind) __attribute__((always_inline)) {
     std::byte* record = tx_.place();
@@ -245,7 +244,9 @@ Status Link::eager_past(const transport::Header& header, const transport::Payloa
 /// Those under way to this peer come back as it reads. When there are none, all are with other peers; these
 /// may stand still, and waiting for them never end. So now and then the answer is another one.
 Status Link::without_cell(std::uint32_t bytes) noexcept {
-  if (cells_out_[device_->cells_.size_for(bytes)] != 0 || ++refused_ < kPatience) return Status::no_resource;
+  const bool comes_back = cells_out_[device_->cells_.size_for(bytes)] != 0;
+  refused_ = comes_back ? 0 : refused_ + 1;
+  if (refused_ < kPatience) return Status::no_resource;
   refused_ = 0;
   return Status::unsupported;
 }

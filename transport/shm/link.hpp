@@ -137,7 +137,7 @@ class alignas(kCacheLine) Link {
   CellsOut cells_out_{};
   StoreSpeed stores_, strings_;  // ordinary ones, and those by the string instruction
   static constexpr std::uint32_t kPatience = 4096;
-  std::uint32_t refused_ = 0;  // times in a row, while none was under way
+  std::uint32_t refused_ = 0;  // times, since one was under way
   InboxSender inbox_;
   // The receive path.
   void* cookie_ = nullptr;
