@@ -8,7 +8,7 @@ import pathlib
 import shlex
 import sys
 
-from . import foreign, report
+from . import foreign, markdown, report
 from .benchmarks import BENCHMARKS
 from .configurations import NAMES, Tree, Unavailable, configuration
 from .runner import Progress, measure_floor, run_all
@@ -80,6 +80,10 @@ def parser():
     p.add_argument("--build", help="the build folder (default: build/release of this tree)")
     p.add_argument("--json", metavar="FILE", help="write all figures there")
     p.add_argument("--html", metavar="FILE", help="write the report with plots there")
+    p.add_argument("--svg", metavar="FOLDER", help="write each plot there as a file of its own")
+    p.add_argument("--markdown", metavar="FILE", help="write the tables there as Markdown")
+    p.add_argument("--from", dest="source", metavar="FILE",
+                   help="measure nothing: report, plots and tables of what --json wrote there")
     p.add_argument("--need-all", action="store_true", help="fail when a configuration cannot run here")
     return p
 
@@ -144,7 +148,7 @@ def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
                         "columns": [{"name": c.name, "configuration": c.configuration, "compared": c.compared}
                                     for c in columns],
                         "lines": [{"key": list(line.key), "distance": line.distance, "size": line.size,
-                                   "medians": line.medians,
+                                   "line_us": line.line_us, "medians": line.medians,
                                    "spreads": {n: dataclasses.asdict(s) for n, s in line.figures.items()},
                                    "ratios": {n: {**dataclasses.asdict(r), "verdict": r.verdict()}
                                               for n, r in line.ratios.items()}}
@@ -157,8 +161,35 @@ def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
     }
 
 
+def measured_before(options):
+    try:
+        data = json.loads(pathlib.Path(options.source).read_text(encoding="utf-8"))
+        if isinstance(data, dict) and {"benchmarks", "configurations", "floor"} <= data.keys():
+            return data
+    except (OSError, ValueError) as reason:
+        sys.exit(f"osu_compare: --from {options.source}: {reason}")
+    sys.exit(f"osu_compare: --from {options.source}: not written by --json of this program")
+
+
+def write(options, data):
+    """The files that were asked for."""
+    for path, text in ((options.json, lambda: json.dumps(data, indent=1, ensure_ascii=False) + "\n"),
+                       (options.html, lambda: report.page(data)), (options.markdown, lambda: markdown.page(data))):
+        if path:
+            pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+            pathlib.Path(path).write_text(text(), encoding="utf-8")
+            print(f"written: {path}")
+    if options.svg:
+        from . import pictures  # loads the plots
+
+        print(f"written: {options.svg}/{', '.join(path.name for path in pictures.write(data, options.svg))}")
+    return 0
+
+
 def main(arguments):
     options = parser().parse_args(arguments)
+    if options.source:
+        return write(options, measured_before(options))
     tree = Tree.find(options.build)
     chosen, missing = usable(options.configurations, tree, options.need_all)
     plan, lacking = planned([BENCHMARKS[name] for name in options.bench], chosen, tree, options.need_all)
@@ -205,12 +236,7 @@ def main(arguments):
         print(f"ratios are of times: below 1.00 {chosen[0].name} is faster; median (quartiles) of "
               f"{options.rounds} alternating rounds")
     data = document(arguments, chosen, plan, runs, lines, failures, missing, floor)
-    for path, text in ((options.json, lambda: json.dumps(data, indent=1, ensure_ascii=False) + "\n"),
-                       (options.html, lambda: report.page(data))):
-        if path:
-            pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-            pathlib.Path(path).write_text(text(), encoding="utf-8")
-            print(f"written: {path}")
+    write(options, data)
     for failure in failures:
         print(f"osu_compare: {failure}", file=sys.stderr)
     return 1 if failures else 0

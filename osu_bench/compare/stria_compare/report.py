@@ -1,6 +1,7 @@
 """The comparison as one page of HTML that needs nothing else: tables, plots inside, the commands behind it."""
 
 import html
+from typing import NamedTuple
 
 from .table import figure_text, size_text
 
@@ -113,35 +114,48 @@ def _facts(data):
     return f"<section><h2>How it was measured</h2><dl>{items}</dl></section>"
 
 
+class Figure(NamedTuple):
+    name: str  # unique within a comparison
+    svg: str
+    caption: str
+
+
 def _drawn(benchmark, floor):
-    """[(figure, caption)] of lines of one distance."""
+    """The figures of lines of one distance."""
     from . import plots  # matplotlib takes a second to load: only for a report
 
     names, compared = _names(benchmark)
     if len(benchmark["lines"][0]["key"]) == 1:
-        drawn = [(plots.curves(benchmark, names, floor), "Medians over the rounds; both axes logarithmic.")]
+        yield Figure(benchmark["name"], plots.curves(benchmark, names, floor),
+                     "Medians over the rounds; both axes logarithmic.")
         if compared:
-            drawn.append((plots.ratios(benchmark, names), "Median ratio and quartiles; below 1 the first is faster."))
-        return drawn
+            yield Figure(f"{benchmark['name']}-ratio", plots.ratios(benchmark, names),
+                         "Median ratio and quartiles; below 1 the first is faster.")
+        return
+    if sum(bool(line["ratios"]) for line in benchmark["lines"]) > 1:
+        yield Figure(f"{benchmark['name']}-beside", plots.beside(benchmark, names, compared),
+                     f"How many times as long as {names[0]}: right of 1, {names[0]} is faster. Median ratio and quartiles.")
     kinds = dict.fromkeys((line["key"][0], *line["key"][2:]) for line in benchmark["lines"])
-    return [(plots.bars(benchmark, *kind), f"{', '.join(kind)}; logarithmic, quartiles of the rounds.") for kind in kinds]
+    for kind in kinds:
+        yield Figure("-".join((benchmark["name"], *kind)), plots.bars(benchmark, *kind),
+                     f"{', '.join(kind)}; logarithmic, quartiles of the rounds.")
 
 
-def _figures(benchmark, floor):
-    if not benchmark["lines"]:
-        return ""
-    drawn = []
+def figures(benchmark, floor):
+    """All figures of a benchmark; where two distances were seen, of each."""
     for distance in dict.fromkeys(line["distance"] for line in benchmark["lines"]):
         part = {**benchmark, "lines": [line for line in benchmark["lines"] if line["distance"] == distance],
-                "name": benchmark["name"] + distance}
-        drawn += [(svg, text + (f" Cores {distance}." if distance else "")) for svg, text in _drawn(part, floor)]
-    return "".join(f"<figure>{svg}<figcaption>{html.escape(text)}</figcaption></figure>" for svg, text in drawn)
+                "name": f"{benchmark['name']}-{distance}".rstrip("-")}
+        for figure in _drawn(part, floor):
+            yield figure._replace(caption=figure.caption + (f" Cores {distance}." if distance else ""))
 
 
 def page(data):
     parts = [_tiles(data, data["configurations"][0]["name"] if data["configurations"] else "the first")]
     for benchmark in data["benchmarks"]:
-        parts.append(f"<section><h2>{html.escape(benchmark['title'])}</h2>{_figures(benchmark, data['floor'])}"
+        drawn = "".join(f"<figure>{f.svg}<figcaption>{html.escape(f.caption)}</figcaption></figure>"
+                        for f in figures(benchmark, data["floor"]))
+        parts.append(f"<section><h2>{html.escape(benchmark['title'])}</h2>{drawn}"
                      f"{_table(benchmark)}</section>")
     if data["failures"]:
         text = html.escape("\n\n".join(data["failures"]))

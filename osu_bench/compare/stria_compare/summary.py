@@ -45,6 +45,7 @@ class Line:
     size: int
     figures: dict  # column -> Spread
     ratios: dict  # column -> Ratio of the first by it
+    line_us: float | None = None  # how long a cache line went from core to core at that distance
 
     @property
     def medians(self):
@@ -91,6 +92,13 @@ def _distance(run, key, border):
     return None if before != after else "far" if before else "near"
 
 
+def _line_us(runs_of, border, distance):
+    """The median over all rows of that distance; "": over all. None where no row tells."""
+    seen = [statistics.fmean(run.lines[row]) for runs in runs_of.values() for run in runs if run for row in run.lines
+            if not distance or _distance(run, row, border) == distance]
+    return statistics.median(seen) if seen else None
+
+
 def _places(benchmark, column, key):
     """The lines of the table that a row of `column`'s configuration stands in."""
     if not benchmark.by_case:
@@ -99,7 +107,7 @@ def _places(benchmark, column, key):
     return [(case, parameter, word) if word else (case, parameter) for word in column.ways.get(way, ())]
 
 
-def _line(benchmark, columns, key, size, distance, rounds):
+def _line(benchmark, columns, key, size, distance, rounds, line_us):
     """The line of `key` from {column: [figure or None a round]}."""
     spreads, ratios = {}, {}
     for name, figures in rounds.items():
@@ -113,7 +121,7 @@ def _line(benchmark, columns, key, size, distance, rounds):
         ratio = ratio_of(rounds[columns[0].name], other, benchmark.lower_is_better)
         if ratio:
             ratios[column.name] = ratio
-    return Line(key, distance, size, spreads, ratios)
+    return Line(key, distance, size, spreads, ratios, line_us)
 
 
 def summarise(benchmark, columns, runs_of):
@@ -128,6 +136,7 @@ def summarise(benchmark, columns, runs_of):
                     sizes[key] = run.sizes[row]
                     figures.setdefault(key, {}).setdefault(column.name, {})[turn] = (figure, _distance(run, row, border))
     turns = range(max((len(runs) for runs in runs_of.values()), default=0))
+    line_us = {distance: _line_us(runs_of, border, distance) for distance in ("", "near", "far")}
     lines = []
     for key, size in sizes.items():
         def of(distances, key=key):
@@ -138,7 +147,7 @@ def summarise(benchmark, columns, runs_of):
         for distance in [d for d in ("near", "far") if d in seen] or [""]:
             chosen = of(("", distance) if distance else ("", "near", "far", None))
             rounds = {name: [v and v[0] for v in values] for name, values in chosen.items()}
-            lines.append(_line(benchmark, columns, key, size, distance, rounds))
+            lines.append(_line(benchmark, columns, key, size, distance, rounds, line_us[distance]))
     return lines
 
 

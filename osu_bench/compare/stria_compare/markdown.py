@@ -1,0 +1,46 @@
+"""The comparison as Markdown: the tables, and how they were measured."""
+
+from .table import figure_text, size_text
+
+
+def _ratio(ratio):
+    return f"{ratio['median']:.2f} ({ratio['low']:.2f}–{ratio['high']:.2f})" if ratio else "–"
+
+
+def _figure(value):
+    return "–" if value is None else figure_text(value)
+
+
+def _row(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def table(benchmark):
+    names = [c["name"] for c in benchmark["columns"]]
+    compared = [c["name"] for c in benchmark["columns"] if c["compared"]]
+    by_case = any(len(line["key"]) > 1 for line in benchmark["lines"])
+    two_distances = any(line["distance"] for line in benchmark["lines"])
+    labels = ["case", "bytes"] if by_case else ["bytes"]
+    labels += ["cores"] if two_distances else []
+    rows = [_row([*labels, *names, *(f"{names[0]} / {n}" for n in compared)]),
+            _row(["---"] * len(labels) + ["---:"] * (len(names) + len(compared)))]
+    for line in benchmark["lines"]:
+        cells = [" ".join(map(str, line["key"]))] if by_case else []
+        cells += [size_text(line["size"])] + ([line["distance"]] if two_distances else [])
+        cells += [_figure(line["medians"].get(n)) for n in names]
+        rows.append(_row([*cells, *(_ratio(line["ratios"].get(n)) for n in compared)]))
+    return "\n".join(rows)
+
+
+def page(data):
+    header = next((c["header"] for c in data["configurations"] if c["header"]), {})
+    mpi = "; ".join(dict.fromkeys(c["header"]["mpi"] for c in data["configurations"] if "mpi" in c["header"]))
+    facts = [("machine", header.get("cpu")), ("commit", header.get("commit")), ("compiler", header.get("compiler")),
+             ("MPI", mpi), ("measured", data["when"][:10]), ("command", f"`{data['command']}`")]
+    parts = [f"# {data['title']}", "Medians over the rounds. Ratios are of times, formed within a round: below 1.00 "
+             "the first is faster; median and quartiles."]
+    parts.append("\n".join(f"- {name}: {value}" for name, value in facts if value))
+    for benchmark in data["benchmarks"]:
+        if benchmark["lines"]:
+            parts.append(f"## {benchmark['title']}, {benchmark['unit']}\n\n{table(benchmark)}")
+    return "\n\n".join(parts) + "\n"
