@@ -18,17 +18,13 @@ void have_pages_of(const SegmentView& segment, std::uint32_t begin, std::uint32_
 
 void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t end, Pages how) noexcept {
   const Shape& shape = segment.shape();
-  const bool is_long = is_long_cell(shape, i);
-  const std::uint32_t begin = is_long ? shape.cells : 0;
+  const std::uint32_t begin = is_long_cell(shape, i) ? shape.cells : 0;
   const std::uint32_t bytes = bytes_of_cell(shape, i);
-  const std::uint32_t first = begin + first_round(shape, is_long);
   half_ = bytes / 2;
   const std::size_t part = end > half_ ? kWhole : kLowerHalf;
-  if (uses_[part] < kUsesBeforePages && ++uses_[part] < kUsesBeforePages) return;
-
   std::uint32_t& settled = settled_[part];
   const std::uint32_t there = std::max(settled, begin);
-  settled = std::max(first, i + 1);
+  settled = i + 1;
   have_pages_of(segment, there, settled, part == kWhole ? bytes : half_, how);
   settled_[kLowerHalf] = std::max(settled_[kLowerHalf], settled_[kWhole]);
 }

@@ -1,8 +1,8 @@
 // When cells get their pages. A page costs microseconds when it is first written, and again when its receiver
 // first reads it: message by message the first hundred of 16 KiB took 10 to 18 us each, and 0.7 when their
-// pages were there. So the cells that go round first (cells.hpp) get theirs together, and each of the others
-// as it is first used: the lower half of its pages, or all of them. Programs that send no such messages have
-// no memory there, and those that send few, or short ones, little.
+// pages were there. So a cell gets them in one call as it is first used by a payload that is not short: the
+// lower half of its pages, or all of them. Programs that send no such messages have no memory there, and
+// those that send few, or short ones, little, as few cells go round at first (cells.hpp).
 //
 // Sender and receiver count on their own, each payload once: whoever receives has seen no cell that its
 // sender did not use, so the pages are there to be mapped.
@@ -15,9 +15,7 @@
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kFewPages = 1024;  // bytes: payloads so short take few pages
-/// The cells that go round first get their pages at this use by a longer one.
-inline constexpr std::uint32_t kUsesBeforePages = 4;
+inline constexpr std::uint32_t kFewPages = 1024;     // bytes: payloads so short take few pages
 inline constexpr std::size_t kMostPages = 8u << 20;  // bytes at once
 
 /// Of the cells of one size. One thread.
@@ -35,10 +33,8 @@ class CellPages {
   [[gnu::cold, gnu::noinline]] void count(const SegmentView& segment, std::uint32_t i, std::uint32_t end,
                                           Pages how) noexcept;
 
-  std::array<std::uint32_t, 2>
-      settled_{};                       // the cells before this one have such pages, if they are to have any
-  std::array<std::uint8_t, 2> uses_{};  // of the first cells, up to kUsesBeforePages
-  std::uint32_t half_ = 0;              // bytes; 0: no use yet
+  std::array<std::uint32_t, 2> settled_{};  // the cells before this one have such pages
+  std::uint32_t half_ = 0;                  // bytes; 0: no use yet
 };
 
 }  // namespace stria::shm

@@ -10,18 +10,19 @@
 // first out: 118 us. A window of 64 messages of 4 KiB, each message: 0.16 us, always at the begin of a cell
 // 0.2.)
 //
-// What a cell's pages cost (cell_pages.hpp) has to be earned, by as much time as they cost: at first few
-// cells go round, one more whenever these are all under way, and what is shorter than half a cell goes round
-// in its lower half. After kRoundAfter payloads (kLongRoundAfter of the long cells) so many go round that
-// their lower halves are 1 MiB. That is as much as a second-level cache holds, and where the string
-// instruction fetches lines (store_speed.hpp) a stream of 8 KiB runs at 14 GB/s so, and at 24 through 2 MiB.
-// So after kWidensAfter (kLongWidensAfter) they go round in whole cells.
+// What a cell's pages cost (cell_pages.hpp) has to be earned, by as much time as they cost: at first one cell
+// goes round, one more whenever all of them are under way, and what is shorter than half a cell goes round in
+// its lower half. The receiver's cache has all lines of these few, so long payloads are stored past the
+// caches. After kRoundAfter payloads (kLongRoundAfter of the long cells) so many go round that their lower
+// halves are 1 MiB. That is as much as a second-level cache holds, and where the string instruction fetches
+// lines (store_speed.hpp) a stream of 8 KiB runs at 14 GB/s so, and at 24 through 2 MiB. So after
+// kWidensAfter (kLongWidensAfter) they go round in whole cells.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "transport/shm/cell_pages.hpp"
@@ -33,10 +34,10 @@ namespace stria::shm {
 inline constexpr std::uint32_t kCellUses = (1u << 30) - 1;
 /// Payloads. They take 8 ms and 2 ms and more, the pages of the upper halves 1 ms.
 inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
-/// 64 KiB take 7 us through two cells and 3 through all of a round, whose other pages take 0.3 ms; 8 KiB
-/// through four little more than through 64, but how fast stores are is not to be learnt there
-/// (StoreSpeed::kFirst).
-inline constexpr std::uint32_t kRoundAfter = 192, kLongRoundAfter = 64;
+/// 64 KiB take 6.5 us through one cell and 3.3 through all of a round, whose pages take 0.8 ms of each side;
+/// 32 KiB 3.7 and 1.7; 8 KiB through one little more than through 64, but how fast stores are is not to be
+/// learnt there (StoreSpeed::kFirst).
+inline constexpr std::uint32_t kRoundAfter = 192, kLongRoundAfter = 256;
 static_assert(kRoundAfter < StoreSpeed::kFirst);
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
@@ -54,6 +55,25 @@ struct CellPlace {
   }
 };
 
+/// Numbers of cells, first in, first out; as many as there are cells fit.
+class CellQueue {
+ public:
+  explicit CellQueue(std::size_t cells = 0)
+      : ring_(std::bit_ceil(cells)), mask_(static_cast<std::uint32_t>(ring_.size()) - 1) {}
+
+  std::uint32_t size() const noexcept { return end_ - begin_; }
+  void push(std::uint32_t cell) noexcept { ring_[end_++ & mask_] = cell; }
+  /// There is one.
+  std::uint32_t pop() noexcept { return ring_[begin_++ & mask_]; }
+  /// Undoes the last push().
+  void drop_newest() noexcept { --end_; }
+
+ private:
+  std::vector<std::uint32_t> ring_;
+  std::uint32_t mask_;
+  std::uint32_t begin_ = 0, end_ = 0;  // they count on, whatever the ring's length
+};
+
 /// Cells of one size, numbered from `first` on. Private memory of the sender, one thread. `owner` is a number
 /// that stands for a link.
 class CellPool {
@@ -61,16 +81,17 @@ class CellPool {
   CellPool() = default;
   CellPool(const SegmentView& segment, bool is_long)
       : segment_(segment),
-        links_(is_long ? segment.shape().long_cells : segment.shape().cells, Links{}),
-        free_(links_.size()),
-        free_count_(first_round(segment.shape(), is_long)),
-        round_(first_round(segment.shape(), is_long)),
+        uses_(is_long ? segment.shape().long_cells : segment.shape().cells),
+        free_(uses_.size()),
+        busy_(uses_.size()),
+        later_(static_cast<std::uint32_t>(uses_.size())),
         first_cell_(is_long ? segment.shape().cells : 0),
         bytes_(is_long ? segment.shape().long_cell_bytes : segment.shape().cell_bytes),
+        beyond_(later_ - round_of(later_, bytes_)),
         reach_(bytes_ / 2),
         round_after_(is_long ? kLongRoundAfter : kRoundAfter),
         whole_after_(is_long ? kLongWidensAfter : kWidensAfter) {
-    std::iota(free_.begin(), free_.end(), 0u);
+    if (later_ > 0) one_more();
   }
 
   /// A cell for `bytes` of `owner`, of which *out are under way. False: the owner has as many as are left, so
@@ -78,16 +99,15 @@ class CellPool {
   /// none is left. Payloads shorter than half a cell go round in that half, and so a stream of them through
   /// more memory than a cache holds.
   bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
-    if (++since_harvest_ >= kHarvestEvery || free_count_ == 0 || *out >= left()) [[unlikely]] {
+    if (++since_harvest_ >= kHarvestEvery || free_.size() == 0 || *out >= left()) [[unlikely]] {
       harvest();
       if (*out >= left()) return false;
-      if (free_count_ == 0) add_free(round_++);
+      if (free_.size() == 0) one_more();
     }
-    const std::uint32_t cell = free_[free_first_];
-    if (++free_first_ == free_.size()) free_first_ = 0;
-    --free_count_;
+    const std::uint32_t cell = free_.pop();
+    busy_.push(cell);
     ++*out;
-    Links& at = links_[cell];
+    Use& at = uses_[cell];
     at.owner = owner;
     at.out = out;
     if (at.use++ == kCellUses) [[unlikely]] {
@@ -96,12 +116,11 @@ class CellPool {
     }
     place = {first_cell_ + cell, place_for(at, bytes), at.use};
     if (bytes > kFewPages) pages_.used(segment_, place.cell, place.at + bytes, Pages::to_write);
-    append(cell);
     return true;
   }
-  /// Gives back a cell that no record names.
+  /// Gives back the cell that was taken last: no record names it.
   void cancel(std::uint32_t cell) noexcept {
-    remove(cell - first_cell_);
+    busy_.drop_newest();
     give_back(cell - first_cell_);
   }
   /// Takes back the cells the receivers freed. Looks at the kHarvestDepth oldest; what is still in use goes
@@ -111,96 +130,70 @@ class CellPool {
     since_harvest_ = 0;
     if (payloads_ >= std::min(round_after_, whole_after_)) [[unlikely]]
       widen();
-    const std::uint32_t looks = std::min(busy_, kHarvestDepth);
-    for (std::uint32_t i = 0; i < looks; ++i) {
-      const std::uint32_t cell = pop_oldest();
+    for (std::uint32_t looks = std::min(busy_.size(), kHarvestDepth); looks > 0; --looks) {
+      const std::uint32_t cell = busy_.pop();
       // Acquire: the receiver has read the cell.
-      if (segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire) == links_[cell].use)
+      if (segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire) == uses_[cell].use)
         give_back(cell);
       else
-        append(cell);
+        busy_.push(cell);
     }
   }
   /// The owner's peer is gone: all its cells are free.
   void reclaim(std::uint32_t owner) noexcept {
-    for (std::uint32_t left = busy_; left > 0; --left) {
-      const std::uint32_t cell = pop_oldest();
-      if (links_[cell].owner == owner)
+    for (std::uint32_t left = busy_.size(); left > 0; --left) {
+      const std::uint32_t cell = busy_.pop();
+      if (uses_[cell].owner == owner)
         give_back(cell);
       else
-        append(cell);
+        busy_.push(cell);
     }
   }
-  std::uint32_t busy() const noexcept { return busy_; }
+  std::uint32_t busy() const noexcept { return busy_.size(); }
+  /// Whether the receivers' caches have, or may have, all lines that go round.
+  bool are_few() const noexcept { return later_ > beyond_; }
 
  private:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   static constexpr std::uint32_t kHarvestEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
-  struct Links {
-    std::uint32_t next = kNone;
-    std::uint32_t previous = kNone;
-    std::uint32_t owner = kNone;
+  struct Use {
     std::uint32_t* out = nullptr;
+    std::uint32_t owner = kNone;
     std::uint32_t use = 0;
     std::uint32_t next_place = 0;  // whole lines
   };
 
   [[gnu::cold, gnu::noinline]] void widen() noexcept {
     if (payloads_ >= round_after_) {
-      while (round_ < round_of(static_cast<std::uint32_t>(free_.size()), bytes_)) add_free(round_++);
+      while (are_few()) one_more();
       round_after_ = kNever;
     }
     if (payloads_ >= whole_after_) reach_ = bytes_, whole_after_ = kNever;
   }
-  std::size_t left() const noexcept { return free_count_ + (free_.size() - round_); }
+  std::uint32_t left() const noexcept { return free_.size() + later_; }
+  /// Goes round from now on.
+  void one_more() noexcept { free_.push(static_cast<std::uint32_t>(uses_.size()) - later_--); }
   /// Behind the payload before, or at the begin again.
-  std::uint32_t place_for(Links& at, std::uint32_t bytes) const noexcept {
+  std::uint32_t place_for(Use& at, std::uint32_t bytes) const noexcept {
     if (bytes <= kStays) return 0;
     const std::uint32_t place = at.next_place + bytes <= reach_ ? at.next_place : 0;
     at.next_place = static_cast<std::uint32_t>(align_up(place + bytes, kLine));
     return place;
   }
   void give_back(std::uint32_t cell) noexcept {
-    --*links_[cell].out;
-    add_free(cell);
-  }
-  void add_free(std::uint32_t cell) noexcept {
-    std::size_t at = free_first_ + free_count_++;
-    if (at >= free_.size()) at -= free_.size();
-    free_[at] = cell;
-  }
-  void append(std::uint32_t cell) noexcept {
-    links_[cell].next = kNone;
-    links_[cell].previous = last_;
-    (last_ == kNone ? first_ : links_[last_].next) = cell;
-    last_ = cell;
-    ++busy_;
-  }
-  /// There is one.
-  std::uint32_t pop_oldest() noexcept {
-    const std::uint32_t cell = first_;
-    first_ = links_[cell].next;
-    (first_ == kNone ? last_ : links_[first_].previous) = kNone;
-    --busy_;
-    return cell;
-  }
-  void remove(std::uint32_t cell) noexcept {
-    const Links& at = links_[cell];
-    (at.previous == kNone ? first_ : links_[at.previous].next) = at.next;
-    (at.next == kNone ? last_ : links_[at.next].previous) = at.previous;
-    --busy_;
+    --*uses_[cell].out;
+    free_.push(cell);
   }
 
   SegmentView segment_{};
-  std::vector<Links> links_;
-  std::vector<std::uint32_t> free_;  // a ring with room for all
-  std::size_t free_first_ = 0, free_count_ = 0;
-  std::uint32_t round_ = 0;  // the cells from here on are kept for later
-  std::uint32_t first_ = kNone, last_ = kNone, busy_ = 0;
+  std::vector<Use> uses_;
+  CellQueue free_, busy_;    // of those that go round
+  std::uint32_t later_ = 0;  // so many are kept for later, the last ones
   std::uint32_t first_cell_ = 0, bytes_ = 0;
-  std::uint32_t reach_ = 0;  // payloads shorter than that go round before this byte of a cell
+  std::uint32_t beyond_ = 0;  // so many of them are beyond a whole round
+  std::uint32_t reach_ = 0;   // payloads shorter than that go round before this byte of a cell
   std::uint64_t payloads_ = 0;
   std::uint32_t since_harvest_ = 0;
   std::uint64_t round_after_ = kNever, whole_after_ = kNever;  // payloads; kNever: it came
@@ -226,6 +219,7 @@ class Cells {
   }
   /// Which of the sizes: an index of CellsOut.
   std::size_t size_for(std::uint32_t bytes) const noexcept { return bytes > ordinary_bytes_ ? 1 : 0; }
+  bool are_few(std::uint32_t bytes) const noexcept { return pools_[size_for(bytes)].are_few(); }
   void cancel(std::uint32_t cell) noexcept { pools_[cell >= first_long_ ? 1 : 0].cancel(cell); }
   void harvest() noexcept {
     for (CellPool& pool : pools_) pool.harvest();

@@ -85,6 +85,17 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   return device_->take_cell(*polled, wanted, static_cast<std::byte*>(memory), capacity);
 }
 
+[[gnu::always_inline]] inline Way Link::way_of(const transport::Payload& payload, bool slow) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  const Settings& settings = device_->settings_;
+  if (bytes >= kFewLeast && device_->cells_.are_few(bytes) && settings.may_choose_stores() &&
+      transport::has_long_blocks(payload)) [[unlikely]]
+    return Way::stream;
+  const bool far =
+      slow || (bytes >= kPastLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0);
+  return way_to_store(payload, far, settings.strings, strings_);
+}
+
 [[gnu::always_inline]] inline Status Link::send_cell(const transport::Header& header,
                                                      const transport::Payload& payload, RecordKind whole,
                                                      bool slow) noexcept {
@@ -103,9 +114,7 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   };
   const SegmentView& own = device_->own_;
   std::byte* const out = own.cell(place.cell) + place.at;
-  const bool far =
-      slow || (bytes >= kPastLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0);
-  const Way way = way_to_store(payload, far, device_->settings_.strings, strings_);
+  const Way way = way_of(payload, slow);
   const bool may_grow = whole == RecordKind::cell && tx_.is_open();
   const RecordKind kind = may_grow ? kind_of_cell(payload, way) : whole;
   {

@@ -76,6 +76,7 @@ class alignas(kCacheLine) Link {
   /// peer has read are.
   Status send_cell(const transport::Header& header, const transport::Payload& payload, RecordKind whole,
                    bool slow) noexcept;
+  Way way_of(const transport::Payload& payload, bool slow) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
   /// The same where they are slow. What fits a record has the window when no cell is left.
   [[gnu::noinline]] Status send_past(const transport::Header& header, const transport::Payload& payload,

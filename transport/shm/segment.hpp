@@ -74,18 +74,12 @@ constexpr std::uint32_t cell_most(const Shape& shape) noexcept {
   return shape.long_cells > 0 ? shape.long_cell_bytes : shape.cell_bytes;
 }
 
-/// How many of the cells of one size go round (cells.hpp) while few are under way: as many as have 1 MiB in
-/// their lower halves.
+/// How many of the cells of one size go round (cells.hpp) while few are under way, once their pages are
+/// earned: as many as have 1 MiB in their lower halves.
 constexpr std::uint32_t round_of(std::uint32_t cells, std::uint32_t cell_bytes) noexcept {
   const std::uint32_t enough = (2u << 20) / (cell_bytes > 0 ? cell_bytes : 1);
   return std::min(cells, std::max(enough, 1u));
 }
-/// And at first: few, as their pages have to be earned.
-constexpr std::uint32_t first_round(const Shape& shape, bool is_long) noexcept {
-  return is_long ? std::min(round_of(shape.long_cells, shape.long_cell_bytes), 2u)
-                 : std::min(round_of(shape.cells, shape.cell_bytes), 4u);
-}
-
 /// From cell to cell: its bytes, a line for the word that says how many of them are there (growing.hpp), and
 /// others, an odd number of lines in all, so that the beginnings of cells, all that short fragments use,
 /// are spread over a cache's sets.

@@ -21,6 +21,11 @@ struct Settings {
   DistanceMode distance = DistanceMode::learnt;
   StringMode strings = StringMode::never;
   std::uint32_t pio_max = 0;  ///< payload of one record
+
+  /// Whether nobody said how payloads are to be stored.
+  bool may_choose_stores() const noexcept {
+    return distance == DistanceMode::learnt && strings != StringMode::always;
+  }
 };
 
 /// Errors: invalid, naming variable and value.
