@@ -48,10 +48,11 @@ inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes)
 
 /// A message's payload of any length.
 inline void copy_lines(std::byte* to, const void* from, std::uint32_t bytes) noexcept {
-  if (bytes <= 64)
-    copy_line(to, static_cast<const std::byte*>(from), bytes);
-  else
-    std::memcpy(to, from, bytes);
+  if (bytes <= 64) return copy_line(to, static_cast<const std::byte*>(from), bytes);
+  // Of a length that it knows to be short the compiler makes a string instruction, which takes 15 ns to
+  // start.
+  asm("" : "+r"(bytes));
+  std::memcpy(to, from, bytes);
 }
 
 /// Asks for the lines of [at, at + bytes), the first 4 KiB of them, all at once. For packed bytes that

@@ -86,7 +86,7 @@ class LookTest : public testing::Test {
 };
 
 TEST_F(LookTest, takes_a_message_that_is_there) {
-  for (const std::size_t bytes : {0, 1, 8, 9, 40, 41, 64, 65, 512, 2024}) {
+  for (const std::size_t bytes : {0, 1, 8, 9, 40, 41, 64, 65, 191, 192, 512, 2048}) {
     send(7, bytes);
     Receive got;
     ASSERT_EQ(receive(got, 7, 4096, STRIA_RECV_LOOK), STRIA_OK) << bytes;
@@ -105,7 +105,7 @@ TEST_F(LookTest, takes_a_message_that_is_there) {
 // Whatever way it takes: out of the window, out of a cell, kept as unexpected, cut off.
 TEST_F(LookTest, tells_the_outcome_where_it_is_wanted_and_leaves_the_request_alone) {
   for (const bool expected : {true, false}) {
-    for (const std::size_t bytes : {0, 8, 64, 65, 2024, 2025, 5000, 20000}) {
+    for (const std::size_t bytes : {0, 8, 64, 65, 191, 192, 2048, 2049, 5000, 20000}) {
       send(7, bytes);
       if (!expected) both();
       std::vector<unsigned char> room(10000, 0xee);
@@ -253,7 +253,8 @@ TEST_F(LookTest, keeps_the_order_in_random_mixtures) {
   constexpr std::uint64_t kSeed = 4711;
   std::mt19937_64 random(kSeed);
   const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
-  const std::size_t sizes[] = {0, 8, 8, 8, 100, 2024, 2025, 5000, 32768, 32769, 100000, 131072, 131073};
+  const std::size_t sizes[] = {0,    8,    8,     8,     100,    191,    192,   2048,
+                               2049, 5000, 32768, 32769, 100000, 131072, 131073};
   constexpr unsigned kTags = 3;
   for (unsigned round = 0; round < 300; ++round) {
     std::deque<Receive> receives[kTags];

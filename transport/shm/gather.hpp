@@ -18,8 +18,6 @@
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kFirstPayload = kLine - kRecordHeader;  // what a record's first line holds
-
 /// By ordinary stores.
 inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
   if (payload.length > kFirstPayload && payload.layout != nullptr && !transport::has_long_blocks(payload))

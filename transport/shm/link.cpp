@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hw/line_copy.hpp"
 #include "hw/pio.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/device.hpp"
@@ -25,23 +26,17 @@ void clear_last_word(std::byte* record, std::uint32_t halves) noexcept {
 [[gnu::noinline]] void tell_lines(WindowSender& window, std::uint32_t halves) noexcept {
   const std::byte* record = window.place();
   for (std::uint32_t i = 1; i < halves / 2; ++i)
-    window.wrote_line(i, hw::load_word(record + std::size_t{i} * kLine));
+    if (window.next_sign().is_of(hw::load_word(record + std::size_t{i} * kLine))) window.wrote_sign(i);
 }
 
 /// The same from the payload of a packet: what was just stored may still wait for its line.
 inline void tell_payload(WindowSender& window, const std::byte* payload, std::uint32_t bytes) noexcept {
-  std::uint32_t i = 1;
-  std::uint32_t at = kLine - kRecordHeader;
-  for (; at + sizeof(std::uint64_t) <= bytes; ++i, at += kLine) {
-    std::uint64_t word;
-    std::memcpy(&word, payload + at, sizeof word);
-    window.wrote_line(i, word);
-  }
-  if (at < bytes) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, payload + at, bytes - at);
-    window.wrote_line(i, word);
-  }
+  const hw::WordSign sign = window.next_sign();
+  std::uint32_t i = 1, at = kFirstPayload;
+  for (; at + sizeof(std::uint64_t) <= bytes; ++i, at += kLine)
+    if (sign.is_of(hw::load_unaligned(payload + at))) [[unlikely]]
+      window.wrote_sign(i);
+  if (at < bytes && sign.is_of(hw::first_word(payload + at, bytes - at))) window.wrote_sign(i);
 }
 
 }  // namespace
@@ -156,6 +151,16 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
   return Status::ok;
 }
 
+/// What goes beyond the record's first line.
+[[gnu::always_inline]] inline void Link::store_beyond(std::byte* record, const std::byte* payload,
+                                                      std::uint32_t bytes) noexcept {
+  const bool is_due = learns_speed_ && bytes >= kPastLeast && stores_.is_due();
+  const StoreSpeed::Timed timed(is_due ? &stores_ : nullptr, bytes);
+  if (hw::store_lines(record + kLine, payload + kFirstPayload, bytes - kFirstPayload, tx_.next_sign()))
+      [[unlikely]]
+    tell_payload(tx_, payload, bytes);
+}
+
 Status Link::pio_send_lines(const transport::Header& header, const void* payload,
                             std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
@@ -167,15 +172,17 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
   if (!tx_.has_room(halves)) [[unlikely]]
     return refusal();
   std::byte* record = tx_.place();
-  store_header(record + 8, header);
-  if (halves > 2) {
-    clear_last_word(record, halves);
-    tell_payload(tx_, static_cast<const std::byte*>(payload), bytes);
-  }
-  {
-    const bool is_due = learns_speed_ && bytes >= kPastLeast && stores_.is_due();
-    const StoreSpeed::Timed timed(is_due ? &stores_ : nullptr, bytes);
-    hw::copy_lines(record + kRecordHeader, payload, bytes);
+  const auto* const from = static_cast<const std::byte*>(payload);
+  if (halves > 2) clear_last_word(record, halves);
+  if (bytes < kLinesLeast) {
+    if (halves > 2) tell_payload(tx_, from, bytes);
+    store_header(record + 8, header);
+    hw::copy_lines(record + kRecordHeader, from, bytes);
+  } else {
+    // The first line comes last: the receiver polls it, and takes it away between stores that lie far apart.
+    store_beyond(record, from, bytes);
+    store_header(record + 8, header);
+    hw::copy_line(record + kRecordHeader, from, kFirstPayload);
   }
   tx_.publish(halves, make_window_control(RecordKind::packet, bytes));
   published();

@@ -27,7 +27,7 @@ hw::KeyTableShape key_shape(const Shape& shape) noexcept {
 Plan plan(const Shape& shape) noexcept {
   const bool sane = shape.max_peers >= 1 && shape.max_peers <= (1u << 20) && shape.windows <= kMaxWindows &&
                     is_power_of_two(shape.window_bytes) && shape.window_bytes >= 4096 &&
-                    shape.window_bytes <= (1u << 24) && shape.pio_mtu <= shape.window_bytes / 4 &&
+                    shape.window_bytes <= (1u << 24) && shape.pio_mtu <= most_pio_mtu(shape.window_bytes) &&
                     is_power_of_two(shape.inbox_slots) && shape.inbox_slots <= (1u << 20) &&
                     shape.cells >= 1 && shape.cells <= kMaxCells && shape.cell_bytes >= 4096 &&
                     shape.cell_bytes < (1u << 24) && shape.cell_bytes % kLine == 0 &&

@@ -24,7 +24,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 11;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion = 12;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -48,6 +48,11 @@ struct Shape {
 /// these.
 constexpr std::uint32_t open_windows(const Shape& shape) noexcept {
   return shape.windows - shape.windows / 8;
+}
+
+/// The longest record of a window: a quarter of it, and a line, so that a message of a quarter has one.
+constexpr std::uint32_t most_pio_mtu(std::uint32_t window_bytes) noexcept {
+  return window_bytes / 4 + kLine;
 }
 
 /// Where the parts lie.

@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hw/line_copy.hpp"
 #include "hw/pio.hpp"
 #include "stria/provider.h"
 #include "transport/shm/segment.hpp"
@@ -79,11 +80,9 @@ constexpr std::uint64_t make_window_control(RecordKind kind, std::uint32_t bytes
 constexpr std::uint64_t lap_mark(std::uint32_t lap) noexcept {
   return (std::uint64_t{lap} << 32) | kValid;
 }
+inline constexpr std::uint64_t kLapMarkBits = (0xffffull << 32) | kValid;
 constexpr std::uint64_t lap_mark_of(std::uint64_t control) noexcept {
-  return control & ((0xffffull << 32) | kValid);
-}
-constexpr bool is_of_lap(std::uint64_t control, std::uint32_t lap) noexcept {
-  return lap_mark_of(control) == lap_mark(lap);
+  return control & kLapMarkBits;
 }
 constexpr std::uint32_t next_lap(std::uint32_t lap) noexcept {
   return lap == 0xffff ? 1 : lap + 1;
@@ -95,6 +94,9 @@ inline constexpr std::uint32_t kInvalidatePrefix = 8;
 /// Positions and lengths in a window count half lines; a record is one, or an even number of them.
 inline constexpr std::uint32_t kHalf = kLine / 2;
 inline constexpr std::uint32_t kHalfPayload = kHalf - kRecordHeader;
+inline constexpr std::uint32_t kFirstPayload = kLine - kRecordHeader;  // what a record's first line holds
+inline constexpr std::uint32_t kLinesLeast =
+    192;  // bytes: longer ones are copied line by line (hw/line_copy.hpp)
 constexpr std::uint32_t record_halves(std::uint32_t payload_bytes) noexcept {
   if (payload_bytes <= kHalfPayload) return 1;
   return (kRecordHeader + payload_bytes + kLine - 1) / kLine * 2;
@@ -138,7 +140,7 @@ class WindowSender {
   bool is_open() const noexcept { return lines_ != nullptr; }
   void shut() noexcept { *this = WindowSender(); }
 
-  /// Whether a record of n halves can be written at place(); n <= a quarter of the window, 1 or even.
+  /// Whether a record of n halves can be written at place(); n <= most_pio_mtu(), 1 or even.
   bool has_room(std::uint32_t n) noexcept {
     const std::uint64_t offset = head_ & mask_;
     const bool fits = head_ + n <= limit_ && offset + n <= mask_ + 1;
@@ -148,13 +150,12 @@ class WindowSender {
     return make_room(n);
   }
   /// Where to write the record. Everything but its control word is the caller's until publish(), and what it
-  /// writes beyond the first line it tells through wrote_line().
+  /// writes beyond the first line it tells, when that has a sign of the next lap (wrote_sign()).
   std::byte* place() const noexcept { return at(head_); }
-  /// The record's line number i > 0 begins with this word.
-  void wrote_line(std::uint32_t i, std::uint64_t word) noexcept {
-    if (is_of_lap(word, next_lap(lap_))) [[unlikely]]
-      careful_until_ = head_ + std::uint64_t{2} * i + mask_ + 1;
-  }
+  /// The words that would be taken for a record's of the next lap.
+  hw::WordSign next_sign() const noexcept { return {kLapMarkBits, lap_mark(next_lap(lap_))}; }
+  /// The record's line number i > 0 begins with one of them.
+  void wrote_sign(std::uint32_t i) noexcept { careful_until_ = head_ + std::uint64_t{2} * i + mask_ + 1; }
   void publish(std::uint32_t n, std::uint64_t control) noexcept {
     std::byte* record = at(head_);
     head_ += n;
@@ -268,7 +269,12 @@ class WindowReceiver {
       halves = record_halves(bytes);
       if (halves > halves_to_end()) [[unlikely]]
         return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
-      hw::copy_lines(memory, record + kRecordHeader, bytes);
+      if (bytes < kLinesLeast) {
+        hw::copy_lines(memory, record + kRecordHeader, bytes);
+      } else {
+        hw::copy_line(memory, record + kRecordHeader, kFirstPayload);
+        hw::load_lines(memory + kFirstPayload, record + kLine, bytes - kFirstPayload);
+      }
     }
     advance(halves);
     return static_cast<std::int32_t>(bytes);

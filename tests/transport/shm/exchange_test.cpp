@@ -93,6 +93,28 @@ TEST(ShmExchange, stale_payload_bytes_are_never_taken_for_a_record) {
   EXPECT_EQ(b.progress(), 0u);
 }
 
+TEST(ShmExchange, every_line_of_a_lap_may_read_as_a_record_of_the_next) {
+  Node a(1, kSmall), b(2, kSmall);
+  stria_link_t* link = a.connect(b);
+  constexpr std::uint32_t kLongOnes = 4, kShortOnes = 16;  // of 16 and of 4 lines: a lap of 64 each
+  std::uint64_t sent = 0;
+  const auto send = [&](std::uint32_t bytes, std::uint32_t fake_lap) {
+    const std::uint64_t fake = make_control(RecordKind::packet, 16, fake_lap);
+    Bytes data(bytes);
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = reinterpret_cast<const std::byte*>(&fake)[(i + kRecordHeader) % 8];
+    ASSERT_EQ(a.pio(link, header(sent++), data), Status::ok);
+    b.progress();
+    ASSERT_EQ(b.got.size(), sent) << bytes << " bytes, lap " << fake_lap - 1;
+    ASSERT_EQ(b.got.back().payload, data);
+  };
+  for (std::uint32_t lap = 1; lap < 1000; lap += 2) {
+    for (std::uint32_t i = 0; i < kLongOnes; ++i) send(1000, lap + 1);
+    for (std::uint32_t i = 0; i < kShortOnes; ++i) send(200, 0);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(ShmExchange, a_full_window_a_full_inbox_and_used_up_cells_answer_no_resource_and_recover) {
   for (const char* windows : {"1", "0"}) {
     Node a(1, kSmall), b(2, with(kSmall, "STRIA_SHM_WINDOWS", windows));
@@ -230,13 +252,13 @@ TEST(ShmExchange, link_limits_and_capabilities_say_what_there_is) {
   Node a(1), b(2);
   stria_link_t* link = a.connect(b);
   const auto limits = a.limits(link);
-  EXPECT_EQ(limits.pio_max, 2048u - kRecordHeader);
+  EXPECT_EQ(limits.pio_max, 2048u);
   EXPECT_EQ(limits.eager_max, 131072u);
   EXPECT_THAT(std::string(limits.path), ::testing::HasSubstr("pio window 8 KiB"));
   const auto before = limits.pio_credits;
   ASSERT_EQ(a.pio(link, header(1), pattern(1, 1000)), Status::ok);
   EXPECT_EQ(before - a.limits(link).pio_credits, 1024u);
-  EXPECT_EQ(a.pio(link, header(1), pattern(1, 2025)), Status::invalid);
+  EXPECT_EQ(a.pio(link, header(1), pattern(1, 2049)), Status::invalid);
   EXPECT_EQ(a.eager(link, header(1), pattern(1, 131073)), Status::invalid);
 }
 

@@ -32,7 +32,8 @@ struct Ring {
     std::byte* record = sender.place();
     for (std::uint32_t half = 1; half < n; ++half) {
       hw::store_word(record + std::size_t{half} * kHalf, word);
-      if (half % 2 == 0) sender.wrote_line(half / 2, word);  // a half line is the window's own care
+      if (half % 2 == 0 && sender.next_sign().is_of(word))
+        sender.wrote_sign(half / 2);  // a half line is the window's own care
     }
     sender.publish(n, make_window_control(RecordKind::packet, n));
     if (sender.place() <= record) lap = next_lap(lap);

@@ -1,0 +1,91 @@
+// Copies between a caller's memory and whole lines that another core polls, or wrote: one side is the start
+// of a line. Each line is two aligned vectors, where the processor has them. A store that crosses into the
+// next line waits for both, and the queue of stores holds half as many lines of 16-byte ones. (A ping-pong of
+// bare memory, near, memcpy 24 bytes into a line / so: 256 B 0.12 / 0.10 us, 1 KiB 0.21 / 0.17, 2 KiB 0.33 /
+// 0.26.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "hw/pio.hpp"
+
+namespace stria::hw {
+
+/// Words of which some bits have these values.
+struct WordSign {
+  std::uint64_t mask, value;
+  bool is_of(std::uint64_t word) const noexcept { return (word & mask) == value; }
+};
+
+inline std::uint64_t load_unaligned(const std::byte* at) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+/// The word that a line begins with of which only `bytes` are written; the rest is 0.
+inline std::uint64_t first_word(const std::byte* line, std::uint32_t bytes) noexcept {
+  if (bytes >= sizeof(std::uint64_t)) return load_unaligned(line);
+  std::uint64_t word = 0;
+  std::memcpy(&word, line, bytes);
+  return word;
+}
+
+#if defined(__x86_64__)
+/// Asked once, before any message.
+inline const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;
+
+[[gnu::target("avx2"), gnu::noinline]] inline bool store_lines_avx2(std::byte* to, const std::byte* from,
+                                                                    std::uint32_t bytes,
+                                                                    WordSign sign) noexcept {
+  const __m256i mask = _mm256_set_epi64x(0, 0, 0, static_cast<long long>(sign.mask));
+  const __m256i value = _mm256_set_epi64x(-1, -1, -1, static_cast<long long>(sign.value));
+  __m256i seen = _mm256_setzero_si256();
+  for (std::uint32_t lines = bytes / kCacheLine; lines > 0; --lines, to += kCacheLine, from += kCacheLine) {
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to), low);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + 32), high);
+    seen = _mm256_or_si256(seen, _mm256_cmpeq_epi64(_mm256_and_si256(low, mask), value));
+  }
+  const std::uint32_t rest = bytes % kCacheLine;
+  copy_line(to, from, rest);
+  return _mm256_testz_si256(seen, seen) == 0 || (rest > 0 && sign.is_of(first_word(from, rest)));
+}
+[[gnu::target("avx2"), gnu::noinline]] inline void load_lines_avx2(std::byte* to, const std::byte* from,
+                                                                   std::uint32_t bytes) noexcept {
+  for (std::uint32_t lines = bytes / kCacheLine; lines > 0; --lines, to += kCacheLine, from += kCacheLine) {
+    const __m256i low = _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i high = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + 32));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 32), high);
+  }
+  copy_line(to, from, bytes % kCacheLine);
+}
+#endif
+
+/// `to` is the start of a line. Whether a line may begin with a word of this sign, which is looked for on the
+/// way; where nobody looks, it may.
+inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t bytes, WordSign sign) noexcept {
+#if defined(__x86_64__)
+  if (kHasAvx2) [[likely]]
+    return store_lines_avx2(to, from, bytes, sign);
+#endif
+  std::memcpy(to, from, bytes);
+  return true;
+}
+/// `from` is the start of a line.
+inline void load_lines(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
+#if defined(__x86_64__)
+  if (kHasAvx2) [[likely]]
+    return load_lines_avx2(to, from, bytes);
+#endif
+  std::memcpy(to, from, bytes);
+}
+
+}  // namespace stria::hw
