@@ -27,31 +27,32 @@
 
 #include "transport/shm/cell_pages.hpp"
 #include "transport/shm/segment.hpp"
-#include "transport/shm/store_speed.hpp"
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kCellUses = (1u << 30) - 1;
+inline constexpr std::uint32_t kCellUses = (1u << 29) - 1;
 /// Payloads. They take 8 ms and 2 ms and more, the pages of the upper halves 1 ms.
 inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
 /// 64 KiB take 6.5 us through one cell and 3.3 through all of a round, whose pages take 0.8 ms of each side;
-/// 32 KiB 3.7 and 1.7; 8 KiB through one little more than through 64, but how fast stores are is not to be
-/// learnt there (StoreSpeed::kFirst).
+/// 32 KiB 3.7 and 1.7; 8 KiB through one little more than through 64.
 inline constexpr std::uint32_t kRoundAfter = 192, kLongRoundAfter = 256;
-static_assert(kRoundAfter < StoreSpeed::kFirst);
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
 struct CellPlace {
   std::uint32_t cell;  // of at most 65536
   std::uint32_t at;    // bytes from the cell's begin, whole lines
   std::uint32_t use;   // 1 to kCellUses
+  bool few =
+      false;  // stored past the caches as few cells go round: its lines do not tell how far the cores are
 
   static constexpr CellPlace of(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word & 0xffff),
-            static_cast<std::uint32_t>(word >> 16 & 0x3ffff) * kLine, static_cast<std::uint32_t>(word >> 34)};
+            static_cast<std::uint32_t>(word >> 16 & 0x3ffff) * kLine,
+            static_cast<std::uint32_t>(word >> 34) & kCellUses, word >> 63 != 0};
   }
   constexpr std::uint64_t word() const noexcept {
-    return cell | (std::uint64_t{at / kLine} << 16) | (std::uint64_t{use} << 34);
+    return cell | (std::uint64_t{at / kLine} << 16) | (std::uint64_t{use} << 34) |
+           (std::uint64_t{few ? 1u : 0u} << 63);
   }
 };
 
@@ -152,10 +153,14 @@ class CellPool {
   std::uint32_t busy() const noexcept { return busy_.size(); }
   /// Whether the receivers' caches have, or may have, all lines that go round.
   bool are_few() const noexcept { return later_ > beyond_; }
+  /// Whether a whole round was written some times, so that how long stores take tells of the receiver's
+  /// cache.
+  bool are_settled() const noexcept { return payloads_ >= settled_after_; }
 
  private:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   static constexpr std::uint32_t kHarvestEvery = 16;
+  static constexpr std::uint32_t kRoundsToSettle = 4;
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
   struct Use {
@@ -169,6 +174,7 @@ class CellPool {
     if (payloads_ >= round_after_) {
       while (are_few()) one_more();
       round_after_ = kNever;
+      settled_after_ = payloads_ + kRoundsToSettle * (uses_.size() - beyond_);
     }
     if (payloads_ >= whole_after_) reach_ = bytes_, whole_after_ = kNever;
   }
@@ -197,6 +203,7 @@ class CellPool {
   std::uint64_t payloads_ = 0;
   std::uint32_t since_harvest_ = 0;
   std::uint64_t round_after_ = kNever, whole_after_ = kNever;  // payloads; kNever: it came
+  std::uint64_t settled_after_ = kNever;                       // kNever: not even begun
   CellPages pages_;
 };
 
@@ -219,6 +226,7 @@ class Cells {
   }
   /// Which of the sizes: an index of CellsOut.
   std::size_t size_for(std::uint32_t bytes) const noexcept { return bytes > ordinary_bytes_ ? 1 : 0; }
+  bool are_settled(std::uint32_t bytes) const noexcept { return pools_[size_for(bytes)].are_settled(); }
   bool are_few(std::uint32_t bytes) const noexcept { return pools_[size_for(bytes)].are_few(); }
   void cancel(std::uint32_t cell) noexcept { pools_[cell >= first_long_ ? 1 : 0].cancel(cell); }
   void harvest() noexcept {

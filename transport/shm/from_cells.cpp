@@ -44,7 +44,7 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   if (!is_in_cells(link, place, bytes)) return false;
   count_cell(link, place, bytes);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
-  if (bytes >= kLookBytes) look(link, payload, bytes);
+  if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u};
@@ -65,7 +65,7 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                         link.attached_);
-  look_growing(link, growing);
+  if (!place.few) look_growing(link, growing);
   sink_->deliver(sink_->self, link.cookie_, &growing.packet());
   link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
   return true;
@@ -92,10 +92,10 @@ std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::b
   if (grows) {
     const Growing growing(kind, wanted, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                           link.attached_);
-    look_growing(link, growing);
+    if (!place.few) look_growing(link, growing);
     if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
   } else {
-    if (bytes >= kLookBytes) look(link, payload, bytes);
+    if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
     transport::unpack(out, payload);
   }
   wanted.immediate = immediate_of(record);

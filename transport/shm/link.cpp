@@ -80,15 +80,17 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   return device_->take_cell(*polled, wanted, static_cast<std::byte*>(memory), capacity);
 }
 
-[[gnu::always_inline]] inline Way Link::way_of(const transport::Payload& payload, bool slow) noexcept {
+/// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
+[[gnu::always_inline]] inline bool Link::passes_few(const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  const Settings& settings = device_->settings_;
-  if (bytes >= kFewLeast && device_->cells_.are_few(bytes) && settings.may_choose_stores() &&
-      transport::has_long_blocks(payload)) [[unlikely]]
-    return Way::stream;
-  const bool far =
-      slow || (bytes >= kPastLeast && remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0);
-  return way_to_store(payload, far, settings.strings, strings_);
+  return bytes >= kFewLeast && device_->cells_.are_few(bytes) && device_->settings_.may_choose_stores() &&
+         transport::has_long_blocks(payload);
+}
+
+[[gnu::always_inline]] inline Way Link::way_of(const transport::Payload& payload, bool slow) noexcept {
+  const bool far = slow || (payload.length >= kPastLeast &&
+                            remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0);
+  return way_to_store(payload, far, device_->settings_.strings, strings_);
 }
 
 [[gnu::always_inline]] inline Status Link::send_cell(const transport::Header& header,
@@ -99,6 +101,8 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   CellPlace place;
   if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
+  place.few = passes_few(payload);
+  const Way way = place.few ? Way::stream : way_of(payload, slow);
   const auto publish =
       [ this, &header, bytes, word = place.word() ](RecordKind kind) __attribute__((always_inline)) {
     std::byte* record = tx_.place();
@@ -109,7 +113,6 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   };
   const SegmentView& own = device_->own_;
   std::byte* const out = own.cell(place.cell) + place.at;
-  const Way way = way_of(payload, slow);
   const bool may_grow = whole == RecordKind::cell && tx_.is_open();
   const RecordKind kind = may_grow ? kind_of_cell(payload, way) : whole;
   {
@@ -132,7 +135,8 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 
 /// Which stores are to be timed now, if any are: packing takes longer than they.
 StoreSpeed* Link::to_time(Way way, const transport::Payload& payload) noexcept {
-  if (way == Way::stream || payload.length < kPastLeast || !transport::has_long_blocks(payload))
+  if (way == Way::stream || payload.length < kPastLeast || !transport::has_long_blocks(payload) ||
+      !device_->cells_.are_settled(static_cast<std::uint32_t>(payload.length)))
     return nullptr;
   StoreSpeed& speed = way == Way::string ? strings_ : stores_;
   return speed.is_due() ? &speed : nullptr;

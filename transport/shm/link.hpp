@@ -77,6 +77,7 @@ class alignas(kCacheLine) Link {
   Status send_cell(const transport::Header& header, const transport::Payload& payload, RecordKind whole,
                    bool slow) noexcept;
   void store_beyond(std::byte* record, const std::byte* payload, std::uint32_t bytes) noexcept;
+  bool passes_few(const transport::Payload& payload) noexcept;
   Way way_of(const transport::Payload& payload, bool slow) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
   /// The same where they are slow. What fits a record has the window when no cell is left.
