@@ -13,7 +13,7 @@
 // What a cell's pages cost (cell_pages.hpp) has to be earned, by as much time as they cost: at first one cell
 // goes round, one more whenever all of them are under way, and what is shorter than half a cell goes round in
 // its lower half. The receiver's cache has all lines of these few, so long payloads are stored past the
-// caches. After kRoundAfter payloads (kLongRoundAfter of the long cells) so many go round that their lower
+// caches. After kRoundAfter bytes (kLongRoundAfter in the long cells) so many go round that their lower
 // halves are 1 MiB. That is as much as a second-level cache holds, and where the string instruction fetches
 // lines (store_speed.hpp) a stream of 8 KiB runs at 14 GB/s so, and at 24 through 2 MiB. So after
 // kWidensAfter (kLongWidensAfter) they go round in whole cells.
@@ -31,11 +31,12 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kCellUses = (1u << 29) - 1;
+/// Bytes of payloads. 4 KiB take 0.7 us through one cell and 0.5 through all of a round, 8 KiB 1.4 and 0.7,
+/// 32 KiB 3.7 and 1.7, 64 KiB 6.5 and 3.3; the pages of a round take 0.8 ms of each side.
+inline constexpr std::uint64_t kRoundAfter = 8u << 20, kLongRoundAfter = 16u << 20;
 /// Payloads. They take 8 ms and 2 ms and more, the pages of the upper halves 1 ms.
 inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
-/// 64 KiB take 6.5 us through one cell and 3.3 through all of a round, whose pages take 0.8 ms of each side;
-/// 32 KiB 3.7 and 1.7; 8 KiB through one little more than through 64.
-inline constexpr std::uint32_t kRoundAfter = 192, kLongRoundAfter = 256;
+
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
 struct CellPlace {
@@ -108,6 +109,7 @@ class CellPool {
     const std::uint32_t cell = free_.pop();
     busy_.push(cell);
     ++*out;
+    volume_ += bytes;
     Use& at = uses_[cell];
     at.owner = owner;
     at.out = out;
@@ -129,7 +131,7 @@ class CellPool {
   void harvest() noexcept {
     payloads_ += since_harvest_;
     since_harvest_ = 0;
-    if (payloads_ >= std::min(round_after_, whole_after_)) [[unlikely]]
+    if (volume_ >= round_after_ || payloads_ >= whole_after_) [[unlikely]]
       widen();
     for (std::uint32_t looks = std::min(busy_.size(), kHarvestDepth); looks > 0; --looks) {
       const std::uint32_t cell = busy_.pop();
@@ -171,7 +173,7 @@ class CellPool {
   };
 
   [[gnu::cold, gnu::noinline]] void widen() noexcept {
-    if (payloads_ >= round_after_) {
+    if (volume_ >= round_after_) {
       while (are_few()) one_more();
       round_after_ = kNever;
       settled_after_ = payloads_ + kRoundsToSettle * (uses_.size() - beyond_);
@@ -198,12 +200,13 @@ class CellPool {
   CellQueue free_, busy_;    // of those that go round
   std::uint32_t later_ = 0;  // so many are kept for later, the last ones
   std::uint32_t first_cell_ = 0, bytes_ = 0;
-  std::uint32_t beyond_ = 0;  // so many of them are beyond a whole round
-  std::uint32_t reach_ = 0;   // payloads shorter than that go round before this byte of a cell
-  std::uint64_t payloads_ = 0;
+  std::uint32_t beyond_ = 0;                 // so many of them are beyond a whole round
+  std::uint32_t reach_ = 0;                  // payloads shorter than that go round before this byte of a cell
+  std::uint64_t payloads_ = 0, volume_ = 0;  // these, and their bytes
   std::uint32_t since_harvest_ = 0;
-  std::uint64_t round_after_ = kNever, whole_after_ = kNever;  // payloads; kNever: it came
-  std::uint64_t settled_after_ = kNever;                       // kNever: not even begun
+  std::uint64_t round_after_ = kNever;    // bytes; kNever: it came
+  std::uint64_t whole_after_ = kNever;    // payloads, likewise
+  std::uint64_t settled_after_ = kNever;  // payloads; kNever: no round was whole
   CellPages pages_;
 };
 

@@ -85,7 +85,8 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
 }
 inline constexpr std::uint32_t kStringLeast = 2048;  // bytes: shorter payloads are stored by vectors
 inline constexpr std::uint32_t kPastLeast = 512;     // bytes, to a far peer: shorter ones ordinarily
-inline constexpr std::uint32_t kFewLeast = 8192;     // bytes: past the caches while few cells go round
+// Bytes, while few cells go round: past the caches, to a near peer and to a far one.
+inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 
 /// Stores past the caches do not ask for lines that the peer has, or had, and on most hosts the string
 /// instruction does not either: `string_speed` knows. `far`: these lines come one by one from the peer's

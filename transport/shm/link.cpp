@@ -83,13 +83,14 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
 [[gnu::always_inline]] inline bool Link::passes_few(const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  return bytes >= kFewLeast && device_->cells_.are_few(bytes) && device_->settings_.may_choose_stores() &&
+  if (bytes < kFarFewLeast || !device_->cells_.are_few(bytes)) [[likely]]
+    return false;
+  return (bytes >= kFewLeast || is_far()) && device_->settings_.may_choose_stores() &&
          transport::has_long_blocks(payload);
 }
 
 [[gnu::always_inline]] inline Way Link::way_of(const transport::Payload& payload, bool slow) noexcept {
-  const bool far = slow || (payload.length >= kPastLeast &&
-                            remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0);
+  const bool far = slow || (payload.length >= kPastLeast && is_far());
   return way_to_store(payload, far, device_->settings_.strings, strings_);
 }
 

@@ -59,7 +59,7 @@ TEST_F(Pool, places_turn_in_half_a_cell) {
     return out.size();
   };
   EXPECT_EQ(places(2500, 100), 3u) << "one cell goes round at first";
-  places(2500, static_cast<int>(kRoundAfter));
+  places(2500, static_cast<int>(kRoundAfter / 2500));
   EXPECT_EQ(places(2500, 3 * 8), 24u) << "all of them, before one is used again";
   EXPECT_EQ(places(2048, 100), 8u) << "so short ones stay where they are";
   EXPECT_EQ(places(16384, 100), 8u);
@@ -112,13 +112,13 @@ TEST_F(Pool, cells_get_their_pages_part_by_part_as_they_are_used) {
   use(1025);
   EXPECT_EQ(with_page(0, 8, 5000), 1u) << "of the one that goes round at first";
   EXPECT_EQ(with_page(0, 3, 12500), 0u) << "payloads so short lie in the lower half";
-  for (std::uint32_t i = 0; i < kRoundAfter; ++i) use(1025);
+  for (std::uint64_t i = 0; i <= kRoundAfter / 1025; ++i) use(1025);
   EXPECT_EQ(with_page(0, 8, 5000), 8u);
   EXPECT_EQ(with_page(0, 7, 12500), 0u);
   for (int i = 0; i < 8; ++i) use(8193);
   EXPECT_EQ(with_page(0, 8, 12500), 8u);
   EXPECT_EQ(with_page(8, 4, 5000), 0u) << "long ones come by themselves";
-  for (std::uint32_t i = 1; i < kLongRoundAfter; ++i) use(60000);
+  for (std::uint64_t i = 0; i < kLongRoundAfter / 60000; ++i) use(60000);
   EXPECT_EQ(with_page(8, 4, 5000), 1u) << "and one of them goes round at first";
   EXPECT_EQ(with_page(8, 1, 60000), 1u);
   for (int i = 0; i < 3 + 1; ++i) use(60000);
@@ -126,17 +126,17 @@ TEST_F(Pool, cells_get_their_pages_part_by_part_as_they_are_used) {
 }
 
 TEST_F(Pool, one_long_cell_goes_round_until_some_payloads_went_by) {
-  const auto in_turn = [&](std::uint32_t payloads) {
+  const auto in_turn = [&](std::uint64_t payloads) {
     std::set<std::uint32_t> out;
-    for (std::uint32_t i = 0; i < payloads; ++i) {
-      const CellPlace place = take(20000);
+    for (std::uint64_t i = 0; i < payloads; ++i) {
+      const CellPlace place = take(40000);
       out.insert(place.cell);
       free(place);
     }
     return out;
   };
   using Set = std::set<std::uint32_t>;
-  EXPECT_EQ(in_turn(kLongRoundAfter - 1), Set{8}) << "a look at the cells before does not count";
+  EXPECT_EQ(in_turn(kLongRoundAfter / 40000), Set{8}) << "a look at the cells before does not count";
   EXPECT_TRUE(cells_.are_few(20000));
   EXPECT_FALSE(cells_.are_settled(20000));
   in_turn(16);
@@ -205,7 +205,7 @@ TEST_F(WidePool, a_cell_that_goes_round_later_gets_its_pages_when_it_is_used) {
   in_turn(3000, 1);
   EXPECT_GE(pages(0, 0), 124u);
   EXPECT_EQ(pages(1, 0), 0u);
-  in_turn(3000, 2 * kRoundAfter);
+  in_turn(3000, 2 * kRoundAfter / 3000);
   EXPECT_GE(pages(1, 0), 124u);
   EXPECT_EQ(pages(2, 0), 0u);
   const CellPlace places[] = {take(3000), take(3000), take(1000)};
