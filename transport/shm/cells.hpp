@@ -33,7 +33,7 @@ namespace stria::shm {
 inline constexpr std::uint32_t kCellUses = (1u << 29) - 1;
 /// Bytes of payloads. 4 KiB take 0.7 us through one cell and 0.5 through all of a round, 8 KiB 1.4 and 0.7,
 /// 32 KiB 3.7 and 1.7, 64 KiB 6.5 and 3.3; the pages of a round take 0.8 ms of each side.
-inline constexpr std::uint64_t kRoundAfter = 8u << 20, kLongRoundAfter = 16u << 20;
+inline constexpr std::uint64_t kRoundAfter = 4u << 20, kLongRoundAfter = 16u << 20;
 /// Payloads. They take 8 ms and 2 ms and more, the pages of the upper halves 1 ms.
 inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
 

@@ -132,8 +132,10 @@ def _drawn(benchmark, floor):
             yield Figure(f"{benchmark['name']}-ratio", plots.ratios(benchmark, names),
                          "Median ratio and quartiles; below 1 the first is faster.")
         return
-    if sum(bool(line["ratios"]) for line in benchmark["lines"]) > 1:
-        yield Figure(f"{benchmark['name']}-beside", plots.beside(benchmark, names, compared),
+    first = benchmark["columns"][0]["configuration"]
+    others = [c["name"] for c in benchmark["columns"] if c["compared"] and c["configuration"] != first]
+    if sum(any(name in line["ratios"] for name in others) for line in benchmark["lines"]) > 1:
+        yield Figure(f"{benchmark['name']}-beside", plots.beside(benchmark, names, others),
                      f"How many times as long as {names[0]}: right of 1, {names[0]} is faster. Median ratio and quartiles.")
     kinds = dict.fromkeys((line["key"][0], *line["key"][2:]) for line in benchmark["lines"])
     for kind in kinds:
