@@ -226,7 +226,8 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
   std::byte* record = tx_.place();
   if (halves > 2) {
     // Packing takes its time. The first line comes last: the receiver polls it, and would take it away
-    // between two stores that lie far apart. (pio_send() stores in one go, and is faster in order.)
+    // between two stores that lie far apart. (What pio_send() stores in one go, and is short, is faster in
+    // order.)
     clear_last_word(record, halves);
     gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
     tell_lines(tx_, halves);
