@@ -43,8 +43,7 @@ struct CellPlace {
   std::uint32_t cell;  // of at most 65536
   std::uint32_t at;    // bytes from the cell's begin, whole lines
   std::uint32_t use;   // 1 to kCellUses
-  bool few =
-      false;  // stored past the caches as few cells go round: its lines do not tell how far the cores are
+  bool few = false;    // stored past the caches, as few cells go round: its lines tell no distance
 
   static constexpr CellPlace of(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word & 0xffff),

@@ -24,7 +24,7 @@ namespace stria::shm {
 class StoreSpeed {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Stores that say nothing: to new memory, or to the few cells that go round at first (cells.hpp).
+  /// Stores that say nothing: to new memory. Those to cells say nothing until these are settled (cells.hpp).
   static constexpr std::uint32_t kFirst = Looks::kEvery - Looks::kRow;
   static constexpr std::chrono::milliseconds kTryAfter{200};
 
