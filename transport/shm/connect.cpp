@@ -32,6 +32,12 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
     if (low_latency != 0) static_cast<void>(upgrade(*known));
     return known;
   }
+  if (!has_room_for(*identity))
+    return Error{
+        Status::unreachable,
+        fmt::format("shm: this process has {} peers, its limit (STRIA_SHM_MAX_PEERS), and process {} "
+                    "could not answer",
+                    own_.shape().max_peers, identity->pid)};
   auto made = bring_up(*identity, low_latency != 0);
   if (!made) return std::move(made).error();
   if ((*made)->remote_.header().state.load(std::memory_order_acquire) !=

@@ -135,6 +135,7 @@ class Device {
   bool is_accessor_alive(std::uint32_t slot) const noexcept;
   /// Slots below it may be taken.
   std::uint32_t slots_used() const noexcept;
+  bool has_room_for(const Identity& identity) const;
   Status fate(const Link& link) const noexcept;
   static bool has_closed(const Link& link) noexcept;
   static bool has_ended(const Link& link) noexcept;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include "base/log.hpp"
 #include "transport/shm/device.hpp"
@@ -185,6 +186,26 @@ bool Device::is_accessor_alive(std::uint32_t slot) const noexcept {
 
 std::uint32_t Device::slots_used() const noexcept {
   return std::min(own_.header().next_peer.load(std::memory_order_acquire), own_.shape().max_peers);
+}
+
+/// Whether a peer that we are about to connect to will find a slot here for its answer, beside those whose
+/// answers are still to come. Without one it is refused, and what was sent to it by then is lost.
+bool Device::has_room_for(const Identity& identity) const {
+  if (own_.shape().max_peers - slots_used() > links_.size()) return true;
+  std::vector<std::uint64_t> to_answer{identity.nonce};
+  for (const auto& link : links_)
+    if (link->rx_slot_ == kNone && link->state_ != Link::State::down)
+      to_answer.push_back(link->attached_.nonce);
+  std::sort(to_answer.begin(), to_answer.end());
+  std::size_t room = 0;
+  for (std::uint32_t slot = 0; slot < own_.shape().max_peers; ++slot) {
+    const PeerSlot& peer = own_.peer(slot);
+    const SlotPhase phase = slot_phase(peer.state.load(std::memory_order_acquire));
+    const bool answered = phase == SlotPhase::ready && link_of_slot(slot) == nullptr &&
+                          std::binary_search(to_answer.begin(), to_answer.end(), peer.nonce);
+    if (phase == SlotPhase::free || answered) ++room;
+  }
+  return room >= to_answer.size();
 }
 
 /// For close(): whether nothing of ours waits at the peer any more, or nobody will take it.

@@ -1,4 +1,6 @@
 // Peer slots, what belongs to them, and when they go to others.
+#include <gmock/gmock.h>
+
 #include <future>
 
 #include "hw/pio.hpp"
@@ -7,6 +9,8 @@
 
 namespace stria::shm::test {
 namespace {
+
+using ::testing::HasSubstr;
 
 const Settings kTwoPeers = {{"STRIA_SHM_MAX_PEERS", "2"}};
 constexpr auto kSenseless = static_cast<RecordKind>(60);
@@ -92,6 +96,32 @@ TEST(ShmSlot, of_a_process_nobody_knew_yet_is_given_on_without_its_pin) {
       << "the owner waits for the pin of the dead, as somebody else lives in its slot";
   next.kill();  // sets the owner free
   EXPECT_EQ(ended.get(), STRIA_OK);
+}
+
+TEST(ShmSlot, is_kept_for_the_answer_of_each_peer_that_this_worker_connected_to) {
+  Node hub(1, kTwoPeers);
+  Node a(2), b(3), c(4);
+  stria_link_t* to_a = hub.connect(a);
+  ASSERT_NE(to_a, nullptr) << hub.error;
+  ASSERT_EQ(hub.eager(to_a, header(2), pattern(2, 8)), Status::ok);
+  a.progress();  // answers; the hub does not look
+  stria_link_t* to_b = hub.connect(b);
+  ASSERT_NE(to_b, nullptr) << "two fit: " << hub.error;
+  ASSERT_EQ(hub.eager(to_b, header(3), pattern(3, 8)), Status::ok);
+  EXPECT_EQ(hub.connect(c), nullptr) << "it would be refused when it answers, and what it was sent lost";
+  EXPECT_THAT(hub.error, HasSubstr("STRIA_SHM_MAX_PEERS"));
+  const auto all = [&] { hub.progress(), hub.check(), a.progress(), b.progress(); };
+  ASSERT_TRUE(until([&] { return !a.got.empty() && !b.got.empty(); }, all, 3));
+  EXPECT_EQ(hub.connect(c), nullptr);
+  EXPECT_TRUE(hub.downs.empty());
+
+  a.close(0);
+  ASSERT_TRUE(until([&] { return hub.downs.count(2) > 0; }, [&] { hub.progress(), hub.check(); }, 3));
+  stria_link_t* to_c = hub.connect(c);
+  ASSERT_NE(to_c, nullptr) << hub.error;
+  ASSERT_EQ(hub.eager(to_c, header(4), pattern(4, 8)), Status::ok);
+  ASSERT_TRUE(until([&] { return !c.got.empty(); }, [&] { hub.progress(), hub.check(), c.progress(); }, 3));
+  EXPECT_EQ(hub.downs.size(), 1u);
 }
 
 /// By a window, or by the inbox.
