@@ -3,39 +3,61 @@
 #include <sched.h>
 #include <time.h>
 
-#include <algorithm>
-
-#include "base/cache_line.hpp"
-
 namespace stria::tag {
 namespace {
 
-constexpr std::uint32_t kMostPauses = 128;  // about 4 us between two looks
-constexpr unsigned kPoliteLooks = 16;  // after so many a thread asks; longer nobody waits for one that asked
-constexpr unsigned kSpinLooks = 64;    // about 100 us; then the owner may need this core
-constexpr unsigned kYieldLooks = 256;
+// A pause takes 25 to 35 ns on the processors that this was measured on (docs/tuning.md).
+constexpr std::uint32_t kLookPauses = 4;     // an operation may end meanwhile
+constexpr std::uint32_t kPollPauses = 8;     // for who only looks
+constexpr std::uint32_t kPolitePauses = 16;  // while another thread asks
+constexpr std::uint32_t kAwayPauses = 256;   // while another thread works: about 8 us
+constexpr unsigned kTimesAway = 3;           // then who waits asks: a thread has the worker for about 25 us
+constexpr unsigned kPoliteLooks = 16;        // who asks and does not come by then does not run
+constexpr std::uint32_t kSpinPauses = 4096;  // about 100 us; then the owner may need this core
+constexpr unsigned kYields = 192;
 constexpr long kNapNs = 50000;
 
 }  // namespace
 
-void WorkerLock::stay_away(std::uint32_t pauses) noexcept {
+bool WorkerLock::is_worked_in(std::uint32_t pauses) const noexcept {
+  const std::uint32_t before = turns_.load(std::memory_order_relaxed);
   for (; pauses > 0; --pauses) cpu_relax();
+  return turns_.load(std::memory_order_relaxed) - before > 1;
+}
+
+bool WorkerLock::try_later(const void* me) noexcept {
+  if (is_worked_in(kPollPauses)) {
+    static_cast<void>(is_worked_in(kPolitePauses));
+    return false;
+  }
+  return take(me);  // before one who asked, too: such a look is short
 }
 
 void WorkerLock::wait(const void* me) noexcept {
-  std::uint32_t pauses = 4;
-  for (unsigned look = 0;; ++look) {
+  unsigned times_away = 0, polite = 0, yields = 0;
+  std::uint32_t waited = 0, pauses = kLookPauses;
+  for (;;) {
+    waited += pauses;
+    const bool worked_in = is_worked_in(pauses);
     const void* asker = asker_.load(std::memory_order_relaxed);
-    if ((asker == nullptr || asker == me || look >= kPoliteLooks) && take(me)) {
+    if (asker == nullptr && (!worked_in || times_away >= kTimesAway) &&
+        asker_.compare_exchange_strong(asker, me, std::memory_order_relaxed))
+      asker = me;
+    if ((asker == me || polite >= kPoliteLooks) && take(me)) {
       if (asker == me) asker_.store(nullptr, std::memory_order_relaxed);
       return;
     }
-    if (look >= kPoliteLooks && asker == nullptr)
-      asker_.compare_exchange_strong(asker, me, std::memory_order_relaxed);
-    if (look < kSpinLooks) {
-      stay_away(pauses);
-      pauses = std::min(2 * pauses, kMostPauses);
-    } else if (look < kYieldLooks) {
+    if (asker == me) {
+      pauses = kLookPauses;
+    } else if (asker == nullptr && worked_in) {
+      pauses = kAwayPauses;
+      ++times_away;
+    } else {
+      pauses = kPolitePauses;
+      ++polite;
+    }
+    if (waited < kSpinPauses) continue;
+    if (++yields <= kYields) {
       ::sched_yield();
     } else {
       const timespec nap{0, kNapNs};

@@ -2,10 +2,14 @@
 // A worker opened for one thread pays a predictable branch.
 //
 // What threads do under it takes 20 to 100 ns, less than it takes to move the worker's memory from core to
-// core; so a lock that changed hands with every call would make all of them slow. Whoever finds it taken
-// stays away for a microsecond and more, while the thread that has the worker in its cache goes on at full
-// speed, and nobody is put to sleep by the kernel and woken again for a lock that is free in 50 ns. To stay
-// away for ever is not in it: after some looks a thread asks, and others then let it go first.
+// core; so a lock that changed hands with every call would make all of them slow, and each look at it costs
+// the thread that has it a line. What is best depends on what the other thread does:
+//   It works, with one operation after the other (turns() moves). Who comes then stays away for some
+//   microseconds, while the worker stays in that thread's cache, and then asks.
+//   It only looks whether something came, or is in one operation. Who comes asks at once, is let in next,
+//   and whoever looks stays out of its way.
+// Nobody is put to sleep by the kernel and woken again for a lock that is free in 50 ns, and nobody who asks
+// stays outside.
 #pragma once
 
 #include <atomic>
@@ -20,16 +24,12 @@ class WorkerLock {
   void enable(bool shared) noexcept { shared_ = shared; }
   bool shared() const noexcept { return shared_; }
 
+  /// For an operation: work that others who come may stay away from.
   void lock() noexcept {
-    if (!shared_) return;
-    const void* me = self();
-    if (owner_.load(std::memory_order_relaxed) == me) {
-      ++depth_;
-      return;
-    }
-    if (asker_.load(std::memory_order_relaxed) != nullptr || !take(me)) [[unlikely]]
-      wait(me);
+    if (enter()) turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  /// For a look that is repeated until something comes: others need not wait for the last of them.
+  void lock_to_look() noexcept { static_cast<void>(enter()); }
   /// For progress: another thread that is in there already does the work, and is better left alone for a
   /// while.
   bool try_lock() noexcept {
@@ -41,8 +41,7 @@ class WorkerLock {
     }
     if (asker_.load(std::memory_order_relaxed) == nullptr && take(me)) [[likely]]
       return true;
-    stay_away(kFewPauses);
-    return false;
+    return try_later(me);
   }
   void unlock() noexcept {
     if (!shared_) return;
@@ -54,13 +53,23 @@ class WorkerLock {
   }
 
  private:
-  static constexpr std::uint32_t kFewPauses = 32;  // about 1 us
-
   // The address of a thread-local names the thread; only its own thread can store it, so a relaxed look
   // suffices to know oneself.
   static const void* self() noexcept {
     static thread_local char anchor;
     return &anchor;
+  }
+  /// False: it was ours already, or nobody shares.
+  bool enter() noexcept {
+    if (!shared_) return false;
+    const void* me = self();
+    if (owner_.load(std::memory_order_relaxed) == me) {
+      ++depth_;
+      return false;
+    }
+    if (asker_.load(std::memory_order_relaxed) != nullptr || !take(me)) [[unlikely]]
+      wait(me);
+    return true;
   }
   bool take(const void* me) noexcept {
     const void* nobody = nullptr;
@@ -68,11 +77,14 @@ class WorkerLock {
            owner_.compare_exchange_strong(nobody, me, std::memory_order_acquire, std::memory_order_relaxed);
   }
   void wait(const void* me) noexcept;
-  static void stay_away(std::uint32_t pauses) noexcept;
+  bool try_later(const void* me) noexcept;
+  /// Stays away for so many pauses. Whether a thread works there.
+  bool is_worked_in(std::uint32_t pauses) const noexcept;
 
-  // Both in a line of their own: who waits looks at it, and the worker's memory stays with its owner.
+  // In a line of their own: who waits looks at it, and the worker's memory stays with its owner.
   alignas(kCacheLine) std::atomic<const void*> owner_{nullptr};
-  std::atomic<const void*> asker_{nullptr};  // who waited long; others take the lock after it
+  std::atomic<const void*> asker_{nullptr};  // is let in next
+  std::atomic<std::uint32_t> turns_{0};      // written by the owner
   alignas(kCacheLine) std::uint32_t depth_ = 0;
   bool shared_ = false;
 };

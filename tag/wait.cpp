@@ -71,7 +71,7 @@ Status Worker::wait(int timeout_ms) noexcept {
   lock_.unlock();
   bool disturbed = false;
   for (unsigned round = 0;; ++round) {
-    lock_.lock();
+    lock_.lock_to_look();
     progress();
     const bool handled = handled_ != before;  // by this thread or another
     lock_.unlock();

@@ -5,11 +5,13 @@
 //   own workers     as many threads as --threads says, each with a worker for one thread
 //   shared, one     one thread on a worker open for several
 //   shared          all threads on one worker, each with tags of its own
+//   beside a wait   what a send takes while another thread waits on that worker, and until that thread has it
 #include <fmt/format.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -18,36 +20,11 @@
 #include "osu_bench/common/options.hpp"
 #include "osu_bench/common/report.hpp"
 #include "osu_bench/floor/cores.hpp"
-#include "stria/stria.hpp"
+#include "osu_bench/native/beside.hpp"
+#include "osu_bench/native/self.hpp"
 
 namespace {
 using namespace stria::bench;
-namespace api = stria::api;
-
-void need(stria_status_t status, const char* what) {
-  if (status >= STRIA_OK) return;
-  fmt::print(stderr, "osu_threads: {}: {}: {}\n", what, stria_status_string(status), stria_last_error());
-  std::exit(1);
-}
-
-/// A worker and its endpoint to itself.
-struct Self {
-  Self(const api::Context& context, stria_thread_mode_t mode) : worker(context, mode) {
-    const auto address = worker.address();
-    stria_endpoint_params_t params{};
-    params.size = sizeof params;
-    params.address = address.data();
-    params.address_bytes = address.size();
-    params.endpoint_class = STRIA_CLASS_LOW_LATENCY;
-    need(stria_endpoint_open(worker.get(), &params, &endpoint), "opening an endpoint");
-  }
-  Self(const Self&) = delete;
-  Self& operator=(const Self&) = delete;
-  ~Self() { stria_endpoint_close(endpoint); }
-
-  api::Worker worker;
-  stria_endpoint_t* endpoint = nullptr;
-};
 
 /// Windows of messages from a thread to itself until told to stop. Each payload is checked.
 class Loop {
@@ -137,7 +114,8 @@ double rate(const std::vector<std::unique_ptr<Self>>& selves, int threads, std::
   return static_cast<double>(messages) / seconds;
 }
 
-std::vector<std::unique_ptr<Self>> open(const api::Context& context, int workers, stria_thread_mode_t mode) {
+std::vector<std::unique_ptr<Self>> open(const stria::api::Context& context, int workers,
+                                        stria_thread_mode_t mode) {
   std::vector<std::unique_ptr<Self>> selves;
   for (int i = 0; i < workers; ++i) selves.push_back(std::make_unique<Self>(context, mode));
   return selves;
@@ -162,10 +140,14 @@ int main(int argc, char** argv) {
                        {"shared_per_s", "Shared", 0},
                        {"own_ratio", "Own/alone"},
                        {"shared_one_ratio", "Shared, one/alone"},
-                       {"shared_ratio", "Shared/alone"}},
+                       {"shared_ratio", "Shared/alone"},
+                       {"beside_us", "Beside a wait, us"},
+                       {"beside_p99_us", "its p99"},
+                       {"arrives_us", "Arrives, us"},
+                       {"arrives_p99_us", "its p99"}},
                       true);
   report.header({{"threads", fmt::format("{} on {} cores; messages a second", threads, cores().size())}});
-  const api::Context context;
+  const stria::api::Context context;
   for (const std::size_t bytes : options.sizes) {
     constexpr int kRounds = 5;  // in turn, for machines drift; the best of each
     double alone = 0, own = 0, one = 0, shared = 0;
@@ -175,8 +157,11 @@ int main(int argc, char** argv) {
       one = std::max(one, rate(open(context, 1, STRIA_THREAD_MULTIPLE), 1, bytes, options));
       shared = std::max(shared, rate(open(context, 1, STRIA_THREAD_MULTIPLE), threads, bytes, options));
     }
+    Self both(context, STRIA_THREAD_MULTIPLE);
+    const Beside beside = send_beside_a_wait(both, bytes, options.row_ms);
     report.row({static_cast<std::int64_t>(bytes), alone, own, one, shared, own / alone, one / alone,
-                shared / alone});
+                shared / alone, beside.call_us.median, beside.call_us.p99, beside.arrival_us.median,
+                beside.arrival_us.p99});
   }
   return 0;
 }

@@ -79,10 +79,13 @@ stria_status_t at_boundary(F&& body) noexcept {
   }
 }
 
-/// Holds a worker's lock for a scope.
+/// Holds a worker's lock for a scope: for an operation, or a look that is repeated until something comes.
+enum class LockedFor { operation, look };
 class Locked {
  public:
-  explicit Locked(Worker& worker) noexcept : lock_(worker.lock()) { lock_.lock(); }
+  explicit Locked(Worker& worker, LockedFor purpose = LockedFor::operation) noexcept : lock_(worker.lock()) {
+    purpose == LockedFor::look ? lock_.lock_to_look() : lock_.lock();
+  }
   ~Locked() { lock_.unlock(); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;

@@ -113,7 +113,7 @@ stria_status_t stria_request_cancel(stria_worker_t* handle, stria_request_t* req
 stria_status_t stria_probe(stria_worker_t* handle, const stria_match_t* match, stria_info_t* info) {
   if (any_null(handle, match)) [[unlikely]]
     return refuse_null("stria_probe", {{"worker", handle}, {"match", match}});
-  const Locked lock(*as_worker(handle));
+  const Locked lock(*as_worker(handle), LockedFor::look);
   return as_worker(handle)->probe(*match, false, info) != nullptr ? STRIA_OK : STRIA_IN_PROGRESS;
 }
 
@@ -121,7 +121,7 @@ stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, 
                             stria_info_t* info) {
   if (any_null(handle, match, message)) [[unlikely]]
     return refuse_null("stria_mprobe", {{"worker", handle}, {"match", match}, {"message", message}});
-  const Locked lock(*as_worker(handle));
+  const Locked lock(*as_worker(handle), LockedFor::look);
   Unexpected* taken = as_worker(handle)->probe(*match, true, info);
   *message = reinterpret_cast<stria_message_t*>(taken);
   return taken != nullptr ? STRIA_OK : STRIA_IN_PROGRESS;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/cache_line.hpp"
 #include "tag/api/convert.hpp"
 
 using namespace stria;
@@ -14,6 +15,7 @@ namespace {
   if (!worker.lock().try_lock()) return 0;
   const unsigned handled = worker.progress();
   worker.lock().unlock();
+  if (handled == 0) cpu_relax();  // without the lock, or it is taken nearly always while a thread waits
   return handled;
 }
 

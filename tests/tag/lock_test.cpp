@@ -1,6 +1,7 @@
 // The lock of a shared worker: one thread at a time, recursive, and nobody waits for ever.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -74,6 +75,33 @@ TEST(WorkerLock, comes_to_a_thread_that_waits_while_others_take_it_all_the_time)
   stop = true;
   for (auto& hog : hogs) hog.join();
   EXPECT_EQ(turns, 1000);
+}
+
+TEST(WorkerLock, comes_soon_to_a_thread_that_works_while_another_only_looks) {
+  WorkerLock lock;
+  lock.enable(true);
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> looks{0};
+  std::thread looker([&] {
+    while (!stop.load(std::memory_order_relaxed)) {
+      if (!lock.try_lock()) continue;
+      looks.fetch_add(1, std::memory_order_relaxed);
+      for (int i = 0; i < 4; ++i) cpu_relax();  // it has the lock for most of the time
+      lock.unlock();
+    }
+  });
+  std::vector<std::uint64_t> meanwhile;
+  for (int i = 0; i < 2000; ++i) {
+    for (const std::uint64_t some = looks.load() + 20; looks.load() < some;) std::this_thread::yield();
+    const std::uint64_t before = looks.load();
+    lock.lock();
+    meanwhile.push_back(looks.load() - before);
+    lock.unlock();
+  }
+  stop = true;
+  looker.join();
+  std::sort(meanwhile.begin(), meanwhile.end());
+  EXPECT_LT(meanwhile[meanwhile.size() * 9 / 10], 20u) << "looks until nine of ten were let in";
 }
 
 TEST(WorkerLock, costs_nothing_where_nobody_shares) {
