@@ -169,6 +169,21 @@ void Engine::abandon(SendOp& op) noexcept {
   ended(op);
 }
 
+bool Engine::await_match(SendOp& op) noexcept {
+  if (!name(op)) return false;
+  op.state = Operation::State::waiting;
+  began(op);
+  return true;
+}
+
+void Engine::confirm_match(RecvOp& op, wire::OpId sender_op) noexcept {
+  began(op);
+  op.peer_op = sender_op;
+  op.state = Operation::State::fin_due;
+  activate(op);
+  step(op);
+}
+
 bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcept {
   wire::RtsBody rts;
   if (packet.bytes < sizeof(rts)) return false;

@@ -54,6 +54,13 @@ class Engine {
   /// May end the operation before it returns; what is read from here is read by progress().
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
+  /// For a message that goes without being announced: the operation ends with the receiver's FIN. False: out
+  /// of memory. abandon() takes it back.
+  bool await_match(SendOp& op) noexcept;
+  /// Its other half: the bytes are there (op.length), and the sender is to hear of it. May end the operation
+  /// before it returns.
+  void confirm_match(RecvOp& op, wire::OpId sender_op) noexcept;
+
   /// Asks the peer's engine for a get (op.length bytes of `region` from `offset` on) or a put.
   void start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
   void start_remote_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept;

@@ -1,5 +1,5 @@
-// What an arriving packet means. Matchable packets (eager, rts) are put back into the order of their sender
-// first.
+// What an arriving packet means. Matchable packets (eager, sync, rts) are put back into the order of their
+// sender first.
 #include "base/log.hpp"
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"
@@ -41,6 +41,7 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
     return;  // given up, although its link still moves packets
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
+    case Kind::sync:
       // Counted on arrival, also when the message has to wait for its turn: both sides count the same.
       if (!budget_.arrived(peer.grant, packet.bytes)) [[unlikely]] {
         give_up(peer, "sent more eager payload than it was granted");
@@ -129,8 +130,7 @@ void Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
                packet.bytes);
     fail_peer(peer, Status::io_error);
   }
-  if (!kept && static_cast<Kind>(packet.header->kind) == Kind::eager)
-    budget_.consumed(peer.grant, packet.bytes);
+  if (!kept && wire::has_payload(*packet.header)) budget_.consumed(peer.grant, packet.bytes);
 }
 
 void Worker::give_up(Peer& peer, const char* why) noexcept {
@@ -149,10 +149,16 @@ void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcep
 
 void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
   ++peer.recv_sequence;
-  if (static_cast<Kind>(packet.header->kind) == Kind::eager) {
-    arrive_eager(peer, packet);
-  } else {
-    arrive_announcement(peer, packet);
+  switch (static_cast<Kind>(packet.header->kind)) {
+    case Kind::eager:
+      arrive_eager(peer, packet);
+      break;
+    case Kind::sync:
+      arrive_synchronous(peer, packet);
+      break;
+    default:
+      arrive_announcement(peer, packet);
+      break;
   }
 }
 

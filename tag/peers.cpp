@@ -189,8 +189,7 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   if (peer.has_early) {
     auto& early = trouble_.find(peer.index)->second.early;
     for (const auto& [sequence, stashed] : early)
-      if (stashed.header.kind == static_cast<std::uint8_t>(wire::Kind::eager))
-        budget_.consumed(peer.grant, stashed.payload.size());
+      if (wire::has_payload(stashed.header)) budget_.consumed(peer.grant, stashed.payload.size());
     early.clear();
     peer.has_early = false;
   }

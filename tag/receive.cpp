@@ -149,6 +149,11 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
     start_rendezvous(request, peer, announced, memory);
     return;
   }
+  if (entry.what() == Unexpected::Kind::synchronous) {
+    take_synchronous(request, peer, entry.buffer, entry.length, memory);
+    free_unexpected(entry);
+    return;
+  }
   const auto capacity = static_cast<std::uint64_t>(memory.length);
   const std::uint64_t bytes = std::min(capacity, entry.length);
   const bool fits = entry.length <= capacity;
@@ -228,6 +233,13 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
       budget_.release(peer.grant, eager::BufferPool::footprint(entry.length));
       top_up(peer);
       break;
+    case Unexpected::Kind::synchronous: {
+      const std::uint64_t bytes = sizeof(wire::OpId) + entry.length;
+      buffers_.give(entry.buffer, bytes);
+      budget_.release(peer.grant, eager::BufferPool::footprint(bytes));
+      top_up(peer);
+      break;
+    }
     case Unexpected::Kind::inline_payload:
       top_up(peer);
       break;

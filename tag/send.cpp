@@ -114,8 +114,10 @@ Status Worker::send_slow(Peer& peer, const stria_send_t& send, const stria_paylo
 Status Worker::start_send(Peer& peer, Request& request) noexcept {
   rndv::SendOp& op = request.body.send;
   const bool announced = op.state == rndv::Operation::State::announce;
-  if (!announced && !request.synchronous) {
-    const Status sent = send_eager(peer, request.info.tag, request.info.immediate, op.memory);
+  if (!announced) {
+    const Status sent = request.synchronous
+                            ? send_synchronous(peer, request)
+                            : send_eager(peer, request.info.tag, request.info.immediate, op.memory);
     if (sent != Status::unsupported) return sent;
   }
   Header header = wire::make_header(wire::Kind::rts, request.info.tag, request.info.immediate);

@@ -12,7 +12,7 @@
 namespace stria::tag {
 
 struct Unexpected {
-  enum class Kind : std::uint8_t { inline_payload, buffer, announced };
+  enum class Kind : std::uint8_t { inline_payload, buffer, announced, synchronous };
   static constexpr std::uint32_t kInlineMax = 16;
   static constexpr std::uint32_t kNone = ~0u;
 
@@ -29,7 +29,7 @@ struct Unexpected {
   std::uint32_t kind : 2;
   union {
     std::byte payload[kInlineMax];
-    std::byte* buffer;  ///< from the buffer pool
+    std::byte* buffer;  ///< from the buffer pool; synchronous: the sender's operation first
     struct {
       std::uint64_t sender_op;
       std::uint8_t key[8];  ///< longer keys lie in a buffer, whose address is here

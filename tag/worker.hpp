@@ -145,6 +145,13 @@ class Worker {
   void top_up(Peer& peer) noexcept;
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
 
+  // synchronous.cpp
+  Status send_synchronous(Peer& peer, Request& request) noexcept;
+  void arrive_synchronous(Peer& peer, const stria_packet_t& packet) noexcept;
+  void keep_synchronous(Peer& peer, const stria_packet_t& packet, const std::byte* body) noexcept;
+  void take_synchronous(Request& request, Peer& peer, const std::byte* body, std::uint64_t length,
+                        const stria_payload_t& memory) noexcept;
+
   // receive.cpp
   static constexpr std::uint64_t kTakeMost = 131072;  // what a longer receive waits for is announced
   static constexpr unsigned kNotSoonAgain = 3;        // receives that do not look after one in vain

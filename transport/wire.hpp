@@ -4,6 +4,7 @@
 //   header  | kind 1 | flags 1 | sequence 2 | immediate 4 | tag 8 |      16 bytes, then a body or payload
 //
 //   eager   matchable; the payload is the message
+//   sync    matchable; the sender's operation (8), then the message: a FIN is to say when it was matched
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     tag = sender operation; RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put
 //           your part"
@@ -35,7 +36,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 3;
+inline constexpr std::uint8_t kVersion = 4;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -51,8 +52,12 @@ enum class Kind : std::uint8_t {
   rma_get,
   rma_put,
   atomic,
-  word
+  word,
+  sync
 };
+
+/// A synchronous message this short goes at once; a longer one is announced.
+inline constexpr std::uint32_t kSyncMost = 2040;
 
 using Header = stria_header_t;
 static_assert(sizeof(Header) == 16 && offsetof(Header, sequence) == 2 && offsetof(Header, immediate) == 4 &&
@@ -60,6 +65,12 @@ static_assert(sizeof(Header) == 16 && offsetof(Header, sequence) == 2 && offseto
 
 constexpr Header make_header(Kind kind, std::uint64_t tag, std::uint32_t immediate = 0) noexcept {
   return Header{static_cast<std::uint8_t>(kind), 0, 0, immediate, tag};
+}
+
+/// Whether it counts against the credit.
+constexpr bool has_payload(const Header& header) noexcept {
+  return header.kind == static_cast<std::uint8_t>(Kind::eager) ||
+         header.kind == static_cast<std::uint8_t>(Kind::sync);
 }
 
 /// An operation of a worker as its peer names it: slot index and generation, checked when it comes back.

@@ -217,6 +217,23 @@ TEST_F(HostilePeer, that_sends_packets_without_a_meaning_does_not_fill_the_log) 
   EXPECT_EQ(counters().unexpected_messages, 1u) << "what it says right is still heard";
 }
 
+class HostileLength : public HostilePeer, public testing::WithParamInterface<std::size_t> {};
+TEST_P(HostileLength, of_a_synchronous_message_that_none_has_makes_its_sender_be_given_up) {
+  Op named;
+  post(named);
+  packet(wire::Kind::sync, 0, 8);
+  packet(wire::Kind::sync, 1, 8 + wire::kSyncMost);
+  EXPECT_EQ(counters().unexpected_messages, 2u);
+  EXPECT_EQ(named.callbacks, 0);
+  testing::internal::CaptureStderr();
+  packet(wire::Kind::sync, 2, GetParam());
+  EXPECT_EQ(errors(testing::internal::GetCapturedStderr()), 1);
+  EXPECT_EQ(named.callbacks, 1);
+  EXPECT_EQ(named.info.status, STRIA_ERR_IO);
+  EXPECT_EQ(counters().unexpected_messages, 2u) << "what was good stays";
+}
+INSTANTIATE_TEST_SUITE_P(Bytes, HostileLength, testing::Values(0, 7, 8 + wire::kSyncMost + 1, 16000));
+
 TEST_F(HostilePeer, may_let_many_messages_come_early) {
   for (std::uint16_t i = 1; i < 3000; ++i) packet(wire::Kind::eager, i, 10);
   EXPECT_EQ(counters().unexpected_messages, 0u);

@@ -26,7 +26,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 3);
+  EXPECT_EQ(kVersion, 4);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -41,6 +41,7 @@ TEST(Wire, kinds_keep_their_numbers) {
   EXPECT_EQ(static_cast<int>(Kind::rma_put), 8);
   EXPECT_EQ(static_cast<int>(Kind::atomic), 9);
   EXPECT_EQ(static_cast<int>(Kind::word), 10);
+  EXPECT_EQ(static_cast<int>(Kind::sync), 11);
 }
 
 TEST(Wire, header_bytes) {
