@@ -34,6 +34,7 @@ struct Question {
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
   bool grows = false;    ///< the link's fragments are unpacked while they are packed (LinkRef::grows)
+  bool self = false;     ///< both sides are one worker: nothing goes on at the same time
   bool mapped = false;   ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
 
@@ -47,7 +48,8 @@ struct Answer {
 Answer choose(const Question& question) noexcept;
 
 /// The schemes that the receiver on a link chooses from, for people; constant text.
-const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload = false) noexcept;
+const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload = false,
+                            bool self = false) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
 /// all would not take much longer. `chosen` is choose(question).
@@ -66,6 +68,10 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 /// be able to do something else meanwhile, and sparse blocks (transport::is_sparse) of so many pages go by
 /// better in short fragments, whose cells take few pages of their own.
 bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept;
+
+/// The longest message of a worker to itself that goes eagerly, which is two copies of one core; a get is
+/// one.
+inline constexpr std::uint32_t kSelfEager = 4096;
 
 /// Where the sender's memory is equal blocks at equal distances: the least of them, in bytes, that an adapter
 /// reads in place, each by a work request of its own, or all by one where a key gathers them; smaller ones

@@ -121,7 +121,8 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
                   .can_get = op.link->can_get,
                   .force = options_.force,
                   .source_sparse = sparse,
-                  .offload = op.link->offload};
+                  .offload = op.link->offload,
+                  .self = op.link->self};
     if (op.link->gathers && block != 0) {
       best.source_gathered = true;
       op.gathered = choose(best).scheme == Scheme::get && give_key(op, access | STRIA_REGISTER_GATHERED);
@@ -213,6 +214,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .busy = !op.link->offload && (sends_ != 0 || both_ways_),
                     .offload = op.link->offload,
                     .grows = op.link->grows,
+                    .self = op.link->self,
                     .mapped = op.link->can_map && transport::is_mapped(op.key)};
   // Only what comes through the provider's own memory shows it that the peer is near again.
   constexpr unsigned kTryNear = 16;

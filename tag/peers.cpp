@@ -87,6 +87,7 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   peer.link.ops = device.provider->ops;
   peer.link.link = link;
   peer.link.device = device.handle;
+  peer.link.self = peer.worker_id == id_;
   peer.state = Peer::State::up;
   // A path that is refused from the start is one fallback: no message tries it any more.
   const stria_link_limits_t limits = renew_limits(peer);
@@ -102,6 +103,8 @@ stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   if (closing_) peer.link.pio_below = 0;
   const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
   peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
+  if (peer.link.self && peer.link.can_get && !peer.link.offload && overlaps_packing_)
+    peer.eager_limit = std::min(peer.eager_limit, rndv::kSelfEager);
   want_window(peer, peer.low_latency && limits.pio_max == 0);
   return limits;
 }
@@ -240,8 +243,9 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.fallback = limits.fallback != nullptr ? limits.fallback : "";
   out.pio_mtu = limits.pio_max;
   out.pio_credits = limits.pio_credits;
-  out.rendezvous = rndv::schemes_of_link(rndv::parse_force(context_.config.text(Var::rndv_scheme)),
-                                         limits.can_get != 0, limits.can_map != 0, limits.offload != 0);
+  out.rendezvous =
+      rndv::schemes_of_link(rndv::parse_force(context_.config.text(Var::rndv_scheme)), limits.can_get != 0,
+                            limits.can_map != 0, limits.offload != 0, peer.link.self);
 }
 
 }  // namespace stria::tag

@@ -260,6 +260,25 @@ TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipelin
   EXPECT_FALSE(can_help(few, choose(few))) << "not worth a key";
 }
 
+TEST(CostModel, a_worker_copies_once_what_it_sends_to_itself) {
+  for (const std::uint64_t length : kLengths)
+    for (const std::uint32_t source : kBlocks)
+      for (const std::uint32_t sink : kBlocks) {
+        Question q;
+        q.length = length;
+        q.source_block = source;
+        q.sink_block = sink;
+        q.can_get = true;
+        q.self = true;
+        EXPECT_EQ(choose(q).scheme, Scheme::get);
+        q.force = Force::pipeline;
+        EXPECT_EQ(choose(q).scheme, Scheme::pipeline);
+        q.force = Force::automatic;
+        q.can_get = false;
+        EXPECT_EQ(choose(q).scheme, Scheme::pipeline);
+      }
+}
+
 TEST(CostModel, what_it_says_of_a_link_is_what_it_chooses_there) {
   for (const Force force : {Force::automatic, Force::get, Force::pipeline})
     for (const bool can_get : {false, true}) {
