@@ -98,12 +98,21 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
         ->delimiter(',')
         ->check(CLI::Range(0L, kMostDepth));
   } else {
+    if (!program.usual_sizes.empty()) range.clear();
     auto* sizes = app.add_option("--sizes", options.sizes, "exactly these sizes, bytes")
                       ->delimiter(',')
                       ->transform(size_check());
-    app.add_option("-m,--message-size", range, "[MIN:]MAX, powers of two, bytes")
+    app.add_option("-m,--message-size", range,
+                   program.usual_sizes.empty() ? "[MIN:]MAX, powers of two, bytes"
+                                               : fmt::format("[MIN:]MAX, powers of two, bytes (default {})",
+                                                             fmt::join(program.usual_sizes, ", ")))
         ->capture_default_str()
         ->excludes(sizes);
+    if (!program.cases.empty()) {
+      app.add_option("--cases", options.shapes.cases, fmt::format("of {}", fmt::join(program.cases, ", ")))
+          ->delimiter(',')
+          ->check(CLI::IsMember(program.cases));
+    }
   }
   if (!program.ways.empty()) {
     app.add_option("--ways", options.ways, fmt::format("of {}", fmt::join(program.ways, ", ")))
@@ -132,7 +141,7 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
     }
     if (!program.datatype && !program.match && options.sizes.empty()) {
       try {
-        options.sizes = size_range(range, program.min_size);
+        options.sizes = range.empty() ? program.usual_sizes : size_range(range, program.min_size);
       } catch (const std::invalid_argument& error) {
         throw CLI::ValidationError("--message-size", error.what());
       }

@@ -36,8 +36,10 @@ struct Program {
   bool messages = true;    ///< has --alloc-mem
   std::size_t min_size = 1;
   std::size_t max_size = 4U << 20U;
-  std::vector<std::string> ways = {};        ///< what --ways takes
-  std::vector<std::string> usual_ways = {};  ///< without --ways
+  std::vector<std::size_t> usual_sizes = {};  ///< instead of powers of two from min_size to max_size
+  std::vector<std::string> cases = {};        ///< what --cases takes, beside sizes
+  std::vector<std::string> ways = {};         ///< what --ways takes
+  std::vector<std::string> usual_ways = {};   ///< without --ways
 };
 
 /// The options, or the code to exit with. Only a `speaking` process prints (help, errors).

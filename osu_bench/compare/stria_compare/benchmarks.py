@@ -115,6 +115,8 @@ BENCHMARKS = {
                 Series("floor", {"copy": ("pack", "unpack")}, "memcpy"))),
         Benchmark("matching", "osu_match", "A message behind a deep queue", "ns", "median_ns", True, (),
                   (Series("first", MATCHING), Series("others", MATCHING)), ("cases", "depths")),
+        Benchmark("calls", "osu_calls", "Calls of MPI", "µs", "median_us", True, (),
+                  (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})), ("cases",)),
         _hpcc("latency", "HPCC: latency of 8 bytes", "µs", True),
         _hpcc("bandwidth", "HPCC: bandwidth of 2 MB messages", "MB/s", False),
         _hpcc("updates", "HPCC: RandomAccess over MPI", "updates/s", False),
