@@ -86,7 +86,7 @@ Force parse_force(std::string_view text) noexcept {
 }
 
 const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self) noexcept {
-  if (self && can_get && !offload && force == Force::automatic) return "get, as the worker sends to itself";
+  if (self && can_get && force == Force::automatic) return "get, as the worker sends to itself";
   if (offload && can_get && force == Force::automatic)
     return "get by the adapter, or pipeline of what lies in many small blocks";
   switch (force) {
@@ -180,14 +180,13 @@ Answer choose(const Question& q) noexcept {
   const double entries =
       (source_blocks - 1) * (q.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
       (sink_blocks - 1) * p.get_us_per_sink;
-  answer.get_us = q.mapped ? mapped_us(q, source_blocks, sink_blocks) : get_bytes_us(q) + entries;
-  if (q.self && !q.offload) answer.get_us = mapped_us(q, source_blocks, sink_blocks);
+  answer.get_us = q.mapped || q.self ? mapped_us(q, source_blocks, sink_blocks) : get_bytes_us(q) + entries;
   if (q.force != Force::automatic) {
     answer.scheme = q.force == Force::get ? read : Scheme::pipeline;
     answer.reason = "forced by STRIA_RNDV_SCHEME";
     return answer;
   }
-  if (q.self && !q.offload) {
+  if (q.self) {
     answer.scheme = read;
     answer.reason = "to itself: one copy, where a pipeline's two would follow each other";
     return answer;

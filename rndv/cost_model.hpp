@@ -34,7 +34,7 @@ struct Question {
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
   bool grows = false;    ///< the link's fragments are unpacked while they are packed (LinkRef::grows)
-  bool self = false;     ///< both sides are one worker: nothing goes on at the same time
+  bool self = false;     ///< both sides are one worker, whose core copies: nothing goes on at the same time
   bool mapped = false;   ///< the sender's key names memory that the receiver maps; can_get does not matter
 };
 

@@ -17,17 +17,21 @@ constexpr std::uint32_t kSpinPauses = 4096;  // about 100 us; then the owner may
 constexpr unsigned kYields = 192;
 constexpr long kNapNs = 50000;
 
+void stay_away(std::uint32_t pauses) noexcept {
+  for (; pauses > 0; --pauses) cpu_relax();
+}
+
 }  // namespace
 
 bool WorkerLock::is_worked_in(std::uint32_t pauses) const noexcept {
   const std::uint32_t before = turns_.load(std::memory_order_relaxed);
-  for (; pauses > 0; --pauses) cpu_relax();
+  stay_away(pauses);
   return turns_.load(std::memory_order_relaxed) - before > 1;
 }
 
 bool WorkerLock::try_later(const void* me) noexcept {
   if (is_worked_in(kPollPauses)) {
-    static_cast<void>(is_worked_in(kPolitePauses));
+    stay_away(kPolitePauses);
     return false;
   }
   return take(me);  // before one who asked, too: such a look is short

@@ -4,7 +4,7 @@
 // What threads do under it takes 20 to 100 ns, less than it takes to move the worker's memory from core to
 // core; so a lock that changed hands with every call would make all of them slow, and each look at it costs
 // the thread that has it a line. What is best depends on what the other thread does:
-//   It works, with one operation after the other (turns() moves). Who comes then stays away for some
+//   It works, with one operation after the other (turns_ moves). Who comes then stays away for some
 //   microseconds, while the worker stays in that thread's cache, and then asks.
 //   It only looks whether something came, or is in one operation. Who comes asks at once, is let in next,
 //   and whoever looks stays out of its way.
@@ -78,7 +78,7 @@ class WorkerLock {
   }
   void wait(const void* me) noexcept;
   bool try_later(const void* me) noexcept;
-  /// Stays away for so many pauses. Whether a thread works there.
+  /// Whether a thread works there, seen over so many pauses.
   bool is_worked_in(std::uint32_t pauses) const noexcept;
 
   // In a line of their own: who waits looks at it, and the worker's memory stays with its owner.

@@ -87,7 +87,6 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   peer.link.ops = device.provider->ops;
   peer.link.link = link;
   peer.link.device = device.handle;
-  peer.link.self = peer.worker_id == id_;
   peer.state = Peer::State::up;
   // A path that is refused from the start is one fallback: no message tries it any more.
   const stria_link_limits_t limits = renew_limits(peer);
@@ -100,10 +99,11 @@ stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   if (peer.state != Peer::State::up) return limits;
   devices_[peer.device]->provider->link_limits(peer.link.link, &limits);
   peer.link.take(limits);
+  peer.link.self = peer.worker_id == id_ && !peer.link.offload;
   if (closing_) peer.link.pio_below = 0;
   const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
   peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
-  if (peer.link.self && peer.link.can_get && !peer.link.offload && overlaps_packing_)
+  if (peer.link.self && peer.link.can_get && overlaps_packing_)
     peer.eager_limit = std::min(peer.eager_limit, rndv::kSelfEager);
   want_window(peer, peer.low_latency && limits.pio_max == 0);
   return limits;

@@ -1,9 +1,11 @@
 // Short synchronous messages: they go at once, as eager ones do, with the name of the sender's operation
 // before their bytes, and the receiver ends that operation by a FIN when it has a receive for them. Long
 // ones, and those for which the receiver granted no credit, are announced.
+#include <algorithm>
 #include <array>
+#include <cstring>
 
-#include "base/fits.hpp"
+#include "base/log.hpp"
 #include "eager/send.hpp"
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"

@@ -33,7 +33,7 @@ struct LinkRef {
   bool can_atomic : 1 = false;  ///< without asking the key
   bool gathers : 1 = false;     ///< and has keys that show memory that lies apart as one run
   bool grows : 1 = false;       ///< the receiver of an eager message unpacks while its sender packs
-  bool self : 1 = false;        ///< to the worker itself, as its owner knows
+  bool self : 1 = false;        ///< to the worker itself, without an adapter; its owner knows
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }

@@ -9,6 +9,7 @@ namespace stria::bench {
 namespace {
 
 constexpr int kTag = 3;
+constexpr std::size_t kBuffered = 4;  // messages that MPI_Bsend may keep
 const MPI_Comm kWorld = MPI_COMM_WORLD;
 
 constexpr Call kCalls[] = {
@@ -42,15 +43,16 @@ std::span<const Call> calls() {
 }
 
 Calls::Calls(std::size_t bytes)
-    : bytes_((bytes + 7) / 8 * 8),
-      count_(static_cast<int>(bytes_)),
-      words_(static_cast<int>(bytes_ / 8)),
-      out_(bytes_ * kAtOnce),
-      in_(bytes_ * kAtOnce),
-      attached_(bytes_ * 4 + 4 * (static_cast<std::size_t>(MPI_BSEND_OVERHEAD) + 64)) {
+    : bytes_(bytes),
+      room_(bytes * kAtOnce + 8),
+      count_(static_cast<int>(bytes)),
+      words_(static_cast<int>((bytes + 7) / 8)),
+      out_(room_),
+      in_(room_),
+      attached_(kBuffered * (bytes + MPI_BSEND_OVERHEAD + 64)) {
   MPI_Comm_rank(kWorld, &rank_);
   other_ = 1 - rank_;
-  MPI_Buffer_attach(attached_.data(), static_cast<int>(bytes_ * 4 + 4 * (MPI_BSEND_OVERHEAD + 64)));
+  MPI_Buffer_attach(attached_.data(), static_cast<int>(kBuffered * (bytes + MPI_BSEND_OVERHEAD + 64)));
   for (int i = 0; i < kAtOnce; ++i) {
     const auto at = static_cast<std::size_t>(i);
     MPI_Recv_init(in(i), count_, MPI_BYTE, other_, kTag + i, kWorld, &persistent_[at]);
@@ -196,9 +198,16 @@ std::uint64_t Calls::seed(int rank, int slot) const {
   return static_cast<std::uint64_t>(rank) * 1000003 + static_cast<std::uint64_t>(slot) * 101 + bytes_;
 }
 
+/// What a process sends.
+void Calls::fill(std::byte* at, int rank) const {
+  for (int i = 0; i < kAtOnce; ++i)
+    fill_pattern(at + static_cast<std::size_t>(i) * bytes_, bytes_, seed(rank, i));
+  std::memset(at + bytes_ * kAtOnce, 0, room_ - bytes_ * kAtOnce);
+}
+
 void Calls::prepare() {
-  for (int i = 0; i < kAtOnce; ++i) fill_pattern(out(i), bytes_, seed(rank_, i));
-  std::memset(in(0), 0, bytes_ * kAtOnce);
+  fill(out(0), rank_);
+  std::memset(in(0), 0, room_);
 }
 
 bool Calls::got_one() const {
@@ -224,9 +233,9 @@ bool Calls::got_block() const {
 }
 
 bool Calls::got_sum() const {
-  std::vector<std::byte> theirs(bytes_);
-  fill_pattern(theirs.data(), bytes_, seed(other_, 0));
-  for (std::size_t at = 0; at < bytes_; at += 8) {
+  std::vector<std::byte> theirs(room_);
+  fill(theirs.data(), other_);
+  for (std::size_t at = 0; at < summed_bytes(); at += 8) {
     std::uint64_t a = 0, b = 0, sum = 0;
     std::memcpy(&a, out(0) + at, 8);
     std::memcpy(&b, theirs.data() + at, 8);

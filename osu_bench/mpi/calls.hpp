@@ -11,7 +11,8 @@
 
 namespace stria::bench {
 
-/// What a step works on: `bytes` a message, out of `out` into `in`, which have room for kAtOnce of them.
+/// What a step works on: `bytes` a message, out of `out` into `in`, which have room for kAtOnce of them. What
+/// is summed are as many words as hold them.
 class Calls {
  public:
   static constexpr int kAtOnce = 6;  // messages of a halo in three dimensions
@@ -58,11 +59,14 @@ class Calls {
   bool got_block() const;
   bool got_sum() const;
   bool got_nothing() const { return true; }
+  /// That a sum takes.
+  std::size_t summed_bytes() const { return static_cast<std::size_t>(words_) * 8; }
 
  private:
   using Requests = std::array<MPI_Request, 2 * kAtOnce>;
   std::byte* out(int slot) const { return out_.data() + static_cast<std::size_t>(slot) * bytes_; }
   std::byte* in(int slot) const { return in_.data() + static_cast<std::size_t>(slot) * bytes_; }
+  void fill(std::byte* at, int rank) const;
   std::uint64_t seed(int rank, int slot) const;
   void start_all();
   template <class Send, class Recv>
@@ -77,6 +81,7 @@ class Calls {
   }
 
   std::size_t bytes_;
+  std::size_t room_;
   int count_;  // of MPI_BYTE
   int words_;  // of what is summed
   int rank_ = 0, other_ = 0;
