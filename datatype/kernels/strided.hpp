@@ -6,11 +6,11 @@
 // and more are different: their lines crowd in few sets of the first-level cache (in one, from 4096 on),
 // which hold eight each. With dozens of them under way, lines are thrown out before the access they were
 // fetched for, and fetched again. Software prefetch makes it worse. What helps is to let fewer begin: a few
-// stores to a line on the stack after each element fill the store queue, 64 entries on this kind of
-// processor, so that about ten elements are under way. That halves the time of a column of a matrix with N =
-// 512 or more. Where several elements share a page the processor sees the distance and fetches ahead, and
-// letting fewer begin costs up to twice the time. (Measured on Zen 4, packing and unpacking between two
-// cores; figures in docs/tuning.md, Kernels.)
+// stores to a line on the stack after each element fill the store queue, so that about ten elements are under
+// way. How many that takes depends on the queue: 64 entries in Zen 4, 104 in Zen 5. That halves the time of a
+// column of a matrix with N = 512 or more. Where several elements share a page the processor sees the
+// distance and fetches ahead, and letting fewer begin costs up to twice the time. (Measured packing and
+// unpacking between two cores; figures in docs/tuning.md, Kernels.)
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,25 @@ inline constexpr std::int64_t kPage = 4096;
 // reaches; messages are packed in four steps.
 inline constexpr std::int64_t kFewPages = 384;
 
+enum class StoreQueue : std::uint8_t { usual, deep };  // up to some 70 entries, and more
+/// Of the processor at hand.
+extern const StoreQueue kStoreQueue;
+
 /// Stores to put after each element, by the distance of the elements that are read or written; 0 for most.
 /// `count` is of one call: long messages are packed and unpacked in steps.
-[[gnu::always_inline]] inline int fillers_for(std::int64_t stride, std::int64_t count, bool reads) noexcept {
+[[gnu::always_inline]] inline int fillers_for(std::int64_t stride, std::int64_t count, bool reads,
+                                              StoreQueue queue) noexcept {
   if ((stride & 511) != 0 || count <= kWays) return 0;
   const std::int64_t distance = stride < 0 ? -stride : stride;
   const std::int64_t grain = std::min(distance & -distance, kSetsSpan);
   if (grain == 0 || count <= kWays * (kSetsSpan / grain)) return 0;  // they all stay
+  if (queue == StoreQueue::deep) {
+    if (grain == kSetsSpan && reads) return distance > kPage ? 8 : 5;
+    if (grain == kSetsSpan) return 10;
+    if (grain == 2048) return reads ? 5 : 8;
+    if (reads && (distance < kPage || count <= kFewPages)) return 0;
+    return distance < kPage && count > 512 ? 0 : 3;
+  }
   if (grain == kSetsSpan) return reads ? 5 : 3;
   if (grain == 2048) return 3;
   if (distance < kPage && count > 512) return 0;  // the processor itself fetches the next ones of a page
@@ -41,10 +53,11 @@ inline constexpr std::int64_t kFewPages = 384;
 }
 
 /// One element a round, each with kFillers stores that are of no use but to take places in the store queue.
+/// (To two lines from nine on: those take longer to leave it.)
 template <int kFillers, class B>
 [[gnu::always_inline]] inline void paced(B block, Address from, std::int64_t from_stride, Address to,
                                          std::int64_t to_stride, std::int64_t count) noexcept {
-  [[maybe_unused]] alignas(64) volatile std::int64_t filler[8];
+  [[maybe_unused]] alignas(64) volatile std::int64_t filler[16];
   for (; count > 0; --count) {
     block.copy(to, from);
     for (int k = 0; k < kFillers; ++k) filler[k] = count;
@@ -92,7 +105,8 @@ template <class B>
 [[gnu::always_inline]] inline void strided(B block, Address from, std::int64_t from_stride, Address to,
                                            std::int64_t to_stride, std::int64_t count) noexcept {
   if constexpr (B::kShort) {
-    switch (std::max(fillers_for(from_stride, count, true), fillers_for(to_stride, count, false))) {
+    switch (std::max(fillers_for(from_stride, count, true, kStoreQueue),
+                     fillers_for(to_stride, count, false, kStoreQueue))) {
       case 0:
         break;
       case 1:
@@ -101,8 +115,12 @@ template <class B>
         return paced<2>(block, from, from_stride, to, to_stride, count);
       case 3:
         return paced<3>(block, from, from_stride, to, to_stride, count);
-      default:
+      case 5:
         return paced<5>(block, from, from_stride, to, to_stride, count);
+      case 8:
+        return paced<8>(block, from, from_stride, to, to_stride, count);
+      default:
+        return paced<10>(block, from, from_stride, to, to_stride, count);
     }
   }
   const std::int64_t bytes = block.bytes();

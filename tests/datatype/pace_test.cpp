@@ -9,18 +9,24 @@ namespace {
 
 constexpr bool kRead = true, kWritten = false;
 
-bool is_paced(std::int64_t stride, std::int64_t count) {
-  return fillers_for(stride, count, kRead) > 0 || fillers_for(stride, count, kWritten) > 0;
+constexpr auto kUsual = StoreQueue::usual, kDeep = StoreQueue::deep;
+
+bool is_paced(std::int64_t stride, std::int64_t count, StoreQueue queue) {
+  return fillers_for(stride, count, kRead, queue) > 0 || fillers_for(stride, count, kWritten, queue) > 0;
 }
 
-TEST(Pace, is_for_lines_that_crowd_in_few_sets) {
+class PaceTest : public testing::TestWithParam<StoreQueue> {};
+INSTANTIATE_TEST_SUITE_P(Queues, PaceTest, testing::Values(kUsual, kDeep));
+
+TEST_P(PaceTest, is_for_lines_that_crowd_in_few_sets) {
   for (const std::int64_t stride : {8, 24, 520, 4104, 100000})
-    for (const std::int64_t count : {1, 100, 100000}) EXPECT_FALSE(is_paced(stride, count)) << stride;
+    for (const std::int64_t count : {1, 100, 100000})
+      EXPECT_FALSE(is_paced(stride, count, GetParam())) << stride;
   for (const std::int64_t stride : {4096, -4096, 8192, 12288, 32768}) {
-    EXPECT_FALSE(is_paced(stride, 8)) << "they all stay";
+    EXPECT_FALSE(is_paced(stride, 8, GetParam())) << "they all stay";
     for (const std::int64_t count : {9, 256, 1024, 100000}) {
-      EXPECT_GT(fillers_for(stride, count, kRead), 0) << stride;
-      EXPECT_GT(fillers_for(stride, count, kWritten), 0) << stride;
+      EXPECT_GT(fillers_for(stride, count, kRead, GetParam()), 0) << stride;
+      EXPECT_GT(fillers_for(stride, count, kWritten, GetParam()), 0) << stride;
     }
   }
 }
@@ -28,13 +34,19 @@ TEST(Pace, is_for_lines_that_crowd_in_few_sets) {
 // The processor fetches those ahead: a face of 128^3 doubles, packed in steps of 1024, took twice the time.
 TEST(Pace, is_not_for_long_lists_of_elements_that_share_a_page) {
   for (const std::int64_t stride : {512, 1024, 1536, 3072, -1024})
-    for (const std::int64_t count : {1024, 16384}) EXPECT_FALSE(is_paced(stride, count)) << stride;
+    for (const std::int64_t count : {1024, 16384}) {
+      EXPECT_FALSE(is_paced(stride, count, kUsual)) << stride;
+      EXPECT_EQ(fillers_for(stride, count, kRead, kDeep), 0) << stride;
+      EXPECT_EQ(fillers_for(stride, count, kWritten, kDeep), 0) << stride;
+    }
 }
 
 // Columns of 640 and 1920 doubles, a quarter of each.
 TEST(Pace, of_elements_in_pages_of_their_own_is_for_many) {
-  EXPECT_EQ(fillers_for(5120, 160, kRead), 0);
-  EXPECT_GT(fillers_for(15360, 480, kRead), 0);
+  for (const StoreQueue queue : {kUsual, kDeep}) {
+    EXPECT_EQ(fillers_for(5120, 160, kRead, queue), 0);
+    EXPECT_GT(fillers_for(15360, 480, kRead, queue), 0);
+  }
 }
 
 }  // namespace
