@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "datatype/canonical.hpp"
 #include "datatype/passes.hpp"
 #include "datatype/period.hpp"
 #include "datatype/short_rows.hpp"
@@ -28,6 +29,7 @@ class Rows {
     bytes_ = bytes;
     step_ = step;
   }
+  bool any() const noexcept { return parts_.rows != 0; }
   /// In a list of `blocks`. (Rows that are rolled once more are no fewer parts.)
   bool all_opened(std::size_t blocks) noexcept {
     skip_to(blocks);
@@ -70,7 +72,8 @@ bool BlockList<Int>::stays_rolled() const noexcept {
     step = here;
   }
   if (run >= kMinRoll) rows.add(size_ - run, size_, bytes, step);
-  return !rows.all_opened(size_);
+  const bool is_short = size_ <= static_cast<std::size_t>(kExpandRuns);
+  return is_short ? rows.any() : !rows.all_opened(size_);
 }
 
 template <class Int>

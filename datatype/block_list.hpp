@@ -1,11 +1,12 @@
-// The short way for long lists of plain blocks: arrays instead of pieces with a node each, so that committing
+// The short way for lists of plain blocks: arrays instead of pieces with a node each, so that committing
 // a million irregular blocks costs little more than reading and writing their arrays. They are written once,
 // as the node keeps them, in 32 bits where the caller knows that all fit: fresh memory costs more than the
 // work.
 //
 // It gives what the passes (passes.hpp) would give, or nothing: merging of neighbours is the same rewrite;
 // then, where the sequence has neither a period nor a stretch that would be rolled and stay rolled
-// (short_rows.hpp), the passes come back to the list, and it stands as it is.
+// (short_rows.hpp), the passes come back to the list, and it stands as it is. (Of up to kExpandRuns blocks,
+// whose form may not depend on how they were described, no stretch may be rolled at all.)
 #pragma once
 
 #include <cstdint>

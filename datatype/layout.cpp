@@ -153,8 +153,8 @@ class Collector {
   std::map<std::tuple<const Node*, std::int64_t, std::int64_t>, NodePtr> made_;
 };
 
-/// Lists from this length on are looked at as arrays first. Shorter ones are written out and folded anyway.
-constexpr std::size_t kLongList = static_cast<std::size_t>(kExpandRuns) + 1;
+/// Lists from this length on are looked at as arrays first.
+constexpr std::size_t kLeastList = 4;
 
 /// The blocks of a list, `origin` the first one's place, written as arrays of Int.
 template <class Int, class CountOf>
@@ -165,7 +165,7 @@ std::optional<Placed> fill_blocks(std::span<const std::int64_t> displacements, C
     const std::int64_t count = count_of(i);  // an entry without blocks may stand anywhere
     return count > 0 ? std::pair(displacements[i] + shift, count * each) : std::pair(origin, std::int64_t{0});
   });
-  return list.size() < kLongList ? std::nullopt : std::move(list).irregular();
+  return list.size() < kLeastList ? std::nullopt : std::move(list).irregular();
 }
 
 /// Many blocks of one contiguous child, by the short way; empty when the list is not for it: too short when
@@ -174,7 +174,7 @@ template <class CountOf>
 std::optional<Result<Layout>> collect_blocks(std::span<const std::int64_t> displacements, CountOf count_of,
                                              const Layout& child) {
   const std::int64_t each = child.size();
-  if (displacements.size() < kLongList || each == 0 || !child.is_contiguous(2)) return std::nullopt;
+  if (displacements.size() < kLeastList || each == 0 || !child.is_contiguous(2)) return std::nullopt;
   std::int64_t low = INT64_MAX, high = INT64_MIN, last = INT64_MIN, size = 0, span = 0, origin = 0;
   bool wrong = false;
   for (std::size_t i = 0; i < displacements.size(); ++i) {

@@ -13,7 +13,14 @@ void write_out(const Node& node, std::int64_t memory, std::vector<Move>& out) {
   if (const Block* block = node.block()) {
     const std::int64_t stream = out.empty() ? 0 : out.back().stream + out.back().bytes;
     out.push_back({memory, stream, block->bytes});
-  } else if (const Strided* s = node.strided()) {
+  } else if (const Strided* s = node.strided(); s != nullptr && s->child->block() != nullptr) {
+    const std::int64_t bytes = s->child->size;
+    const std::int64_t stream = out.empty() ? 0 : out.back().stream + out.back().bytes;
+    const std::size_t at = out.size();
+    out.resize(at + static_cast<std::size_t>(s->count));
+    for (std::int64_t i = 0; i < s->count; ++i)
+      out[at + static_cast<std::size_t>(i)] = {memory + i * s->stride, stream + i * bytes, bytes};
+  } else if (s != nullptr) {
     for (std::int64_t i = 0; i < s->count; ++i) write_out(*s->child, memory + i * s->stride, out);
   } else if (const auto* x = std::get_if<Indexed>(&node.form)) {
     for (std::size_t i = 0; i < x->displacements.size(); ++i)
@@ -39,8 +46,15 @@ std::vector<Move> moves_of(const Node& element) {
 
 /// How many records `stride` apart are certainly disjoint: any number when each lies beyond the one before;
 /// else as many as each move can be repeated before it meets the next higher one (columns side by side).
-std::int64_t disjoint_records(std::vector<Move> moves, std::int64_t true_extent, std::int64_t stride) {
-  std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.memory < b.memory; });
+std::int64_t disjoint_records(const std::vector<Move>& in_order, std::int64_t true_extent,
+                              std::int64_t stride) {
+  const auto is_lower = [](const Move& a, const Move& b) { return a.memory < b.memory; };
+  std::vector<Move> sorted;
+  if (!std::is_sorted(in_order.begin(), in_order.end(), is_lower)) {
+    sorted = in_order;
+    std::sort(sorted.begin(), sorted.end(), is_lower);
+  }
+  const std::vector<Move>& moves = sorted.empty() ? in_order : sorted;
   // A distance may be any number when there is only one record.
   const std::int64_t step = stride == INT64_MIN ? INT64_MAX : std::abs(stride);
   std::int64_t count = INT64_MAX;

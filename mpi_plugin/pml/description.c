@@ -139,9 +139,14 @@ static stria_layout_t* convert(const dt_elem_desc_t* entries, size_t count) {
 stria_layout_t* pml_stria_layout_of(const opal_datatype_t* type) {
   stria_layout_t* data = convert(type->desc.desc, NULL == type->desc.desc ? 0 : type->desc.used);
   stria_layout_t* layout = NULL;
-  if (NULL != data) (void)stria_layout_resized(data, type->lb, type->ub - type->lb, &layout);
-  stria_layout_free(data);
   stria_layout_bounds_t bounds;
+  if (NULL != data && STRIA_OK == stria_layout_bounds(data, &bounds) && bounds.lower_bound == type->lb &&
+      bounds.extent == type->ub - type->lb) {
+    layout = data;
+  } else {
+    if (NULL != data) (void)stria_layout_resized(data, type->lb, type->ub - type->lb, &layout);
+    stria_layout_free(data);
+  }
   if (NULL != layout &&
       (STRIA_OK != stria_layout_bounds(layout, &bounds) || bounds.size != (int64_t)type->size)) {
     stria_layout_free(layout);

@@ -259,6 +259,38 @@ TEST(Canonical, long_lists_of_blocks_by_the_short_way_are_what_the_passes_give) 
   }
 }
 
+// Lists go by a short way (block_list.hpp), composites by the passes: the tree is one.
+TEST(Canonical, lists_are_what_the_passes_make_of_their_blocks) {
+  std::int64_t lists = 0, others = 0;
+  for (std::int64_t round = 0; round < rounds(20000); ++round) {
+    Random random(seed_of(round));
+    const std::int64_t blocks = random.one_in(50) ? random.in(4000, 4200) : random.in(1, 60);
+    const std::int64_t most = random.in(1, 3), rows = random.in(1, 12);
+    const std::int64_t holes = random.in(0, 3);
+    Vec lens, at;
+    for (std::int64_t next = random.in(-50, 50); static_cast<std::int64_t>(lens.size()) < blocks;) {
+      // Now and then a stretch of equal blocks at one distance.
+      const std::int64_t n = random.one_in(rows) ? random.in(2, 9) : 1;
+      const std::int64_t bytes = random.in(0, most), step = bytes + random.in(0, holes);
+      for (std::int64_t k = 0; k < n; ++k, next += step) {
+        lens.push_back(bytes);
+        at.push_back(next);
+      }
+      next += random.in(-2, 3);
+    }
+    const Layout list = must(Layout::indexed(lens, at, Layout::bytes(1)));
+    const Layout parts =
+        must(Layout::composite(lens, at, std::vector<Layout>(lens.size(), Layout::bytes(1))));
+    ASSERT_EQ(list.to_string(), parts.to_string()) << "round " << round;
+    ASSERT_TRUE(list == parts) << "round " << round;
+    const bool is_list =
+        std::holds_alternative<Blocks>(list.root().form) || std::holds_alternative<Indexed>(list.root().form);
+    ++(is_list ? lists : others);
+  }
+  EXPECT_GT(lists, 0);
+  EXPECT_GT(others, 0);
+}
+
 TEST(Canonical, trees_stay_shallow_when_types_are_nested_a_thousand_times) {
   Random random(seed_of(0));
   Layout layout = Layout::bytes(3);
