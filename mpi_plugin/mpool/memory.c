@@ -50,17 +50,59 @@ static void* refuse(const char* why, size_t size) {
   return NULL;
 }
 
+/* ---- spares: MPI_Sendrecv_replace takes a buffer for each call, and so do programs; a new mapping and its
+ * pages cost more than such a message ---- */
+
+static const size_t kSpareMost = 262144; /* bytes of one; longer ones go back to the system at once */
+
+static mpool_stria_spare_t take_spare(unsigned at) {
+  const mpool_stria_spare_t spare = mpool_stria.spares[at];
+  --mpool_stria.spare_count;
+  memmove(&mpool_stria.spares[at], &mpool_stria.spares[at + 1],
+          (mpool_stria.spare_count - at) * sizeof spare);
+  return spare;
+}
+
+static void free_oldest_spare(void) {
+  (void)stria_mem_free(mpool_stria.context, take_spare(0).memory);
+}
+
+static void keep_spare(void* memory, size_t size) {
+  if (kMpoolSpares == mpool_stria.spare_count) free_oldest_spare();
+  mpool_stria.spares[mpool_stria.spare_count++] = (mpool_stria_spare_t){memory, size};
+}
+
+/* The youngest that is long enough, and not more than twice as long; {NULL, 0}: none. */
+static mpool_stria_spare_t find_spare(size_t size) {
+  for (unsigned at = mpool_stria.spare_count; at-- > 0;) {
+    const size_t has = mpool_stria.spares[at].size;
+    if (has >= size && has / 2 <= size) return take_spare(at);
+  }
+  return (mpool_stria_spare_t){NULL, 0};
+}
+
+/* ---- */
+
 static void* allocate(size_t size) {
   if (!ready()) return refuse("no provider has memory that peers map", size);
-  if (mpool_stria.allocations >= most_allocations()) {
+  const unsigned long long most = most_allocations();
+  while (0 != mpool_stria.spare_count && mpool_stria.allocations + mpool_stria.spare_count >= most) {
+    free_oldest_spare();
+  }
+  if (mpool_stria.allocations >= most) {
     return refuse("there are as many allocations as mpool_stria_max_allocations or vm.max_map_count allow",
                   size);
   }
-  void* memory = NULL;
-  const stria_status_t status = stria_mem_alloc(mpool_stria.context, size, &memory);
-  if (STRIA_OK != status) {
-    if (STRIA_ERR_UNSUPPORTED == status) mpool_stria.hopeless = true;
-    return refuse(stria_last_error(), size);
+  const mpool_stria_spare_t spare = find_spare(size);
+  void* memory = spare.memory;
+  if (NULL != memory) {
+    size = spare.size;
+  } else {
+    const stria_status_t status = stria_mem_alloc(mpool_stria.context, size, &memory);
+    if (STRIA_OK != status) {
+      if (STRIA_ERR_UNSUPPORTED == status) mpool_stria.hopeless = true;
+      return refuse(stria_last_error(), size);
+    }
   }
   if (OPAL_SUCCESS !=
       opal_hash_table_set_value_uint64(&mpool_stria.blocks, (uint64_t)(uintptr_t)memory, (void*)size)) {
@@ -88,7 +130,10 @@ static void release(void* address) {
   (void)opal_hash_table_remove_value_uint64(&mpool_stria.blocks, (uint64_t)(uintptr_t)address);
   --mpool_stria.allocations;
   mpool_stria.bytes -= size;
-  (void)stria_mem_free(mpool_stria.context, address);
+  if (size <= kSpareMost)
+    keep_spare(address, size);
+  else
+    (void)stria_mem_free(mpool_stria.context, address);
 }
 
 void* mpool_stria_alloc(mca_mpool_base_module_t* module, size_t size, size_t align, uint32_t flags) {
@@ -130,6 +175,7 @@ void mpool_stria_memory_open(void) {
 }
 
 void mpool_stria_memory_close(void) {
+  while (0 != mpool_stria.spare_count) free_oldest_spare();
   if (NULL != mpool_stria.context) stria_context_close(mpool_stria.context);
   mpool_stria.context = NULL;
   mpool_stria.hopeless = false;

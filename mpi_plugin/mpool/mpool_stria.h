@@ -19,13 +19,22 @@
 #include "opal/threads/mutex.h"
 #include "stria/stria.h"
 
+/* Freed, and kept for the next allocation of about that size. */
+typedef struct mpool_stria_spare {
+  void* memory;
+  size_t size;
+} mpool_stria_spare_t;
+enum { kMpoolSpares = 8 };
+
 typedef struct mpool_stria {
   mca_mpool_base_module_t super;
   /* Of the component's own: memory outlives the workers of the PML, and is the process's, not a context's. */
   stria_context_t* context;
-  bool hopeless;                   /* no provider in use has memory that peers map, or there is no context */
-  opal_mutex_t lock;               /* guards everything below, and the two above */
-  opal_hash_table_t blocks;        /* bytes of each allocation, by its address */
+  bool hopeless;            /* no provider in use has memory that peers map, or there is no context */
+  opal_mutex_t lock;        /* guards everything below, and the two above */
+  opal_hash_table_t blocks; /* bytes of each allocation, by its address */
+  mpool_stria_spare_t spares[kMpoolSpares]; /* oldest first */
+  unsigned spare_count;
   unsigned long long allocations;  /* that are not freed */
   unsigned long long bytes;        /* of these */
   unsigned long long refusals;     /* times memory was wanted here and malloc had to give it */

@@ -51,17 +51,29 @@ class Memory {
   std::size_t bytes_;
 };
 
-/// Whether the address lies in a mapping of the layer's kind.
-bool peers_map(const void* address) {
+/// The line of the address in the list of mappings.
+std::string mapping_of(const void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     char* rest = nullptr;
     const std::uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
     const std::uintptr_t end = std::strtoull(rest + 1, nullptr, 16);
-    if (begin <= wanted && wanted < end) return line.find("memfd:stria-memory") != std::string::npos;
+    if (begin <= wanted && wanted < end) return line;
   }
-  return false;
+  return {};
+}
+
+/// Whether the address lies in a mapping of the layer's kind.
+bool peers_map(const void* address) {
+  return mapping_of(address).find("memfd:stria-memory") != std::string::npos;
+}
+
+std::size_t lines_with(const char* text) {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t lines = 0;
+  for (std::string line; std::getline(maps, line);) lines += line.find(text) != std::string::npos ? 1 : 0;
+  return lines;
 }
 
 std::size_t lines_of(const char* path) {
@@ -98,6 +110,7 @@ class Test {
     }
     before_any_message();
     small_and_hinted();
+    freed_and_taken_again();
     more_than_there_is();
     contiguous();
     // Where each number is in a line of its own two cores are faster; else loads are.
@@ -160,6 +173,27 @@ class Test {
     expect_equal(peers_map(Memory(1 << 16, "unknown=1,,").data()), own_, "hints that are not for it");
     expect(!peers_map(Memory(1 << 16, "mpool=hugepage").data()), "mpool=hugepage");
     expect(!peers_map(Memory(1 << 16, "mpool=stria2").data()), "mpool=stria2");
+  }
+
+  /// What is short is kept when it is freed: MPI_Sendrecv_replace, for one, takes a buffer for each call. The
+  /// line names the file by number, and a new one has another.
+  void freed_and_taken_again() {
+    step("memory that is freed and taken again");
+    if (!own_) return;
+    const auto taken = [](std::size_t bytes) { return mapping_of(Memory(bytes).data()); };
+    const std::string first = taken(100000);
+    expect_equal(taken(100000), first, "the same bytes again");
+    expect_equal(taken(60000), first, "fewer bytes");
+    expect(taken(120000) != first, "more bytes are other memory");
+    expect(taken(10000) != first, "so are few");
+    expect(taken(1 << 20) != taken(1 << 20), "long memory goes back to the system");
+    std::vector<Memory> many;
+    many.reserve(40);
+    for (int i = 0; i < 40; ++i) many.emplace_back(8192);
+    many.clear();
+    expect_equal(of_component("allocations"), std::uint64_t{0}, "allocations");
+    expect_equal(of_component("bytes"), std::uint64_t{0}, "bytes");
+    expect_equal(lines_with("memfd:stria-memory"), std::size_t{8}, "mappings that are kept");
   }
 
   /// Refused as malloc refuses it; not given, to be found out by a store.
