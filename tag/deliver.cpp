@@ -226,7 +226,10 @@ inline void Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
   request.state.store(RequestState::done, std::memory_order_relaxed);
 }
 
-void Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noexcept {
+// What came last may be all that its caller waits for. Of what comes next, which would go to the unexpected
+// queue and be copied twice, the receive may be there at the next call; and a caller that lets others go on
+// by its next send does not copy their messages before it.
+std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noexcept {
   Worker& worker = *static_cast<Device*>(self)->worker;
   Peer& peer = *static_cast<Peer*>(of);
   // Nearly every message: short, in its turn, within its credit.
@@ -240,17 +243,18 @@ void Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noex
       if (worker.takes_at_once(peer, header)) {
         worker.budget_.passed(peer.grant, packet->bytes);
         worker.finish_at_once(peer, *packet);
-        return;
+        return static_cast<std::uint32_t>(worker.posted_.size() != 0);
       }
       (void)worker.budget_.arrived(peer.grant, packet->bytes);
       worker.store_payload(peer, *packet);
-      return;
+      return 1;
     }
     worker.budget_.passed(peer.grant, packet->bytes);
     worker.finish_eager(*posted, peer, *packet);
-    return;
+    return static_cast<std::uint32_t>(worker.posted_.size() != 0 || worker.starting_.recv != nullptr);
   }
   worker.deliver(peer, *packet);
+  return 1;
 }
 
 void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {

@@ -91,7 +91,7 @@ class Worker {
   [[gnu::noinline]] unsigned end_round(unsigned handled) noexcept;
 
   // Upcalls of providers; self is the Device.
-  static void on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept;
+  static std::uint32_t on_deliver(void* self, void* peer, const stria_packet_t* packet) noexcept;
   static void* on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept;
   static void on_link_down(void* self, void* peer, stria_status_t why) noexcept;
   static void on_link_changed(void* self, void* peer) noexcept;

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 3u
+#define STRIA_PROVIDER_VERSION 4u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;
@@ -99,8 +99,10 @@ typedef struct stria_arriving {
 
 typedef struct stria_sink {
   void* self;
-  /* A packet arrived on the link whose cookie is `peer`. Consumes it before it returns; may start sends. */
-  void (*deliver)(void* self, void* peer, const stria_packet_t* packet);
+  /* A packet arrived on the link whose cookie is `peer`. Consumes it before it returns; may start sends.
+   * Returns 0 when it ended the last receive that waited: a provider had better leave what comes next on the
+   * link where it is until it is called again, as its receive may be there by then. */
+  uint32_t (*deliver)(void* self, void* peer, const stria_packet_t* packet);
   /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet.
    */
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);

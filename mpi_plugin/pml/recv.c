@@ -29,6 +29,10 @@ stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* 
  * wait for no other while a non-blocking collective of its has to go on. */
 #define PML_STRIA_AT_ONCE 256u
 
+/* A longer message is not copied by the call that posts its receive: the program's sends may come next, and
+ * the other ranks wait for those meanwhile. Unit: bytes. */
+#define PML_STRIA_LOOK_MOST 2048u
+
 /* MPI_Wait calls opal_progress() only for a request that is not complete, and in here Open MPI expects no
  * callback. So after that many receives that found their message by looking, none looks until one has to be
  * waited for. (Threads may miscount, which only shifts the turn.) */
@@ -40,7 +44,7 @@ int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, 
   if (OPAL_UNLIKELY(!describe(&recv, buf, count, type))) return OMPI_ERR_OUT_OF_RESOURCE;
   pml_stria_request_t* request = pml_stria_request_new(true, false, recv.layout, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
-  if (OPAL_UNLIKELY(at_once >= PML_STRIA_AT_ONCE)) recv.flags = 0;
+  if (OPAL_UNLIKELY(recv.count > PML_STRIA_LOOK_MOST || at_once >= PML_STRIA_AT_ONCE)) recv.flags = 0;
   const stria_status_t status = pml_stria_start_recv(request, &recv);
   if (STRIA_OK == status) {
     if (0 != recv.flags) ++at_once;

@@ -39,12 +39,13 @@ class FarDevice {
   FarDevice(const stria_provider_t& table, int fd) : table_(table), channel_(fd) {
     sink_.self = this;
     sink_.deliver = [](void* self, void* peer, const stria_packet_t* packet) {
-      if (!transport::is_whole(*packet)) return;
+      if (!transport::is_whole(*packet)) return 1u;
       Message message = begin(Upcall::deliver, peer);
       message.add(*packet->header);
       message.add(packet->buffered != 0 ? 1u : 0u);
       message.add_bytes(packet->payload, packet->bytes);
       static_cast<FarDevice*>(self)->upcall(message);
+      return 1u;
     };
     sink_.peer_up = [](void* self, std::uint64_t worker, stria_link_t* link) {
       Message message = begin(Upcall::peer_up, nullptr);

@@ -125,7 +125,7 @@ Message FarDevice::upcall(Message& message) {
       const auto buffered = message.take<std::uint32_t>();
       const std::vector<std::byte> bytes = message.take_bytes();
       const stria_packet_t packet{&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), buffered};
-      sink->deliver(sink->self, cookie, &packet);
+      static_cast<void>(sink->deliver(sink->self, cookie, &packet));
       break;
     }
     case Upcall::peer_up: {

@@ -26,6 +26,7 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_v
   sink_.self = this;
   sink_.deliver = [](void* self, void* cookie, const stria_packet_t* packet) {
     static_cast<Peer*>(self)->deliver(cookie, *packet);
+    return 1u;
   };
   sink_.peer_up = [](void* self, std::uint64_t worker, stria_link_t* link) {
     return static_cast<Peer*>(self)->peer_up(worker, link);

@@ -71,7 +71,7 @@ const char* config_text(void* self, const char* name) {
 /// Opens a device that talks to nobody, asks it, and closes it.
 void ask(const stria_provider_t& provider, const Config& config, Device& out) {
   stria_sink_t deaf{};
-  deaf.deliver = [](void*, void*, const stria_packet_t*) {};
+  deaf.deliver = [](void*, void*, const stria_packet_t*) { return 1u; };
   deaf.peer_up = [](void*, std::uint64_t, stria_link_t*) -> void* { return nullptr; };
   deaf.link_down = [](void*, void*, stria_status_t) {};
   std::random_device random;

@@ -169,6 +169,7 @@ class Device {
   CmaProbe probe_;
   bool closed_ = false;
   bool armed_ = false;
+  bool enough_ = false;      // the sink would rather have no more of this window now
   std::uint32_t sleep_ = 0;  // the number of the last one, see bell.hpp
   std::vector<std::string> fallbacks_told_;
 

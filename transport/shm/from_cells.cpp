@@ -48,7 +48,7 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u};
-  sink_->deliver(sink_->self, link.cookie_, &packet);
+  enough_ = sink_->deliver(sink_->self, link.cookie_, &packet) == 0;
   // Release: we have read it. Pairs with CellPool::harvest() of the sender.
   link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
   return true;
@@ -66,7 +66,7 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                         link.attached_);
   if (!place.few) look_growing(link, growing);
-  sink_->deliver(sink_->self, link.cookie_, &growing.packet());
+  enough_ = sink_->deliver(sink_->self, link.cookie_, &growing.packet()) == 0;
   link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
   return true;
 }

@@ -70,7 +70,7 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u};
-  sink_->deliver(sink_->self, link.cookie_, &packet);
+  enough_ = sink_->deliver(sink_->self, link.cookie_, &packet) == 0;
 }
 
 unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
@@ -83,6 +83,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
   Link& link = *polled.link;
   WindowReceiver& window = polled.window;
   unsigned done = 0;
+  enough_ = false;
   const std::uint32_t pio_max = settings_.pio_max;
   while (done < budget) {
     const std::uint64_t control = window.look();
@@ -99,6 +100,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
       deliver(link, line + 8, line + kRecordHeader, bytes, false);
       ++done;
       window.advance(halves);
+      if (enough_) break;
       continue;
     }
     if (!window.is_record(control)) break;
@@ -150,6 +152,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
       return done;
     }
     window.advance(halves);
+    if (enough_) break;
   }
   window.publish();
   return done;

@@ -55,7 +55,7 @@ class Node {
     sink_ = {this,
              [](void* self, void* peer, const stria_packet_t* packet) {
                auto& node = *static_cast<Node*>(self);
-               if (!transport::is_whole(*packet)) return;
+               if (!transport::is_whole(*packet)) return 1u;
                const auto* bytes = static_cast<const std::byte*>(packet->payload);
                const bool at_line = reinterpret_cast<std::uintptr_t>(bytes) % kLine == 0;
                Got one{reinterpret_cast<std::uint64_t>(peer), *packet->header,
@@ -64,6 +64,7 @@ class Node {
                  node.on_deliver(one);
                else
                  node.got.push_back(std::move(one));
+               return 1u;
              },
              [](void* self, std::uint64_t worker, stria_link_t* link) {
                auto& node = *static_cast<Node*>(self);

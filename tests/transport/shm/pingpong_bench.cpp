@@ -70,7 +70,11 @@ void floor_of(Shared& shared, int me, unsigned& round) {
 
 struct Device {
   explicit Device(std::uint64_t id) {
-    sink = {this, [](void* self, void*, const stria_packet_t*) { ++static_cast<Device*>(self)->arrived; },
+    sink = {this,
+            [](void* self, void*, const stria_packet_t*) {
+              ++static_cast<Device*>(self)->arrived;
+              return 1u;
+            },
             [](void* self, std::uint64_t, stria_link_t*) { return self; },
             [](void*, void*, stria_status_t) { std::abort(); }, [](void*, void*) {}};
     stria_device_params_t params{};

@@ -29,6 +29,7 @@ struct Side {
     sink.self = this;
     sink.deliver = [](void* self, void*, const stria_packet_t* packet) {
       static_cast<Side*>(self)->arrived.push_back(packet->header->sequence);
+      return 1u;
     };
     sink.peer_up = [](void* self, std::uint64_t, stria_link_t*) { return self; };
     sink.link_down = [](void* self, void*, stria_status_t) { ++static_cast<Side*>(self)->downs; };
