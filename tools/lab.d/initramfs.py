@@ -12,7 +12,7 @@ import kernel
 
 # What `init` is written in; links to busybox in /lab/bin.
 APPLETS = ("base64", "cat", "cttyhack", "hostname", "insmod", "ip", "ln", "mkdir", "mkfifo", "mount", "nc", "ping",
-           "poweroff", "seq", "setsid", "sh", "sleep", "stty")
+           "seq", "setsid", "sh", "sleep", "stty")
 PROGRAMS = ("lab-cable", "lab-on", "lab-serve")  # of this folder, for guests
 FROM_ETC = ("alternatives", "gai.conf", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "libibverbs.d",
             "localtime", "nsswitch.conf", "openmpi", "pmix", "passwd", "protocols", "python3.11", "rdma", "services")
