@@ -28,7 +28,7 @@ constexpr VarSpec kTable[] = {
      "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."},
     {"STRIA_EAGER_LIMIT", VarKind::bytes, "128K", "bytes", "", 0, kMax,
      "Messages up to this size travel with their match header; a provider may lower it."},
-    {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|pipeline", 0, 0,
+    {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|both|pipeline", 0, 0,
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
     {"STRIA_RNDV_FRAGMENT", VarKind::bytes, "32K", "bytes", "", 1024, 1 << 30,
      "Longest fragment of the packed pipeline; by default the cost model takes shorter ones. Set: all "

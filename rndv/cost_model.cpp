@@ -47,6 +47,18 @@ double get_bytes_us(const Question& q) noexcept {
          std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond;
 }
 
+/// The same of both sides at once, each of its half: an entry costs more in the list of the memory that is
+/// the other side's, which the sender's put has, too.
+double both_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
+  const Parameters& p = parameters();
+  const double kib = static_cast<double>(q.length) / 1024.0;
+  const double theirs = std::max(source_blocks, sink_blocks) - 1,
+               ours = std::min(source_blocks, sink_blocks) - 1;
+  return p.both_start_us + std::min(kib, kCacheKib) * p.both_us_per_kib +
+         std::max(0.0, kib - kCacheKib) * p.both_us_per_kib_beyond +
+         (theirs * p.get_us_per_source + ours * p.get_us_per_sink) / 2;
+}
+
 /// Loads have no list: a pass over both sides' blocks costs what the side with more of them does, but a core
 /// that alone waits for the lines of sparse blocks waits for those of both sides.
 double mapped_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
@@ -73,6 +85,8 @@ std::string_view to_string(Scheme scheme) noexcept {
       return "get";
     case Scheme::mapped:
       return "mapped";
+    case Scheme::both:
+      return "both";
     case Scheme::pipeline:
       return "pipeline";
   }
@@ -81,11 +95,13 @@ std::string_view to_string(Scheme scheme) noexcept {
 
 Force parse_force(std::string_view text) noexcept {
   if (text == "get") return Force::get;
+  if (text == "both") return Force::both;
   if (text == "pipeline") return Force::pipeline;
   return Force::automatic;
 }
 
-const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self) noexcept {
+const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self,
+                            bool can_share) noexcept {
   if (self && can_get && force == Force::automatic) return "get, as the worker sends to itself";
   if (offload && can_get && force == Force::automatic)
     return "get by the adapter, or pipeline of what lies in many small blocks";
@@ -96,9 +112,16 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
       if (can_get) return "get (forced)";
       return can_map ? "pipeline, as the forced get is refused, or loads where memory is mapped"
                      : "pipeline, as the forced get is refused";
+    case Force::both:
+      if (can_get && can_share) return "both: get and put (forced)";
+      return can_get ? "get, as the forced put is refused" : "pipeline, as the forced get is refused";
     case Force::automatic:
       break;
   }
+  if (can_get && can_share)
+    return can_map ? "pipeline helped by get, get and put by both sides, get alone, or loads where memory is "
+                     "mapped"
+                   : "pipeline helped by get, get and put by both sides, or get alone";
   if (can_get)
     return can_map ? "pipeline helped by get, get alone, or loads where memory is mapped"
                    : "pipeline helped by get, or get alone";
@@ -128,6 +151,19 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   const auto fragment = static_cast<std::uint32_t>(
       std::clamp(bytes, std::min<double>(kLeast, most), static_cast<double>(most)));
   return fragment == most ? most : divisible(fragment);
+}
+
+std::uint32_t piece_of(std::uint64_t length) noexcept {
+  constexpr std::uint64_t kMost = 524288;  // 32 us; each piece is a system call of 2 us
+  constexpr std::uint64_t kUnit = 32768;   // packed after all, it can be halved until it fits any link
+  const std::uint64_t half = length / 2, pieces = half / kMost + (half % kMost != 0 ? 1 : 0);
+  return static_cast<std::uint32_t>(
+      std::max(kUnit, half / std::max<std::uint64_t>(pieces, 1) / kUnit * kUnit));
+}
+
+std::uint64_t senders_part(std::uint64_t length) noexcept {
+  const std::uint64_t piece = piece_of(length);
+  return length / 2 / piece * piece;
 }
 
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
@@ -181,8 +217,15 @@ Answer choose(const Question& q) noexcept {
       (source_blocks - 1) * (q.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
       (sink_blocks - 1) * p.get_us_per_sink;
   answer.get_us = q.mapped || q.self ? mapped_us(q, source_blocks, sink_blocks) : get_bytes_us(q) + entries;
+  // Near caches copy faster by two cores than the kernel does by two; and beside messages the other way a
+  // part that the sender copies is one that it does not copy of those.
+  const bool shares = read == Scheme::get && q.can_share && !q.self && senders_part(q.length) != 0;
+  if (shares && ((q.far && !q.busy) || q.force == Force::both))
+    answer.both_us = both_us(q, source_blocks, sink_blocks);
   if (q.force != Force::automatic) {
-    answer.scheme = q.force == Force::get ? read : Scheme::pipeline;
+    answer.scheme = q.force == Force::pipeline                      ? Scheme::pipeline
+                    : q.force == Force::both && answer.both_us != 0 ? Scheme::both
+                                                                    : read;
     answer.reason = "forced by STRIA_RNDV_SCHEME";
     return answer;
   }
@@ -192,6 +235,11 @@ Answer choose(const Question& q) noexcept {
     return answer;
   }
   answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
+  if (answer.both_us != 0 && answer.both_us < std::min(answer.get_us, answer.pipeline_us)) {
+    answer.scheme = Scheme::both;
+    answer.reason = "past far caches each side copies a part through the kernel, once";
+    return answer;
+  }
   answer.reason =
       answer.scheme == Scheme::mapped             ? "the memory is mapped: one copy by loads, no system call"
       : answer.scheme == Scheme::get && q.offload ? "the adapter moves it, without a copy"

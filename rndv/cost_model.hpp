@@ -13,12 +13,13 @@ enum class Scheme : std::uint8_t {
   none,      ///< nothing to move
   get,       ///< the receiver reads the sender's memory through its key
   mapped,    ///< the same by loads, as the memory is mapped in the receiver
+  both,      ///< a get by the receiver of one part, and a put by the sender of the other
   pipeline,  ///< the sender packs fragments, the receiver unpacks them
 };
 std::string_view to_string(Scheme scheme) noexcept;
 
 /// What a user may force by STRIA_RNDV_SCHEME.
-enum class Force : std::uint8_t { automatic, get, pipeline };
+enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
 
 struct Question {
@@ -26,6 +27,7 @@ struct Question {
   std::uint32_t source_block = 0;  ///< mean contiguous run at the sender, bytes; 0: contiguous
   std::uint32_t sink_block = 0;    ///< the same at the receiver
   bool can_get = false;            ///< the link can, and the sender made a key
+  bool can_share = false;          ///< and the sender can put a part of it
   Force force = Force::automatic;
   bool source_gathered = false;  ///< its key shows the sender's blocks as one run: one work request for all
   bool source_sparse = false;    ///< each of its runs is a cache line of its own (transport::is_sparse)
@@ -42,14 +44,15 @@ struct Answer {
   Scheme scheme = Scheme::none;
   const char* reason = "";  ///< for people; constant text
   double get_us = 0;        ///< predicted time of get or mapped; 0 where neither can be taken
+  double both_us = 0;  ///< 0 where it is not asked for: near caches, or both cores busy with other messages
   double pipeline_us = 0;
 };
 
 Answer choose(const Question& question) noexcept;
 
 /// The schemes that the receiver on a link chooses from, for people; constant text.
-const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload = false,
-                            bool self = false) noexcept;
+const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload = false, bool self = false,
+                            bool can_share = false) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
 /// all would not take much longer. `chosen` is choose(question).
@@ -59,6 +62,11 @@ bool can_help(const Question& question, const Answer& chosen) noexcept;
 /// many enough that both sides work at the same time. A multiple of 512. `longest`, where each is read while
 /// it is written and that is no slower than at once: then both sides work at the same time anyway.
 std::uint32_t fragment_for(const Question& question, std::uint32_t most, std::uint32_t longest) noexcept;
+
+/// What each side of the scheme both copies between two looks at the other; and how much of the message is
+/// the sender's part, half of it in whole pieces. 0: too short to be shared.
+std::uint32_t piece_of(std::uint64_t length) noexcept;
+std::uint64_t senders_part(std::uint64_t length) noexcept;
 
 /// Whether a message that could go eagerly should be announced instead: packing and unpacking it takes so
 /// long that both at the same time is worth the way there and back.
@@ -88,6 +96,9 @@ struct Parameters {
   double get_us_per_source = 0.25;        ///< an entry of the sender's list: its page is looked up by itself
   double get_us_per_gathered = 0.01;      ///< instead, where a key shows the sender's list as one run
   double get_us_per_sink = 0.03;          ///< an entry of the receiver's
+  double both_start_us = 4.5;             ///< the RTR's way, two keys, two system calls at the same time
+  double both_us_per_kib = 0.033;         ///< 37 us for 1 MiB past far caches, 53 on an older machine
+  double both_us_per_kib_beyond = 0.065;  ///< from 2 MiB on: 4 MiB 150 us, 16 MiB 1.07 ms
   double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
   double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB
   double mapped_us_per_block = 0.0002;    ///< 43 us for 1 MiB in doubles, two lie in a line's eighth

@@ -69,6 +69,8 @@ void Engine::finish(Operation& op) noexcept {
   }
   op.state = Operation::State::idle;
   ended(op);
+  if (op.kind == Operation::Kind::recv && op.sink_key_bytes != 0) [[unlikely]]
+    end_offered_key(static_cast<RecvOp&>(op));
   if (op.kind == Operation::Kind::send) {
     auto& send = static_cast<SendOp&>(op);
     if (send.key.bytes != 0) {
@@ -207,6 +209,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .source_block = announcement.block_bytes,
                     .sink_block = transport::mean_block(op.memory),
                     .can_get = op.link->can_get && op.key.bytes != 0,
+                    .can_share = can_share(*op.link),
                     .force = options_.force,
                     .source_sparse = announcement.sparse,
                     .sink_sparse = transport::is_sparse(op.memory),
@@ -231,6 +234,17 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       op.state = Operation::State::reading;
       activate(op);
       return;
+    case Scheme::both:
+      if (!offer_key(op)) {
+        op.state = Operation::State::reading;
+        activate(op);
+        return;
+      }
+      op.fragment_bytes = piece_of(op.length);
+      op.helps = op.needs_fin = true;
+      op.state = Operation::State::rtr_due;
+      ++counters_.both;
+      break;
     case Scheme::pipeline:
       op.fragment_bytes = fragment_of(question, *op.link);
       op.helps = can_help(question, answer);
@@ -255,10 +269,11 @@ bool Engine::step(Operation& op) noexcept {
       return step_streaming(static_cast<SendOp&>(op));
     case State::fin_due:
       return step_fin(static_cast<RecvOp&>(op));
+    case State::receiving:
+      return step_sharing(static_cast<RecvOp&>(op));  // others are not in the list
     case State::idle:
     case State::announce:
     case State::waiting:
-    case State::receiving:
       break;
   }
   return false;
@@ -334,6 +349,8 @@ bool Engine::region_busy(std::uint64_t region) noexcept {
 void Engine::end_all(Status why) noexcept {
   for (auto* list : {&active_, &helpers_})
     while (Operation* op = list->front()) {
+      if (op->kind == Operation::Kind::send) static_cast<SendOp*>(op)->key.bytes = 0;
+      op->sink_key_bytes = 0;  // keys went with the provider
       op->outcome = why;
       finish(*op);
     }
@@ -341,15 +358,6 @@ void Engine::end_all(Status why) noexcept {
 
 void Engine::fail_link(const LinkRef& link, Status why) noexcept {
   // Ends change the table and the list under our feet, so start again after each; this is the cold path.
-  const auto end_one = [&](Operation& op) {
-    if (op.in_flight) {
-      op.failed = true;  // its completion ends it
-      return false;
-    }
-    op.outcome = why;
-    finish(op);
-    return true;
-  };
   for (bool again = true; again;) {
     again = false;
     Operation* victim = nullptr;
@@ -360,10 +368,13 @@ void Engine::fail_link(const LinkRef& link, Status why) noexcept {
       for (Operation* op = active_.front(); op != nullptr; op = active_.next(op))
         if (op->link == &link && !(op->in_flight && op->failed)) victim = op;
     }
-    if (victim != nullptr) {
-      end_one(*victim);
-      again = true;
-    }
+    if (victim == nullptr) continue;
+    again = true;
+    victim->outcome = why;
+    if (victim->in_flight)
+      victim->failed = true;  // its completion ends it
+    else
+      finish(*victim);
   }
 }
 

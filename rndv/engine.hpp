@@ -1,6 +1,7 @@
 // The rendezvous engine of one worker: starts, advances and ends the operations of operation.hpp. One file a
 // scheme: get.cpp reads through the sender's key, pipeline.cpp moves packed fragments, help.cpp reads what
-// the sender of a pipeline leaves lying; remote.cpp serves puts and gets that a provider cannot do itself.
+// the sender of a pipeline leaves lying, share.cpp has both sides copy; remote.cpp serves puts and gets that
+// a provider cannot do itself.
 //
 // Whatever cannot be sent at once stays in the active list and is tried again by progress(), so that nothing
 // is ever lost to back-pressure. Every function that ends an operation calls the owner's event last: the
@@ -35,6 +36,7 @@ struct Events {
 struct Counters {
   std::uint64_t get = 0;
   std::uint64_t mapped = 0;
+  std::uint64_t both = 0;
   std::uint64_t pipeline = 0;
   std::uint64_t fallbacks = 0;
 };
@@ -102,11 +104,24 @@ class Engine {
   bool step_rtr(RecvOp& op) noexcept;
   void wait_for_fragments(RecvOp& op) noexcept;
   bool help() noexcept;
+  static bool is_silent(transport::Silence& silence, std::uint32_t patience_us) noexcept;
   bool read_slice(RecvOp& op) noexcept;
+  Status read_end(RecvOp& op, std::uint64_t bytes) noexcept;
   void end_receiving(RecvOp& op) noexcept;
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;
   static bool shorten(SendOp& op) noexcept;
+  static bool can_share(const transport::LinkRef& link) noexcept;
+  static bool offer_key(RecvOp& op) noexcept;
+  static void end_offered_key(RecvOp& op) noexcept;
+  bool step_sharing(RecvOp& op) noexcept;
+  bool go_on_without_get(RecvOp& op) noexcept;
+  [[nodiscard]] bool on_piece(RecvOp& op, std::uint32_t index) noexcept;
+  bool step_putting(SendOp& op) noexcept;
+  Status put_piece(SendOp& op) noexcept;
+  bool tell_piece(SendOp& op) noexcept;
+  void wait_for_fin(SendOp& op) noexcept;
+  void was_put(SendOp& op, Status status) noexcept;
   bool step_fin(RecvOp& op) noexcept;
   static transport::Header fin_of(const RecvOp& op) noexcept;
   static bool give_key(SendOp& op, unsigned access) noexcept;
@@ -115,6 +130,7 @@ class Engine {
   void refuse_remote(const transport::LinkRef& link, wire::OpId initiator, Status status) noexcept;
   static void helped(RecvOp& op, Status status) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
+  static void on_put_done(stria_completion_t* completion, stria_status_t status) noexcept;
 
   void began(Operation& op) noexcept;
   void ended(const Operation& op) noexcept;

@@ -12,24 +12,13 @@
 
 namespace stria::rndv {
 
-namespace {
-
-/// Of the receive whose get failed. A key that is over before we are: its sender closed, or gave us up, and
-/// the data comes no more. What the key does not allow is no mistake of whoever receives.
-Status outcome_of_get(Status failed) noexcept {
-  return failed == Status::access_error ? Status::peer_failed : failed;
-}
-
-}  // namespace
-
 // The one trampoline from the provider's completion back to the engine.
 void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RecvOp&>(*completion);
   op.in_flight = false;
   const Status done = transport::from_c(status);
   if (op.failed) {
-    if (op.outcome == Status::ok) op.outcome = Status::peer_failed;
-    if (op.state == Operation::State::receiving) return;  // help() ends it
+    if (op.state == Operation::State::receiving) return;  // help() or step_sharing() ends it
     op.state = Operation::State::fin_due;
   } else if (op.state == Operation::State::receiving) {
     helped(op, done);

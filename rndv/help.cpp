@@ -27,9 +27,12 @@ std::uint16_t now_us() noexcept {
                                         .count());
 }
 
+}  // namespace
+
 /// Of the link, not of one operation: a sender of many messages sends them in turn. The provider was asked
 /// for packets just before, so what is not there now was not sent, or waits behind much else.
-bool is_silent(transport::Silence& silence, std::uint16_t now, std::uint32_t patience_us) noexcept {
+bool Engine::is_silent(transport::Silence& silence, std::uint32_t patience_us) noexcept {
+  const std::uint16_t now = now_us();
   if (silence.heard) {
     silence.since = now;
     silence.slices = 0;
@@ -38,13 +41,16 @@ bool is_silent(transport::Silence& silence, std::uint16_t now, std::uint32_t pat
   return static_cast<std::uint16_t>(now - silence.since) >= patience_us;
 }
 
-}  // namespace
-
 /// The RTR is out. A receive that cannot help is advanced by packets alone.
 void Engine::wait_for_fragments(RecvOp& op) noexcept {
   deactivate(op);
   if (!op.remote_half) op.tail = op.length;
   op.state = Operation::State::receiving;
+  if (op.sink_key_bytes != 0) {
+    op.link->silence.heard = true;
+    activate(op);
+    return;
+  }
   if (!op.helps) return;
   op.link->silence.heard = true;  // patience begins now
   op.active = true;
@@ -55,7 +61,6 @@ void Engine::wait_for_fragments(RecvOp& op) noexcept {
 /// be asked again. True when something moved.
 bool Engine::help() noexcept {
   if (++rounds_ % kLookEvery != 0) return false;
-  const std::uint16_t now = now_us();
   for (Operation* next = helpers_.front(); next != nullptr;) {
     auto& op = static_cast<RecvOp&>(*next);
     next = helpers_.next(next);
@@ -68,23 +73,34 @@ bool Engine::help() noexcept {
       deactivate(op);
       continue;
     }
-    if (is_silent(op.link->silence, now, options_.patience_us) && read_slice(op)) return true;
+    if (is_silent(op.link->silence, options_.patience_us) && read_slice(op)) return true;
   }
   return false;
 }
 
 /// A slice of the end came, or did not. A sender that ended the operation, and its key with it, has sent all
-/// its fragments: then they are on their way.
+/// its fragments: then they are on their way. One whose begin is put, and not sent, does not end it.
 void Engine::helped(RecvOp& op, Status status) noexcept {
-  if (status == Status::ok)
+  if (status == Status::ok) {
     op.tail -= op.slice_bytes;
-  else
-    op.helps = false;
+    return;
+  }
+  op.helps = false;
+  if (op.sink_key_bytes != 0 && status != Status::unsupported) op.outcome = outcome_of_get(status);
 }
 
 bool Engine::read_slice(RecvOp& op) noexcept {
   transport::Silence& silence = op.link->silence;
-  const std::uint64_t bytes = std::min(kFirstSlice << silence.slices, op.tail - op.moved);
+  const Status status = read_end(op, std::min(kFirstSlice << silence.slices, op.tail - op.moved));
+  if (status == Status::in_progress) return true;
+  if (status == Status::no_resource) return false;
+  if (silence.slices < kDoublings) ++silence.slices;
+  if (op.moved >= op.tail) end_receiving(op);
+  return true;
+}
+
+/// The last `bytes` of what was not read yet.
+Status Engine::read_end(RecvOp& op, std::uint64_t bytes) noexcept {
   const std::uint64_t at = op.tail - bytes;
   transport::Key key;
   transport::copy_key(key, op.key);
@@ -92,17 +108,15 @@ bool Engine::read_slice(RecvOp& op) noexcept {
   op.slice_bytes = static_cast<std::uint32_t>(bytes);
   op.in_flight = true;
   const Status status = op.link->get(transport::slice(op.memory, at, bytes), key, at, &op);
-  if (status == Status::in_progress) return true;
+  if (status == Status::in_progress) return status;
   op.in_flight = false;
-  if (status == Status::no_resource) return false;
+  if (status == Status::no_resource) return status;
   if (status == Status::unsupported) {  // the rest comes as fragments
     ++counters_.fallbacks;
     if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
   }
-  if (silence.slices < kDoublings) ++silence.slices;
   helped(op, status);
-  if (op.moved >= op.tail) end_receiving(op);
-  return true;
+  return status;
 }
 
 /// All bytes are there. A sender that did not send all of them has to be told.

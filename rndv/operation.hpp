@@ -4,9 +4,13 @@
 //
 //   SendOp:  announce -> waiting -> (RTR) streaming -> done, or (FIN) done
 //                            \-----> (FIN) done
+//            after what it put for the scheme both, streaming -> waiting
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
 //            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
 //                                                                 is silent (help.cpp)
+//            rtr_due -> receiving -> fin_due -> done              both: its end is read, its begin is put by
+//            the
+//                                                                 sender (share.cpp)
 //            rma_due -> receiving -> done                         a get served by the peer's engine
 #pragma once
 
@@ -34,18 +38,24 @@ struct Operation : ListNode {
   };
   Kind kind;
   State state = State::idle;
-  std::uint8_t fragment_shift = 0;  ///< SendOp: the receiver's fragment size, halved so often to fit our link
-  std::uint8_t sends_before = 0;    ///< RecvOp: what the engine had begun when this did
+  std::uint8_t sink_key_bytes = 0;  ///< bytes of the receiver's key, behind the sender's (share.cpp); 0: none
+  union {
+    std::uint8_t fragment_shift =
+        0;                      ///< SendOp: the receiver's fragment size, halved so often to fit our link
+    std::uint8_t sends_before;  ///< RecvOp: what the engine had begun when this did
+  };
   Status outcome = Status::ok;
   bool active = false;  ///< in the active list
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
   bool needs_fin : 1 = false;
   bool remote_half : 1 = false;  ///< on the heap, serves a peer's put or get
-  bool in_flight : 1 = false;    ///< RecvOp: a get is under way, the provider still writes the memory
+  bool in_flight : 1 = false;    ///< a get or put is under way, the provider still writes or reads the memory
   bool failed : 1 = false;       ///< its peer failed, or refused, while it was in flight
   bool finishes : 1 = false;     ///< RecvOp: FIN went with the get under way
   bool gathered : 1 = false;     ///< SendOp: its key shows memory that lies apart as one run
   bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
+  bool untold : 1 = false;       ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
+  bool begun : 1 = false;        ///< RecvOp: its sender is putting
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;
   const transport::LinkRef* link = nullptr;
@@ -63,14 +73,20 @@ struct Operation : ListNode {
   explicit Operation(Kind k) noexcept : kind(k) {}
 };
 
-/// A provider's key, cut to what travels: enough for every path inside one host and for verbs.
+/// A provider's key, cut to what travels: enough for every path inside one host and for verbs. Behind it,
+/// where there is room for both, the receiver's of a message that both sides copy (share.cpp).
 struct SmallKey {
   std::uint32_t bytes = 0;
   std::uint8_t data[36] = {};
+
+  bool has_room(std::uint32_t more) const noexcept { return more <= sizeof(data) - bytes; }
+  std::uint8_t* behind() noexcept { return data + bytes; }
+  const std::uint8_t* behind() const noexcept { return data + bytes; }
 };
 
-struct SendOp : Operation {
-  SendOp() noexcept : Operation(Kind::send) {}
+/// The base class Completion is what an asynchronous put hands back.
+struct SendOp : Operation, transport::Completion {
+  SendOp() noexcept : Operation(Kind::send), transport::Completion{} {}
   SmallKey key;
 };
 
@@ -79,6 +95,12 @@ struct RecvOp : Operation, transport::Completion {
   RecvOp() noexcept : Operation(Kind::recv), transport::Completion{} {}
   SmallKey key;  ///< the sender's
 };
+
+/// Of the receive whose get failed. A key that is over before we are: its sender closed, or gave us up, and
+/// the data comes no more. What the key does not allow is no mistake of whoever receives.
+inline Status outcome_of_get(Status failed) noexcept {
+  return failed == Status::access_error ? Status::peer_failed : failed;
+}
 
 /// Where the bytes end that fragments have to bring.
 inline std::uint64_t tail_of(const RecvOp& op) noexcept {

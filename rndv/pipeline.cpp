@@ -28,12 +28,18 @@ std::uint32_t Engine::fragment_of(const Question& question, const LinkRef& link)
 
 bool Engine::step_rtr(RecvOp& op) noexcept {
   if (!name(op)) return false;
+  const bool shares = op.sink_key_bytes != 0;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
-  op.fragment_bytes = std::min(op.fragment_bytes, op.link->eager_max);
+  if (!shares) op.fragment_bytes = std::min(op.fragment_bytes, op.link->eager_max);
   op.start = op.moved;
-  const wire::RtrBody rtr{op.id, op.moved, op.length - op.moved, op.fragment_bytes, 0, {}};
+  const std::uint64_t wanted = shares ? senders_part(op.length) : op.length - op.moved;
+  struct {
+    wire::RtrBody rtr;
+    std::uint8_t key[sizeof(op.key.data)];
+  } body{{op.id, op.moved, wanted, op.fragment_bytes, op.sink_key_bytes, {}}, {}};
+  std::memcpy(body.key, op.key.behind(), op.sink_key_bytes);
   const Header header = wire::make_header(wire::Kind::rtr, op.peer_op);
-  const Status sent = op.link->send_control(header, &rtr, sizeof(rtr));
+  const Status sent = op.link->send_control(header, &body, sizeof(body.rtr) + op.sink_key_bytes);
   if (sent == Status::no_resource) return false;
   if (sent != Status::ok) {
     op.outcome = sent;
@@ -48,16 +54,18 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   wire::RtrBody rtr;
   if (packet.bytes < sizeof(rtr)) return false;
   std::memcpy(&rtr, packet.payload, sizeof(rtr));
+  if (packet.bytes != sizeof(rtr) + rtr.key_bytes) return false;
   Operation* found = find(packet.header->tag, Operation::Kind::send, link);
   if (found == nullptr || found->state != Operation::State::waiting) return true;
   auto& op = static_cast<SendOp&>(*found);
-  const bool fits = rtr.offset <= op.length && rtr.length <= op.length - rtr.offset;
+  const auto all = static_cast<std::uint64_t>(op.memory.length);  // it may have been asked for a part before
+  const bool fits = rtr.offset <= all && rtr.length <= all - rtr.offset;
   std::uint8_t shift = 0;
   while (shift < 31 && (rtr.fragment_bytes >> shift) > link.eager_max) ++shift;
   if (!fits || rtr.fragment_bytes >> shift == 0) {
     log::debug(
         "a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
-        rtr.offset, rtr.length, rtr.fragment_bytes, op.length, link.eager_max);
+        rtr.offset, rtr.length, rtr.fragment_bytes, all, link.eager_max);
     refuse_remote(link, rtr.receiver_op, Status::invalid);  // or it would wait for ever
     op.outcome = Status::invalid;
     finish(op);
@@ -66,8 +74,17 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   op.peer_op = rtr.receiver_op;
   op.start = op.moved = rtr.offset;
   op.length = rtr.offset + rtr.length;
-  op.fragment_bytes = rtr.fragment_bytes >> shift;
   op.fragment_shift = shift;
+  op.sink_key_bytes = 0;
+  if (rtr.key_bytes != 0) {
+    op.needs_fin = true;  // it is a part, whatever way it goes
+    if (link.can_put && op.key.has_room(rtr.key_bytes)) {
+      std::memcpy(op.key.behind(), static_cast<const std::byte*>(packet.payload) + sizeof(rtr),
+                  rtr.key_bytes);
+      op.sink_key_bytes = rtr.key_bytes;
+    }
+  }
+  op.fragment_bytes = op.sink_key_bytes != 0 ? rtr.fragment_bytes : rtr.fragment_bytes >> shift;
   op.state = Operation::State::streaming;
   activate(op);
   step_streaming(op);
@@ -89,6 +106,7 @@ bool Engine::shorten(SendOp& op) noexcept {
 }
 
 bool Engine::step_streaming(SendOp& op) noexcept {
+  if (op.sink_key_bytes != 0 || op.failed) return step_putting(op);
   bool any = false;
   for (unsigned i = 0; i < kFragmentsPerStep && op.moved < op.length; ++i) {
     const std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
@@ -107,12 +125,10 @@ bool Engine::step_streaming(SendOp& op) noexcept {
     any = true;
   }
   if (op.moved < op.length) return any;
-  if (op.needs_fin) {
-    op.state = Operation::State::waiting;
-    deactivate(op);
-  } else {
+  if (op.needs_fin)
+    wait_for_fin(op);
+  else
     finish(op);
-  }
   return true;
 }
 
@@ -120,6 +136,8 @@ bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->state != Operation::State::receiving) return true;
   auto& op = static_cast<RecvOp&>(*found);
+  if (packet.bytes == 0 && op.sink_key_bytes != 0) return on_piece(op, packet.header->immediate);
+  if (packet.bytes == 0 && packet.header->immediate == wire::kPutting) return true;  // overtaken
   // The sender's link may carry less than ours: it halves the fragments as often as its flags say.
   const std::uint64_t unit = packet.header->flags < 32 ? op.fragment_bytes >> packet.header->flags : 0;
   const std::uint64_t offset = op.start + packet.header->immediate * unit;

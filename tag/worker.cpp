@@ -209,6 +209,7 @@ void Worker::counters(stria_counters_t& out) noexcept {
   out.size = size;
   out.received_get = rndv_.counters().get;
   out.received_mapped = rndv_.counters().mapped;
+  out.received_both = rndv_.counters().both;
   out.received_pipeline = rndv_.counters().pipeline;
   out.fallbacks += rndv_.counters().fallbacks;
   out.unexpected_messages = unexpected_.size();

@@ -9,6 +9,7 @@
 //   rtr     tag = sender operation; RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put
 //           your part"
 //   frag    tag = receiver operation, immediate = index of the fragment, payload = its bytes
+//           without bytes: a piece that was put, or kPutting: the first one is being put
 //           flags = how often the sender halved the fragment size that the receiver asked for
 //   fin     tag = the operation that ends at whoever gets it, immediate = Status
 //           from a receiver: the last message, which ends the sender's key; to a receiver: a refusal to send
@@ -36,7 +37,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 4;
+inline constexpr std::uint8_t kVersion = 5;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -55,6 +56,8 @@ enum class Kind : std::uint8_t {
   word,
   sync
 };
+
+inline constexpr std::uint32_t kPutting = ~0u;
 
 /// A synchronous message this short goes at once; a longer one is announced.
 inline constexpr std::uint32_t kSyncMost = 2040;

@@ -219,8 +219,9 @@ typedef struct stria_counters {
   uint64_t sent_buffered;   /* messages packed into provider memory */
   uint64_t sent_rendezvous; /* messages announced by RTS */
   uint64_t received_eager;
-  uint64_t received_get;        /* rendezvous moved by a get through a key */
-  uint64_t received_mapped;     /* rendezvous moved by loads from mapped memory */
+  uint64_t received_get;    /* rendezvous moved by a get through a key */
+  uint64_t received_mapped; /* rendezvous moved by loads from mapped memory */
+  uint64_t received_both;   /* rendezvous of which the receiver gets one part and the sender puts the other */
   uint64_t received_pipeline;   /* rendezvous moved by the packed pipeline */
   uint64_t unexpected_messages; /* in the unexpected queue now */
   uint64_t unexpected_bytes;    /* memory of the buffers that hold their payload now */

@@ -68,6 +68,8 @@ static const counter_t kCounters[] = {
     COUNTER(received_eager, MCA_BASE_PVAR_CLASS_COUNTER, "Messages received with their header"),
     COUNTER(received_get, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by a get through a key"),
     COUNTER(received_mapped, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by loads from mapped memory"),
+    COUNTER(received_both, MCA_BASE_PVAR_CLASS_COUNTER,
+            "Rendezvous of which the receiver gets one part and the sender puts the other"),
     COUNTER(received_pipeline, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by the packed pipeline"),
     COUNTER(fallbacks, MCA_BASE_PVAR_CLASS_COUNTER,
             "Peers whose best path was refused at once, and messages for which it was later"),

@@ -120,8 +120,8 @@ TEST(Config, a_refused_value_changes_nothing_and_says_what_is_allowed) {
   EXPECT_THAT(refusal("STRIA_SHM_CMA", "maybe"), testing::AllOf(HasSubstr("'maybe'"), HasSubstr("auto|off")));
   EXPECT_THAT(refusal("STRIA_SHM_CMA", ""), HasSubstr("auto|off"));
   EXPECT_THAT(refusal("STRIA_SHM_CMA", "auto|off"), HasSubstr("auto|off"));
-  EXPECT_THAT(refusal("STRIA_RNDV_SCHEME", "both"),
-              testing::AllOf(HasSubstr("'both'"), HasSubstr("auto|get|pipeline")));
+  EXPECT_THAT(refusal("STRIA_RNDV_SCHEME", "put"),
+              testing::AllOf(HasSubstr("'put'"), HasSubstr("auto|get|both|pipeline")));
   EXPECT_THAT(refusal("STRIA_NO_SUCH", "1"), HasSubstr("'STRIA_NO_SUCH'"));
   EXPECT_THAT(refusal("", "1"), HasSubstr("no variable"));
   for (std::size_t i = 0; i < kVarCount; ++i) EXPECT_EQ(config.value(i).origin, "default");

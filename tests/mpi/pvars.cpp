@@ -1,6 +1,6 @@
 // MPI_T performance variables of stria's layer: all of them exist, and each counts what its name says in
 // exchanges whose path is known. Counters are compared as differences around traffic between two ranks alone.
-//   --scheme=get|pipeline   the rendezvous scheme the job was forced to; default: any
+//   --scheme=get|both|pipeline   the rendezvous scheme the job was forced to; default: any
 //   --refused=1             cross-memory attach is refused to the ranks
 #include <cstdio>
 #include <cstdlib>
@@ -24,17 +24,12 @@ struct Variable {
   int var_class;
 };
 constexpr Variable kVariables[] = {
-    {"sent_pio", MPI_T_PVAR_CLASS_COUNTER},
-    {"sent_buffered", MPI_T_PVAR_CLASS_COUNTER},
-    {"sent_rendezvous", MPI_T_PVAR_CLASS_COUNTER},
-    {"received_eager", MPI_T_PVAR_CLASS_COUNTER},
-    {"received_get", MPI_T_PVAR_CLASS_COUNTER},
-    {"received_mapped", MPI_T_PVAR_CLASS_COUNTER},
-    {"received_pipeline", MPI_T_PVAR_CLASS_COUNTER},
-    {"fallbacks", MPI_T_PVAR_CLASS_COUNTER},
-    {"unexpected_messages", MPI_T_PVAR_CLASS_LEVEL},
-    {"unexpected_bytes", MPI_T_PVAR_CLASS_LEVEL},
-    {"unexpected_bytes_max", MPI_T_PVAR_CLASS_HIGHWATERMARK},
+    {"sent_pio", MPI_T_PVAR_CLASS_COUNTER},        {"sent_buffered", MPI_T_PVAR_CLASS_COUNTER},
+    {"sent_rendezvous", MPI_T_PVAR_CLASS_COUNTER}, {"received_eager", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_get", MPI_T_PVAR_CLASS_COUNTER},    {"received_mapped", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_both", MPI_T_PVAR_CLASS_COUNTER},   {"received_pipeline", MPI_T_PVAR_CLASS_COUNTER},
+    {"fallbacks", MPI_T_PVAR_CLASS_COUNTER},       {"unexpected_messages", MPI_T_PVAR_CLASS_LEVEL},
+    {"unexpected_bytes", MPI_T_PVAR_CLASS_LEVEL},  {"unexpected_bytes_max", MPI_T_PVAR_CLASS_HIGHWATERMARK},
     {"posted_receives", MPI_T_PVAR_CLASS_LEVEL},
 };
 
@@ -96,7 +91,7 @@ void expected_messages(const Session& session, ToolInterface& tool, int bytes, s
     expect_grew(before, after, "posted_receives", 0);
     std::uint64_t all = 0;
     for (const std::string_view received :
-         {"received_eager", "received_get", "received_mapped", "received_pipeline"}) {
+         {"received_eager", "received_get", "received_mapped", "received_both", "received_pipeline"}) {
       all += after[received] - before[received];
       if (!arrival.empty()) expect_grew(before, after, received, received == arrival ? kMessages : 0);
     }

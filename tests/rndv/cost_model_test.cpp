@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "transport/wire.hpp"
 
@@ -24,7 +25,7 @@ Answer ask(std::uint64_t length, std::uint32_t source, std::uint32_t sink, bool 
 }
 
 TEST(CostModel, a_message_without_bytes_needs_no_scheme_even_when_one_is_forced) {
-  for (const Force force : {Force::automatic, Force::get, Force::pipeline})
+  for (const Force force : {Force::automatic, Force::get, Force::both, Force::pipeline})
     for (const bool can_get : {false, true}) EXPECT_EQ(ask(0, 0, 0, can_get, force).scheme, Scheme::none);
 }
 
@@ -32,7 +33,7 @@ TEST(CostModel, never_chooses_a_get_that_the_link_cannot_do) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks)
-        for (const Force force : {Force::automatic, Force::get, Force::pipeline})
+        for (const Force force : {Force::automatic, Force::get, Force::both, Force::pipeline})
           EXPECT_NE(ask(length, source, sink, false, force).scheme, Scheme::get);
 }
 
@@ -97,6 +98,62 @@ TEST(CostModel, contiguous_messages_of_far_peers_are_read_where_they_are_short) 
     EXPECT_EQ(choose(question).scheme, kib <= 64 ? Scheme::get : Scheme::pipeline) << kib;
     question.can_get = false;
     EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+  }
+}
+
+// Docs: past far caches each side copies a part, of what a get could move, where the sender can put.
+TEST(CostModel, far_peers_share_the_copy_of_large_messages) {
+  for (const std::uint64_t kib : {256, 512, 1024, 4096, 16384}) {
+    Question question;
+    question.length = kib * 1024;
+    question.can_get = question.can_share = true;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+    question.far = true;
+    EXPECT_EQ(choose(question).scheme, Scheme::both) << kib;
+    question.force = Force::get;
+    EXPECT_EQ(choose(question).scheme, Scheme::get) << kib;
+    question.force = Force::automatic;
+    for (const std::uint32_t block : {8u, 1024u}) {
+      question.source_block = block;
+      EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << " in blocks of " << block;
+      std::swap(question.source_block, question.sink_block);
+      EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << " to blocks of " << block;
+      std::swap(question.source_block, question.sink_block);
+    }
+    question.source_block = 0;
+    question.busy = true;
+    EXPECT_NE(choose(question).scheme, Scheme::both) << kib << ": each core copies messages of its own";
+    question.busy = false;
+    question.can_get = false;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+  }
+}
+
+TEST(CostModel, both_is_forced_where_there_are_two_parts) {
+  for (const std::uint64_t length : kLengths) {
+    Question question;
+    question.length = length;
+    question.can_get = question.can_share = true;
+    question.force = Force::both;
+    EXPECT_EQ(choose(question).scheme, senders_part(length) != 0 ? Scheme::both : Scheme::get) << length;
+    question.self = true;
+    EXPECT_EQ(choose(question).scheme, Scheme::get) << length;
+  }
+}
+
+TEST(CostModel, the_senders_part_is_about_half_in_whole_pieces) {
+  for (const std::uint64_t length : {1ull, 65535ull, 65536ull, 131073ull, 200000ull, 1ull << 20,
+                                     (1ull << 20) + 1, 3000000ull, 1ull << 40, ~0ull}) {
+    const std::uint64_t piece = piece_of(length), part = senders_part(length);
+    EXPECT_EQ(piece % 32768, 0u) << length;
+    EXPECT_GT(piece, 0u) << length;
+    EXPECT_LE(piece, 524288u) << length;
+    EXPECT_EQ(part % piece, 0u) << length;
+    EXPECT_LE(part, length / 2) << length;
+    EXPECT_EQ(part == 0, length < 65536) << length;
+    if (length >= 65536) {
+      EXPECT_GE(static_cast<double>(part), 0.4 * static_cast<double>(length) - 32768) << length;
+    }
   }
 }
 
@@ -280,7 +337,7 @@ TEST(CostModel, a_worker_copies_once_what_it_sends_to_itself) {
 }
 
 TEST(CostModel, what_it_says_of_a_link_is_what_it_chooses_there) {
-  for (const Force force : {Force::automatic, Force::get, Force::pipeline})
+  for (const Force force : {Force::automatic, Force::get, Force::both, Force::pipeline})
     for (const bool can_get : {false, true}) {
       const std::string_view said = schemes_of_link(force, can_get, false);
       bool gets = false, pipelines = false;
@@ -298,13 +355,14 @@ TEST(CostModel, what_it_says_of_a_link_is_what_it_chooses_there) {
       EXPECT_EQ(said.find("pipeline") != said.npos, pipelines) << said;
       const bool refused = said.find("get is refused") != said.npos;
       EXPECT_EQ(said.find("get") != said.npos && !refused, gets) << said;
-      EXPECT_EQ(refused, force == Force::get && !can_get) << said;
+      EXPECT_EQ(refused, (force == Force::get || force == Force::both) && !can_get) << said;
     }
 }
 
 TEST(CostModel, reads_the_names_of_the_configuration) {
   EXPECT_EQ(parse_force("auto"), Force::automatic);
   EXPECT_EQ(parse_force("get"), Force::get);
+  EXPECT_EQ(parse_force("both"), Force::both);
   EXPECT_EQ(parse_force("pipeline"), Force::pipeline);
 }
 

@@ -18,6 +18,7 @@ struct Way {
   std::string reason;
   double get_us = 0;  // predictions of the cost model; 0: none
   double pipeline_us = 0;
+  std::string far = {};  // the rendezvous past far caches; empty: none
   double mapped_us = 0;  // from memory that peers map; 0: it makes no difference
   std::string mapped_reason = {};
 };
@@ -29,6 +30,7 @@ struct Path {
   std::uint64_t eager_limit;
   bool overlaps_packing = false;
   bool can_get;
+  bool can_share;
   bool can_map;
   bool offload;
   bool grows;
@@ -44,6 +46,7 @@ Path path_of(const Device& device, const Config& config) {
   path.eager_limit = std::min<std::uint64_t>(static_cast<std::uint64_t>(config.number(Var::eager_limit)),
                                              std::max(path.pio_max, path.eager_max));
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
+  path.can_share = path.can_get && hw::has(can, STRIA_CAP_PUT | STRIA_CAP_PIO);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
   path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
   path.grows = hw::has(can, STRIA_CAP_GROWING);
@@ -87,14 +90,21 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
   question.source_sparse = question.sink_sparse = blocks.sparse;
   question.can_get = path.can_get;
   question.offload = path.offload;
+  question.can_share = path.can_share && !path.offload;
   question.force = path.force;
   const rndv::Answer answer = rndv::choose(question);
   Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)),
           answer.reason,
           answer.get_us,
           answer.pipeline_us,
+          {},
           0,
           {}};
+  if (!path.offload) {
+    question.far = true;
+    way.far = rndv::to_string(rndv::choose(question).scheme);
+    question.far = false;
+  }
   question.mapped = path.can_map;
   if (const rndv::Answer mapped = rndv::choose(question); mapped.scheme == rndv::Scheme::mapped) {
     way.mapped_us = mapped.get_us;
@@ -136,9 +146,10 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
         "A synchronous send, or one without credit for unexpected payload, is a rendezvous at any size.\n";
     if (path.can_get)
       section.text +=
-          "For near caches and one direction at a time: a receiver whose caches are far from the sender's, "
-          "or "
-          "that has\nannounced messages of its own, takes a get for more contiguous ones.\n";
+          "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
+          "caches are far "
+          "from\nthe sender's; one that has announced messages of its own takes a get there for contiguous "
+          "ones.\n";
     if (path.can_get && path.offload)
       section.text += fmt::format(
           "An adapter reads equal blocks at equal distances in place from {} bytes a block on "
@@ -154,17 +165,18 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
           "Where \"mapped us\" has a number, a message out of memory of stria_mem_alloc() goes by rendezvous "
           "mapped:\none copy by loads, no system call.\n";
     for (const auto& [name, layout] : layouts) {
-      section.text += fmt::format("\n{}\n  {:>10}  {:<20} {:>9} {:>9} {:>12}  {}\n", name, "bytes", "way",
-                                  "mapped us", "get us", "pipeline us", "reason");
+      section.text += fmt::format("\n{}\n  {:>10}  {:<20} {:<8} {:>9} {:>9} {:>12}  {}\n", name, "bytes",
+                                  "way", "far", "mapped us", "get us", "pipeline us", "reason");
       Json rows = Json::array();
       for (const std::uint64_t size : sizes_for(path)) {
         const Way way = way_of(path, size, blocks_of(layout, size));
-        section.text +=
-            fmt::format("  {:>10}  {:<20} {:>9} {:>9} {:>12}  {}\n", size, way.name, us_text(way.mapped_us),
-                        us_text(way.get_us), us_text(way.pipeline_us), way.reason);
+        section.text += fmt::format("  {:>10}  {:<20} {:<8} {:>9} {:>9} {:>12}  {}\n", size, way.name,
+                                    way.far.empty() ? "-" : way.far, us_text(way.mapped_us),
+                                    us_text(way.get_us), us_text(way.pipeline_us), way.reason);
         Json row{{"bytes", size}, {"way", way.name}, {"reason", way.reason}};
         if (way.get_us > 0) row["get_us"] = way.get_us;
         if (way.pipeline_us > 0) row["pipeline_us"] = way.pipeline_us;
+        if (!way.far.empty()) row["far"] = way.far;
         if (way.mapped_us > 0)
           row["mapped"] = {{"way", fmt::format("rendezvous {}", rndv::to_string(rndv::Scheme::mapped))},
                            {"us", way.mapped_us},

@@ -156,6 +156,14 @@ TEST(SchemesSection, what_is_forced_or_missing_is_named_as_the_reason) {
             "rendezvous get");
   EXPECT_EQ(way(schemes_section(config, {device_with(kMessages, 100, 16384)}, layouts), 0, 1 << 20),
             "rendezvous pipeline");
+  ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "both", "test"));
+  EXPECT_EQ(
+      way(schemes_section(config, {device_with(kAll | STRIA_CAP_PUT | STRIA_CAP_PIO, 100, 16384)}, layouts),
+          0, 1 << 20),
+      "rendezvous both");
+  EXPECT_EQ(
+      way(schemes_section(config, {device_with(kAll & ~STRIA_CAP_PUT, 100, 16384)}, layouts), 0, 1 << 20),
+      "rendezvous get");
 }
 
 TEST(SchemesSection, every_row_of_every_usual_layout_has_a_reason) {

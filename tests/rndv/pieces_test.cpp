@@ -1,0 +1,263 @@
+// What the two sides of a message that both copy tell each other, and what a confused or hostile peer may
+// say. The provider is a table of functions: puts and gets answer what the test wants, what is sent is kept.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "rndv/engine.hpp"
+
+namespace stria::rndv {
+namespace {
+
+struct Sent {
+  stria_header_t header;
+  std::vector<std::byte> bytes;
+};
+struct Wire {
+  std::vector<Sent> sent;
+  std::vector<std::uint64_t> puts, gets;  // where
+  stria_status_t put = STRIA_OK, get = STRIA_OK;
+  int registered = 0, invalidated = 0;
+  std::uint32_t key_bytes = 4;
+};
+
+stria_status_t keep(stria_link_t* link, const stria_header_t* header, const void* data, std::uint64_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  reinterpret_cast<Wire*>(link)->sent.push_back({*header, {begin, begin + bytes}});
+  return STRIA_OK;
+}
+
+const stria_hot_ops_t kOps = {
+    .size = sizeof(stria_hot_ops_t),
+    .version = STRIA_PROVIDER_VERSION,
+    .pio_send = [](stria_link_t* link, const stria_header_t* header, const void* payload,
+                   std::uint32_t bytes) { return keep(link, header, payload, bytes); },
+    .eager_send = [](auto...) { return STRIA_ERR_NO_RESOURCE; },
+    .send_invalidate = [](stria_link_t* link, const stria_header_t* header, const void*, std::uint32_t,
+                          const stria_provider_key_t*) { return keep(link, header, nullptr, 0); },
+    .fast_register =
+        [](stria_device_t* device, stria_link_t*, const stria_payload_t*, unsigned,
+           stria_provider_key_t* key) {
+          Wire& wire = *reinterpret_cast<Wire*>(device);
+          ++wire.registered;
+          key->bytes = wire.key_bytes;
+          std::memset(key->data, 0x5a, key->bytes);
+          return STRIA_OK;
+        },
+    .invalidate =
+        [](stria_device_t* device, const stria_provider_key_t*) {
+          ++reinterpret_cast<Wire*>(device)->invalidated;
+          return STRIA_OK;
+        },
+    .get =
+        [](stria_link_t* link, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t at,
+           stria_completion_t*) {
+          Wire& wire = *reinterpret_cast<Wire*>(link);
+          if (wire.get == STRIA_OK) wire.gets.push_back(at);
+          return wire.get;
+        },
+    .put =
+        [](stria_link_t* link, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t at,
+           stria_completion_t*) {
+          Wire& wire = *reinterpret_cast<Wire*>(link);
+          if (wire.put == STRIA_OK) wire.puts.push_back(at);
+          return wire.put;
+        },
+    .get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .progress = [](auto...) { return 0u; },
+    .poll = [](auto...) { return 0u; },
+    .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+    .take = [](auto...) { return STRIA_TAKE_OTHER; },
+};
+
+constexpr std::uint64_t kLength = 4u << 20;
+constexpr std::uint32_t kSenderKey = 12;
+
+class Pieces : public ::testing::Test {
+ protected:
+  Pieces()
+      : engine_({.force = Force::both, .patience_us = 1000000},
+                {this, [](void* self, SendOp&) { ++static_cast<Pieces*>(self)->sent_ends_; },
+                 [](void* self, RecvOp&) { ++static_cast<Pieces*>(self)->received_ends_; }}),
+        memory_(kLength) {
+    link_.ops = &kOps;
+    link_.link = reinterpret_cast<stria_link_t*>(&wire_);
+    link_.device = reinterpret_cast<stria_device_t*>(&wire_);
+    link_.eager_max = 65536;
+    link_.pio_below = 257;
+    link_.can_get = link_.can_put = true;
+  }
+  ~Pieces() override { engine_.fail_link(link_, Status::peer_failed); }
+
+  void prepare(Operation& op) {
+    op.link = &link_;
+    op.memory = transport::LinkRef::contiguous_payload(memory_.data(), static_cast<std::int64_t>(kLength));
+    op.length = kLength;
+  }
+  /// The receive of an announced message; what it asked its sender for.
+  wire::RtrBody accept(RecvOp& op) {
+    prepare(op);
+    Announcement announced;
+    announced.length = kLength;
+    announced.sender_op = 99;
+    announced.key.bytes = kSenderKey;
+    engine_.accept(op, announced);
+    wire::RtrBody rtr{};
+    EXPECT_FALSE(wire_.sent.empty());
+    if (!wire_.sent.empty()) std::memcpy(&rtr, wire_.sent.back().bytes.data(), sizeof(rtr));
+    return rtr;
+  }
+  bool piece(wire::OpId op, std::uint32_t index) {
+    const auto header = wire::make_header(wire::Kind::frag, op, index);
+    return engine_.on_frag(link_, {&header, nullptr, 0, 0});
+  }
+  wire::OpId announce(SendOp& op) {
+    prepare(op);
+    EXPECT_EQ(engine_.announce(op, wire::make_header(wire::Kind::rts, 5)), Status::ok);
+    wire::RtsBody rts{};
+    std::memcpy(&rts, wire_.sent.back().bytes.data(), sizeof(rts));
+    wire_.sent.clear();
+    return rts.sender_op;
+  }
+  /// An RTR with a key of so many bytes, of which `there` are.
+  bool rtr(wire::OpId op, wire::RtrBody body, std::uint32_t there) {
+    std::vector<std::byte> bytes(sizeof(body) + there);
+    std::memcpy(bytes.data(), &body, sizeof(body));
+    const auto header = wire::make_header(wire::Kind::rtr, op);
+    return engine_.on_rtr(link_, {&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0});
+  }
+  std::vector<std::uint32_t> told() const {
+    std::vector<std::uint32_t> out;
+    for (const Sent& sent : wire_.sent)
+      if (sent.header.kind == static_cast<int>(wire::Kind::frag)) out.push_back(sent.header.immediate);
+    return out;
+  }
+
+  Wire wire_;
+  transport::LinkRef link_;
+  Engine engine_;
+  std::vector<std::byte> memory_;
+  int sent_ends_ = 0, received_ends_ = 0;
+};
+
+TEST_F(Pieces, a_receiver_reads_its_half_from_the_end_and_waits_for_the_other) {
+  RecvOp op;
+  const wire::RtrBody asked = accept(op);
+  const std::uint32_t piece_bytes = piece_of(kLength);
+  EXPECT_EQ(asked.offset, 0u);
+  EXPECT_EQ(asked.length, kLength / 2);
+  EXPECT_EQ(asked.fragment_bytes, piece_bytes);
+  EXPECT_EQ(asked.key_bytes, 4u);
+  ASSERT_EQ(wire_.sent.back().bytes.size(), sizeof(asked) + 4);
+  EXPECT_EQ(wire_.sent.back().bytes.back(), std::byte{0x5a});
+  for (int i = 0; i < 100; ++i) engine_.progress();
+  // All but the piece that the sender would be at.
+  ASSERT_EQ(wire_.gets.size(), kLength / piece_bytes - 1);
+  for (std::size_t i = 0; i < wire_.gets.size(); ++i)
+    EXPECT_EQ(wire_.gets[i], kLength - (i + 1) * piece_bytes);
+  EXPECT_EQ(received_ends_, 0);
+  EXPECT_TRUE(piece(asked.receiver_op, 0));
+  EXPECT_EQ(received_ends_, 1);
+  EXPECT_EQ(op.outcome, Status::ok);
+  EXPECT_EQ(wire_.invalidated, 1) << "its own key";
+  EXPECT_EQ(wire_.sent.back().header.kind, static_cast<int>(wire::Kind::fin));
+  EXPECT_TRUE(piece(asked.receiver_op, 1)) << "late";
+  EXPECT_EQ(received_ends_, 1);
+}
+
+TEST_F(Pieces, no_more_are_believed_than_were_asked_for) {
+  RecvOp op;
+  const wire::RtrBody asked = accept(op);
+  wire_.get = STRIA_ERR_NO_RESOURCE;
+  const auto pieces = static_cast<std::uint32_t>(asked.length / asked.fragment_bytes);
+  EXPECT_TRUE(piece(asked.receiver_op, wire::kPutting));
+  EXPECT_FALSE(piece(asked.receiver_op, pieces));
+  EXPECT_FALSE(piece(asked.receiver_op, wire::kPutting - 1));
+  EXPECT_EQ(op.moved, 0u);
+  for (std::uint32_t i = 0; i < pieces; ++i) EXPECT_TRUE(piece(asked.receiver_op, i));
+  EXPECT_FALSE(piece(asked.receiver_op, 0)) << "told twice";
+  EXPECT_EQ(op.moved, asked.length);
+  EXPECT_EQ(received_ends_, 0);
+}
+
+TEST_F(Pieces, a_key_that_finds_no_room_is_taken_back_and_the_message_read) {
+  wire_.key_bytes = 25;
+  RecvOp op;
+  prepare(op);
+  Announcement announced;
+  announced.length = kLength;
+  announced.key.bytes = kSenderKey;
+  engine_.accept(op, announced);
+  EXPECT_TRUE(wire_.sent.empty());
+  EXPECT_EQ(wire_.invalidated, 1);
+  for (int i = 0; i < 10; ++i) engine_.progress();
+  EXPECT_EQ(received_ends_, 1);
+  EXPECT_EQ(engine_.counters().get, 1u);
+  EXPECT_EQ(engine_.counters().both, 0u);
+}
+
+TEST_F(Pieces, a_sender_that_was_refused_a_get_is_asked_for_the_rest_in_fragments) {
+  RecvOp op;
+  const wire::RtrBody asked = accept(op);
+  wire_.get = STRIA_ERR_UNSUPPORTED;
+  engine_.progress();
+  for (std::uint32_t i = 0; i < asked.length / asked.fragment_bytes; ++i)
+    EXPECT_TRUE(piece(asked.receiver_op, i));
+  wire_.sent.clear();
+  engine_.progress();
+  ASSERT_EQ(wire_.sent.size(), 1u);
+  wire::RtrBody again{};
+  std::memcpy(&again, wire_.sent[0].bytes.data(), sizeof(again));
+  EXPECT_EQ(again.offset, asked.length);
+  EXPECT_EQ(again.length, kLength - asked.length);
+  EXPECT_EQ(again.key_bytes, 0u);
+  EXPECT_EQ(wire_.invalidated, 1) << "nothing is put any more";
+}
+
+TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_for_the_end) {
+  SendOp op;
+  const wire::OpId id = announce(op);
+  const std::uint32_t bytes = piece_of(kLength);
+  ASSERT_TRUE(rtr(id, {7, 0, 2 * bytes, bytes, 4, {}}, 4));
+  for (int i = 0; i < 10; ++i) engine_.progress();
+  EXPECT_EQ(wire_.puts, (std::vector<std::uint64_t>{0, bytes}));
+  EXPECT_EQ(told(), (std::vector<std::uint32_t>{wire::kPutting, 0, 1}));
+  EXPECT_EQ(sent_ends_, 0);
+  const auto fin = wire::make_header(wire::Kind::fin, id, 0);
+  engine_.on_fin(link_, {&fin, nullptr, 0, 0});
+  EXPECT_EQ(sent_ends_, 1);
+  EXPECT_EQ(op.outcome, Status::ok);
+}
+
+TEST_F(Pieces, a_put_that_is_too_late_is_no_error_and_one_that_fails_is) {
+  for (const auto& [put, ends] : {std::pair{STRIA_ERR_ACCESS, 0}, {STRIA_ERR_PEER_FAILED, 1}}) {
+    sent_ends_ = 0;
+    SendOp op;
+    const wire::OpId id = announce(op);
+    wire_.put = put;
+    ASSERT_TRUE(rtr(id, {7, 0, kLength / 2, piece_of(kLength), 4, {}}, 4));
+    for (int i = 0; i < 3; ++i) engine_.progress();
+    EXPECT_EQ(sent_ends_, ends);
+    const auto fin = wire::make_header(wire::Kind::fin, id, 0);
+    engine_.on_fin(link_, {&fin, nullptr, 0, 0});
+    EXPECT_EQ(sent_ends_, 1);
+    EXPECT_EQ(op.outcome, ends == 0 ? Status::ok : Status::peer_failed);
+  }
+}
+
+TEST_F(Pieces, a_request_whose_key_is_cut_short_or_whose_part_lies_outside_is_refused) {
+  SendOp op;
+  const wire::OpId id = announce(op);
+  const std::uint32_t bytes = piece_of(kLength);
+  for (const std::uint32_t there : {0u, 3u, 5u})
+    EXPECT_FALSE(rtr(id, {7, 0, kLength / 2, bytes, 4, {}}, there));
+  EXPECT_EQ(sent_ends_, 0);
+  EXPECT_FALSE(rtr(id, {7, kLength / 2, kLength, bytes, 4, {}}, 4));
+  EXPECT_EQ(sent_ends_, 1);
+  EXPECT_EQ(op.outcome, Status::invalid);
+  EXPECT_TRUE(wire_.puts.empty());
+}
+
+}  // namespace
+}  // namespace stria::rndv

@@ -1,0 +1,260 @@
+// Messages that both sides copy: the sender puts the begin, the receiver gets the end, and whoever is inside
+// the library goes on alone (rndv/share.cpp).
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+
+#include "tests/rounds.hpp"
+#include "tests/tag/shm_pair.hpp"
+#include "tests/tag/world.hpp"
+
+namespace stria::test {
+namespace {
+
+std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
+  std::vector<unsigned char> data((bytes + 7) / 8 * 8);
+  std::uint64_t word = seed;
+  for (std::size_t at = 0; at < data.size(); at += 8) {
+    word = word * 6364136223846793005u + 1442695040888963407u;
+    std::memcpy(&data[at], &word, 8);
+  }
+  data.resize(bytes);
+  return data;
+}
+
+/// Set before contexts are opened.
+struct Forced {
+  Forced() { EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "both", "test"), STRIA_OK); }
+  ~Forced() { EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "auto", "test"), STRIA_OK); }
+};
+
+/// Two workers of this process, driven one by one.
+class Shares : Forced, public ShmPair {
+ protected:
+  bool alone(unsigned who, Op& op) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (!op.ended() && std::chrono::steady_clock::now() < end) team_.progress(who, 1);
+    return op.ended();
+  }
+  stria_counters_t counters() {
+    stria_counters_t out{};
+    out.size = sizeof(out);
+    EXPECT_EQ(stria_worker_counters(team_.worker(1), &out), STRIA_OK);
+    return out;
+  }
+};
+
+TEST_F(Shares, a_sender_that_is_silent_is_not_waited_for) {
+  for (const std::size_t bytes : {131073u, 262144u, 1000000u, 5000001u}) {
+    SCOPED_TRACE(bytes);
+    const auto data = pattern(bytes, 1);
+    std::vector<unsigned char> room(bytes + 64, 0xee);
+    Op send_op, recv_op;
+    ASSERT_GE(send(send_op, data), 0);
+    ASSERT_GE(recv(recv_op, room), 0);
+    ASSERT_TRUE(alone(1, recv_op));
+    EXPECT_EQ(recv_op.info.status, STRIA_OK);
+    EXPECT_EQ(recv_op.info.length, bytes);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), room.begin()));
+    EXPECT_EQ(std::count(room.begin() + static_cast<std::ptrdiff_t>(bytes), room.end(), 0xee), 64);
+    ASSERT_TRUE(alone(0, send_op)) << "the last message tells it";
+    EXPECT_EQ(send_op.info.status, STRIA_OK);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), room.begin())) << "what it puts later is refused";
+    team_.progress(1);
+  }
+  EXPECT_EQ(counters().received_both, 4u);
+}
+
+TEST_F(Shares, a_sender_puts_its_half_while_the_receiver_is_gone) {
+  constexpr std::size_t kBytes = 4u << 20;
+  const auto data = pattern(kBytes, 2);
+  std::vector<unsigned char> room(kBytes, 0);
+  Op send_op, recv_op;
+  ASSERT_GE(send(send_op, data), 0);
+  ASSERT_GE(recv(recv_op, room), 0);
+  const auto half = room.begin() + kBytes / 2;
+  for (int i = 0; i < 1000 && !std::equal(room.begin(), half, data.begin()); ++i) {
+    if (std::equal(room.begin(), room.begin() + 100, data.begin()))
+      team_.progress(0, 1);  // asked for its part, the sender goes on alone
+    else
+      team_.progress(i % 2 == 0 ? 1 : 0, 1);
+  }
+  EXPECT_TRUE(std::equal(room.begin(), half, data.begin()));
+  EXPECT_FALSE(recv_op.ended());
+  EXPECT_FALSE(std::equal(half, room.end(), data.begin() + kBytes / 2)) << "the receiver's part";
+  ASSERT_TRUE(alone(1, recv_op));
+  EXPECT_EQ(room, data);
+  ASSERT_TRUE(alone(0, send_op));
+}
+
+TEST_F(Shares, who_goes_and_who_comes_back_makes_no_difference) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  stria_layout_t *element = nullptr, *rows = nullptr;
+  ASSERT_EQ(stria_layout_bytes(1, &element), STRIA_OK);
+  ASSERT_EQ(stria_layout_vector(64, 5000, 7000, element, &rows), STRIA_OK);
+  constexpr std::size_t kExtent = 63 * 7000 + 5000;
+  for (std::int64_t round = 0; round < rounds(300); ++round) {
+    const bool lies_in_rows = random() % 3 == 0;
+    const std::size_t count = 1 + random() % 5;
+    const std::size_t bytes = lies_in_rows ? count * 64 * 5000 : 131073 + random() % 3000000;
+    const std::size_t shorter = random() % 4 == 0 ? random() % 40000 : 0;  // truncated
+    const auto memory = pattern(lies_in_rows ? count * kExtent : bytes, random());
+    std::vector<unsigned char> wanted;
+    if (lies_in_rows) {
+      for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t row = 0; row < 64; ++row) {
+          const auto begin = memory.begin() + static_cast<std::ptrdiff_t>(i * kExtent + row * 7000);
+          wanted.insert(wanted.end(), begin, begin + 5000);
+        }
+    } else {
+      wanted = memory;
+    }
+    std::vector<unsigned char> room(bytes - shorter);
+    Op send_op, recv_op;
+    const auto do_send = [&] {
+      return lies_in_rows ? send(send_op, memory, rows, count) : send(send_op, memory);
+    };
+    if (random() % 2 != 0) {
+      ASSERT_GE(recv(recv_op, room), 0);
+      ASSERT_GE(do_send(), 0);
+    } else {
+      ASSERT_GE(do_send(), 0);
+      ASSERT_GE(recv(recv_op, room), 0);
+    }
+    const unsigned slow = random() % 2;
+    for (int step = 0; step < 2000000 && !(recv_op.ended() && send_op.ended()); ++step) {
+      const unsigned who = random() % 3 == 0 ? slow : 1 - slow;
+      team_.progress(who, 1 + random() % (who == slow ? 3 : 20));
+    }
+    ASSERT_TRUE(recv_op.ended() && send_op.ended()) << "round " << round;
+    ASSERT_EQ(recv_op.info.status, shorter != 0 ? STRIA_ERR_TRUNCATED : STRIA_OK);
+    ASSERT_EQ(send_op.info.status, STRIA_OK);
+    ASSERT_TRUE(std::equal(room.begin(), room.end(), wanted.begin())) << "round " << round;
+  }
+  EXPECT_GT(counters().received_both * 2, static_cast<std::uint64_t>(rounds(300)));
+  stria_layout_free(rows);
+  stria_layout_free(element);
+}
+
+fake::FabricOptions options_of(unsigned seed) {
+  std::mt19937 random(seed);
+  fake::FabricOptions options;
+  options.seed = seed;
+  options.async_percent = random() % 101;
+  options.no_resource_percent = random() % 40;
+  return options;
+}
+const std::vector<std::array<std::string, 2>> kNoPatience = {{{"STRIA_RNDV_PATIENCE", "0"}},
+                                                             {{"STRIA_EAGER_LIMIT", "4K"}}};
+
+/// Six messages at once over the fake provider; both workers progress as the seed says.
+class Messages {
+ public:
+  explicit Messages(unsigned seed)
+      : random_(seed), sends_(6), recvs_(6), world_(2, options_of(seed), kNoPatience) {
+    for (std::size_t i = 0; i < sends_.size(); ++i) {
+      data_.push_back(pattern(70000 + random_() % 600000, random_()));
+      rooms_.emplace_back(data_.back().size());
+    }
+    for (std::size_t i = 0; i < sends_.size(); ++i) {
+      EXPECT_GE(world_.send(sends_[i], 0, 1, i, data_[i].data(), data_[i].size()), 0);
+      EXPECT_GE(world_.recv(recvs_[i], 1, 0, i, 0, rooms_[i].data(), rooms_[i].size()), 0);
+    }
+    slow_ = random_() % 2;
+  }
+  void step() { stria_worker_progress(world_.worker(random_() % 8 == 0 ? slow_ : 1 - slow_)); }
+  bool received() {
+    return std::all_of(recvs_.begin(), recvs_.end(), [](Op& op) { return op.ended(); });
+  }
+  bool sent() {
+    return std::all_of(sends_.begin(), sends_.end(), [](Op& op) { return op.ended(); });
+  }
+  bool run() {
+    for (unsigned steps = 0; steps < 400000 && !(received() && sent()); ++steps) step();
+    return received() && sent();
+  }
+  /// Of those that ended well.
+  void check(bool all) const {
+    for (std::size_t i = 0; i < sends_.size(); ++i) {
+      if (all) {
+        ASSERT_EQ(sends_[i].info.status, STRIA_OK) << i;
+      }
+      if (all || recvs_[i].info.status == STRIA_OK) {
+        ASSERT_EQ(recvs_[i].info.status, STRIA_OK) << i;
+        ASSERT_EQ(rooms_[i], data_[i]) << i;
+      } else {
+        ASSERT_EQ(recvs_[i].info.status, STRIA_ERR_PEER_FAILED) << i;
+      }
+    }
+  }
+  std::mt19937& random() { return random_; }
+  World& world() { return world_; }
+
+ private:
+  std::mt19937 random_;
+  std::vector<std::vector<unsigned char>> data_, rooms_;
+  std::vector<Op> sends_, recvs_;
+  unsigned slow_ = 0;
+  World world_;  // goes first: what is not ended ends then
+};
+
+TEST(Share, is_right_under_every_order_of_late_gets_and_puts) {
+  const Forced forced;
+  for (unsigned seed = 1; seed <= rounds(300); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Messages messages(seed);
+    ASSERT_TRUE(messages.run());
+    messages.check(true);
+    for (const unsigned who : {0u, 1u})
+      EXPECT_EQ(fake::valid_keys(messages.world().fabric(), stria_worker_id(messages.world().worker(who))),
+                0u);
+  }
+}
+
+TEST(Share, goes_on_packed_when_the_system_refuses_copies_meanwhile) {
+  const Forced forced;
+  unsigned late = 0;
+  for (unsigned seed = 1; seed <= rounds(300); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Messages messages(seed);
+    for (unsigned i = messages.random()() % 60; i > 0; --i) messages.step();
+    fake::refuse_copies(messages.world().fabric());
+    late += messages.received() ? 0 : 1;
+    ASSERT_TRUE(messages.run());
+    messages.check(true);
+  }
+  EXPECT_GT(late * 2, rounds(300));
+}
+
+TEST(Share, a_sender_that_dies_meanwhile_ends_the_receives) {
+  const Forced forced;
+  for (unsigned seed = 1; seed <= rounds(200); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Messages messages(seed);
+    for (unsigned i = messages.random()() % 60; i > 0; --i) messages.step();
+    messages.world().kill(0, fake::Loss::random);
+    for (unsigned i = 0; i < 100000 && !messages.received(); ++i)
+      stria_worker_progress(messages.world().worker(1));
+    ASSERT_TRUE(messages.received());
+    messages.check(false);
+  }
+}
+
+TEST(Share, a_receiver_that_dies_meanwhile_ends_the_sends) {
+  const Forced forced;
+  for (unsigned seed = 1; seed <= rounds(200); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Messages messages(seed);
+    for (unsigned i = messages.random()() % 60; i > 0; --i) messages.step();
+    messages.world().kill(1, fake::Loss::random);
+    for (unsigned i = 0; i < 100000 && !messages.sent(); ++i)
+      stria_worker_progress(messages.world().worker(0));
+    ASSERT_TRUE(messages.sent());
+  }
+}
+
+}  // namespace
+}  // namespace stria::test
