@@ -138,8 +138,12 @@ bool can_help(const Question& q, const Answer& chosen) noexcept {
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t longest) noexcept {
   const auto by_pieces = [](std::uint32_t block) { return block == 0 || block >= transport::kBlockOfPieces; };
-  if (q.grows && !q.far && by_pieces(q.source_block) && by_pieces(q.sink_block))
-    return std::max(most, longest);
+  if (q.grows && !q.far && by_pieces(q.source_block) && by_pieces(q.sink_block)) {
+    // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
+    const bool read_meanwhile = q.source_block == 0 || q.source_block >= transport::kLongBlock;
+    const std::uint64_t wanted = read_meanwhile ? longest : std::bit_floor(q.length / 8);
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, std::max(most, longest)));
+  }
   constexpr double kUnit = 512, kLeast = 1024;
   const Parameters& p = parameters(q.offload);
   const double length = static_cast<double>(q.length);

@@ -52,9 +52,9 @@ inline bool goes_by_pieces(const Payload& payload) noexcept {
   return payload.layout == nullptr || mean_block(payload) >= kBlockOfPieces;
 }
 /// Contiguous, or of blocks so long that each is copied as contiguous memory is.
+inline constexpr std::uint32_t kLongBlock = 4096;
 inline bool has_long_blocks(const Payload& payload) noexcept {
-  constexpr std::uint32_t kLong = 4096;
-  return payload.layout == nullptr || (payload.length >= kLong && mean_block(payload) >= kLong);
+  return payload.layout == nullptr || (payload.length >= kLongBlock && mean_block(payload) >= kLongBlock);
 }
 
 inline void pack(const Payload& payload, void* out) noexcept {

@@ -270,6 +270,11 @@ TEST(CostModel, fragments_are_long_where_they_are_read_while_they_are_written_an
   EXPECT_EQ(fragment_for(question, kMost, kMost / 2), kMost) << "a link with short cells cuts them itself";
   question.source_block = question.sink_block = 1024;
   EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
+  Question shorter = question;
+  shorter.length = 4 * kLongest;
+  EXPECT_EQ(fragment_for(shorter, kMost, kLongest), std::max(kMost, kLongest / 2)) << "eight, packed whole";
+  shorter.source_block = 4096;
+  EXPECT_EQ(fragment_for(shorter, kMost, kLongest), kLongest) << "read while they are written";
   for (std::uint32_t Question::*side : {&Question::source_block, &Question::sink_block}) {
     Question small = question;
     small.*side = 512;

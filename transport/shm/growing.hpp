@@ -40,13 +40,23 @@ constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexce
   return std::clamp<std::uint32_t>(bytes / parts / kLine * kLine, 1024, 8192);
 }
 
+inline constexpr std::int64_t kLargeMessage = 2 << 20;
+/// Whether it is a part of a message of more than so many bytes.
+inline bool is_part_of(const transport::Payload& payload, std::int64_t least) noexcept {
+  const std::int64_t all = transport::layout_of(payload)->size() * payload.count;
+  return all > least && payload.length != all;
+}
+
 /// As what a cell with this payload is published. Whole, where packing is over soon, or it is a part of a
 /// longer message, of which the next part is packed meanwhile; and by vectors, where blocks are longer than a
 /// step.
 inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noexcept {
   if (transport::goes_by_pieces(payload)) {
-    const bool in_steps =
-        payload.length >= kGrowLeast && (way == Way::string || !transport::has_long_blocks(payload));
+    if (payload.length < kGrowLeast) return RecordKind::cell;
+    // Past the caches, to a far peer, packing a part takes longer than reading the one before.
+    const bool in_steps = transport::has_long_blocks(payload) ? way == Way::string
+                          : way == Way::stream                ? !is_part_of(payload, kLargeMessage)
+                                                              : !is_part_of(payload, 0);
     return in_steps ? RecordKind::growing : RecordKind::cell;
   }
   if (payload.length < kPackingLeast || !transport::is_all(payload)) return RecordKind::cell;
