@@ -65,6 +65,10 @@ double mapped_us(const Question& q, double source_blocks, double sink_blocks) no
   const Parameters& p = parameters();
   double us = p.mapped_start_us + static_cast<double>(q.length) / 1024.0 * p.mapped_us_per_kib +
               (std::max(source_blocks, sink_blocks) - 1) * p.mapped_us_per_block;
+  // Memory that outgrows the caches, in blocks: two cores near each other wait for it side by side.
+  const double beyond = static_cast<double>(q.length) / 1024.0 - 2 * kCacheKib;
+  if (!q.far && std::max(source_blocks, sink_blocks) > 1 && beyond > 0)
+    us += beyond * p.mapped_us_per_kib_beyond;
   if (q.source_sparse) us += source_blocks * p.mapped_us_per_source;
   if (q.sink_sparse) us += sink_blocks * p.mapped_us_per_sink;
   return us;

@@ -129,6 +129,22 @@ TEST(CostModel, far_peers_share_the_copy_of_large_messages) {
   }
 }
 
+// Docs: one core that loads and stores is ahead of two until both sides' memory outgrows the caches.
+TEST(CostModel, mapped_memory_goes_by_fragments_where_two_near_cores_wait_for_it_side_by_side) {
+  for (const std::uint32_t block : {0u, 64u, 1024u, 16384u})
+    for (const std::uint64_t mib : {1, 2, 4, 8, 16, 64})
+      for (const bool far : {false, true}) {
+        Question question;
+        question.length = mib << 20;
+        question.source_block = question.sink_block = block;
+        question.mapped = true;
+        question.far = far;
+        const bool loads = block == 0 || far || mib <= 4;
+        EXPECT_EQ(choose(question).scheme, loads ? Scheme::mapped : Scheme::pipeline)
+            << mib << " MiB in blocks of " << block << (far ? ", far" : "");
+      }
+}
+
 TEST(CostModel, both_is_forced_where_there_are_two_parts) {
   for (const std::uint64_t length : kLengths) {
     Question question;
