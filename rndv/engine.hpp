@@ -107,6 +107,7 @@ class Engine {
   static bool is_silent(transport::Silence& silence, std::uint32_t patience_us) noexcept;
   bool read_slice(RecvOp& op) noexcept;
   Status read_end(RecvOp& op, std::uint64_t bytes) noexcept;
+  void moved_on(RecvOp& op) noexcept;
   void end_receiving(RecvOp& op) noexcept;
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;

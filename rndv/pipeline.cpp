@@ -150,7 +150,7 @@ bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   if (!transport::take(transport::slice(op.memory, offset, packet.bytes), packet)) return true;
   op.moved += packet.bytes;
   link.silence.heard = true;
-  if (op.moved >= tail_of(op) && !op.in_flight) end_receiving(op);
+  moved_on(op);
   return true;
 }
 

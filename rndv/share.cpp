@@ -6,8 +6,7 @@
 //
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, fast_register
 //            ◄── RTR{first half, piece, key} ──
-//            FRAG ──►  put ── FRAG 0 ──►  put ── FRAG 1 ──►  …     get of the last piece, of the one before,
-//            …
+//            FRAG ──►  put ── FRAG 0 ──►  put ──►  …    get of the last piece, of the one before, …
 //                                                       met: all bytes are there
 //            complete, key dead ◄── FIN + invalidate ── own key dead, complete
 //
@@ -89,7 +88,10 @@ bool Engine::go_on_without_get(RecvOp& op) noexcept {
     end_receiving(op);
     return true;
   }
-  if (op.moved < senders_part(op.length)) return false;
+  if (op.moved < senders_part(op.length)) {
+    deactivate(op);  // the next piece brings it back
+    return false;
+  }
   end_offered_key(op);
   op.fragment_bytes = 0;
   op.state = Operation::State::rtr_due;
@@ -104,8 +106,16 @@ bool Engine::on_piece(RecvOp& op, std::uint32_t index) noexcept {
   if (index >= part / piece || op.moved >= part) return false;
   op.moved += piece;
   op.link->silence.heard = true;
-  if (op.moved >= op.tail && !op.in_flight) end_receiving(op);
+  moved_on(op);
   return true;
+}
+
+/// More of the begin is there.
+void Engine::moved_on(RecvOp& op) noexcept {
+  if (op.moved >= tail_of(op) && !op.in_flight)
+    end_receiving(op);
+  else if (op.sink_key_bytes != 0)
+    activate(op);
 }
 
 /// Puts one piece, or tells of it.

@@ -202,6 +202,8 @@ TEST_F(Pieces, a_sender_that_was_refused_a_get_is_asked_for_the_rest_in_fragment
   const wire::RtrBody asked = accept(op);
   wire_.get = STRIA_ERR_UNSUPPORTED;
   engine_.progress();
+  engine_.progress();
+  EXPECT_TRUE(engine_.resting()) << "the sender is waited for";
   for (std::uint32_t i = 0; i < asked.length / asked.fragment_bytes; ++i)
     EXPECT_TRUE(piece(asked.receiver_op, i));
   wire_.sent.clear();
