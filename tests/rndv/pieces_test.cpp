@@ -88,7 +88,7 @@ class Pieces : public ::testing::Test {
     link_.pio_below = 257;
     link_.can_get = link_.can_put = true;
   }
-  ~Pieces() override { engine_.fail_link(link_, Status::peer_failed); }
+  ~Pieces() override { EXPECT_TRUE(engine_.idle()) << "operations live in the tests"; }
 
   void prepare(Operation& op) {
     op.link = &link_;
@@ -179,6 +179,9 @@ TEST_F(Pieces, no_more_are_believed_than_were_asked_for) {
   EXPECT_FALSE(piece(asked.receiver_op, 0)) << "told twice";
   EXPECT_EQ(op.moved, asked.length);
   EXPECT_EQ(received_ends_, 0);
+  engine_.fail_link(link_, Status::peer_failed);
+  EXPECT_EQ(received_ends_, 1);
+  EXPECT_EQ(wire_.invalidated, 1) << "its own key";
 }
 
 TEST_F(Pieces, a_key_that_finds_no_room_is_taken_back_and_the_message_read) {
@@ -215,6 +218,7 @@ TEST_F(Pieces, a_sender_that_was_refused_a_get_is_asked_for_the_rest_in_fragment
   EXPECT_EQ(again.length, kLength - asked.length);
   EXPECT_EQ(again.key_bytes, 0u);
   EXPECT_EQ(wire_.invalidated, 1) << "nothing is put any more";
+  engine_.fail_link(link_, Status::peer_failed);
 }
 
 TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_for_the_end) {
