@@ -9,8 +9,7 @@
 //            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
 //                                                                 is silent (help.cpp)
 //            rtr_due -> receiving -> fin_due -> done              both: its end is read, its begin is put by
-//            the
-//                                                                 sender (share.cpp)
+//                                                                 the sender (share.cpp)
 //            rma_due -> receiving -> done                         a get served by the peer's engine
 #pragma once
 
@@ -40,9 +39,10 @@ struct Operation : ListNode {
   State state = State::idle;
   std::uint8_t sink_key_bytes = 0;  ///< bytes of the receiver's key, behind the sender's (share.cpp); 0: none
   union {
-    std::uint8_t fragment_shift =
-        0;                      ///< SendOp: the receiver's fragment size, halved so often to fit our link
-    std::uint8_t sends_before;  ///< RecvOp: what the engine had begun when this did
+    /// SendOp: the receiver's fragment size, halved so often to fit our link.
+    std::uint8_t fragment_shift = 0;
+    /// RecvOp: what the engine had begun when this did.
+    std::uint8_t sends_before;
   };
   Status outcome = Status::ok;
   bool active = false;  ///< in the active list

@@ -185,6 +185,9 @@ TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
   EXPECT_EQ(kind_of(500, 8, kPackingAnyway), RecordKind::packing) << "many bytes";
   EXPECT_EQ(kind_of(1024, 8, 5 * 1024), RecordKind::growing);
   EXPECT_EQ(kind_of(1024, 8, 5 * 1024, Way::gather, 1024), RecordKind::cell);
+  EXPECT_EQ(kind_of(1024, 8, 64 * 1024, Way::gather, 1024), RecordKind::cell) << "a part of a message";
+  EXPECT_EQ(kind_of(1024, 8, 64 * 1024, Way::stream, 1024), RecordKind::growing) << "and to a far peer";
+  EXPECT_EQ(kind_of(1024, 8, kLargeMessage + 1024, Way::stream, 1024), RecordKind::cell) << "a large one";
   EXPECT_EQ(kind_of(8192, 8, 16384), RecordKind::cell) << "longer than a step, by vectors";
   EXPECT_EQ(kind_of(8192, 8, 16384, Way::string), RecordKind::growing);
 }
