@@ -19,6 +19,7 @@ enum class Var : std::uint8_t {
   providers,
   provider_path,
   eager_limit,
+  self_copy,
   rndv_scheme,
   rndv_fragment,
   rndv_pull_slice,

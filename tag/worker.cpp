@@ -42,6 +42,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
       eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
       overlaps_packing_(!context.config.is_given(Var::eager_limit) &&
                         rndv::parse_force(context.config.text(Var::rndv_scheme)) == rndv::Force::automatic),
+      copies_own_(context.config.text(Var::self_copy) == "on"),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
   threads_ = mode != STRIA_THREAD_SINGLE;
@@ -132,7 +133,7 @@ Worker::~Worker() {
   drain(limit);
   closing_ = true;      // callbacks start nothing any more, nor by the short way,
   in_progress_ = true;  // and progress is none of theirs
-  for (std::uint32_t i = 0; i < peers_.size(); ++i) peers_[i].link.pio_below = 0;
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) peers_[i].link.inline_below = 0;
   end_receives(nullptr, Status::cancelled);
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);

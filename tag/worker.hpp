@@ -118,6 +118,12 @@ class Worker {
   Status send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
                    stria_request_t* request) noexcept;
   unsigned flush(Peer& peer) noexcept;
+
+  // own.cpp
+  bool is_own(const Peer& peer) const noexcept { return copies_own_ && peer.worker_id == id_; }
+  Status copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
+
+  // send.cpp
   void add_to_backlog(Peer& peer) noexcept;
 
   // deliver.cpp
@@ -235,6 +241,7 @@ class Worker {
   rndv::Atomics atomics_;
   std::uint64_t eager_limit_;
   bool overlaps_packing_;  // announces what packs_long(), although it is short enough to go eagerly
+  bool copies_own_;        // messages to itself, at once
 
   struct RegionSlot {
     Region* region = nullptr;

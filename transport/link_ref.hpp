@@ -25,9 +25,11 @@ struct LinkRef {
   stria_device_t* device = nullptr;
   std::uint32_t pio_below = 0;  ///< payloads shorter than this go inline: pio_max + 1, or 0 without a window
   std::uint32_t eager_max = 0;
-  bool can_get = false;
-  bool can_put = false;
-  bool can_map = false;         ///< get and put work through mapped keys, whatever can_get and can_put say
+  std::uint16_t inline_below =
+      0;  ///< contiguous messages shorter than this need no second look; its owner knows
+  bool can_get : 1 = false;
+  bool can_put : 1 = false;
+  bool can_map : 1 = false;     ///< get and put work through mapped keys, whatever can_get and can_put say
   bool far : 1 = false;         ///< lines come from the peer one by one
   bool offload : 1 = false;     ///< an adapter moves what is got and put, and ends keys
   bool can_atomic : 1 = false;  ///< without asking the key

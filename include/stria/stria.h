@@ -218,6 +218,8 @@ typedef struct stria_counters {
   uint64_t sent_pio;        /* messages stored inline by the CPU */
   uint64_t sent_buffered;   /* messages packed into provider memory */
   uint64_t sent_rendezvous; /* messages announced by RTS */
+  uint64_t copied_own; /* messages to the worker itself that were copied to their receive at once; in none of
+                          the others */
   uint64_t received_eager;
   uint64_t received_get;    /* rendezvous moved by a get through a key */
   uint64_t received_mapped; /* rendezvous moved by loads from mapped memory */

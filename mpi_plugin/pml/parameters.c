@@ -65,6 +65,7 @@ static const counter_t kCounters[] = {
     COUNTER(sent_pio, MCA_BASE_PVAR_CLASS_COUNTER, "Messages stored inline through a PIO window"),
     COUNTER(sent_buffered, MCA_BASE_PVAR_CLASS_COUNTER, "Messages packed into transport memory"),
     COUNTER(sent_rendezvous, MCA_BASE_PVAR_CLASS_COUNTER, "Messages announced first (rendezvous)"),
+    COUNTER(copied_own, MCA_BASE_PVAR_CLASS_COUNTER, "Messages of a process to itself, copied at once"),
     COUNTER(received_eager, MCA_BASE_PVAR_CLASS_COUNTER, "Messages received with their header"),
     COUNTER(received_get, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by a get through a key"),
     COUNTER(received_mapped, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by loads from mapped memory"),

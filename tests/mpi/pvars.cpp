@@ -24,12 +24,19 @@ struct Variable {
   int var_class;
 };
 constexpr Variable kVariables[] = {
-    {"sent_pio", MPI_T_PVAR_CLASS_COUNTER},        {"sent_buffered", MPI_T_PVAR_CLASS_COUNTER},
-    {"sent_rendezvous", MPI_T_PVAR_CLASS_COUNTER}, {"received_eager", MPI_T_PVAR_CLASS_COUNTER},
-    {"received_get", MPI_T_PVAR_CLASS_COUNTER},    {"received_mapped", MPI_T_PVAR_CLASS_COUNTER},
-    {"received_both", MPI_T_PVAR_CLASS_COUNTER},   {"received_pipeline", MPI_T_PVAR_CLASS_COUNTER},
-    {"fallbacks", MPI_T_PVAR_CLASS_COUNTER},       {"unexpected_messages", MPI_T_PVAR_CLASS_LEVEL},
-    {"unexpected_bytes", MPI_T_PVAR_CLASS_LEVEL},  {"unexpected_bytes_max", MPI_T_PVAR_CLASS_HIGHWATERMARK},
+    {"sent_pio", MPI_T_PVAR_CLASS_COUNTER},
+    {"sent_buffered", MPI_T_PVAR_CLASS_COUNTER},
+    {"sent_rendezvous", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_eager", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_get", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_mapped", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_both", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_pipeline", MPI_T_PVAR_CLASS_COUNTER},
+    {"copied_own", MPI_T_PVAR_CLASS_COUNTER},
+    {"fallbacks", MPI_T_PVAR_CLASS_COUNTER},
+    {"unexpected_messages", MPI_T_PVAR_CLASS_LEVEL},
+    {"unexpected_bytes", MPI_T_PVAR_CLASS_LEVEL},
+    {"unexpected_bytes_max", MPI_T_PVAR_CLASS_HIGHWATERMARK},
     {"posted_receives", MPI_T_PVAR_CLASS_LEVEL},
 };
 
