@@ -47,21 +47,17 @@ Status Worker::send_synchronous(Peer& peer, Request& request) noexcept {
 }
 
 void Worker::arrive_synchronous(Peer& peer, const Packet& packet) noexcept {
-  Body copy;
-  if (packet.bytes < kNameBytes || packet.bytes > copy.size()) {
+  if (packet.bytes < kNameBytes || packet.bytes > sizeof(Body)) {
     budget_.consumed(peer.grant, packet.bytes);
     give_up(peer, "sent a synchronous message of a length that none has");
     return;
   }
-  const auto* body = static_cast<const std::byte*>(packet.payload);
   if (!transport::is_whole(packet)) {
-    if (!transport::take({nullptr, copy.data(), packet.bytes, 0, packet.bytes}, packet)) {
-      budget_.consumed(peer.grant, packet.bytes);
-      fail_peer(peer, Status::peer_failed);
-      return;
-    }
-    body = copy.data();
+    budget_.consumed(peer.grant, packet.bytes);
+    fail_peer(peer, Status::peer_failed);
+    return;
   }
+  const auto* body = static_cast<const std::byte*>(packet.payload);
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   if (posted == nullptr) {
     keep_synchronous(peer, packet, body);

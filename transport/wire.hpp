@@ -37,7 +37,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 5;
+inline constexpr std::uint8_t kVersion = 6;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -60,7 +60,7 @@ enum class Kind : std::uint8_t {
 inline constexpr std::uint32_t kPutting = ~0u;
 
 /// A synchronous message this short goes at once; a longer one is announced.
-inline constexpr std::uint32_t kSyncMost = 2040;
+inline constexpr std::uint32_t kSyncMost = 8192;
 
 using Header = stria_header_t;
 static_assert(sizeof(Header) == 16 && offsetof(Header, sequence) == 2 && offsetof(Header, immediate) == 4 &&

@@ -26,7 +26,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 5);
+  EXPECT_EQ(kVersion, 6);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
