@@ -16,8 +16,7 @@ Status Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payloa
   if (posted == nullptr) return Status::no_resource;
   Request& request = *Request::of(*posted);
   const std::int64_t bytes = std::min(memory.length, posted->memory.length);
-  if (bytes > 0)
-    transport::copy(transport::slice(memory, 0, static_cast<std::uint64_t>(bytes)), posted->memory);
+  if (bytes > 0) transport::copy(memory, posted->memory, bytes);
   ++counters_.copied_own;
   request.info.immediate = send.immediate;
   request.info.tag = send.tag;

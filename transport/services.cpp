@@ -88,20 +88,19 @@ void copy_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept 
 
 }  // namespace
 
-void copy(const stria_payload_t& from, const stria_payload_t& to) noexcept {
-  stria_payload_t target = to;
-  target.length = from.length;
+void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes) noexcept {
+  const auto length = static_cast<std::uint64_t>(bytes);
   const datatype::Layout* source_layout = layout_of(from);
   const datatype::Layout* target_layout = layout_of(to);
   if (source_layout == nullptr && target_layout == nullptr) {
-    copy_own(contiguous_begin(target), contiguous_begin(from), static_cast<std::size_t>(from.length));
+    copy_own(contiguous_begin(to), contiguous_begin(from), static_cast<std::size_t>(length));
   } else if (target_layout == nullptr) {
-    pack(from, contiguous_begin(target));
+    pack(slice(from, 0, length), contiguous_begin(to));
   } else if (source_layout == nullptr) {
-    unpack(target, contiguous_begin(from));
+    unpack(slice(to, 0, length), contiguous_begin(from));
   } else {
-    datatype::transfer_range(*source_layout, from.base, from.count, from.offset, *target_layout, target.base,
-                             target.count, target.offset, from.length);
+    datatype::transfer_range(*source_layout, from.base, from.count, from.offset, *target_layout, to.base,
+                             to.count, to.offset, bytes);
   }
 }
 

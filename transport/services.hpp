@@ -7,9 +7,9 @@
 
 namespace stria::transport {
 
-/// Copies from.length bytes of one stream to the range of the other that starts at to.offset; to.length is
-/// not looked at. The two memories do not overlap.
-void copy(const stria_payload_t& from, const stria_payload_t& to) noexcept;
+/// Copies the first `bytes` of one range to the other, whatever their lengths are. The two memories do not
+/// overlap, and no other core has them.
+void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes) noexcept;
 
 /// The table for stria_device_params_t. Lives as long as the process.
 const stria_services_t& services() noexcept;

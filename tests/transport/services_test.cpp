@@ -148,7 +148,7 @@ TEST_F(Services, copy_moves_between_all_kinds_of_memory) {
           strided_source ? range(4, 20) : stria_payload_t{nullptr, memory.data(), 400, 4, 20};
       const stria_payload_t to = strided_target ? stria_payload_t{&wide, other.data(), 1, 7, 0}
                                                 : stria_payload_t{nullptr, other.data(), 400, 7, 0};
-      copy(from, to);
+      copy(from, to, 20);
       ASSERT_EQ(other, expected) << strided_source << strided_target;
     }
   }

@@ -272,7 +272,9 @@ Status Link::perform(const Access& access) noexcept {
   const unsigned right = access.write ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
   const auto remote = keys.find(access.key, right, access.offset, static_cast<std::uint64_t>(local.length));
   if (!remote) return Status::access_error;
-  if (local.length > 0) access.write ? transport::copy(local, *remote) : transport::copy(*remote, local);
+  if (local.length > 0)
+    access.write ? transport::copy(local, *remote, local.length)
+                 : transport::copy(*remote, local, local.length);
   return Status::ok;
 }
 
