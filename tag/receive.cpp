@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "tag/worker.hpp"
-#include "transport/payload.hpp"
+#include "transport/services.hpp"
 
 namespace stria::tag {
 
@@ -157,8 +157,8 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
   const auto capacity = static_cast<std::uint64_t>(memory.length);
   const std::uint64_t bytes = std::min(capacity, entry.length);
   const bool fits = entry.length <= capacity;
-  transport::unpack(transport::slice(memory, 0, bytes),
-                    entry.what() == Unexpected::Kind::buffer ? entry.buffer : entry.payload);
+  std::byte* kept = entry.what() == Unexpected::Kind::buffer ? entry.buffer : entry.payload;
+  transport::copy(plain_memory(kept, bytes), memory, static_cast<std::int64_t>(bytes));
   request.info.received = bytes;
   ++counters_.received_eager;
   free_unexpected(entry);

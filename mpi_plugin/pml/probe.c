@@ -3,22 +3,36 @@
 #include "request.h"
 #include "wait.h"
 
-/* One look, and a second one after progress when there was nothing. */
 static stria_status_t look(const stria_match_t* match, stria_message_t** message, stria_info_t* info) {
-  for (int tries = 0;; ++tries) {
-    const stria_status_t answer = NULL == message ? stria_probe(pml_stria.worker, match, info)
-                                                  : stria_mprobe(pml_stria.worker, match, message, info);
-    if (STRIA_IN_PROGRESS != answer || 1 == tries) return answer;
-    opal_progress();
-  }
+  return NULL == message ? stria_probe(pml_stria.worker, match, info)
+                         : stria_mprobe(pml_stria.worker, match, message, info);
 }
 
-int pml_stria_iprobe(int source, int tag, ompi_communicator_t* comm, int* matched,
-                     ompi_status_public_t* status) {
+/* Looks, lets messages come when there was none, and looks again: once, or until there is one. Most rounds
+ * are the worker's alone, as in pml_stria_wait(), also of a program that probes in a loop of its own.
+ * (Threads may miscount, which only shifts the turn.) */
+static stria_status_t look_again(const stria_match_t* match, stria_message_t** message, stria_info_t* info,
+                                 bool waits) {
+  static unsigned rounds;
+  stria_status_t answer = look(match, message, info);
+  while (STRIA_IN_PROGRESS == answer) {
+    if (opal_using_threads() || opal_progress_yield_when_idle || 0 == ++rounds % PML_STRIA_POLLS) {
+      opal_progress();
+    } else {
+      (void)stria_worker_progress(pml_stria.worker);
+    }
+    answer = look(match, message, info);
+    if (!waits) break;
+  }
+  return answer;
+}
+
+static int probe(int source, int tag, ompi_communicator_t* comm, bool waits, int* matched,
+                 ompi_status_public_t* status) {
   stria_match_t match;
   stria_info_t info;
   if (!pml_stria_match(comm, source, tag, &match)) return OMPI_ERR_UNREACH;
-  const stria_status_t answer = look(&match, NULL, &info);
+  const stria_status_t answer = look_again(&match, NULL, &info, waits);
   *matched = STRIA_OK == answer;
   if (STRIA_IN_PROGRESS == answer) return OMPI_SUCCESS;
   if (STRIA_OK != answer) return pml_stria_refused(answer, "a probe");
@@ -26,17 +40,18 @@ int pml_stria_iprobe(int source, int tag, ompi_communicator_t* comm, int* matche
   return OMPI_SUCCESS;
 }
 
-int pml_stria_probe(int source, int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
-  int matched = 0;
-  int rc;
-  do {
-    rc = pml_stria_iprobe(source, tag, comm, &matched, status);
-  } while (OMPI_SUCCESS == rc && !matched);
-  return rc;
+int pml_stria_iprobe(int source, int tag, ompi_communicator_t* comm, int* matched,
+                     ompi_status_public_t* status) {
+  return probe(source, tag, comm, false, matched, status);
 }
 
-int pml_stria_improbe(int source, int tag, ompi_communicator_t* comm, int* matched, ompi_message_t** out,
-                      ompi_status_public_t* status) {
+int pml_stria_probe(int source, int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
+  int matched = 0;
+  return probe(source, tag, comm, true, &matched, status);
+}
+
+static int matched_probe(int source, int tag, ompi_communicator_t* comm, bool waits, int* matched,
+                         ompi_message_t** out, ompi_status_public_t* status) {
   stria_match_t match;
   stria_info_t info;
   stria_message_t* taken = NULL;
@@ -44,7 +59,7 @@ int pml_stria_improbe(int source, int tag, ompi_communicator_t* comm, int* match
   /* The handle first: a message that was taken cannot be put back. */
   ompi_message_t* message = ompi_message_alloc();
   if (NULL == message) return OMPI_ERR_OUT_OF_RESOURCE;
-  const stria_status_t answer = look(&match, &taken, &info);
+  const stria_status_t answer = look_again(&match, &taken, &info, waits);
   *matched = STRIA_OK == answer;
   if (STRIA_OK != answer) {
     ompi_message_return(message);
@@ -60,14 +75,22 @@ int pml_stria_improbe(int source, int tag, ompi_communicator_t* comm, int* match
   return OMPI_SUCCESS;
 }
 
+int pml_stria_improbe(int source, int tag, ompi_communicator_t* comm, int* matched, ompi_message_t** out,
+                      ompi_status_public_t* status) {
+  return matched_probe(source, tag, comm, false, matched, out, status);
+}
+
 int pml_stria_mprobe(int source, int tag, ompi_communicator_t* comm, ompi_message_t** message,
                      ompi_status_public_t* status) {
   int matched = 0;
-  int rc;
-  do {
-    rc = pml_stria_improbe(source, tag, comm, &matched, message, status);
-  } while (OMPI_SUCCESS == rc && !matched);
-  return rc;
+  return matched_probe(source, tag, comm, true, &matched, message, status);
+}
+
+/* The handle of a matched message whose receive began. */
+static void let_go(ompi_message_t** message) {
+  OBJ_RELEASE((*message)->comm);
+  ompi_message_return(*message);
+  *message = MPI_MESSAGE_NULL;
 }
 
 int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message_t** message,
@@ -93,15 +116,13 @@ int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_messag
     pml_stria_request_return(request);
     return pml_stria_refused(answer, "a matched receive");
   }
-  OBJ_RELEASE((*message)->comm);
-  ompi_message_return(*message);
-  *message = MPI_MESSAGE_NULL;
+  let_go(message);
   *out = &request->super;
   return OMPI_SUCCESS;
 }
 
-int pml_stria_mrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message_t** message,
-                    ompi_status_public_t* status) {
+static int mrecv_with_threads(void* buf, size_t count, ompi_datatype_t* type, ompi_message_t** message,
+                              ompi_status_public_t* status) {
   ompi_request_t* request = NULL;
   int rc = pml_stria_imrecv(buf, count, type, message, &request);
   if (OMPI_SUCCESS != rc) return rc;
@@ -110,4 +131,26 @@ int pml_stria_mrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message
   rc = request->req_status.MPI_ERROR;
   pml_stria_request_return((void*)request);
   return rc;
+}
+
+int pml_stria_mrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message_t** message,
+                    ompi_status_public_t* status) {
+  if (OPAL_UNLIKELY(opal_using_threads())) return mrecv_with_threads(buf, count, type, message, status);
+  pml_stria_memory_t memory;
+  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  stria_info_t info;
+  const stria_recv_t recv = {
+      .base = memory.base, .layout = memory.layout, .count = memory.count, .info = &info};
+  stria_request_t op;
+  const stria_status_t answer =
+      stria_mrecv(pml_stria.worker, (stria_message_t*)(*message)->req_ptr, &recv, &op);
+  if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer)) {
+    return pml_stria_refused(answer, "a matched receive");
+  }
+  let_go(message);
+  if (STRIA_IN_PROGRESS == answer) pml_stria_wait(&op, &info);
+  if (OPAL_LIKELY(STRIA_OK == info.status || STRIA_ERR_TRUNCATED == info.status)) {
+    if (MPI_STATUS_IGNORE != status) pml_stria_set_status(status, &info);
+  }
+  return pml_stria_mpi_error(info.status);
 }
