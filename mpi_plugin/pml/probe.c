@@ -9,14 +9,14 @@ static stria_status_t look(const stria_match_t* match, stria_message_t** message
 }
 
 /* Looks, lets messages come when there was none, and looks again: once, or until there is one. Most rounds
- * are the worker's alone, as in pml_stria_wait(), also of a program that probes in a loop of its own.
- * (Threads may miscount, which only shifts the turn.) */
+ * of a wait are the worker's alone, as in pml_stria_wait(). One look is all of Open MPI's progress: programs
+ * probe between computations to let their collectives and windows go on, too. */
 static stria_status_t look_again(const stria_match_t* match, stria_message_t** message, stria_info_t* info,
                                  bool waits) {
-  static unsigned rounds;
+  unsigned rounds = 0;
   stria_status_t answer = look(match, message, info);
   while (STRIA_IN_PROGRESS == answer) {
-    if (opal_using_threads() || opal_progress_yield_when_idle || 0 == ++rounds % PML_STRIA_POLLS) {
+    if (!waits || opal_using_threads() || opal_progress_yield_when_idle || 0 == ++rounds % PML_STRIA_POLLS) {
       opal_progress();
     } else {
       (void)stria_worker_progress(pml_stria.worker);
