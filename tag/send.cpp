@@ -14,13 +14,15 @@ using transport::Header;
 namespace {
 constexpr std::uint64_t kPacksFast = 512;       // whatever the blocks are: not worth a look at the cost model
 constexpr std::uint64_t kWaitsForRoom = 32768;  // there are few buffers for more: announced when none is free
-/// So long that it is announced. Memory that the receiver may map need not be packed at all.
+/// So long that it is announced. Memory that the receiver may map need not be packed at all, but of sparse
+/// blocks one core would wait for the lines of both memories.
 bool packs_long(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   const std::uint32_t block = transport::mean_block(memory);
   if (!rndv::packs_long(bytes, block)) return false;
-  return !link.grows || (link.can_map && Mappable::has(memory)) ||
-         rndv::packs_very_long(bytes, block, transport::is_sparse(memory));
+  const bool sparse = transport::is_sparse(memory);
+  return !link.grows || (link.can_map && !sparse && Mappable::has(memory)) ||
+         rndv::packs_very_long(bytes, block, sparse);
 }
 }  // namespace
 

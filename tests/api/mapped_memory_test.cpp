@@ -31,6 +31,7 @@ struct Round {
   bool strided;
   std::size_t at;
   std::size_t rows = kRows;
+  std::size_t row_bytes = kRowBytes;
 };
 using Rounds = std::vector<Round>;
 const Rounds kAllKinds = {{true, false, 0}, {true, true, 16},  {false, false, 0},
@@ -41,7 +42,7 @@ std::vector<std::byte> expected(const Round& round, std::size_t number) {
   std::vector<std::byte> out;
   if (round.strided) {
     for (std::size_t row = 0; row < round.rows; ++row)
-      for (std::size_t i = 0; i < 48; ++i) out.push_back(value(number, round.at + row * kRowBytes + i));
+      for (std::size_t i = 0; i < 48; ++i) out.push_back(value(number, round.at + row * round.row_bytes + i));
   } else {
     for (std::size_t i = round.at; i < kBytes; ++i) out.push_back(value(number, i));
   }
@@ -68,7 +69,8 @@ void sender(int in, int out, const Rounds& rounds) {
     std::byte* memory = round.mapped ? mapped.bytes().data() : ordinary.data();
     for (std::size_t i = 0; i < kBytes; ++i) memory[i] = value(number, i);
     const st::Layout columns =
-        st::Layout::vector(static_cast<std::int64_t>(round.rows), 6, kRowBytes, st::Layout::bytes(8));
+        st::Layout::vector(static_cast<std::int64_t>(round.rows), 6,
+                           static_cast<std::int64_t>(round.row_bytes), st::Layout::bytes(8));
     st::Request request;
     if (round.strided) {
       ASSERT_GE(peer.send({memory + round.at, columns}, number, request), STRIA_OK);
@@ -158,11 +160,12 @@ TEST_P(MappedMemory, is_received_by_loads_also_without_cross_memory_attach) {
 
 TEST_P(MappedMemory, is_received_by_loads_however_short_where_packing_takes_long) {
   st::Counters counters{};
-  receive_from_another_process({{true, true, 16, 600}, {false, true, 16, 600}, {true, true, 8, 2}},
-                               GetParam(), counters);
+  receive_from_another_process(
+      {{true, true, 16, 600, 160}, {true, true, 16, 600}, {false, true, 16, 600}, {true, true, 8, 2}},
+      GetParam(), counters);
   EXPECT_EQ(counters.received_mapped, 1u);
   EXPECT_EQ(counters.received_get + counters.received_both + counters.received_pipeline, 0u)
-      << "unpacked while it is packed";
+      << "unpacked while it is packed, the second also: each of its blocks is a line of its own";
 }
 
 INSTANTIATE_TEST_SUITE_P(Receives, MappedMemory, ::testing::Bool(),
