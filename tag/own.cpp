@@ -2,18 +2,24 @@
 // both are complete. No packet, no key, no window. Any other goes as to any peer, which keeps the order.
 #include <utility>
 
-#include "tag/worker.hpp"
+#include "tag/short_way.hpp"
 #include "transport/services.hpp"
 
 namespace stria::tag {
 
-// ok: gone, and its receive is complete. no_resource: nothing changed. A callback's message goes the other
-// way: its receive's callback may send the next one, and so on for ever deeper.
-Status Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
+// True: it is complete. False: nothing happened.
+bool Worker::send_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
+  if (copy_own(peer, send, memory)) return true;
+  return try_send_inline(peer, send, std::min(peer.link.pio_below, peer.eager_limit + 1));
+}
+
+// True: its receive is complete, too. A callback's message goes the other way: its receive's callback may
+// send the next one, and so on for ever deeper.
+bool Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
   const bool all_matched = peer.send_sequence == peer.recv_sequence && peer.pending.empty();
-  if (in_progress_ || !all_matched || peer.state == Peer::State::failed) return Status::no_resource;
+  if (posted_.size() == 0 || in_progress_ || !all_matched || peer.state == Peer::State::failed) return false;
   PostedRecv* const posted = posted_.match(peer.index, send.tag);
-  if (posted == nullptr) return Status::no_resource;
+  if (posted == nullptr) return false;
   Request& request = *Request::of(*posted);
   const std::int64_t bytes = std::min(memory.length, posted->memory.length);
   if (bytes > 0) transport::copy(memory, posted->memory, bytes);
@@ -29,7 +35,7 @@ Status Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payloa
   ++handled_;
   if (sleepers_ != 0) [[unlikely]]
     wake();
-  return Status::ok;
+  return true;
 }
 
 }  // namespace stria::tag

@@ -50,7 +50,7 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
   if (closing_) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
-  if (is_own(peer) && copy_own(peer, send, memory) == Status::ok) return Status::ok;
+  if (is_own(peer) && send_own(peer, send, memory)) return Status::ok;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
   return send_slow(peer, send, memory, request);
 }

@@ -7,10 +7,11 @@
 
 namespace stria::tag {
 
-/// Contiguous, fits the window, and nothing waits before it. False: nothing happened. inline_below is 0 until
-/// the link is up.
-inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send) noexcept {
-  if (send.layout != nullptr || send.count >= peer.link.inline_below || send.count > peer.credit ||
+/// Contiguous, shorter than `below`, and nothing waits before it. False: nothing happened. inline_below is 0
+/// until the link is up.
+[[gnu::always_inline]] inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send,
+                                                           std::uint32_t below) noexcept {
+  if (send.layout != nullptr || send.count >= below || send.count > peer.credit ||
       peer.state != Peer::State::up || !peer.pending.empty() || (send.flags & STRIA_SEND_SYNCHRONOUS) != 0)
     return false;
   transport::Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);

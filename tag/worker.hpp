@@ -70,7 +70,7 @@ class Worker {
   void endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& out) noexcept;
 
   // Messages; the first two are in short_way.hpp.
-  bool try_send_inline(Peer& peer, const stria_send_t& send) noexcept;
+  bool try_send_inline(Peer& peer, const stria_send_t& send, std::uint32_t below) noexcept;
   Status try_post(const stria_recv_t& recv, stria_request_t* request) noexcept;
   Status send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept;
   Status recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept;
@@ -121,7 +121,8 @@ class Worker {
 
   // own.cpp
   bool is_own(const Peer& peer) const noexcept { return copies_own_ && peer.worker_id == id_; }
-  Status copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
+  bool send_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
+  bool copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
 
   // send.cpp
   void add_to_backlog(Peer& peer) noexcept;

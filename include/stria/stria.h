@@ -347,8 +347,9 @@ typedef struct stria_send_args {
 } stria_send_t;
 
 /* Starts a send. OK: complete, `request` was not used and no callback comes. IN_PROGRESS: `request` is
- * active. Errors: INVALID, UNREACHABLE, PEER_FAILED. Back-pressure is not an error: the send waits in the
- * worker (except STRIA_SEND_IMMEDIATE, which answers NO_RESOURCE). */
+ * active. A message to the worker itself whose receive is posted is copied at once, and that receive's
+ * callback runs in this call. Errors: INVALID, UNREACHABLE, PEER_FAILED. Back-pressure is not an error: the
+ * send waits in the worker (except STRIA_SEND_IMMEDIATE, which answers NO_RESOURCE). */
 STRIA_API stria_status_t stria_send(stria_endpoint_t* endpoint, const stria_send_t* send,
                                     stria_request_t* request);
 

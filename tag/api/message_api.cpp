@@ -29,7 +29,8 @@ stria_status_t report(Status status, const char* what) noexcept {
 [[gnu::noinline]] stria_status_t send_long(const Endpoint& endpoint, const stria_send_t& send,
                                            stria_request_t* request) noexcept {
   const Locked lock(*endpoint.worker);
-  if (endpoint.worker->lock().shared() && endpoint.worker->try_send_inline(*endpoint.peer, send))
+  if (endpoint.worker->lock().shared() &&
+      endpoint.worker->try_send_inline(*endpoint.peer, send, endpoint.peer->link.inline_below))
     return STRIA_OK;
   return report(endpoint.worker->send(*endpoint.peer, send, request), "stria_send");
 }
@@ -59,7 +60,8 @@ stria_status_t stria_send(stria_endpoint_t* handle, const stria_send_t* send, st
     return no_memory("stria_send", send->count);
   const Endpoint& endpoint = *as_endpoint(handle);
   Worker& worker = *endpoint.worker;
-  if (!worker.lock().shared() && worker.try_send_inline(*endpoint.peer, *send)) [[likely]]
+  if (!worker.lock().shared() &&
+      worker.try_send_inline(*endpoint.peer, *send, endpoint.peer->link.inline_below)) [[likely]]
     return STRIA_OK;
   return send_long(endpoint, *send, request);
 }
