@@ -33,7 +33,8 @@ bool Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_
   complete(request, bytes < memory.length ? Status::truncated : Status::ok);
   in_progress_ = false;
   ++handled_;
-  if (sleepers_ != 0) [[unlikely]]
+  // Whoever sleeps may wait for that receive.
+  if (armed_ || sleepers_ != 0) [[unlikely]]
     wake();
   return true;
 }

@@ -270,7 +270,7 @@ Status Worker::cancel(Request& request) noexcept {
   complete(request, Status::cancelled);
   in_progress_ = inside;
   ++handled_;
-  if (sleepers_ != 0) wake();  // it may be a sleeper's own request
+  if (armed_ || sleepers_ != 0) wake();  // it may be a sleeper's own request
   return Status::ok;
 }
 

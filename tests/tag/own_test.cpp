@@ -1,7 +1,10 @@
 // Messages of a worker to itself that are copied to their receive at once: what is copied, in which order,
 // and what goes the other way all the same.
+#include <poll.h>
+
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "tests/tag/shm_team.hpp"
 #include "tests/tag/world.hpp"
@@ -151,6 +154,35 @@ TEST_F(Own, finds_receives_of_any_source_and_tag_in_their_order) {
   EXPECT_EQ(got[1], 22u);
   EXPECT_EQ(any.info.tag, 7u);
   EXPECT_EQ(copied(), 2u);
+}
+
+TEST(OwnOfThreads, wakes_who_sleeps_on_the_descriptor_for_its_receive) {
+  ShmTeam team;
+  team.join({{{"STRIA_LIVENESS_MS", "60000"}}}, STRIA_THREAD_MULTIPLE);  // or that wakes it
+  stria_endpoint_t* endpoint = team.endpoint(0, 0);
+  int fd = -1;
+  ASSERT_EQ(stria_worker_event_fd(team.worker(0), &fd), STRIA_OK);
+  stria_request_t receiving, sending;
+  std::uint64_t from = 5, to = 0;
+  stria_recv_t recv{};
+  recv.base = &to;
+  recv.count = sizeof to;
+  recv.match = {endpoint, 7, 0};
+  ASSERT_EQ(stria_recv(team.worker(0), &recv, &receiving), STRIA_IN_PROGRESS);
+  for (int i = 0; i < 100 && stria_worker_arm(team.worker(0)) != STRIA_OK; ++i) team.progress(0, 1);
+  pollfd entry{fd, POLLIN, 0};
+  ASSERT_EQ(::poll(&entry, 1, 0), 0);
+  std::thread([&] {
+    stria_send_t send{};
+    send.base = &from;
+    send.count = sizeof from;
+    send.tag = 7;
+    EXPECT_EQ(stria_send(endpoint, &send, &sending), STRIA_OK);
+  }).join();
+  EXPECT_EQ(::poll(&entry, 1, 5000), 1);
+  EXPECT_EQ(stria_request_test(&receiving, nullptr), STRIA_OK);
+  EXPECT_EQ(to, 5u);
+  EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK);
 }
 
 /// Receives and sends the next message from within the end of the last one.
