@@ -85,6 +85,8 @@ class Engine {
   unsigned progress() noexcept;
   /// Nothing is under way at all.
   bool idle() const noexcept { return live_ == 0; }
+  /// Bytes that one side copies before it looks after others.
+  std::uint64_t pull_slice() const noexcept { return options_.pull_slice; }
   /// progress() has nothing to do: everything under way waits for a peer.
   bool resting() const noexcept { return active_.empty() && helpers_.empty(); }
 

@@ -13,16 +13,21 @@ bool Worker::send_own(Peer& peer, const stria_send_t& send, const stria_payload_
   return try_send_inline(peer, send, std::min(peer.link.pio_below, peer.eager_limit + 1));
 }
 
-// True: its receive is complete, too. A callback's message goes the other way: its receive's callback may
-// send the next one, and so on for ever deeper.
+// True: its receive is complete, too. What goes the other way: a callback's message, as its receive's
+// callback may send the next one, and so on for ever deeper; a long one, as peers and other threads would
+// wait for the whole copy; and now and then any, or a program that exchanges with itself alone would never
+// make progress.
 bool Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
+  constexpr unsigned kAtOnce = 256;
   const bool all_matched = peer.send_sequence == peer.recv_sequence && peer.pending.empty();
   if (posted_.size() == 0 || in_progress_ || !all_matched || peer.state == Peer::State::failed) return false;
+  if (static_cast<std::uint64_t>(memory.length) > rndv_.pull_slice() || ++own_messages_ % kAtOnce == 0)
+    return false;
   PostedRecv* const posted = posted_.match(peer.index, send.tag);
   if (posted == nullptr) return false;
   Request& request = *Request::of(*posted);
   const std::int64_t bytes = std::min(memory.length, posted->memory.length);
-  if (bytes > 0) transport::copy(memory, posted->memory, bytes);
+  transport::copy(memory, posted->memory, bytes);
   ++counters_.copied_own;
   request.info.immediate = send.immediate;
   request.info.tag = send.tag;

@@ -102,14 +102,14 @@ stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   peer.link.self = peer.worker_id == id_ && !peer.link.offload;
   const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
   peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
+  if (peer.link.self && peer.link.can_get && overlaps_packing_)
+    peer.eager_limit = std::min(peer.eager_limit, rndv::kSelfEager);
   peer.link.inline_below = 0;
   if (limits.pio_max != 0 && !closing_ && !is_own(peer)) {
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint16_t>::max();
     peer.link.inline_below =
         static_cast<std::uint16_t>(std::min({limits.pio_max + 1, peer.eager_limit + 1, kMost}));
   }
-  if (peer.link.self && peer.link.can_get && overlaps_packing_)
-    peer.eager_limit = std::min(peer.eager_limit, rndv::kSelfEager);
   want_window(peer, peer.low_latency && limits.pio_max == 0);
   return limits;
 }

@@ -243,6 +243,7 @@ class Worker {
   std::uint64_t eager_limit_;
   bool overlaps_packing_;  // announces what packs_long(), although it is short enough to go eagerly
   bool copies_own_;        // messages to itself, at once
+  unsigned own_messages_ = 0;
 
   struct RegionSlot {
     Region* region = nullptr;

@@ -185,6 +185,67 @@ TEST(OwnOfThreads, wakes_who_sleeps_on_the_descriptor_for_its_receive) {
   EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK);
 }
 
+TEST(OwnOfThreads, a_cancel_wakes_who_sleeps_on_the_descriptor) {
+  ShmTeam team;
+  team.join({{{"STRIA_LIVENESS_MS", "60000"}}}, STRIA_THREAD_MULTIPLE);
+  int fd = -1;
+  ASSERT_EQ(stria_worker_event_fd(team.worker(0), &fd), STRIA_OK);
+  stria_request_t receiving;
+  char room = 0;
+  stria_recv_t recv{};
+  recv.base = &room;
+  recv.count = 1;
+  ASSERT_EQ(stria_recv(team.worker(0), &recv, &receiving), STRIA_IN_PROGRESS);
+  for (int i = 0; i < 100 && stria_worker_arm(team.worker(0)) != STRIA_OK; ++i) team.progress(0, 1);
+  pollfd entry{fd, POLLIN, 0};
+  ASSERT_EQ(::poll(&entry, 1, 0), 0);
+  std::thread([&] { EXPECT_EQ(stria_request_cancel(team.worker(0), &receiving), STRIA_OK); }).join();
+  EXPECT_EQ(::poll(&entry, 1, 5000), 1);
+  EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK);
+}
+
+TEST_F(Own, goes_the_other_way_when_it_is_long) {
+  const std::size_t most = std::size_t{4} << 20;  // STRIA_RNDV_PULL_SLICE
+  for (const std::size_t bytes : {most, most + 1}) {
+    std::vector<unsigned char> from(bytes), to(bytes);
+    std::iota(from.begin(), from.end(), static_cast<unsigned char>(1));
+    const std::uint64_t before = copied();
+    Op receiving, sending;
+    ASSERT_EQ(recv(receiving, to.data(), bytes, 7), STRIA_IN_PROGRESS);
+    ASSERT_EQ(send(sending, from.data(), bytes, 7), bytes > most ? STRIA_IN_PROGRESS : STRIA_OK);
+    ASSERT_TRUE(end({&sending, &receiving}));
+    EXPECT_EQ(to, from);
+    EXPECT_EQ(copied() - before, bytes > most ? 0u : 1u);
+  }
+}
+
+TEST_F(Own, makes_progress_now_and_then_in_a_program_that_exchanges_with_itself_alone) {
+  const unsigned other = team_.join({});
+  stria_endpoint_t* from_other = team_.endpoint(other, 0);
+  std::uint64_t sent = 9, got = 0;
+  Op hears;
+  ASSERT_EQ(recv(hears, &got, 8, 1, 0, true), STRIA_IN_PROGRESS);
+  stria_send_t send_it{};
+  send_it.base = &sent;
+  send_it.count = 8;
+  send_it.tag = 1;
+  stria_request_t request;
+  ASSERT_GE(stria_send(from_other, &send_it, &request), STRIA_OK);
+  team_.progress(other, 1);
+  int exchanges = 0;
+  for (; exchanges < 2000 && !hears.ended(); ++exchanges) {
+    std::uint64_t from = 5, to = 0;
+    Op receiving, sending;
+    ASSERT_EQ(recv(receiving, &to, 8, 7), STRIA_IN_PROGRESS);
+    ASSERT_EQ(send(sending, &from, 8, 7), STRIA_OK);
+    while (!receiving.ended()) team_.progress(0, 1);  // as a wait does
+    ASSERT_EQ(to, 5u);
+  }
+  EXPECT_TRUE(hears.ended());
+  EXPECT_GT(exchanges, 200);
+  EXPECT_EQ(got, 9u);
+}
+
 /// Receives and sends the next message from within the end of the last one.
 struct Chain {
   stria_worker_t* worker;

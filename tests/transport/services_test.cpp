@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -152,6 +153,28 @@ TEST_F(Services, copy_moves_between_all_kinds_of_memory) {
       ASSERT_EQ(other, expected) << strided_source << strided_target;
     }
   }
+}
+
+TEST_F(Services, copy_takes_long_memory_at_any_alignment_and_no_memory_at_all) {
+  copy({}, {}, 0);
+  const stria_payload_t none{nullptr, nullptr, 0, 0, 0};
+  copy(none, range(0, 12), 0);
+  constexpr std::size_t kMost = 40000;
+  Bytes from(kMost + 300), to(kMost + 300);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 13 + (i >> 8));
+  for (const std::size_t bytes : {std::size_t{24575}, std::size_t{24576}, kMost})
+    for (const std::size_t source : {0, 1, 63, 64, 200})
+      for (const std::size_t target : {0, 1, 63, 64, 130}) {
+        std::fill(to.begin(), to.end(), std::byte{0x5a});
+        Bytes expected = to;
+        std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), bytes,
+                    expected.begin() + static_cast<std::ptrdiff_t>(target));
+        const auto length = static_cast<std::int64_t>(from.size());
+        copy({nullptr, from.data(), length, static_cast<std::int64_t>(source), 1},
+             {nullptr, to.data(), length, static_cast<std::int64_t>(target), 1},
+             static_cast<std::int64_t>(bytes));
+        ASSERT_EQ(to, expected) << bytes << " bytes from " << source << " to " << target;
+      }
 }
 
 }  // namespace

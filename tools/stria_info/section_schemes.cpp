@@ -9,6 +9,7 @@
 #include "rndv/cost_model.hpp"
 #include "tools/stria_info/section.hpp"
 #include "transport/payload.hpp"
+#include "transport/wire.hpp"
 
 namespace stria::info {
 namespace {
@@ -142,8 +143,10 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
         fmt::format("{}: PIO up to {}, eager up to {} bytes, get {}, STRIA_RNDV_SCHEME={}\n", device.provider,
                     path.pio_max, path.eager_limit, path.can_get ? "where the link allows it" : "never",
                     config.text(Var::rndv_scheme));
-    section.text +=
-        "A synchronous send, or one without credit for unexpected payload, is a rendezvous at any size.\n";
+    section.text += fmt::format(
+        "A synchronous send of more than {} bytes, and any without credit for unexpected payload, is a "
+        "rendezvous.\n",
+        std::min<std::uint64_t>(wire::kSyncMost, path.eager_limit));
     if (path.can_get)
       section.text +=
           "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
