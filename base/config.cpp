@@ -29,9 +29,8 @@ constexpr VarSpec kTable[] = {
     {"STRIA_EAGER_LIMIT", VarKind::bytes, "128K", "bytes", "", 0, kMax,
      "Messages up to this size travel with their match header; a provider may lower it."},
     {"STRIA_SELF_COPY", VarKind::choice, "on", "", "on|off", 0, 0,
-     "Whether a worker's message to itself whose receive waits is copied there at once. Off: it goes as to "
-     "any "
-     "other peer."},
+     "Whether a worker's message to itself whose receive waits is copied there at once. Off: it goes as "
+     "to any other peer."},
     {"STRIA_RNDV_SCHEME", VarKind::choice, "auto", "", "auto|get|both|pipeline", 0, 0,
      "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."},
     {"STRIA_RNDV_FRAGMENT", VarKind::bytes, "32K", "bytes", "", 1024, 1 << 30,

@@ -156,52 +156,54 @@ TEST_F(Own, finds_receives_of_any_source_and_tag_in_their_order) {
   EXPECT_EQ(copied(), 2u);
 }
 
-TEST(OwnOfThreads, wakes_who_sleeps_on_the_descriptor_for_its_receive) {
-  ShmTeam team;
-  team.join({{{"STRIA_LIVENESS_MS", "60000"}}}, STRIA_THREAD_MULTIPLE);  // or that wakes it
-  stria_endpoint_t* endpoint = team.endpoint(0, 0);
-  int fd = -1;
-  ASSERT_EQ(stria_worker_event_fd(team.worker(0), &fd), STRIA_OK);
-  stria_request_t receiving, sending;
-  std::uint64_t from = 5, to = 0;
-  stria_recv_t recv{};
-  recv.base = &to;
-  recv.count = sizeof to;
-  recv.match = {endpoint, 7, 0};
-  ASSERT_EQ(stria_recv(team.worker(0), &recv, &receiving), STRIA_IN_PROGRESS);
-  for (int i = 0; i < 100 && stria_worker_arm(team.worker(0)) != STRIA_OK; ++i) team.progress(0, 1);
-  pollfd entry{fd, POLLIN, 0};
-  ASSERT_EQ(::poll(&entry, 1, 0), 0);
-  std::thread([&] {
+/// A worker that one thread sleeps on, by its descriptor, while another one works.
+class OwnOfThreads : public Own {
+ protected:
+  OwnOfThreads() {
+    team_.join({{{"STRIA_LIVENESS_MS", "60000"}}}, STRIA_THREAD_MULTIPLE);  // or that wakes it
+    worker_ = team_.worker(1);
+    to_itself_ = team_.endpoint(1, 1);
+  }
+  ~OwnOfThreads() override { EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK); }
+  /// Posts the receive, and says whether its thread wakes up after `work` of the other one.
+  template <class Work>
+  bool wakes_after(Work work) {
+    int fd = -1;
+    EXPECT_EQ(stria_worker_event_fd(worker_, &fd), STRIA_OK);
+    stria_recv_t recv{};
+    recv.base = &got_;
+    recv.count = sizeof got_;
+    recv.match = {to_itself_, 7, 0};
+    EXPECT_EQ(stria_recv(worker_, &recv, &receiving_), STRIA_IN_PROGRESS);
+    for (int i = 0; i < 100 && stria_worker_arm(worker_) != STRIA_OK; ++i) team_.progress(1, 1);
+    pollfd entry{fd, POLLIN, 0};
+    EXPECT_EQ(::poll(&entry, 1, 0), 0);
+    std::thread(work).join();
+    return ::poll(&entry, 1, 5000) == 1;
+  }
+
+  stria_worker_t* worker_ = nullptr;
+  stria_endpoint_t* to_itself_ = nullptr;
+  stria_request_t receiving_{};
+  std::uint64_t got_ = 0;
+};
+
+TEST_F(OwnOfThreads, wakes_who_sleeps_on_the_descriptor_for_its_receive) {
+  const std::uint64_t from = 5;
+  EXPECT_TRUE(wakes_after([&] {
     stria_send_t send{};
     send.base = &from;
     send.count = sizeof from;
     send.tag = 7;
-    EXPECT_EQ(stria_send(endpoint, &send, &sending), STRIA_OK);
-  }).join();
-  EXPECT_EQ(::poll(&entry, 1, 5000), 1);
-  EXPECT_EQ(stria_request_test(&receiving, nullptr), STRIA_OK);
-  EXPECT_EQ(to, 5u);
-  EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK);
+    stria_request_t sending;
+    EXPECT_EQ(stria_send(to_itself_, &send, &sending), STRIA_OK);
+  }));
+  EXPECT_EQ(stria_request_test(&receiving_, nullptr), STRIA_OK);
+  EXPECT_EQ(got_, from);
 }
 
-TEST(OwnOfThreads, a_cancel_wakes_who_sleeps_on_the_descriptor) {
-  ShmTeam team;
-  team.join({{{"STRIA_LIVENESS_MS", "60000"}}}, STRIA_THREAD_MULTIPLE);
-  int fd = -1;
-  ASSERT_EQ(stria_worker_event_fd(team.worker(0), &fd), STRIA_OK);
-  stria_request_t receiving;
-  char room = 0;
-  stria_recv_t recv{};
-  recv.base = &room;
-  recv.count = 1;
-  ASSERT_EQ(stria_recv(team.worker(0), &recv, &receiving), STRIA_IN_PROGRESS);
-  for (int i = 0; i < 100 && stria_worker_arm(team.worker(0)) != STRIA_OK; ++i) team.progress(0, 1);
-  pollfd entry{fd, POLLIN, 0};
-  ASSERT_EQ(::poll(&entry, 1, 0), 0);
-  std::thread([&] { EXPECT_EQ(stria_request_cancel(team.worker(0), &receiving), STRIA_OK); }).join();
-  EXPECT_EQ(::poll(&entry, 1, 5000), 1);
-  EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK);
+TEST_F(OwnOfThreads, a_cancel_wakes_who_sleeps_on_the_descriptor) {
+  EXPECT_TRUE(wakes_after([&] { EXPECT_EQ(stria_request_cancel(worker_, &receiving_), STRIA_OK); }));
 }
 
 TEST_F(Own, goes_the_other_way_when_it_is_long) {
