@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/cache_line.hpp"
 
@@ -39,7 +40,17 @@ inline bool has_fast_strings() noexcept {
 #endif
 }
 
-/// `to` at the start of a line: elsewhere it may be many times as slow. Ordered as ordinary stores are.
+/// Whether the instruction is as fast between these places as it can be: `to` is the start of a line, and not
+/// less than a line behind `from`, in terms of places in a page. There Zen 3 takes 2 to 4 bytes a ns instead
+/// of 40 to 90.
+inline bool strings_suit(const std::byte* to, const std::byte* from) noexcept {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto target = reinterpret_cast<std::uintptr_t>(to);
+  const std::uintptr_t behind = (target - reinterpret_cast<std::uintptr_t>(from)) % kPage;
+  return target % kCacheLine == 0 && (behind == 0 || behind >= kCacheLine);
+}
+
+/// Ordered as ordinary stores are.
 inline void string_copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
 #if defined(__x86_64__)
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");

@@ -148,6 +148,11 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
     const std::uint64_t wanted = read_meanwhile ? longest : std::bit_floor(q.length / 8);
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, std::max(most, longest)));
   }
+  // A line of the side that is turned belongs to eight columns of doubles: with fewer in a fragment it is
+  // fetched again for the next.
+  if (q.turned)
+    return static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(std::bit_floor(q.length / 4), most, std::max(most, longest)));
   constexpr double kUnit = 512, kLeast = 1024;
   const Parameters& p = parameters(q.offload);
   const double length = static_cast<double>(q.length);

@@ -32,6 +32,7 @@ struct Question {
   bool source_gathered = false;  ///< its key shows the sender's blocks as one run: one work request for all
   bool source_sparse = false;    ///< each of its runs is a cache line of its own (transport::is_sparse)
   bool sink_sparse = false;
+  bool turned = false;   ///< one side is a matrix by the other's columns (transport::turned_bytes)
   bool far = false;      ///< the caches of both sides are far apart
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
@@ -60,7 +61,8 @@ bool can_help(const Question& question, const Answer& chosen) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
 /// many enough that both sides work at the same time. A multiple of 512. `longest`, where each is read while
-/// it is written and that is no slower than at once: then both sides work at the same time anyway.
+/// it is written and that is no slower than at once: then both sides work at the same time anyway; and where
+/// a matrix is turned, whose fragments are to hold as many of its columns as they can.
 std::uint32_t fragment_for(const Question& question, std::uint32_t most, std::uint32_t longest) noexcept;
 
 /// What each side of the scheme both copies between two looks at the other; and how much of the message is

@@ -144,8 +144,9 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     wire::RtsWords rts;
     std::byte key[sizeof(op.key.data)];
   } body;
-  body.rts = wire::rts_words(op.length, op.id, op.gathered ? 0 : block,
-                             static_cast<std::uint8_t>(op.key.bytes), sparse && !op.gathered);
+  body.rts =
+      wire::rts_words(op.length, op.id, op.gathered ? 0 : block, static_cast<std::uint8_t>(op.key.bytes),
+                      sparse && !op.gathered, transport::turned_bytes(op.memory) != 0 && !op.gathered);
   transport::copy_key_bytes(body.key, op.key);
   const Status sent =
       op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes));
@@ -196,6 +197,7 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
   out.sender_op = rts.sender_op;
   out.block_bytes = rts.block_bytes;
   out.sparse = rts.sparse != 0;
+  out.turned = rts.turned != 0;
   out.key.bytes = rts.key_bytes;
   std::memcpy(out.key.data, static_cast<const std::byte*>(packet.payload) + sizeof(rts), rts.key_bytes);
   return true;
@@ -213,6 +215,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .force = options_.force,
                     .source_sparse = announcement.sparse,
                     .sink_sparse = transport::is_sparse(op.memory),
+                    .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
                     .far = op.link->far,
                     .busy = !op.link->offload && (sends_ != 0 || both_ways_),
                     .offload = op.link->offload,

@@ -113,6 +113,7 @@ struct Announcement {
   wire::OpId sender_op = 0;
   std::uint32_t block_bytes = 0;
   bool sparse = false;
+  bool turned = false;
   SmallKey key;
 };
 

@@ -335,8 +335,9 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
   entry->length = announced.length;
   entry->source = peer.index;
   entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::announced);
-  entry->block_bytes = std::min(announced.block_bytes, (1u << 23) - 1);
+  entry->block_bytes = std::min(announced.block_bytes, (1u << 22) - 1);
   entry->sparse = announced.sparse ? 1 : 0;
+  entry->turned = announced.turned ? 1 : 0;
   entry->key_bytes = announced.key.bytes;
   if (long_key) {
     std::memcpy(buffer, &announced, sizeof(announced));

@@ -211,6 +211,7 @@ rndv::Announcement Worker::announcement_of(const Unexpected& entry) noexcept {
   announced.sender_op = entry.announced.sender_op;
   announced.block_bytes = entry.block_bytes;
   announced.sparse = entry.sparse != 0;
+  announced.turned = entry.turned != 0;
   announced.key.bytes = entry.key_bytes;
   std::memcpy(announced.key.data, entry.announced.key, entry.key_bytes);
   return announced;

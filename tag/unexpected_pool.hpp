@@ -23,8 +23,9 @@ struct Unexpected {
   std::uint32_t source;  ///< peer index
   std::uint32_t immediate;
   std::uint32_t self;              ///< its own number
-  std::uint32_t block_bytes : 23;  ///< announced: mean run at the sender, saturated
+  std::uint32_t block_bytes : 22;  ///< announced: mean run at the sender, saturated
   std::uint32_t sparse : 1;
+  std::uint32_t turned : 1;
   std::uint32_t key_bytes : 6;
   std::uint32_t kind : 2;
   union {

@@ -37,7 +37,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 6;
+inline constexpr std::uint8_t kVersion = 7;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -86,7 +86,8 @@ struct RtsBody {
       block_bytes;  // mean contiguous run at the sender, saturated; 0: contiguous, or its key shows it so
   std::uint8_t key_bytes;  // length of the key that follows; 0: none, only the packed pipeline is possible
   std::uint8_t sparse;     // 1: each of its blocks is a cache line of its own
-  std::uint8_t reserved[2];
+  std::uint8_t turned;     // 1: and its neighbours in that line come a row or column later
+  std::uint8_t reserved;
 };
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&
               offsetof(RtsBody, block_bytes) == 16 && offsetof(RtsBody, key_bytes) == 20);
@@ -97,9 +98,10 @@ struct RtsWords {
 };
 static_assert(sizeof(RtsWords) == sizeof(RtsBody));
 constexpr RtsWords rts_words(std::uint64_t length, OpId sender_op, std::uint32_t block_bytes,
-                             std::uint8_t key_bytes, bool sparse) noexcept {
+                             std::uint8_t key_bytes, bool sparse, bool turned) noexcept {
   return {{length, sender_op,
-           block_bytes | (std::uint64_t{key_bytes} << 32) | (std::uint64_t{sparse ? 1u : 0u} << 40)}};
+           block_bytes | (std::uint64_t{key_bytes} << 32) | (std::uint64_t{sparse ? 1u : 0u} << 40) |
+               (std::uint64_t{turned ? 1u : 0u} << 48)}};
 }
 
 struct RtrBody {

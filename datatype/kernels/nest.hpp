@@ -47,12 +47,13 @@ inline constexpr std::int64_t kPanel = 64;      // blocks; 64 pages of one side 
 inline constexpr std::int64_t kShortInner = 8;  // blocks; a loop of fewer is mostly its start
 
 inline Order order_of(const Nest& n) noexcept {
+  if (n.outer == 1 || n.inner == 1) return n.outer == 1 ? Order::rows : Order::swapped;
   const auto near = [](std::int64_t stride) { return magnitude(stride) < kLine; };
   const bool reads_across = !near(n.from_inner) && near(n.from_outer);
   const bool writes_across = !near(n.to_inner) && near(n.to_outer);
   const bool short_inner = n.inner < kShortInner && n.outer > n.inner;
   if ((!reads_across && !writes_across && !short_inner) || !disjoint(n)) return Order::rows;
-  if (n.outer >= 4 && n.inner >= 4 && n.bytes < kLine) {
+  if (n.bytes < kLine) {
     if (reads_across && near(n.to_inner)) return Order::tiles;
     if (writes_across && near(n.from_inner)) return Order::swapped_tiles;
   }
@@ -81,11 +82,30 @@ template <Row kRow>
   }
 }
 
+/// No square: for blocks that are never turned, a line or more, and what is left when squares of 2 are done.
+struct NoSquare {
+  static constexpr std::int64_t kSide = 0;
+};
+
+/// A square so small that its lines stay meanwhile: block by block.
+template <class B, std::int64_t N>
+struct SmallSquare {
+  static constexpr std::int64_t kSide = N;
+  using Less = std::conditional_t<(N > 2), SmallSquare<B, 2>, NoSquare>;
+  [[gnu::always_inline]] static void copy(B block, const Nest& n, Address from, Address to) noexcept {
+    for (std::int64_t o = 0; o < N; ++o)
+      for (std::int64_t i = 0; i < N; ++i)
+        block.copy(moved(to, o * n.to_outer + i * n.to_inner),
+                   moved(from, i * n.from_inner + o * n.from_outer));
+  }
+};
+
 /// A square of N x N blocks: read along the outer loop, where the source has its neighbours, written along
-/// the inner one.
+/// the inner one. `Less` is for what is too narrow for it.
 template <class B, std::int64_t N, std::int64_t kBytes>
 struct PlainSquare {
   static constexpr std::int64_t kSide = N;
+  using Less = std::conditional_t<(N > 4), SmallSquare<B, 4>, SmallSquare<B, 2>>;
   static bool fits(const Nest&) noexcept { return true; }
   [[gnu::always_inline]] static void copy(B block, const Nest& n, Address from, Address to) noexcept {
     alignas(64) std::byte buffer[N * N * kBytes];
@@ -99,30 +119,55 @@ struct PlainSquare {
   }
 };
 
-/// The part of a panel that squares do not fill, or all of it.
+/// What squares do not fill of a panel, by its longer side.
 template <Row kRow>
-[[gnu::always_inline]] inline void part_of(const Nest& n, std::int64_t o, std::int64_t i, std::int64_t outer,
-                                           std::int64_t inner) noexcept {
+[[gnu::always_inline]] inline void strip(const Nest& n, std::int64_t o, std::int64_t i, std::int64_t outer,
+                                         std::int64_t inner) noexcept {
   if (outer <= 0 || inner <= 0) return;
-  for (std::int64_t k = o; k < o + outer; ++k)
-    kRow(moved(n.from, k * n.from_outer + i * n.from_inner), n.from_inner,
-         moved(n.to, k * n.to_outer + i * n.to_inner), n.to_inner, inner, n.bytes);
+  const bool along = inner >= outer;
+  const std::int64_t from_step = along ? n.from_outer : n.from_inner,
+                     to_step = along ? n.to_outer : n.to_inner;
+  const std::int64_t from_stride = along ? n.from_inner : n.from_outer,
+                     to_stride = along ? n.to_inner : n.to_outer;
+  Address from = moved(n.from, o * n.from_outer + i * n.from_inner);
+  Address to = moved(n.to, o * n.to_outer + i * n.to_inner);
+  for (std::int64_t k = std::min(outer, inner); k > 0; --k) {
+    kRow(from, from_stride, to, to_stride, std::max(outer, inner), n.bytes);
+    from = moved(from, from_step);
+    to = moved(to, to_step);
+  }
+}
+
+/// A panel in squares; the strip beside them that is long by squares half as wide, and so on: a fragment of a
+/// message often holds no more than a few columns, and by rows each of their lines would come again for each.
+template <Row kRow, class B, class Square>
+[[gnu::always_inline]] inline void panel(B block, const Nest& n, std::int64_t o, std::int64_t i,
+                                         std::int64_t outer, std::int64_t inner) noexcept {
+  constexpr std::int64_t kSide = Square::kSide;
+  if constexpr (kSide == 0) {
+    strip<kRow>(n, o, i, outer, inner);
+  } else {
+    const std::int64_t whole_o = outer / kSide * kSide, whole_i = inner / kSide * kSide;
+    for (std::int64_t a = o; a < o + whole_o; a += kSide)
+      for (std::int64_t b = i; b < i + whole_i; b += kSide)
+        Square::copy(block, n, moved(n.from, a * n.from_outer + b * n.from_inner),
+                     moved(n.to, a * n.to_outer + b * n.to_inner));
+    const std::int64_t rest_o = outer - whole_o, rest_i = inner - whole_i;
+    if (inner >= outer) {
+      strip<kRow>(n, o, i + whole_i, whole_o, rest_i);
+      if (rest_o > 0) panel<kRow, B, typename Square::Less>(block, n, o + whole_o, i, rest_o, inner);
+    } else {
+      strip<kRow>(n, o + whole_o, i, rest_o, whole_i);
+      if (rest_i > 0) panel<kRow, B, typename Square::Less>(block, n, o, i + whole_i, outer, rest_i);
+    }
+  }
 }
 
 template <Row kRow, class B, class Square>
 [[gnu::always_inline]] inline void tiles(B block, const Nest& n) noexcept {
-  constexpr std::int64_t kSide = Square::kSide;
-  for (std::int64_t po = 0; po < n.outer; po += kPanel)
-    for (std::int64_t pi = 0; pi < n.inner; pi += kPanel) {
-      const std::int64_t outer = std::min(kPanel, n.outer - po), inner = std::min(kPanel, n.inner - pi);
-      const std::int64_t whole_o = outer / kSide * kSide, whole_i = inner / kSide * kSide;
-      for (std::int64_t o = po; o < po + whole_o; o += kSide)
-        for (std::int64_t i = pi; i < pi + whole_i; i += kSide)
-          Square::copy(block, n, moved(n.from, o * n.from_outer + i * n.from_inner),
-                       moved(n.to, o * n.to_outer + i * n.to_inner));
-      part_of<kRow>(n, po, pi + whole_i, whole_o, inner - whole_i);
-      part_of<kRow>(n, po + whole_o, pi, outer - whole_o, inner);
-    }
+  for (std::int64_t o = 0; o < n.outer; o += kPanel)
+    for (std::int64_t i = 0; i < n.inner; i += kPanel)
+      panel<kRow, B, Square>(block, n, o, i, std::min(kPanel, n.outer - o), std::min(kPanel, n.inner - i));
 }
 
 /// A swapped nest with a short loop outside: in stretches, so that the lines of one stretch stay for the next
@@ -137,11 +182,6 @@ template <Row kRow>
     rows<kRow>(swap_loops(part));
   }
 }
-
-/// For blocks that are never turned: a line or more.
-struct NoSquare {
-  static constexpr std::int64_t kSide = 0;
-};
 
 /// `Square` is used where it fits, else the plain one.
 template <Row kRow, class B, class Square, class Plain>

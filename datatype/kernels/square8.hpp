@@ -26,13 +26,41 @@ namespace stria::datatype::kernel {
   _mm256_storeu_pd(row(moved(to, 3 * to_far)), _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31));
 }
 
+/// The same of 2 elements.
+[[gnu::target("avx2")]] inline void turn_2x2(Address from, std::int64_t from_far, Address to,
+                                             std::int64_t to_far) noexcept {
+  const auto row = [](Address a) {
+    return reinterpret_cast<double*>(a);
+  };  // NOLINT(performance-no-int-to-ptr)
+  const __m128d a = _mm_loadu_pd(row(from)), b = _mm_loadu_pd(row(moved(from, from_far)));
+  _mm_storeu_pd(row(to), _mm_unpacklo_pd(a, b));
+  _mm_storeu_pd(row(moved(to, to_far)), _mm_unpackhi_pd(a, b));
+}
+
 /// The general square, but in registers for 8 bytes. Doubles are only moved, never computed with: any bits
 /// survive.
 template <class B, std::int64_t kBytes>
 struct TurnedSquare : Plain<B, kBytes> {};
 template <class B>
+struct TurnedSquare2 {
+  static constexpr std::int64_t kSide = 2;
+  using Less = NoSquare;
+  [[gnu::target("avx2")]] static void copy(B, const Nest& n, Address from, Address to) noexcept {
+    turn_2x2(from, n.from_inner, to, n.to_outer);
+  }
+};
+template <class B>
+struct TurnedSquare4 {
+  static constexpr std::int64_t kSide = 4;
+  using Less = TurnedSquare2<B>;
+  [[gnu::target("avx2")]] static void copy(B, const Nest& n, Address from, Address to) noexcept {
+    turn_4x4(from, n.from_inner, to, n.to_outer);
+  }
+};
+template <class B>
 struct TurnedSquare<B, 8> {
   static constexpr std::int64_t kSide = 8;
+  using Less = TurnedSquare4<B>;
   static bool fits(const Nest& n) noexcept { return n.from_outer == 8 && n.to_inner == 8; }
   // Not forced inline: the code it is called from has no instruction set of its own until it is inlined
   // itself.

@@ -36,6 +36,15 @@ static void* take_from_attached_buffer(size_t bytes) {
   return taken;
 }
 
+/* In parts that the C library copies by vectors: longer ones go by REP MOVSB, which is twenty times as slow
+ * on Zen 3 where the places of both in a page are nearly alike, as those in the attached buffer easily are.
+ */
+static void copy_in_parts(char* to, const char* from, size_t bytes) {
+  const size_t most = 2048;
+  for (; bytes > most; to += most, from += most, bytes -= most) memcpy(to, from, most);
+  memcpy(to, from, bytes);
+}
+
 int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t* destination, uint64_t tag,
                              uint32_t immediate) {
   uint64_t bytes = memory->count;
@@ -49,7 +58,7 @@ int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t*
     copy = take_from_attached_buffer(bytes);
     if (NULL == copy) return MPI_ERR_BUFFER;
     if (NULL == memory->layout) {
-      memcpy(copy, memory->base, bytes);
+      copy_in_parts(copy, memory->base, bytes);
     } else {
       (void)stria_layout_pack(memory->layout, memory->base, (int64_t)memory->count, 0, (int64_t)bytes, copy);
     }

@@ -300,6 +300,24 @@ TEST(CostModel, fragments_are_long_where_they_are_read_while_they_are_written_an
   EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
 }
 
+TEST(CostModel, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of_four) {
+  constexpr std::uint32_t kMost = 32768, kLongest = 131072;
+  Question question;
+  question.length = 1 << 20;
+  question.source_block = 8;
+  question.turned = true;
+  for (const bool far : {false, true}) {
+    question.far = far;
+    EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest) << far;
+    EXPECT_EQ(fragment_for(question, kMost, kMost / 2), kMost) << "a link with short cells cuts them itself";
+    Question shorter = question;
+    shorter.length = 3 * kLongest;
+    EXPECT_EQ(fragment_for(shorter, kMost, kLongest), kLongest / 2) << "both sides work at the same time";
+  }
+  question.turned = false;
+  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
+}
+
 TEST(CostModel, packing_is_very_long_when_the_receiver_could_do_much_else_meanwhile) {
   EXPECT_FALSE(packs_very_long(131072, 8, false));
   EXPECT_TRUE(packs_very_long(131072, 7, false));

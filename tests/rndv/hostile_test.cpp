@@ -149,7 +149,7 @@ TEST_F(Hostile, an_announcement_of_the_wrong_length_is_refused) {
   EXPECT_TRUE(Engine::parse_announcement({&header, bytes, sizeof(wire::RtsBody), 0}, out));
   EXPECT_FALSE(Engine::parse_announcement({&header, bytes, sizeof(wire::RtsBody) + 1, 0}, out));
   for (unsigned key = 0; key < 256; ++key) {
-    wire::RtsBody rts{1, 2, 3, static_cast<std::uint8_t>(key), 0, {}};
+    wire::RtsBody rts{1, 2, 3, static_cast<std::uint8_t>(key), 0, 0, 0};
     std::memcpy(bytes, &rts, sizeof(rts));
     const bool fits = key <= sizeof(out.key.data);
     EXPECT_EQ(

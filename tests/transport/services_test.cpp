@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "datatype/layout.hpp"
+#include "transport/payload.hpp"
 
 namespace stria::transport {
 namespace {
@@ -132,6 +133,56 @@ TEST_F(Services, equal_blocks_at_equal_distances_are_known_as_such) {
   stria_blocks_t blocks{};
   ASSERT_EQ(services().blocks(&plain, &blocks), 1);
   EXPECT_EQ(blocks.bytes, 400) << "offset and length are not looked at";
+}
+
+TEST_F(Services, the_columns_of_a_matrix_that_share_their_lines_are_known) {
+  constexpr std::int64_t kRows = 100, kPitch = 4096;
+  const auto one = datatype::Layout::strided(kRows, kPitch, datatype::Layout::bytes(8)).value();
+  const auto columns = datatype::Layout::resized(one, 0, 8).value();
+  const auto of = [](const datatype::Layout& layout, std::int64_t count) {
+    return turned_bytes({&layout, nullptr, count, 0, count * layout.size()});
+  };
+  EXPECT_EQ(of(columns, 100), 8 * kRows * 8) << "eight to a line";
+  EXPECT_EQ(of(datatype::Layout::contiguous(100, columns).value(), 1), 8 * kRows * 8)
+      << "in the layout itself";
+  const auto wide = datatype::Layout::strided(kRows, kPitch, datatype::Layout::bytes(16)).value();
+  EXPECT_EQ(of(datatype::Layout::resized(wide, 0, -16).value(), 9), 4 * kRows * 16)
+      << "backwards, four to a line";
+  EXPECT_EQ(of(columns, 1), 0) << "one column";
+  EXPECT_EQ(of(one, 5), 0) << "columns that are no neighbours";
+  EXPECT_EQ(of(datatype::Layout::resized(one, 0, 0).value(), 5), 0) << "the same column five times";
+  const auto rows = datatype::Layout::strided(kRows, 16, datatype::Layout::bytes(8)).value();
+  EXPECT_EQ(of(datatype::Layout::resized(rows, 0, 8).value(), 2), 0) << "neighbours come at once";
+  EXPECT_EQ(turned_bytes({nullptr, nullptr, 100, 0, 100}), 0);
+}
+
+/// What a packet of so many bytes is asked to wait for, when it comes byte by byte.
+std::vector<std::uint32_t> waited_for(const Payload& memory, std::uint32_t bytes) {
+  struct Slow {
+    stria_arriving_t arriving;
+    std::vector<std::uint32_t> asked;
+  };
+  const Bytes stream(bytes);
+  Slow slow{{{nullptr, stream.data(), bytes, STRIA_PACKET_ARRIVING},
+             [](const stria_arriving_t* self, std::uint32_t least) {
+               const_cast<Slow*>(reinterpret_cast<const Slow*>(self))->asked.push_back(least);
+               return least;
+             }},
+            {}};
+  EXPECT_TRUE(take(memory, slow.arriving.packet));
+  return slow.asked;
+}
+
+TEST_F(Services, columns_that_share_their_lines_are_unpacked_together) {
+  constexpr std::int64_t kRows = 100, kPitch = 400, kColumns = 20;
+  const auto one = datatype::Layout::strided(kRows, kPitch, datatype::Layout::bytes(8)).value();
+  const auto columns = datatype::Layout::resized(one, 0, 8).value();
+  Bytes matrix(kRows * kPitch);
+  constexpr std::uint32_t kAll = kColumns * kRows * 8, kTogether = 8 * kRows * 8;
+  EXPECT_EQ(waited_for({&columns, matrix.data(), kColumns, 0, kAll}, kAll),
+            (std::vector<std::uint32_t>{kTogether, 2 * kTogether, kAll}));
+  const auto apart = datatype::Layout::strided(kRows * kColumns, 16, datatype::Layout::bytes(8)).value();
+  EXPECT_EQ(waited_for({&apart, matrix.data(), 1, 0, kAll}, kAll).front(), 1u) << "others as they come";
 }
 
 TEST_F(Services, copy_moves_between_all_kinds_of_memory) {

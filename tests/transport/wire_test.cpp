@@ -26,7 +26,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 6);
+  EXPECT_EQ(kVersion, 7);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -58,8 +58,9 @@ TEST(Wire, rts_bytes) {
                      .block_bytes = 0x21222324,
                      .key_bytes = 0x31,
                      .sparse = 0x41,
-                     .reserved = {}};
-  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31410000");
+                     .turned = 0x51,
+                     .reserved = 0};
+  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31415100");
 }
 
 TEST(Wire, the_flags_of_a_key_lie_behind_its_word) {

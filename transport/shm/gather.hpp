@@ -29,15 +29,16 @@ inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
 /// them and stored from there in whole lines: a store that is less than a line takes as much room in the
 /// processor's queue as one that is.
 inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
-  constexpr std::int64_t kBounce = 4096;
-  alignas(kLine) std::byte bounce[kBounce];
+  constexpr std::int64_t kBounce = 4096, kLongBounce = 32768;
+  alignas(kLine) std::byte bounce[kLongBounce];
+  const std::int64_t most = std::clamp(transport::turned_bytes(payload), kBounce, kLongBounce);
   for (std::int64_t at = 0, part = 0; at < payload.length; at += part) {
     const std::byte* from = bounce;
     if (payload.layout == nullptr) {
       part = payload.length - at;
       from = transport::contiguous_begin(payload) + at;
     } else {
-      part = std::min(kBounce, payload.length - at);
+      part = std::min(most, payload.length - at);
       transport::pack(
           transport::slice(payload, static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(part)),
           bounce);
@@ -48,11 +49,16 @@ inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
   datatype::kernel::stream_end();
 }
 
-/// By the string instruction, run by run; those that do not begin at a line of `out` ordinarily.
+inline void store_run(std::byte* out, const std::byte* from, std::size_t bytes) noexcept {
+  if (hw::strings_suit(out, from))
+    hw::string_copy(out, from, bytes);
+  else
+    datatype::copy_bytes(out, from, bytes);
+}
+/// By the string instruction, run by run; those that it does not suit ordinarily.
 inline void store_string(const transport::Payload& payload, std::byte* out) noexcept {
   if (payload.layout == nullptr)
-    return hw::string_copy(out, transport::contiguous_begin(payload),
-                           static_cast<std::size_t>(payload.length));
+    return store_run(out, transport::contiguous_begin(payload), static_cast<std::size_t>(payload.length));
   constexpr std::size_t kRuns = 16;
   std::array<struct iovec, kRuns> runs;
   std::int64_t covered = 0;
@@ -61,11 +67,7 @@ inline void store_string(const transport::Payload& payload, std::byte* out) noex
         datatype::iovecs(*transport::layout_of(payload), payload.base, payload.count, payload.offset + at,
                          payload.length - at, runs.data(), kRuns, &covered);
     for (std::size_t i = 0; i < n; ++i) {
-      auto* const from = static_cast<const std::byte*>(runs[i].iov_base);
-      if (reinterpret_cast<std::uintptr_t>(out) % kLine == 0)
-        hw::string_copy(out, from, runs[i].iov_len);
-      else
-        datatype::copy_bytes(out, from, runs[i].iov_len);
+      store_run(out, static_cast<const std::byte*>(runs[i].iov_base), runs[i].iov_len);
       out += runs[i].iov_len;
     }
   }

@@ -32,12 +32,13 @@ inline constexpr std::uint32_t kPackingAnyway = 16384;  // however few blocks
 inline constexpr std::uint32_t kDenseLeast = 8192;
 inline constexpr std::int64_t kManyDenseRuns = 4 * transport::kManyRuns;
 
+inline constexpr std::uint32_t kLongestStep = 8192;
 /// How much of a payload is written between two stores of the word. So much is there when the record is. Each
 /// step costs a line that comes and goes (0.05 us near, 0.25 far), and kernels for small blocks begin anew.
 constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexcept {
-  if (kind == RecordKind::growing) return bytes < 16384 ? 4096 : 8192;
+  if (kind == RecordKind::growing) return bytes < 16384 ? 4096 : kLongestStep;
   const std::uint32_t parts = kind == RecordKind::packing ? 2 : 4;
-  return std::clamp<std::uint32_t>(bytes / parts / kLine * kLine, 1024, 8192);
+  return std::clamp<std::uint32_t>(bytes / parts / kLine * kLine, 1024, kLongestStep);
 }
 
 inline constexpr std::int64_t kLargeMessage = 2 << 20;
@@ -62,6 +63,7 @@ inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noe
   if (payload.length < kPackingLeast || !transport::is_all(payload)) return RecordKind::cell;
   const std::int64_t runs = transport::runs_of(payload);
   if (payload.length < kPackingAnyway && runs < transport::kManyRuns) return RecordKind::cell;
+  if (transport::turned_bytes(payload) > kLongestStep) return RecordKind::cell;
   if (transport::is_sparse(payload)) return RecordKind::packing_sparse;
   return payload.length < kDenseLeast && runs < kManyDenseRuns ? RecordKind::cell : RecordKind::packing;
 }

@@ -192,6 +192,16 @@ TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
   EXPECT_EQ(kind_of(8192, 8, 16384, Way::string), RecordKind::growing);
 }
 
+TEST_F(GrowingBlocks, that_share_their_lines_with_columns_of_other_steps_are_packed_whole) {
+  const auto kind_of = [](std::int64_t rows) {
+    const auto column = datatype::Layout::strided(rows, 4096, datatype::Layout::bytes(8)).value();
+    const auto columns = datatype::Layout::resized(column, 0, 8).value();
+    return kind_of_cell({&columns, nullptr, 16, 0, 16 * rows * 8}, Way::gather);
+  };
+  EXPECT_EQ(kind_of(kLongestStep / 64), RecordKind::packing);
+  EXPECT_EQ(kind_of(kLongestStep / 64 + 1), RecordKind::cell);
+}
+
 TEST_F(GrowingBlocks, have_steps_of_whole_lines_and_more_than_one) {
   for (const RecordKind kind : {RecordKind::growing, RecordKind::packing, RecordKind::packing_sparse})
     for (std::uint32_t bytes = kPackingLeast; bytes <= 131072; bytes += 61) {
