@@ -79,6 +79,13 @@ std::uint32_t divisible(std::uint32_t bytes) noexcept {
   return bytes & ~(std::bit_floor(bytes) / 16 - 1);
 }
 
+/// `wanted`, or what is nearest to it: at least `most`, and no longer than a link takes, if that is more.
+std::uint32_t long_fragment(std::uint64_t wanted, std::uint32_t most, std::uint32_t longest) noexcept {
+  const auto fragment =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, std::max(most, longest)));
+  return fragment == most ? most : std::max(most, divisible(fragment));
+}
+
 }  // namespace
 
 std::string_view to_string(Scheme scheme) noexcept {
@@ -146,13 +153,11 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
     // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
     const bool read_meanwhile = q.source_block == 0 || q.source_block >= transport::kLongBlock;
     const std::uint64_t wanted = read_meanwhile ? longest : std::bit_floor(q.length / 8);
-    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, std::max(most, longest)));
+    return long_fragment(wanted, most, longest);
   }
   // A line of the side that is turned belongs to eight columns of doubles: with fewer in a fragment it is
   // fetched again for the next.
-  if (q.turned)
-    return static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(std::bit_floor(q.length / 4), most, std::max(most, longest)));
+  if (q.turned) return long_fragment(std::bit_floor(q.length / 4), most, longest);
   constexpr double kUnit = 512, kLeast = 1024;
   const Parameters& p = parameters(q.offload);
   const double length = static_cast<double>(q.length);

@@ -115,7 +115,8 @@ inline bool is_sparse(const Payload& payload) noexcept {
 }
 
 /// Of all columns of a matrix, short runs that are lines of their own whose neighbours in the line come a
-/// column later: the bytes of so many columns as share their lines. Fewer at a time take as long. Else 0.
+/// column later: the bytes of so many columns as share their lines, or of all. Fewer at a time take as long.
+/// Else 0.
 inline std::int64_t turned_bytes(const Payload& payload) noexcept {
   if (payload.layout == nullptr) return 0;
   const auto& layout = *layout_of(payload);
@@ -125,10 +126,12 @@ inline std::int64_t turned_bytes(const Payload& payload) noexcept {
   const datatype::Strided* inner = many ? outer : outer->child->strided();
   const datatype::Block* block = inner == nullptr ? nullptr : inner->child->block();
   constexpr auto kLine = static_cast<std::int64_t>(kCacheLine);
-  const auto near = [](std::int64_t stride) { return -kLine < stride && stride < kLine && stride != 0; };
+  const auto near = [](std::int64_t stride) { return -kLine < stride && stride < kLine; };
   const std::int64_t apart = many ? layout.extent() : outer->stride;
-  if (block == nullptr || block->bytes >= kLine || !near(apart) || near(inner->stride)) return 0;
-  return kLine / (apart < 0 ? -apart : apart) * inner->child->size * inner->count;
+  if (block == nullptr || block->bytes >= kLine || apart == 0 || !near(apart) || near(inner->stride))
+    return 0;
+  const std::int64_t columns = kLine / (apart < 0 ? -apart : apart), column = block->bytes * inner->count;
+  return column >= payload.length / columns ? payload.length : columns * column;
 }
 
 }  // namespace stria::transport

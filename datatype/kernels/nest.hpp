@@ -53,7 +53,8 @@ inline Order order_of(const Nest& n) noexcept {
   const bool writes_across = !near(n.to_inner) && near(n.to_outer);
   const bool short_inner = n.inner < kShortInner && n.outer > n.inner;
   if ((!reads_across && !writes_across && !short_inner) || !disjoint(n)) return Order::rows;
-  if (n.bytes < kLine) {
+  // Few rows of many columns are read or written along their lines as they are.
+  if (n.bytes < kLine && (n.inner >= 4 || n.inner >= n.outer)) {
     if (reads_across && near(n.to_inner)) return Order::tiles;
     if (writes_across && near(n.from_inner)) return Order::swapped_tiles;
   }

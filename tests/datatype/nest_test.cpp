@@ -28,6 +28,9 @@ TEST(Nest, is_one_loop_where_one_of_both_is_one_element) {
 
 TEST(Nest, is_turned_from_two_columns_on) {
   EXPECT_EQ(order_of(columns(2, 1024)), Order::tiles);
+  EXPECT_EQ(order_of(columns(1024, 2)), Order::swapped) << "two rows, read along their lines";
+  EXPECT_EQ(order_of(columns(1024, 3)), Order::swapped);
+  EXPECT_EQ(order_of(columns(3, 3)), Order::tiles);
   Nest scattered = columns(2, 1024);
   std::swap(scattered.from_outer, scattered.to_outer);
   std::swap(scattered.from_inner, scattered.to_inner);

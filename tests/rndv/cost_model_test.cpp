@@ -318,6 +318,20 @@ TEST(CostModel, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of
   EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
 }
 
+TEST(CostModel, long_fragments_can_be_halved_until_every_link_takes_them) {
+  Question turned, grown;
+  turned.length = grown.length = 4 << 20;
+  turned.source_block = 8;
+  turned.turned = true;
+  grown.grows = true;
+  for (const Question& question : {turned, grown})
+    for (std::uint32_t longest = 1u << 16; longest < 1u << 19; longest += 64) {
+      const std::uint32_t fragment = fragment_for(question, 1u << 15, longest);
+      ASSERT_LE(fragment, longest);
+      ASSERT_LE(fragment / (fragment & -fragment), wire::kSmall) << fragment << " of " << longest;
+    }
+}
+
 TEST(CostModel, packing_is_very_long_when_the_receiver_could_do_much_else_meanwhile) {
   EXPECT_FALSE(packs_very_long(131072, 8, false));
   EXPECT_TRUE(packs_very_long(131072, 7, false));

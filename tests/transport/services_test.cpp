@@ -148,6 +148,12 @@ TEST_F(Services, the_columns_of_a_matrix_that_share_their_lines_are_known) {
   const auto wide = datatype::Layout::strided(kRows, kPitch, datatype::Layout::bytes(16)).value();
   EXPECT_EQ(of(datatype::Layout::resized(wide, 0, -16).value(), 9), 4 * kRows * 16)
       << "backwards, four to a line";
+  EXPECT_EQ(of(columns, 5), 5 * kRows * 8) << "all of them";
+  const auto endless =
+      datatype::Layout::strided(std::int64_t{1} << 53, 512, datatype::Layout::bytes(63)).value();
+  EXPECT_EQ(of(datatype::Layout::strided(2, 1, endless).value(), 1), (std::int64_t{1} << 54) * 63);
+  const auto still = datatype::Layout::strided(kRows, 0, datatype::Layout::bytes(8)).value();
+  EXPECT_EQ(of(datatype::Layout::resized(still, 0, 8).value(), 5), 0) << "columns of one place";
   EXPECT_EQ(of(columns, 1), 0) << "one column";
   EXPECT_EQ(of(one, 5), 0) << "columns that are no neighbours";
   EXPECT_EQ(of(datatype::Layout::resized(one, 0, 0).value(), 5), 0) << "the same column five times";

@@ -29,9 +29,9 @@ inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
 /// them and stored from there in whole lines: a store that is less than a line takes as much room in the
 /// processor's queue as one that is.
 inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
-  constexpr std::int64_t kBounce = 4096, kLongBounce = 32768;
+  constexpr std::int64_t kBounce = 4096, kLongBounce = 32768, kUnit = kLine;
   alignas(kLine) std::byte bounce[kLongBounce];
-  const std::int64_t most = std::clamp(transport::turned_bytes(payload), kBounce, kLongBounce);
+  const std::int64_t most = std::clamp(transport::turned_bytes(payload) & -kUnit, kBounce, kLongBounce);
   for (std::int64_t at = 0, part = 0; at < payload.length; at += part) {
     const std::byte* from = bounce;
     if (payload.layout == nullptr) {
