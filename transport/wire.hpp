@@ -86,7 +86,7 @@ struct RtsBody {
       block_bytes;  // mean contiguous run at the sender, saturated; 0: contiguous, or its key shows it so
   std::uint8_t key_bytes;  // length of the key that follows; 0: none, only the packed pipeline is possible
   std::uint8_t sparse;     // 1: each of its blocks is a cache line of its own
-  std::uint8_t turned;     // 1: and its neighbours in that line come a row or column later
+  std::uint8_t turned;     // 1: a matrix by its columns, whose neighbours in a line come a column later
   std::uint8_t reserved;
 };
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&

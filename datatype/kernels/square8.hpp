@@ -9,12 +9,13 @@
 
 namespace stria::datatype::kernel {
 
+[[gnu::always_inline]] inline double* row(Address a) noexcept {
+  return reinterpret_cast<double*>(a);  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// Rows of 4 elements at from + k * from_far become columns at to + k * to_far.
 [[gnu::target("avx2")]] inline void turn_4x4(Address from, std::int64_t from_far, Address to,
                                              std::int64_t to_far) noexcept {
-  const auto row = [](Address a) {
-    return reinterpret_cast<double*>(a);
-  };  // NOLINT(performance-no-int-to-ptr)
   const __m256d a = _mm256_loadu_pd(row(from)), b = _mm256_loadu_pd(row(moved(from, from_far)));
   const __m256d c = _mm256_loadu_pd(row(moved(from, 2 * from_far))),
                 d = _mm256_loadu_pd(row(moved(from, 3 * from_far)));
@@ -29,9 +30,6 @@ namespace stria::datatype::kernel {
 /// The same of 2 elements.
 [[gnu::target("avx2")]] inline void turn_2x2(Address from, std::int64_t from_far, Address to,
                                              std::int64_t to_far) noexcept {
-  const auto row = [](Address a) {
-    return reinterpret_cast<double*>(a);
-  };  // NOLINT(performance-no-int-to-ptr)
   const __m128d a = _mm_loadu_pd(row(from)), b = _mm_loadu_pd(row(moved(from, from_far)));
   _mm_storeu_pd(row(to), _mm_unpacklo_pd(a, b));
   _mm_storeu_pd(row(moved(to, to_far)), _mm_unpackhi_pd(a, b));

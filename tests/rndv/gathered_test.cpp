@@ -98,6 +98,20 @@ TEST_F(Gathered, small_blocks_are_packed_without_asking) {
   EXPECT_EQ(asked().announced.key_bytes, 0u);
 }
 
+TEST_F(Gathered, a_matrix_by_its_columns_is_announced_as_one) {
+  announce(64);
+  EXPECT_EQ(asked().announced.turned, 0u);
+  const Layout column = must(Layout::vector(512, 1, 8192, Layout::bytes(8)));
+  const Layout columns = must(Layout::resized(column, 0, 8));
+  SendOp op;
+  op.link = &link_;
+  op.length = 4 << 20;
+  op.memory = {&columns, memory_, 1024, 0, 4 << 20};
+  ASSERT_EQ(engine_.announce(op, wire::make_header(wire::Kind::rts, 5)), Status::ok);
+  EXPECT_EQ(asked().announced.turned, 1u);
+  engine_.abandon(op);
+}
+
 TEST_F(Gathered, where_no_such_key_takes_the_memory_it_goes_as_without) {
   asked().has_gathered = false;
   announce(2048);

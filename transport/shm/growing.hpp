@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kPackingAnyway = 16384;  // however few blocks
 inline constexpr std::uint32_t kDenseLeast = 8192;
 inline constexpr std::int64_t kManyDenseRuns = 4 * transport::kManyRuns;
 
-inline constexpr std::uint32_t kLongestStep = 8192;
+inline constexpr std::uint32_t kLongestStep = 8192;  // bytes
 /// How much of a payload is written between two stores of the word. So much is there when the record is. Each
 /// step costs a line that comes and goes (0.05 us near, 0.25 far), and kernels for small blocks begin anew.
 constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexcept {
