@@ -57,7 +57,7 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_v
 }
 
 Peer::~Peer() {
-  close();
+  close(100);  // the other one is of this thread as a rule, and takes nothing any more
 }
 
 void Peer::close(int timeout_ms) {

@@ -56,7 +56,7 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  void close(int timeout_ms = 2000);
+  void close(int timeout_ms);
   bool is_open() const { return device_ != nullptr; }
 
   Bytes address() const;

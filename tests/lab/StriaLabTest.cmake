@@ -33,8 +33,8 @@ function(stria_lab_test name)
   stria_lab_entry(lab.${name} ${patience})
 endfunction()
 
-# What every entry that boots guests has in common: its label, the lock, and time for a first download.
+# What every entry that boots guests has in common: its label, that it runs alone, and time for a first download.
 function(stria_lab_entry test seconds)
   math(EXPR patience "${seconds} + 240")
-  set_tests_properties(${test} PROPERTIES LABELS lab TIMEOUT ${patience} SKIP_RETURN_CODE 77 RESOURCE_LOCK lab)
+  set_tests_properties(${test} PROPERTIES LABELS lab TIMEOUT ${patience} SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
 endfunction()

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <random>
 
+#include "tests/rounds.hpp"
 #include "tests/tag/shm_pair.hpp"
 #include "tests/tag/world.hpp"
 
@@ -93,7 +94,7 @@ TEST_F(SilentSender, may_come_back_at_any_time) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
-  for (int round = 0; round < 300; ++round) {
+  for (std::int64_t round = 0; round < rounds(300); ++round) {
     const std::size_t bytes = 33000 + random() % 2000000;
     const std::size_t shorter = random() % 4 == 0 ? random() % 40000 : 0;  // truncated
     const auto data = pattern(bytes, random());
@@ -118,7 +119,7 @@ TEST_F(SilentSender, may_come_back_at_any_time) {
 }
 
 TEST(Help, is_right_under_every_order_of_late_gets_and_fragments) {
-  for (unsigned seed = 1; seed <= 300; ++seed) {
+  for (unsigned seed = 1; seed <= rounds(300); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     fake::FabricOptions options;
@@ -155,7 +156,7 @@ TEST(Help, is_right_under_every_order_of_late_gets_and_fragments) {
 }
 
 TEST(Help, a_sender_that_dies_meanwhile_ends_the_receive) {
-  for (unsigned seed = 1; seed <= 200; ++seed) {
+  for (unsigned seed = 1; seed <= rounds(200); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     fake::FabricOptions options;

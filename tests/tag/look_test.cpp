@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/rounds.hpp"
 #include "tests/tag/shm_team.hpp"
 
 namespace stria::test {
@@ -256,7 +257,7 @@ TEST_F(LookTest, keeps_the_order_in_random_mixtures) {
   const std::size_t sizes[] = {0,    8,    8,     8,     100,    191,    192,   2048,
                                2049, 5000, 32768, 32769, 100000, 131072, 131073};
   constexpr unsigned kTags = 3;
-  for (unsigned round = 0; round < 300; ++round) {
+  for (unsigned round = 0; round < rounds(300); ++round) {
     std::deque<Receive> receives[kTags];
     std::vector<std::uint32_t> serials[kTags];
     std::vector<std::size_t> lengths[kTags];

@@ -300,7 +300,7 @@ TEST_F(FakeDeathTest, a_range_beyond_the_stream) {
 }
 
 TEST_F(FakeDeathTest, a_call_on_a_link_after_its_link_down) {
-  world[1].close();
+  world[1].close(2000);
   ASSERT_TRUE(drive({&world[0]}, [&] { return !world[0].downs.empty(); }));
   EXPECT_DEATH(static_cast<void>(send(world[0], link, Path::pio, 1)), "after its link_down");
 }

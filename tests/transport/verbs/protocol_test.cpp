@@ -323,7 +323,7 @@ TEST(Ends, nothing_leaks_over_many_connections_and_rendezvous) {
           ASSERT_EQ(b.invalidate(key), Status::ok);
         }  // the last two end with their link
       }
-      a.close();
+      a.close(2000);
       ASSERT_TRUE(contract::drive({&b}, [&] { return b.downs.size() == round + 1; }));
     }
   }
