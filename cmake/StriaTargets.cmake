@@ -42,25 +42,28 @@ function(stria_program name)
 endfunction()
 
 # A test's own sources are most of what is compiled, and GoogleTest's macros most of that: what is tested is the library,
-# as optimised as ever, and what tests it takes half the time to compile so. (GCC 12 at -O1 warns of copies in std::string.)
+# as optimised as ever, and what tests it takes half the time to compile so.
+add_library(stria_gtest_options INTERFACE)
 if(STRIA_SANITIZE)
-  set(stria_test_optimisation $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
 else()
-  set(stria_test_optimisation $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1;-g1;-Wno-array-bounds;-Wno-stringop-overflow>)
+  target_compile_options(stria_gtest_options INTERFACE
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1;-g1>")
 endif()
+target_link_libraries(stria_gtest_options INTERFACE stria_options GTest::gtest GTest::gmock GTest::gtest_main)
 
-# stria_gtest(TARGET): GoogleTest for it, whose header is read once for all of them, by a program that has no test.
-# Not with ccache, which keeps nothing that a precompiled header is part of.
+# stria_gtest(TARGET): makes an executable a GoogleTest program in tests/. The framework's header is read once for all of
+# them, by a program that has no test; not with ccache, which keeps nothing that a precompiled header is part of.
 function(stria_gtest target)
-  target_compile_options(${target} PRIVATE ${stria_test_optimisation})
-  target_link_libraries(${target} PRIVATE stria_options GTest::gtest GTest::gmock GTest::gtest_main)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${target} PRIVATE stria_gtest_options)
   if(STRIA_CCACHE)
     return()
   endif()
   if(NOT TARGET precompiled_gtest)
     add_executable(precompiled_gtest ${PROJECT_SOURCE_DIR}/tests/precompiled_gtest.cpp)
-    target_compile_options(precompiled_gtest PRIVATE ${stria_test_optimisation})
-    target_link_libraries(precompiled_gtest PRIVATE stria_options GTest::gtest GTest::gmock GTest::gtest_main)
+    set_target_properties(precompiled_gtest PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    target_link_libraries(precompiled_gtest PRIVATE stria_gtest_options)
     target_precompile_headers(precompiled_gtest PRIVATE <gtest/gtest.h>)
   endif()
   target_precompile_headers(${target} REUSE_FROM precompiled_gtest)
@@ -81,7 +84,6 @@ function(stria_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   stria_gtest(${name})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

@@ -4,6 +4,9 @@
 # The top of the tree.
 stria_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
+# How many tests run at a time: many of them are two processes that spin.
+export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-2}
+
 say() { printf '%s\n' "== $*" >&2; }
 
 die() {

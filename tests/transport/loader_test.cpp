@@ -21,7 +21,7 @@ Error error_of(std::string_view name, std::string_view path = kFolder) {
   return found ? Error{Status::ok, ""} : found.error();
 }
 std::string file(const char* name) {
-  return std::string(kFolder) + "/libstria_provider_" + name + ".so";
+  return std::string(PROVIDERS "/libstria_provider_") + name + ".so";
 }
 
 TEST(Loader, finds_a_built_in_provider_before_any_file) {
@@ -32,7 +32,7 @@ TEST(Loader, finds_a_built_in_provider_before_any_file) {
 }
 
 TEST(Loader, loads_a_provider_from_a_folder_and_only_once) {
-  const auto found = find_provider("none", std::string("/nonexistent::") + kFolder, {});
+  const auto found = find_provider("none", "/nonexistent::" PROVIDERS, {});
   ASSERT_TRUE(found.has_value()) << found.error().context;
   EXPECT_STREQ((*found)->name, "none");
   EXPECT_EQ(*find_provider("none", kFolder, {}), *found);
