@@ -1,6 +1,6 @@
 // Numbered messages from one guest to the other, for what happens to them when the cable is out or the peer
 // is gone.
-//   lab_stream serve              takes one connection, expects every number in order, ends with the last
+//   lab_stream serve              takes one connection, expects every number in order; the sender closes
 //   lab_stream send SECONDS       sends one about every millisecond, waits for each; says how it ended:
 //                                 "sent N" with 0, "failed after S s: WHY" with 3
 #include <arpa/inet.h>
@@ -75,6 +75,18 @@ Ended wait_for(rdma_cm_id* id, Wait&& wait, std::string& why) {
   return {};
 }
 
+/// Waits until the peer has closed the connection. The side that sent the last message closes: were it the
+/// receiver, its end could reach siw's sender while the message's own transmission is still returning, and
+/// the message that arrived would be reported as failed.
+void wait_for_close(rdma_cm_id* id) {
+  constexpr int kPatienceMs = 10000;
+  pollfd news{id->channel->fd, POLLIN, 0};
+  must(poll(&news, 1, kPatienceMs) == 1, "the sender closes");
+  rdma_cm_event* event = nullptr;
+  must(rdma_get_cm_event(id->channel, &event) == 0, "rdma_get_cm_event");
+  rdma_ack_cm_event(event);
+}
+
 std::uint64_t& number_in(Region& memory, std::size_t slot) {
   return *reinterpret_cast<std::uint64_t*>(memory.data() + slot * kMessage);
 }
@@ -111,11 +123,11 @@ int serve() {
       }
       if (number == kLast) {
         std::printf("received %llu\n", static_cast<unsigned long long>(wanted));
+        wait_for_close(asked);
         break;
       }
       must(end.post_receive(memory.piece(wanted % kReceives * kMessage, kMessage)) == 0, "receive");
     }
-    rdma_disconnect(asked);
   }
   rdma_destroy_id(listener);
   return result;
@@ -153,6 +165,7 @@ int send(double seconds) {
     }
     if (last) {
       std::printf("sent %llu\n", static_cast<unsigned long long>(number));
+      rdma_disconnect(id);
       return 0;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
