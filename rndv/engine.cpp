@@ -170,22 +170,29 @@ void Engine::abandon(SendOp& op) noexcept {
     op.key.bytes = 0;
   }
   op.state = Operation::State::idle;
+  op.peer_op = 0;
   ended(op);
 }
 
-bool Engine::await_match(SendOp& op) noexcept {
-  if (!name(op)) return false;
+std::uint8_t Engine::await_match(SendOp& op, std::uint16_t sequence) noexcept {
+  try {
+    op.id = table_.insert_low(&op);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+  if (op.id == 0) return 0;
+  Header header{};
+  header.sequence = sequence;
+  header.flags = static_cast<std::uint8_t>(static_cast<std::uint32_t>(op.id) + 1);
+  op.peer_op = wire::sync_name(header);
   op.state = Operation::State::waiting;
   began(op);
-  return true;
+  return header.flags;
 }
 
-void Engine::confirm_match(RecvOp& op, wire::OpId sender_op) noexcept {
-  began(op);
-  op.peer_op = sender_op;
-  op.state = Operation::State::fin_due;
-  activate(op);
-  step(op);
+bool Engine::confirm_match(const LinkRef& link, wire::SyncName name) noexcept {
+  const Status sent = link.send_control(wire::make_header(wire::Kind::fin, name), nullptr, 0);
+  return sent != Status::no_resource || owe_fin(link, name, Status::ok);
 }
 
 bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcept {
@@ -320,8 +327,15 @@ bool Engine::step_fin(RecvOp& op) noexcept {
   return true;
 }
 
+Operation* Engine::ended_by(const Header& fin) const noexcept {
+  const auto name = static_cast<wire::SyncName>(fin.tag);
+  if (name != fin.tag) return table_.find(fin.tag);
+  Operation* op = table_.at(wire::sync_slot(name));
+  return op != nullptr && op->peer_op == name ? op : nullptr;
+}
+
 void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
-  Operation* op = table_.find(packet.header->tag);
+  Operation* op = ended_by(*packet.header);
   const auto status = static_cast<std::int32_t>(packet.header->immediate);
   if (op == nullptr || op->link != &link) return;
   // A receiver with a key may have read for itself what we are about to send.

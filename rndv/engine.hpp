@@ -56,12 +56,11 @@ class Engine {
   /// May end the operation before it returns; what is read from here is read by progress().
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
-  /// For a message that goes without being announced: the operation ends with the receiver's FIN. False: out
-  /// of memory. abandon() takes it back.
-  bool await_match(SendOp& op) noexcept;
-  /// Its other half: the bytes are there (op.length), and the sender is to hear of it. May end the operation
-  /// before it returns.
-  void confirm_match(RecvOp& op, wire::OpId sender_op) noexcept;
+  /// For a synchronous message that goes at once, with this number: the operation ends with the receiver's
+  /// FIN. The flags of its header; 0: no slot is left for it. abandon() takes it back.
+  std::uint8_t await_match(SendOp& op, std::uint16_t sequence) noexcept;
+  /// Its other half: a receive has the message, and the sender is to hear of it. False: out of memory.
+  [[nodiscard]] bool confirm_match(const transport::LinkRef& link, wire::SyncName name) noexcept;
 
   /// Asks the peer's engine for a get (op.length bytes of `region` from `offset` on) or a put.
   void start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
@@ -130,7 +129,7 @@ class Engine {
   static bool give_key(SendOp& op, unsigned access) noexcept;
   void finish(Operation& op) noexcept;
   std::uint32_t fragment_of(const Question& question, const transport::LinkRef& link) const noexcept;
-  void refuse_remote(const transport::LinkRef& link, wire::OpId initiator, Status status) noexcept;
+  bool owe_fin(const transport::LinkRef& link, wire::OpId peer_op, Status status) noexcept;
   static void helped(RecvOp& op, Status status) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
   static void on_put_done(stria_completion_t* completion, stria_status_t status) noexcept;
@@ -141,6 +140,7 @@ class Engine {
   void activate(Operation& op) noexcept;
   void deactivate(Operation& op) noexcept;
   Operation* find(wire::OpId id, Operation::Kind kind, const transport::LinkRef& link) noexcept;
+  Operation* ended_by(const transport::Header& fin) const noexcept;
 
   Options options_;
   Events events_;

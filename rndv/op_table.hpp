@@ -14,12 +14,13 @@ class NameTable {
  public:
   /// O(1); allocates only when more operations are in flight than ever before.
   wire::OpId insert(Op* op) {
-    if (free_ == kNone) grow();
-    const std::uint32_t index = free_;
-    Slot& slot = slots_[index];
-    free_ = slot.next_free;
-    slot.op = op;
-    return (static_cast<std::uint64_t>(slot.generation) << 32) | index;
+    if (free_high_ == kNone && free_low_ == kNone) grow();
+    return take(free_high_ != kNone ? free_high_ : free_low_, op);
+  }
+  /// One of the first wire::kSyncSlots slots; 0 when all of them are taken.
+  wire::OpId insert_low(Op* op) {
+    if (free_low_ == kNone && slots_.size() < wire::kSyncSlots) grow();
+    return free_low_ == kNone ? 0 : take(free_low_, op);
   }
   /// The operation, or null when `id` is no name of a present one.
   Op* find(wire::OpId id) const noexcept {
@@ -28,13 +29,14 @@ class NameTable {
     const Slot& slot = slots_[index];
     return slot.generation == static_cast<std::uint32_t>(id >> 32) ? slot.op : nullptr;
   }
+  /// The operation of a slot, or null.
+  Op* at(std::uint32_t index) const noexcept { return index < slots_.size() ? slots_[index].op : nullptr; }
   void erase(wire::OpId id) noexcept {
     const auto index = static_cast<std::uint32_t>(id);
     Slot& slot = slots_[index];
     slot.op = nullptr;
     if (++slot.generation == 0) slot.generation = 1;
-    slot.next_free = free_;
-    free_ = index;
+    give(index);
   }
   /// Calls f(Op&) for every operation; f may erase the one it is given.
   template <class F>
@@ -52,19 +54,29 @@ class NameTable {
   static constexpr std::uint32_t kNone = ~0u;
   struct Slot {
     Op* op = nullptr;
-    std::uint32_t generation = 1;  // never 0, so that no valid name is 0
+    std::uint32_t generation = 1;  // never 0, so that no valid name is 0, or a wire::SyncName
     std::uint32_t next_free = kNone;
   };
+  wire::OpId take(std::uint32_t& list, Op* op) noexcept {
+    const std::uint32_t index = list;
+    Slot& slot = slots_[index];
+    list = slot.next_free;
+    slot.op = op;
+    return (static_cast<std::uint64_t>(slot.generation) << 32) | index;
+  }
+  void give(std::uint32_t index) noexcept {
+    std::uint32_t& list = index < wire::kSyncSlots ? free_low_ : free_high_;
+    slots_[index].next_free = list;
+    list = index;
+  }
   void grow() {
     const auto first = static_cast<std::uint32_t>(slots_.size());
     const std::uint32_t more = first == 0 ? 64 : first;
     slots_.resize(first + more);
-    for (std::uint32_t i = first; i < first + more; ++i)
-      slots_[i].next_free = i + 1 < first + more ? i + 1 : kNone;
-    free_ = first;
+    for (std::uint32_t i = first + more; i-- > first;) give(i);
   }
   std::vector<Slot> slots_;
-  std::uint32_t free_ = kNone;
+  std::uint32_t free_low_ = kNone, free_high_ = kNone;
 };
 
 using OpTable = NameTable<Operation>;

@@ -66,7 +66,7 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
     log::debug(
         "a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
         rtr.offset, rtr.length, rtr.fragment_bytes, all, link.eager_max);
-    refuse_remote(link, rtr.receiver_op, Status::invalid);  // or it would wait for ever
+    owe_fin(link, rtr.receiver_op, Status::invalid);  // or it would wait for ever
     op.outcome = Status::invalid;
     finish(op);
     return false;

@@ -54,17 +54,19 @@ bool Engine::step_remote(Operation& op) noexcept {
   return true;
 }
 
-void Engine::refuse_remote(const LinkRef& link, wire::OpId initiator, Status status) noexcept {
+/// A FIN for the peer's operation as soon as there is room. False: out of memory.
+bool Engine::owe_fin(const LinkRef& link, wire::OpId peer_op, Status status) noexcept {
   auto* op = new (std::nothrow) RecvOp;
-  if (op == nullptr) return;
+  if (op == nullptr) return false;
   began(*op);
   op->remote_half = true;
   op->link = &link;
-  op->peer_op = initiator;
+  op->peer_op = peer_op;
   op->outcome = status;
   op->state = Operation::State::fin_due;
   activate(*op);
   step_fin(*op);
+  return true;
 }
 
 void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
@@ -76,7 +78,7 @@ void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::Rm
     status = Status::invalid;
   auto* op = status == Status::ok ? new (std::nothrow) SendOp : nullptr;
   if (op == nullptr) {
-    refuse_remote(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
   began(*op);
@@ -96,12 +98,12 @@ void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::Rm
 void Engine::serve_put(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
                        const Payload& memory, Status status) noexcept {
   if (body.length == 0) {  // no fragment would end it
-    refuse_remote(link, body.initiator_op, status);
+    owe_fin(link, body.initiator_op, status);
     return;
   }
   auto* op = status == Status::ok ? new (std::nothrow) RecvOp : nullptr;
   if (op == nullptr) {
-    refuse_remote(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
   began(*op);

@@ -24,6 +24,15 @@ inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& p
   info.source = peer.worker_id;
 }
 
+/// Of a message whose sender is to hear of its match; else 0.
+inline wire::SyncName name_of(const transport::Header& header) noexcept {
+  return header.kind == static_cast<std::uint8_t>(Kind::sync) ? wire::sync_name(header) : 0;
+}
+
+inline bool is_nameless(const transport::Header& header) noexcept {
+  return header.kind == static_cast<std::uint8_t>(Kind::sync) && header.flags == 0;
+}
+
 /// Most messages need no call. False: the rest of it never comes.
 inline bool take_payload(const stria_payload_t& memory, std::uint64_t bytes, const Packet& packet) noexcept {
   if (memory.layout == nullptr && packet.bytes <= kCacheLine) [[likely]] {
@@ -42,6 +51,10 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
     case Kind::sync:
+      if (is_nameless(*packet.header)) [[unlikely]] {
+        give_up(peer, "sent a synchronous message that names no operation");
+        break;
+      }
       // Counted on arrival, also when the message has to wait for its turn: both sides count the same.
       if (!budget_.arrived(peer.grant, packet.bytes)) [[unlikely]] {
         give_up(peer, "sent more eager payload than it was granted");
@@ -151,10 +164,8 @@ void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
   ++peer.recv_sequence;
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
-      arrive_eager(peer, packet);
-      break;
     case Kind::sync:
-      arrive_synchronous(peer, packet);
+      arrive_eager(peer, packet);
       break;
     default:
       arrive_announcement(peer, packet);
@@ -164,12 +175,21 @@ void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
 
 void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
+  const wire::SyncName name = name_of(*packet.header);
   if (posted == nullptr) {
-    store_payload(peer, packet);
+    if (takes_at_once(peer, *packet.header) && tell_matched(peer, name)) {
+      budget_.consumed(peer.grant, packet.bytes);
+      finish_at_once(peer, packet);
+    } else {
+      store_payload(peer, packet);
+    }
     return;
   }
   budget_.consumed(peer.grant, packet.bytes);
-  finish_eager(*posted, peer, packet);
+  if (tell_matched(peer, name))
+    finish_eager(*posted, peer, packet);
+  else
+    cut_short(*Request::of(*posted), peer, packet);
 }
 
 [[gnu::always_inline]] inline void Worker::finish_eager(PostedRecv& posted, Peer& peer,
@@ -300,6 +320,7 @@ void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   entry->immediate = packet.header->immediate;
   entry->length = packet.bytes;
   entry->source = peer.index;
+  entry->about = name_of(*packet.header);
   if (buffer == nullptr) {
     entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::inline_payload);
     budget_.kept(peer.grant, packet.bytes, 0);
@@ -335,9 +356,7 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
   entry->length = announced.length;
   entry->source = peer.index;
   entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::announced);
-  entry->block_bytes = std::min(announced.block_bytes, (1u << 22) - 1);
-  entry->sparse = announced.sparse ? 1 : 0;
-  entry->turned = announced.turned ? 1 : 0;
+  entry->about = Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned});
   entry->key_bytes = announced.key.bytes;
   if (long_key) {
     std::memcpy(buffer, &announced, sizeof(announced));

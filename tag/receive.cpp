@@ -149,11 +149,7 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
     start_rendezvous(request, peer, announced, memory);
     return;
   }
-  if (entry.what() == Unexpected::Kind::synchronous) {
-    take_synchronous(request, peer, entry.buffer, entry.length, memory);
-    free_unexpected(entry);
-    return;
-  }
+  if (!tell_matched(peer, entry.sync_name())) fail_peer(peer, Status::io_error);
   const auto capacity = static_cast<std::uint64_t>(memory.length);
   const std::uint64_t bytes = std::min(capacity, entry.length);
   const bool fits = entry.length <= capacity;
@@ -209,9 +205,10 @@ rndv::Announcement Worker::announcement_of(const Unexpected& entry) noexcept {
   }
   announced.length = entry.length;
   announced.sender_op = entry.announced.sender_op;
-  announced.block_bytes = entry.block_bytes;
-  announced.sparse = entry.sparse != 0;
-  announced.turned = entry.turned != 0;
+  const Unexpected::Blocks blocks = entry.blocks();
+  announced.block_bytes = blocks.mean_bytes;
+  announced.sparse = blocks.sparse;
+  announced.turned = blocks.turned;
   announced.key.bytes = entry.key_bytes;
   std::memcpy(announced.key.data, entry.announced.key, entry.key_bytes);
   return announced;
@@ -234,13 +231,6 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
       budget_.release(peer.grant, eager::BufferPool::footprint(entry.length));
       top_up(peer);
       break;
-    case Unexpected::Kind::synchronous: {
-      const std::uint64_t bytes = sizeof(wire::OpId) + entry.length;
-      buffers_.give(entry.buffer, bytes);
-      budget_.release(peer.grant, eager::BufferPool::footprint(bytes));
-      top_up(peer);
-      break;
-    }
     case Unexpected::Kind::inline_payload:
       top_up(peer);
       break;

@@ -61,18 +61,18 @@ Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_
     return connected == Status::ok ? Status::no_resource : connected;
   }
   const bool can = peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0;
-  const Status sent = can ? send_eager(peer, send.tag, send.immediate, memory) : Status::no_resource;
+  const Status sent =
+      can ? send_eager(peer, wire::make_header(wire::Kind::eager, send.tag, send.immediate), memory)
+          : Status::no_resource;
   return sent == Status::unsupported ? Status::no_resource : sent;
 }
 
 // no_resource: nothing changed. unsupported: too long, or for the credit left; to be announced.
-Status Worker::send_eager(Peer& peer, std::uint64_t tag, std::uint32_t immediate,
-                          const stria_payload_t& memory) noexcept {
+Status Worker::send_eager(Peer& peer, Header header, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (bytes > peer.eager_limit || bytes > peer.credit) return Status::unsupported;
   if (memory.layout != nullptr && bytes > kPacksFast && overlaps_packing_ && packs_long(peer.link, memory))
     return Status::unsupported;
-  Header header = wire::make_header(wire::Kind::eager, tag, immediate);
   header.sequence = peer.send_sequence;
   eager::Path path;
   const Status sent = eager::try_send(peer.link, header, memory, path);
@@ -118,9 +118,11 @@ Status Worker::start_send(Peer& peer, Request& request) noexcept {
   rndv::SendOp& op = request.body.send;
   const bool announced = op.state == rndv::Operation::State::announce;
   if (!announced) {
-    const Status sent = request.synchronous
-                            ? send_synchronous(peer, request)
-                            : send_eager(peer, request.info.tag, request.info.immediate, op.memory);
+    const stria_info_t& info = request.info;
+    const Status sent =
+        request.synchronous
+            ? send_synchronous(peer, request)
+            : send_eager(peer, wire::make_header(wire::Kind::eager, info.tag, info.immediate), op.memory);
     if (sent != Status::unsupported) return sent;
   }
   Header header = wire::make_header(wire::Kind::rts, request.info.tag, request.info.immediate);

@@ -2,17 +2,19 @@
 // or an announcement whose data is still at the sender. Entries have numbers, which are their links.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/cache_line.hpp"
 #include "tag/match_hash.hpp"
+#include "transport/wire.hpp"
 
 namespace stria::tag {
 
 struct Unexpected {
-  enum class Kind : std::uint8_t { inline_payload, buffer, announced, synchronous };
+  enum class Kind : std::uint8_t { inline_payload, buffer, announced };
   static constexpr std::uint32_t kInlineMax = 16;
   static constexpr std::uint32_t kNone = ~0u;
 
@@ -22,15 +24,15 @@ struct Unexpected {
   std::uint64_t length;
   std::uint32_t source;  ///< peer index
   std::uint32_t immediate;
-  std::uint32_t self;              ///< its own number
-  std::uint32_t block_bytes : 22;  ///< announced: mean run at the sender, saturated
-  std::uint32_t sparse : 1;
-  std::uint32_t turned : 1;
+  std::uint32_t self;  ///< its own number
+  /// Announced: the sender's blocks (blocks()). Else: 0, or the name of a message whose sender waits for its
+  /// receive.
+  std::uint32_t about : wire::kSyncNameBits;
   std::uint32_t key_bytes : 6;
   std::uint32_t kind : 2;
   union {
     std::byte payload[kInlineMax];
-    std::byte* buffer;  ///< from the buffer pool; synchronous: the sender's operation first
+    std::byte* buffer;  ///< from the buffer pool
     struct {
       std::uint64_t sender_op;
       std::uint8_t key[8];  ///< longer keys lie in a buffer, whose address is here
@@ -38,6 +40,21 @@ struct Unexpected {
   };
 
   Kind what() const noexcept { return static_cast<Kind>(kind); }
+  wire::SyncName sync_name() const noexcept { return what() == Kind::announced ? 0 : about; }
+
+  /// How an announced message lies at its sender, as its announcement says it; the mean run is saturated.
+  struct Blocks {
+    std::uint32_t mean_bytes;
+    bool sparse, turned;
+  };
+  static constexpr std::uint32_t kMeanMost = (1u << 22) - 1, kSparse = 1u << 22, kTurned = 1u << 23;
+  static constexpr std::uint32_t packed(const Blocks& blocks) noexcept {
+    return std::min(blocks.mean_bytes, kMeanMost) | (blocks.sparse ? kSparse : 0) |
+           (blocks.turned ? kTurned : 0);
+  }
+  Blocks blocks() const noexcept {
+    return {about & kMeanMost, (about & kSparse) != 0, (about & kTurned) != 0};
+  }
 };
 static_assert(sizeof(Unexpected) == kCacheLine, "64 bytes a header is what docs/user-library.md promises");
 

@@ -112,8 +112,7 @@ class Worker {
 
   // send.cpp
   Status start_send(Peer& peer, Request& request) noexcept;
-  Status send_eager(Peer& peer, std::uint64_t tag, std::uint32_t immediate,
-                    const stria_payload_t& memory) noexcept;
+  Status send_eager(Peer& peer, stria_header_t header, const stria_payload_t& memory) noexcept;
   Status send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
   Status send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
                    stria_request_t* request) noexcept;
@@ -154,10 +153,9 @@ class Worker {
 
   // synchronous.cpp
   Status send_synchronous(Peer& peer, Request& request) noexcept;
-  void arrive_synchronous(Peer& peer, const stria_packet_t& packet) noexcept;
-  void keep_synchronous(Peer& peer, const stria_packet_t& packet, const std::byte* body) noexcept;
-  void take_synchronous(Request& request, Peer& peer, const std::byte* body, std::uint64_t length,
-                        const stria_payload_t& memory) noexcept;
+  /// A receive has the message, and its sender, where it waits for that, is to hear of it. False: out of
+  /// memory, it would wait for ever.
+  [[nodiscard]] bool tell_matched(Peer& peer, wire::SyncName name) noexcept;
 
   // receive.cpp
   static constexpr std::uint64_t kTakeMost = 131072;  // what a longer receive waits for is announced

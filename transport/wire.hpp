@@ -4,14 +4,17 @@
 //   header  | kind 1 | flags 1 | sequence 2 | immediate 4 | tag 8 |      16 bytes, then a body or payload
 //
 //   eager   matchable; the payload is the message
-//   sync    matchable; the sender's operation (8), then the message: a FIN is to say when it was matched
+//   sync    matchable; the payload is the message, flags = 1 + the slot of the sender's operation: a FIN is
+//   to
+//           say when it was matched
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     tag = sender operation; RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put
 //           your part"
 //   frag    tag = receiver operation, immediate = index of the fragment, payload = its bytes
 //           without bytes: a piece that was put, or kPutting: the first one is being put
 //           flags = how often the sender halved the fragment size that the receiver asked for
-//   fin     tag = the operation that ends at whoever gets it, immediate = Status
+//   fin     tag = the operation that ends at whoever gets it, or the name of its sync message; immediate =
+//   Status
 //           from a receiver: the last message, which ends the sender's key; to a receiver: a refusal to send
 //   credit  tag = bytes of unexpected buffering the receiver grants on top
 //   rma_get, rma_put
@@ -37,7 +40,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 7;
+inline constexpr std::uint8_t kVersion = 8;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -59,9 +62,6 @@ enum class Kind : std::uint8_t {
 
 inline constexpr std::uint32_t kPutting = ~0u;
 
-/// A synchronous message this short goes at once; a longer one is announced.
-inline constexpr std::uint32_t kSyncMost = 8192;
-
 using Header = stria_header_t;
 static_assert(sizeof(Header) == 16 && offsetof(Header, sequence) == 2 && offsetof(Header, immediate) == 4 &&
               offsetof(Header, tag) == 8);
@@ -70,13 +70,25 @@ constexpr Header make_header(Kind kind, std::uint64_t tag, std::uint32_t immedia
   return Header{static_cast<std::uint8_t>(kind), 0, 0, immediate, tag};
 }
 
+/// A synchronous message by its sequence number and the flags of its header. Not 0, and never an OpId.
+using SyncName = std::uint32_t;
+constexpr SyncName sync_name(const Header& header) noexcept {
+  return (static_cast<std::uint32_t>(header.sequence) << 8) | header.flags;
+}
+constexpr std::uint32_t sync_slot(SyncName name) noexcept {
+  return (name & 0xff) - 1;
+}
+inline constexpr std::uint32_t kSyncSlots = 255;
+inline constexpr std::uint32_t kSyncNameBits = 24;
+
 /// Whether it counts against the credit.
 constexpr bool has_payload(const Header& header) noexcept {
   return header.kind == static_cast<std::uint8_t>(Kind::eager) ||
          header.kind == static_cast<std::uint8_t>(Kind::sync);
 }
 
-/// An operation of a worker as its peer names it: slot index and generation, checked when it comes back.
+/// An operation of a worker as its peer names it: slot index and, from bit 32 on, a generation that is not 0,
+/// checked when it comes back.
 using OpId = std::uint64_t;
 
 struct RtsBody {

@@ -36,6 +36,28 @@ TEST(OpTable, a_name_dies_with_its_operation_although_its_slot_is_used_again) {
   EXPECT_EQ(table.find(fresh), &second);
 }
 
+TEST(OpTable, low_slots_are_found_whatever_came_and_went) {
+  constexpr unsigned kMany = 1000;
+  OpTable table;
+  std::vector<SendOp> ops(kMany);
+  std::vector<wire::OpId> ids;
+  for (auto& op : ops) ids.push_back(table.insert(&op));
+  SendOp none;
+  EXPECT_EQ(table.insert_low(&none), 0u) << "others have them";
+  for (const wire::OpId id : ids) table.erase(id);  // the highest comes last
+  std::vector<bool> seen(wire::kSyncSlots);
+  for (unsigned i = 0; i < wire::kSyncSlots; ++i) {
+    const auto slot = static_cast<std::uint32_t>(table.insert_low(&ops[i]));
+    ASSERT_LT(slot, wire::kSyncSlots);
+    ASSERT_FALSE(seen[slot]);
+    seen[slot] = true;
+    ASSERT_EQ(table.at(slot), &ops[i]);
+    ASSERT_GE(static_cast<std::uint32_t>(table.insert(&none)), wire::kSyncSlots) << "they are left to others";
+  }
+  EXPECT_EQ(table.insert_low(&none), 0u);
+  EXPECT_EQ(table.at(~0u), nullptr);
+}
+
 TEST(OpTable, keeps_every_name_apart_while_operations_come_and_go) {
   const unsigned seed = 4242;
   std::mt19937 random(seed);

@@ -26,7 +26,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 7);
+  EXPECT_EQ(kVersion, 8);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -42,6 +42,19 @@ TEST(Wire, kinds_keep_their_numbers) {
   EXPECT_EQ(static_cast<int>(Kind::atomic), 9);
   EXPECT_EQ(static_cast<int>(Kind::word), 10);
   EXPECT_EQ(static_cast<int>(Kind::sync), 11);
+}
+
+TEST(Wire, a_synchronous_message_is_named_by_its_number_and_its_senders_slot) {
+  Header header = make_header(Kind::sync, 5);
+  header.sequence = 0xd2e3;
+  header.flags = 0x11;
+  EXPECT_EQ(sync_name(header), 0xd2e311u);
+  EXPECT_EQ(sync_slot(sync_name(header)), 0x10u);
+  header = Header{};
+  header.flags = 1;
+  EXPECT_NE(sync_name(header), 0u) << "is what names no message";
+  EXPECT_EQ(sync_slot(sync_name(header)), 0u);
+  EXPECT_GE(sync_slot(0), kSyncSlots);
 }
 
 TEST(Wire, header_bytes) {

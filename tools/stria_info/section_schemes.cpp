@@ -144,9 +144,9 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
                     path.pio_max, path.eager_limit, path.can_get ? "where the link allows it" : "never",
                     config.text(Var::rndv_scheme));
     section.text += fmt::format(
-        "A synchronous send of more than {} bytes, and any without credit for unexpected payload, is a "
+        "A send without credit for unexpected payload, and a synchronous one while {} others wait, is a "
         "rendezvous.\n",
-        std::min<std::uint64_t>(wire::kSyncMost, path.eager_limit));
+        wire::kSyncSlots);
     if (path.can_get)
       section.text +=
           "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
