@@ -30,6 +30,7 @@ std::byte pattern(std::size_t i) {
 // Of the sender's process.
 std::byte* pages = nullptr;
 bool goes_on = false;
+std::uint32_t send_flags = 0;
 
 void at_the_page(int /*signal*/) {
   if (!goes_on) ::_exit(0);
@@ -37,7 +38,8 @@ void at_the_page(int /*signal*/) {
   ::mprotect(pages + kReadable, kBytes - kReadable, PROT_READ | PROT_WRITE);
 }
 
-enum class Shape { contiguous, column };
+/// Of the receiver's memory; synchronous: contiguous, and the message is sent so.
+enum class Shape { contiguous, column, synchronous };
 
 /// 256 bytes of 512.
 stria_layout_t* column() {
@@ -60,6 +62,7 @@ void send(ProcessSide& side) {
   args.base = pages;
   args.count = kBytes;
   args.tag = kTag;
+  args.flags = send_flags;
   stria_request_t request;
   if (stria_send(side.peer, &args, &request) == STRIA_IN_PROGRESS)
     stria_request_wait(side.worker, &request, nullptr);
@@ -76,6 +79,7 @@ class CutShort : public testing::TestWithParam<Shape> {
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       goes_on = sender_goes_on;
+      send_flags = GetParam() == Shape::synchronous ? std::uint32_t{STRIA_SEND_SYNCHRONOUS} : 0;
       ProcessSide side(up_[1], down_[0]);
       long greeting = 1;
       const stria_send_t hello{&greeting, nullptr, sizeof greeting, 1, 0, 0, nullptr, nullptr};
@@ -206,7 +210,7 @@ TEST_P(CutShort, a_receive_that_looks_waits_for_the_sender_of_what_it_finds) {
   meet(true);
   std::vector<std::byte> got(2 * kBytes);
   const stria_status_t started = look_for_what_is_there(got);
-  if (GetParam() == Shape::contiguous) {
+  if (GetParam() != Shape::column) {
     EXPECT_EQ(started, STRIA_OK) << "taken out of its cell";
   }
   EXPECT_EQ(finish(started), STRIA_OK);
@@ -266,9 +270,17 @@ TEST_P(CutShort, nothing_is_left_of_an_unexpected_message_whose_sender_dies) {
   EXPECT_EQ(start(got.data(), kBytes, kTag), STRIA_ERR_PEER_FAILED);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, CutShort, testing::Values(Shape::contiguous, Shape::column),
+INSTANTIATE_TEST_SUITE_P(Shapes, CutShort,
+                         testing::Values(Shape::contiguous, Shape::column, Shape::synchronous),
                          [](const testing::TestParamInfo<Shape>& shape) {
-                           return shape.param == Shape::column ? "of_a_column" : "of_contiguous_memory";
+                           switch (shape.param) {
+                             case Shape::column:
+                               return "of_a_column";
+                             case Shape::synchronous:
+                               return "of_a_synchronous_send";
+                             default:
+                               return "of_contiguous_memory";
+                           }
                          });
 
 }  // namespace
