@@ -181,7 +181,7 @@ std::uint8_t Engine::await_match(SendOp& op, std::uint16_t sequence) noexcept {
     return 0;
   }
   if (op.id == 0) return 0;
-  Header header{};
+  Header header = wire::make_header(wire::Kind::sync, 0);
   header.sequence = sequence;
   header.flags = static_cast<std::uint8_t>(static_cast<std::uint32_t>(op.id) + 1);
   op.peer_op = wire::sync_name(header);

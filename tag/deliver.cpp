@@ -24,9 +24,9 @@ inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& p
   info.source = peer.worker_id;
 }
 
-/// Of a message whose sender is to hear of its match; else 0.
-inline wire::SyncName name_of(const transport::Header& header) noexcept {
-  return header.kind == static_cast<std::uint8_t>(Kind::sync) ? wire::sync_name(header) : 0;
+/// A provider, after a delivery.
+constexpr std::uint32_t told(bool go_on, bool kept = false) noexcept {
+  return (go_on ? STRIA_DELIVERED_GO_ON : 0u) | (kept ? STRIA_DELIVERED_KEPT : 0u);
 }
 
 inline bool is_nameless(const transport::Header& header) noexcept {
@@ -45,9 +45,9 @@ inline bool take_payload(const stria_payload_t& memory, std::uint64_t bytes, con
 
 }  // namespace
 
-void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
+bool Worker::deliver(Peer& peer, const Packet& packet) noexcept {
   if (peer.state == Peer::State::failed) [[unlikely]]
-    return;  // given up, although its link still moves packets
+    return false;  // given up, although its link still moves packets
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
     case Kind::sync:
@@ -62,8 +62,7 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
       }
       [[fallthrough]];
     case Kind::rts:
-      deliver_matchable(peer, packet);
-      break;
+      return deliver_matchable(peer, packet);
     case Kind::rtr:
       if (!rndv_.on_rtr(peer.link, packet)) [[unlikely]]
         dropped(peer, packet, "a request for fragments that its message has not");
@@ -96,16 +95,18 @@ void Worker::deliver(Peer& peer, const Packet& packet) noexcept {
       dropped(peer, packet, "a packet of unknown kind");
       break;
   }
+  return false;
 }
 
-void Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
+bool Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
   if (packet.header->sequence == peer.recv_sequence) [[likely]] {
-    deliver_in_order(peer, packet);
+    const bool stays = deliver_in_order(peer, packet);
     if (peer.has_early) [[unlikely]]
       deliver_early(peer);
-    return;
+    return stays;
   }
   keep_early(peer, packet);
+  return false;
 }
 
 /// What the message that just came was waited for by.
@@ -116,7 +117,7 @@ void Worker::deliver_early(Peer& peer) noexcept {
     const Stashed stashed = std::move(next->second);
     early.erase(next);
     deliver_in_order(peer, Packet{&stashed.header, stashed.payload.data(),
-                                  static_cast<std::uint32_t>(stashed.payload.size()), stashed.buffered});
+                                  static_cast<std::uint32_t>(stashed.payload.size()), stashed.buffered, 0});
   }
   peer.has_early = !early.empty();
 }
@@ -160,36 +161,28 @@ void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcep
   // Not worth more than a line.
 }
 
-void Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
+bool Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
   ++peer.recv_sequence;
-  switch (static_cast<Kind>(packet.header->kind)) {
-    case Kind::eager:
-    case Kind::sync:
-      arrive_eager(peer, packet);
-      break;
-    default:
-      arrive_announcement(peer, packet);
-      break;
-  }
+  if (wire::has_payload(*packet.header)) return arrive_eager(peer, packet);
+  arrive_announcement(peer, packet);
+  return false;
 }
 
-void Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
+bool Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
-  const wire::SyncName name = name_of(*packet.header);
+  const wire::SyncName name = wire::sync_name(*packet.header);
   if (posted == nullptr) {
-    if (takes_at_once(peer, *packet.header) && tell_matched(peer, name)) {
-      budget_.consumed(peer.grant, packet.bytes);
-      finish_at_once(peer, packet);
-    } else {
-      store_payload(peer, packet);
-    }
-    return;
+    if (!takes_at_once(peer, *packet.header) || !tell_matched(peer, name)) return store_payload(peer, packet);
+    budget_.consumed(peer.grant, packet.bytes);
+    finish_at_once(peer, packet);
+    return false;
   }
   budget_.consumed(peer.grant, packet.bytes);
   if (tell_matched(peer, name))
     finish_eager(*posted, peer, packet);
   else
     cut_short(*Request::of(*posted), peer, packet);
+  return false;
 }
 
 [[gnu::always_inline]] inline void Worker::finish_eager(PostedRecv& posted, Peer& peer,
@@ -263,18 +256,16 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
       if (worker.takes_at_once(peer, header)) {
         worker.budget_.passed(peer.grant, packet->bytes);
         worker.finish_at_once(peer, *packet);
-        return static_cast<std::uint32_t>(worker.posted_.size() != 0);
+        return told(worker.posted_.size() != 0);
       }
       (void)worker.budget_.arrived(peer.grant, packet->bytes);
-      worker.store_payload(peer, *packet);
-      return 1;
+      return told(true, worker.store_payload(peer, *packet));
     }
     worker.budget_.passed(peer.grant, packet->bytes);
     worker.finish_eager(*posted, peer, *packet);
-    return static_cast<std::uint32_t>(worker.posted_.size() != 0 || worker.starting_.recv != nullptr);
+    return told(worker.posted_.size() != 0 || worker.starting_.recv != nullptr);
   }
-  worker.deliver(peer, *packet);
-  return 1;
+  return told(true, worker.deliver(peer, *packet));
 }
 
 void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
@@ -298,74 +289,6 @@ void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
   stria_payload_t memory;  // out of the body that the rendezvous takes over
   transport::copy_payload(memory, posted->memory);
   start_rendezvous(request, peer, announced, memory);
-}
-
-void Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
-  Unexpected* entry = unexpected_.allocate();
-  std::byte* buffer = nullptr;
-  if (entry != nullptr && packet.bytes > Unexpected::kInlineMax) {
-    buffer = buffers_.take(packet.bytes);
-    if (buffer == nullptr) {
-      unexpected_.release(entry);
-      entry = nullptr;
-    }
-  }
-  if (entry == nullptr) {
-    log::error("out of memory for an unexpected message of {} bytes; its sender is given up", packet.bytes);
-    budget_.consumed(peer.grant, packet.bytes);
-    fail_peer(peer, Status::io_error);
-    return;
-  }
-  entry->tag = packet.header->tag;
-  entry->immediate = packet.header->immediate;
-  entry->length = packet.bytes;
-  entry->source = peer.index;
-  entry->about = name_of(*packet.header);
-  if (buffer == nullptr) {
-    entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::inline_payload);
-    budget_.kept(peer.grant, packet.bytes, 0);
-    if (packet.bytes > 0) std::memcpy(entry->payload, packet.payload, packet.bytes);
-  } else {
-    entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::buffer);
-    budget_.kept(peer.grant, packet.bytes, eager::BufferPool::footprint(packet.bytes));
-    entry->buffer = buffer;
-    if (!transport::take({nullptr, buffer, packet.bytes, 0, packet.bytes}, packet)) [[unlikely]] {
-      free_unexpected(*entry);
-      fail_peer(peer, Status::peer_failed);
-      return;
-    }
-  }
-  unexpected_.push(entry);
-  top_up(peer);
-}
-
-void Worker::store_announcement(Peer& peer, const stria_header_t& header,
-                                const rndv::Announcement& announced) noexcept {
-  Unexpected* entry = unexpected_.allocate();
-  std::byte* buffer = nullptr;
-  const bool long_key = announced.key.bytes > sizeof(entry->announced.key);
-  if (entry != nullptr && long_key) buffer = buffers_.take(sizeof(announced));
-  if (entry == nullptr || (long_key && buffer == nullptr)) {
-    if (entry != nullptr) unexpected_.release(entry);
-    log::error("out of memory for an announcement; its sender is given up");
-    fail_peer(peer, Status::io_error);
-    return;
-  }
-  entry->tag = header.tag;
-  entry->immediate = header.immediate;
-  entry->length = announced.length;
-  entry->source = peer.index;
-  entry->kind = static_cast<std::uint32_t>(Unexpected::Kind::announced);
-  entry->about = Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned});
-  entry->key_bytes = announced.key.bytes;
-  if (long_key) {
-    std::memcpy(buffer, &announced, sizeof(announced));
-    entry->buffer = buffer;
-  } else {
-    entry->announced.sender_op = announced.sender_op;
-    std::memcpy(entry->announced.key, announced.key.data, announced.key.bytes);
-  }
-  unexpected_.push(entry);
 }
 
 void Worker::top_up(Peer& peer) noexcept {

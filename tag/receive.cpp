@@ -153,8 +153,12 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
   const auto capacity = static_cast<std::uint64_t>(memory.length);
   const std::uint64_t bytes = std::min(capacity, entry.length);
   const bool fits = entry.length <= capacity;
-  std::byte* kept = entry.what() == Unexpected::Kind::buffer ? entry.buffer : entry.payload;
-  transport::copy(plain_memory(kept, bytes), memory, static_cast<std::int64_t>(bytes));
+  if (entry.what() == Unexpected::Kind::in_place) {
+    transport::unpack(transport::slice(memory, 0, bytes), entry.in_place.payload);
+  } else {
+    std::byte* kept = entry.what() == Unexpected::Kind::buffer ? entry.buffer : entry.payload;
+    transport::copy(plain_memory(kept, bytes), memory, static_cast<std::int64_t>(bytes));
+  }
   request.info.received = bytes;
   ++counters_.received_eager;
   free_unexpected(entry);
@@ -229,6 +233,10 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
     case Unexpected::Kind::buffer:
       buffers_.give(entry.buffer, entry.length);
       budget_.release(peer.grant, eager::BufferPool::footprint(entry.length));
+      top_up(peer);
+      break;
+    case Unexpected::Kind::in_place:
+      peer.link.release(entry.in_place.name);
       top_up(peer);
       break;
     case Unexpected::Kind::inline_payload:

@@ -14,7 +14,7 @@
 namespace stria::tag {
 
 struct Unexpected {
-  enum class Kind : std::uint8_t { inline_payload, buffer, announced };
+  enum class Kind : std::uint8_t { inline_payload, buffer, announced, in_place };
   static constexpr std::uint32_t kInlineMax = 16;
   static constexpr std::uint32_t kNone = ~0u;
 
@@ -33,6 +33,10 @@ struct Unexpected {
   union {
     std::byte payload[kInlineMax];
     std::byte* buffer;  ///< from the buffer pool
+    struct {
+      const std::byte* payload;  ///< where it arrived
+      std::uint64_t name;        ///< for the link's release()
+    } in_place;
     struct {
       std::uint64_t sender_op;
       std::uint8_t key[8];  ///< longer keys lie in a buffer, whose address is here

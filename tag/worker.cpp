@@ -138,14 +138,6 @@ Worker::~Worker() {
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);
   }
-  for (auto& device : devices_) {  // one limit for all
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    device->provider->close(device->handle, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-  }
-  // The providers let go of the memory: what they had ends now.
-  while (rndv::Operation* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
-  atomics_.end_all(Status::cancelled);
-  rndv_.end_all(Status::cancelled);
   while (Unexpected* entry = unexpected_.first()) {
     unexpected_.remove(entry);
     free_unexpected(*entry);
@@ -154,6 +146,14 @@ Worker::~Worker() {
     unexpected_.let_go(entry);
     free_unexpected(*entry);
   }
+  for (auto& device : devices_) {  // one limit for all
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    device->provider->close(device->handle, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  }
+  // The providers let go of the memory: what they had ends now.
+  while (rndv::Operation* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
+  atomics_.end_all(Status::cancelled);
+  rndv_.end_all(Status::cancelled);
   for (auto& slot : regions_) delete slot.region;
   --context_.workers;
 }

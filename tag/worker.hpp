@@ -127,8 +127,9 @@ class Worker {
   void add_to_backlog(Peer& peer) noexcept;
 
   // deliver.cpp
-  void deliver(Peer& peer, const stria_packet_t& packet) noexcept;
-  void deliver_matchable(Peer& peer, const stria_packet_t& packet) noexcept;
+  // Where a bool is answered: the payload stays where it is.
+  bool deliver(Peer& peer, const stria_packet_t& packet) noexcept;
+  bool deliver_matchable(Peer& peer, const stria_packet_t& packet) noexcept;
   /// The peer broke the protocol: all that names it ends.
   [[gnu::cold, gnu::noinline]] void give_up(Peer& peer, const char* why) noexcept;
   /// A packet that means nothing is dropped; the peer may send as many as it likes, but the log stays short.
@@ -136,8 +137,8 @@ class Worker {
                                             const char* what) noexcept;
   [[gnu::cold, gnu::noinline]] void keep_early(Peer& peer, const stria_packet_t& packet) noexcept;
   [[gnu::cold, gnu::noinline]] void deliver_early(Peer& peer) noexcept;
-  void deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
-  void arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
+  bool deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
+  bool arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   bool takes_at_once(const Peer& peer, const stria_header_t& header) const noexcept;
   void finish_at_once(Peer& peer, const stria_packet_t& packet) noexcept;
   [[gnu::cold, gnu::noinline]] void cut_short(Request& request, Peer& peer,
@@ -145,11 +146,13 @@ class Worker {
   /// The receive left the queue, and the credit is counted.
   void finish_eager(PostedRecv& posted, Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;
-  void store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
-  void store_announcement(Peer& peer, const stria_header_t& header,
-                          const rndv::Announcement& announced) noexcept;
   void top_up(Peer& peer) noexcept;
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
+
+  // store.cpp
+  bool store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
+  void store_announcement(Peer& peer, const stria_header_t& header,
+                          const rndv::Announcement& announced) noexcept;
 
   // synchronous.cpp
   Status send_synchronous(Peer& peer, Request& request) noexcept;

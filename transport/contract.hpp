@@ -202,6 +202,10 @@ class ProviderTable {
         else
           return STRIA_TAKE_OTHER;
       },
+      .release =
+          [](stria_link_t* link, std::uint64_t keep) {
+            if constexpr (requires { as_link(link).release(keep); }) as_link(link).release(keep);
+          },
   };
 
   static constexpr stria_provider_t kTable = {

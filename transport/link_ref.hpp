@@ -62,6 +62,7 @@ struct LinkRef {
   std::int32_t take(Header& header, void* memory, std::uint32_t capacity) const noexcept {
     return ops->take(link, &header, memory, capacity);
   }
+  void release(std::uint64_t keep) const noexcept { ops->release(link, keep); }
   Status eager_send(const Header& header, const Payload& payload) const noexcept {
     return from_c(ops->eager_send(link, &header, &payload));
   }

@@ -70,9 +70,10 @@ constexpr Header make_header(Kind kind, std::uint64_t tag, std::uint32_t immedia
   return Header{static_cast<std::uint8_t>(kind), 0, 0, immediate, tag};
 }
 
-/// A synchronous message by its sequence number and the flags of its header. Not 0, and never an OpId.
+/// A synchronous message by its sequence number and the flags of its header. Never an OpId; 0: none.
 using SyncName = std::uint32_t;
 constexpr SyncName sync_name(const Header& header) noexcept {
+  if (header.kind != static_cast<std::uint8_t>(Kind::sync)) return 0;
   return (static_cast<std::uint32_t>(header.sequence) << 8) | header.flags;
 }
 constexpr std::uint32_t sync_slot(SyncName name) noexcept {

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 4u
+#define STRIA_PROVIDER_VERSION 5u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;
@@ -86,6 +86,7 @@ typedef struct stria_packet {
   const void* payload; /* valid during the call */
   uint32_t bytes;
   uint32_t buffered; /* 0: it came through the PIO path; STRIA_PACKET_ARRIVING, or another number */
+  uint64_t keep; /* not 0: the payload may stay where it is (STRIA_DELIVERED_KEPT); its name for `release` */
 } stria_packet_t;
 
 /* `buffered` of a packet whose payload is still being written: it is the beginning of a stria_arriving_t. */
@@ -97,19 +98,26 @@ typedef struct stria_arriving {
   uint32_t (*arrived)(const struct stria_arriving* self, uint32_t bytes);
 } stria_arriving_t;
 
+/* Absent when the packet ended the last receive that waited: a provider had better leave what comes next on
+ * the link where it is until it is called again, as its receive may be there by then. */
+#define STRIA_DELIVERED_GO_ON 1u
+/* Only of a packet with `keep`, whose payload is all there: it stays valid and as it is until `release`, also
+ * when its sender is gone and the link is down, or until the device is closed. */
+#define STRIA_DELIVERED_KEPT 2u
+
 typedef struct stria_sink {
   void* self;
   /* A packet arrived on the link whose cookie is `peer`. Consumes it before it returns; may start sends.
-   * Returns 0 when it ended the last receive that waited: a provider had better leave what comes next on the
-   * link where it is until it is called again, as its receive may be there by then. */
+   * Returns STRIA_DELIVERED_* bits. */
   uint32_t (*deliver)(void* self, void* peer, const stria_packet_t* packet);
   /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet.
    */
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);
   /* The link is dead. Before it, everything received was delivered, and the completions of all gets, puts and
    * atomics of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No
-   * call on the link may follow. `why`: PEER_FAILED when the peer is gone, whether it died or closed;
-   * UNREACHABLE when it refuses us; IO when what it sent makes no sense, or the system ended the link. */
+   * call on the link may follow but `release`. `why`: PEER_FAILED when the peer is gone, whether it died or
+   * closed; UNREACHABLE when it refuses us; IO when what it sent makes no sense, or the system ended the
+   * link. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
   /* What link_limits answers of the link is different now (but for its credits). During progress, poll,
    * take or check. */
@@ -295,6 +303,8 @@ typedef struct stria_hot_ops {
    * STRIA_TAKE_NOTHING when nothing came since the last look, or STRIA_TAKE_OTHER when poll has to say. May
    * always answer the latter. */
   int32_t (*take)(stria_link_t* link, stria_header_t* header, void* memory, uint32_t capacity);
+  /* The payload of a packet of the link that was kept is of no use any more; once for each. */
+  void (*release)(stria_link_t* link, uint64_t keep);
 } stria_hot_ops_t;
 
 typedef struct stria_device_params {

@@ -124,7 +124,7 @@ Message FarDevice::upcall(Message& message) {
       const auto header = message.take<stria_header_t>();
       const auto buffered = message.take<std::uint32_t>();
       const std::vector<std::byte> bytes = message.take_bytes();
-      const stria_packet_t packet{&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), buffered};
+      const stria_packet_t packet{&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), buffered, 0};
       static_cast<void>(sink->deliver(sink->self, cookie, &packet));
       break;
     }
@@ -382,6 +382,7 @@ unsigned poll(stria_link_t*, unsigned) {
 std::int32_t take(stria_link_t*, stria_header_t*, void*, std::uint32_t) {
   return STRIA_TAKE_OTHER;
 }
+void release(stria_link_t*, std::uint64_t) {}
 stria_status_t mem_alloc(std::uint64_t, void**, char*, std::uint32_t) {
   return STRIA_ERR_UNSUPPORTED;
 }
@@ -405,7 +406,8 @@ const stria_provider_t& far_provider() {
                                    progress,
                                    poll,
                                    atomic,
-                                   take};
+                                   take,
+                                   release};
   static const stria_provider_t table{.size = sizeof(stria_provider_t),
                                       .version = STRIA_PROVIDER_VERSION,
                                       .name = "far",

@@ -52,6 +52,7 @@ const stria_hot_ops_t kOps = {
     .poll = [](auto...) { return 0u; },
     .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](auto...) { return STRIA_TAKE_OTHER; },
+    .release = [](auto...) {},
 };
 
 constexpr unsigned kRead = STRIA_ACCESS_REMOTE_READ;

@@ -58,6 +58,7 @@ const stria_hot_ops_t kOps = {
     .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
                  stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
+    .release = [](stria_link_t*, uint64_t) {},
 };
 
 constexpr std::uint32_t kFragment = 1024;
@@ -91,7 +92,7 @@ class Hostile : public ::testing::Test {
 
   template <class Body>
   static transport::Packet packet(const stria_header_t& header, const Body& body) {
-    return {&header, &body, sizeof(body), 1};
+    return {&header, &body, sizeof(body), 1, 0};
   }
 
   /// A send that was announced; returns the name the peer was told.
@@ -125,11 +126,11 @@ class Hostile : public ::testing::Test {
             std::byte value = std::byte{0x22}) {
     const auto header = wire::make_header(wire::Kind::frag, op, index);
     const std::vector<std::byte> data(bytes, value);
-    return engine_.on_frag(links_[link], {&header, data.data(), bytes, 1});
+    return engine_.on_frag(links_[link], {&header, data.data(), bytes, 1, 0});
   }
   void fin(unsigned link, wire::OpId op, int status) {
     const auto header = wire::make_header(wire::Kind::fin, op, static_cast<std::uint32_t>(status));
-    engine_.on_fin(links_[link], {&header, nullptr, 0, 1});
+    engine_.on_fin(links_[link], {&header, nullptr, 0, 1, 0});
   }
 
   Wire wires_[2];
@@ -145,16 +146,16 @@ TEST_F(Hostile, an_announcement_of_the_wrong_length_is_refused) {
   const auto header = wire::make_header(wire::Kind::rts, 1);
   Announcement out;
   for (std::uint32_t length = 0; length < sizeof(wire::RtsBody); ++length)
-    EXPECT_FALSE(Engine::parse_announcement({&header, bytes, length, 0}, out)) << length;
-  EXPECT_TRUE(Engine::parse_announcement({&header, bytes, sizeof(wire::RtsBody), 0}, out));
-  EXPECT_FALSE(Engine::parse_announcement({&header, bytes, sizeof(wire::RtsBody) + 1, 0}, out));
+    EXPECT_FALSE(Engine::parse_announcement({&header, bytes, length, 0, 0}, out)) << length;
+  EXPECT_TRUE(Engine::parse_announcement({&header, bytes, sizeof(wire::RtsBody), 0, 0}, out));
+  EXPECT_FALSE(Engine::parse_announcement({&header, bytes, sizeof(wire::RtsBody) + 1, 0, 0}, out));
   for (unsigned key = 0; key < 256; ++key) {
     wire::RtsBody rts{1, 2, 3, static_cast<std::uint8_t>(key), 0, 0, 0};
     std::memcpy(bytes, &rts, sizeof(rts));
     const bool fits = key <= sizeof(out.key.data);
-    EXPECT_EQ(
-        Engine::parse_announcement({&header, bytes, static_cast<std::uint32_t>(sizeof(rts)) + key, 0}, out),
-        fits);
+    EXPECT_EQ(Engine::parse_announcement(
+                  {&header, bytes, static_cast<std::uint32_t>(sizeof(rts)) + key, 0, 0}, out),
+              fits);
   }
 }
 
@@ -190,7 +191,7 @@ TEST_F(Hostile, a_short_request_and_one_on_another_link_are_dropped) {
   const wire::RtrBody body{7, 0, kLength, kFragment, 0, {}};
   const auto header = wire::make_header(wire::Kind::rtr, id);
   for (std::uint32_t bytes = 0; bytes < sizeof(body); ++bytes)
-    EXPECT_FALSE(engine_.on_rtr(links_[0], {&header, &body, bytes, 1}));
+    EXPECT_FALSE(engine_.on_rtr(links_[0], {&header, &body, bytes, 1, 0}));
   EXPECT_TRUE(rtr(1, id, body)) << "it may be late";
   EXPECT_EQ(sent_ends_, 0);
   EXPECT_EQ(op.state, Operation::State::waiting);

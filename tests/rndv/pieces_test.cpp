@@ -69,6 +69,7 @@ const stria_hot_ops_t kOps = {
     .poll = [](auto...) { return 0u; },
     .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](auto...) { return STRIA_TAKE_OTHER; },
+    .release = [](auto...) {},
 };
 
 constexpr std::uint64_t kLength = 4u << 20;
@@ -110,7 +111,7 @@ class Pieces : public ::testing::Test {
   }
   bool piece(wire::OpId op, std::uint32_t index) {
     const auto header = wire::make_header(wire::Kind::frag, op, index);
-    return engine_.on_frag(link_, {&header, nullptr, 0, 0});
+    return engine_.on_frag(link_, {&header, nullptr, 0, 0, 0});
   }
   wire::OpId announce(SendOp& op) {
     prepare(op);
@@ -125,7 +126,7 @@ class Pieces : public ::testing::Test {
     std::vector<std::byte> bytes(sizeof(body) + there);
     std::memcpy(bytes.data(), &body, sizeof(body));
     const auto header = wire::make_header(wire::Kind::rtr, op);
-    return engine_.on_rtr(link_, {&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0});
+    return engine_.on_rtr(link_, {&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, 0});
   }
   std::vector<std::uint32_t> told() const {
     std::vector<std::uint32_t> out;
@@ -231,7 +232,7 @@ TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_
   EXPECT_EQ(told(), (std::vector<std::uint32_t>{wire::kPutting, 0, 1}));
   EXPECT_EQ(sent_ends_, 0);
   const auto fin = wire::make_header(wire::Kind::fin, id, 0);
-  engine_.on_fin(link_, {&fin, nullptr, 0, 0});
+  engine_.on_fin(link_, {&fin, nullptr, 0, 0, 0});
   EXPECT_EQ(sent_ends_, 1);
   EXPECT_EQ(op.outcome, Status::ok);
 }
@@ -246,7 +247,7 @@ TEST_F(Pieces, a_put_that_is_too_late_is_no_error_and_one_that_fails_is) {
     for (int i = 0; i < 3; ++i) engine_.progress();
     EXPECT_EQ(sent_ends_, ends);
     const auto fin = wire::make_header(wire::Kind::fin, id, 0);
-    engine_.on_fin(link_, {&fin, nullptr, 0, 0});
+    engine_.on_fin(link_, {&fin, nullptr, 0, 0, 0});
     EXPECT_EQ(sent_ends_, 1);
     EXPECT_EQ(op.outcome, ends == 0 ? Status::ok : Status::peer_failed);
   }

@@ -183,6 +183,7 @@ TEST(Failure, ends_every_request_whenever_the_peer_dies) {
     options.async_percent = random() % 2 != 0 ? 60 : 0;
     options.no_resource_percent = random() % 2 != 0 ? 30 : 0;
     options.death_seen_by_check_only = random() % 2 != 0;
+    options.keeps = random() % 2 != 0;
     options.eager_max = 512;
     constexpr unsigned kOps = 12;  // requests and buffers outlive the workers: closing one ends what is left
     std::vector<Op> sends(kOps), recvs(kOps), peer_sends(kOps), peer_recvs(kOps);

@@ -69,6 +69,7 @@ void run_schedule(std::uint64_t seed) {
   options.connect_delay = static_cast<std::uint32_t>(pick(5));
   options.async_percent = static_cast<std::uint32_t>(pick(2) * 50);
   options.pio = pick(4) != 0;
+  options.keeps = pick(2) != 0;
   options.get = pick(3) != 0;
   options.fast_register = pick(4) != 0;
   options.send_invalidate = pick(4) != 0;

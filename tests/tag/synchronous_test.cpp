@@ -23,6 +23,7 @@ class Synchronous : public ::testing::TestWithParam<bool> {
     fake::FabricOptions out;
     out.delay = 2;
     out.no_resource_percent = 30;  // also of the answers
+    out.keeps = true;
     out.pio = GetParam();
     return out;
   }
@@ -62,6 +63,7 @@ TEST_P(Synchronous, goes_at_once_up_to_its_limit_and_ends_when_it_is_matched) {
         EXPECT_EQ(counters(world, 0).sent_rendezvous - before.sent_rendezvous, bytes > most ? 1u : 0u);
       }
   EXPECT_EQ(counters(world, 1).unexpected_bytes, 0u);
+  EXPECT_EQ(fake::statistics(world.fabric()).kept, 0u);
 }
 
 TEST_P(Synchronous, keeps_its_place_among_others_and_is_seen_by_probes) {
@@ -157,7 +159,9 @@ TEST_P(Synchronous, is_announced_when_too_many_others_wait) {
 }
 
 TEST_P(Synchronous, is_announced_when_its_receiver_keeps_too_much_unread) {
-  World world(2, options(), {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
+  fake::FabricOptions all_come_along = options();
+  all_come_along.keeps = false;
+  World world(2, all_come_along, {{{"STRIA_UNEXPECTED_BUDGET", "1M"}}});
   constexpr unsigned kMessages = 240;  // not more than have a slot
   const std::vector<char> data = pattern(12000, 1);
   std::vector<Op> sends(kMessages), recvs(kMessages);

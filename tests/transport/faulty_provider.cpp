@@ -38,6 +38,7 @@ constexpr stria_hot_ops_t kOps = {
     .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
                  stria_completion_t*) { return kNo; },
     .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
+    .release = [](stria_link_t*, uint64_t) {},
 };
 
 }  // namespace

@@ -169,7 +169,7 @@ std::vector<std::uint32_t> waited_for(const Payload& memory, std::uint32_t bytes
     std::vector<std::uint32_t> asked;
   };
   const Bytes stream(bytes);
-  Slow slow{{{nullptr, stream.data(), bytes, STRIA_PACKET_ARRIVING},
+  Slow slow{{{nullptr, stream.data(), bytes, STRIA_PACKET_ARRIVING, 0},
              [](const stria_arriving_t* self, std::uint32_t least) {
                const_cast<Slow*>(reinterpret_cast<const Slow*>(self))->asked.push_back(least);
                return least;

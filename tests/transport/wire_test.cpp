@@ -50,7 +50,8 @@ TEST(Wire, a_synchronous_message_is_named_by_its_number_and_its_senders_slot) {
   header.flags = 0x11;
   EXPECT_EQ(sync_name(header), 0xd2e311u);
   EXPECT_EQ(sync_slot(sync_name(header)), 0x10u);
-  header = Header{};
+  EXPECT_EQ(sync_name(make_header(Kind::eager, 5)), 0u);
+  header.sequence = 0;
   header.flags = 1;
   EXPECT_NE(sync_name(header), 0u) << "is what names no message";
   EXPECT_EQ(sync_slot(sync_name(header)), 0u);

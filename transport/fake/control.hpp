@@ -37,6 +37,7 @@ struct FabricOptions {
   bool send_invalidate = true;
   bool event_fd = true;
   bool offload = false;               ///< get_finish works, as with an adapter
+  bool keeps = false;                 ///< payloads of every other packet may stay where they are
   bool contiguous_keys_only = false;  ///< fast_register of anything else answers unsupported
 
   std::uint32_t pio_max = 256;            ///< payload bytes
@@ -88,6 +89,7 @@ struct Statistics {
   std::uint64_t completed_later = 0;  ///< gets, puts and atomics that were asynchronous
   std::uint64_t atomics = 0;          ///< performed
   std::uint64_t lost = 0;             ///< packets that died with a device
+  std::uint64_t kept = 0;             ///< payloads that were kept, and not released yet, now
   std::uint64_t in_flight = 0;        ///< packets sent and not delivered, now
   std::uint64_t looks = 0;            ///< at links, of progress calls that searched for something to deliver
 };

@@ -330,10 +330,17 @@ void Device::dispatch(Event event) noexcept {
       break;
     }
     case Event::Kind::packet: {
-      const transport::Packet packet{&event.packet.header, event.packet.payload.data(),
-                                     static_cast<std::uint32_t>(event.packet.payload.size()),
-                                     event.packet.path == Path::buffered ? 1u : 0u};
-      sink_->deliver(sink_->self, event.cookie, &packet);
+      std::vector<std::byte>& payload = event.packet.payload;
+      const bool may_stay = fabric_->options().keeps && !payload.empty() && ++payloads_ % 2 == 0;
+      const transport::Packet packet{&event.packet.header, payload.data(),
+                                     static_cast<std::uint32_t>(payload.size()),
+                                     event.packet.path == Path::buffered ? 1u : 0u, may_stay ? payloads_ : 0};
+      const std::uint64_t name = packet.keep;
+      if ((sink_->deliver(sink_->self, event.cookie, &packet) & STRIA_DELIVERED_KEPT) == 0) break;
+      if (name == 0) broken_contract("deliver", "a payload was kept that may not stay");
+      const std::lock_guard lock(fabric_->mutex());
+      kept_.emplace(name, std::move(payload));
+      ++fabric_->statistics().kept;
       break;
     }
     case Event::Kind::down:

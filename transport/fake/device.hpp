@@ -79,6 +79,8 @@ class Device {
   /// The link has something for progress.
   void make_busy(Link& link);
   void complete_later(const Access& access) { accesses_.push_back(access); }
+  /// False: nothing was kept by that name.
+  bool release(std::uint64_t keep) noexcept { return kept_.erase(keep) == 1; }
 
  private:
   struct Event;
@@ -106,6 +108,8 @@ class Device {
   std::vector<Link*>
       busy_;  // in the order of links_: those that progress looks at; some of them for the last time
   std::vector<Access> accesses_;
+  std::unordered_map<std::uint64_t, std::vector<std::byte>> kept_;  // by their names
+  std::uint64_t payloads_ = 0;
   UniqueFd event_fd_;
   bool armed_ = false;
   bool signalled_ = false;

@@ -221,6 +221,12 @@ Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
   return remote_access({this, false, {}, key, atomic.offset, completion, 0, {}, atomic});
 }
 
+void Link::release(std::uint64_t keep) noexcept {
+  const std::lock_guard lock(owner_.fabric().mutex());
+  demand(owner_.release(keep), "release", "no payload of that name is kept");
+  --owner_.fabric().statistics().kept;
+}
+
 void Link::send_finish(const transport::Header& header, const transport::Key& key) noexcept {
   if (twin_ != nullptr) twin_->accept({header, contiguous(nullptr, 0), &key, Path::buffered});
 }

@@ -54,6 +54,7 @@ class Link {
   Status atomic(const transport::Atomic& atomic, const transport::Key& key,
                 transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
+  void release(std::uint64_t keep) noexcept;
 
   // Under the fabric's lock, for the device.
   void join(Link& twin) noexcept { twin_ = &twin; }

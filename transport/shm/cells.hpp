@@ -31,6 +31,11 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kCellUses = (1u << 29) - 1;
+/// In a cell's state, beside the use: the receiver has the message, and keeps its payload there until a
+/// receive comes for it.
+inline constexpr std::uint32_t kKeptCell = 1u << 31;
+inline constexpr std::uint32_t kKeepLeast = 4096;  // bytes: shorter payloads are copied
+inline constexpr std::uint32_t kKeptPart = 8;      // a receiver keeps so much of all cells of a size
 /// Bytes of payloads. 4 KiB take 0.7 us through one cell and 0.5 through all of a round, 8 KiB 1.4 and 0.7,
 /// 32 KiB 3.7 and 1.7, 64 KiB 6.5 and 3.3; the pages of a round take 0.8 ms of each side.
 inline constexpr std::uint64_t kRoundAfter = 4u << 20, kLongRoundAfter = 16u << 20;
@@ -151,6 +156,17 @@ class CellPool {
         busy_.push(cell);
     }
   }
+  /// Whether a cell of the owner was not delivered yet. Looks at all that are under way.
+  bool waits_for(std::uint32_t owner) noexcept {
+    bool waits = false;
+    for (std::uint32_t left = busy_.size(); left > 0; --left) {
+      const std::uint32_t cell = busy_.pop();
+      busy_.push(cell);
+      const std::uint32_t state = segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire);
+      waits = waits || (uses_[cell].owner == owner && (state & ~kKeptCell) != uses_[cell].use);
+    }
+    return waits;
+  }
   std::uint32_t busy() const noexcept { return busy_.size(); }
   /// Whether the receivers' caches have, or may have, all lines that go round.
   bool are_few() const noexcept { return later_ > beyond_; }
@@ -236,6 +252,12 @@ class Cells {
   }
   void reclaim(std::uint32_t owner) noexcept {
     for (CellPool& pool : pools_) pool.reclaim(owner);
+  }
+  bool waits_for(std::uint32_t owner, std::uint32_t bytes) noexcept {
+    return pools_[size_for(bytes)].waits_for(owner);
+  }
+  bool waits_for(std::uint32_t owner) noexcept {
+    return pools_[0].waits_for(owner) || pools_[1].waits_for(owner);
   }
   std::uint32_t busy() const noexcept { return pools_[0].busy() + pools_[1].busy(); }
 

@@ -39,6 +39,36 @@ bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes)
         link.remote_, place.cell, place.at + bytes, Pages::to_read);
 }
 
+/// Gives the cell back, unless the sink keeps the payload there.
+inline void Device::delivered(Link& link, CellPlace place, std::uint32_t answer) noexcept {
+  enough_ = (answer & STRIA_DELIVERED_GO_ON) == 0;
+  const bool kept = (answer & STRIA_DELIVERED_KEPT) != 0;
+  if (kept) ++link.kept_;
+  // Release: we have read it. Pairs with CellPool::harvest() of the sender.
+  link.remote_.cell_state(place.cell)
+      .store(kept ? place.use | kKeptCell : place.use, std::memory_order_release);
+}
+
+/// The name of a payload that may stay in its cell, or 0.
+inline std::uint64_t Device::keep_name(const Link& link, CellPlace place, std::uint32_t bytes) noexcept {
+  if (bytes < kKeepLeast || place.few) return 0;
+  const Shape& shape = link.remote_.shape();
+  const std::uint32_t all = is_long_cell(shape, place.cell) ? shape.long_cells : shape.cells;
+  return link.kept_ < all / kKeptPart ? place.word() : 0;
+}
+
+void Link::release(std::uint64_t keep) noexcept {
+  const CellPlace place = CellPlace::of(keep);
+  remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  if (--kept_ == 0 && state_ == State::down) detach();
+}
+
+/// After the last look at the peer's segment.
+void Link::detach() noexcept {
+  remote_ = SegmentView();
+  attached_ = Attached();
+}
+
 bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes, bool buffered) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(link, place, bytes)) return false;
@@ -47,10 +77,8 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u};
-  enough_ = sink_->deliver(sink_->self, link.cookie_, &packet) == 0;
-  // Release: we have read it. Pairs with CellPool::harvest() of the sender.
-  link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, keep_name(link, place, bytes)};
+  delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &packet));
   return true;
 }
 
@@ -64,10 +92,9 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
-                        link.attached_);
+                        link.attached_, keep_name(link, place, bytes));
   if (!place.few) look_growing(link, growing);
-  enough_ = sink_->deliver(sink_->self, link.cookie_, &growing.packet()) == 0;
-  link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &growing.packet()));
   return true;
 }
 

@@ -103,8 +103,9 @@ void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::u
 class Growing {
  public:
   Growing(RecordKind kind, const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
-          const std::atomic<std::uint64_t>& word, std::uint32_t use, const Attached& sender) noexcept
-      : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING}, &Growing::arrived},
+          const std::atomic<std::uint64_t>& word, std::uint32_t use, const Attached& sender,
+          std::uint64_t keep = 0) noexcept
+      : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING, keep}, &Growing::arrived},
         first_(std::min(growth_step(kind, bytes), bytes)),
         use_(use),
         word_(&word),

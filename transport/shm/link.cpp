@@ -263,14 +263,14 @@ Status Link::eager_past(const transport::Header& header, const transport::Payloa
   return Status::ok;
 }
 
-/// Those under way to this peer come back as it reads. When there are none, all are with other peers; these
-/// may stand still, and waiting for them never end. So now and then the answer is another one.
+/// Those under way to this peer come back as it reads. When there are none, all are with other peers, or kept
+/// by this one; these may stand still, and waiting for them never end. So now and then the answer is another
+/// one.
 Status Link::without_cell(std::uint32_t bytes) noexcept {
-  const bool comes_back = cells_out_[device_->cells_.size_for(bytes)] != 0;
-  refused_ = comes_back ? 0 : refused_ + 1;
-  if (refused_ < kPatience) return Status::no_resource;
+  if (++refused_ < kPatience) return Status::no_resource;
   refused_ = 0;
-  return Status::unsupported;
+  const bool comes_back = device_->cells_.waits_for(id_, bytes);
+  return comes_back ? Status::no_resource : Status::unsupported;
 }
 
 Status Link::inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,

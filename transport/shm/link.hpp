@@ -64,6 +64,8 @@ class alignas(kCacheLine) Link {
   unsigned poll(unsigned budget) noexcept;
   /// The packet that lies next in that window, if it is the one that is wanted.
   std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept;
+  /// Of a payload that the sink kept in its cell.
+  void release(std::uint64_t keep) noexcept;
 
  private:
   friend class Device;
@@ -92,6 +94,7 @@ class alignas(kCacheLine) Link {
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;
+  [[gnu::cold]] void detach() noexcept;
   /// After each publication: does what the peer asks for, see hints.hpp.
   void published() noexcept {
     if (fence_) [[unlikely]]
@@ -142,11 +145,12 @@ class alignas(kCacheLine) Link {
   CellsOut cells_out_{};
   StoreSpeed stores_, strings_;  // ordinary ones, and those by the string instruction
   static constexpr std::uint32_t kPatience = 4096;
-  std::uint32_t refused_ = 0;  // times, since one was under way
+  std::uint32_t refused_ = 0;  // times, since it was asked whether one is under way
   InboxSender inbox_;
   // The receive path.
   void* cookie_ = nullptr;
   SegmentView remote_;
+  std::uint32_t kept_ = 0;               // payloads that lie in the peer's cells on
   std::uint32_t rx_slot_ = kNone;        // the peer's slot in our table
   std::uint32_t rx_window_ = kNone;      // the window it took there
   std::uint32_t came_by_inbox_ = 0;      // records since the last look (share.cpp)

@@ -128,8 +128,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
       refuse(link.rx_slot_);
   }
   link.rx_slot_ = link.rx_window_ = kNone;
-  link.remote_ = SegmentView();
-  link.attached_ = Attached();
+  if (link.kept_ == 0) link.detach();
   sink_->link_down(sink_->self, link.cookie_, transport::to_c(why));
 }
 
@@ -211,7 +210,7 @@ bool Device::has_room_for(const Identity& identity) const {
 /// For close(): whether nothing of ours waits at the peer any more, or nobody will take it.
 bool Device::is_taken_over(Link& link, bool look_closely) noexcept {
   if (link.state_ != Link::State::up) return true;
-  if (link.tx_.is_consumed() && link.inbox_.is_consumed() && link.cells_out_ == CellsOut{}) return true;
+  if (link.tx_.is_consumed() && link.inbox_.is_consumed() && !cells_.waits_for(link.id_)) return true;
   if (link.remote_.header().state.load(std::memory_order_acquire) !=
       static_cast<std::uint32_t>(DeviceState::open))
     return true;

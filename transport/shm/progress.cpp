@@ -69,8 +69,8 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
                             std::uint32_t bytes, bool buffered) noexcept {
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u};
-  enough_ = sink_->deliver(sink_->self, link.cookie_, &packet) == 0;
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, 0};
+  enough_ = (sink_->deliver(sink_->self, link.cookie_, &packet) & STRIA_DELIVERED_GO_ON) == 0;
 }
 
 unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {

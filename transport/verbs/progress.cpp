@@ -224,7 +224,7 @@ void Device::deliver(Link& link, const Prefix& prefix, const std::byte* packet,
   stria_header_t header;
   std::memcpy(&header, packet + sizeof prefix, sizeof header);
   const transport::Packet arrived{&header, packet + kHeadBytes, bytes - kHeadBytes,
-                                  prefix.kind == PacketKind::buffered ? 1u : 0u};
+                                  prefix.kind == PacketKind::buffered ? 1u : 0u, 0};
   sink_->deliver(sink_->self, known.cookie, &arrived);
 }
 

@@ -202,7 +202,7 @@ bool stria_device::receive(stria_link& link) {
   stria_header_t header;
   std::memcpy(&header, buffer.data(), sizeof header);
   const stria_packet_t packet{&header, buffer.data() + sizeof header,
-                              static_cast<std::uint32_t>(static_cast<std::size_t>(got) - sizeof header), 1};
+                              static_cast<std::uint32_t>(static_cast<std::size_t>(got) - sizeof header), 1, 0};
   sink.deliver(sink.self, link.cookie, &packet);
   return true;
 }
@@ -307,6 +307,7 @@ constexpr stria_hot_ops_t kOps = {
     .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
                  stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
+    .release = [](stria_link_t*, uint64_t) {},
 };
 
 stria_status_t open(const stria_device_params_t* params, stria_device_t** out, char* error,

@@ -26,6 +26,16 @@ namespace stria::shm::test {
 using Bytes = std::vector<std::byte>;
 using Settings = std::map<std::string, std::string>;
 
+/// A payload that stays where it arrived.
+struct Kept {
+  std::uint64_t tag;
+  std::uint64_t name;
+  const std::byte* payload;
+  std::uint32_t bytes;
+
+  Bytes copy() const { return {payload, payload + bytes}; }
+};
+
 struct Got {
   std::uint64_t from;
   stria_header_t header;
@@ -57,6 +67,10 @@ class Node {
                auto& node = *static_cast<Node*>(self);
                if (!transport::is_whole(*packet)) return 1u;
                const auto* bytes = static_cast<const std::byte*>(packet->payload);
+               if (node.keeps && packet->keep != 0) {
+                 node.kept.push_back({packet->header->tag, packet->keep, bytes, packet->bytes});
+                 return STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT;
+               }
                const bool at_line = reinterpret_cast<std::uintptr_t>(bytes) % kLine == 0;
                Got one{reinterpret_cast<std::uint64_t>(peer), *packet->header,
                        Bytes(bytes, bytes + packet->bytes), packet->buffered != 0, at_line};
@@ -150,6 +164,8 @@ class Node {
   std::uint64_t id() const { return worker_id_; }
 
   std::vector<Got> got;
+  bool keeps = false;  ///< what may stay where it arrived goes to `kept`
+  std::vector<Kept> kept;
   std::function<void(const Got&)> on_deliver;
   std::map<std::uint64_t, stria_link_t*> ups;
   std::map<std::uint64_t, Status> downs;

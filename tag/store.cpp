@@ -1,0 +1,92 @@
+// Messages that came before their receive: each has an entry in the unexpected queue, and its payload waits
+// in that, in a buffer, or where it arrived.
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "tag/worker.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::tag {
+
+using transport::Packet;
+using Kind = Unexpected::Kind;
+
+/// Where it arrived, if it may stay there; else in the entry, or in a buffer.
+bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
+  const Kind kind = packet.bytes <= Unexpected::kInlineMax ? Kind::inline_payload
+                    : packet.keep != 0                     ? Kind::in_place
+                                                           : Kind::buffer;
+  Unexpected* entry = unexpected_.allocate();
+  std::byte* const buffer = entry != nullptr && kind == Kind::buffer ? buffers_.take(packet.bytes) : nullptr;
+  if (entry == nullptr || (kind == Kind::buffer && buffer == nullptr)) {
+    if (entry != nullptr) unexpected_.release(entry);
+    log::error("out of memory for an unexpected message of {} bytes; its sender is given up", packet.bytes);
+    budget_.consumed(peer.grant, packet.bytes);
+    fail_peer(peer, Status::io_error);
+    return false;
+  }
+  entry->tag = packet.header->tag;
+  entry->immediate = packet.header->immediate;
+  entry->length = packet.bytes;
+  entry->source = peer.index;
+  entry->about = wire::sync_name(*packet.header);
+  entry->kind = static_cast<std::uint32_t>(kind);
+  budget_.kept(peer.grant, packet.bytes,
+               kind == Kind::buffer ? eager::BufferPool::footprint(packet.bytes) : 0);
+  bool whole = true;
+  switch (kind) {
+    case Kind::in_place:
+      entry->in_place = {static_cast<const std::byte*>(packet.payload), packet.keep};
+      whole = transport::is_whole(packet);
+      break;
+    case Kind::buffer:
+      entry->buffer = buffer;
+      whole = transport::take({nullptr, buffer, packet.bytes, 0, packet.bytes}, packet);
+      break;
+    default:
+      if (packet.bytes > 0) std::memcpy(entry->payload, packet.payload, packet.bytes);
+      break;
+  }
+  if (!whole) [[unlikely]] {
+    if (kind == Kind::in_place)
+      entry->kind = static_cast<std::uint32_t>(Kind::inline_payload);  // it is not kept
+    free_unexpected(*entry);
+    fail_peer(peer, Status::peer_failed);
+    return false;
+  }
+  unexpected_.push(entry);
+  top_up(peer);
+  return kind == Kind::in_place;
+}
+
+void Worker::store_announcement(Peer& peer, const stria_header_t& header,
+                                const rndv::Announcement& announced) noexcept {
+  Unexpected* entry = unexpected_.allocate();
+  std::byte* buffer = nullptr;
+  const bool long_key = announced.key.bytes > sizeof(entry->announced.key);
+  if (entry != nullptr && long_key) buffer = buffers_.take(sizeof(announced));
+  if (entry == nullptr || (long_key && buffer == nullptr)) {
+    if (entry != nullptr) unexpected_.release(entry);
+    log::error("out of memory for an announcement; its sender is given up");
+    fail_peer(peer, Status::io_error);
+    return;
+  }
+  entry->tag = header.tag;
+  entry->immediate = header.immediate;
+  entry->length = announced.length;
+  entry->source = peer.index;
+  entry->kind = static_cast<std::uint32_t>(Kind::announced);
+  entry->about = Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned});
+  entry->key_bytes = announced.key.bytes;
+  if (long_key) {
+    std::memcpy(buffer, &announced, sizeof(announced));
+    entry->buffer = buffer;
+  } else {
+    entry->announced.sender_op = announced.sender_op;
+    std::memcpy(entry->announced.key, announced.key.data, announced.key.bytes);
+  }
+  unexpected_.push(entry);
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,114 @@
+// Payloads that the receiver leaves in the sender's cells: they stay as they are until they are released,
+// their sender goes on without their cells, and its end does not wait for them, nor do they for it.
+#include "tests/transport/shm/node.hpp"
+#include "transport/shm/cells.hpp"
+
+namespace stria::shm::test {
+namespace {
+
+constexpr std::uint32_t kBytes = 6000;
+const Settings kNear = {{"STRIA_SHM_DISTANCE", "near"}, {"STRIA_SHM_CELLS", "32"}};
+
+class ShmKept : public ::testing::Test {
+ protected:
+  explicit ShmKept() : link_(a_.connect(b_)) {}
+  void release(stria_link_t* link, const Kept& one) { Node::table().ops->release(link, one.name); }
+  stria_link_t* back() { return b_.ups.at(a_.id()); }
+  /// Message `tag` of so many bytes from a to b, which has it on return.
+  void send(std::uint64_t tag, std::size_t bytes = kBytes) {
+    const std::size_t before = b_.got.size() + b_.kept.size();
+    ASSERT_TRUE(until([&] { return a_.eager(link_, header(tag), pattern(tag, bytes)) == Status::ok; },
+                      [&] { b_.progress(); }));
+    ASSERT_TRUE(until([&] { return b_.got.size() + b_.kept.size() > before; }, [&] { b_.progress(); }));
+  }
+  Node a_{1, kNear}, b_{2, kNear};
+  stria_link_t* link_;
+};
+
+TEST_F(ShmKept, a_payload_stays_as_it_is_while_others_come_and_go) {
+  b_.keeps = true;
+  for (std::uint64_t tag = 0; tag < 3; ++tag) send(tag);
+  ASSERT_EQ(b_.kept.size(), 3u);
+  b_.keeps = false;
+  for (std::uint64_t tag = 3; tag < 500; ++tag) send(tag, tag * 37 % 12000);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(b_.kept[i].tag, i);
+    EXPECT_EQ(b_.kept[i].copy(), pattern(i, kBytes));
+    release(back(), b_.kept[i]);
+  }
+  for (std::uint64_t i = 0; i < b_.got.size(); ++i)
+    ASSERT_EQ(b_.got[i].payload, pattern(i + 3, (i + 3) * 37 % 12000)) << i;
+}
+
+TEST_F(ShmKept, cells_come_back_when_they_are_released) {
+  b_.keeps = true;
+  for (std::uint64_t tag = 0; tag < 2000; ++tag) {
+    send(tag);
+    ASSERT_EQ(b_.kept.size(), 1u) << tag << ": there is always a cell that may be kept";
+    ASSERT_EQ(b_.kept.back().copy(), pattern(tag, kBytes));
+    release(back(), b_.kept.back());
+    b_.kept.clear();
+  }
+}
+
+TEST_F(ShmKept, an_eighth_of_the_cells_and_no_short_payloads) {
+  b_.keeps = true;
+  for (std::uint64_t tag = 0; tag < 10; ++tag) send(tag, kKeepLeast - 1);
+  EXPECT_TRUE(b_.kept.empty());
+  for (std::uint64_t tag = 0; tag < 400; ++tag) send(tag);
+  constexpr std::size_t kCells = 32;
+  EXPECT_EQ(b_.kept.size(), kCells / kKeptPart);
+  EXPECT_EQ(b_.got.size(), 10 + 400 - b_.kept.size()) << "the others go on without them";
+}
+
+TEST_F(ShmKept, its_senders_end_does_not_wait_and_leaves_it_where_it_is) {
+  b_.keeps = true;
+  send(1);
+  send(2);
+  ASSERT_EQ(b_.kept.size(), 2u);
+  stria_link_t* const link = back();
+  const auto begin = std::chrono::steady_clock::now();
+  a_.close(5000);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << "they count as delivered";
+  ASSERT_TRUE(until([&] { return b_.downs.count(a_.id()) == 1; }, [&] { b_.progress(), b_.check(); }));
+  for (const Kept& one : b_.kept) EXPECT_EQ(one.copy(), pattern(one.tag, kBytes));
+  release(link, b_.kept[0]);
+  EXPECT_EQ(b_.kept[1].copy(), pattern(2, kBytes));
+  release(link, b_.kept[1]);
+}
+
+TEST_F(ShmKept, what_is_kept_at_the_receivers_end_is_its_senders_again) {
+  b_.keeps = true;
+  send(1);
+  ASSERT_EQ(b_.kept.size(), 1u);
+  b_.close(0);
+  ASSERT_TRUE(until([&] { return a_.downs.count(b_.id()) == 1; }, [&] { a_.progress(), a_.check(); }));
+  const auto begin = std::chrono::steady_clock::now();
+  a_.close(5000);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
+TEST(ShmKeptOfTheDead, is_there_until_it_is_released) {
+  Child other([](Child& up) {
+    Node node(2, kNear);
+    stria_link_t* link = node.connect(up.receive(), 1);
+    if (link == nullptr) return 2;
+    if (node.send(link, header(7), pattern(7, kBytes), false) != Status::ok) return 3;
+    up.send(Bytes(1));
+    while (up.receive().empty()) continue;
+    return 0;
+  });
+  Node node(1, kNear);
+  node.keeps = true;
+  other.send(node.address());
+  ASSERT_FALSE(other.receive().empty());
+  ASSERT_TRUE(until([&] { return node.kept.size() == 1; }, [&] { node.progress(); }));
+  stria_link_t* const link = node.ups.at(2);
+  other.kill();
+  ASSERT_TRUE(until([&] { return node.downs.count(2) == 1; }, [&] { node.progress(), node.check(); }));
+  EXPECT_EQ(node.kept[0].copy(), pattern(7, kBytes));
+  Node::table().ops->release(link, node.kept[0].name);
+}
+
+}  // namespace
+}  // namespace stria::shm::test
