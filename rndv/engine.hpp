@@ -57,7 +57,7 @@ class Engine {
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
   /// For a synchronous message that goes at once, with this number: the operation ends with the receiver's
-  /// FIN. The flags of its header; 0: no slot is left for it. abandon() takes it back.
+  /// FIN. The flags of its header; 0: no slot is left for it, or no memory. abandon() takes it back.
   std::uint8_t await_match(SendOp& op, std::uint16_t sequence) noexcept;
   /// Its other half: a receive has the message, and the sender is to hear of it. False: out of memory.
   [[nodiscard]] bool confirm_match(const transport::LinkRef& link, wire::SyncName name) noexcept;
@@ -95,7 +95,7 @@ class Engine {
   void end_all(Status why) noexcept;
   /// Whether a peer's put or get is under way on `region`.
   bool region_busy(std::uint64_t region) noexcept;
-  /// Takes a waiting send back (its request is abandoned at close).
+  /// Takes a waiting send back.
   void abandon(SendOp& op) noexcept;
   const Counters& counters() const noexcept { return counters_; }
 

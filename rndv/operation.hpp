@@ -57,8 +57,7 @@ struct Operation : ListNode {
   bool untold : 1 = false;       ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
   bool begun : 1 = false;        ///< RecvOp: its sender is putting
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
-  wire::OpId peer_op =
-      0;  ///< its peer's name for it; of a synchronous message the message's (wire::SyncName)
+  wire::OpId peer_op = 0;        ///< its peer's name for it; synchronous: the message's (wire::SyncName)
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move
   std::uint64_t moved = 0;      ///< bytes done: streamed, read or received

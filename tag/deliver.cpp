@@ -207,7 +207,7 @@ bool Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   }
 }
 
-/// Its sender died while it wrote the message that the request had matched.
+/// The sender of the message that the request had matched died while it wrote, or cannot be answered.
 void Worker::cut_short(Request& request, Peer& peer, const Packet& packet) noexcept {
   // It is in no queue, but not complete either, and fail_peer() calls back: nobody may cancel it there.
   request.state.store(RequestState::active, std::memory_order_relaxed);
@@ -258,6 +258,7 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
         worker.finish_at_once(peer, *packet);
         return told(worker.posted_.size() != 0);
       }
+      worker.delivering_ = static_cast<Device*>(self)->number;
       (void)worker.budget_.arrived(peer.grant, packet->bytes);
       return told(true, worker.store_payload(peer, *packet));
     }
@@ -265,6 +266,7 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
     worker.finish_eager(*posted, peer, *packet);
     return told(worker.posted_.size() != 0 || worker.starting_.recv != nullptr);
   }
+  worker.delivering_ = static_cast<Device*>(self)->number;
   return told(true, worker.deliver(peer, *packet));
 }
 

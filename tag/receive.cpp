@@ -149,7 +149,8 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
     start_rendezvous(request, peer, announced, memory);
     return;
   }
-  if (!tell_matched(peer, entry.sync_name())) fail_peer(peer, Status::io_error);
+  if (!tell_matched(peer, entry.sync_name())) [[unlikely]]
+    cannot_tell(request, peer);
   const auto capacity = static_cast<std::uint64_t>(memory.length);
   const std::uint64_t bytes = std::min(capacity, entry.length);
   const bool fits = entry.length <= capacity;

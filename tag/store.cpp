@@ -12,10 +12,15 @@ namespace stria::tag {
 using transport::Packet;
 using Kind = Unexpected::Kind;
 
-/// Where it arrived, if it may stay there; else in the entry, or in a buffer.
+inline bool Worker::may_stay(const Peer& peer, const Packet& packet) const noexcept {
+  return packet.keep != 0 && !peer.has_early && peer.device == delivering_;
+}
+
+/// Where it arrived, if it may stay there; else in the entry, or in a buffer. What came early and follows at
+/// once may call back, and there be received, before the provider has heard that the payload stays.
 bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   const Kind kind = packet.bytes <= Unexpected::kInlineMax ? Kind::inline_payload
-                    : packet.keep != 0                     ? Kind::in_place
+                    : may_stay(peer, packet)               ? Kind::in_place
                                                            : Kind::buffer;
   Unexpected* entry = unexpected_.allocate();
   std::byte* const buffer = entry != nullptr && kind == Kind::buffer ? buffers_.take(packet.bytes) : nullptr;

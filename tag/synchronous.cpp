@@ -1,6 +1,8 @@
 // Synchronous messages that are short enough go at once, as eager ones do, and the receiver ends the sender's
 // operation by a FIN when it has a receive for them, before it copies a byte. Long ones, those for which the
 // receiver granted no credit, and those for whose operations no slot is left, are announced.
+#include <utility>
+
 #include "base/log.hpp"
 #include "tag/worker.hpp"
 
@@ -23,10 +25,18 @@ Status Worker::send_synchronous(Peer& peer, Request& request) noexcept {
   return Status::in_progress;
 }
 
+/// The request has the message; others may call back, and must not meet it half done.
+void Worker::cannot_tell(Request& request, Peer& peer) noexcept {
+  request.state.store(RequestState::active, std::memory_order_relaxed);
+  const bool inside = std::exchange(in_progress_, true);
+  fail_peer(peer, Status::io_error);
+  in_progress_ = inside;
+}
+
 bool Worker::tell_matched(Peer& peer, wire::SyncName name) noexcept {
   if (name == 0 || peer.state != Peer::State::up) return true;  // there is nobody to tell
   if (!rndv_.confirm_match(peer.link, name)) {
-    log::error("out of memory for the answer to a synchronous message; its sender is given up");
+    log::error("out of memory for the answer to a synchronous message of worker {:#x}", peer.worker_id);
     return false;
   }
   if (!rndv_.resting()) work_left();

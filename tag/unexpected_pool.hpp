@@ -1,5 +1,6 @@
 // What an unexpected message is kept in: one line, whatever it waits for: a short payload inline, a buffer,
-// or an announcement whose data is still at the sender. Entries have numbers, which are their links.
+// a payload that stays where it arrived, or an announcement whose data is still at the sender. Entries have
+// numbers, which are their links.
 #pragma once
 
 #include <algorithm>

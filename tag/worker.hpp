@@ -1,7 +1,7 @@
 // Worker: the progress engine. It owns the devices, the peers, the matching queues and the rendezvous engine,
 // and puts the protocols together: which way a message leaves (send.cpp), what an arriving packet means
-// (deliver.cpp), what a receive finds (receive.cpp), puts and gets (remote_memory.cpp), atomics (atomic.cpp),
-// and the life of peers (peers.cpp).
+// (deliver.cpp), where it waits (store.cpp), what a receive finds (receive.cpp), puts and gets
+// (remote_memory.cpp), atomics (atomic.cpp), and the life of peers (peers.cpp).
 //
 // Threads: who calls a public function holds the worker's lock (Locked in api/convert.hpp), except for
 // wait(), which takes it itself.
@@ -150,6 +150,7 @@ class Worker {
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
 
   // store.cpp
+  bool may_stay(const Peer& peer, const stria_packet_t& packet) const noexcept;
   bool store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
   void store_announcement(Peer& peer, const stria_header_t& header,
                           const rndv::Announcement& announced) noexcept;
@@ -158,6 +159,7 @@ class Worker {
   Status send_synchronous(Peer& peer, Request& request) noexcept;
   /// A receive has the message, and its sender, where it waits for that, is to hear of it. False: out of
   /// memory, it would wait for ever.
+  [[gnu::cold, gnu::noinline]] void cannot_tell(Request& request, Peer& peer) noexcept;
   [[nodiscard]] bool tell_matched(Peer& peer, wire::SyncName name) noexcept;
 
   // receive.cpp
@@ -237,6 +239,7 @@ class Worker {
   } starting_;            // a receive that looks first whether its message is there
   unsigned look_in_ = 0;  // so many receives do not look
   unsigned looks_ = 0;
+  std::uint8_t delivering_ = 0;  // the device whose packet may have to wait
   eager::BufferPool buffers_;
   eager::Budget budget_;
   rndv::Engine rndv_;

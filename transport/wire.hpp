@@ -4,17 +4,16 @@
 //   header  | kind 1 | flags 1 | sequence 2 | immediate 4 | tag 8 |      16 bytes, then a body or payload
 //
 //   eager   matchable; the payload is the message
-//   sync    matchable; the payload is the message, flags = 1 + the slot of the sender's operation: a FIN is
-//   to
-//           say when it was matched
+//   sync    matchable; the payload is the message, flags = 1 + the slot of the sender's operation:
+//           a FIN is to say when it was matched
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     tag = sender operation; RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put
 //           your part"
 //   frag    tag = receiver operation, immediate = index of the fragment, payload = its bytes
 //           without bytes: a piece that was put, or kPutting: the first one is being put
 //           flags = how often the sender halved the fragment size that the receiver asked for
-//   fin     tag = the operation that ends at whoever gets it, or the name of its sync message; immediate =
-//   Status
+//   fin     tag = the operation that ends at whoever gets it, or the name of its sync message,
+//           immediate = Status
 //           from a receiver: the last message, which ends the sender's key; to a receiver: a refusal to send
 //   credit  tag = bytes of unexpected buffering the receiver grants on top
 //   rma_get, rma_put

@@ -83,7 +83,7 @@ typedef struct stria_remote_atomic {
 
 typedef struct stria_packet {
   const stria_header_t* header;
-  const void* payload; /* valid during the call */
+  const void* payload; /* valid during the call, or until `release` if it is kept */
   uint32_t bytes;
   uint32_t buffered; /* 0: it came through the PIO path; STRIA_PACKET_ARRIVING, or another number */
   uint64_t keep; /* not 0: the payload may stay where it is (STRIA_DELIVERED_KEPT); its name for `release` */
@@ -102,7 +102,8 @@ typedef struct stria_arriving {
  * the link where it is until it is called again, as its receive may be there by then. */
 #define STRIA_DELIVERED_GO_ON 1u
 /* Only of a packet with `keep`, whose payload is all there: it stays valid and as it is until `release`, also
- * when its sender is gone and the link is down, or until the device is closed. */
+ * when its sender is gone and the link is down, or until the device is closed. `release` is not called before
+ * deliver has returned. */
 #define STRIA_DELIVERED_KEPT 2u
 
 typedef struct stria_sink {

@@ -124,7 +124,8 @@ Message FarDevice::upcall(Message& message) {
       const auto header = message.take<stria_header_t>();
       const auto buffered = message.take<std::uint32_t>();
       const std::vector<std::byte> bytes = message.take_bytes();
-      const stria_packet_t packet{&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), buffered, 0};
+      const stria_packet_t packet{&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), buffered,
+                                  0};
       static_cast<void>(sink->deliver(sink->self, cookie, &packet));
       break;
     }

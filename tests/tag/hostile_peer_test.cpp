@@ -233,6 +233,61 @@ TEST_F(HostilePeer, that_sends_a_synchronous_message_without_a_name_is_given_up)
   EXPECT_EQ(counters().unexpected_messages, 1u) << "what was good stays";
 }
 
+/// A peer whose payloads, every other one, may stay where they arrive.
+class HostileKept : public HostilePeer {
+ protected:
+  static fake::FabricOptions keeping() {
+    fake::FabricOptions options = quick();
+    options.keeps = true;
+    return options;
+  }
+  HostileKept() : HostilePeer(keeping()) {}
+
+ public:
+  stria_status_t receive(stria_request_t& request, std::uint64_t tag, stria_callback_t callback) {
+    stria_recv_t recv{};
+    recv.base = room_;
+    recv.count = sizeof room_;
+    recv.match = {endpoint_, tag, 0};
+    recv.callback = callback;
+    recv.user = this;
+    return stria_recv(world_.worker(0), &recv, &request);
+  }
+  stria_request_t first_, second_;
+  stria_status_t answer_ = STRIA_ERR_INVALID;
+
+ private:
+  char room_[100];
+};
+
+// What follows such a payload at once, because it came early, may receive it in a callback: before the
+// provider has heard that it stays.
+TEST_F(HostileKept, a_payload_is_not_released_before_its_delivery_is_over) {
+  ASSERT_EQ(receive(first_, 8,
+                    [](stria_request_t*, const stria_info_t*, void* self) {
+                      auto& test = *static_cast<HostileKept*>(self);
+                      test.answer_ = test.receive(test.second_, 7, nullptr);
+                    }),
+            STRIA_IN_PROGRESS);
+  stria_header_t early = wire::make_header(wire::Kind::eager, 8);
+  early.sequence = 1;
+  packet(early, contract::Bytes(50));
+  EXPECT_EQ(answer_, STRIA_ERR_INVALID);
+  packet(wire::Kind::eager, 0, 60);  // with tag 7
+  EXPECT_EQ(answer_, STRIA_OK);
+  // Alone it stays.
+  packet(wire::Kind::eager, 2, 50);
+  packet(wire::Kind::eager, 3, 60);
+  EXPECT_EQ(fake::statistics(world_.fabric()).kept, 1u);
+  for (const std::uint64_t bytes : {50u, 60u}) {
+    ASSERT_EQ(receive(first_, 7, nullptr), STRIA_OK);
+    stria_info_t info{};
+    ASSERT_EQ(stria_request_test(&first_, &info), STRIA_OK);
+    EXPECT_EQ(info.length, bytes);
+  }
+  EXPECT_EQ(fake::statistics(world_.fabric()).kept, 0u);
+}
+
 TEST_F(HostilePeer, cannot_end_the_synchronous_sends_to_others) {
   Op kept;
   char byte = 'x';

@@ -64,6 +64,7 @@ TEST_P(Synchronous, goes_at_once_up_to_its_limit_and_ends_when_it_is_matched) {
       }
   EXPECT_EQ(counters(world, 1).unexpected_bytes, 0u);
   EXPECT_EQ(fake::statistics(world.fabric()).kept, 0u);
+  EXPECT_GT(fake::statistics(world.fabric()).all_kept, 0u);
 }
 
 TEST_P(Synchronous, keeps_its_place_among_others_and_is_seen_by_probes) {

@@ -65,6 +65,7 @@ class World {
   ~World() {
     for (auto* worker : workers_) stria_worker_close(worker);
     stria_context_close(context_);
+    EXPECT_EQ(fake::statistics(*fabric_).kept, 0u) << "every payload that was kept is released";
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;

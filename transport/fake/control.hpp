@@ -90,6 +90,7 @@ struct Statistics {
   std::uint64_t atomics = 0;          ///< performed
   std::uint64_t lost = 0;             ///< packets that died with a device
   std::uint64_t kept = 0;             ///< payloads that were kept, and not released yet, now
+  std::uint64_t all_kept = 0;         ///< that were ever
   std::uint64_t in_flight = 0;        ///< packets sent and not delivered, now
   std::uint64_t looks = 0;            ///< at links, of progress calls that searched for something to deliver
 };

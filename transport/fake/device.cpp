@@ -341,6 +341,7 @@ void Device::dispatch(Event event) noexcept {
       const std::lock_guard lock(fabric_->mutex());
       kept_.emplace(name, std::move(payload));
       ++fabric_->statistics().kept;
+      ++fabric_->statistics().all_kept;
       break;
     }
     case Event::Kind::down:

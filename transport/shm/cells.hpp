@@ -30,12 +30,14 @@
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kCellUses = (1u << 29) - 1;
+inline constexpr std::uint32_t kCellUses = (1u << 28) - 1;
 /// In a cell's state, beside the use: the receiver has the message, and keeps its payload there until a
 /// receive comes for it.
 inline constexpr std::uint32_t kKeptCell = 1u << 31;
 inline constexpr std::uint32_t kKeepLeast = 4096;  // bytes: shorter payloads are copied
-inline constexpr std::uint32_t kKeptPart = 8;      // a receiver keeps so much of all cells of a size
+/// A payload may stay while so much of all cells of its size is left: all receivers together keep no more
+/// than the rest, and the cells of those who wait do not run out.
+inline constexpr std::uint32_t kLeftWhenKept = 3, kLeftWhenKeptOf = 4;
 /// Bytes of payloads. 4 KiB take 0.7 us through one cell and 0.5 through all of a round, 8 KiB 1.4 and 0.7,
 /// 32 KiB 3.7 and 1.7, 64 KiB 6.5 and 3.3; the pages of a round take 0.8 ms of each side.
 inline constexpr std::uint64_t kRoundAfter = 4u << 20, kLongRoundAfter = 16u << 20;
@@ -45,19 +47,20 @@ inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
 /// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
 /// where others have their payload.
 struct CellPlace {
-  std::uint32_t cell;  // of at most 65536
-  std::uint32_t at;    // bytes from the cell's begin, whole lines
-  std::uint32_t use;   // 1 to kCellUses
-  bool few = false;    // stored past the caches, as few cells go round: its lines tell no distance
+  std::uint32_t cell;     // of at most 65536
+  std::uint32_t at;       // bytes from the cell's begin, whole lines
+  std::uint32_t use;      // 1 to kCellUses
+  bool few = false;       // stored past the caches, as few cells go round: its lines tell no distance
+  bool may_stay = false;  // until a receive comes for it
 
   static constexpr CellPlace of(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word & 0xffff),
             static_cast<std::uint32_t>(word >> 16 & 0x3ffff) * kLine,
-            static_cast<std::uint32_t>(word >> 34) & kCellUses, word >> 63 != 0};
+            static_cast<std::uint32_t>(word >> 34) & kCellUses, word >> 63 != 0, (word >> 62 & 1) != 0};
   }
   constexpr std::uint64_t word() const noexcept {
     return cell | (std::uint64_t{at / kLine} << 16) | (std::uint64_t{use} << 34) |
-           (std::uint64_t{few ? 1u : 0u} << 63);
+           (std::uint64_t{few ? 1u : 0u} << 63) | (std::uint64_t{may_stay ? 1u : 0u} << 62);
   }
 };
 
@@ -94,6 +97,8 @@ class CellPool {
         first_cell_(is_long ? segment.shape().cells : 0),
         bytes_(is_long ? segment.shape().long_cell_bytes : segment.shape().cell_bytes),
         beyond_(later_ - round_of(later_, bytes_)),
+        harvest_every_(is_long ? kLongHarvestEvery : kHarvestEvery),
+        kept_until_(later_ * kLeftWhenKept / kLeftWhenKeptOf),
         reach_(bytes_ / 2),
         round_after_(is_long ? kLongRoundAfter : kRoundAfter),
         whole_after_(is_long ? kLongWidensAfter : kWidensAfter) {
@@ -105,7 +110,7 @@ class CellPool {
   /// none is left. Payloads shorter than half a cell go round in that half, and so a stream of them through
   /// more memory than a cache holds.
   bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
-    if (++since_harvest_ >= kHarvestEvery || free_.size() == 0 || *out >= left()) [[unlikely]] {
+    if (++since_harvest_ >= harvest_every_ || free_.size() == 0 || *out >= left()) [[unlikely]] {
       harvest();
       if (*out >= left()) return false;
       if (free_.size() == 0) one_more();
@@ -121,7 +126,8 @@ class CellPool {
       at.use = 1;
       segment_.cell_growth(first_cell_ + cell).store(0, std::memory_order_relaxed);  // it may be of that use
     }
-    place = {first_cell_ + cell, place_for(at, bytes), at.use};
+    place = {first_cell_ + cell, place_for(at, bytes), at.use, false,
+             bytes >= kKeepLeast && left() >= kept_until_};
     if (bytes > kFewPages) pages_.used(segment_, place.cell, place.at + bytes, Pages::to_write);
     return true;
   }
@@ -137,13 +143,16 @@ class CellPool {
     since_harvest_ = 0;
     if (volume_ >= round_after_ || payloads_ >= whole_after_) [[unlikely]]
       widen();
-    for (std::uint32_t looks = std::min(busy_.size(), kHarvestDepth); looks > 0; --looks) {
+    std::uint32_t looks = kHarvestDepth;
+    for (std::uint32_t left = busy_.size(); left > 0 && looks > 0; --left) {
       const std::uint32_t cell = busy_.pop();
       // Acquire: the receiver has read the cell.
-      if (segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire) == uses_[cell].use)
+      const std::uint32_t state = segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire);
+      if (state == uses_[cell].use)
         give_back(cell);
       else
         busy_.push(cell);
+      if (state != (uses_[cell].use | kKeptCell)) --looks;  // those may stand together, for long
     }
   }
   /// The owner's peer is gone: all its cells are free.
@@ -176,7 +185,7 @@ class CellPool {
 
  private:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
-  static constexpr std::uint32_t kHarvestEvery = 16;
+  static constexpr std::uint32_t kHarvestEvery = 16, kLongHarvestEvery = 4;
   static constexpr std::uint32_t kRoundsToSettle = 4;
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
@@ -215,7 +224,9 @@ class CellPool {
   CellQueue free_, busy_;    // of those that go round
   std::uint32_t later_ = 0;  // so many are kept for later, the last ones
   std::uint32_t first_cell_ = 0, bytes_ = 0;
-  std::uint32_t beyond_ = 0;                 // so many of them are beyond a whole round
+  std::uint32_t beyond_ = 0;  // so many of them are beyond a whole round
+  std::uint32_t harvest_every_ = 0;
+  std::uint32_t kept_until_ = 0;             // payloads may stay while so many are left
   std::uint32_t reach_ = 0;                  // payloads shorter than that go round before this byte of a cell
   std::uint64_t payloads_ = 0, volume_ = 0;  // these, and their bytes
   std::uint32_t since_harvest_ = 0;

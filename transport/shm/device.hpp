@@ -105,7 +105,6 @@ class Device {
                          std::uint32_t capacity) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
   void count_cell(Link& link, CellPlace place, std::uint32_t bytes) noexcept;
-  static std::uint64_t keep_name(const Link& link, CellPlace place, std::uint32_t bytes) noexcept;
   void delivered(Link& link, CellPlace place, std::uint32_t answer) noexcept;
   bool deliver_growing(Link& link, RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,

@@ -2,6 +2,7 @@
 // write what names a cell, so it is checked.
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/device.hpp"
 #include "transport/shm/growing.hpp"
@@ -49,16 +50,18 @@ inline void Device::delivered(Link& link, CellPlace place, std::uint32_t answer)
       .store(kept ? place.use | kKeptCell : place.use, std::memory_order_release);
 }
 
+namespace {
+
 /// The name of a payload that may stay in its cell, or 0.
-inline std::uint64_t Device::keep_name(const Link& link, CellPlace place, std::uint32_t bytes) noexcept {
-  if (bytes < kKeepLeast || place.few) return 0;
-  const Shape& shape = link.remote_.shape();
-  const std::uint32_t all = is_long_cell(shape, place.cell) ? shape.long_cells : shape.cells;
-  return link.kept_ < all / kKeptPart ? place.word() : 0;
+std::uint64_t keep_name(CellPlace place) noexcept {
+  return place.may_stay ? place.word() : 0;
 }
+
+}  // namespace
 
 void Link::release(std::uint64_t keep) noexcept {
   const CellPlace place = CellPlace::of(keep);
+  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(remote_.shape()), "what is released was kept");
   remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
   if (--kept_ == 0 && state_ == State::down) detach();
 }
@@ -77,7 +80,7 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, keep_name(link, place, bytes)};
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, keep_name(place)};
   delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &packet));
   return true;
 }
@@ -92,7 +95,7 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
-                        link.attached_, keep_name(link, place, bytes));
+                        link.attached_, keep_name(place));
   if (!place.few) look_growing(link, growing);
   delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &growing.packet()));
   return true;

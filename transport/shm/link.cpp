@@ -103,6 +103,7 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
   place.few = passes_few(payload);
+  place.may_stay = place.may_stay && !place.few;  // few are to go on going round
   const Way way = place.few ? Way::stream : way_of(payload, slow);
   const auto publish =
       [ this, &header, bytes, word = place.word() ](RecordKind kind) __attribute__((always_inline)) {

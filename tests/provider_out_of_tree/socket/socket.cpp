@@ -202,7 +202,8 @@ bool stria_device::receive(stria_link& link) {
   stria_header_t header;
   std::memcpy(&header, buffer.data(), sizeof header);
   const stria_packet_t packet{&header, buffer.data() + sizeof header,
-                              static_cast<std::uint32_t>(static_cast<std::size_t>(got) - sizeof header), 1, 0};
+                              static_cast<std::uint32_t>(static_cast<std::size_t>(got) - sizeof header), 1,
+                              0};
   sink.deliver(sink.self, link.cookie, &packet);
   return true;
 }

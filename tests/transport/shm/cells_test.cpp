@@ -125,6 +125,37 @@ TEST_F(Pool, cells_get_their_pages_part_by_part_as_they_are_used) {
   EXPECT_EQ(with_page(8, 4, 60000), 4u);
 }
 
+TEST_F(Pool, cells_that_are_kept_do_not_hide_those_that_came_back) {
+  for (std::uint64_t i = 0; i <= kRoundAfter / 5000; ++i) free(take(5000)), cells_.harvest();
+  // Two that stay, before those that come back: of eight a lone owner has half.
+  std::vector<CellPlace> kept;
+  for (int i = 0; i < 2; ++i) {
+    kept.push_back(take(5000));
+    segment_.cell_state(kept.back().cell).store(kept.back().use | kKeptCell);
+  }
+  for (int i = 0; i < 1000; ++i) {
+    CellPlace place{};
+    ASSERT_TRUE(cells_.take(1, out_, 5000, place)) << i;
+    for (const CellPlace& one : kept) ASSERT_NE(place.cell, one.cell) << i;
+    free(place);
+  }
+  EXPECT_FALSE(cells_.waits_for(1));
+  const CellPlace last = take(5000);
+  EXPECT_TRUE(cells_.waits_for(1));
+  EXPECT_FALSE(cells_.waits_for(1, 20000)) << "no long one";
+  free(last);
+  EXPECT_FALSE(cells_.waits_for(1));
+}
+
+TEST_F(Pool, payloads_may_stay_while_three_quarters_of_the_cells_are_left) {
+  for (std::uint64_t i = 0; i <= kRoundAfter / 5000; ++i) free(take(5000)), cells_.harvest();
+  EXPECT_FALSE(take(kKeepLeast - 1).may_stay);  // seven of eight are left
+  EXPECT_TRUE(take(kKeepLeast).may_stay);
+  EXPECT_FALSE(take(kKeepLeast).may_stay);
+  EXPECT_TRUE(take(20000).may_stay) << "the long ones are counted by themselves";
+  EXPECT_FALSE(take(20000).may_stay);
+}
+
 TEST_F(Pool, one_long_cell_goes_round_until_some_payloads_went_by) {
   const auto in_turn = [&](std::uint64_t payloads) {
     std::set<std::uint32_t> out;
