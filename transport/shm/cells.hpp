@@ -35,9 +35,9 @@ inline constexpr std::uint32_t kCellUses = (1u << 28) - 1;
 /// receive comes for it.
 inline constexpr std::uint32_t kKeptCell = 1u << 31;
 inline constexpr std::uint32_t kKeepLeast = 4096;  // bytes: shorter payloads are copied
-/// A payload may stay while so much of all cells of its size is left: all receivers together keep no more
-/// than the rest, and the cells of those who wait do not run out.
-inline constexpr std::uint32_t kLeftWhenKept = 3, kLeftWhenKeptOf = 4;
+/// A payload may stay while no more of all cells of its size are under way: all receivers together keep no
+/// more, and the cells of those who wait do not run out.
+inline constexpr std::uint32_t kKeptPart = 4;
 /// Bytes of payloads. 4 KiB take 0.7 us through one cell and 0.5 through all of a round, 8 KiB 1.4 and 0.7,
 /// 32 KiB 3.7 and 1.7, 64 KiB 6.5 and 3.3; the pages of a round take 0.8 ms of each side.
 inline constexpr std::uint64_t kRoundAfter = 4u << 20, kLongRoundAfter = 16u << 20;
@@ -98,7 +98,7 @@ class CellPool {
         bytes_(is_long ? segment.shape().long_cell_bytes : segment.shape().cell_bytes),
         beyond_(later_ - round_of(later_, bytes_)),
         harvest_every_(is_long ? kLongHarvestEvery : kHarvestEvery),
-        kept_until_(later_ * kLeftWhenKept / kLeftWhenKeptOf),
+        kept_most_(later_ / kKeptPart),
         reach_(bytes_ / 2),
         round_after_(is_long ? kLongRoundAfter : kRoundAfter),
         whole_after_(is_long ? kLongWidensAfter : kWidensAfter) {
@@ -127,7 +127,7 @@ class CellPool {
       segment_.cell_growth(first_cell_ + cell).store(0, std::memory_order_relaxed);  // it may be of that use
     }
     place = {first_cell_ + cell, place_for(at, bytes), at.use, false,
-             bytes >= kKeepLeast && left() >= kept_until_};
+             bytes >= kKeepLeast && busy_.size() <= kept_most_};
     if (bytes > kFewPages) pages_.used(segment_, place.cell, place.at + bytes, Pages::to_write);
     return true;
   }
@@ -148,11 +148,13 @@ class CellPool {
       const std::uint32_t cell = busy_.pop();
       // Acquire: the receiver has read the cell.
       const std::uint32_t state = segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire);
-      if (state == uses_[cell].use)
+      if (state == uses_[cell].use) {
         give_back(cell);
-      else
+        --looks;
+      } else {
         busy_.push(cell);
-      if (state != (uses_[cell].use | kKeptCell)) --looks;  // those may stand together, for long
+        if ((state & kKeptCell) == 0) --looks;  // those that are kept may stand together, for long
+      }
     }
   }
   /// The owner's peer is gone: all its cells are free.
@@ -226,7 +228,7 @@ class CellPool {
   std::uint32_t first_cell_ = 0, bytes_ = 0;
   std::uint32_t beyond_ = 0;  // so many of them are beyond a whole round
   std::uint32_t harvest_every_ = 0;
-  std::uint32_t kept_until_ = 0;             // payloads may stay while so many are left
+  std::uint32_t kept_most_ = 0;              // payloads may stay while no more are under way
   std::uint32_t reach_ = 0;                  // payloads shorter than that go round before this byte of a cell
   std::uint64_t payloads_ = 0, volume_ = 0;  // these, and their bytes
   std::uint32_t since_harvest_ = 0;
