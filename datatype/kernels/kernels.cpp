@@ -2,28 +2,18 @@
 #include "datatype/kernels/kernels.hpp"
 
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include <algorithm>
 
+#include "base/processor.hpp"
 #include "datatype/kernels/strided.hpp"
 
 namespace stria::datatype {
 namespace {
 
-/// AMD's processors from family 0x1a (Zen 5) on. Others are taken for usual: not measured.
+/// AMD's processors from Zen 5 on. Others are taken for usual: not measured.
 kernel::StoreQueue store_queue() noexcept {
-#if defined(__x86_64__)
-  unsigned version = 0, b = 0, c = 0, d = 0;
-  __builtin_cpu_init();
-  if (__builtin_cpu_is("amd") && __get_cpuid(1, &version, &b, &c, &d) != 0) {
-    const unsigned family = ((version >> 8) & 0xf) + ((version >> 20) & 0xff);
-    if (family >= 0x1a) return kernel::StoreQueue::deep;
-  }
-#endif
-  return kernel::StoreQueue::usual;
+  return amd_family() >= 0x1a ? kernel::StoreQueue::deep : kernel::StoreQueue::usual;
 }
 
 /// Tables in rising order of preference; those that the processor cannot run left out.

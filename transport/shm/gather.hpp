@@ -86,18 +86,21 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
   }
 }
 inline constexpr std::uint32_t kStringLeast = 2048;  // bytes: shorter payloads are stored by vectors
-inline constexpr std::uint32_t kPastLeast = 512;     // bytes, to a far peer: shorter ones ordinarily
+// So are those of Zen 5 to near peers: its queue holds more stores, and nothing is started first.
+inline constexpr std::uint32_t kDeepQueueStringLeast = 12288;
+inline constexpr std::uint32_t kPastLeast = 512;  // bytes, to a far peer: shorter ones ordinarily
 // Bytes, while few cells go round: past the caches, to a near peer and to a far one.
 inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 
 /// Stores past the caches do not ask for lines that the peer has, or had, and on most hosts the string
 /// instruction does not either: `string_speed` knows. `far`: these lines come one by one from the peer's
 /// cache, if they are asked for.
-inline Way way_to_store(const transport::Payload& payload, bool far, StringMode strings,
+inline Way way_to_store(const transport::Payload& payload, bool far, const Settings& settings,
                         StoreSpeed& string_speed) noexcept {
   if (transport::has_long_blocks(payload)) {
-    if (strings == StringMode::always) return Way::string;
-    if (strings == StringMode::where_it_gains && payload.length >= kStringLeast)
+    if (settings.strings == StringMode::always) return Way::string;
+    const std::uint32_t least = far ? kStringLeast : settings.near_string_least;
+    if (settings.strings == StringMode::where_it_gains && payload.length >= least)
       return string_speed.is_slow() ? Way::stream : Way::string;
   }
   return far ? Way::stream : Way::gather;

@@ -91,7 +91,7 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 
 [[gnu::always_inline]] inline Way Link::way_of(const transport::Payload& payload, bool slow) noexcept {
   const bool far = slow || (payload.length >= kPastLeast && is_far());
-  return way_to_store(payload, far, device_->settings_.strings, strings_);
+  return way_to_store(payload, far, device_->settings_, strings_);
 }
 
 [[gnu::always_inline]] inline Status Link::send_cell(const transport::Header& header,

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/config.hpp"
+#include "base/processor.hpp"
 #include "hw/string_copy.hpp"
+#include "transport/shm/gather.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -56,6 +58,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
     settings.strings = StringMode::always;
   else if (strings == "auto" && hw::has_fast_strings())
     settings.strings = StringMode::where_it_gains;
+  settings.near_string_least = amd_family() >= 0x1a ? kDeepQueueStringLeast : kStringLeast;
   if (plan(shape).bytes == 0)
     return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};
   return settings;

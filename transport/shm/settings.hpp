@@ -20,7 +20,8 @@ struct Settings {
   AttachMode attach = AttachMode::any;
   DistanceMode distance = DistanceMode::learnt;
   StringMode strings = StringMode::never;
-  std::uint32_t pio_max = 0;  ///< payload of one record
+  std::uint32_t near_string_least = 0;  ///< payloads from which on it gains between near caches, bytes
+  std::uint32_t pio_max = 0;            ///< payload of one record
 
   /// Whether nobody said how payloads are to be stored.
   bool may_choose_stores() const noexcept {

@@ -382,7 +382,7 @@ TEST(ShmCells, a_payload_is_taken_out_of_its_cell) {
     ASSERT_EQ(a.eager(link, header(0), {}), Status::ok);
     ASSERT_TRUE(until([&] { return b.got.size() == 1; }, [&] { b.progress(); }));
     for (std::uint64_t i = 1; i < 400; ++i) {
-      const std::size_t sizes[] = {2049, 4096, 4097, 16383, 16384, 32768, 32769, 131072};
+      const std::size_t sizes[] = {3073, 4096, 4097, 12287, 12288, 16383, 16384, 32768, 32769, 131072};
       const Bytes data = pattern(i, sizes[i % std::size(sizes)]);
       ASSERT_EQ(a.eager(link, header(i, 5), data), Status::ok) << i;
       Bytes memory(data.size());
