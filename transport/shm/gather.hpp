@@ -85,9 +85,6 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
       return store_string(payload, out);
   }
 }
-inline constexpr std::uint32_t kStringLeast = 2048;  // bytes: shorter payloads are stored by vectors
-// So are those of Zen 5 to near peers: its queue holds more stores, and nothing is started first.
-inline constexpr std::uint32_t kDeepQueueStringLeast = 12288;
 inline constexpr std::uint32_t kPastLeast = 512;  // bytes, to a far peer: shorter ones ordinarily
 // Bytes, while few cells go round: past the caches, to a near peer and to a far one.
 inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
@@ -97,12 +94,9 @@ inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 /// cache, if they are asked for.
 inline Way way_to_store(const transport::Payload& payload, bool far, const Settings& settings,
                         StoreSpeed& string_speed) noexcept {
-  if (transport::has_long_blocks(payload)) {
-    if (settings.strings == StringMode::always) return Way::string;
-    const std::uint32_t least = far ? kStringLeast : settings.near_string_least;
-    if (settings.strings == StringMode::where_it_gains && payload.length >= least)
-      return string_speed.is_slow() ? Way::stream : Way::string;
-  }
+  const std::uint32_t least = far ? settings.far_string_least : settings.near_string_least;
+  if (payload.length >= least && transport::has_long_blocks(payload))
+    return least > 0 && string_speed.is_slow() ? Way::stream : Way::string;
   return far ? Way::stream : Way::gather;
 }
 

@@ -7,7 +7,6 @@
 #include "base/config.hpp"
 #include "base/processor.hpp"
 #include "hw/string_copy.hpp"
-#include "transport/shm/gather.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -54,11 +53,12 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
                       : distance == "far" ? DistanceMode::far
                                           : DistanceMode::learnt;
   const std::string& strings = config.text(Var::shm_strings);
-  if (strings == "on")
-    settings.strings = StringMode::always;
-  else if (strings == "auto" && hw::has_fast_strings())
-    settings.strings = StringMode::where_it_gains;
-  settings.near_string_least = amd_family() >= 0x1a ? kDeepQueueStringLeast : kStringLeast;
+  if (strings == "on") {
+    settings.near_string_least = settings.far_string_least = 0;
+  } else if (strings == "auto" && hw::has_fast_strings()) {
+    settings.near_string_least = amd_family() >= 0x1a ? kDeepQueueStringLeast : kStringLeast;
+    settings.far_string_least = kStringLeast;
+  }
   if (plan(shape).bytes == 0)
     return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};
   return settings;

@@ -11,21 +11,24 @@ enum class AttachMode : std::uint8_t { any, proc, socket };
 
 enum class DistanceMode : std::uint8_t { learnt, near, far };
 
-/// When contiguous bytes are stored to cells by the string instruction (hw/string_copy.hpp).
-enum class StringMode : std::uint8_t { where_it_gains, always, never };
+/// From so many bytes on, contiguous ones are stored to cells by the string instruction (hw/string_copy.hpp),
+/// where the processor says that it is fast. Zen 5 has room for more ordinary stores: to near peers they are
+/// faster there up to 12 KiB.
+inline constexpr std::uint32_t kStringLeast = 2048, kDeepQueueStringLeast = 12288;
 
 struct Settings {
+  static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   Shape shape;
   bool cma = true;
   AttachMode attach = AttachMode::any;
   DistanceMode distance = DistanceMode::learnt;
-  StringMode strings = StringMode::never;
-  std::uint32_t near_string_least = 0;  ///< payloads from which on it gains between near caches, bytes
-  std::uint32_t pio_max = 0;            ///< payload of one record
+  /// The same for near peers and for far ones; 0: always, as somebody said.
+  std::uint32_t near_string_least = kNever, far_string_least = kNever;
+  std::uint32_t pio_max = 0;  ///< payload of one record
 
   /// Whether nobody said how payloads are to be stored.
   bool may_choose_stores() const noexcept {
-    return distance == DistanceMode::learnt && strings != StringMode::always;
+    return distance == DistanceMode::learnt && near_string_least > 0;
   }
 };
 
