@@ -123,5 +123,30 @@ TEST(StoreSpeed, the_window_takes_short_messages_to_a_far_peer_when_no_cell_is_l
   }
 }
 
+TEST(WayToStore, is_by_the_string_instruction_from_where_it_gains) {
+  shm::Settings settings;
+  settings.near_string_least = 12288;
+  settings.far_string_least = 2048;
+  StoreSpeed speed;
+  std::vector<std::byte> memory(12288);
+  const auto way = [&](std::uint32_t bytes, bool far) {
+    return way_to_store({nullptr, memory.data(), bytes, 0, bytes}, far, settings, speed);
+  };
+  EXPECT_EQ(way(12287, false), Way::gather);
+  EXPECT_EQ(way(12288, false), Way::string);
+  EXPECT_EQ(way(2047, true), Way::stream);
+  EXPECT_EQ(way(2048, true), Way::string);
+  settings = {};
+  EXPECT_EQ(way(12288, false), Way::gather);
+  EXPECT_EQ(way(12288, true), Way::stream);
+  settings.near_string_least = settings.far_string_least = 0;
+  EXPECT_EQ(way(64, false), Way::string);
+  EXPECT_EQ(way(64, true), Way::string);
+  for (unsigned i = 0; i < Looks::kRow; ++i) speed.note(kFar, kBytes, StoreSpeed::Clock::now());
+  EXPECT_EQ(way(12288, true), Way::string) << "slow or not: somebody said so";
+  settings.near_string_least = settings.far_string_least = 2048;
+  EXPECT_EQ(way(12288, true), Way::stream);
+}
+
 }  // namespace
 }  // namespace stria::shm::test
