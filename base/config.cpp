@@ -70,6 +70,7 @@ constexpr VarSpec kTable[] = {
      "lines. Auto: measured while messages come and go."},
     {"STRIA_SHM_STRINGS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
      "Whether contiguous bytes are stored to cells by the processor's string instruction. Auto: from 2 KiB "
+     "(Zen 5, near: 12) "
      "on, where it says that this is fast, and not to far peers where it turns out that it is not."},
     {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
      "Cross-memory attach: probed for each peer, or never used."},
