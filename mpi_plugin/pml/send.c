@@ -46,6 +46,31 @@ static void copy_in_parts(char* to, const char* from, size_t bytes) {
   copy(to, from, bytes);
 }
 
+/* IN_PROGRESS: `copy` is given back when the message has left. */
+static stria_status_t send_from_attached_buffer(const pml_stria_memory_t* memory, uint64_t bytes, void* copy,
+                                                stria_endpoint_t* destination, stria_send_t* send) {
+  if (NULL != memory->layout) {
+    (void)stria_layout_pack(memory->layout, memory->base, (int64_t)memory->count, 0, (int64_t)bytes, copy);
+  } else if (bytes > 0) {
+    copy_in_parts(copy, memory->base, bytes);
+  }
+  pml_stria_request_t* request = pml_stria_request_new(false, false, NULL, NULL);
+  if (NULL == request) return STRIA_ERR_NO_RESOURCE;
+  send->base = copy;
+  send->layout = NULL;
+  send->count = bytes;
+  send->flags = 0;
+  request->buffered = copy;
+  request->flags = PML_STRIA_FREED;
+  const stria_status_t status = pml_stria_start_send(request, destination, send);
+  if (STRIA_IN_PROGRESS == status) return status;
+  request->buffered = NULL;
+  pml_stria_request_return(request);
+  return status;
+}
+
+/* The attached buffer has to have room for every message, as the standard says; but one that leaves at once
+ * leaves from where it lies. */
 int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t* destination, uint64_t tag,
                              uint32_t immediate) {
   uint64_t bytes = memory->count;
@@ -58,26 +83,14 @@ int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t*
   if (bytes > 0) {
     copy = take_from_attached_buffer(bytes);
     if (NULL == copy) return MPI_ERR_BUFFER;
-    if (NULL == memory->layout) {
-      copy_in_parts(copy, memory->base, bytes);
-    } else {
-      (void)stria_layout_pack(memory->layout, memory->base, (int64_t)memory->count, 0, (int64_t)bytes, copy);
-    }
   }
-  pml_stria_request_t* request = pml_stria_request_new(false, false, NULL, NULL);
-  stria_status_t status = STRIA_ERR_NO_RESOURCE;
-  if (NULL != request) {
-    const pml_stria_memory_t packed = {copy, NULL, bytes};
-    stria_send_t send;
-    pml_stria_fill_send(&send, &packed, tag, immediate, MCA_PML_BASE_SEND_STANDARD);
-    send.callback = pml_stria_request_callback;
-    send.user = request;
-    request->buffered = copy;
-    request->flags = PML_STRIA_FREED;
-    status = stria_send(destination, &send, &request->op);
+  stria_send_t send;
+  pml_stria_fill_send(&send, memory, tag, immediate, MCA_PML_BASE_SEND_STANDARD);
+  send.flags = STRIA_SEND_IMMEDIATE;
+  stria_status_t status = stria_send(destination, &send, NULL);
+  if (STRIA_ERR_NO_RESOURCE == status) {
+    status = send_from_attached_buffer(memory, bytes, copy, destination, &send);
     if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;
-    request->buffered = NULL;
-    pml_stria_request_return(request);
   }
   if (NULL != copy) mca_pml_base_bsend_request_free(copy);
   return STRIA_OK == status ? OMPI_SUCCESS : pml_stria_refused(status, "a buffered send");
