@@ -116,7 +116,8 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   const SegmentView& own = device_->own_;
   std::byte* const out = own.cell(place.cell) + place.at;
   const bool may_grow = whole == RecordKind::cell && tx_.is_open();
-  const RecordKind kind = may_grow ? kind_of_cell(payload, way) : whole;
+  RecordKind kind = may_grow ? kind_of_cell(payload, way) : whole;
+  if (kind == RecordKind::growing && bytes >= kFarStepLeast && is_far()) kind = RecordKind::growing_far;
   {
     const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
     if (kind == whole)

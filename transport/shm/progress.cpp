@@ -135,6 +135,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
         ++done;
         break;
       case RecordKind::growing:
+      case RecordKind::growing_far:
       case RecordKind::packing:
       case RecordKind::packing_sparse:
         good = good && deliver_growing(link, kind, line + 8, bytes);

@@ -41,12 +41,14 @@ enum class RecordKind : std::uint32_t {
   growing = 7,  ///< as cell, and the payload is still being written (growing.hpp); window only
   packing = 8,  ///< as growing, of blocks that take long to pack
   packing_sparse = 9,  ///< as packing, of blocks each of which is a line of its own
-  packet_cell = 10     ///< as cell, from the PIO path
+  packet_cell = 10,    ///< as cell, from the PIO path
+  growing_far = 11     ///< as growing, in longer steps: to a far peer
 };
 
 /// Whether the payload is in a cell that may still be being written.
 constexpr bool is_growing(RecordKind kind) noexcept {
-  return kind == RecordKind::growing || kind == RecordKind::packing || kind == RecordKind::packing_sparse;
+  return kind == RecordKind::growing || kind == RecordKind::packing || kind == RecordKind::packing_sparse ||
+         kind == RecordKind::growing_far;
 }
 
 /// Whether the payload is in a cell, all of it.

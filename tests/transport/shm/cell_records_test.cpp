@@ -100,7 +100,7 @@ TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
                             {64, {0, 32768, 1}},    {32768, {3, 64, 1}},  {131073, {128, 0, 1}},
                             {131072, {143, 64, 1}}, {1, {0, 1 << 20, 1}}, {1, {143, (1u << 24) - 64, 1}}};
   for (const RecordKind kind : {RecordKind::cell, RecordKind::packet_cell, RecordKind::growing,
-                                RecordKind::packing, RecordKind::packing_sparse}) {
+                                RecordKind::growing_far, RecordKind::packing, RecordKind::packing_sparse}) {
     for (const Forged& forged : made_up) {
       Visitor visitor(
           2, [=](const Visit& visit) { return forge(visit, kind, forged.bytes, forged.place.word()); });

@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::uint32_t kBytes = 32768;
+constexpr std::uint32_t kBytes = 49152;
 
 Bytes pattern(std::uint32_t seed, std::size_t bytes = kBytes) {
   Bytes out(bytes);
@@ -138,7 +138,8 @@ TEST_F(GrowingBlocks, that_are_long_are_taken_in_every_way_and_given_to_others) 
   const Way ways[] = {Way::gather, Way::stream, hw::has_fast_strings() ? Way::string : Way::gather};
   for (std::uint32_t round = 1; round <= 600; ++round)
     move(blocks(round % 3 == 0 ? 1000 : 4000, 20000), blocks(round % 2 == 0 ? 900 : 5000, 30000),
-         kGrowLeast + random() % (kBytes - kGrowLeast + 1), ways[round / 3 % 3], RecordKind::growing);
+         kGrowLeast + random() % (kBytes - kGrowLeast + 1), ways[round / 3 % 3],
+         round % 4 < 2 ? RecordKind::growing : RecordKind::growing_far);
 }
 
 TEST_F(GrowingBlocks, that_are_short_are_unpacked_while_they_are_packed) {
@@ -203,9 +204,11 @@ TEST_F(GrowingBlocks, that_share_their_lines_with_columns_of_other_steps_are_pac
 }
 
 TEST_F(GrowingBlocks, have_steps_of_whole_lines_and_more_than_one) {
-  for (const RecordKind kind : {RecordKind::growing, RecordKind::packing, RecordKind::packing_sparse})
+  for (const RecordKind kind :
+       {RecordKind::growing, RecordKind::growing_far, RecordKind::packing, RecordKind::packing_sparse})
     for (std::uint32_t bytes = kPackingLeast; bytes <= 131072; bytes += 61) {
       if (kind == RecordKind::growing && bytes < kGrowLeast) continue;
+      if (kind == RecordKind::growing_far && bytes < kFarStepLeast) continue;
       EXPECT_EQ(growth_step(kind, bytes) % kLine, 0u) << bytes;
       EXPECT_LT(growth_step(kind, bytes), bytes);
     }
