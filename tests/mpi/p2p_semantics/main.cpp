@@ -13,6 +13,7 @@ constexpr Part kParts[] = {
     {"send_modes", p2p::send_modes},
     {"persistent", p2p::persistent},
     {"buffered", p2p::buffered},
+    {"buffered_without_room", p2p::buffered_without_room},
     {"synchronous", p2p::synchronous},
     {"exchange_calls", p2p::exchange_calls},
     {"order_and_wildcards", p2p::order_and_wildcards},

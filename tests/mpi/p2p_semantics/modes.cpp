@@ -7,6 +7,7 @@ namespace p2p {
 
 using mpitest::Buffer;
 using mpitest::expect;
+using mpitest::expect_equal;
 using mpitest::fill;
 using mpitest::step;
 using mpitest::text;
@@ -166,6 +167,30 @@ void buffered(const Pair& p) {
       MPI_Recv(in.data(), kBytes, MPI_BYTE, 0, i, p.comm, MPI_STATUS_IGNORE);
       in.expect_message(kBytes, static_cast<std::uint64_t>(i), text("buffered ", i));
     }
+  }
+}
+
+// What the attached buffer has no room for is refused, also where it could leave at once; and nothing of it
+// arrives.
+void buffered_without_room(const Pair& p) {
+  if (p.avoid_peer_bugs) return;
+  constexpr int kBuffer = 1024, kFits = 512, kTooLong = 32768;
+  const Attached attached(kBuffer);
+  MPI_Comm_set_errhandler(p.comm, MPI_ERRORS_RETURN);
+  if (p.rank == 0) {
+    std::vector<std::byte> out(kTooLong);
+    int error_class = MPI_SUCCESS;
+    MPI_Error_class(MPI_Bsend(out.data(), kTooLong, MPI_BYTE, p.peer, 3, p.comm), &error_class);
+    expect_equal(error_class, MPI_ERR_BUFFER, "the class of a buffered send that is too long");
+    fill(out.data(), kFits, 1);
+    MPI_Bsend(out.data(), kFits, MPI_BYTE, p.peer, 3, p.comm);
+  } else {
+    Buffer in(kTooLong);
+    MPI_Status status = {};
+    MPI_Recv(in.data(), kTooLong, MPI_BYTE, p.peer, 3, p.comm, &status);
+    int got = -1;
+    MPI_Get_count(&status, MPI_BYTE, &got);
+    if (expect_equal(got, kFits, "bytes that arrive")) in.expect_message(kFits, 1, "one that fits");
   }
 }
 

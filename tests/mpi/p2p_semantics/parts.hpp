@@ -21,6 +21,7 @@ void meet(const Pair& p);
 void send_modes(const Pair& p);
 void persistent(const Pair& p);
 void buffered(const Pair& p);
+void buffered_without_room(const Pair& p);
 void synchronous(const Pair& p);
 void exchange_calls(const Pair& p);
 void order_and_wildcards(const Pair& p);

@@ -5,6 +5,7 @@
 #include "hw/pio.hpp"
 #include "tests/transport/shm/inside.hpp"
 #include "transport/shm/cells.hpp"
+#include "transport/shm/growing.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm::test {
@@ -66,6 +67,33 @@ TEST(ShmCells, a_payload_is_taken_out_of_its_cell) {
       EXPECT_EQ(wanted.immediate, 5u);
       b.progress();
     }
+  }
+}
+
+TEST(ShmCells, long_payloads_to_a_far_peer_grow_in_longer_steps) {
+  for (const bool far : {false, true}) {
+    const Settings settings = {{"STRIA_SHM_DISTANCE", far ? "far" : "near"}};
+    Node a(1, settings), b(2, settings);
+    stria_link_t* link = a.connect(b);
+    ASSERT_NE(link, nullptr) << a.error;
+    b.progress();  // it sees us, and says how far we are
+    const auto hub = map_hub(b.address());
+    ASSERT_TRUE(hub);
+    const SegmentView segment = view(*hub);
+    const std::byte* window = segment.window(segment.peer(slot_of(segment, 1)).window);
+    // Of the record that names a payload of so many bytes.
+    const auto kind_of = [&](std::uint32_t bytes) {
+      EXPECT_EQ(a.eager(link, header(bytes), pattern(bytes, bytes)), Status::ok);
+      for (std::uint32_t at = 0; at < segment.shape().window_bytes; at += kLine / 2) {
+        const std::uint64_t control = hw::load_word(window + at);
+        if (control_bytes(control) == bytes) return control_kind(control);
+      }
+      return RecordKind::pad;
+    };
+    EXPECT_EQ(kind_of(kFarStepLeast - 1), RecordKind::growing);
+    EXPECT_EQ(kind_of(kFarStepLeast), far ? RecordKind::growing_far : RecordKind::growing);
+    ASSERT_TRUE(until([&] { return b.got.size() == 2; }, [&] { b.progress(); }));
+    EXPECT_EQ(b.got.back().payload, pattern(kFarStepLeast, kFarStepLeast));
   }
 }
 
