@@ -54,6 +54,9 @@ constexpr VarSpec kTable[] = {
      "PIO windows a worker gives to its peers; the others use its shared inbox."},
     {"STRIA_SHM_WINDOW_BYTES", VarKind::bytes, "16K", "bytes", "", 4096, 1 << 24,
      "Size of one PIO window, a power of two; one that stays in the first-level cache is faster."},
+    {"STRIA_SHM_SHORT_LAPS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
+     "Whether half of a PIO window is left alone while its receiver keeps up. Auto: where two whole windows "
+     "fill the first-level cache."},
     {"STRIA_SHM_PIO_MTU", VarKind::bytes, "3K", "bytes", "", 0, 1 << 20,
      "Longest message the PIO window takes; at most a quarter of the window."},
     {"STRIA_SHM_INBOX_SLOTS", VarKind::number, "1024", "", "", 16, 1 << 20,

@@ -30,6 +30,7 @@ enum class Var : std::uint8_t {
   wait_spin_us,
   shm_windows,
   shm_window_bytes,
+  shm_short_laps,
   shm_pio_mtu,
   shm_inbox_slots,
   shm_cells,

@@ -1,6 +1,8 @@
 // Which processor this is, where what is fastest depends on it and no flag of it tells.
 #pragma once
 
+#include <unistd.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -17,6 +19,15 @@ inline unsigned amd_family() noexcept {
     return ((version >> 8) & 0xf) + ((version >> 20) & 0xff);
 #endif
   return 0;
+}
+
+/// Bytes of a core's first-level data cache; 0: nobody tells.
+inline long first_cache_bytes() noexcept {
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+  return sysconf(_SC_LEVEL1_DCACHE_SIZE);
+#else
+  return 0;
+#endif
 }
 
 }  // namespace stria

@@ -11,7 +11,10 @@
 // variant LONG            records of half a line and of three lines, in a ring of seven
 // mutant NO_CAREFUL       assertion  payload that reads as the next lap's control word is not minded
 // mutant NO_LINE_ANEW     assertion  a line in which no payload comes to lie keeps its old first word
+// variant SKIP            the sender may end a lap in the middle, with a pad for the second half
 // mutant LONG,NO_PAD_ANEW      assertion  the lines behind that of a pad record's control word keep theirs
+// mutant SKIP,NO_PAD_ANEW      assertion  so do those of the half that is skipped
+// mutant SKIP,CLEAN_FOREVER    assertion  what was cleared once counts as clear although records came to lie there
 // mutant NO_OTHER_HALF    assertion  a record of half a line does not clear the word of the other half
 // mutant NO_FREE_LINE     deadlock   the sender fills the window to the last line, and clears what is not read yet
 // mutant PUBLISH_FIRST    assertion  the control word is stored before the payload
@@ -31,7 +34,8 @@
 #define STALE 15         /* content of no record that is under way */
 #define NUMBERS 2        /* records are numbered modulo that */
 
-/* A first word: 0, or lap and code. Codes are records of one, two and LONGEST halves, pads of one, two and four. */
+/* A first word: 0, or lap and code. Codes are records of one, two and LONGEST halves, pads of one and of all that
+   is left of the ring. */
 #define word_of(lap, code) ((lap) * 8 + (code))
 #define is_of_lap(word, lap) ((word) / 8 == (lap))
 #define code_of(word) ((word) % 8)
@@ -39,10 +43,9 @@
 #define LINE 2
 #define LINES 3
 #define PAD_HALF 4
-#define PAD_LINE 5
-#define PAD_LINES 6
-#define halves_of(code) ((code) == LINES -> LONGEST : ((code) == PAD_LINES -> 4 : \
-                         ((code) == LINE || (code) == PAD_LINE -> 2 : 1)))
+#define PAD_REST 5
+#define halves_of(code, at) ((code) == LINES -> LONGEST : ((code) == PAD_REST -> SIZE - place(at) : \
+                             ((code) == LINE -> 2 : 1)))
 
 byte first[SIZE];           /* the first word of each half: what may be taken for a control word */
 byte rest[SIZE] = STALE;    /* all other bytes of it: the number of the record they belong to */
@@ -58,7 +61,9 @@ byte under_way;             /* records and pads published and not taken out: onl
 /* What has to be free for a record of n halves: itself, the other half of a line, what is left of the ring. */
 #define half_left (head % 2 == 1 && n != 1 -> 1 : 0)
 #define after_half place(head + half_left)
-#define ring_left (after_half + n > SIZE -> SIZE - after_half : 0)
+#define MIDDLE (SIZE / 4 * 2)
+#define at_middle (after_half <= MIDDLE && after_half + n > MIDDLE)
+#define ring_left (after_half + n > SIZE || cut -> SIZE - after_half : 0)
 #define needed (half_left + ring_left + n)
 #ifdef NO_FREE_LINE
 #define SPARE 0
@@ -98,19 +103,22 @@ inline write_record() {
 /* publish(), what comes before the control word */
 inline clear_behind() {
   d_step {
-    careful = (careful >= halves_of(code) -> careful - halves_of(code) : -1);
+    next = head + halves_of(code, head);
+    careful = (careful >= next - head -> careful - (next - head) : -1);
     if
 #ifndef NO_OTHER_HALF
-    :: (head + halves_of(code)) % 2 == 1 -> first[place(head + halves_of(code))] = 0
+    :: next % 2 == 1 -> first[place(next)] = 0
 #endif
-    :: careful >= 0 -> first[place(head + halves_of(code))] = 0
+    :: careful >= 0 -> first[place(next)] = 0
     :: else
     fi
   }
 }
 
 proctype Sender() {
-  byte head, lap = 1, number, n, code, payload, i;
+  byte head, next, lap = 1, number, n, code, payload, i;
+  byte clean = SIZE; /* from this half on no line begins with a control word */
+  bool cut;
   short careful = -1;
   do
   :: atomic { /* up to the store of a control word, in which all the stores before become visible */
@@ -123,18 +131,37 @@ proctype Sender() {
 #endif
         :: n = LONGEST
         fi;
+#ifdef SKIP
+        if
+        :: at_middle && freed >= half_left + SIZE - after_half + n -> cut = true /* may_skip() */
+        :: cut = false
+        fi;
+#endif
         freed >= needed /* has_room(), make_room() */
       :: else /* after a pad */
       fi;
       if
       :: half_left == 1 -> code = PAD_HALF
-      :: half_left == 0 && ring_left == 2 -> code = PAD_LINE
-      :: half_left == 0 && ring_left == 4 ->
-        code = PAD_LINES;
+      :: half_left == 0 && ring_left != 0 ->
+        code = PAD_REST;
+        d_step {
+          next = place(head) + 2;
 #ifndef NO_PAD_ANEW
-        first[place(head + 2)] = 0
+          for (i : next .. clean - 1) {
+            if
+            :: i % 2 == 0 -> first[i] = 0
+            :: else
+            fi
+          }
+          i = 0;
 #endif
+          clean = next;
+          cut = false
+        }
       :: half_left == 0 && ring_left == 0 ->
+#ifndef CLEAN_FOREVER
+        clean = (at_middle -> SIZE : clean);
+#endif
         code = (n == LONGEST -> LINES : n);
 #ifndef PUBLISH_FIRST
         write_record()
@@ -155,7 +182,8 @@ proctype Sender() {
     }
     d_step {
 #endif
-      head = (head + halves_of(code)) % ALL;
+      head = (head + halves_of(code, head)) % ALL;
+      next = 0;
       if
       :: place(head) == 0 -> lap = next_lap(lap)
       :: else
@@ -178,10 +206,10 @@ proctype Receiver() {
       assert(under_way > 0)
     }
 #ifdef CREDIT_FIRST
-    consumed = (position + halves_of(code)) % ALL;
+    consumed = (position + halves_of(code, position)) % ALL;
 #endif
     d_step { /* poll_window() reads it where it lies; advance(). Then it is nothing to anybody. */
-      for (i : 0 .. halves_of(code) - 1) {
+      for (i : 0 .. halves_of(code, position) - 1) {
         assert(code >= PAD_HALF || rest[place(position + i)] == number);
         rest[place(position + i)] = STALE;
         if /* of what stays only the lap tells */
@@ -196,7 +224,7 @@ proctype Receiver() {
       :: else
       fi;
       under_way--;
-      position = (position + halves_of(code)) % ALL;
+      position = (position + halves_of(code, position)) % ALL;
       code = 0;
       if
       :: place(position) == 0 -> lap = next_lap(lap)

@@ -180,7 +180,7 @@ void Device::open_window(Link& link) noexcept {
   if (link.tx_window_ == kNone) return;
   const Shape& shape = link.remote_.shape();
   link.tx_ = WindowSender(link.remote_.window(link.tx_window_), shape.window_bytes,
-                          &link.remote_.control(link.tx_window_).consumed);
+                          &link.remote_.control(link.tx_window_).consumed, settings_.short_laps);
   link.attention_ = &link.remote_.peer(link.tx_slot_).attention;
   link.pio_max_ = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
 }

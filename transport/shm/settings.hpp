@@ -19,6 +19,7 @@ inline constexpr std::uint32_t kStringLeast = 2048, kDeepQueueStringLeast = 1228
 struct Settings {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   Shape shape;
+  bool short_laps = false;  ///< half of a window is left alone while its receiver keeps up (window.hpp)
   bool cma = true;
   AttachMode attach = AttachMode::any;
   DistanceMode distance = DistanceMode::learnt;

@@ -13,6 +13,10 @@
 // (1 in 65536 by chance), and for one lap the sender clears the word behind each record before it publishes.
 // (3) A record of half a line clears the word of the other half. (4) One line is always free for that.
 //
+// Short laps: where two whole rings fill a first-level cache, half of one serves a ping-pong better; a stream
+// wants all of it. So while the receiver keeps up, a pad ends the lap in the middle. Its lines are cleared
+// once, and written again only when the receiver falls behind: then nothing is skipped.
+//
 // Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only
 // when the value it knows says that the window is full. So in a ping-pong one line changes hands for a
 // message.
@@ -135,9 +139,18 @@ inline std::uint32_t immediate_of(const std::byte* record) noexcept {
 class WindowSender {
  public:
   WindowSender() = default;
-  /// A window nobody wrote since it was reset.
-  WindowSender(std::byte* lines, std::uint32_t bytes, const std::atomic<std::uint64_t>* consumed) noexcept
-      : lines_(lines), mask_(bytes / kHalf - 1), head_(0), limit_(bytes / kHalf - 2), consumed_(consumed) {}
+  /// A window nobody wrote since it was reset. With short laps the second half is left alone while the
+  /// receiver keeps up.
+  WindowSender(std::byte* lines, std::uint32_t bytes, const std::atomic<std::uint64_t>* consumed,
+               bool short_laps) noexcept
+      : lines_(lines),
+        mask_(bytes / kHalf - 1),
+        clean_from_(bytes / kHalf),
+        patience_(short_laps ? 2 : kNever),
+        head_(0),
+        limit_(bytes / kHalf - 2),
+        credit_(limit_),
+        consumed_(consumed) {}
 
   bool is_open() const noexcept { return lines_ != nullptr; }
   void shut() noexcept { *this = WindowSender(); }
@@ -179,7 +192,7 @@ class WindowSender {
   }
   /// Bytes that can be sent without another look at the receiver's position.
   std::uint32_t credits() const noexcept {
-    return limit_ > head_ ? static_cast<std::uint32_t>(limit_ - head_) * kHalf : 0;
+    return credit_ > head_ ? static_cast<std::uint32_t>(credit_ - head_) * kHalf : 0;
   }
   /// Everything was taken out.
   bool is_consumed() const noexcept {
@@ -187,6 +200,8 @@ class WindowSender {
   }
 
  private:
+  static constexpr std::uint32_t kMostPatience = 1024;
+  static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   std::byte* at(std::uint64_t position) const noexcept {
     return lines_ + static_cast<std::size_t>(position & mask_) * kHalf;
   }
@@ -195,29 +210,66 @@ class WindowSender {
     const std::uint64_t size = mask_ + 1;
     const std::uint64_t half = head_ & ~std::uint64_t{n} & 1;
     const std::uint64_t offset = (head_ + half) & mask_;
-    const std::uint64_t rest = offset + n > size ? size - offset : 0;
-    if (head_ + half + rest + n > limit_) {
-      // Acquire: the receiver read what lies in the lines we take over. A position that cannot be is not
-      // believed.
-      const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
-      if (consumed > head_ || head_ - consumed > size) return false;
-      limit_ = (consumed & ~std::uint64_t{1}) + size - 2;
-      if (head_ + half + rest + n > limit_) return false;
+    std::uint64_t rest = offset + n > size ? size - offset : 0;
+    const bool at_middle = patience_ != kNever && offset <= size / 2 && offset + n > size / 2;
+    if (at_middle && may_skip(half, size - offset, n)) rest = size - offset;
+    const std::uint64_t end = head_ + half + rest + n;
+    if (end > credit_ && (!learn_credit() || end > credit_)) {
+      use_all();
+      return false;
     }
     if (half != 0) pad(1);
     if (rest != 0) {
-      for (std::uint64_t i = 2; i < rest; i += 2) hw::store_word(at(head_ + i), 0);
+      for (std::uint64_t i = offset + 2; i < clean_from_; i += 2) hw::store_word(at(i), 0);
+      clean_from_ = static_cast<std::uint32_t>(offset + 2);
       pad(static_cast<std::uint32_t>(rest));
+    } else if (at_middle) {
+      clean_from_ = static_cast<std::uint32_t>(size);
     }
+    // No record crosses the middle without a look at how far the receiver is.
+    std::uint64_t middle = (head_ & ~std::uint64_t{mask_}) + size / 2;
+    if (head_ + n > middle) middle += size;
+    limit_ = patience_ != kNever && middle < credit_ ? middle : credit_;
     return true;
+  }
+  /// Acquire: the receiver read what lies in the lines we take over. False: a position that cannot be, which
+  /// is not believed.
+  bool learn_credit() noexcept {
+    const std::uint64_t size = mask_ + 1;
+    const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
+    if (consumed > head_ || head_ - consumed > size) return false;
+    credit_ = (consumed & ~std::uint64_t{1}) + size - 2;
+    return true;
+  }
+  /// Whether the lap ends here, in the middle, with a pad of `rest` halves before the record of n. That there
+  /// is room for it says that what lay there was read. The more
+  /// often the second half was needed after all, the longer the receiver has to keep up first.
+  bool may_skip(std::uint64_t half, std::uint64_t rest, std::uint32_t n) noexcept {
+    const std::uint64_t size = mask_ + 1;
+    if (!learn_credit()) return false;
+    const bool keeps_up = head_ + size - 2 - credit_ <= size / 4;
+    if (keeps_up && head_ + half + rest + n <= credit_) return skips() || ++calm_ >= patience_;
+    use_all();
+    return false;
+  }
+  bool skips() const noexcept { return clean_from_ <= mask_ / 2 + 3; }
+  /// The receiver is behind: the next laps are whole ones.
+  void use_all() noexcept {
+    if (skips() && patience_ < kMostPatience) patience_ *= 2;
+    clean_from_ = mask_ + 1;
+    calm_ = 0;
   }
   void pad(std::uint32_t n) noexcept { publish(n, make_window_control(RecordKind::pad, n)); }
 
   std::byte* lines_ = nullptr;
   std::uint32_t mask_ = 0;
   std::uint32_t lap_ = 1;
+  std::uint32_t clean_from_ = 0;     // from this half on no line of the ring begins with a control word
+  std::uint32_t calm_ = 0;           // middles in a row at which the receiver kept up
+  std::uint32_t patience_ = kNever;  // that many, and the second half is cleared and skipped
   std::uint64_t head_ = 1;           // halves written so far; beyond limit_ while there is no window
-  std::uint64_t limit_ = 0;          // a record ends at or before it: one line less than the receiver freed
+  std::uint64_t limit_ = 0;          // a record that ends at or before it needs no other look
+  std::uint64_t credit_ = 0;         // and at or before this, there is room: one line less than freed
   std::uint64_t careful_until_ = 0;  // up to here stale payload may look like a record of its lap
   const std::atomic<std::uint64_t>* consumed_ = nullptr;
 };

@@ -45,7 +45,7 @@ TEST(ShmElsewhere, a_peer_that_takes_its_slot_keeps_slot_and_window) {
   EXPECT_EQ(segment.control(0).owner, 1u);
   foreigner.slot().window = 0;
   foreigner.is(SlotPhase::ready);
-  WindowSender sender(segment.window(0), segment.shape().window_bytes, &segment.control(0).consumed);
+  WindowSender sender(segment.window(0), segment.shape().window_bytes, &segment.control(0).consumed, true);
   ASSERT_TRUE(sender.put_half(header(7), pattern(7, 8).data(), 8));
   segment.header().hints.leave(0);
   ASSERT_TRUE(until([&] { return !hub.got.empty(); }, [&] { hub.progress(), hub.check(); }, 3))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -15,9 +16,11 @@ namespace {
 constexpr std::uint32_t kLines = 64;
 
 struct Ring {
+  explicit Ring(bool short_laps = true) : sender(lines.data(), kLines * kLine, &consumed, short_laps) {}
+
   alignas(kLine) std::array<std::byte, kLines * kLine> lines{};
   std::atomic<std::uint64_t> consumed{0};
-  WindowSender sender{lines.data(), kLines* kLine, &consumed};
+  WindowSender sender;
   WindowReceiver receiver{lines.data(), kLines* kLine, &consumed};
   std::uint32_t lap = 1;  // the sender's, found out by where it writes
 
@@ -46,6 +49,7 @@ TEST(Window, payload_that_reads_as_a_control_word_of_any_near_lap_is_never_taken
     std::mt19937 random(seed);
     Ring ring;
     std::deque<std::uint32_t> under_way;
+    int skipped = 0;  // second halves of the ring
     for (int round = 0; round < 20000; ++round) {
       const auto n = random() % 3 == 0 ? 1 : 2 * static_cast<std::uint32_t>(1 + random() % (kLines / 4));
       if (random() % 2 == 0 && ring.has_room(n)) {
@@ -53,9 +57,12 @@ TEST(Window, payload_that_reads_as_a_control_word_of_any_near_lap_is_never_taken
         ring.send(n, make_control(RecordKind::packet, 40, lap));
         under_way.push_back(n);
       }
-      if (random() % 2 != 0) continue;
+      // In every other stretch it keeps up, so that half of the ring is skipped.
+      const bool is_behind = round / 2000 % 2 == 0;
+      if (is_behind && random() % 2 != 0) continue;
       const std::uint64_t control = ring.receiver.peek();
       if (control_kind(control) == RecordKind::pad && control != 0) {
+        skipped += control_bytes(control) >= kLines ? 1 : 0;
         ring.receiver.advance(control_bytes(control));
         continue;
       }
@@ -69,19 +76,76 @@ TEST(Window, payload_that_reads_as_a_control_word_of_any_near_lap_is_never_taken
       if (random() % 3 == 0) ring.receiver.publish();
       under_way.pop_front();
     }
+    EXPECT_GT(skipped, 3);
   }
 }
 
+/// Sends a record of n halves and takes it out, with the pads before it.
+void pass(Ring& ring, std::uint32_t n) {
+  ASSERT_TRUE(ring.has_room(n));
+  ring.send(n, 0);
+  std::uint64_t control = ring.receiver.peek();
+  while (control_kind(control) == RecordKind::pad && control != 0) {
+    ring.receiver.advance(control_bytes(control));
+    control = ring.receiver.peek();
+  }
+  ASSERT_EQ(control, make_control(RecordKind::packet, n, 0) | lap_mark_of(control));
+  ring.receiver.advance(n);
+  ASSERT_EQ(ring.receiver.peek(), 0u);
+}
+
 TEST(Window, laps_pass_their_last_number) {
-  Ring ring;
-  for (std::uint64_t lap = 0; lap < 70000; ++lap)
-    for (std::uint32_t at = 0; at < 2 * kLines; at += 8) {
-      ASSERT_TRUE(ring.sender.has_room(8));
-      ring.sender.publish(8, make_window_control(RecordKind::packet, 200));
-      ASSERT_NE(ring.receiver.peek(), 0u) << lap;
-      ring.receiver.advance(8);
-      ASSERT_EQ(ring.receiver.peek(), 0u) << lap;
+  for (const std::uint32_t n : {8u, 24u}) {
+    Ring ring;
+    for (int record = 0; record < 70000 * 16; ++record) {
+      pass(ring, n);
+      if (HasFatalFailure()) FAIL() << "record " << record << " of " << n << " halves";
     }
+  }
+}
+
+/// How far into the ring many records come that are taken out one by one.
+std::size_t reach(Ring& ring, std::uint32_t n) {
+  std::size_t offset = 0;
+  for (int record = 0; record < 1000; ++record) {
+    pass(ring, n);
+    offset = std::max(offset, static_cast<std::size_t>(ring.sender.place() - ring.lines.data()));
+  }
+  return offset;
+}
+
+TEST(Window, a_receiver_that_keeps_up_sees_the_first_half_of_the_ring_alone) {
+  Ring ring;
+  Ring whole(false);
+  for (const std::uint32_t n : {1u, 2u, 6u, 10u}) {
+    reach(ring, n);  // until it is known that it keeps up
+    EXPECT_LE(reach(ring, n), std::size_t{kLines} * kLine / 2) << n << " halves";
+    EXPECT_GT(reach(whole, n), std::size_t{kLines} * kLine * 7 / 8) << n << " halves";
+  }
+}
+
+TEST(Window, a_stream_has_the_whole_ring_once_the_receiver_was_behind) {
+  Ring ring;
+  for (int i = 0; i < 1000; ++i) pass(ring, 2);
+  std::deque<std::uint32_t> under_way;
+  const auto drain = [&] {
+    while (const std::uint64_t control = ring.receiver.peek()) {
+      const bool is_pad = control_kind(control) == RecordKind::pad;
+      if (!is_pad) under_way.pop_front();
+      ring.receiver.advance(is_pad ? control_bytes(control) : 2);
+    }
+    ring.receiver.publish();
+  };
+  const auto fill = [&] {
+    while (ring.has_room(2)) {
+      ring.send(2, 0);
+      under_way.push_back(2);
+    }
+  };
+  fill();
+  drain();
+  fill();
+  EXPECT_GE(under_way.size(), std::size_t{kLines - 2});
 }
 
 }  // namespace
