@@ -62,7 +62,7 @@ byte under_way;             /* records and pads published and not taken out: onl
 #define half_left (head % 2 == 1 && n != 1 -> 1 : 0)
 #define after_half place(head + half_left)
 #define MIDDLE (SIZE / 4 * 2)
-#define at_middle (after_half <= MIDDLE && after_half + n > MIDDLE)
+#define turn (n == LONGEST -> MIDDLE + 4 : MIDDLE) /* later for long records */
 #define ring_left (after_half + n > SIZE || cut -> SIZE - after_half : 0)
 #define needed (half_left + ring_left + n)
 #ifdef NO_FREE_LINE
@@ -133,7 +133,7 @@ proctype Sender() {
         fi;
 #ifdef SKIP
         if
-        :: at_middle && freed >= half_left + SIZE - after_half + n -> cut = true /* may_skip() */
+        :: after_half <= turn && after_half + n > turn && freed >= half_left + SIZE - after_half + n -> cut = true /* may_skip() */
         :: cut = false
         fi;
 #endif
@@ -160,7 +160,7 @@ proctype Sender() {
         }
       :: half_left == 0 && ring_left == 0 ->
 #ifndef CLEAN_FOREVER
-        clean = (at_middle -> SIZE : clean);
+        clean = (after_half + n > turn -> SIZE : clean);
 #endif
         code = (n == LONGEST -> LINES : n);
 #ifndef PUBLISH_FIRST

@@ -14,14 +14,15 @@
 // (3) A record of half a line clears the word of the other half. (4) One line is always free for that.
 //
 // Short laps: where two whole rings fill a first-level cache, half of one serves a ping-pong better; a stream
-// wants all of it. So while the receiver keeps up, a pad ends the lap in the middle. Its lines are cleared
-// once, and written again only when the receiver falls behind: then nothing is skipped.
+// wants all of it. So while the receiver keeps up, a pad ends the lap in the middle, or after three records.
+// Its lines are cleared once, and written again only when the receiver falls behind: then nothing is skipped.
 //
 // Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only
 // when the value it knows says that the window is full. So in a ping-pong one line changes hands for a
 // message.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -211,8 +212,9 @@ class WindowSender {
     const std::uint64_t half = head_ & ~std::uint64_t{n} & 1;
     const std::uint64_t offset = (head_ + half) & mask_;
     std::uint64_t rest = offset + n > size ? size - offset : 0;
-    const bool at_middle = patience_ != kNever && offset <= size / 2 && offset + n > size / 2;
-    if (at_middle && may_skip(half, size - offset, n)) rest = size - offset;
+    const std::uint64_t turn = turn_of(n);
+    if (patience_ != kNever && offset <= turn && offset + n > turn && may_skip(half, size - offset, n))
+      rest = size - offset;
     const std::uint64_t end = head_ + half + rest + n;
     if (end > credit_ && (!learn_credit() || end > credit_)) {
       use_all();
@@ -223,12 +225,12 @@ class WindowSender {
       for (std::uint64_t i = offset + 2; i < clean_from_; i += 2) hw::store_word(at(i), 0);
       clean_from_ = static_cast<std::uint32_t>(offset + 2);
       pad(static_cast<std::uint32_t>(rest));
-    } else if (at_middle) {
+    } else if (offset + n > turn) {
       clean_from_ = static_cast<std::uint32_t>(size);
     }
-    // No record crosses the middle without a look at how far the receiver is.
+    // No record passes the middle, or the turn behind it, without a look at how far the receiver is.
     std::uint64_t middle = (head_ & ~std::uint64_t{mask_}) + size / 2;
-    if (head_ + n > middle) middle += size;
+    if (head_ + n > middle) middle = offset + n <= turn ? head_ + n : middle + size;
     limit_ = patience_ != kNever && middle < credit_ ? middle : credit_;
     return true;
   }
@@ -241,9 +243,14 @@ class WindowSender {
     credit_ = (consumed & ~std::uint64_t{1}) + size - 2;
     return true;
   }
-  /// Whether the lap ends here, in the middle, with a pad of `rest` halves before the record of n. That there
-  /// is room for it says that what lay there was read. The more
-  /// often the second half was needed after all, the longer the receiver has to keep up first.
+  /// Where short laps end: in the middle, or three records behind the start, because two a lap are slow.
+  std::uint64_t turn_of(std::uint32_t n) const noexcept {
+    const std::uint64_t middle = (std::uint64_t{mask_} + 1) / 2;
+    return std::max(middle, std::uint64_t{3} * n);
+  }
+  /// Whether the lap ends here, at the turn, with a pad of `rest` halves before the record of n. That there
+  /// is room for it says that what lay there was read. The more often all of the ring was needed after all,
+  /// the longer the receiver has to keep up first.
   bool may_skip(std::uint64_t half, std::uint64_t rest, std::uint32_t n) noexcept {
     const std::uint64_t size = mask_ + 1;
     if (!learn_credit()) return false;
@@ -252,7 +259,7 @@ class WindowSender {
     use_all();
     return false;
   }
-  bool skips() const noexcept { return clean_from_ <= mask_ / 2 + 3; }
+  bool skips() const noexcept { return clean_from_ <= (mask_ + 1) / 4 * 3 + 2; }
   /// The receiver is behind: the next laps are whole ones.
   void use_all() noexcept {
     if (skips() && patience_ < kMostPatience) patience_ *= 2;
@@ -265,7 +272,7 @@ class WindowSender {
   std::uint32_t mask_ = 0;
   std::uint32_t lap_ = 1;
   std::uint32_t clean_from_ = 0;     // from this half on no line of the ring begins with a control word
-  std::uint32_t calm_ = 0;           // middles in a row at which the receiver kept up
+  std::uint32_t calm_ = 0;           // turns in a row at which the receiver kept up
   std::uint32_t patience_ = kNever;  // that many, and the second half is cleared and skipped
   std::uint64_t head_ = 1;           // halves written so far; beyond limit_ while there is no window
   std::uint64_t limit_ = 0;          // a record that ends at or before it needs no other look
