@@ -12,9 +12,9 @@
 #include "hw/pio.hpp"
 #include "hw/string_copy.hpp"
 #include "transport/payload.hpp"
+#include "transport/shm/record.hpp"
 #include "transport/shm/settings.hpp"
 #include "transport/shm/store_speed.hpp"
-#include "transport/shm/window.hpp"
 
 namespace stria::shm {
 

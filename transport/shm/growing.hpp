@@ -19,8 +19,8 @@
 #include "transport/payload.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/gather.hpp"
+#include "transport/shm/record.hpp"
 #include "transport/shm/segment.hpp"
-#include "transport/shm/window.hpp"
 
 namespace stria::shm {
 

@@ -15,8 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/shm/record.hpp"
 #include "transport/shm/segment.hpp"
-#include "transport/shm/window.hpp"
 
 namespace stria::shm {
 

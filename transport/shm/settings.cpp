@@ -7,7 +7,7 @@
 #include "base/config.hpp"
 #include "base/processor.hpp"
 #include "hw/string_copy.hpp"
-#include "transport/shm/window.hpp"
+#include "transport/shm/record.hpp"
 
 namespace stria::shm {
 
