@@ -14,6 +14,7 @@
 // variant SKIP            the sender may end a lap in the middle, with a pad for the second half
 // mutant LONG,NO_PAD_ANEW      assertion  the lines behind that of a pad record's control word keep theirs
 // mutant SKIP,NO_PAD_ANEW      assertion  so do those of the half that is skipped
+// mutant LONG,CLEAN_AT_END     assertion  what a pad cleared at the end of the ring counts as clear in the laps after it
 // mutant SKIP,CLEAN_FOREVER    assertion  what was cleared once counts as clear although records came to lie there
 // mutant NO_OTHER_HALF    assertion  a record of half a line does not clear the word of the other half
 // mutant NO_FREE_LINE     deadlock   the sender fills the window to the last line, and clears what is not read yet
@@ -155,11 +156,15 @@ proctype Sender() {
           }
           i = 0;
 #endif
+#ifdef CLEAN_AT_END
           clean = next;
+#else
+          clean = (cut -> next : SIZE);
+#endif
           cut = false
         }
       :: half_left == 0 && ring_left == 0 ->
-#ifndef CLEAN_FOREVER
+#if defined(SKIP) && !defined(CLEAN_FOREVER) /* all records that pass the turn come by here */
         clean = (after_half + n > turn -> SIZE : clean);
 #endif
         code = (n == LONGEST -> LINES : n);

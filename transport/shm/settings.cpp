@@ -45,7 +45,8 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   settings.pio_max = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
   // One window that is written and one that is read, beside the caller's buffers.
   const std::string& laps = config.text(Var::shm_short_laps);
-  settings.short_laps = laps == "on" || (laps == "auto" && 2L * shape.window_bytes >= first_cache_bytes());
+  const long cache = first_cache_bytes();
+  settings.short_laps = laps == "on" || (laps == "auto" && cache > 0 && 2L * shape.window_bytes >= cache);
   settings.cma = config.text(Var::shm_cma) != "off";
   const std::string& attach = config.text(Var::shm_attach);
   settings.attach = attach == "proc"     ? AttachMode::proc

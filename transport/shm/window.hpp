@@ -18,8 +18,8 @@
 // Its lines are cleared once, and written again only when the receiver falls behind: then nothing is skipped.
 //
 // Credits: the receiver stores its position after each batch in a line of its own; the sender loads it only
-// when the value it knows says that the window is full. So in a ping-pong one line changes hands for a
-// message.
+// when the value it knows says that the window is full, and where a lap may end early. So in a ping-pong one
+// line changes hands for a message.
 #pragma once
 
 #include <algorithm>
@@ -112,8 +112,9 @@ class WindowSender {
     const std::uint64_t offset = (head_ + half) & mask_;
     std::uint64_t rest = offset + n > size ? size - offset : 0;
     const std::uint64_t turn = turn_of(n);
-    if (patience_ != kNever && offset <= turn && offset + n > turn && may_skip(half, size - offset, n))
-      rest = size - offset;
+    const bool skip =
+        patience_ != kNever && offset <= turn && offset + n > turn && may_skip(half, size - offset, n);
+    if (skip) rest = size - offset;
     const std::uint64_t end = head_ + half + rest + n;
     if (end > credit_ && (!learn_credit() || end > credit_)) {
       use_all();
@@ -122,8 +123,11 @@ class WindowSender {
     if (half != 0) pad(1);
     if (rest != 0) {
       for (std::uint64_t i = offset + 2; i < clean_from_; i += 2) hw::store_word(at(i), 0);
-      clean_from_ = static_cast<std::uint32_t>(offset + 2);
       pad(static_cast<std::uint32_t>(rest));
+    }
+    // What is clean stays so as long as every lap ends with a skip; the others do not all come by here.
+    if (skip) {
+      clean_from_ = static_cast<std::uint32_t>(offset + 2);
     } else if (offset + n > turn) {
       clean_from_ = static_cast<std::uint32_t>(size);
     }
@@ -158,7 +162,7 @@ class WindowSender {
     use_all();
     return false;
   }
-  bool skips() const noexcept { return clean_from_ <= (mask_ + 1) / 4 * 3 + 2; }
+  bool skips() const noexcept { return clean_from_ <= mask_; }
   /// The receiver is behind: the next laps are whole ones.
   void use_all() noexcept {
     if (skips() && patience_ < kMostPatience) patience_ *= 2;
