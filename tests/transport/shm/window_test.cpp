@@ -177,6 +177,26 @@ TEST(Window, a_receiver_that_keeps_up_sees_the_first_half_of_the_ring_or_three_r
   }
 }
 
+TEST(Window, a_sender_that_found_the_ring_full_uses_all_of_it) {
+  Ring ring;
+  reach(ring, 2);
+  const auto offset = [&ring] { return ring.sender.place() - ring.lines.data(); };
+  const auto drain = [&ring] {
+    while (const std::uint64_t control = ring.receiver.peek()) ring.receiver.advance(control_bytes(control));
+    ring.receiver.publish();
+  };
+  // A receiver that is behind, but not too far for the turn in the middle of the ring.
+  constexpr std::ptrdiff_t kMiddle = kLines / 2 * kLine;
+  while (offset() != kMiddle - kMiddle / 4) pass(ring, 2);
+  drain();
+  std::ptrdiff_t farthest = 0;
+  for (; ring.has_room(2); farthest = std::max(farthest, offset())) ring.send(2, 0);
+  ASSERT_EQ(farthest, kMiddle) << "the turn was not taken, so the ring was not found full behind it";
+  drain();
+  for (std::ptrdiff_t before = -1; before < offset(); pass(ring, 2)) farthest = before = offset();
+  EXPECT_GT(farthest, kMiddle);
+}
+
 TEST(Window, a_stream_has_the_whole_ring_once_the_receiver_was_behind) {
   Ring ring;
   for (int i = 0; i < 1000; ++i) pass(ring, 2);
