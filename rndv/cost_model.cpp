@@ -39,12 +39,18 @@ double pipeline_bytes_us(const Question& q) noexcept {
   return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
 }
 
+/// What the sender pays later for a get of it all, whose lines are in both caches then.
+double rewriting_us(const Question& q) noexcept {
+  const Parameters& p = parameters(q.offload);
+  return q.far && q.written ? static_cast<double>(q.length) / 1024.0 * p.written_us_per_kib : 0.0;
+}
+
 /// The same of a get by one core.
 double get_bytes_us(const Question& q) noexcept {
   const Parameters& p = parameters(q.offload);
   const double kib = static_cast<double>(q.length) / 1024.0;
   return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
-         std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond;
+         std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + rewriting_us(q);
 }
 
 /// The same of both sides at once, each of its half: an entry costs more in the list of the memory that is
@@ -56,7 +62,7 @@ double both_us(const Question& q, double source_blocks, double sink_blocks) noex
                ours = std::min(source_blocks, sink_blocks) - 1;
   return p.both_start_us + std::min(kib, kCacheKib) * p.both_us_per_kib +
          std::max(0.0, kib - kCacheKib) * p.both_us_per_kib_beyond +
-         (theirs * p.get_us_per_source + ours * p.get_us_per_sink) / 2;
+         (theirs * p.get_us_per_source + ours * p.get_us_per_sink + rewriting_us(q)) / 2;
 }
 
 /// Loads have no list: a pass over both sides' blocks costs what the side with more of them does, but a core
@@ -71,7 +77,7 @@ double mapped_us(const Question& q, double source_blocks, double sink_blocks) no
     us += beyond * p.mapped_us_per_kib_beyond;
   if (q.source_sparse) us += source_blocks * p.mapped_us_per_source;
   if (q.sink_sparse) us += sink_blocks * p.mapped_us_per_sink;
-  return us;
+  return us + rewriting_us(q);
 }
 
 /// At most a sixteenth less, so that halving comes to wire::kSmall or less (Engine::shorten). Of 16 and more.

@@ -34,6 +34,7 @@ struct Question {
   bool sink_sparse = false;
   bool turned = false;   ///< one side is a matrix by the other's columns (transport::turned_bytes)
   bool far = false;      ///< the caches of both sides are far apart
+  bool written = false;  ///< the sender had time to write it all anew (rewriting.hpp)
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
   bool grows = false;    ///< the link's fragments are unpacked while they are packed (LinkRef::grows)
@@ -101,6 +102,7 @@ struct Parameters {
   double both_start_us = 4.5;             ///< the RTR's way, two keys, two system calls at the same time
   double both_us_per_kib = 0.033;         ///< 37 us for 1 MiB past far caches, 53 on an older machine
   double both_us_per_kib_beyond = 0.065;  ///< from 2 MiB on: 4 MiB 150 us, 16 MiB 1.07 ms
+  double written_us_per_kib = 0.1;        ///< more of what is got, far, where it is written each time
   double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
   double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB
   double mapped_us_per_kib_beyond = 0.085;  ///< more from 4 MiB on, near, of blocks: 16 MiB 1.2 to 1.5 ms

@@ -38,6 +38,7 @@ void Engine::ended(const Operation& op) noexcept {
     --sends_;
   else
     both_ways_ = op.sends_before != sends_begun_;
+  if (op.length >= Rewriting::kLeast) rewriting_.seen(Rewriting::Clock::now());
 }
 
 void Engine::activate(Operation& op) noexcept {
@@ -113,6 +114,7 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     if (!name(op)) return Status::no_resource;
     op.state = Operation::State::announce;
     began(op);
+    op.written = op.length >= Rewriting::kLeast && rewriting_.may_be_new(op.length, Rewriting::Clock::now());
     // A key is worth its registration only where a get could win, or help, with the best of sinks.
     // Without a window the announcement has no room for a hint: it is to be small (wire::kSmall).
     unsigned access = STRIA_ACCESS_REMOTE_READ;
@@ -144,9 +146,9 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     wire::RtsWords rts;
     std::byte key[sizeof(op.key.data)];
   } body;
-  body.rts =
-      wire::rts_words(op.length, op.id, op.gathered ? 0 : block, static_cast<std::uint8_t>(op.key.bytes),
-                      sparse && !op.gathered, transport::turned_bytes(op.memory) != 0 && !op.gathered);
+  body.rts = wire::rts_words(op.length, op.id, op.gathered ? 0 : block,
+                             static_cast<std::uint8_t>(op.key.bytes), sparse && !op.gathered,
+                             transport::turned_bytes(op.memory) != 0 && !op.gathered, op.written);
   transport::copy_key_bytes(body.key, op.key);
   const Status sent =
       op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes));
@@ -205,6 +207,7 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
   out.block_bytes = rts.block_bytes;
   out.sparse = rts.sparse != 0;
   out.turned = rts.turned != 0;
+  out.written = rts.written != 0;
   out.key.bytes = rts.key_bytes;
   std::memcpy(out.key.data, static_cast<const std::byte*>(packet.payload) + sizeof(rts), rts.key_bytes);
   return true;
@@ -224,14 +227,20 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .sink_sparse = transport::is_sparse(op.memory),
                     .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
                     .far = op.link->far,
+                    .written = announcement.written,
                     .busy = !op.link->offload && (sends_ != 0 || both_ways_),
                     .offload = op.link->offload,
                     .grows = op.link->grows,
                     .self = op.link->self,
                     .mapped = op.link->can_map && transport::is_mapped(op.key)};
-  // Only what comes through the provider's own memory shows it that the peer is near again.
-  constexpr unsigned kTryNear = 16;
-  if (question.far && ++far_ % kTryNear == 0) question.far = false;
+  // Only what comes through the provider's own memory shows it how far the peer is: where that matters, some
+  // does. Mapped memory that is sent again as it was is read the same way, near or far.
+  constexpr unsigned kTry = 16;
+  const bool matters = question.far || (question.mapped && question.written);
+  if (matters && ++tries_ % kTry == 0) {
+    question.far = false;
+    if (question.written) question.mapped = false;
+  }
   const Answer answer = choose(question);
   switch (answer.scheme) {
     case Scheme::none:

@@ -13,6 +13,7 @@
 #include "rndv/cost_model.hpp"
 #include "rndv/op_table.hpp"
 #include "rndv/operation.hpp"
+#include "rndv/rewriting.hpp"
 
 namespace stria::rndv {
 
@@ -152,7 +153,8 @@ class Engine {
   std::uint64_t sends_ = 0;           // sends among them
   std::uint8_t sends_begun_ = 0;      // so many, modulo 256
   bool both_ways_ = false;            // the last receive that ended had a send beside it
-  unsigned far_ = 0;                  // receives from far peers
+  unsigned tries_ = 0;                // receives whose scheme depends on how far the peer is
+  Rewriting rewriting_;
   Counters counters_;
 };
 

@@ -56,6 +56,7 @@ struct Operation : ListNode {
   bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
   bool untold : 1 = false;       ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
   bool begun : 1 = false;        ///< RecvOp: its sender is putting
+  bool written : 1 = false;      ///< SendOp: all of it may be new (rewriting.hpp)
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;        ///< its peer's name for it; synchronous: the message's (wire::SyncName)
   const transport::LinkRef* link = nullptr;
@@ -114,6 +115,7 @@ struct Announcement {
   std::uint32_t block_bytes = 0;
   bool sparse = false;
   bool turned = false;
+  bool written = false;
   SmallKey key;
 };
 

@@ -39,7 +39,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 8;
+inline constexpr std::uint8_t kVersion = 9;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -99,7 +99,7 @@ struct RtsBody {
   std::uint8_t key_bytes;  // length of the key that follows; 0: none, only the packed pipeline is possible
   std::uint8_t sparse;     // 1: each of its blocks is a cache line of its own
   std::uint8_t turned;     // 1: a matrix by its columns, whose neighbours in a line come a column later
-  std::uint8_t reserved;
+  std::uint8_t written;    // 1: the sender had time to write all of it anew
 };
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&
               offsetof(RtsBody, block_bytes) == 16 && offsetof(RtsBody, key_bytes) == 20);
@@ -110,10 +110,10 @@ struct RtsWords {
 };
 static_assert(sizeof(RtsWords) == sizeof(RtsBody));
 constexpr RtsWords rts_words(std::uint64_t length, OpId sender_op, std::uint32_t block_bytes,
-                             std::uint8_t key_bytes, bool sparse, bool turned) noexcept {
+                             std::uint8_t key_bytes, bool sparse, bool turned, bool written) noexcept {
   return {{length, sender_op,
            block_bytes | (std::uint64_t{key_bytes} << 32) | (std::uint64_t{sparse ? 1u : 0u} << 40) |
-               (std::uint64_t{turned ? 1u : 0u} << 48)}};
+               (std::uint64_t{turned ? 1u : 0u} << 48) | (std::uint64_t{written ? 1u : 0u} << 56)}};
 }
 
 struct RtrBody {

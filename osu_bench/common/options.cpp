@@ -76,6 +76,10 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
     app.add_flag("--alloc-mem", options.alloc_mem,
                  "messages out of memory of MPI_Alloc_mem (native programs: stria_mem_alloc)");
   }
+  if (program.rewrites) {
+    app.add_flag("--rewrite", options.rewrite,
+                 "each message is written before it is sent, and read where it came, in the timed part");
+  }
   app.add_flag("--json", options.json, "print one JSON object a line");
   if (program.datatype) {
     app.add_option("--cases", options.shapes.cases, "only these cases, as column or column:512")

@@ -18,6 +18,7 @@ struct Options {
   double row_ms = 250;             ///< wall-clock budget of one row when `iterations` is 0
   bool validate = true;            ///< exchange and check a payload outside the timed part
   bool alloc_mem = false;          ///< messages out of memory of MPI_Alloc_mem (native: stria_mem_alloc)
+  bool rewrite = false;            ///< each message is written before it is sent, and read where it came
   bool json = false;               ///< one JSON line a row
   int processes = 2;               ///< native programs: how many to fork
   std::vector<std::string> ways;   ///< which rows of a case; empty = the program's usual ones
@@ -34,6 +35,7 @@ struct Program {
   bool match = false;      ///< has --cases, --ways, --depths instead of sizes
   bool processes = false;  ///< has -n
   bool messages = true;    ///< has --alloc-mem
+  bool rewrites = false;   ///< has --rewrite
   std::size_t min_size = 1;
   std::size_t max_size = 4U << 20U;
   std::vector<std::size_t> usual_sizes = {};  ///< instead of powers of two from min_size to max_size

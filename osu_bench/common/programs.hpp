@@ -13,10 +13,13 @@ enum class Question { latency, multi_lat, bw, bibw, mbw_mr, datatype, match };
 inline Program program_of(Question question, const std::string& api) {
   switch (question) {
     case Question::latency:
-      return {.name = "osu_latency", .title = api + " Latency Test", .min_size = 0};
+      return {.name = "osu_latency", .title = api + " Latency Test", .rewrites = true, .min_size = 0};
     case Question::multi_lat:
-      return {
-          .name = "osu_multi_lat", .title = api + " Multi Latency Test", .processes = true, .min_size = 0};
+      return {.name = "osu_multi_lat",
+              .title = api + " Multi Latency Test",
+              .processes = true,
+              .rewrites = true,
+              .min_size = 0};
     case Question::bw:
       return {.name = "osu_bw", .title = api + " Bandwidth Test", .window = true};
     case Question::bibw:

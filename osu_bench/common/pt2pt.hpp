@@ -8,6 +8,7 @@
 #include "osu_bench/common/measure.hpp"
 #include "osu_bench/common/pattern.hpp"
 #include "osu_bench/common/report.hpp"
+#include "osu_bench/common/rewrite.hpp"
 
 namespace stria::bench {
 
@@ -68,6 +69,27 @@ bool check_window(P& peer, std::size_t bytes, int window) {
   return all_agree(peer, right);
 }
 
+/// The leader's or the follower's side of a ping-pong. `before` is done with what is sent, `after` with what
+/// came.
+template <Peer P, class Before, class After>
+Measured measure_ping_pong(P& peer, const Plan& plan, std::byte* out, std::byte* in, std::size_t bytes,
+                           Before&& before, After&& after) {
+  if (leads(peer)) {
+    return measure(peer, plan, [&] {
+      before(out);
+      peer.send(out, bytes);
+      peer.recv(in, bytes);
+      after(in);
+    });
+  }
+  return measure(peer, plan, [&] {
+    peer.recv(in, bytes);
+    after(in);
+    before(out);
+    peer.send(out, bytes);
+  });
+}
+
 /// osu_latency, and osu_multi_lat when there are several pairs. Returns whether every payload was right.
 template <Peer P>
 bool run_latency(P& peer, const Program& program, const Options& options) {
@@ -93,15 +115,14 @@ bool run_latency(P& peer, const Program& program, const Options& options) {
     std::byte* const in = received.data();
     const Plan plan = plan_for(options, bytes, false);
     const double line = distance.us();
-    const Measured took = leads(peer) ? measure(peer, plan,
-                                                [&] {
-                                                  peer.send(out, bytes);
-                                                  peer.recv(in, bytes);
-                                                })
-                                      : measure(peer, plan, [&] {
-                                          peer.recv(in, bytes);
-                                          peer.send(out, bytes);
-                                        });
+    std::uint64_t first = 0;
+    const Measured took =
+        options.rewrite
+            ? measure_ping_pong(
+                  peer, plan, out, in, bytes, [&](std::byte* to) { write_all(to, bytes, ++first); },
+                  [&](const std::byte* from) { read_all(from, bytes); })
+            : measure_ping_pong(
+                  peer, plan, out, in, bytes, [](std::byte*) {}, [](const std::byte*) {});
     const double line_after = distance.us();
     const auto one_way = [&](double ns) { return mean_of_leaders(peer, ns / 2 / kNsPerUs); };
     const double average = one_way(took.ns.average);

@@ -46,17 +46,20 @@ class Busy : public ::testing::Test {
     op.length = kLength;
   }
   /// Receives one message to its end; which scheme was taken.
-  Scheme receive() {
+  Scheme receive(bool written = false) {
     RecvOp op;
     prepare(op);
     Announcement announced;
     announced.length = kLength;
     announced.sender_op = 99;
+    announced.written = written;
     announced.key.bytes = 8;
-    const std::uint64_t gets = engine_.counters().get;
+    if (link_.can_map) announced.key.data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_MAPPED;
+    const auto reads = [this] { return engine_.counters().get + engine_.counters().mapped; };
+    const std::uint64_t before = reads();
     engine_.accept(op, announced);
     engine_.progress();
-    const bool got = engine_.counters().get != gets;
+    const bool got = reads() != before;
     if (op.state != Operation::State::idle) engine_.fail_link(link_, Status::peer_failed);
     return got ? Scheme::get : Scheme::pipeline;
   }
@@ -75,6 +78,25 @@ TEST_F(Busy, what_is_received_beside_a_send_is_read) {
   engine_.abandon(send);
   EXPECT_EQ(receive(), Scheme::get) << "an exchange goes on: the next send is about to begin";
   EXPECT_EQ(receive(), Scheme::pipeline) << "the last one met no send";
+}
+
+TEST_F(Busy, what_may_be_new_is_not_read_beside_a_send) {
+  SendOp send;
+  prepare(send);
+  ASSERT_EQ(engine_.announce(send, wire::make_header(wire::Kind::rts, 5)), Status::ok);
+  EXPECT_EQ(receive(true), Scheme::pipeline);
+}
+
+TEST_F(Busy, now_and_then_new_bytes_of_mapped_memory_show_how_far_the_peer_is) {
+  constexpr int kReceives = 160;
+  link_.can_map = true;
+  for (const bool far : {false, true})
+    for (const bool written : {false, true}) {
+      link_.far = far;
+      int fragments = 0;
+      for (int i = 0; i < kReceives; ++i) fragments += receive(written) == Scheme::pipeline ? 1 : 0;
+      EXPECT_EQ(fragments, !written ? 0 : far ? kReceives : kReceives / 16) << far << written;
+    }
 }
 
 }  // namespace

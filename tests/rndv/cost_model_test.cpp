@@ -129,6 +129,27 @@ TEST(CostModel, far_peers_share_the_copy_of_large_messages) {
   }
 }
 
+// Docs: a get leaves the sender's lines in both caches, which costs who writes them again. Where they are
+// near it does not, nor where they are sent as they were.
+TEST(CostModel, what_is_written_anew_is_not_got_by_far_peers) {
+  for (const std::uint64_t kib : {192, 256, 512, 1024, 4096, 16384})
+    for (const bool mapped : {false, true}) {
+      Question question;
+      question.length = kib * 1024;
+      question.can_get = question.can_share = true;
+      question.mapped = mapped;
+      const Scheme near = choose(question).scheme;
+      question.written = true;
+      EXPECT_EQ(choose(question).scheme, near) << kib;
+      question.far = true;
+      EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << (mapped ? " KiB, mapped" : " KiB");
+      question.written = false;
+      EXPECT_EQ(choose(question).scheme, mapped ? Scheme::mapped : Scheme::both) << kib;
+      question.busy = question.written = true;
+      EXPECT_EQ(choose(question).scheme, mapped ? Scheme::mapped : Scheme::pipeline) << kib << ", both ways";
+    }
+}
+
 // Docs: one core that loads and stores is ahead of two until both sides' memory outgrows the caches.
 TEST(CostModel, mapped_memory_goes_by_fragments_where_two_near_cores_wait_for_it_side_by_side) {
   for (const std::uint32_t block : {0u, 64u, 1024u, 16384u})

@@ -26,7 +26,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 8);
+  EXPECT_EQ(kVersion, 9);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -73,8 +73,8 @@ TEST(Wire, rts_bytes) {
                      .key_bytes = 0x31,
                      .sparse = 0x41,
                      .turned = 0x51,
-                     .reserved = 0};
-  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31415100");
+                     .written = 0x61};
+  EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31415161");
 }
 
 TEST(Wire, the_flags_of_a_key_lie_behind_its_word) {

@@ -19,8 +19,9 @@ struct Way {
   std::string reason;
   double get_us = 0;  // predictions of the cost model; 0: none
   double pipeline_us = 0;
-  std::string far = {};  // the rendezvous past far caches; empty: none
-  double mapped_us = 0;  // from memory that peers map; 0: it makes no difference
+  std::string far = {};      // the rendezvous past far caches; empty: none
+  std::string written = {};  // the same of what may have been written since the last one
+  double mapped_us = 0;      // from memory that peers map; 0: it makes no difference
   std::string mapped_reason = {};
 };
 
@@ -99,12 +100,15 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
           answer.get_us,
           answer.pipeline_us,
           {},
+          {},
           0,
           {}};
   if (!path.offload) {
     question.far = true;
     way.far = rndv::to_string(rndv::choose(question).scheme);
-    question.far = false;
+    question.written = true;
+    way.written = rndv::to_string(rndv::choose(question).scheme);
+    question.far = question.written = false;
   }
   question.mapped = path.can_map;
   if (const rndv::Answer mapped = rndv::choose(question); mapped.scheme == rndv::Scheme::mapped) {
@@ -151,8 +155,10 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
       section.text +=
           "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
           "caches are far "
-          "from\nthe sender's; one that has announced messages of its own takes a get there for contiguous "
-          "ones.\n";
+          "from\nthe sender's, \"new\" that of a program which had time to write the message since its last "
+          "long one.\nA receiver that has announced messages of its own takes a get there for contiguous "
+          "ones "
+          "that are not new.\n";
     if (path.can_get && path.offload)
       section.text += fmt::format(
           "An adapter reads equal blocks at equal distances in place from {} bytes a block on "
@@ -168,18 +174,21 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
           "Where \"mapped us\" has a number, a message out of memory of stria_mem_alloc() goes by rendezvous "
           "mapped:\none copy by loads, no system call.\n";
     for (const auto& [name, layout] : layouts) {
-      section.text += fmt::format("\n{}\n  {:>10}  {:<20} {:<8} {:>9} {:>9} {:>12}  {}\n", name, "bytes",
-                                  "way", "far", "mapped us", "get us", "pipeline us", "reason");
+      section.text +=
+          fmt::format("\n{}\n  {:>10}  {:<20} {:<8} {:<8} {:>9} {:>9} {:>12}  {}\n", name, "bytes", "way",
+                      "far", "far, new", "mapped us", "get us", "pipeline us", "reason");
       Json rows = Json::array();
       for (const std::uint64_t size : sizes_for(path)) {
         const Way way = way_of(path, size, blocks_of(layout, size));
-        section.text += fmt::format("  {:>10}  {:<20} {:<8} {:>9} {:>9} {:>12}  {}\n", size, way.name,
-                                    way.far.empty() ? "-" : way.far, us_text(way.mapped_us),
-                                    us_text(way.get_us), us_text(way.pipeline_us), way.reason);
+        section.text +=
+            fmt::format("  {:>10}  {:<20} {:<8} {:<8} {:>9} {:>9} {:>12}  {}\n", size, way.name,
+                        way.far.empty() ? "-" : way.far, way.written.empty() ? "-" : way.written,
+                        us_text(way.mapped_us), us_text(way.get_us), us_text(way.pipeline_us), way.reason);
         Json row{{"bytes", size}, {"way", way.name}, {"reason", way.reason}};
         if (way.get_us > 0) row["get_us"] = way.get_us;
         if (way.pipeline_us > 0) row["pipeline_us"] = way.pipeline_us;
         if (!way.far.empty()) row["far"] = way.far;
+        if (!way.written.empty()) row["far_new"] = way.written;
         if (way.mapped_us > 0)
           row["mapped"] = {{"way", fmt::format("rendezvous {}", rndv::to_string(rndv::Scheme::mapped))},
                            {"us", way.mapped_us},

@@ -100,6 +100,8 @@ BENCHMARKS = {
     b.name: b
     for b in (
         Benchmark("latency", "osu_latency", "Ping-pong latency", "µs", "median_us", True),
+        Benchmark("rewrite", "osu_latency", "Ping-pong of messages that are written and read each time", "µs",
+                  "median_us", True, ("--rewrite",)),
         Benchmark("bw", "osu_bw", "Bandwidth", "MB/s", "median_mb_s", False),
         Benchmark("bibw", "osu_bibw", "Bandwidth, both ways at once", "MB/s", "median_mb_s", False),
         Benchmark("mbw_mr", "osu_mbw_mr", "Message rate", "messages/s", "messages_per_s", False),
