@@ -190,7 +190,7 @@ class CellPool {
   static constexpr std::uint32_t kHarvestEvery = 16, kLongHarvestEvery = 4;
   static constexpr std::uint32_t kRoundsToSettle = 4;
   static constexpr std::uint32_t kHarvestDepth = 16;
-  static constexpr std::uint32_t kStays = 2048;  // bytes: payloads so short gain nothing by going round
+  static constexpr std::uint32_t kStays = 2047;  // bytes: payloads so short gain nothing by going round
   struct Use {
     std::uint32_t* out = nullptr;
     std::uint32_t owner = kNone;

@@ -89,6 +89,9 @@ inline constexpr std::uint32_t kPastLeast = 512;  // bytes, to a far peer: short
 // Bytes, while few cells go round: past the caches, to a near peer and to a far one.
 inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 
+/// Bytes, while the receiver is behind: through a cell, though the window would take them.
+inline constexpr std::uint32_t kStreamLeast = 2048;
+
 /// Stores past the caches do not ask for lines that the peer has, or had, and on most hosts the string
 /// instruction does not either: `string_speed` knows. `far`: these lines come one by one from the peer's
 /// cache, if they are asked for.

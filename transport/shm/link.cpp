@@ -80,6 +80,12 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   return device_->take_cell(*polled, wanted, static_cast<std::byte*>(memory), capacity);
 }
 
+/// Whether a payload that the window takes goes through a cell all the same: where the receiver is behind, a
+/// few long ones fill the window, and the sender waits.
+[[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) const noexcept {
+  return bytes >= kStreamLeast && tx_.receiver_is_behind() && !device_->cells_.are_few(bytes);
+}
+
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
 [[gnu::always_inline]] inline bool Link::passes_few(const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
@@ -175,6 +181,9 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
   if (bytes >= kPastLeast && stores_.is_slow() &&
       send_past(header, contiguous(payload, bytes), RecordKind::packet_cell) == Status::ok)
     return Status::ok;
+  if (is_stream(bytes) &&
+      send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell, false) == Status::ok)
+    return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   if (!tx_.has_room(halves)) [[unlikely]]
     return refusal();
@@ -250,7 +259,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
   if (bytes >= kPastLeast && stores_.is_slow()) [[unlikely]]
     return eager_past(header, payload);
-  if (bytes <= pio_max_ && tx_.has_room(record_halves(bytes))) {
+  if (bytes <= pio_max_ && !is_stream(bytes) && tx_.has_room(record_halves(bytes))) {
     pack_record(header, payload);
     return Status::ok;
   }

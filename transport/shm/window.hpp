@@ -94,6 +94,8 @@ class WindowSender {
   std::uint32_t credits() const noexcept {
     return credit_ > head_ ? static_cast<std::uint32_t>(credit_ - head_) * kHalf : 0;
   }
+  /// When its position was last asked for, the receiver had less than half of the window's records behind it.
+  bool receiver_is_behind() const noexcept { return behind_; }
   /// Everything was taken out.
   bool is_consumed() const noexcept {
     return lines_ == nullptr || consumed_->load(std::memory_order_acquire) == head_;
@@ -144,6 +146,7 @@ class WindowSender {
     const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
     if (consumed > head_ || head_ - consumed > size) return false;
     credit_ = (consumed & ~std::uint64_t{1}) + size - 2;
+    behind_ = head_ - consumed > size / 2;
     return true;
   }
   /// Where short laps end: in the middle, or three records behind the start, because two a lap are slow.
@@ -177,6 +180,7 @@ class WindowSender {
   std::uint32_t clean_from_ = 0;     // from this half on no line of the ring begins with a control word
   std::uint32_t calm_ = 0;           // turns in a row at which the receiver kept up
   std::uint32_t patience_ = kNever;  // that many, and the second half is cleared and skipped
+  bool behind_ = false;
   std::uint64_t head_ = 1;           // halves written so far; beyond limit_ while there is no window
   std::uint64_t limit_ = 0;          // a record that ends at or before it needs no other look
   std::uint64_t credit_ = 0;         // and at or before this, there is room: one line less than freed

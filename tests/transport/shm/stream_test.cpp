@@ -1,0 +1,108 @@
+// Payloads that the window takes, sent faster than they are read: through cells, and through the window again
+// when the receiver keeps up.
+#include "tests/transport/shm/inside.hpp"
+#include "transport/shm/cells.hpp"
+#include "transport/shm/gather.hpp"
+
+namespace stria::shm::test {
+namespace {
+
+constexpr std::uint32_t kLong = 3000, kShort = kStreamLeast - 1;
+
+class ShmStream : public ::testing::Test {
+ protected:
+  ShmStream() : a_(1), b_(2), link_(a_.connect(b_)) {
+    b_.on_deliver = [this](const Got& one) {
+      EXPECT_EQ(one.header.tag, seen_) << "out of order";
+      EXPECT_EQ(one.payload, pattern(seen_, static_cast<std::uint32_t>(one.payload.size()))) << seen_;
+      ++seen_;
+      by_cells_ += one.in_cell ? 1 : 0;
+    };
+  }
+
+  stria_status_t send(std::uint32_t bytes) {
+    const Bytes data = pattern(sent_, bytes);
+    const stria_header_t head = header(sent_);
+    const stria_status_t status = shm_provider().ops->pio_send(link_, &head, data.data(), bytes);
+    if (status == STRIA_OK) ++sent_;
+    return status;
+  }
+  void drain() {
+    ASSERT_TRUE(until([&] { return seen_ == sent_; }, [&] { b_.progress(); }));
+  }
+  /// Until neither the window nor a cell takes one more.
+  void fill(std::uint32_t bytes) {
+    while (send(bytes) == STRIA_OK) {
+    }
+  }
+  /// So many bytes through cells that a whole round of them is there.
+  void earn_cells() {
+    for (std::uint64_t bytes = 0; bytes <= kRoundAfter + (1u << 20); bytes += 32768) {
+      ASSERT_EQ(a_.eager(link_, header(sent_), pattern(sent_, 32768)), Status::ok);
+      ++sent_;
+      drain();
+    }
+    by_cells_ = 0;
+  }
+
+  Node a_, b_;
+  stria_link_t* link_;
+  std::uint64_t sent_ = 0, seen_ = 0, by_cells_ = 0;
+};
+
+TEST_F(ShmStream, long_payloads_take_cells_while_the_receiver_is_behind) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  const std::uint64_t before = sent_;
+  fill(kLong);
+  EXPECT_GT(sent_ - before, 16384 / kLong) << "more than a window holds";
+  drain();
+  EXPECT_GE(by_cells_, sent_ - before - 16384 / kLong);
+}
+
+TEST_F(ShmStream, and_the_window_again_when_it_keeps_up) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  fill(kLong);
+  drain();
+  for (int i = 0; i < 1000; ++i) {
+    if (i == 500) by_cells_ = 0;
+    ASSERT_EQ(send(kLong), STRIA_OK);
+    drain();
+  }
+  EXPECT_EQ(by_cells_, 0u);
+}
+
+TEST_F(ShmStream, short_payloads_wait_for_the_window) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  fill(kShort);
+  drain();
+  fill(kShort);
+  drain();
+  EXPECT_EQ(by_cells_, 0u);
+}
+
+TEST_F(ShmStream, cells_that_are_still_new_are_not_asked_for) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  fill(kLong);
+  drain();
+  fill(kLong);
+  drain();
+  EXPECT_EQ(by_cells_, 0u);
+}
+
+TEST_F(ShmStream, derived_types_go_the_same_way) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  fill(kLong);
+  drain();
+  ASSERT_EQ(a_.eager(link_, header(sent_), pattern(sent_, kLong)), Status::ok);
+  ++sent_;
+  by_cells_ = 0;
+  drain();
+  EXPECT_EQ(by_cells_, 1u);
+}
+
+}  // namespace
+}  // namespace stria::shm::test
