@@ -214,6 +214,7 @@ rndv::Announcement Worker::announcement_of(const Unexpected& entry) noexcept {
   announced.block_bytes = blocks.mean_bytes;
   announced.sparse = blocks.sparse;
   announced.turned = blocks.turned;
+  announced.written = blocks.written;
   announced.key.bytes = entry.key_bytes;
   std::memcpy(announced.key.data, entry.announced.key, entry.key_bytes);
   return announced;

@@ -82,7 +82,8 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
   entry->length = announced.length;
   entry->source = peer.index;
   entry->kind = static_cast<std::uint32_t>(Kind::announced);
-  entry->about = Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned});
+  entry->about =
+      Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned, announced.written});
   entry->key_bytes = announced.key.bytes;
   if (long_key) {
     std::memcpy(buffer, &announced, sizeof(announced));

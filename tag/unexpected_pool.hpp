@@ -50,15 +50,18 @@ struct Unexpected {
   /// How an announced message lies at its sender, as its announcement says it; the mean run is saturated.
   struct Blocks {
     std::uint32_t mean_bytes;
-    bool sparse, turned;
+    bool sparse, turned, written;
+    constexpr bool operator==(const Blocks&) const noexcept = default;
   };
-  static constexpr std::uint32_t kMeanMost = (1u << 22) - 1, kSparse = 1u << 22, kTurned = 1u << 23;
+  static constexpr std::uint32_t kMeanMost = (1u << 21) - 1;
+  static constexpr std::uint32_t kSparse = 1u << 21, kTurned = 1u << 22, kWritten = 1u << 23;
+  static_assert(kWritten < 1u << wire::kSyncNameBits);
   static constexpr std::uint32_t packed(const Blocks& blocks) noexcept {
     return std::min(blocks.mean_bytes, kMeanMost) | (blocks.sparse ? kSparse : 0) |
-           (blocks.turned ? kTurned : 0);
+           (blocks.turned ? kTurned : 0) | (blocks.written ? kWritten : 0);
   }
   Blocks blocks() const noexcept {
-    return {about & kMeanMost, (about & kSparse) != 0, (about & kTurned) != 0};
+    return {about & kMeanMost, (about & kSparse) != 0, (about & kTurned) != 0, (about & kWritten) != 0};
   }
 };
 static_assert(sizeof(Unexpected) == kCacheLine, "64 bytes a header is what docs/user-library.md promises");
