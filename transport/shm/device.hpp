@@ -179,6 +179,7 @@ class Device {
   bool asked_ = false;  // for some window
   InboxReceiver inbox_;
   Cells cells_;
+  std::uint64_t streamed_ = 0;  // payloads that were part of a stream while cells were new
   hw::KeyTable keys_;
   PublishedLayouts published_;
   MemoryRanges ranges_;

@@ -81,9 +81,11 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 }
 
 /// Whether a payload that the window takes goes through a cell all the same: where the receiver is behind, a
-/// few long ones fill the window, and the sender waits.
-[[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) const noexcept {
-  return bytes >= kStreamLeast && tx_.receiver_is_behind() && !device_->cells_.are_few(bytes);
+/// few long ones fill the window, and the sender waits. New cells have to be earned by as much time as their
+/// pages cost.
+[[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) noexcept {
+  return bytes >= kStreamLeast && tx_.receiver_is_behind() &&
+         (!device_->cells_.are_few(bytes) || ++device_->streamed_ > kStreamEarns);
 }
 
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
