@@ -80,12 +80,10 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   return device_->take_cell(*polled, wanted, static_cast<std::byte*>(memory), capacity);
 }
 
-/// Whether a payload that the window takes goes through a cell all the same: where the receiver is behind, a
-/// few long ones fill the window, and the sender waits. New cells have to be earned by as much time as their
-/// pages cost.
-[[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) noexcept {
-  return bytes >= kStreamLeast && tx_.receiver_is_behind() &&
-         (!device_->cells_.are_few(bytes) || ++device_->streamed_ > kStreamEarns);
+/// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
+/// is behind, a few long ones fill the window, and the sender waits.
+[[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) const noexcept {
+  return bytes >= kStreamLeast && tx_.receiver_is_behind();
 }
 
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
@@ -158,6 +156,23 @@ Status Link::send_past(const transport::Header& header, const transport::Payload
   return send_cell(header, payload, whole, true);
 }
 
+/// New cells have to be earned by as much time as their pages cost. Not ok: it goes through the window, if
+/// that has room.
+Status Link::send_stream(const transport::Header& header, const transport::Payload& payload,
+                         RecordKind whole) noexcept {
+  if (device_->cells_.are_few(static_cast<std::uint32_t>(payload.length)) &&
+      ++device_->streamed_ <= kStreamEarns)
+    return Status::no_resource;
+  return send_cell(header, payload, whole, false);
+}
+
+/// What the window would take goes through a cell all the same.
+bool Link::leaves_window(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
+  constexpr RecordKind kKind = RecordKind::packet_cell;
+  if (stores_.is_slow()) return send_past(header, contiguous(payload, bytes), kKind) == Status::ok;
+  return is_stream(bytes) && send_stream(header, contiguous(payload, bytes), kKind) == Status::ok;
+}
+
 // The smallest have a way of their own, which needs few registers.
 Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
   if (bytes > std::min(pio_max_, kHalfPayload) || !tx_.put_half(header, payload, bytes)) [[unlikely]]
@@ -180,12 +195,7 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
                             std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && tx_.is_open() ? Status::invalid : refusal();
-  if (bytes >= kPastLeast && stores_.is_slow() &&
-      send_past(header, contiguous(payload, bytes), RecordKind::packet_cell) == Status::ok)
-    return Status::ok;
-  if (is_stream(bytes) &&
-      send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell, false) == Status::ok)
-    return Status::ok;
+  if (bytes >= kPastLeast && leaves_window(header, payload, bytes)) return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   if (!tx_.has_room(halves)) [[unlikely]]
     return refusal();
@@ -261,9 +271,12 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
   if (bytes >= kPastLeast && stores_.is_slow()) [[unlikely]]
     return eager_past(header, payload);
-  if (bytes <= pio_max_ && !is_stream(bytes) && tx_.has_room(record_halves(bytes))) {
-    pack_record(header, payload);
-    return Status::ok;
+  if (bytes <= pio_max_) {
+    if (is_stream(bytes) && send_stream(header, payload, RecordKind::cell) == Status::ok) return Status::ok;
+    if (tx_.has_room(record_halves(bytes))) {
+      pack_record(header, payload);
+      return Status::ok;
+    }
   }
   return send_cell(header, payload, RecordKind::cell, false);
 }

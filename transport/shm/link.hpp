@@ -81,13 +81,17 @@ class alignas(kCacheLine) Link {
   void store_beyond(std::byte* record, const std::byte* payload, std::uint32_t bytes) noexcept;
   /// What the receiver of our cells learnt.
   bool is_far() const noexcept { return remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0; }
-  bool is_stream(std::uint32_t bytes) noexcept;
+  bool is_stream(std::uint32_t bytes) const noexcept;
   bool passes_few(const transport::Payload& payload) noexcept;
   Way way_of(const transport::Payload& payload, bool slow) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
   /// The same where they are slow. What fits a record has the window when no cell is left.
   [[gnu::noinline]] Status send_past(const transport::Header& header, const transport::Payload& payload,
                                      RecordKind whole) noexcept;
+  [[gnu::noinline]] Status send_stream(const transport::Header& header, const transport::Payload& payload,
+                                       RecordKind whole) noexcept;
+  [[gnu::noinline]] bool leaves_window(const transport::Header& header, const void* payload,
+                                       std::uint32_t bytes) noexcept;
   [[gnu::noinline]] Status eager_past(const transport::Header& header,
                                       const transport::Payload& payload) noexcept;
   [[gnu::cold, gnu::noinline]] Status without_cell(std::uint32_t bytes) noexcept;
