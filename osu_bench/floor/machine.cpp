@@ -1,18 +1,20 @@
-// What the machine itself allows: a cache line passed to and fro between two cores, memory copied by one core
-// and halved between two, and a matrix column copied to a column. Nothing that moves messages can beat these,
-// so every comparison shows them beside its figures.
+// What the machine itself allows: a cache line passed to and fro between two cores, memory copied by one
+// core, halved between two and passed on by way of shared memory, and a matrix column copied to a column.
+// Nothing that moves messages can beat these, so every comparison shows them beside its figures.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 
 #include "osu_bench/common/buffer.hpp"
 #include "osu_bench/common/options.hpp"
 #include "osu_bench/common/report.hpp"
 #include "osu_bench/floor/cores.hpp"
+#include "osu_bench/floor/through.hpp"
 
 namespace {
 using namespace stria::bench;
@@ -125,7 +127,15 @@ int main(int argc, char** argv) {
   for (const std::size_t bytes : options.sizes) {
     if (bytes < kLine) continue;
     row("copy", bytes, copy({on[0]}, bytes, budget_ns), bytes);
-    if (on.size() > 1) row("copy-by-2", bytes, copy({on[0], on[1]}, bytes, budget_ns), bytes);
+    if (on.size() < 2) continue;
+    row("copy-by-2", bytes, copy({on[0], on[1]}, bytes, budget_ns), bytes);
+    if (bytes > Through::kAll) continue;
+    try {
+      row("through", bytes, through_ping_pong(on[0], on[1], bytes, budget_ns), bytes);
+    } catch (const std::runtime_error& wrong) {
+      fmt::print(stderr, "osu_floor: {}\n", wrong.what());
+      return 1;
+    }
   }
   for (std::size_t n = 64; n <= 8192; n *= 2)
     row("column", n, column(on[0], n, budget_ns), n * sizeof(double));

@@ -76,6 +76,10 @@ def curves(benchmark, names, floor):
         if copies:
             axes.plot([r["size"] for r in copies], [r["median_us"] for r in copies], color=FLOOR, linestyle="--",
                       linewidth=1, label="floor: one memcpy")
+        through = [row for row in floor if row["what"] == "through" and row["size"] <= largest]
+        if through:
+            axes.plot([r["size"] for r in through], [r["median_us"] for r in through], color=FLOOR, linestyle="-.",
+                      linewidth=1, label="floor: through shared memory, in and out")
     elif benchmark["unit"] == "MB/s" and copies:
         axes.plot([r["size"] for r in copies], [r["size"] / r["median_us"] for r in copies], color=FLOOR,
                   linestyle="--", linewidth=1, label="floor: one memcpy")
