@@ -52,7 +52,12 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
   if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
   if (is_own(peer) && send_own(peer, send, memory)) return Status::ok;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
-  return send_slow(peer, send, memory, request);
+  Status sent = peer.pending.empty() ? Status::unsupported : Status::no_resource;
+  if (peer.state == Peer::State::up && peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0) {
+    sent = send_eager(peer, wire::make_header(wire::Kind::eager, send.tag, send.immediate), memory);
+    if (sent != Status::unsupported && sent != Status::no_resource) return sent;  // without a request
+  }
+  return send_later(peer, send, memory, sent == Status::unsupported, request);
 }
 
 Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
@@ -84,8 +89,9 @@ Status Worker::send_eager(Peer& peer, Header header, const stria_payload_t& memo
   return Status::ok;
 }
 
-Status Worker::send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
-                         stria_request_t* request) noexcept {
+// By a request. `now`: it may be sent or announced; else it waits, as what is before it does, or for room.
+Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory, bool now,
+                          stria_request_t* request) noexcept {
   if (peer.state != Peer::State::up) {
     if (peer.state == Peer::State::failed) return Status::peer_failed;
     const Status connected = connect(peer);
@@ -103,7 +109,7 @@ Status Worker::send_slow(Peer& peer, const stria_send_t& send, const stria_paylo
   transport::copy_payload(op.memory, memory);
   op.length = made->info.length;
   Status started = Status::no_resource;
-  if (peer.pending.empty()) started = start_send(peer, *made);
+  if (now) started = start_send(peer, *made);
   if (started == Status::no_resource) {
     made->state.store(RequestState::pending, std::memory_order_relaxed);
     peer.pending.push_back(&op);

@@ -114,8 +114,8 @@ class Worker {
   Status start_send(Peer& peer, Request& request) noexcept;
   Status send_eager(Peer& peer, stria_header_t header, const stria_payload_t& memory) noexcept;
   Status send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
-  Status send_slow(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
-                   stria_request_t* request) noexcept;
+  [[gnu::noinline]] Status send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
+                                      bool now, stria_request_t* request) noexcept;
   unsigned flush(Peer& peer) noexcept;
 
   // own.cpp
