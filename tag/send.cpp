@@ -52,12 +52,14 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
   if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
   if (is_own(peer) && send_own(peer, send, memory)) return Status::ok;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
-  Status sent = peer.pending.empty() ? Status::unsupported : Status::no_resource;
+  bool full = false;
   if (peer.state == Peer::State::up && peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0) {
-    sent = send_eager(peer, wire::make_header(wire::Kind::eager, send.tag, send.immediate), memory);
+    const Status sent =
+        send_eager(peer, wire::make_header(wire::Kind::eager, send.tag, send.immediate), memory);
     if (sent != Status::unsupported && sent != Status::no_resource) return sent;  // without a request
+    full = sent == Status::no_resource;
   }
-  return send_later(peer, send, memory, sent == Status::unsupported, request);
+  return send_later(peer, send, memory, full, request);
 }
 
 Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
@@ -89,8 +91,8 @@ Status Worker::send_eager(Peer& peer, Header header, const stria_payload_t& memo
   return Status::ok;
 }
 
-// By a request. `now`: it may be sent or announced; else it waits, as what is before it does, or for room.
-Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory, bool now,
+// By a request. `full`: there was no room for it, and it waits.
+Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory, bool full,
                           stria_request_t* request) noexcept {
   if (peer.state != Peer::State::up) {
     if (peer.state == Peer::State::failed) return Status::peer_failed;
@@ -109,7 +111,7 @@ Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payl
   transport::copy_payload(op.memory, memory);
   op.length = made->info.length;
   Status started = Status::no_resource;
-  if (now) started = start_send(peer, *made);
+  if (!full && peer.pending.empty()) started = start_send(peer, *made);
   if (started == Status::no_resource) {
     made->state.store(RequestState::pending, std::memory_order_relaxed);
     peer.pending.push_back(&op);

@@ -115,7 +115,7 @@ class Worker {
   Status send_eager(Peer& peer, stria_header_t header, const stria_payload_t& memory) noexcept;
   Status send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
   [[gnu::noinline]] Status send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
-                                      bool now, stria_request_t* request) noexcept;
+                                      bool full, stria_request_t* request) noexcept;
   unsigned flush(Peer& peer) noexcept;
 
   // own.cpp

@@ -23,13 +23,13 @@ namespace stria::bench {
 /// lost a line when it is written again: through one place over and over they take longer.
 class Through {
  public:
-  static constexpr std::size_t kAll = 2U << 20U, kApart = 32768, kSides = 64, kStep = 4096;
+  static constexpr std::size_t kAll = 2U << 20U, kApart = 32768, kWords = 64, kStep = 4096;
 
   Through() : memory_(kAll) { std::memset(memory_.data(), 1, kAll); }
 
   void send(const std::byte* from, std::size_t bytes, std::uint64_t number) {
     std::byte* to = place(bytes, number);
-    auto& there = there_[number % kSides].bytes;
+    auto& there = there_[number % kWords].bytes;
     for (std::size_t at = 0; at < bytes;) {
       const std::size_t part = std::min(kStep, bytes - at);
       std::memcpy(to + at, from + at, part);
@@ -40,7 +40,7 @@ class Through {
   /// False: `stop` was set.
   bool receive(std::byte* to, std::size_t bytes, std::uint64_t number, const std::atomic<bool>& stop) {
     const std::byte* from = place(bytes, number);
-    const auto& there = there_[number % kSides].bytes;
+    const auto& there = there_[number % kWords].bytes;
     for (std::size_t at = 0; at < bytes;) {
       const std::uint64_t now = there.load(std::memory_order_acquire);
       if (now <= word(number, at)) {
@@ -68,7 +68,7 @@ class Through {
   }
 
   Buffer memory_;
-  std::array<There, kSides> there_{};
+  std::array<There, kWords> there_{};
 };
 
 /// One way, ns; each sample is the mean of some round trips. bytes: 1 to Through::kAll. Before and after that
