@@ -37,6 +37,7 @@ enum class Var : std::uint8_t {
   shm_cell_bytes,
   shm_long_cells,
   shm_long_cell_bytes,
+  shm_huge_pages,
   shm_distance,
   shm_strings,
   shm_cma,

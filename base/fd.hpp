@@ -25,7 +25,11 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// A shared, read-write mapping of a descriptor. Empty when `data()` is null.
+/// Bytes of a huge page, where x86-64 and most of Arm's kernels have any.
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// A shared, read-write mapping of a descriptor. Empty when `data()` is null. One of a huge page or more
+/// begins where such a page may lie.
 class Mapping {
  public:
   Mapping() = default;

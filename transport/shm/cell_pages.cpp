@@ -21,12 +21,28 @@ void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t
   const std::uint32_t begin = is_long_cell(shape, i) ? shape.cells : 0;
   const std::uint32_t bytes = bytes_of_cell(shape, i);
   half_ = bytes / 2;
+  const std::uint32_t huge = begin == 0 ? kHugeCells : kHugeLongCells;
+  const std::uint32_t round = round_of(begin == 0 ? shape.cells : shape.long_cells, bytes);
+  if (i < begin + round && (segment.header().huge.load(std::memory_order_relaxed) & huge) != 0) {
+    for (std::uint32_t& settled : settled_) settled = std::max(settled, begin + round);
+    return have_pages({segment.cell(i), 1}, how);
+  }
   const std::size_t part = end > half_ ? kWhole : kLowerHalf;
   std::uint32_t& settled = settled_[part];
   const std::uint32_t there = std::max(settled, begin);
   settled = i + 1;
   have_pages_of(segment, there, settled, part == kWhole ? bytes : half_, how);
   settled_[kLowerHalf] = std::max(settled_[kLowerHalf], settled_[kWhole]);
+}
+
+bool CellPages::are_huge(const SegmentView& segment, std::uint32_t first, std::uint32_t cells) noexcept {
+  const std::size_t bytes = cells * cell_distance(bytes_of_cell(segment.shape(), first));
+  std::byte* const begin = segment.cell(first);
+  if (bytes > kHugePage || begin + kHugePage > segment.end() || !have_huge_page({begin, kHugePage}))
+    return false;
+  settled_.fill(first + cells);
+  segment.header().huge.fetch_or(first == 0 ? kHugeCells : kHugeLongCells, std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace stria::shm

@@ -10,13 +10,15 @@
 // first out: 118 us. A window of 64 messages of 4 KiB, each message: 0.16 us, always at the begin of a cell
 // 0.2.)
 //
-// What a cell's pages cost (cell_pages.hpp) has to be earned, by as much time as they cost: at first one cell
-// goes round, one more whenever all of them are under way, and what is shorter than half a cell goes round in
-// its lower half. The receiver's cache has all lines of these few, so long payloads are stored past the
-// caches. After kRoundAfter bytes (kLongRoundAfter in the long cells) so many go round that their lower
-// halves are 1 MiB. That is as much as a second-level cache holds, and where the string instruction fetches
-// lines (store_speed.hpp) a stream of 8 KiB runs at 14 GB/s so, and at 24 through 2 MiB. So after
-// kWidensAfter (kLongWidensAfter) they go round in whole cells.
+// What a cell's pages cost (cell_pages.hpp) has to be earned: at first one cell goes round, one more whenever
+// all of them are under way, and what is shorter than half a cell goes round in its lower half. The
+// receiver's cache has all lines of these few, so long payloads are stored past the caches. After
+// kHugeRoundAfter bytes all cells that fit a huge page go round, where the kernel gives one on demand.
+//
+// Ordinary pages are dearer, and take as long as they save. After kRoundAfter bytes (kLongRoundAfter in the
+// long cells) so many go round that their lower halves are 1 MiB. That is as much as a second-level cache
+// holds, and where the string instruction fetches lines (store_speed.hpp) a stream of 8 KiB runs at 14 GB/s
+// so, and at 24 through 2 MiB. So after kWidensAfter (kLongWidensAfter) they go round in whole cells.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +43,8 @@ inline constexpr std::uint32_t kKeptPart = 4;
 /// Bytes of payloads. 4 KiB take 0.7 us through one cell and 0.5 through all of a round, 8 KiB 1.4 and 0.7,
 /// 32 KiB 3.7 and 1.7, 64 KiB 6.5 and 3.3; the pages of a round take 0.8 ms of each side.
 inline constexpr std::uint64_t kRoundAfter = 4u << 20, kLongRoundAfter = 16u << 20;
+/// Of payloads, and then a huge page is asked for.
+inline constexpr std::uint64_t kHugeRoundAfter = 256u << 10;
 /// Payloads. They take 8 ms and 2 ms and more, the pages of the upper halves 1 ms.
 inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
 
@@ -88,7 +92,7 @@ class CellQueue {
 class CellPool {
  public:
   CellPool() = default;
-  CellPool(const SegmentView& segment, bool is_long)
+  CellPool(const SegmentView& segment, bool is_long, HugePages huge)
       : segment_(segment),
         uses_(is_long ? segment.shape().long_cells : segment.shape().cells),
         free_(uses_.size()),
@@ -100,9 +104,11 @@ class CellPool {
         harvest_every_(is_long ? kLongHarvestEvery : kHarvestEvery),
         kept_most_(later_ / kKeptPart),
         reach_(bytes_ / 2),
-        round_after_(is_long ? kLongRoundAfter : kRoundAfter),
+        small_round_after_(is_long ? kLongRoundAfter : kRoundAfter),
+        round_after_(huge == HugePages::off ? small_round_after_ : kHugeRoundAfter),
         whole_after_(is_long ? kLongWidensAfter : kWidensAfter) {
     if (later_ > 0) one_more();
+    if (later_ > 0 && huge == HugePages::start) ask_for_huge(), widen();
   }
 
   /// A cell for `bytes` of `owner`, of which *out are under way. False: the owner has as many as are left, so
@@ -198,7 +204,16 @@ class CellPool {
     std::uint32_t next_place = 0;  // whole lines
   };
 
+  /// Once. All cells that fit there go round from now on, and whole; or they have to earn small pages.
+  [[gnu::cold, gnu::noinline]] void ask_for_huge() noexcept {
+    const auto round = static_cast<std::uint32_t>(uses_.size()) - beyond_;
+    if (pages_.are_huge(segment_, first_cell_, round))
+      round_after_ = whole_after_ = 0;
+    else
+      round_after_ = small_round_after_;
+  }
   [[gnu::cold, gnu::noinline]] void widen() noexcept {
+    if (volume_ >= round_after_ && round_after_ == kHugeRoundAfter) ask_for_huge();
     if (volume_ >= round_after_) {
       while (are_few()) one_more();
       round_after_ = kNever;
@@ -231,6 +246,7 @@ class CellPool {
   std::uint32_t kept_most_ = 0;              // payloads may stay while no more are under way
   std::uint32_t reach_ = 0;                  // payloads shorter than that go round before this byte of a cell
   std::uint64_t payloads_ = 0, volume_ = 0;  // these, and their bytes
+  std::uint64_t small_round_after_ = kNever;
   std::uint32_t since_harvest_ = 0;
   std::uint64_t round_after_ = kNever;    // bytes; kNever: it came
   std::uint64_t whole_after_ = kNever;    // payloads, likewise
@@ -245,9 +261,9 @@ using CellsOut = std::array<std::uint32_t, 2>;
 class Cells {
  public:
   Cells() = default;
-  explicit Cells(const SegmentView& segment)
+  Cells(const SegmentView& segment, HugePages huge)
       : ordinary_bytes_(segment.shape().cell_bytes),
-        pools_{CellPool(segment, false), CellPool(segment, true)},
+        pools_{CellPool(segment, false, huge), CellPool(segment, true, huge)},
         first_long_(segment.shape().cells) {}
 
   /// As CellPool's.

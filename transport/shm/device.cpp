@@ -61,7 +61,6 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   keys_ = hw::KeyTable(own_.keys(), key_shape(shape));
   key_layouts_.resize(shape.keys);
   published_ = PublishedLayouts(own_);
-  cells_ = Cells(own_);
   inbox_ = InboxReceiver(own_);
   polled_.reserve(shape.windows);
   bounce_.resize(kBounceBytes);
@@ -82,6 +81,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   header->shape = shape;
   header->probe_address = reinterpret_cast<std::uint64_t>(&probe_);
   header->probe_nonce = probe_.nonce;
+  cells_ = Cells(own_, settings_.huge_pages);
   header->state.store(static_cast<std::uint32_t>(DeviceState::open), std::memory_order_release);
 
   // Without sockets (some sandboxes) the device works, but cannot sleep and is attached through /proc only.

@@ -23,7 +23,6 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::uint64_t kHugePage = 2u << 20;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;  // the address space of a process is 2^47
 
 struct Owned {

@@ -17,8 +17,6 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::size_t kHugePage = 2u << 20;
-
 const MemoryTrailer& trailer_of(const Mapping& map) noexcept {
   return *reinterpret_cast<const MemoryTrailer*>(map.data() + map.bytes() - kMemoryPage);
 }

@@ -50,8 +50,12 @@ Plan plan(const Shape& shape) noexcept {
   at.inbox = place(std::size_t{shape.inbox_slots} * kLine);
   at.windows = place(std::size_t{shape.windows} * shape.window_bytes);
   at.layouts = place(std::size_t{kLayoutSlots} * sizeof(LayoutSlot));
-  at.cells = place(shape.cells * cell_distance(shape.cell_bytes));
-  at.long_cells = place(shape.long_cells * cell_distance(shape.long_cell_bytes));
+  const auto place_huge = [&next, &place](std::size_t bytes) {
+    if (bytes >= kHugePage) next = align_up(next, kHugePage);
+    return place(bytes);
+  };
+  at.cells = place_huge(shape.cells * cell_distance(shape.cell_bytes));
+  at.long_cells = place_huge(shape.long_cells * cell_distance(shape.long_cell_bytes));
   at.bytes = next;
   return at;
 }
@@ -66,6 +70,14 @@ void have_pages(std::span<std::byte> memory, Pages how) noexcept {
   static_cast<void>(memory);
   static_cast<void>(how);
 #endif
+}
+
+bool have_huge_page(std::span<std::byte> memory) noexcept {
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older C libraries have no name for
+  if (memory.size() < kHugePage || reinterpret_cast<std::uintptr_t>(memory.data()) % kHugePage != 0)
+    return false;
+  have_pages(memory.first(1), Pages::to_write);  // where there is no page, none is made a huge one
+  return ::madvise(memory.data(), kHugePage, kCollapse) == 0;
 }
 
 void keep_from_children(const Mapping& map) noexcept {

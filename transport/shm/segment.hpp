@@ -24,7 +24,7 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 14;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion = 15;  // of these structures, of windows, cells and keys
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -79,18 +79,22 @@ constexpr std::uint32_t cell_most(const Shape& shape) noexcept {
   return shape.long_cells > 0 ? shape.long_cell_bytes : shape.cell_bytes;
 }
 
-/// How many of the cells of one size go round (cells.hpp) while few are under way, once their pages are
-/// earned: as many as have 1 MiB in their lower halves.
-constexpr std::uint32_t round_of(std::uint32_t cells, std::uint32_t cell_bytes) noexcept {
-  const std::uint32_t enough = (2u << 20) / (cell_bytes > 0 ? cell_bytes : 1);
-  return std::min(cells, std::max(enough, 1u));
-}
 /// From cell to cell: its bytes, a line for the word that says how many of them are there (growing.hpp), and
 /// others, an odd number of lines in all, so that the beginnings of cells, all that short fragments use,
 /// are spread over a cache's sets.
 constexpr std::size_t cell_distance(std::uint32_t cell_bytes) noexcept {
   return cell_bytes + kLine * (cell_bytes / kLine % 2 == 0 ? 33u : 34u);
 }
+/// How many of the cells of one size go round (cells.hpp) while few are under way, once their pages are
+/// earned: as many as a huge page holds, and so about 1 MiB in their lower halves.
+constexpr std::uint32_t round_of(std::uint32_t cells, std::uint32_t cell_bytes) noexcept {
+  const std::size_t held = kHugePage / cell_distance(cell_bytes);
+  return std::min(cells, std::max(static_cast<std::uint32_t>(held), 1u));
+}
+
+/// When cells become huge pages: never, after some use, at the start.
+enum class HugePages : std::uint8_t { off, used, start };
+inline constexpr std::uint32_t kHugeCells = 1, kHugeLongCells = 2;
 
 enum class DeviceState : std::uint32_t { starting = 0, open = 1, closed = 2 };
 
@@ -112,6 +116,7 @@ struct SegmentHeader {
   std::uint64_t probe_address;  // of a CmaProbe in the owner's private memory, and what it holds
   std::uint64_t probe_nonce;
   alignas(kLine) std::atomic<std::uint32_t> state;  // DeviceState; owner
+  std::atomic<std::uint32_t> huge;   // kHugeCells | kHugeLongCells: their round is one huge page; owner
   std::atomic<std::uint32_t> armed;  // not 0: the owner sleeps (bell.hpp); it sets, whoever rang clears
   alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
   alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
@@ -176,6 +181,7 @@ class SegmentView {
   explicit operator bool() const noexcept { return base_ != nullptr; }
   const Shape& shape() const noexcept { return shape_; }
   SegmentHeader& header() const noexcept { return *reinterpret_cast<SegmentHeader*>(base_); }
+  std::byte* end() const noexcept { return base_ + plan_.bytes; }
   std::byte* keys() const noexcept { return base_ + plan_.keys; }
   PeerSlot& peer(std::uint32_t i) const noexcept {
     return reinterpret_cast<PeerSlot*>(base_ + plan_.peers)[i];
@@ -220,6 +226,10 @@ Result<OwnedSegment> create_segment(const char* name, std::size_t bytes);
 /// has in this mapping. Without an effect on kernels before 5.14, or when there is no memory.
 enum class Pages : std::uint8_t { to_write, to_read };
 void have_pages(std::span<std::byte> memory, Pages how) noexcept;
+/// Makes the first 2 MiB of memory one huge page, whatever pages are there, in the time of a hundred ordinary
+/// ones; peers that map it see it so at their next look. False: it does not begin where one may, none is
+/// left, or the kernel cannot (before 6.1).
+bool have_huge_page(std::span<std::byte> memory) noexcept;
 
 /// A child of fork() must not see shared pages.
 void keep_from_children(const Mapping& map) noexcept;

@@ -1,6 +1,7 @@
 // The pool of cells by itself: which cell a payload gets, where in it, and when it has its pages.
 #include <sys/mman.h>
 
+#include <cstring>
 #include <random>
 #include <set>
 #include <span>
@@ -15,10 +16,10 @@ namespace {
 class Pool : public testing::Test {
  protected:
   Pool() : Pool(kShape) {}
-  explicit Pool(const Shape& shape)
+  explicit Pool(const Shape& shape, HugePages huge = HugePages::off)
       : memory_(create_segment("cells", plan(shape).bytes).value()),
         segment_(memory_.map.data(), shape),
-        cells_(segment_) {}
+        cells_(segment_, huge) {}
 
   static Shape shape() {
     Shape out;
@@ -207,7 +208,7 @@ class WidePool : public Pool {
   WidePool() : Pool(wide()) {}
   static Shape wide() {
     Shape out = shape();
-    out.cells = 6, out.cell_bytes = 1u << 20, out.long_cells = 0;
+    out.cells = 6, out.cell_bytes = (1u << 20) - 4096, out.long_cells = 0;
     return out;
   }
   std::set<std::uint32_t> in_turn(std::uint32_t bytes, int payloads) {
@@ -224,7 +225,7 @@ class WidePool : public Pool {
   std::size_t pages(std::uint32_t cell, std::uint32_t half) const {
     constexpr std::uint32_t kEdge = 8192;  // another cell's, or the word behind one
     return resident(
-        {segment_.cell(cell) + std::size_t{half} * (512u << 10) + kEdge, (512u << 10) - 2 * kEdge});
+        {segment_.cell(cell) + std::size_t{half} * (510u << 10) + kEdge, (510u << 10) - 2 * kEdge});
   }
 };
 
@@ -242,24 +243,110 @@ TEST_F(WidePool, one_more_cell_goes_round_when_all_are_under_way) {
 #if defined(MADV_POPULATE_WRITE)
 TEST_F(WidePool, a_cell_that_goes_round_later_gets_its_pages_when_it_is_used) {
   in_turn(3000, 1);
-  EXPECT_GE(pages(0, 0), 124u);
+  EXPECT_GE(pages(0, 0), 122u);
   EXPECT_EQ(pages(1, 0), 0u);
   in_turn(3000, 2 * kRoundAfter / 3000);
-  EXPECT_GE(pages(1, 0), 124u);
+  EXPECT_GE(pages(1, 0), 122u);
   EXPECT_EQ(pages(2, 0), 0u);
   const CellPlace places[] = {take(3000), take(3000), take(1000)};
   EXPECT_EQ(places[2].cell, 2u);
   EXPECT_EQ(pages(2, 0), 0u) << "so short ones need few";
   for (const CellPlace& place : places) free(place);
   in_turn(3000, 3);
-  EXPECT_GE(pages(2, 0), 124u);
+  EXPECT_GE(pages(2, 0), 122u);
   EXPECT_EQ(pages(0, 1) + pages(1, 1) + pages(2, 1) + pages(3, 0), 0u);
   in_turn(600u << 10, 6);
-  EXPECT_GE(pages(0, 1), 124u);
-  EXPECT_GE(pages(2, 1), 124u);
+  EXPECT_GE(pages(0, 1), 122u);
+  EXPECT_GE(pages(2, 1), 122u);
   EXPECT_EQ(pages(3, 0), 0u);
 }
 #endif
+
+/// Of the default sizes, for which a kernel may give huge pages.
+class HugePool : public Pool {
+ protected:
+  HugePool() : Pool(of_default_sizes(), HugePages::start) {}
+
+ public:
+  static Shape of_default_sizes() {
+    Shape out = shape();
+    out.cells = 256, out.cell_bytes = 32768, out.long_cells = 64, out.long_cell_bytes = 131072;
+    return out;
+  }
+};
+
+/// The same, when it has been used.
+class UsedHugePool : public Pool {
+ protected:
+  UsedHugePool() : Pool(HugePool::of_default_sizes(), HugePages::used) {}
+};
+
+TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
+  const auto in_turn = [this](std::uint64_t payloads) {
+    std::set<std::uint32_t> out;
+    for (std::uint64_t i = 0; i < payloads; ++i) {
+      const CellPlace place = take(4096);
+      std::memset(segment_.cell(place.cell) + place.at, static_cast<int>(i), 4096);
+      out.insert(place.cell);
+      free(place);
+    }
+    return out.size();
+  };
+  EXPECT_EQ(in_turn(kHugeRoundAfter / 4096), 1u);
+  EXPECT_EQ(segment_.header().huge.load(), 0u);
+  EXPECT_LE(resident({segment_.cell(0), kHugePage}), 6u) << "memory is not taken before";
+  const CellPlace before = take(4096);
+  std::byte* const there = segment_.cell(before.cell) + before.at;
+  std::memset(there, 0x5a, 4096);  // it is not read yet
+  in_turn(32);
+  if (segment_.header().huge.load() == 0) GTEST_SKIP() << "the kernel gave no huge page";
+  EXPECT_EQ(segment_.header().huge.load(), kHugeCells) << "long ones count by themselves";
+  EXPECT_EQ(resident({segment_.cell(0), kHugePage}), kHugePage / 4096);
+  EXPECT_EQ(in_turn(59 * 8), 59u);
+  for (int i = 0; i < 4096; ++i) ASSERT_EQ(there[i], std::byte{0x5a}) << i;
+  free(before);
+}
+
+TEST_F(HugePool, a_round_is_one_page_and_whole_from_the_start) {
+  const std::uint32_t huge = segment_.header().huge.load();
+  if (huge == 0) GTEST_SKIP() << "the kernel gave no huge page (one before 6.1, or none was left)";
+  ASSERT_EQ(huge, kHugeCells | kHugeLongCells);
+  for (const std::uint32_t bytes : {4000u, 60000u}) {
+    EXPECT_FALSE(cells_.are_few(bytes));
+    const bool is_long = bytes > 32768;
+    const std::uint32_t first = is_long ? 256 : 0, round = is_long ? 15 : 60;
+    std::byte* const begin = segment_.cell(first);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(begin) % kHugePage, 0u);
+    EXPECT_EQ(resident({begin, kHugePage}), kHugePage / 4096);
+    std::set<std::uint32_t> used;
+    std::uint32_t reach = 0;
+    for (std::uint32_t i = 0; i < 40 * round; ++i) {
+      const CellPlace place = take(bytes);
+      EXPECT_LE(segment_.cell(place.cell) + place.at + bytes, begin + kHugePage);
+      used.insert(place.cell);
+      reach = std::max(reach, place.at + bytes);
+      free(place);
+    }
+    EXPECT_EQ(used.size(), round);
+    EXPECT_GT(reach, bytes_of_cell(segment_.shape(), first) / 2);
+    EXPECT_LT(resident({segment_.cell(first + round + 1), kHugePage / 2}), 8u) << "and no other page";
+  }
+}
+
+// The receiver sees all of it by one fault, and pages that there are not are not made by looking.
+TEST_F(HugePool, a_receiver_maps_it_at_once) {
+  if (segment_.header().huge.load() == 0) GTEST_SKIP() << "the kernel gave no huge page";
+  const Mapping other = Mapping::shared(memory_.fd.get(), memory_.map.bytes());
+  const SegmentView seen(other.data(), segment_.shape());
+  CellPages pages;
+  pages.used(seen, 0, 4000, Pages::to_read);
+  pages.used(seen, 59, 32768, Pages::to_read);
+  EXPECT_LT(resident({segment_.cell(61), kHugePage / 2}), 8u);
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    std::memset(segment_.cell(i), static_cast<int>(i + 1), 32768);
+    EXPECT_EQ(seen.cell(i)[32767], static_cast<std::byte>(i + 1));
+  }
+}
 
 TEST_F(Pool, two_payloads_under_way_never_overlap) {
   const unsigned seed = 5;
