@@ -48,8 +48,10 @@ Status describe_memory(const void* base, const stria_layout_t* layout, std::uint
 
 Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
   if (closing_) return Status::cancelled;
-  stria_payload_t memory;
-  if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
+  stria_payload_t memory = plain_memory(send.base, send.count);
+  if (send.layout != nullptr || memory.length < 0) {
+    if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
+  }
   if (is_own(peer) && send_own(peer, send, memory)) return Status::ok;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
   bool full = false;

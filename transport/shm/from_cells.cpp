@@ -118,15 +118,15 @@ std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::b
   if (!is_in_cells(link, place, bytes)) return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
   count_cell(link, place, bytes);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
-  const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   if (grows) {
+    const transport::Payload out{nullptr, memory, bytes, 0, bytes};
     const Growing growing(kind, wanted, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                           link.attached_);
     if (!place.few) look_growing(link, growing);
     if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
   } else {
     if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
-    transport::unpack(out, payload);
+    if (bytes > 0) datatype::copy_bytes(memory, payload, bytes);
   }
   wanted.immediate = immediate_of(record);
   link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);

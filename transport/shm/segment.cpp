@@ -54,8 +54,10 @@ Plan plan(const Shape& shape) noexcept {
     if (bytes >= kHugePage) next = align_up(next, kHugePage);
     return place(bytes);
   };
-  at.cells = place_huge(shape.cells * cell_distance(shape.cell_bytes));
-  at.long_cells = place_huge(shape.long_cells * cell_distance(shape.long_cell_bytes));
+  at.cell_distance = cell_distance(shape.cell_bytes);
+  at.long_cell_distance = cell_distance(shape.long_cell_bytes);
+  at.cells = place_huge(shape.cells * at.cell_distance);
+  at.long_cells = place_huge(shape.long_cells * at.long_cell_distance);
   at.bytes = next;
   return at;
 }

@@ -59,6 +59,7 @@ constexpr std::uint32_t most_pio_mtu(std::uint32_t window_bytes) noexcept {
 struct Plan {
   std::size_t keys = 0, peers = 0, controls = 0, states = 0, inbox = 0, windows = 0, layouts = 0, cells = 0,
               long_cells = 0;
+  std::size_t cell_distance = 0, long_cell_distance = 0;
   std::size_t bytes = 0;
 };
 /// Empty (bytes == 0) when a count is outside what any device may ask for.
@@ -200,13 +201,12 @@ class SegmentView {
     return reinterpret_cast<LayoutSlot*>(base_ + plan_.layouts)[i];
   }
   std::byte* cell(std::uint32_t i) const noexcept {
-    return is_long_cell(shape_, i)
-               ? base_ + plan_.long_cells + (i - shape_.cells) * cell_distance(shape_.long_cell_bytes)
-               : base_ + plan_.cells + i * cell_distance(shape_.cell_bytes);
+    return is_long_cell(shape_, i) ? base_ + plan_.long_cells + (i - shape_.cells) * plan_.long_cell_distance
+                                   : base_ + plan_.cells + i * plan_.cell_distance;
   }
   std::atomic<std::uint64_t>& cell_growth(std::uint32_t i) const noexcept {
-    return *reinterpret_cast<std::atomic<std::uint64_t>*>(cell(i) + cell_distance(bytes_of_cell(shape_, i)) -
-                                                          kLine);
+    const std::size_t distance = is_long_cell(shape_, i) ? plan_.long_cell_distance : plan_.cell_distance;
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(cell(i) + distance - kLine);
   }
 
  private:
