@@ -69,9 +69,8 @@ constexpr VarSpec kTable[] = {
     {"STRIA_SHM_LONG_CELL_BYTES", VarKind::bytes, "128K", "bytes", "", 0, (1 << 24) - 64,
      "Size of one of these; not longer than an ordinary cell: there are none."},
     {"STRIA_SHM_HUGE_PAGES", VarKind::choice, "auto", "", "auto|start|off", 0, 0,
-     "Whether cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: when 2 "
-     "MiB "
-     "of messages went through them. Start: at once, 4 MiB of each process."},
+     "Whether cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: when 256 "
+     "KiB of messages went through them. Start: at once, 4 MiB of each process."},
     {"STRIA_SHM_DISTANCE", VarKind::choice, "auto", "", "auto|near|far", 0, 0,
      "Whether peers' caches are near; what goes to far ones is written in ways that do not fetch their "
      "lines. Auto: measured while messages come and go."},

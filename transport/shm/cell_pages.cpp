@@ -14,6 +14,11 @@ void have_pages_of(const SegmentView& segment, std::uint32_t begin, std::uint32_
   }
 }
 
+/// In the segment's header, of the cells of the size that begins with cell `first`.
+constexpr std::uint32_t huge_bit(std::uint32_t first) noexcept {
+  return first == 0 ? kHugeCells : kHugeLongCells;
+}
+
 }  // namespace
 
 void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t end, Pages how) noexcept {
@@ -21,9 +26,8 @@ void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t
   const std::uint32_t begin = is_long_cell(shape, i) ? shape.cells : 0;
   const std::uint32_t bytes = bytes_of_cell(shape, i);
   half_ = bytes / 2;
-  const std::uint32_t huge = begin == 0 ? kHugeCells : kHugeLongCells;
   const std::uint32_t round = round_of(begin == 0 ? shape.cells : shape.long_cells, bytes);
-  if (i < begin + round && (segment.header().huge.load(std::memory_order_relaxed) & huge) != 0) {
+  if (i < begin + round && (segment.header().huge.load(std::memory_order_relaxed) & huge_bit(begin)) != 0) {
     for (std::uint32_t& settled : settled_) settled = std::max(settled, begin + round);
     return have_pages({segment.cell(i), 1}, how);
   }
@@ -35,13 +39,13 @@ void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t
   settled_[kLowerHalf] = std::max(settled_[kLowerHalf], settled_[kWhole]);
 }
 
-bool CellPages::are_huge(const SegmentView& segment, std::uint32_t first, std::uint32_t cells) noexcept {
+bool CellPages::become_huge(const SegmentView& segment, std::uint32_t first, std::uint32_t cells) noexcept {
   const std::size_t bytes = cells * cell_distance(bytes_of_cell(segment.shape(), first));
   std::byte* const begin = segment.cell(first);
   if (bytes > kHugePage || begin + kHugePage > segment.end() || !have_huge_page({begin, kHugePage}))
     return false;
   settled_.fill(first + cells);
-  segment.header().huge.fetch_or(first == 0 ? kHugeCells : kHugeLongCells, std::memory_order_relaxed);
+  segment.header().huge.fetch_or(huge_bit(first), std::memory_order_relaxed);
   return true;
 }
 

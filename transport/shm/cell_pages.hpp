@@ -31,8 +31,8 @@ class CellPages {
       count(segment, i, end, how);
   }
   /// One huge page for the cells from `first` on, `cells` of them, the sender's. False: there is none.
-  [[gnu::cold, gnu::noinline]] bool are_huge(const SegmentView& segment, std::uint32_t first,
-                                             std::uint32_t cells) noexcept;
+  [[gnu::cold, gnu::noinline]] bool become_huge(const SegmentView& segment, std::uint32_t first,
+                                                std::uint32_t cells) noexcept;
 
  private:
   enum : std::size_t { kLowerHalf, kWhole };

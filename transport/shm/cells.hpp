@@ -207,7 +207,7 @@ class CellPool {
   /// Once. All cells that fit there go round from now on, and whole; or they have to earn small pages.
   [[gnu::cold, gnu::noinline]] void ask_for_huge() noexcept {
     const auto round = static_cast<std::uint32_t>(uses_.size()) - beyond_;
-    if (pages_.are_huge(segment_, first_cell_, round))
+    if (pages_.become_huge(segment_, first_cell_, round))
       round_after_ = whole_after_ = 0;
     else
       round_after_ = small_round_after_;
