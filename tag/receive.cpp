@@ -20,10 +20,8 @@ void Worker::complete(Request& request, Status status) noexcept {
 
 Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
   if (closing_) return Status::cancelled;
-  stria_payload_t memory = plain_memory(recv.base, recv.count);
-  if (recv.layout != nullptr || memory.length < 0) {
-    if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
-  }
+  stria_payload_t memory;
+  if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
   const Peer* source =
       recv.match.source == nullptr ? nullptr : reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
   const std::uint32_t index = source == nullptr ? kAnySource : source->index;

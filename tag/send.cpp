@@ -26,16 +26,12 @@ bool packs_long(const transport::LinkRef& link, const stria_payload_t& memory) n
 }
 }  // namespace
 
-Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
+Status describe_layout(const void* base, const stria_layout_t& layout, std::uint64_t count,
                        stria_payload_t& out) noexcept {
   auto* memory = static_cast<std::byte*>(const_cast<void*>(base));
   const auto n = static_cast<std::int64_t>(count);
   if (n < 0) return Status::invalid;
-  if (layout == nullptr) {
-    out = plain_memory(base, count);
-    return Status::ok;
-  }
-  const datatype::Layout& shape = layout->value;
+  const datatype::Layout& shape = layout.value;
   const auto reach = shape.reach(n);
   if (!reach) return Status::invalid;
   if (shape.is_contiguous(n)) {
@@ -48,10 +44,8 @@ Status describe_memory(const void* base, const stria_layout_t* layout, std::uint
 
 Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
   if (closing_) return Status::cancelled;
-  stria_payload_t memory = plain_memory(send.base, send.count);
-  if (send.layout != nullptr || memory.length < 0) {
-    if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
-  }
+  stria_payload_t memory;
+  if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
   if (is_own(peer) && send_own(peer, send, memory)) return Status::ok;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
   bool full = false;

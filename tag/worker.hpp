@@ -276,10 +276,17 @@ inline stria_payload_t plain_memory(const void* base, std::uint64_t count) noexc
   return {nullptr, const_cast<void*>(base), bytes, 0, bytes};
 }
 
+/// As describe_memory, of a layout.
+Status describe_layout(const void* base, const stria_layout_t& layout, std::uint64_t count,
+                       stria_payload_t& out) noexcept;
 /// The bytes a send or receive means: a layout that is contiguous for this count becomes plain memory. ok, or
 /// invalid for a negative or overflowing amount.
-Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
-                       stria_payload_t& out) noexcept;
+inline Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
+                              stria_payload_t& out) noexcept {
+  if (layout != nullptr) return describe_layout(base, *layout, count, out);
+  out = plain_memory(base, count);
+  return out.length < 0 ? Status::invalid : Status::ok;
+}
 
 /// The key part of one provider; bytes == 0 when the key has none or is malformed.
 stria_provider_key_t part_for(const RemoteKey& key, std::string_view provider) noexcept;
