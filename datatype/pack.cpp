@@ -1,5 +1,7 @@
 #include "datatype/pack.hpp"
 
+#include <atomic>
+
 #include "datatype/kernels/kernels.hpp"
 #include "datatype/kernels/stream.hpp"
 #include "datatype/mover.hpp"
@@ -101,8 +103,21 @@ void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t 
   walk(layout, base, count, offset, length, mover);
 }
 
+namespace {
+
+void copy_first(Address to, Address from, std::int64_t n) noexcept;
+/// The best table's, from the first call on: so this one needs no more than a jump.
+constinit std::atomic<Kernels::Run> copy_now{&copy_first};
+
+[[gnu::cold]] void copy_first(Address to, Address from, std::int64_t n) noexcept {
+  copy_now.store(kernels().run, std::memory_order_relaxed);
+  kernels().run(to, from, n);
+}
+
+}  // namespace
+
 void copy_long(void* to, const void* from, std::size_t n) noexcept {
-  kernels().run(address_of(to), address_of(from), static_cast<std::int64_t>(n));
+  copy_now.load(std::memory_order_relaxed)(address_of(to), address_of(from), static_cast<std::int64_t>(n));
 }
 
 void pack(const Layout& layout, const void* base, std::int64_t count, std::int64_t offset,

@@ -115,12 +115,11 @@ class CellPool {
   /// that peers who stand still take a half of all, then a quarter, and so on, and do not stop the others; or
   /// none is left. Payloads shorter than half a cell go round in that half, and so a stream of them through
   /// more memory than a cache holds.
-  bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes, CellPlace& place) noexcept {
-    if (++since_harvest_ >= harvest_every_ || free_.size() == 0 || *out >= left()) [[unlikely]] {
-      harvest();
-      if (*out >= left()) return false;
-      if (free_.size() == 0) one_more();
-    }
+  [[gnu::always_inline]] bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes,
+                                   CellPlace& place) noexcept {
+    const bool is_due = ++since_harvest_ >= harvest_every_ || free_.size() == 0 || *out >= left();
+    if (is_due && !find_more(out)) [[unlikely]]
+      return false;
     const std::uint32_t cell = free_.pop();
     busy_.push(cell);
     ++*out;
@@ -222,6 +221,14 @@ class CellPool {
     if (payloads_ >= whole_after_) reach_ = bytes_, whole_after_ = kNever;
   }
   std::uint32_t left() const noexcept { return free_.size() + later_; }
+  /// Of those that came back, or of those kept for later. False: the owner, of whom *out are under way, has
+  /// its share.
+  [[gnu::noinline]] bool find_more(const std::uint32_t* out) noexcept {
+    harvest();
+    if (*out >= left()) return false;
+    if (free_.size() == 0) one_more();
+    return true;
+  }
   /// Goes round from now on.
   void one_more() noexcept { free_.push(static_cast<std::uint32_t>(uses_.size()) - later_--); }
   /// Behind the payload before, or at the begin again.
@@ -266,6 +273,8 @@ class Cells {
         pools_{CellPool(segment, false, huge), CellPool(segment, true, huge)},
         first_long_(segment.shape().cells) {}
 
+  /// The pool whose cells a payload gets.
+  CellPool& pool_for(std::uint32_t bytes) noexcept { return pools_[size_for(bytes)]; }
   /// As CellPool's.
   bool take(std::uint32_t owner, CellsOut& out, std::uint32_t bytes, CellPlace& place) noexcept {
     const std::size_t size = size_for(bytes);

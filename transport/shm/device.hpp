@@ -101,8 +101,15 @@ class Device {
   void look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept;
   void look_growing(Link& link, const Growing& growing) noexcept;
   static bool is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept;
-  std::int32_t take_cell(Polled& polled, transport::Header& wanted, std::byte* memory,
+  bool names_wanted(Polled& polled, std::uint64_t control, const transport::Header& wanted,
+                    std::uint32_t capacity, CellPlace& place) noexcept;
+  static std::int32_t took_cell(Polled& polled, CellPlace place, transport::Header& wanted,
+                                std::uint32_t bytes) noexcept;
+  std::int32_t take_cell(Polled& polled, std::uint64_t control, transport::Header& wanted, std::byte* memory,
                          std::uint32_t capacity) noexcept;
+  [[gnu::noinline]] std::int32_t take_growing(Polled& polled, std::uint64_t control,
+                                              transport::Header& wanted, std::byte* memory,
+                                              std::uint32_t capacity) noexcept;
   bool deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
   void count_cell(Link& link, CellPlace place, std::uint32_t bytes) noexcept;
   void delivered(Link& link, CellPlace place, std::uint32_t answer) noexcept;

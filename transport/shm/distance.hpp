@@ -44,6 +44,12 @@ class Distance {
     }
     return Looks::is_due(cells_++) && look(cell + look_at(bytes));
   }
+  /// Counts a cell of a near peer that has nothing to tell. False: came() is to see it, it is not counted.
+  bool passes() noexcept {
+    if (far_ || skip_ != 0 || Looks::is_due(cells_)) return false;
+    ++cells_;
+    return true;
+  }
   /// Whether came() times lines of the next cell.
   bool looks() const noexcept { return !far_ && skip_ == 0 && Looks::is_due(cells_); }
   /// A peer that was far for long is taken to be near. True when it is now.

@@ -101,37 +101,57 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   return true;
 }
 
-/// As WindowReceiver::take(), of a record that names a cell.
-std::int32_t Device::take_cell(Polled& polled, transport::Header& wanted, std::byte* memory,
-                               std::uint32_t capacity) noexcept {
+/// Whether the next record's payload is wanted, fits, and lies in cells, at `place`.
+[[gnu::always_inline]] inline bool Device::names_wanted(Polled& polled, std::uint64_t control,
+                                                        const transport::Header& wanted,
+                                                        std::uint32_t capacity, CellPlace& place) noexcept {
   Link& link = *polled.link;
-  WindowReceiver& window = polled.window;
-  const std::uint64_t control = window.look();
-  const std::byte* record = window.place();
+  const std::byte* record = polled.window.place();
   const std::uint32_t bytes = control_bytes(control);
-  const RecordKind kind = control_kind(control);
-  const bool grows = is_growing(kind);
-  if (!window.is_record(control) || !(grows || is_whole_cell(kind)) || !is_wanted(record, wanted) ||
-      bytes > capacity || link.broken_)
-    return STRIA_TAKE_OTHER;
-  const CellPlace place = CellPlace::of(hw::load_word(record + kRecordHeader));
-  if (!is_in_cells(link, place, bytes)) return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
+  if (!is_wanted(record, wanted) || bytes > capacity || link.broken_) return false;
+  place = CellPlace::of(hw::load_word(record + kRecordHeader));
+  if (!is_in_cells(link, place, bytes)) return false;  // poll_window() says that it makes no sense
   count_cell(link, place, bytes);
-  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
-  if (grows) {
-    const transport::Payload out{nullptr, memory, bytes, 0, bytes};
-    const Growing growing(kind, wanted, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
-                          link.attached_);
-    if (!place.few) look_growing(link, growing);
-    if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
-  } else {
-    if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
-    if (bytes > 0) datatype::copy_bytes(memory, payload, bytes);
-  }
-  wanted.immediate = immediate_of(record);
-  link.remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
-  window.advance(1);
+  return true;
+}
+
+[[gnu::always_inline]] inline std::int32_t Device::took_cell(Polled& polled, CellPlace place,
+                                                             transport::Header& wanted,
+                                                             std::uint32_t bytes) noexcept {
+  wanted.immediate = immediate_of(polled.window.place());
+  polled.link->remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  polled.window.advance(1);
   return static_cast<std::int32_t>(bytes);
+}
+
+/// As WindowReceiver::take(), of a record that names a cell; `control` is its first word.
+std::int32_t Device::take_cell(Polled& polled, std::uint64_t control, transport::Header& wanted,
+                               std::byte* memory, std::uint32_t capacity) noexcept {
+  if (!is_whole_cell(control_kind(control))) return take_growing(polled, control, wanted, memory, capacity);
+  CellPlace place;
+  if (!names_wanted(polled, control, wanted, capacity, place)) return STRIA_TAKE_OTHER;
+  Link& link = *polled.link;
+  const std::uint32_t bytes = control_bytes(control);
+  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
+  if (bytes >= kLookBytes && !place.few && !link.distance_.passes()) look(link, payload, bytes);
+  if (bytes > 0) datatype::copy_bytes(memory, payload, bytes);
+  return took_cell(polled, place, wanted, bytes);
+}
+
+/// The same of a cell that its sender may still be writing.
+std::int32_t Device::take_growing(Polled& polled, std::uint64_t control, transport::Header& wanted,
+                                  std::byte* memory, std::uint32_t capacity) noexcept {
+  const RecordKind kind = control_kind(control);
+  CellPlace place;
+  if (!is_growing(kind) || !names_wanted(polled, control, wanted, capacity, place)) return STRIA_TAKE_OTHER;
+  Link& link = *polled.link;
+  const std::uint32_t bytes = control_bytes(control);
+  const transport::Payload out{nullptr, memory, bytes, 0, bytes};
+  const Growing growing(kind, wanted, link.remote_.cell(place.cell) + place.at, bytes,
+                        link.remote_.cell_growth(place.cell), place.use, link.attached_);
+  if (!place.few) look_growing(link, growing);
+  if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
+  return took_cell(polled, place, wanted, bytes);
 }
 
 }  // namespace stria::shm

@@ -77,7 +77,8 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   const std::int32_t bytes = polled->window.take(wanted, static_cast<std::byte*>(memory), capacity);
   if (bytes != STRIA_TAKE_OTHER || capacity <= kHalfPayload) [[likely]]
     return bytes;
-  return device_->take_cell(*polled, wanted, static_cast<std::byte*>(memory), capacity);
+  return device_->take_cell(*polled, polled->window.look(), wanted, static_cast<std::byte*>(memory),
+                            capacity);
 }
 
 /// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
@@ -87,9 +88,10 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 }
 
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
-[[gnu::always_inline]] inline bool Link::passes_few(const transport::Payload& payload) noexcept {
+[[gnu::always_inline]] inline bool Link::passes_few(const CellPool& pool,
+                                                    const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  if (bytes < kFarFewLeast || !device_->cells_.are_few(bytes)) [[likely]]
+  if (bytes < kFarFewLeast || !pool.are_few()) [[likely]]
     return false;
   return (bytes >= kFewLeast || is_far()) && device_->settings_.may_choose_stores() &&
          transport::has_long_blocks(payload);
@@ -104,39 +106,35 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
                                                      const transport::Payload& payload, RecordKind whole,
                                                      bool slow) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  if (!(tx_.is_open() ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
+  const bool windowed = tx_.is_open();
+  if (!(windowed ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
+  CellPool& pool = device_->cells_.pool_for(bytes);
   CellPlace place;
-  if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
+  if (!pool.take(id_, &cells_out_[device_->cells_.size_for(bytes)], bytes, place)) [[unlikely]]
     return without_cell(bytes);
-  place.few = passes_few(payload);
+  place.few = passes_few(pool, payload);
   place.may_stay = place.may_stay && !place.few;  // few are to go on going round
   const Way way = place.few ? Way::stream : way_of(payload, slow);
-  const auto publish =
-      [ this, &header, bytes, word = place.word() ](RecordKind kind) __attribute__((always_inline)) {
-    std::byte* record = tx_.place();
-    store_header(record + 8, header);
-    hw::store_word(record + kRecordHeader, word);
-    tx_.publish(1, make_window_control(kind, bytes));
+  const std::uint64_t word = place.word();
+  std::byte* const out = device_->own_.cell(place.cell) + place.at;
+  const auto publish = [ this, &header, bytes, word ](RecordKind kind) __attribute__((always_inline)) {
+    tx_.put_cell(header, word, make_window_control(kind, bytes));
     published();
   };
-  const SegmentView& own = device_->own_;
-  std::byte* const out = own.cell(place.cell) + place.at;
-  const bool may_grow = whole == RecordKind::cell && tx_.is_open();
-  RecordKind kind = may_grow ? kind_of_cell(payload, way) : whole;
+  RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
   if (kind == RecordKind::growing && bytes >= kFarStepLeast && is_far()) kind = RecordKind::growing_far;
   {
     const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
     if (kind == whole)
       store(way, payload, out);
     else
-      grow(payload, out, own.cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
+      grow(payload, out, device_->own_.cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
   }
   if (kind != whole) return Status::ok;
-  if (tx_.is_open()) {
+  if (windowed) {
     publish(whole);
     return Status::ok;
   }
-  const std::uint64_t word = place.word();
   const Status status = inbox_send(whole, 0, header, contiguous(&word, sizeof word), bytes);
   if (status != Status::ok) device_->cells_.cancel(place.cell);
   return status;

@@ -73,12 +73,13 @@ class WindowSender {
   void wrote_sign(std::uint32_t i) noexcept { careful_until_ = head_ + std::uint64_t{2} * i + mask_ + 1; }
   void publish(std::uint32_t n, std::uint64_t control) noexcept {
     std::byte* record = at(head_);
-    head_ += n;
-    if ((head_ & 1) != 0 || head_ <= careful_until_) hw::store_word(at(head_), 0);
-    // Release; pairs with WindowReceiver::peek().
-    hw::publish_word(record, control | (std::uint64_t{lap_} << 32));
-    if ((head_ & mask_) == 0) [[unlikely]]
+    const std::uint64_t head = head_ + n;
+    head_ = head;
+    const std::uint64_t word = control | (std::uint64_t{lap_} << 32);
+    if ((head & mask_) == 0) [[unlikely]]
       lap_ = next_lap(lap_);
+    if ((head & 1) != 0 || head <= careful_until_) hw::store_word(at(head), 0);
+    hw::publish_word(record, word);  // release; pairs with WindowReceiver::peek()
   }
   /// A packet of half a line, whole: has_room(), place() and publish() in one. False: they have to see.
   bool put_half(const stria_header_t& header, const void* payload, std::uint32_t bytes) noexcept {
@@ -89,6 +90,13 @@ class WindowSender {
     hw::copy_line(record + kRecordHeader, static_cast<const std::byte*>(payload), bytes);
     publish(1, make_window_control(RecordKind::packet, bytes));
     return true;
+  }
+  /// A record that names a cell, whole. There is room.
+  void put_cell(const stria_header_t& header, std::uint64_t word, std::uint64_t control) noexcept {
+    std::byte* const record = place();
+    store_header(record + 8, header);
+    hw::store_word(record + kRecordHeader, word);
+    publish(1, control);
   }
   /// Bytes that can be sent without another look at the receiver's position.
   std::uint32_t credits() const noexcept {
