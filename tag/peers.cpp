@@ -69,7 +69,7 @@ Status Worker::connect_new(Peer& peer) {
     const bool accepted = connected == STRIA_OK || connected == STRIA_IN_PROGRESS;
     if (accepted && link != nullptr) {
       link_up(peer, *device, link);
-      return Status::ok;
+      return peer.state == Peer::State::up ? Status::ok : Status::peer_failed;
     }
     answer = accepted ? Status::io_error : transport::from_c(connected);
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->provider->name,
@@ -82,7 +82,9 @@ Status Worker::connect_new(Peer& peer) {
 }
 
 void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
-  if (peer.state == Peer::State::up) return;  // its own connection came in while we connected
+  // Its own connection came in while we connected; or it failed, which is for good: what was sent before is
+  // lost, so what comes after would have no place in its order.
+  if (peer.state != Peer::State::unconnected) return;
   peer.device = device.number;
   peer.link.ops = device.provider->ops;
   peer.link.link = link;
@@ -169,6 +171,10 @@ void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link
     return &worker.nobody_;
   }
   Peer& peer = *known;
+  if (peer.state == Peer::State::failed) {
+    log::error("worker {:#x}, which was given up, connected again; what it sends is dropped", worker_id);
+    return &worker.nobody_;
+  }
   worker.link_up(peer, device, link);
   if (peer.low_latency) {  // after this upcall: the provider is in the middle of making the link
     peer.window_due = true;

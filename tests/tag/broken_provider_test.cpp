@@ -1,9 +1,11 @@
-// A provider that breaks its contract where it is cheap to see: refused with a text that says so.
+// A provider that breaks its contract where it is cheap to see: refused with a text that says so. And what a
+// provider may do all the same: bring back a peer that was given up, by another way.
 #include <cstring>
 
 #include "tag/objects.hpp"
 #include "tests/tag/world.hpp"
 #include "transport/fake/fake.hpp"
+#include "transport/wire.hpp"
 
 namespace stria::test {
 namespace {
@@ -18,6 +20,17 @@ class BrokenProvider : public testing::Test {
     auto opened = tag::open_context(nullptr, builtins);
     ASSERT_TRUE(opened.has_value()) << opened.error().context;
     context_ = reinterpret_cast<stria_context_t*>(opened->release());
+  }
+  /// Of worker 1, at worker 0.
+  void open_endpoint(stria_endpoint_t** endpoint) {
+    char address[STRIA_ADDRESS_MAX];
+    size_t bytes = sizeof(address);
+    ASSERT_EQ(stria_worker_address(workers_[1], address, &bytes), STRIA_OK);
+    stria_endpoint_params_t params{};
+    params.size = sizeof(params);
+    params.address = address;
+    params.address_bytes = bytes;
+    ASSERT_EQ(stria_endpoint_open(workers_[0], &params, endpoint), STRIA_OK);
   }
   ~BrokenProvider() override {
     for (auto* worker : workers_) stria_worker_close(worker);
@@ -37,15 +50,8 @@ TEST_F(BrokenProvider, that_gives_no_link_is_refused) {
   };
   open_context();
   for (auto*& worker : workers_) ASSERT_EQ(stria_worker_open(context_, nullptr, &worker), STRIA_OK);
-  char address[STRIA_ADDRESS_MAX];
-  size_t bytes = sizeof(address);
-  ASSERT_EQ(stria_worker_address(workers_[1], address, &bytes), STRIA_OK);
-  stria_endpoint_params_t params{};
-  params.size = sizeof(params);
-  params.address = address;
-  params.address_bytes = bytes;
   stria_endpoint_t* endpoint = nullptr;
-  ASSERT_EQ(stria_endpoint_open(workers_[0], &params, &endpoint), STRIA_OK);
+  ASSERT_NO_FATAL_FAILURE(open_endpoint(&endpoint));
   EXPECT_EQ(stria_endpoint_connect(endpoint), STRIA_ERR_IO);
   EXPECT_NE(std::strstr(stria_last_error(), "gave no link"), nullptr) << stria_last_error();
   stria_request_t request;
@@ -58,6 +64,58 @@ TEST_F(BrokenProvider, that_gives_no_device_is_refused) {
   open_context();
   EXPECT_EQ(stria_worker_open(context_, nullptr, &workers_[0]), STRIA_ERR_IO);
   EXPECT_NE(std::strstr(stria_last_error(), "gave no device"), nullptr) << stria_last_error();
+}
+
+/// What passes between worker 0 and its provider. Functions of a table have no state.
+struct Seen {
+  const stria_sink_t* sink = nullptr;
+  std::uint64_t worker_ids[2] = {};
+  unsigned opened = 0;
+  stria_link_t* link = nullptr;
+  void* cookie = nullptr;
+} seen;
+
+// What was sent to it before is lost, and its sequence numbers go on where they were: a message of the new
+// link would wait for ever for those before.
+TEST_F(BrokenProvider, a_peer_that_failed_does_not_come_back) {
+  seen = {};
+  table_.open = [](const stria_device_params_t* params, stria_device_t** device, char* error,
+                   std::uint32_t bytes) {
+    if (seen.opened == 0) seen.sink = params->sink;
+    seen.worker_ids[seen.opened++] = params->worker_id;
+    return fake::fake_provider().open(params, device, error, bytes);
+  };
+  table_.connect = [](stria_device_t* device, const void* address, std::uint32_t address_bytes, void* cookie,
+                      int wish, stria_link_t** link, char* error, std::uint32_t bytes) {
+    seen.cookie = cookie;
+    const stria_status_t status =
+        fake::fake_provider().connect(device, address, address_bytes, cookie, wish, link, error, bytes);
+    seen.link = *link;
+    return status;
+  };
+  open_context();
+  for (auto*& worker : workers_) ASSERT_EQ(stria_worker_open(context_, nullptr, &worker), STRIA_OK);
+  stria_endpoint_t* endpoint = nullptr;
+  ASSERT_NO_FATAL_FAILURE(open_endpoint(&endpoint));
+  ASSERT_EQ(stria_endpoint_connect(endpoint), STRIA_OK);
+  ASSERT_NE(seen.link, nullptr);
+  seen.sink->link_down(seen.sink->self, seen.cookie, STRIA_ERR_PEER_FAILED);
+  stria_request_t request;
+  stria_send_t send{};
+  EXPECT_EQ(stria_send(endpoint, &send, &request), STRIA_ERR_PEER_FAILED);
+
+  void* const again = seen.sink->peer_up(seen.sink->self, seen.worker_ids[1], seen.link);
+  EXPECT_NE(again, seen.cookie);
+  EXPECT_EQ(stria_send(endpoint, &send, &request), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(stria_endpoint_connect(endpoint), STRIA_ERR_PEER_FAILED);
+  stria_header_t header{};
+  header.kind = static_cast<std::uint8_t>(wire::Kind::eager);
+  const stria_packet_t packet{&header, "x", 1, 0, 0};
+  seen.sink->deliver(seen.sink->self, again, &packet);
+  stria_counters_t counters{};
+  counters.size = sizeof(counters);
+  ASSERT_EQ(stria_worker_counters(workers_[0], &counters), STRIA_OK);
+  EXPECT_EQ(counters.unexpected_messages, 0u);
 }
 
 }  // namespace

@@ -116,16 +116,18 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   link.pio_max_ = 0;
   link.can_copy_ = link.can_map_ = false;
   link.memory_.clear();
-  cells_.reclaim(link.id_);
+  if (is_over || link.rx_slot_ == kNone) cells_.reclaim(link.id_);
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
-    // A peer that still runs may still write to its window and slot, and may be in a put: they stay taken
-    // until it is gone, which look_at_slots() asks.
-    if (is_over)
+    // A peer that still runs may still write to its window and slot, may be in a put, and may read what we
+    // sent: all that stays taken until it is gone, which look_at_slots() asks.
+    if (is_over) {
       free_slot(link.rx_slot_);
-    else
+    } else {
       refuse(link.rx_slot_);
+      link.refused_slot_ = link.rx_slot_;
+    }
   }
   link.rx_slot_ = link.rx_window_ = kNone;
   if (link.kept_ == 0) link.detach();
@@ -149,6 +151,11 @@ void Device::forget(std::uint32_t slot) noexcept {
   // It may be known by a link of ours; then check() drains it.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
   static_cast<void>(drain_inbox(slot, true));
+  for (const auto& link : links_) {
+    if (link->refused_slot_ != slot) continue;
+    link->refused_slot_ = kNone;
+    cells_.reclaim(link->id_);
+  }
   free_slot(slot);
 }
 

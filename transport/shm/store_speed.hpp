@@ -48,6 +48,7 @@ class StoreSpeed {
   void note(float ns, std::uint32_t bytes, Clock::time_point now) noexcept {
     const auto lines = static_cast<float>(bytes) / kLine;
     if (ns > kAbsurdStart + kAbsurd * lines) return;  // interrupted, or waited for a page
+    if (since_ == Clock::time_point::max()) return;   // slow whatever is learnt
     const std::optional<bool> slow = looks_.note(ns > kSlowStart + kSlow * lines);
     if (!slow) return;
     slow_ = *slow;

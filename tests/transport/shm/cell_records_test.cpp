@@ -108,17 +108,6 @@ TEST(ShmCells, as_many_ordinary_ones_as_there_may_be_leave_no_room_for_long_ones
   EXPECT_EQ(peer.got.front().payload, pattern(1, 4096));
 }
 
-/// Writes the record of a cell into the window of the visitor, as one that a peer made up.
-bool forge(const Visit& visit, RecordKind kind, std::uint32_t bytes, std::uint64_t place) {
-  const std::uint32_t window = visit.hub.peer(visit.slot).window;
-  std::byte* record = visit.hub.window(window);
-  store_header(record + 8, header(7));
-  hw::store_word(record + kRecordHeader, place);
-  hw::publish_word(record, make_window_control(kind, bytes) | (std::uint64_t{1} << 32));
-  visit.hub.header().hints.leave(window);
-  return true;
-}
-
 TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
   struct Forged {
     std::uint32_t bytes;

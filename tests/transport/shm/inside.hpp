@@ -2,10 +2,12 @@
 // between two instructions.
 #pragma once
 
+#include "hw/pio.hpp"
 #include "tests/transport/shm/node.hpp"
 #include "transport/shm/address.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/inbox.hpp"
+#include "transport/shm/window.hpp"
 
 namespace stria::shm::test {
 
@@ -72,5 +74,16 @@ class Visitor : public Child {
     return 0;
   }
 };
+
+/// Writes the record of a cell into the window of the visitor, as one that a peer made up: its first one.
+inline bool forge(const Visit& visit, RecordKind kind, std::uint32_t bytes, std::uint64_t place) {
+  const std::uint32_t window = visit.hub.peer(visit.slot).window;
+  std::byte* record = visit.hub.window(window);
+  store_header(record + 8, header(7));
+  hw::store_word(record + kRecordHeader, place);
+  hw::publish_word(record, make_window_control(kind, bytes) | (std::uint64_t{1} << 32));
+  visit.hub.header().hints.leave(window);
+  return true;
+}
 
 }  // namespace stria::shm::test

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <memory>
 
-#include "tests/transport/shm/node.hpp"
+#include "tests/transport/shm/inside.hpp"
 #include "transport/shm/cells.hpp"
 
 namespace stria::shm::test {
@@ -148,6 +148,54 @@ TEST(ShmKeptOfTheDead, is_there_until_it_is_released) {
   const std::size_t mapped = mapped_segments();
   Node::table().ops->release(link, node.kept[0].name);
   EXPECT_EQ(mapped_segments(), mapped - 1) << "it goes with the last payload";
+}
+
+// It is wrong about what it writes, and nothing says that it does not go on reading.
+TEST(ShmKeptByOne, who_was_given_up_stays_until_its_end) {
+  constexpr std::size_t kMost = kCells / 4;
+  Visitor visitor(
+      2,
+      [](const Visit& visit) {
+        visit.node.keeps = true;
+        if (visit.order.size() == 1)
+          return until([&] { return visit.node.kept.size() == kMost; }, [&] { visit.node.progress(); });
+        if (visit.order.size() == 2) return forge(visit, RecordKind::cell, 1, CellPlace{65535, 0, 1}.word());
+        bool same = true;
+        for (const Kept& one : visit.node.kept) same = same && one.copy() == pattern(one.tag, kBytes);
+        return same;
+      },
+      kNear);
+  Node hub(1, kNear), other(3, kNear);
+  visitor.connect_to(hub);
+  ASSERT_TRUE(until([&] { return hub.ups.count(2) > 0; }, [&] { hub.progress(); }));
+  for (std::uint64_t tag = 0; tag < kMost; ++tag)
+    ASSERT_EQ(hub.eager(hub.ups.at(2), header(tag), pattern(tag, kBytes)), Status::ok);
+  visitor.act(Bytes(1));
+  visitor.act(Bytes(2));
+  ASSERT_TRUE(until([&] { return hub.downs.count(2) > 0; }, [&] { hub.progress(), hub.check(); }));
+  EXPECT_EQ(hub.downs[2], Status::io_error);
+  stria_link_t* const link = hub.connect(other);
+  const auto send_some = [&] {
+    for (std::uint64_t tag = 0; tag < 200; ++tag) {
+      const std::size_t before = other.got.size() + other.kept.size();
+      ASSERT_TRUE(until([&] { return hub.eager(link, header(tag), pattern(tag + 1, kBytes)) == Status::ok; },
+                        [&] { other.progress(); }));
+      ASSERT_TRUE(
+          until([&] { return other.got.size() + other.kept.size() > before; }, [&] { other.progress(); }));
+    }
+  };
+  send_some();
+  visitor.act(Bytes(3));  // they are as they were
+  other.keeps = true;
+  send_some();
+  EXPECT_TRUE(other.kept.empty()) << "as many as may be are kept already";
+  visitor.kill();
+  ASSERT_TRUE(until(
+      [&] {
+        send_some();
+        return other.kept.size() == kMost;
+      },
+      [&] { hub.check(); }));
 }
 
 }  // namespace

@@ -22,6 +22,14 @@ TEST(StoreSpeed, is_what_most_stores_of_a_row_say) {
   EXPECT_TRUE(speed.is_slow()) << "some fast ones are no matter";
 }
 
+TEST(StoreSpeed, said_to_be_slow_stays_so) {
+  StoreSpeed speed = StoreSpeed::always_slow();
+  const auto now = StoreSpeed::Clock::now();
+  for (unsigned i = 0; i < 20 * Looks::kRow; ++i) speed.note(kNear, kBytes, now);
+  EXPECT_FALSE(speed.try_again(now + 2 * StoreSpeed::kTryAfter));
+  EXPECT_TRUE(speed.is_slow());
+}
+
 // As measured, ns a line: near 512 B 10 to 25, 4 KiB 2 to 9; far 30 to 45 and 14 to 30.
 TEST(StoreSpeed, asks_less_of_short_stores_whose_first_line_counts) {
   const auto is_slow = [](std::uint32_t bytes, float ns_per_line) {
