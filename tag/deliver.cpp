@@ -209,9 +209,14 @@ bool Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
 
 /// The sender of the message that the request had matched died while it wrote, or cannot be answered.
 void Worker::cut_short(Request& request, Peer& peer, const Packet& packet) noexcept {
+  describe_eager(request.info, peer, packet, 0);
+  cut_short(request, peer);
+}
+
+/// The same of a request whose message is described.
+void Worker::cut_short(Request& request, Peer& peer) noexcept {
   // It is in no queue, but not complete either, and fail_peer() calls back: nobody may cancel it there.
   request.state.store(RequestState::active, std::memory_order_relaxed);
-  describe_eager(request.info, peer, packet, 0);
   fail_peer(peer, Status::peer_failed);
   complete(request, Status::peer_failed);
 }

@@ -215,10 +215,11 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   rndv_.fail_link(peer.link, why);
   peer.atomics_due = false;
   atomics_.fail_link(peer.link, why);
-  // What it announced cannot come any more, and must not take a receive that others can match; what came
-  // whole stays.
+  // What it announced, or had begun to write, cannot come any more, and must not take a receive that others
+  // can match; what came whole stays.
   unexpected_.remove_if([&](Unexpected& entry) {
-    if (entry.source != peer.index || entry.what() != Unexpected::Kind::announced) return false;
+    if (entry.source != peer.index || (entry.what() != Unexpected::Kind::announced && !is_cut_short(entry)))
+      return false;
     free_unexpected(entry);
     return true;
   });

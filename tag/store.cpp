@@ -43,7 +43,7 @@ bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   switch (kind) {
     case Kind::in_place:
       entry->in_place = {static_cast<const std::byte*>(packet.payload), packet.keep};
-      whole = transport::is_whole(packet);
+      entry->key_bytes = packet.buffered == STRIA_PACKET_ARRIVING ? 1 : 0;  // it comes whole on its own
       break;
     case Kind::buffer:
       entry->buffer = buffer;
@@ -54,8 +54,6 @@ bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
       break;
   }
   if (!whole) [[unlikely]] {
-    if (kind == Kind::in_place)
-      entry->kind = static_cast<std::uint32_t>(Kind::inline_payload);  // it is not kept
     free_unexpected(*entry);
     fail_peer(peer, Status::peer_failed);
     return false;

@@ -29,7 +29,7 @@ struct Unexpected {
   /// Announced: the sender's blocks (blocks()). Else: 0, or the name of a message whose sender waits for its
   /// receive.
   std::uint32_t about : wire::kSyncNameBits;
-  std::uint32_t key_bytes : 6;
+  std::uint32_t key_bytes : 6;  ///< of an announced one; in place: 1 when it was still being written
   std::uint32_t kind : 2;
   union {
     std::byte payload[kInlineMax];
@@ -45,6 +45,7 @@ struct Unexpected {
   };
 
   Kind what() const noexcept { return static_cast<Kind>(kind); }
+  bool was_coming() const noexcept { return what() == Kind::in_place && key_bytes != 0; }
   wire::SyncName sync_name() const noexcept { return what() == Kind::announced ? 0 : about; }
 
   /// How an announced message lies at its sender, as its announcement says it; the mean run is saturated.

@@ -141,6 +141,7 @@ class Worker {
   bool arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   bool takes_at_once(const Peer& peer, const stria_header_t& header) const noexcept;
   void finish_at_once(Peer& peer, const stria_packet_t& packet) noexcept;
+  [[gnu::cold, gnu::noinline]] void cut_short(Request& request, Peer& peer) noexcept;
   [[gnu::cold, gnu::noinline]] void cut_short(Request& request, Peer& peer,
                                               const transport::Packet& packet) noexcept;
   /// The receive left the queue, and the credit is counted.
@@ -177,6 +178,9 @@ class Worker {
   void start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
                         const stria_payload_t& memory) noexcept;
   void free_unexpected(Unexpected& entry) noexcept;
+  struct Coming;
+  bool take_in_place(const Unexpected& entry, const stria_payload_t& memory) noexcept;
+  bool is_cut_short(const Unexpected& entry) const noexcept;
   rndv::Announcement announcement_of(const Unexpected& entry) noexcept;
   void describe(const Unexpected& entry, stria_info_t& info) noexcept;
   /// Posted receives that name the peer; null: all.

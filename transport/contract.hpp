@@ -206,6 +206,13 @@ class ProviderTable {
           [](stria_link_t* link, std::uint64_t keep) {
             if constexpr (requires { as_link(link).release(keep); }) as_link(link).release(keep);
           },
+      .kept_arrived = [](stria_link_t* link, std::uint64_t keep, std::uint32_t all,
+                         std::uint32_t bytes) -> std::uint32_t {
+        if constexpr (requires { as_link(link).kept_arrived(keep, all, bytes); })
+          return as_link(link).kept_arrived(keep, all, bytes);
+        else
+          return all;  // it keeps none that is still being written
+      },
   };
 
   static constexpr stria_provider_t kTable = {

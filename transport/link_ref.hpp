@@ -63,6 +63,9 @@ struct LinkRef {
     return ops->take(link, &header, memory, capacity);
   }
   void release(std::uint64_t keep) const noexcept { ops->release(link, keep); }
+  std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) const noexcept {
+    return ops->kept_arrived(link, keep, all, bytes);
+  }
   Status eager_send(const Header& header, const Payload& payload) const noexcept {
     return from_c(ops->eager_send(link, &header, &payload));
   }

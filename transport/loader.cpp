@@ -49,7 +49,8 @@ bool complete(const stria_hot_ops_t& ops) noexcept {
   return ops.pio_send != nullptr && ops.eager_send != nullptr && ops.send_invalidate != nullptr &&
          ops.fast_register != nullptr && ops.invalidate != nullptr && ops.get != nullptr &&
          ops.put != nullptr && ops.get_finish != nullptr && ops.progress != nullptr && ops.poll != nullptr &&
-         ops.atomic != nullptr && ops.take != nullptr && ops.release != nullptr;
+         ops.atomic != nullptr && ops.take != nullptr && ops.release != nullptr &&
+         ops.kept_arrived != nullptr;
 }
 bool complete(const stria_provider_t& table) noexcept {
   return table.name != nullptr && table.description != nullptr && table.ops != nullptr &&

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 5u
+#define STRIA_PROVIDER_VERSION 6u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;
@@ -101,9 +101,9 @@ typedef struct stria_arriving {
 /* Absent when the packet ended the last receive that waited: a provider had better leave what comes next on
  * the link where it is until it is called again, as its receive may be there by then. */
 #define STRIA_DELIVERED_GO_ON 1u
-/* Only of a packet with `keep`, whose payload is all there: it stays valid and as it is until `release`, also
- * when its sender is gone and the link is down, or until the device is closed. `release` is not called before
- * deliver has returned. */
+/* Only of a packet with `keep`: its payload stays valid and as it is until `release`, also when its sender is
+ * gone and the link is down, or until the device is closed. One that is still being written goes on coming,
+ * and `kept_arrived` says how far it is. Neither is called before deliver has returned. */
 #define STRIA_DELIVERED_KEPT 2u
 
 typedef struct stria_sink {
@@ -306,6 +306,9 @@ typedef struct stria_hot_ops {
   int32_t (*take)(stria_link_t* link, stria_header_t* header, void* memory, uint32_t capacity);
   /* The payload of a packet of the link that was kept is of no use any more; once for each. */
   void (*release)(stria_link_t* link, uint64_t keep);
+  /* Of a packet of `all` bytes that was kept while it was still being written: as stria_arriving_t's
+   * `arrived`; for 0 bytes it does not wait. Also when the link is down. */
+  uint32_t (*kept_arrived)(stria_link_t* link, uint64_t keep, uint32_t all, uint32_t bytes);
 } stria_hot_ops_t;
 
 typedef struct stria_device_params {

@@ -384,6 +384,9 @@ std::int32_t take(stria_link_t*, stria_header_t*, void*, std::uint32_t) {
   return STRIA_TAKE_OTHER;
 }
 void release(stria_link_t*, std::uint64_t) {}
+std::uint32_t kept_arrived(stria_link_t*, std::uint64_t, std::uint32_t all, std::uint32_t) {
+  return all;
+}
 stria_status_t mem_alloc(std::uint64_t, void**, char*, std::uint32_t) {
   return STRIA_ERR_UNSUPPORTED;
 }
@@ -408,7 +411,8 @@ const stria_provider_t& far_provider() {
                                    poll,
                                    atomic,
                                    take,
-                                   release};
+                                   release,
+                                   kept_arrived};
   static const stria_provider_t table{.size = sizeof(stria_provider_t),
                                       .version = STRIA_PROVIDER_VERSION,
                                       .name = "far",

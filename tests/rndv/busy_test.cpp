@@ -28,6 +28,7 @@ const stria_hot_ops_t kOps = {
     .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](auto...) { return STRIA_TAKE_OTHER; },
     .release = [](auto...) {},
+    .kept_arrived = [](auto...) { return std::uint32_t{0}; },
 };
 
 class Busy : public ::testing::Test {

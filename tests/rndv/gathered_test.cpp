@@ -55,6 +55,7 @@ const stria_hot_ops_t kOps = {
     .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](auto...) { return STRIA_TAKE_OTHER; },
     .release = [](auto...) {},
+    .kept_arrived = [](auto...) { return std::uint32_t{0}; },
 };
 
 constexpr unsigned kRead = STRIA_ACCESS_REMOTE_READ;

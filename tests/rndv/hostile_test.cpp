@@ -59,6 +59,7 @@ const stria_hot_ops_t kOps = {
                  stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
     .release = [](stria_link_t*, uint64_t) {},
+    .kept_arrived = [](stria_link_t*, uint64_t, uint32_t, uint32_t) { return 0u; },
 };
 
 constexpr std::uint32_t kFragment = 1024;

@@ -29,12 +29,17 @@ std::byte pattern(std::size_t i) {
 
 // Of the sender's process.
 std::byte* pages = nullptr;
-bool goes_on = false;
+/// What it does there.
+enum class There { dies, pauses, stops };
+There there = There::dies;
 std::uint32_t send_flags = 0;
 
 void at_the_page(int /*signal*/) {
-  if (!goes_on) ::_exit(0);
-  ::usleep(150000);
+  if (there == There::dies) ::_exit(0);
+  if (there == There::stops)
+    ::kill(::getpid(), SIGSTOP);
+  else
+    ::usleep(150000);
   ::mprotect(pages + kReadable, kBytes - kReadable, PROT_READ | PROT_WRITE);
 }
 
@@ -71,14 +76,14 @@ void send(ProcessSide& side) {
 /// The receiver's side, and a peer that sends one message and ends with this side.
 class CutShort : public testing::TestWithParam<Shape> {
  protected:
-  void meet(bool sender_goes_on) {
+  void meet(There what_it_does) {
     ASSERT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "near", "test"), STRIA_OK);
     ASSERT_EQ(::pipe(down_.data()), 0);
     ASSERT_EQ(::pipe(up_.data()), 0);
     child_ = ::fork();
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      goes_on = sender_goes_on;
+      there = what_it_does;
       send_flags = GetParam() == Shape::synchronous ? std::uint32_t{STRIA_SEND_SYNCHRONOUS} : 0;
       ProcessSide side(up_[1], down_[0]);
       long greeting = 1;
@@ -105,6 +110,17 @@ class CutShort : public testing::TestWithParam<Shape> {
   }
   /// From now on the peer sends.
   void go() { ASSERT_EQ(::write(down_[1], "g", 1), 1); }
+  /// Of a sender that stopped.
+  void tell(int signal) { ASSERT_EQ(::kill(child_, signal), 0); }
+  /// Whether a probe finds the message, within 5 s.
+  bool probe() {
+    const stria_match_t match{side_->peer, kTag, 0};
+    const auto end = Clock::now() + std::chrono::seconds(5);
+    bool found = false;
+    for (; !found && Clock::now() < end; found = stria_probe(side_->worker, &match, &info_) == STRIA_OK)
+      stria_worker_progress(side_->worker);
+    return found;
+  }
   /// Into contiguous memory, or into that with gaps, of which each test has as much.
   stria_status_t start(void* memory, std::size_t bytes, std::uint64_t tag, bool any = false,
                        std::uint32_t flags = 0) {
@@ -155,7 +171,7 @@ class CutShort : public testing::TestWithParam<Shape> {
 };
 
 TEST_P(CutShort, a_sender_that_pauses_is_waited_for) {
-  meet(true);
+  meet(There::pauses);
   std::vector<std::byte> got(2 * kBytes);
   const stria_status_t started = start(got.data(), kBytes, kTag);
   go();
@@ -164,20 +180,40 @@ TEST_P(CutShort, a_sender_that_pauses_is_waited_for) {
 }
 
 TEST_P(CutShort, so_is_that_of_an_unexpected_message) {
-  meet(true);
+  meet(There::pauses);
   go();
-  const stria_match_t match{side_->peer, kTag, 0};
-  const auto end = Clock::now() + std::chrono::seconds(5);
-  while (stria_probe(side_->worker, &match, &info_) != STRIA_OK && Clock::now() < end)
-    stria_worker_progress(side_->worker);
+  EXPECT_TRUE(probe());
   EXPECT_EQ(info_.length, kBytes);
   std::vector<std::byte> got(2 * kBytes);
   EXPECT_EQ(finish(start(got.data(), kBytes, kTag)), STRIA_OK);
   expect_the_message(got);
 }
 
+// Progress does not wait with it: what else comes goes on.
+TEST_P(CutShort, a_probe_finds_it_while_its_sender_is_stopped) {
+  meet(There::stops);
+  go();
+  ASSERT_TRUE(probe());
+  EXPECT_EQ(info_.length, kBytes);
+  tell(SIGCONT);
+  std::vector<std::byte> got(2 * kBytes);
+  EXPECT_EQ(finish(start(got.data(), kBytes, kTag)), STRIA_OK);
+  expect_the_message(got);
+}
+
+TEST_P(CutShort, a_receive_after_the_probe_ends_with_an_error_when_its_sender_died) {
+  meet(There::stops);
+  go();
+  ASSERT_TRUE(probe());
+  tell(SIGKILL);
+  std::vector<std::byte> got(2 * kBytes);
+  EXPECT_EQ(finish(start(got.data(), kBytes, kTag)), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(info_.received, 0u);
+  EXPECT_EQ(start(got.data(), kBytes, kTag), STRIA_ERR_PEER_FAILED);
+}
+
 TEST_P(CutShort, a_shorter_receive_has_its_part_and_is_told) {
-  meet(true);
+  meet(There::pauses);
   std::vector<std::byte> got(2 * kBytes);
   const stria_status_t started = start(got.data(), 5888, kTag);
   go();
@@ -189,7 +225,7 @@ TEST_P(CutShort, a_shorter_receive_has_its_part_and_is_told) {
 }
 
 TEST_P(CutShort, a_receive_of_a_sender_that_dies_ends_with_an_error) {
-  meet(false);
+  meet(There::dies);
   std::vector<std::byte> got(2 * kBytes);
   const stria_status_t started = start(got.data(), kBytes, kTag);
   go();
@@ -199,7 +235,7 @@ TEST_P(CutShort, a_receive_of_a_sender_that_dies_ends_with_an_error) {
 }
 
 TEST_P(CutShort, so_does_one_from_any_source_that_the_message_had_matched) {
-  meet(false);
+  meet(There::dies);
   std::vector<std::byte> got(2 * kBytes);
   const stria_status_t started = start(got.data(), kBytes, kTag, true);
   go();
@@ -207,7 +243,7 @@ TEST_P(CutShort, so_does_one_from_any_source_that_the_message_had_matched) {
 }
 
 TEST_P(CutShort, a_receive_that_looks_waits_for_the_sender_of_what_it_finds) {
-  meet(true);
+  meet(There::pauses);
   std::vector<std::byte> got(2 * kBytes);
   const stria_status_t started = look_for_what_is_there(got);
   if (GetParam() != Shape::column) {
@@ -218,7 +254,7 @@ TEST_P(CutShort, a_receive_that_looks_waits_for_the_sender_of_what_it_finds) {
 }
 
 TEST_P(CutShort, a_receive_that_looks_ends_with_an_error_when_the_sender_of_what_it_finds_died) {
-  meet(false);
+  meet(There::dies);
   std::vector<std::byte> got(2 * kBytes);
   const stria_status_t started = look_for_what_is_there(got);
   EXPECT_EQ(finish(started), STRIA_ERR_PEER_FAILED);
@@ -239,7 +275,7 @@ struct Canceller {
 
 // The death of the sender ends receives of it, and their callbacks may do what callbacks may.
 TEST_P(CutShort, a_receive_that_the_message_had_matched_is_not_cancelled_any_more) {
-  meet(false);
+  meet(There::dies);
   std::vector<std::byte> got(2 * kBytes);
   ASSERT_EQ(start(got.data(), kBytes, kTag), STRIA_IN_PROGRESS);
   Canceller canceller{side_->worker, &request_};
@@ -254,7 +290,7 @@ TEST_P(CutShort, a_receive_that_the_message_had_matched_is_not_cancelled_any_mor
 }
 
 TEST_P(CutShort, nothing_is_left_of_an_unexpected_message_whose_sender_dies) {
-  meet(false);
+  meet(There::dies);
   go();
   const stria_match_t match{side_->peer, kTag, 0};
   const auto end = Clock::now() + std::chrono::seconds(5);
@@ -262,10 +298,10 @@ TEST_P(CutShort, nothing_is_left_of_an_unexpected_message_whose_sender_dies) {
   state.size = sizeof state;
   do {
     stria_worker_progress(side_->worker);
-    EXPECT_NE(stria_probe(side_->worker, &match, &info_), STRIA_OK) << "it never came whole";
     ASSERT_EQ(stria_endpoint_info(side_->peer, &state), STRIA_OK);
   } while (state.connected != 0 && Clock::now() < end);
   EXPECT_EQ(state.connected, 0u);
+  EXPECT_NE(stria_probe(side_->worker, &match, &info_), STRIA_OK) << "it never came whole";
   std::vector<std::byte> got(2 * kBytes);
   EXPECT_EQ(start(got.data(), kBytes, kTag), STRIA_ERR_PEER_FAILED);
 }

@@ -39,6 +39,7 @@ constexpr stria_hot_ops_t kOps = {
                  stria_completion_t*) { return kNo; },
     .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
     .release = [](stria_link_t*, uint64_t) {},
+    .kept_arrived = [](stria_link_t*, uint64_t, uint32_t, uint32_t) { return 0u; },
 };
 
 }  // namespace

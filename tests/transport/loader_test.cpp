@@ -66,10 +66,10 @@ TEST(Loader, refuses_a_library_without_the_symbol) {
 }
 
 TEST(Loader, says_which_version_it_wants_and_which_it_found) {
-  const std::string wanted = "version 5 wanted, 46 found";
+  const std::string wanted = "version 6 wanted, 47 found";
   EXPECT_THAT(error_of("version").context, testing::AllOf(HasSubstr(file("version")), HasSubstr(wanted)));
   EXPECT_THAT(error_of("ops_version").context,
-              HasSubstr("version 5 of the operations table wanted, 12 found"));
+              HasSubstr("version 6 of the operations table wanted, 13 found"));
 }
 
 TEST(Loader, refuses_tables_that_are_too_small) {

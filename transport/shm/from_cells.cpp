@@ -66,6 +66,12 @@ void Link::release(std::uint64_t keep) noexcept {
   if (--kept_ == 0 && state_ == State::down) detach();
 }
 
+std::uint32_t Link::kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept {
+  const CellPlace place = CellPlace::of(keep);
+  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(remote_.shape()), "what is asked for was kept");
+  return wait_grown(remote_.cell_growth(place.cell), place.use, bytes, all, attached_);
+}
+
 /// After the last look at the peer's segment.
 void Link::detach() noexcept {
   remote_ = SegmentView();

@@ -16,20 +16,20 @@ constexpr unsigned kYieldsForALook = 256;  // a look is a system call
 
 static_assert(std::is_standard_layout_v<Growing>);
 
-std::uint32_t Growing::wait_for_more(std::uint32_t bytes) const noexcept {
-  const std::uint32_t all = arriving_.packet.bytes;
+std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t use, std::uint32_t bytes,
+                         std::uint32_t all, const Attached& sender) noexcept {
+  // Acquire: pairs with grow().
+  const auto grown = [&] { return std::min(grown_bytes(word.load(std::memory_order_acquire), use), all); };
   for (unsigned rounds = 0;; ++rounds) {
-    // Never more than all, whatever a peer writes. Acquire: pairs with grow().
-    const std::uint32_t there = std::min(grown_bytes(word_->load(std::memory_order_acquire), use_), all);
+    const std::uint32_t there = grown();
     if (there >= bytes) return there;
     if (rounds < kSpins) {
       cpu_relax();
       continue;
     }
     ::sched_yield();
-    if (rounds % kYieldsForALook != 0 || sender_->is_alive()) continue;
-    // What it wrote before it died counts.
-    const std::uint32_t last = std::min(grown_bytes(word_->load(std::memory_order_acquire), use_), all);
+    if (rounds % kYieldsForALook != 0 || sender.is_alive()) continue;
+    const std::uint32_t last = grown();  // what it wrote before it died counts
     return last >= bytes ? last : 0;
   }
 }

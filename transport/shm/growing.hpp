@@ -103,6 +103,11 @@ void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::u
   }
 }
 
+/// Waits until so many bytes of such a cell are there, by its word, and answers how many: at most `all`,
+/// whatever a peer writes. 0: its sender died before. For no bytes it does not wait.
+std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t use, std::uint32_t bytes,
+                         std::uint32_t all, const Attached& sender) noexcept;
+
 /// A packet out of such a cell, as the sink sees it.
 class Growing {
  public:
@@ -120,14 +125,13 @@ class Growing {
   const stria_packet_t& packet() const noexcept { return arriving_.packet; }
   /// As stria_arriving_t says.
   std::uint32_t wait(std::uint32_t bytes) const noexcept {
-    return bytes <= first_ ? first_ : wait_for_more(bytes);
+    return bytes <= first_ ? first_ : wait_grown(*word_, use_, bytes, arriving_.packet.bytes, *sender_);
   }
 
  private:
   static std::uint32_t arrived(const stria_arriving_t* self, std::uint32_t bytes) noexcept {
     return reinterpret_cast<const Growing*>(self)->wait(bytes);
   }
-  std::uint32_t wait_for_more(std::uint32_t bytes) const noexcept;
 
   stria_arriving_t arriving_;  // first: the sink knows us by it
   std::uint32_t first_;

@@ -66,6 +66,7 @@ class alignas(kCacheLine) Link {
   std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept;
   /// Of a payload that the sink kept in its cell.
   void release(std::uint64_t keep) noexcept;
+  std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept;
 
  private:
   friend class Device;

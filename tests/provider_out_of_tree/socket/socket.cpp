@@ -309,6 +309,7 @@ constexpr stria_hot_ops_t kOps = {
                  stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
     .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
     .release = [](stria_link_t*, uint64_t) {},
+    .kept_arrived = [](stria_link_t*, uint64_t, uint32_t, uint32_t) { return 0u; },
 };
 
 stria_status_t open(const stria_device_params_t* params, stria_device_t** out, char* error,
