@@ -81,10 +81,15 @@ Status Worker::connect_new(Peer& peer) {
   return answer;
 }
 
+/// A peer that failed after a message, either way: that may be lost, and what came after it would have no
+/// place in its order. One whose first connection broke may come by another one.
+bool Worker::is_lost(const Peer& peer) noexcept {
+  return peer.state == Peer::State::failed && (peer.send_sequence != 0 || peer.recv_sequence != 0);
+}
+
 void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
-  // Its own connection came in while we connected; or it failed, which is for good: what was sent before is
-  // lost, so what comes after would have no place in its order.
-  if (peer.state != Peer::State::unconnected) return;
+  // Its own connection came in while we connected; or it failed, for good.
+  if (peer.state == Peer::State::up || is_lost(peer)) return;
   peer.device = device.number;
   peer.link.ops = device.provider->ops;
   peer.link.link = link;
@@ -171,7 +176,7 @@ void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link
     return &worker.nobody_;
   }
   Peer& peer = *known;
-  if (peer.state == Peer::State::failed) {
+  if (is_lost(peer)) {
     log::error("worker {:#x}, which was given up, connected again; what it sends is dropped", worker_id);
     return &worker.nobody_;
   }

@@ -207,6 +207,7 @@ class Worker {
 
   // peers.cpp
   Status connect_new(Peer& peer);
+  static bool is_lost(const Peer& peer) noexcept;
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
   /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.
   stria_link_limits_t renew_limits(Peer& peer) noexcept;

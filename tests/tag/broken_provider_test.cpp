@@ -75,39 +75,57 @@ struct Seen {
   void* cookie = nullptr;
 } seen;
 
+class GivenUp : public BrokenProvider {
+ protected:
+  void SetUp() override {
+    seen = {};
+    table_.open = [](const stria_device_params_t* params, stria_device_t** device, char* error,
+                     std::uint32_t bytes) {
+      if (seen.opened == 0) seen.sink = params->sink;
+      seen.worker_ids[seen.opened++] = params->worker_id;
+      return fake::fake_provider().open(params, device, error, bytes);
+    };
+    table_.connect = [](stria_device_t* device, const void* address, std::uint32_t address_bytes,
+                        void* cookie, int wish, stria_link_t** link, char* error, std::uint32_t bytes) {
+      seen.cookie = cookie;
+      const stria_status_t status =
+          fake::fake_provider().connect(device, address, address_bytes, cookie, wish, link, error, bytes);
+      seen.link = *link;
+      return status;
+    };
+    open_context();
+    for (auto*& worker : workers_) ASSERT_EQ(stria_worker_open(context_, nullptr, &worker), STRIA_OK);
+    ASSERT_NO_FATAL_FAILURE(open_endpoint(&endpoint_));
+    ASSERT_EQ(stria_endpoint_connect(endpoint_), STRIA_OK);
+    ASSERT_NE(seen.link, nullptr);
+  }
+  stria_status_t send() { return stria_send(endpoint_, &send_, &request_); }
+  void go_down() {
+    seen.sink->link_down(seen.sink->self, seen.cookie, STRIA_ERR_PEER_FAILED);
+    EXPECT_EQ(send(), STRIA_ERR_PEER_FAILED);
+  }
+  void* come_up() { return seen.sink->peer_up(seen.sink->self, seen.worker_ids[1], seen.link); }
+  stria_endpoint_t* endpoint_ = nullptr;
+  stria_request_t request_;
+  stria_send_t send_{};
+};
+
+TEST_F(GivenUp, a_peer_comes_back_when_nothing_was_sent) {
+  go_down();
+  EXPECT_EQ(come_up(), seen.cookie);
+  EXPECT_EQ(stria_endpoint_connect(endpoint_), STRIA_OK);
+  EXPECT_EQ(send(), STRIA_OK);
+}
+
 // What was sent to it before is lost, and its sequence numbers go on where they were: a message of the new
 // link would wait for ever for those before.
-TEST_F(BrokenProvider, a_peer_that_failed_does_not_come_back) {
-  seen = {};
-  table_.open = [](const stria_device_params_t* params, stria_device_t** device, char* error,
-                   std::uint32_t bytes) {
-    if (seen.opened == 0) seen.sink = params->sink;
-    seen.worker_ids[seen.opened++] = params->worker_id;
-    return fake::fake_provider().open(params, device, error, bytes);
-  };
-  table_.connect = [](stria_device_t* device, const void* address, std::uint32_t address_bytes, void* cookie,
-                      int wish, stria_link_t** link, char* error, std::uint32_t bytes) {
-    seen.cookie = cookie;
-    const stria_status_t status =
-        fake::fake_provider().connect(device, address, address_bytes, cookie, wish, link, error, bytes);
-    seen.link = *link;
-    return status;
-  };
-  open_context();
-  for (auto*& worker : workers_) ASSERT_EQ(stria_worker_open(context_, nullptr, &worker), STRIA_OK);
-  stria_endpoint_t* endpoint = nullptr;
-  ASSERT_NO_FATAL_FAILURE(open_endpoint(&endpoint));
-  ASSERT_EQ(stria_endpoint_connect(endpoint), STRIA_OK);
-  ASSERT_NE(seen.link, nullptr);
-  seen.sink->link_down(seen.sink->self, seen.cookie, STRIA_ERR_PEER_FAILED);
-  stria_request_t request;
-  stria_send_t send{};
-  EXPECT_EQ(stria_send(endpoint, &send, &request), STRIA_ERR_PEER_FAILED);
-
-  void* const again = seen.sink->peer_up(seen.sink->self, seen.worker_ids[1], seen.link);
+TEST_F(GivenUp, a_peer_does_not_come_back_after_a_message) {
+  ASSERT_EQ(send(), STRIA_OK);
+  go_down();
+  void* const again = come_up();
   EXPECT_NE(again, seen.cookie);
-  EXPECT_EQ(stria_send(endpoint, &send, &request), STRIA_ERR_PEER_FAILED);
-  EXPECT_EQ(stria_endpoint_connect(endpoint), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(send(), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(stria_endpoint_connect(endpoint_), STRIA_ERR_PEER_FAILED);
   stria_header_t header{};
   header.kind = static_cast<std::uint8_t>(wire::Kind::eager);
   const stria_packet_t packet{&header, "x", 1, 0, 0};
