@@ -38,8 +38,9 @@ class Budget {
  public:
   explicit Budget(std::uint64_t bytes) noexcept : bytes_(bytes) { share(); }
 
-  void peer_joined() noexcept {
+  void peer_joined(Grant& grant) noexcept {
     ++peers_;
+    grant.outstanding = kFirstGrant;  // it may have left before
     committed_ += most_memory(kFirstGrant);
     share();
   }

@@ -1,5 +1,5 @@
-// The life of peers: opened by an endpoint or by their own first word, connected on first use, failed once
-// and for all.
+// The life of peers: opened by an endpoint or by their own first word, connected on first use, failed for
+// good once a message was sent.
 #include <fmt/format.h>
 
 #include <utility>
@@ -88,7 +88,7 @@ bool Worker::is_lost(const Peer& peer) noexcept {
 }
 
 void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
-  // Its own connection came in while we connected; or it failed, for good.
+  // Its own connection came in while we connected; or it failed for good.
   if (peer.state == Peer::State::up || is_lost(peer)) return;
   peer.device = device.number;
   peer.link.ops = device.provider->ops;
@@ -98,7 +98,7 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   // A path that is refused from the start is one fallback: no message tries it any more.
   const stria_link_limits_t limits = renew_limits(peer);
   if (limits.fallback != nullptr && *limits.fallback != '\0') ++counters_.fallbacks;
-  budget_.peer_joined();
+  budget_.peer_joined(peer.grant);
 }
 
 stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {

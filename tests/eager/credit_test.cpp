@@ -17,8 +17,8 @@ namespace {
 
 TEST(Credit, tops_up_a_peer_that_is_low_and_not_one_that_has_plenty) {
   Budget budget(64ull << 20);
-  budget.peer_joined();
   Grant grant;
+  budget.peer_joined(grant);
   ASSERT_TRUE(budget.top_up(grant));
   EXPECT_GT(grant.due, 0u);
   EXPECT_EQ(grant.outstanding, kFirstGrant + grant.due);
@@ -29,8 +29,8 @@ TEST(Credit, tops_up_a_peer_that_is_low_and_not_one_that_has_plenty) {
 
 TEST(Credit, grants_nothing_beyond_the_budget) {
   Budget budget(most_memory(kFirstGrant));
-  budget.peer_joined();
   Grant grant;
+  budget.peer_joined(grant);
   EXPECT_FALSE(budget.top_up(grant));
   ASSERT_TRUE(budget.arrived(grant, kFirstGrant));
   EXPECT_EQ(grant.outstanding, 0u);
@@ -43,8 +43,8 @@ TEST(Credit, grants_nothing_beyond_the_budget) {
 
 TEST(Credit, what_a_buffer_takes_less_than_the_most_can_be_granted_anew) {
   Budget budget(most_memory(kFirstGrant));
-  budget.peer_joined();
   Grant grant;
+  budget.peer_joined(grant);
   ASSERT_TRUE(budget.arrived(grant, kFirstGrant));
   budget.kept(grant, kFirstGrant, kFirstGrant);
   EXPECT_EQ(budget.committed(), kFirstGrant);
@@ -55,8 +55,8 @@ TEST(Credit, what_a_buffer_takes_less_than_the_most_can_be_granted_anew) {
 
 TEST(Credit, what_needs_no_buffer_is_committed_no_longer) {
   Budget budget(1u << 20);
-  budget.peer_joined();
   Grant grant;
+  budget.peer_joined(grant);
   ASSERT_TRUE(budget.arrived(grant, kFirstGrant));
   budget.consumed(grant, 1000);
   budget.kept(grant, 16, 0);
@@ -69,8 +69,8 @@ TEST(Credit, what_needs_no_buffer_is_committed_no_longer) {
 
 TEST(Credit, a_peer_that_sends_more_than_it_was_granted_is_refused) {
   Budget budget(1u << 20);
-  budget.peer_joined();
   Grant grant;
+  budget.peer_joined(grant);
   EXPECT_FALSE(budget.arrived(grant, kFirstGrant + 1));
   EXPECT_EQ(grant.outstanding, kFirstGrant);
   EXPECT_EQ(grant.held, 0u);
@@ -80,8 +80,8 @@ TEST(Credit, a_peer_that_sends_more_than_it_was_granted_is_refused) {
 
 TEST(Credit, a_peer_that_leaves_gives_back_what_it_had_outstanding) {
   Budget budget(1u << 20);
-  budget.peer_joined();
   Grant grant;
+  budget.peer_joined(grant);
   ASSERT_TRUE(budget.top_up(grant));
   ASSERT_TRUE(budget.arrived(grant, 1000));
   budget.kept(grant, 1000, 1040);
@@ -89,6 +89,19 @@ TEST(Credit, a_peer_that_leaves_gives_back_what_it_had_outstanding) {
   EXPECT_EQ(budget.committed(), 1040u) << "only what is kept is left";
   budget.release(grant, 1040);
   EXPECT_EQ(budget.committed(), 0u);
+}
+
+TEST(Credit, a_peer_that_comes_back_has_its_first_credit_again) {
+  Budget budget(1u << 20);
+  Grant grant;
+  for (int round = 0; round < 2; ++round) {
+    budget.peer_joined(grant);
+    EXPECT_EQ(budget.committed(), most_memory(kFirstGrant));
+    EXPECT_TRUE(budget.arrived(grant, 1));
+    budget.consumed(grant, 1);
+    budget.peer_left(grant);
+    EXPECT_EQ(budget.committed(), 0u);
+  }
 }
 
 // Peers of all kinds: an honest sender sends at most its credit; the receiver keeps or consumes.
@@ -107,7 +120,7 @@ TEST(Credit, what_arrives_without_a_receive_stays_within_the_budget_whatever_the
     Budget budget(bytes);
     std::vector<Grant> grants(kPeers);
     std::vector<Ledger> ledgers(kPeers);
-    for (unsigned i = 0; i < kPeers; ++i) budget.peer_joined();
+    for (Grant& grant : grants) budget.peer_joined(grant);
     std::uint64_t sum = 0, peak = 0;
     for (unsigned step = 0; step < 400000; ++step) {
       const auto peer = static_cast<unsigned>(random() % kPeers);

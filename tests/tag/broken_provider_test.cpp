@@ -105,6 +105,19 @@ class GivenUp : public BrokenProvider {
     EXPECT_EQ(send(), STRIA_ERR_PEER_FAILED);
   }
   void* come_up() { return seen.sink->peer_up(seen.sink->self, seen.worker_ids[1], seen.link); }
+  /// The peer's first message.
+  void deliver(void* cookie) {
+    stria_header_t header{};
+    header.kind = static_cast<std::uint8_t>(wire::Kind::eager);
+    const stria_packet_t packet{&header, "x", 1, 0, 0};
+    seen.sink->deliver(seen.sink->self, cookie, &packet);
+  }
+  std::uint64_t unexpected() {
+    stria_counters_t counters{};
+    counters.size = sizeof(counters);
+    EXPECT_EQ(stria_worker_counters(workers_[0], &counters), STRIA_OK);
+    return counters.unexpected_messages;
+  }
   stria_endpoint_t* endpoint_ = nullptr;
   stria_request_t request_;
   stria_send_t send_{};
@@ -115,6 +128,8 @@ TEST_F(GivenUp, a_peer_comes_back_when_nothing_was_sent) {
   EXPECT_EQ(come_up(), seen.cookie);
   EXPECT_EQ(stria_endpoint_connect(endpoint_), STRIA_OK);
   EXPECT_EQ(send(), STRIA_OK);
+  deliver(seen.cookie);
+  EXPECT_EQ(unexpected(), 1u) << "it has its first credit again";
 }
 
 // What was sent to it before is lost, and its sequence numbers go on where they were: a message of the new
@@ -126,14 +141,8 @@ TEST_F(GivenUp, a_peer_does_not_come_back_after_a_message) {
   EXPECT_NE(again, seen.cookie);
   EXPECT_EQ(send(), STRIA_ERR_PEER_FAILED);
   EXPECT_EQ(stria_endpoint_connect(endpoint_), STRIA_ERR_PEER_FAILED);
-  stria_header_t header{};
-  header.kind = static_cast<std::uint8_t>(wire::Kind::eager);
-  const stria_packet_t packet{&header, "x", 1, 0, 0};
-  seen.sink->deliver(seen.sink->self, again, &packet);
-  stria_counters_t counters{};
-  counters.size = sizeof(counters);
-  ASSERT_EQ(stria_worker_counters(workers_[0], &counters), STRIA_OK);
-  EXPECT_EQ(counters.unexpected_messages, 0u);
+  deliver(again);
+  EXPECT_EQ(unexpected(), 0u);
 }
 
 }  // namespace

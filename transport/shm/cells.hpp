@@ -273,10 +273,9 @@ class Cells {
         pools_{CellPool(segment, false, huge), CellPool(segment, true, huge)},
         first_long_(segment.shape().cells) {}
 
-  /// The pool whose cells a payload gets.
-  CellPool& pool_for(std::uint32_t bytes) noexcept { return pools_[size_for(bytes)]; }
   /// As CellPool's.
-  bool take(std::uint32_t owner, CellsOut& out, std::uint32_t bytes, CellPlace& place) noexcept {
+  [[gnu::always_inline]] bool take(std::uint32_t owner, CellsOut& out, std::uint32_t bytes,
+                                   CellPlace& place) noexcept {
     const std::size_t size = size_for(bytes);
     return pools_[size].take(owner, &out[size], bytes, place);
   }

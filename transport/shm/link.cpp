@@ -88,10 +88,9 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 }
 
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
-[[gnu::always_inline]] inline bool Link::passes_few(const CellPool& pool,
-                                                    const transport::Payload& payload) noexcept {
+[[gnu::always_inline]] inline bool Link::passes_few(const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  if (bytes < kFarFewLeast || !pool.are_few()) [[likely]]
+  if (bytes < kFarFewLeast || !device_->cells_.are_few(bytes)) [[likely]]
     return false;
   return (bytes >= kFewLeast || is_far()) && device_->settings_.may_choose_stores() &&
          transport::has_long_blocks(payload);
@@ -108,11 +107,10 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   const bool windowed = tx_.is_open();
   if (!(windowed ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
-  CellPool& pool = device_->cells_.pool_for(bytes);
   CellPlace place;
-  if (!pool.take(id_, &cells_out_[device_->cells_.size_for(bytes)], bytes, place)) [[unlikely]]
+  if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
-  place.few = passes_few(pool, payload);
+  place.few = passes_few(payload);
   place.may_stay = place.may_stay && !place.few;  // few are to go on going round
   const Way way = place.few ? Way::stream : way_of(payload, slow);
   const std::uint64_t word = place.word();

@@ -83,7 +83,7 @@ class alignas(kCacheLine) Link {
   /// What the receiver of our cells learnt.
   bool is_far() const noexcept { return remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0; }
   bool is_stream(std::uint32_t bytes) const noexcept;
-  bool passes_few(const CellPool& pool, const transport::Payload& payload) noexcept;
+  bool passes_few(const transport::Payload& payload) noexcept;
   Way way_of(const transport::Payload& payload, bool slow) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
   /// The same where they are slow. What fits a record has the window when no cell is left.
