@@ -41,6 +41,9 @@ constexpr VarSpec kTable[] = {
     {"STRIA_RNDV_PATIENCE", VarKind::number, "5", "microseconds", "", 0, 30000,
      "A receiver of the packed pipeline waits so long for a fragment before it reads a part of the message "
      "itself, where it can."},
+    {"STRIA_RNDV_FLOWS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
+     "Whether what goes through memory that both sides share flows between far caches, so that long messages "
+     "go there by fragments, too. Auto: on Zen 5."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
      "Memory of a worker's buffers for messages nobody asked for yet; beyond it senders are turned to "
      "rendezvous."},

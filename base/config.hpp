@@ -24,6 +24,7 @@ enum class Var : std::uint8_t {
   rndv_fragment,
   rndv_pull_slice,
   rndv_patience,
+  rndv_flows,
   unexpected_budget,
   close_timeout_ms,
   liveness_ms,

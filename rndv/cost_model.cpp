@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/processor.hpp"
 #include "transport/payload.hpp"
 #include "transport/wire.hpp"
 
@@ -31,6 +32,7 @@ double packing_us(const Question& q) noexcept {
 double pipeline_bytes_us(const Question& q) noexcept {
   const Parameters& p = parameters(q.offload);
   const double kib = static_cast<double>(q.length) / 1024.0;
+  if (q.far && q.flows) return p.pipeline_start_us + p.flow_start_us + kib * p.flow_us_per_kib;
   if (q.far)
     return p.pipeline_start_us + p.far_start_us + kib * (q.busy ? p.far_busy_us_per_kib : p.far_us_per_kib);
   if (q.busy)
@@ -117,6 +119,10 @@ Force parse_force(std::string_view text) noexcept {
   return Force::automatic;
 }
 
+bool parse_flows(std::string_view text) noexcept {
+  return text == "on" || (text == "auto" && cells_flow());
+}
+
 const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self,
                             bool can_share) noexcept {
   if (self && can_get && force == Force::automatic) return "get, as the worker sends to itself";
@@ -155,9 +161,10 @@ bool can_help(const Question& q, const Answer& chosen) noexcept {
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t longest) noexcept {
   const auto by_pieces = [](std::uint32_t block) { return block == 0 || block >= transport::kBlockOfPieces; };
-  if (q.grows && !q.far && by_pieces(q.source_block) && by_pieces(q.sink_block)) {
-    // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
-    const bool read_meanwhile = q.source_block == 0 || q.source_block >= transport::kLongBlock;
+  // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
+  const bool read_meanwhile = q.source_block == 0 || q.source_block >= transport::kLongBlock;
+  const bool costs_nothing = !q.far || (q.flows && read_meanwhile);
+  if (q.grows && costs_nothing && by_pieces(q.source_block) && by_pieces(q.sink_block)) {
     const std::uint64_t wanted = read_meanwhile ? longest : std::bit_floor(q.length / 8);
     return long_fragment(wanted, most, longest);
   }

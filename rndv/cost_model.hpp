@@ -21,6 +21,8 @@ std::string_view to_string(Scheme scheme) noexcept;
 /// What a user may force by STRIA_RNDV_SCHEME.
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
+/// Likewise Question::flows, by STRIA_RNDV_FLOWS.
+bool parse_flows(std::string_view text) noexcept;
 
 struct Question {
   std::uint64_t length = 0;        ///< bytes to move
@@ -34,6 +36,7 @@ struct Question {
   bool sink_sparse = false;
   bool turned = false;   ///< one side is a matrix by the other's columns (transport::turned_bytes)
   bool far = false;      ///< the caches of both sides are far apart
+  bool flows = false;    ///< and cells flow there nonetheless (cells_flow)
   bool written = false;  ///< the sender had time to write it all anew (rewriting.hpp)
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
@@ -113,6 +116,8 @@ struct Parameters {
   double pipeline_us_per_kib = 0.045;       ///< both cores at once: 42 us for 1 MiB
   double far_start_us = 2.4;                ///< of a pipeline past far caches: 7.7 us for 64 KiB
   double far_us_per_kib = 0.066;            ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
+  double flow_start_us = 1.0;               ///< where cells flow: 12 us for 256 KiB
+  double flow_us_per_kib = 0.032;           ///< 130 us for 4 MiB
   double busy_us_per_kib = 0.05;            ///< of a pipeline each way at once: 49 us for 1 MiB
   double busy_us_per_kib_beyond = 0.06;     ///< on top from 2 MiB on: 16 MiB 1.9 ms
   double far_busy_us_per_kib = 0.16;        ///< 7 GB/s each way where gets reach 10 to 12

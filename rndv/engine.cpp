@@ -227,6 +227,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .sink_sparse = transport::is_sparse(op.memory),
                     .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
                     .far = op.link->far,
+                    .flows = options_.flows,
                     .written = announcement.written,
                     .busy = !op.link->offload && (sends_ != 0 || both_ways_),
                     .offload = op.link->offload,

@@ -23,6 +23,7 @@ struct Options {
   std::uint32_t fragment_bytes = 32768;  ///< of the pipeline, at most
   bool fragment_fixed = false;           ///< the user said so: all but the last have that size
   std::uint32_t patience_us = 5;         ///< a receiver waits so long for a fragment before it helps itself
+  bool flows = false;                    ///< as Question's
 };
 
 /// What the owner hears; op.outcome has the result.

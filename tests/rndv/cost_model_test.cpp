@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/processor.hpp"
 #include "transport/wire.hpp"
 
 namespace stria::rndv {
@@ -126,6 +127,23 @@ TEST(CostModel, far_peers_share_the_copy_of_large_messages) {
     question.busy = false;
     question.can_get = false;
     EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+  }
+}
+
+// Docs: where cells flow, far peers take them as near ones do, from the shortest message that is announced
+// on.
+TEST(CostModel, far_peers_take_fragments_where_cells_flow) {
+  for (const std::uint64_t kib : {8, 12, 24, 64, 256, 1024, 4096, 16384}) {
+    Question question;
+    question.length = kib * 1024;
+    question.can_get = question.can_share = question.far = question.flows = true;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
+    question.busy = true;
+    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << ", both ways";
+    question.busy = false;
+    question.force = Force::both;
+    EXPECT_EQ(choose(question).scheme, senders_part(question.length) != 0 ? Scheme::both : Scheme::get)
+        << kib;
   }
 }
 
@@ -319,6 +337,10 @@ TEST(CostModel, fragments_are_long_where_they_are_read_while_they_are_written_an
   }
   question.far = true;
   EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
+  question.flows = true;
+  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost) << "blocks of 1 KiB are packed past the caches";
+  question.source_block = 0;
+  EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
 }
 
 TEST(CostModel, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of_four) {
@@ -438,6 +460,9 @@ TEST(CostModel, reads_the_names_of_the_configuration) {
   EXPECT_EQ(parse_force("get"), Force::get);
   EXPECT_EQ(parse_force("both"), Force::both);
   EXPECT_EQ(parse_force("pipeline"), Force::pipeline);
+  EXPECT_TRUE(parse_flows("on"));
+  EXPECT_FALSE(parse_flows("off"));
+  EXPECT_EQ(parse_flows("auto"), cells_flow());
 }
 
 }  // namespace

@@ -12,12 +12,19 @@ namespace {
 
 /// Set before contexts are opened.
 struct Far {
-  Far() { EXPECT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "far", "test"), STRIA_OK); }
-  ~Far() { EXPECT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "auto", "test"), STRIA_OK); }
+  explicit Far(const char* flows) {
+    EXPECT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "far", "test"), STRIA_OK);
+    EXPECT_EQ(stria_config_set("STRIA_RNDV_FLOWS", flows, "test"), STRIA_OK);
+  }
+  ~Far() {
+    EXPECT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "auto", "test"), STRIA_OK);
+    EXPECT_EQ(stria_config_set("STRIA_RNDV_FLOWS", "auto", "test"), STRIA_OK);
+  }
 };
 
 class NewBytes : Far, public ShmPair {
  protected:
+  explicit NewBytes(const char* flows = "off") : Far(flows) {}
   // More than all of the time that is not over counts for: what follows at once cannot be new.
   static constexpr std::size_t kBytes = rndv::Rewriting::kMost + 4096;
 
@@ -59,6 +66,20 @@ TEST_F(NewBytes, come_by_fragments_and_those_that_follow_at_once_by_both) {
     EXPECT_EQ(way(second, is_expected), "both") << is_expected;
     EXPECT_TRUE(first == data_ && second == data_) << is_expected;
   }
+}
+
+class NewBytesThatFlow : public NewBytes {
+ protected:
+  NewBytesThatFlow() : NewBytes("on") {}
+};
+
+TEST_F(NewBytesThatFlow, and_those_that_follow_come_by_fragments) {
+  for (const bool is_expected : {true, false})
+    for (int i = 0; i < 4; ++i) {
+      std::vector<unsigned char> room(kBytes, 0);
+      EXPECT_EQ(way(room, is_expected), "fragments") << i << is_expected;
+      EXPECT_TRUE(room == data_) << i << is_expected;
+    }
 }
 
 }  // namespace

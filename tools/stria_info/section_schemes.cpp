@@ -38,6 +38,7 @@ struct Path {
   bool grows;
   bool gathers;
   rndv::Force force;
+  bool flows;
 };
 
 Path path_of(const Device& device, const Config& config) {
@@ -54,6 +55,7 @@ Path path_of(const Device& device, const Config& config) {
   path.grows = hw::has(can, STRIA_CAP_GROWING);
   path.gathers = hw::has(can, STRIA_CAP_OFFLOAD | STRIA_CAP_COMPOSITE);
   path.force = rndv::parse_force(config.text(Var::rndv_scheme));
+  path.flows = rndv::parse_flows(config.text(Var::rndv_flows));
   path.overlaps_packing = !config.is_given(Var::eager_limit) && path.force == rndv::Force::automatic;
   return path;
 }
@@ -105,10 +107,11 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
           {}};
   if (!path.offload) {
     question.far = true;
+    question.flows = path.flows;
     way.far = rndv::to_string(rndv::choose(question).scheme);
     question.written = true;
     way.written = rndv::to_string(rndv::choose(question).scheme);
-    question.far = question.written = false;
+    question.far = question.flows = question.written = false;
   }
   question.mapped = path.can_map;
   if (const rndv::Answer mapped = rndv::choose(question); mapped.scheme == rndv::Scheme::mapped) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "hw/line_copy.hpp"
 #include "hw/pio.hpp"
@@ -68,10 +69,12 @@ void Link::tell() noexcept {
 }
 
 unsigned Link::poll(unsigned budget) noexcept {
+  ++device_->looks_;
   return device_->poll_link(*this, budget);
 }
 
 std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
+  ++device_->looks_;
   Polled* const polled = device_->polled_.find(rx_window_);
   if (polled == nullptr || device_->armed_) return STRIA_TAKE_OTHER;
   const std::int32_t bytes = polled->window.take(wanted, static_cast<std::byte*>(memory), capacity);
@@ -81,10 +84,16 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
                             capacity);
 }
 
+/// Whether so many went before without a look at what came meanwhile: the receiver has these to read first.
+[[gnu::always_inline]] inline bool Link::is_in_row(std::uint32_t before) noexcept {
+  if (std::exchange(look_, device_->looks_) != device_->looks_) in_row_ = 0;
+  return in_row_++ >= before;
+}
+
 /// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
 /// is behind, a few long ones fill the window, and the sender waits.
-[[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) const noexcept {
-  return bytes >= kStreamLeast && tx_.receiver_is_behind();
+[[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) noexcept {
+  return bytes >= kStreamLeast && (is_in_row(kStreamRow) || tx_.receiver_is_behind());
 }
 
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
@@ -99,6 +108,13 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 [[gnu::always_inline]] inline Way Link::way_of(const transport::Payload& payload, bool slow) noexcept {
   const bool far = slow || (payload.length >= kPastLeast && is_far());
   return way_to_store(payload, far, device_->settings_, strings_);
+}
+
+/// As what a cell that may be read while it is written is published.
+[[gnu::always_inline]] inline RecordKind Link::kind_of_growing(std::uint32_t bytes) noexcept {
+  const bool far = bytes >= kFarStepLeast && is_far();
+  if (bytes >= kFarStepLeast && !far) return RecordKind::growing;
+  return is_in_row(kWholeRow) ? RecordKind::cell : far ? RecordKind::growing_far : RecordKind::growing;
 }
 
 [[gnu::always_inline]] inline Status Link::send_cell(const transport::Header& header,
@@ -120,7 +136,7 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
     published();
   };
   RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
-  if (kind == RecordKind::growing && bytes >= kFarStepLeast && is_far()) kind = RecordKind::growing_far;
+  if (kind == RecordKind::growing) kind = kind_of_growing(bytes);
   {
     const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
     if (kind == whole)

@@ -83,6 +83,7 @@ TEST(ShmCells, long_payloads_to_a_far_peer_grow_in_longer_steps) {
     const std::byte* window = segment.window(segment.peer(slot_of(segment, 1)).window);
     // Of the record that names a payload of so many bytes.
     const auto kind_of = [&](std::uint32_t bytes) {
+      a.progress();  // it is not part of a stream
       EXPECT_EQ(a.eager(link, header(bytes), pattern(bytes, bytes)), Status::ok);
       for (std::uint32_t at = 0; at < segment.shape().window_bytes; at += kLine / 2) {
         const std::uint64_t control = hw::load_word(window + at);

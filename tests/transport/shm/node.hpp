@@ -42,6 +42,7 @@ struct Got {
   Bytes payload;
   bool buffered;
   bool in_cell;  ///< these begin at lines, and no record's payload does
+  bool grows;    ///< it came while its sender wrote it
 };
 
 inline stria_header_t header(std::uint64_t tag, std::uint32_t immediate = 0) {
@@ -72,8 +73,12 @@ class Node {
                  return STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT;
                }
                const bool at_line = reinterpret_cast<std::uintptr_t>(bytes) % kLine == 0;
-               Got one{reinterpret_cast<std::uint64_t>(peer), *packet->header,
-                       Bytes(bytes, bytes + packet->bytes), packet->buffered != 0, at_line};
+               Got one{reinterpret_cast<std::uint64_t>(peer),
+                       *packet->header,
+                       Bytes(bytes, bytes + packet->bytes),
+                       packet->buffered != 0,
+                       at_line,
+                       packet->buffered == STRIA_PACKET_ARRIVING};
                if (node.on_deliver)
                  node.on_deliver(one);
                else

@@ -1,8 +1,10 @@
-// Payloads that the window takes, sent faster than they are read: through cells, and through the window again
-// when the receiver keeps up.
+// Payloads that are sent faster than they are read, or one after the other without a look at what comes
+// meanwhile: those that the window takes go through cells, and through the window again when the receiver
+// keeps up; cells are written whole before they are told of.
 #include "tests/transport/shm/inside.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/gather.hpp"
+#include "transport/shm/growing.hpp"
 
 namespace stria::shm::test {
 namespace {
@@ -12,15 +14,16 @@ constexpr std::uint32_t kLong = 3000, kShort = kStreamLeast - 1;
 class ShmStream : public ::testing::Test {
  protected:
   // Near, or a slow machine's stores are learnt, and go by cells for another reason.
-  explicit ShmStream(const char* huge_pages = "auto")
+  explicit ShmStream(const char* huge_pages = "auto", const char* distance = "near")
       : a_(1, {{"STRIA_SHM_DISTANCE", "near"}, {"STRIA_SHM_HUGE_PAGES", huge_pages}}),
-        b_(2),
+        b_(2, {{"STRIA_SHM_DISTANCE", distance}}),
         link_(a_.connect(b_)) {
     b_.on_deliver = [this](const Got& one) {
       EXPECT_EQ(one.header.tag, seen_) << "out of order";
       EXPECT_EQ(one.payload, pattern(seen_, static_cast<std::uint32_t>(one.payload.size()))) << seen_;
       ++seen_;
       by_cells_ += one.in_cell ? 1 : 0;
+      grew_ += one.grows ? 1 : 0;
     };
   }
 
@@ -39,19 +42,22 @@ class ShmStream : public ::testing::Test {
     while (send(bytes) == STRIA_OK) {
     }
   }
+  /// A message that is too long for the window, or goes the same way as if it were.
+  void send_buffered(std::uint32_t bytes) {
+    ASSERT_EQ(a_.eager(link_, header(sent_), pattern(sent_, bytes)), Status::ok);
+    ++sent_;
+    drain();
+  }
   /// So many bytes through cells that a whole round of them is there.
   void earn_cells() {
-    for (std::uint64_t bytes = 0; bytes <= kRoundAfter + (1u << 20); bytes += 32768) {
-      ASSERT_EQ(a_.eager(link_, header(sent_), pattern(sent_, 32768)), Status::ok);
-      ++sent_;
-      drain();
-    }
-    by_cells_ = 0;
+    for (std::uint64_t bytes = 0; bytes <= kRoundAfter + (1u << 20); bytes += 32768) send_buffered(32768);
+    a_.progress();
+    by_cells_ = grew_ = 0;
   }
 
   Node a_, b_;
   stria_link_t* link_;
-  std::uint64_t sent_ = 0, seen_ = 0, by_cells_ = 0;
+  std::uint64_t sent_ = 0, seen_ = 0, by_cells_ = 0, grew_ = 0;
 };
 
 TEST_F(ShmStream, long_payloads_take_cells_while_the_receiver_is_behind) {
@@ -73,8 +79,57 @@ TEST_F(ShmStream, and_the_window_again_when_it_keeps_up) {
     if (i == 500) by_cells_ = 0;
     ASSERT_EQ(send(kLong), STRIA_OK);
     drain();
+    a_.progress();
   }
   EXPECT_EQ(by_cells_, 0u);
+}
+
+TEST_F(ShmStream, a_row_takes_cells_until_its_sender_looks) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    ASSERT_EQ(send(kLong), STRIA_OK);
+    drain();
+    EXPECT_EQ(by_cells_, i < kStreamRow ? 0 : i + 1 - kStreamRow) << i;
+  }
+  a_.progress();
+  by_cells_ = 0;
+  ASSERT_EQ(send(kLong), STRIA_OK);
+  drain();
+  EXPECT_EQ(by_cells_, 0u);
+}
+
+TEST_F(ShmStream, cells_of_a_row_are_whole_until_its_sender_looks) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  for (const std::uint32_t bytes : {kGrowLeast, 8192u, 20000u, kFarStepLeast - 1}) {
+    grew_ = 0;
+    for (std::uint64_t i = 0; i < 5; ++i) send_buffered(bytes);
+    EXPECT_EQ(grew_, std::uint64_t{kWholeRow}) << bytes;
+    a_.progress();
+    send_buffered(bytes);
+    EXPECT_EQ(grew_, std::uint64_t{kWholeRow} + 1) << bytes;
+    a_.progress();
+  }
+  grew_ = 0;
+  for (std::uint64_t i = 0; i < 5; ++i) send_buffered(kFarStepLeast);
+  EXPECT_EQ(grew_, 5u) << "so long ones are read meanwhile";
+}
+
+class ShmFarStream : public ShmStream {
+ protected:
+  ShmFarStream() : ShmStream("auto", "far") {}
+};
+
+TEST_F(ShmFarStream, long_cells_of_a_row_are_whole_too) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  for (const std::uint32_t bytes : {kFarStepLeast, 131072u}) {
+    grew_ = 0;
+    for (std::uint64_t i = 0; i < 5; ++i) send_buffered(bytes);
+    EXPECT_EQ(grew_, std::uint64_t{kWholeRow}) << bytes;
+    a_.progress();
+  }
 }
 
 TEST_F(ShmStream, short_payloads_wait_for_the_window) {
