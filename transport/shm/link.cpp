@@ -110,11 +110,13 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   return way_to_store(payload, far, device_->settings_, strings_);
 }
 
-/// As what a cell that may be read while it is written is published.
-[[gnu::always_inline]] inline RecordKind Link::kind_of_growing(std::uint32_t bytes) noexcept {
-  const bool far = bytes >= kFarStepLeast && is_far();
-  if (bytes >= kFarStepLeast && !far) return RecordKind::growing;
-  return is_in_row(kWholeRow) ? RecordKind::cell : far ? RecordKind::growing_far : RecordKind::growing;
+/// As what a cell that may be read while it is written is published. Shorter blocks take longer to write than
+/// to read, in a row or not.
+[[gnu::always_inline]] inline RecordKind Link::kind_of_growing(const transport::Payload& payload) noexcept {
+  const bool far = payload.length >= kFarStepLeast && is_far();
+  if ((far || payload.length < kFarStepLeast) && is_in_row(kWholeRow) && transport::has_long_blocks(payload))
+    return RecordKind::cell;
+  return far ? RecordKind::growing_far : RecordKind::growing;
 }
 
 [[gnu::always_inline]] inline Status Link::send_cell(const transport::Header& header,
@@ -136,7 +138,7 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
     published();
   };
   RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
-  if (kind == RecordKind::growing) kind = kind_of_growing(bytes);
+  if (kind == RecordKind::growing) kind = kind_of_growing(payload);
   {
     const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
     if (kind == whole)

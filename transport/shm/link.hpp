@@ -85,7 +85,7 @@ class alignas(kCacheLine) Link {
   bool is_in_row(std::uint32_t before) noexcept;
   bool is_stream(std::uint32_t bytes) noexcept;
   bool passes_few(const transport::Payload& payload) noexcept;
-  RecordKind kind_of_growing(std::uint32_t bytes) noexcept;
+  RecordKind kind_of_growing(const transport::Payload& payload) noexcept;
   Way way_of(const transport::Payload& payload, bool slow) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
   /// The same where they are slow. What fits a record has the window when no cell is left.

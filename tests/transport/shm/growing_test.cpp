@@ -179,6 +179,8 @@ TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
   EXPECT_EQ(kind_of(8, 8, kDenseLeast - 8), RecordKind::cell) << "fetched ahead";
   EXPECT_EQ(kind_of(8, 8, kDenseLeast), RecordKind::packing);
   EXPECT_EQ(kind_of(8, 256, 3072), RecordKind::packing_sparse) << "each a line of its own";
+  EXPECT_EQ(kind_of(8, 256, 3072, Way::stream), RecordKind::packing) << "to a far peer by halves";
+  EXPECT_EQ(kind_of(8, 256, kFarQuartersLeast, Way::stream), RecordKind::packing_sparse);
   EXPECT_EQ(kind_of(1, 1, kPackingLeast - 1), RecordKind::cell) << "a step costs more than it gains";
   EXPECT_EQ(kind_of(1, 1, kPackingLeast), RecordKind::packing);
   EXPECT_EQ(kind_of(8, 8, 8192, Way::gather, 8), RecordKind::cell) << "a part of a message";
