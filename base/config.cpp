@@ -43,7 +43,7 @@ constexpr VarSpec kTable[] = {
      "itself, where it can."},
     {"STRIA_RNDV_FLOWS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
      "Whether what goes through memory that both sides share flows between far caches, so that long messages "
-     "go there by fragments, too. Auto: on Zen 5."},
+     "go there by fragments, too. Auto: on Zen 5 and later."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
      "Memory of a worker's buffers for messages nobody asked for yet; beyond it senders are turned to "
      "rendezvous."},

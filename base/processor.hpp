@@ -21,11 +21,9 @@ inline unsigned amd_family() noexcept {
   return 0;
 }
 
-/// Whether what one core stores by the string instruction comes to another, far one at nearly the speed of a
-/// near one (Zen 5: 29 bytes a ns). Asks it each time: keep the answer.
-inline bool cells_flow() noexcept {
-  constexpr unsigned kZen5 = 0x1a;
-  return amd_family() >= kZen5;
+/// Zen 5, or a later one of that make: its cores have more stores under way than those before.
+inline bool is_zen5_or_later() noexcept {
+  return amd_family() >= 0x1a;
 }
 
 /// Bytes of a core's first-level data cache; 0: nobody tells.

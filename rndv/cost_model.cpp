@@ -120,7 +120,7 @@ Force parse_force(std::string_view text) noexcept {
 }
 
 bool parse_flows(std::string_view text) noexcept {
-  return text == "on" || (text == "auto" && cells_flow());
+  return text == "on" || (text == "auto" && is_zen5_or_later());
 }
 
 const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self,
@@ -151,19 +151,24 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
   return can_map ? "pipeline, or loads where memory is mapped" : "pipeline";
 }
 
-bool can_help(const Question& q, const Answer& chosen) noexcept {
+bool can_help(const Question& q) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
   // Of an adapter's key one side alone decides when it ends: fragments and gets do not mix.
-  return (q.can_get || q.mapped) && !q.offload && q.force == Force::automatic && q.length >= kLeast &&
-         chosen.get_us <= kMuchLonger * chosen.pipeline_us;
+  if ((!q.can_get && !q.mapped) || q.offload || q.force != Force::automatic || q.length < kLeast)
+    return false;
+  // A sender that is away is away wherever it is, and whatever it will pay later.
+  Question near = q;
+  near.far = near.flows = near.written = false;
+  const Answer answer = choose(near);
+  return answer.get_us <= kMuchLonger * answer.pipeline_us;
 }
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t longest) noexcept {
   const auto by_pieces = [](std::uint32_t block) { return block == 0 || block >= transport::kBlockOfPieces; };
   // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
   const bool read_meanwhile = q.source_block == 0 || q.source_block >= transport::kLongBlock;
-  const bool costs_nothing = !q.far || (q.flows && read_meanwhile);
+  const bool costs_nothing = !q.far || (q.flows && q.source_block == 0);
   if (q.grows && costs_nothing && by_pieces(q.source_block) && by_pieces(q.sink_block)) {
     const std::uint64_t wanted = read_meanwhile ? longest : std::bit_floor(q.length / 8);
     return long_fragment(wanted, most, longest);

@@ -21,7 +21,8 @@ std::string_view to_string(Scheme scheme) noexcept;
 /// What a user may force by STRIA_RNDV_SCHEME.
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
-/// Likewise Question::flows, by STRIA_RNDV_FLOWS.
+/// Likewise Question::flows, by STRIA_RNDV_FLOWS. auto: where the string instruction was measured to bring
+/// fragments to far cores nearly as fast as to near ones, 20 to 35 bytes a ns (docs/tuning-rendezvous.md).
 bool parse_flows(std::string_view text) noexcept;
 
 struct Question {
@@ -36,7 +37,7 @@ struct Question {
   bool sink_sparse = false;
   bool turned = false;   ///< one side is a matrix by the other's columns (transport::turned_bytes)
   bool far = false;      ///< the caches of both sides are far apart
-  bool flows = false;    ///< and cells flow there nonetheless (cells_flow)
+  bool flows = false;    ///< and fragments flow there nonetheless (parse_flows)
   bool written = false;  ///< the sender had time to write it all anew (rewriting.hpp)
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
@@ -60,8 +61,8 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
                             bool can_share = false) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
-/// all would not take much longer. `chosen` is choose(question).
-bool can_help(const Question& question, const Answer& chosen) noexcept;
+/// all would not take much longer between near caches.
+bool can_help(const Question& question) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
 /// many enough that both sides work at the same time. A multiple of 512. `longest`, where each is read while
@@ -116,7 +117,7 @@ struct Parameters {
   double pipeline_us_per_kib = 0.045;       ///< both cores at once: 42 us for 1 MiB
   double far_start_us = 2.4;                ///< of a pipeline past far caches: 7.7 us for 64 KiB
   double far_us_per_kib = 0.066;            ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
-  double flow_start_us = 1.0;               ///< where cells flow: 12 us for 256 KiB
+  double flow_start_us = 1.0;               ///< where they flow: 12 us for 256 KiB
   double flow_us_per_kib = 0.032;           ///< 130 us for 4 MiB
   double busy_us_per_kib = 0.05;            ///< of a pipeline each way at once: 49 us for 1 MiB
   double busy_us_per_kib_beyond = 0.06;     ///< on top from 2 MiB on: 16 MiB 1.9 ms

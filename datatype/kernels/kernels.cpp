@@ -13,7 +13,7 @@ namespace {
 
 /// AMD's processors from Zen 5 on. Others are taken for usual: not measured.
 kernel::StoreQueue store_queue() noexcept {
-  return amd_family() >= 0x1a ? kernel::StoreQueue::deep : kernel::StoreQueue::usual;
+  return is_zen5_or_later() ? kernel::StoreQueue::deep : kernel::StoreQueue::usual;
 }
 
 /// Tables in rising order of preference; those that the processor cannot run left out.

@@ -221,7 +221,7 @@ typedef struct stria_link_limits {
   uint32_t can_atomic;  /* 0: atomic answers UNSUPPORTED on this link, but perhaps for keys with
                          * STRIA_KEY_MAPPED */
   uint32_t gathers;     /* keys may show memory that lies apart as one run: STRIA_REGISTER_GATHERED */
-  uint32_t grows; /* eager_send publishes what takes long to pack when a part of it is there, so that the
+  uint32_t grows; /* eager_send may publish what takes long to pack when a part of it is there, so that the
                    * receiver unpacks meanwhile (STRIA_PACKET_ARRIVING) */
 } stria_link_limits_t;
 

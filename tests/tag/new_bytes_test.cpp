@@ -1,5 +1,5 @@
 // Large messages to a far peer: what their sender had time to write anew comes by fragments, whether its
-// receive waits already or not; what follows at once is copied by both sides.
+// receive waits already or not; what follows at once is copied by both sides, where fragments do not flow.
 #include <chrono>
 #include <thread>
 

@@ -155,13 +155,15 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
         "rendezvous.\n",
         wire::kSyncSlots);
     if (path.can_get)
-      section.text +=
+      section.text += fmt::format(
           "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
-          "caches are far "
-          "from\nthe sender's, \"new\" that of a program which had time to write the message since its last "
-          "long one.\nA receiver that has announced messages of its own takes a get there for contiguous "
-          "ones "
-          "that are not new.\n";
+          "caches "
+          "are far from\nthe sender's, \"new\" that of a program which had time to write the message since "
+          "its last long one.\n{}\n",
+          path.flows
+              ? "Fragments flow there, too, which STRIA_RNDV_FLOWS says."
+              : "A receiver that has announced messages of its own takes a get there for contiguous ones "
+                "that are not new.");
     if (path.can_get && path.offload)
       section.text += fmt::format(
           "An adapter reads equal blocks at equal distances in place from {} bytes a block on "

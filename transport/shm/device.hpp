@@ -183,8 +183,8 @@ class Device {
 
   PolledWindows polled_;
   std::uint32_t poll_first_ = 0;
-  bool asked_ = false;       // for some window
-  std::uint32_t looks_ = 0;  // at what came
+  bool asked_ = false;        // for some window
+  std::uint32_t rounds_ = 0;  // at what came
   InboxReceiver inbox_;
   Cells cells_;
   std::uint64_t streamed_ = 0;  // payloads that were part of a stream while cells were new

@@ -89,10 +89,9 @@ inline constexpr std::uint32_t kPastLeast = 512;  // bytes, to a far peer: short
 // Bytes, while few cells go round: past the caches, to a near peer and to a far one.
 inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 
-/// Bytes, while the receiver is behind: through a cell, though the window would take them.
+/// Bytes, while the receiver is behind, or they go in a row: through a cell, though the window would take
+/// them.
 inline constexpr std::uint32_t kStreamLeast = 2048;
-/// The same of those that so many came before in a row, without a look at what came meanwhile.
-inline constexpr std::uint32_t kStreamRow = 3;
 inline constexpr std::uint64_t kStreamEarns = 4096;  // of these, 0.6 ms, before that asks for new cells
 
 /// Stores past the caches do not ask for lines that the peer has, or had, and on most hosts the string

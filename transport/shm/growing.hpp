@@ -26,11 +26,6 @@ namespace stria::shm {
 
 inline constexpr std::uint32_t kGrowLeast = 4097;  // a shorter cell is published whole
 
-/// Those that so many came before in a row, without a look at what came meanwhile, are published whole: the
-/// receiver has the others to read first, and each step holds the sender up (Zen 5: a stream of 8 KiB 45 to
-/// 48 GB/s near, 12 to 17 far, of 12 KiB 45 to 54 near). Near, of less than kFarStepLeast.
-inline constexpr std::uint32_t kWholeRow = 1;
-
 inline constexpr std::uint32_t kPackingLeast = 2048;    // likewise, of blocks that are packed
 inline constexpr std::uint32_t kPackingAnyway = 16384;  // however few blocks
 // Blocks that the processor fetches ahead are packed in a quarter of the time: 0.2 us for 500 of them.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "hw/line_copy.hpp"
 #include "hw/pio.hpp"
@@ -69,12 +68,12 @@ void Link::tell() noexcept {
 }
 
 unsigned Link::poll(unsigned budget) noexcept {
-  ++device_->looks_;
+  ++device_->rounds_;
   return device_->poll_link(*this, budget);
 }
 
 std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
-  ++device_->looks_;
+  ++device_->rounds_;
   Polled* const polled = device_->polled_.find(rx_window_);
   if (polled == nullptr || device_->armed_) return STRIA_TAKE_OTHER;
   const std::int32_t bytes = polled->window.take(wanted, static_cast<std::byte*>(memory), capacity);
@@ -84,16 +83,10 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
                             capacity);
 }
 
-/// Whether so many went before without a look at what came meanwhile: the receiver has these to read first.
-[[gnu::always_inline]] inline bool Link::is_in_row(std::uint32_t before) noexcept {
-  if (std::exchange(look_, device_->looks_) != device_->looks_) in_row_ = 0;
-  return in_row_++ >= before;
-}
-
 /// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
 /// is behind, a few long ones fill the window, and the sender waits.
 [[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) noexcept {
-  return bytes >= kStreamLeast && (is_in_row(kStreamRow) || tx_.receiver_is_behind());
+  return bytes >= kStreamLeast && (row_.goes_on(device_->rounds_, kStreamRow) || tx_.receiver_is_behind());
 }
 
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
@@ -113,9 +106,10 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 /// As what a cell that may be read while it is written is published. Shorter blocks take longer to write than
 /// to read, in a row or not.
 [[gnu::always_inline]] inline RecordKind Link::kind_of_growing(const transport::Payload& payload) noexcept {
-  const bool far = payload.length >= kFarStepLeast && is_far();
-  if ((far || payload.length < kFarStepLeast) && is_in_row(kWholeRow) && transport::has_long_blocks(payload))
-    return RecordKind::cell;
+  const bool in_row = row_.goes_on(device_->rounds_, kWholeRow);
+  const bool is_short = payload.length < kFarStepLeast;
+  const bool far = !is_short && is_far();
+  if (in_row && (is_short || far) && transport::has_long_blocks(payload)) return RecordKind::cell;
   return far ? RecordKind::growing_far : RecordKind::growing;
 }
 

@@ -15,6 +15,7 @@
 #include "transport/shm/inbox.hpp"
 #include "transport/shm/layouts.hpp"
 #include "transport/shm/peer_memory.hpp"
+#include "transport/shm/row.hpp"
 #include "transport/shm/store_speed.hpp"
 #include "transport/shm/window.hpp"
 
@@ -82,7 +83,6 @@ class alignas(kCacheLine) Link {
   void store_beyond(std::byte* record, const std::byte* payload, std::uint32_t bytes) noexcept;
   /// What the receiver of our cells learnt.
   bool is_far() const noexcept { return remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0; }
-  bool is_in_row(std::uint32_t before) noexcept;
   bool is_stream(std::uint32_t bytes) noexcept;
   bool passes_few(const transport::Payload& payload) noexcept;
   RecordKind kind_of_growing(const transport::Payload& payload) noexcept;
@@ -151,8 +151,8 @@ class alignas(kCacheLine) Link {
   Device* device_ = nullptr;
   std::uint32_t id_ = 0;
   CellsOut cells_out_{};
-  std::uint32_t look_ = 0, in_row_ = 0;  // so many long messages since that look of the device
-  StoreSpeed stores_, strings_;          // ordinary ones, and those by the string instruction
+  Row row_;
+  StoreSpeed stores_, strings_;  // ordinary ones, and those by the string instruction
   static constexpr std::uint32_t kPatience = 4096;
   std::uint32_t refused_ = 0;  // times, since it was asked whether one is under way
   InboxSender inbox_;

@@ -27,7 +27,7 @@ inline bool Device::is_quiet() const noexcept {
 }
 
 unsigned Device::progress(unsigned budget) noexcept {
-  ++looks_;
+  ++rounds_;
   return is_quiet() ? 0 : progress_some(budget);
 }
 

@@ -22,7 +22,7 @@ enum class RecordKind : std::uint32_t {
   packed = 6,   ///< as packet, from the buffered path
   growing = 7,  ///< as cell, and the payload is still being written (growing.hpp); window only
   packing = 8,  ///< as growing, of blocks that take long to pack
-  packing_sparse = 9,  ///< as packing, of blocks each of which is a line of its own
+  packing_sparse = 9,  ///< as packing, by shorter steps: of blocks each of which is a line of its own
   packet_cell = 10,    ///< as cell, from the PIO path
   growing_far = 11     ///< as growing, in longer steps: to a far peer
 };

@@ -62,7 +62,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   if (strings == "on") {
     settings.near_string_least = settings.far_string_least = 0;
   } else if (strings == "auto" && hw::has_fast_strings()) {
-    settings.near_string_least = amd_family() >= 0x1a ? kDeepQueueStringLeast : kStringLeast;
+    settings.near_string_least = is_zen5_or_later() ? kDeepQueueStringLeast : kStringLeast;
     settings.far_string_least = kStringLeast;
   }
   if (plan(shape).bytes == 0)

@@ -5,6 +5,7 @@
 #include "transport/shm/cells.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/growing.hpp"
+#include "transport/shm/row.hpp"
 
 namespace stria::shm::test {
 namespace {
@@ -37,10 +38,9 @@ class ShmStream : public ::testing::Test {
   void drain() {
     ASSERT_TRUE(until([&] { return seen_ == sent_; }, [&] { b_.progress(); }));
   }
-  /// Until neither the window nor a cell takes one more.
+  /// Until neither the window nor a cell takes one more. Its sender looks between: they are no row.
   void fill(std::uint32_t bytes) {
-    while (send(bytes) == STRIA_OK) {
-    }
+    while (send(bytes) == STRIA_OK) a_.progress();
   }
   /// A message that is too long for the window, or goes the same way as if it were.
   void send_buffered(std::uint32_t bytes) {
@@ -164,10 +164,8 @@ TEST_F(ShmStream, derived_types_go_the_same_way) {
   earn_cells();
   fill(kLong);
   drain();
-  ASSERT_EQ(a_.eager(link_, header(sent_), pattern(sent_, kLong)), Status::ok);
-  ++sent_;
   by_cells_ = 0;
-  drain();
+  send_buffered(kLong);
   EXPECT_EQ(by_cells_, 1u);
 }
 
