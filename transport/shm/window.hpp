@@ -231,8 +231,11 @@ class WindowReceiver {
                                            std::uint32_t capacity) noexcept {
     const std::byte* record = place();
     const std::uint64_t control = hw::load_word(record);
-    if (!is_record(control, RecordKind::packet)) [[unlikely]]
-      return is_record(control) ? STRIA_TAKE_OTHER : STRIA_TAKE_NOTHING;
+    if (!is_record(control, RecordKind::packet)) [[unlikely]] {
+      if (is_record(control)) return STRIA_TAKE_OTHER;
+      ask_ahead(record);
+      return STRIA_TAKE_NOTHING;
+    }
     const std::uint32_t bytes = control_bytes(control);
     if (!is_wanted(record, wanted) || bytes > capacity) return STRIA_TAKE_OTHER;
     wanted.immediate = immediate_of(record);
@@ -253,6 +256,7 @@ class WindowReceiver {
       }
     }
     advance(halves);
+    last_ = halves;
     return static_cast<std::int32_t>(bytes);
   }
   /// What was taken out and not yet given back.
@@ -274,6 +278,17 @@ class WindowReceiver {
   }
 
  private:
+  static constexpr std::uint32_t kAheadMost = 10;  // halves
+  static constexpr std::uint32_t kLook = 65536, kLooks = 8 * kLook;
+  /// Who waits for an answer asks for as many lines as the last one had: they are written before the first,
+  /// and come together with it, not after it. Not of a stream, whose next record comes soon: the lines behind
+  /// it would be taken from the sender while it writes them. The same where there are many.
+  [[gnu::always_inline]] void ask_ahead(const std::byte* record) noexcept {
+    if ((last_ += kLook) < kLooks) return;
+    const std::uint32_t halves = last_ % kLook;
+    for (std::uint32_t i = 2; i < halves && halves <= kAheadMost; i += 2)
+      __builtin_prefetch(record + std::size_t{i} * kHalf);
+  }
   // What a look needs, which mostly finds nothing, is ready: the place, and the mark of the lap.
   const std::byte* lines_ = nullptr;
   const std::byte* place_ = nullptr;
@@ -282,6 +297,7 @@ class WindowReceiver {
   std::uint64_t published_ = 0;
   std::uint64_t publish_at_ = 0;  // beyond it a quarter of the window is due
   std::uint32_t mask_ = 0;
+  std::uint32_t last_ = 0;  // halves of the last record that was taken, and kLook for each look since
   std::atomic<std::uint64_t>* consumed_ = nullptr;
 };
 
