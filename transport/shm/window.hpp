@@ -278,16 +278,16 @@ class WindowReceiver {
   }
 
  private:
-  static constexpr std::uint32_t kAheadMost = 10;  // halves
+  static constexpr std::uint32_t kAheadLeast = 3, kAheadMost = 10;  // halves
   static constexpr std::uint32_t kLook = 65536, kLooks = 8 * kLook;
   /// Who waits for an answer asks for as many lines as the last one had: they are written before the first,
   /// and come together with it, not after it. Not of a stream, whose next record comes soon: the lines behind
   /// it would be taken from the sender while it writes them. The same where there are many.
   [[gnu::always_inline]] void ask_ahead(const std::byte* record) noexcept {
-    if ((last_ += kLook) < kLooks) return;
     const std::uint32_t halves = last_ % kLook;
-    for (std::uint32_t i = 2; i < halves && halves <= kAheadMost; i += 2)
-      __builtin_prefetch(record + std::size_t{i} * kHalf);
+    if (halves - kAheadLeast > kAheadMost - kAheadLeast) return;
+    if ((last_ += kLook) < kLooks) return;
+    for (std::uint32_t i = 2; i < halves; i += 2) __builtin_prefetch(record + std::size_t{i} * kHalf);
   }
   // What a look needs, which mostly finds nothing, is ready: the place, and the mark of the lap.
   const std::byte* lines_ = nullptr;
