@@ -151,7 +151,7 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
   return can_map ? "pipeline, or loads where memory is mapped" : "pipeline";
 }
 
-bool can_help(const Question& q) noexcept {
+bool can_help(const Question& q, const Answer& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
   // Of an adapter's key one side alone decides when it ends: fragments and gets do not mix.
@@ -160,7 +160,7 @@ bool can_help(const Question& q) noexcept {
   // A sender that is away is away wherever it is, and whatever it will pay later.
   Question near = q;
   near.far = near.flows = near.written = false;
-  const Answer answer = choose(near);
+  const Answer answer = q.far || q.written ? choose(near) : chosen;
   return answer.get_us <= kMuchLonger * answer.pipeline_us;
 }
 

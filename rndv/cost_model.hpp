@@ -61,8 +61,8 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
                             bool can_share = false) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
-/// all would not take much longer between near caches.
-bool can_help(const Question& question) noexcept;
+/// all would not take much longer between near caches. `chosen` is choose(question).
+bool can_help(const Question& question, const Answer& chosen) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
 /// many enough that both sides work at the same time. A multiple of 512. `longest`, where each is read while

@@ -133,7 +133,7 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
       best.source_gathered = false;
     }
     const Answer answer = choose(best);
-    bool pays = answer.scheme == Scheme::get || can_help(best);
+    bool pays = answer.scheme == Scheme::get || can_help(best, answer);
     if (!pays && op.link->can_map) {
       best.can_get = false;
       best.mapped = true;
@@ -267,7 +267,7 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       break;
     case Scheme::pipeline:
       op.fragment_bytes = fragment_of(question, *op.link);
-      op.helps = can_help(question);
+      op.helps = can_help(question, answer);
       op.state = Operation::State::rtr_due;
       ++counters_.pipeline;
       break;

@@ -3,11 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <utility>
-
-#include "transport/wire.hpp"
-
 namespace stria::rndv {
 namespace {
 
@@ -53,7 +48,7 @@ TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
     question.offload = true;
     const Answer answer = choose(question);
     EXPECT_EQ(answer.scheme, Scheme::get) << length;
-    EXPECT_FALSE(can_help(question));
+    EXPECT_FALSE(can_help(question, answer));
     question.can_get = false;
     EXPECT_EQ(choose(question).scheme, Scheme::pipeline);
   }
@@ -87,86 +82,6 @@ TEST(CostModel, blocks_behind_one_key_are_read_in_place_from_a_fraction_of_that_
   }
 }
 
-// Docs: two cores that copy are ahead, between far caches once the longer way to begin is paid.
-TEST(CostModel, contiguous_messages_of_far_peers_are_read_where_they_are_short) {
-  for (const std::uint64_t kib : {64, 128, 256, 512, 1024, 2048, 4096, 16384}) {
-    Question question;
-    question.length = kib * 1024;
-    question.can_get = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
-    question.far = true;
-    EXPECT_EQ(choose(question).scheme, kib <= 64 ? Scheme::get : Scheme::pipeline) << kib;
-    question.can_get = false;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
-  }
-}
-
-// Docs: past far caches each side copies a part, of what a get could move, where the sender can put.
-TEST(CostModel, far_peers_share_the_copy_of_large_messages) {
-  for (const std::uint64_t kib : {256, 512, 1024, 4096, 16384}) {
-    Question question;
-    question.length = kib * 1024;
-    question.can_get = question.can_share = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
-    question.far = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::both) << kib;
-    question.force = Force::get;
-    EXPECT_EQ(choose(question).scheme, Scheme::get) << kib;
-    question.force = Force::automatic;
-    for (const std::uint32_t block : {8u, 1024u}) {
-      question.source_block = block;
-      EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << " in blocks of " << block;
-      std::swap(question.source_block, question.sink_block);
-      EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << " to blocks of " << block;
-      std::swap(question.source_block, question.sink_block);
-    }
-    question.source_block = 0;
-    question.busy = true;
-    EXPECT_NE(choose(question).scheme, Scheme::both) << kib << ": each core copies messages of its own";
-    question.busy = false;
-    question.can_get = false;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
-  }
-}
-
-// Docs: where fragments flow, far peers take them as near ones do, from the shortest message that is
-// announced on.
-TEST(CostModel, far_peers_take_fragments_where_they_flow) {
-  for (const std::uint64_t kib : {8, 12, 24, 64, 256, 1024, 4096, 16384}) {
-    Question question;
-    question.length = kib * 1024;
-    question.can_get = question.can_share = question.far = question.flows = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
-    question.busy = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << ", both ways";
-    question.busy = false;
-    question.force = Force::both;
-    EXPECT_EQ(choose(question).scheme, senders_part(question.length) != 0 ? Scheme::both : Scheme::get)
-        << kib;
-  }
-}
-
-// Docs: a get leaves the sender's lines in both caches, which costs who writes them again. Where they are
-// near it does not, nor where they are sent as they were.
-TEST(CostModel, what_is_written_anew_is_not_got_by_far_peers) {
-  for (const std::uint64_t kib : {192, 256, 512, 1024, 4096, 16384})
-    for (const bool mapped : {false, true}) {
-      Question question;
-      question.length = kib * 1024;
-      question.can_get = question.can_share = true;
-      question.mapped = mapped;
-      const Scheme near = choose(question).scheme;
-      question.written = true;
-      EXPECT_EQ(choose(question).scheme, near) << kib;
-      question.far = true;
-      EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib << (mapped ? " KiB, mapped" : " KiB");
-      question.written = false;
-      EXPECT_EQ(choose(question).scheme, mapped ? Scheme::mapped : Scheme::both) << kib;
-      question.busy = question.written = true;
-      EXPECT_EQ(choose(question).scheme, mapped ? Scheme::mapped : Scheme::pipeline) << kib << ", both ways";
-    }
-}
-
 // Docs: one core that loads and stores is ahead of two until both sides' memory outgrows the caches.
 TEST(CostModel, mapped_memory_goes_by_fragments_where_two_near_cores_wait_for_it_side_by_side) {
   for (const std::uint32_t block : {0u, 64u, 1024u, 16384u})
@@ -192,38 +107,6 @@ TEST(CostModel, both_is_forced_where_there_are_two_parts) {
     EXPECT_EQ(choose(question).scheme, senders_part(length) != 0 ? Scheme::both : Scheme::get) << length;
     question.self = true;
     EXPECT_EQ(choose(question).scheme, Scheme::get) << length;
-  }
-}
-
-TEST(CostModel, the_senders_part_is_about_half_in_whole_pieces) {
-  for (const std::uint64_t length : {1ull, 65535ull, 65536ull, 131073ull, 200000ull, 1ull << 20,
-                                     (1ull << 20) + 1, 3000000ull, 1ull << 40, ~0ull}) {
-    const std::uint64_t piece = piece_of(length), part = senders_part(length);
-    EXPECT_EQ(piece % 32768, 0u) << length;
-    EXPECT_GT(piece, 0u) << length;
-    EXPECT_LE(piece, 524288u) << length;
-    EXPECT_EQ(part % piece, 0u) << length;
-    EXPECT_LE(part, length / 2) << length;
-    EXPECT_EQ(part == 0, length < 65536) << length;
-    if (length >= 65536) {
-      EXPECT_GE(static_cast<double>(part), 0.4 * static_cast<double>(length) - 32768) << length;
-    }
-  }
-}
-
-// Docs: with messages both ways each core packs one and unpacks the other, and the second copy is no longer
-// free; it still costs less than what the kernel does, but where each line comes from far.
-TEST(CostModel, reads_where_both_sides_send_and_the_caches_are_far) {
-  for (const std::uint64_t kib : {64, 256, 1024, 2048, 4096, 16384}) {
-    Question question;
-    question.length = kib * 1024;
-    question.can_get = true;
-    question.busy = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
-    question.far = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::get) << kib;
-    question.source_block = 8;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline) << kib;
   }
 }
 
@@ -290,90 +173,6 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
   EXPECT_EQ(choose(middle).scheme, Scheme::pipeline);
 }
 
-TEST(CostModel, fragments_are_within_their_bounds_and_finer_where_packing_is_slow) {
-  for (const std::uint64_t length : kLengths)
-    for (const std::uint32_t source : kBlocks)
-      for (const std::uint32_t sink : kBlocks)
-        for (const std::uint32_t most : {1024u, 1500u, 16384u, 1u << 30}) {
-          Question question;
-          question.length = length;
-          question.source_block = source;
-          question.sink_block = sink;
-          const std::uint32_t fragment = fragment_for(question, most, 1u << 20);
-          ASSERT_GE(fragment, std::min(1024u, most)) << length;
-          ASSERT_LE(fragment, most) << length;
-          ASSERT_TRUE(fragment % 512 == 0 || fragment == most) << fragment;
-          ASSERT_TRUE(fragment == most || fragment / (fragment & -fragment) <= wire::kSmall)
-              << fragment << " in halves";
-        }
-  Question column;
-  column.length = 64 << 10;
-  column.source_block = 8;
-  Question rows = column;
-  rows.source_block = 4096;
-  EXPECT_LT(fragment_for(column, 1u << 20, 1u << 20), fragment_for(rows, 1u << 20, 1u << 20));
-}
-
-TEST(CostModel, fragments_are_long_where_they_are_read_while_they_are_written_and_that_costs_nothing) {
-  constexpr std::uint32_t kMost = 32768, kLongest = 131072;
-  Question question;
-  question.length = 1 << 20;
-  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
-  question.grows = true;
-  EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
-  EXPECT_EQ(fragment_for(question, kMost, kMost / 2), kMost) << "a link with short cells cuts them itself";
-  question.source_block = question.sink_block = 1024;
-  EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
-  Question shorter = question;
-  shorter.length = 4 * kLongest;
-  EXPECT_EQ(fragment_for(shorter, kMost, kLongest), std::max(kMost, kLongest / 2)) << "eight, packed whole";
-  shorter.source_block = 4096;
-  EXPECT_EQ(fragment_for(shorter, kMost, kLongest), kLongest) << "read while they are written";
-  for (std::uint32_t Question::*side : {&Question::source_block, &Question::sink_block}) {
-    Question small = question;
-    small.*side = 512;
-    EXPECT_LE(fragment_for(small, kMost, kLongest), kMost) << "packed faster at once";
-  }
-  question.far = true;
-  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
-  question.flows = true;
-  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost) << "blocks of 1 KiB are packed past the caches";
-  question.source_block = 0;
-  EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
-}
-
-TEST(CostModel, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of_four) {
-  constexpr std::uint32_t kMost = 32768, kLongest = 131072;
-  Question question;
-  question.length = 1 << 20;
-  question.source_block = 8;
-  question.turned = true;
-  for (const bool far : {false, true}) {
-    question.far = far;
-    EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest) << far;
-    EXPECT_EQ(fragment_for(question, kMost, kMost / 2), kMost) << "a link with short cells cuts them itself";
-    Question shorter = question;
-    shorter.length = 3 * kLongest;
-    EXPECT_EQ(fragment_for(shorter, kMost, kLongest), kLongest / 2) << "both sides work at the same time";
-  }
-  question.turned = false;
-  EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
-}
-
-TEST(CostModel, long_fragments_can_be_halved_until_every_link_takes_them) {
-  Question turned, grown;
-  turned.length = grown.length = 4 << 20;
-  turned.source_block = 8;
-  turned.turned = true;
-  grown.grows = true;
-  for (const Question& question : {turned, grown})
-    for (std::uint32_t longest = 1u << 16; longest < 1u << 19; longest += 64) {
-      const std::uint32_t fragment = fragment_for(question, 1u << 15, longest);
-      ASSERT_LE(fragment, longest);
-      ASSERT_LE(fragment / (fragment & -fragment), wire::kSmall) << fragment << " of " << longest;
-    }
-}
-
 TEST(CostModel, packing_is_very_long_when_the_receiver_could_do_much_else_meanwhile) {
   EXPECT_FALSE(packs_very_long(131072, 8, false));
   EXPECT_TRUE(packs_very_long(131072, 7, false));
@@ -397,19 +196,19 @@ TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipelin
   bytes.length = 128 << 10;
   bytes.can_get = true;
   EXPECT_EQ(choose(bytes).scheme, Scheme::pipeline);
-  EXPECT_TRUE(can_help(bytes));
+  EXPECT_TRUE(can_help(bytes, choose(bytes)));
   Question no_key = bytes;
   no_key.can_get = false;
-  EXPECT_FALSE(can_help(no_key));
+  EXPECT_FALSE(can_help(no_key, choose(no_key)));
   Question forced = bytes;
   forced.force = Force::pipeline;
-  EXPECT_FALSE(can_help(forced)) << "the user wants fragments";
+  EXPECT_FALSE(can_help(forced, choose(forced))) << "the user wants fragments";
   Question column = bytes;
   column.source_block = 8;
-  EXPECT_FALSE(can_help(column)) << "a list entry a double";
+  EXPECT_FALSE(can_help(column, choose(column))) << "a list entry a double";
   Question few = bytes;
   few.length = 1024;
-  EXPECT_FALSE(can_help(few)) << "not worth a key";
+  EXPECT_FALSE(can_help(few, choose(few))) << "not worth a key";
   for (const std::uint64_t kib : {64, 128, 1024, 8192, 65536})
     for (const bool flows : {false, true})
       for (const bool written : {false, true}) {
@@ -418,7 +217,8 @@ TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipelin
         far.far = true;
         far.flows = flows;
         far.written = written;
-        EXPECT_TRUE(can_help(far)) << kib << (flows ? " KiB, flows" : " KiB") << (written ? ", new" : "");
+        EXPECT_TRUE(can_help(far, choose(far)))
+            << kib << (flows ? " KiB, flows" : " KiB") << (written ? ", new" : "");
       }
 }
 
@@ -454,7 +254,7 @@ TEST(CostModel, what_it_says_of_a_link_is_what_it_chooses_there) {
           q.can_get = can_get;
           q.force = force;
           const Answer answer = choose(q);
-          gets = gets || answer.scheme == Scheme::get || can_help(q);
+          gets = gets || answer.scheme == Scheme::get || can_help(q, answer);
           pipelines = pipelines || answer.scheme == Scheme::pipeline;
         }
       EXPECT_EQ(said.find("pipeline") != said.npos, pipelines) << said;
