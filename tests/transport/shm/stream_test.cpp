@@ -99,6 +99,23 @@ TEST_F(ShmStream, a_row_takes_cells_until_its_sender_looks) {
   EXPECT_EQ(by_cells_, 0u);
 }
 
+TEST_F(ShmStream, who_looks_for_one_peer_or_one_message_looks_too) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  earn_cells();
+  const auto& ops = *shm_provider().ops;
+  stria_header_t wanted = header(0);
+  for (const bool one_message : {false, true})
+    for (std::uint64_t i = 0; i < 4 * kStreamRow; ++i) {
+      ASSERT_EQ(send(kLong), STRIA_OK);
+      drain();
+      if (one_message)
+        ops.take(link_, &wanted, nullptr, 0);
+      else
+        ops.poll(link_, 1);
+    }
+  EXPECT_EQ(by_cells_, 0u);
+}
+
 TEST_F(ShmStream, cells_of_a_row_are_whole_until_its_sender_looks) {
   ASSERT_NE(link_, nullptr) << a_.error;
   earn_cells();
