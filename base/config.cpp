@@ -71,9 +71,10 @@ constexpr VarSpec kTable[] = {
      "Cells for buffered messages that are longer than an ordinary one."},
     {"STRIA_SHM_LONG_CELL_BYTES", VarKind::bytes, "128K", "bytes", "", 0, (1 << 24) - 64,
      "Size of one of these; not longer than an ordinary cell: there are none."},
-    {"STRIA_SHM_HUGE_PAGES", VarKind::choice, "auto", "", "auto|start|off", 0, 0,
-     "Whether cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: when 256 "
-     "KiB of messages went through them. Start: at once, 4 MiB of each process."},
+    {"STRIA_SHM_HUGE_PAGES", VarKind::choice, "auto", "", "auto|start|used|off", 0, 0,
+     "When cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: ordinary "
+     "ones at the start, 2 MiB of each process, and long ones, 2 MiB more, when 256 KiB of messages went "
+     "through them. Start: both at the start. Used: both when such messages went."},
     {"STRIA_SHM_DISTANCE", VarKind::choice, "auto", "", "auto|near|far", 0, 0,
      "Whether peers' caches are near; what goes to far ones is written in ways that do not fetch their "
      "lines. Auto: measured while messages come and go."},

@@ -1,7 +1,7 @@
 // What a rank costs in memory before an application sends anything of size: after MPI_Init, and after 8 bytes
 // went to and came from every other rank. Pages of shared memory count where they are touched.
-//   --shared-kib=N --shared-kib-per-peer=N   most shared memory allowed of the layer stria (default 256 and
-//   32)
+//   --shared-kib=N --shared-kib-per-peer=N   most shared memory allowed of the layer stria (default 2304, of
+//   which 2048 are the huge page of the cells, and 32)
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   const Use connected = most();
   print(session, "all connected", connected);
   const std::uint64_t allowed =
-      (session.options.number("shared-kib", 256) +
+      (session.options.number("shared-kib", 2304) +
        session.options.number("shared-kib-per-peer", 32) * static_cast<std::uint64_t>(session.size - 1))
       << 10;
   if (ours)

@@ -1,12 +1,14 @@
 // When cells get their pages. A round of them (cells.hpp) fits a huge page, and a kernel that gives one on
 // demand (6.1 and later) mostly does so in 0.2 ms, where ordinary pages take 1.3, and a receiver maps it by
-// one fault. (In 5 ms, once in a while, where all cores are busy: the kernel waits for each of them.) Before
-// that, and where there is none, pages come as they are needed. A page costs microseconds when it is first
-// written, and again when its receiver first reads it: message by message the first hundred of 16 KiB took 10
-// to 18 us each, and 0.7 when their pages were there. So a cell gets them in one call as it is first used by
-// a payload that is not short: the lower half of its pages, or all of them. Programs that send no such
-// messages have no memory there, and those that send few, or short ones, little, as few cells go round at
-// first (cells.hpp).
+// one fault. In 5 to 25 ms, though, where other cores are busy: the kernel waits for each of them. So
+// ordinary cells have theirs before the first message, and only the long ones, which many programs never
+// need, once they are used.
+//
+// Before that, and where there is none, pages come as they are needed. A page costs microseconds when it is
+// first written, and again when its receiver first reads it: message by message the first hundred of 16 KiB
+// took 10 to 18 us each, and 0.7 when their pages were there. So a cell gets them in one call as it is first
+// used by a payload that is not short: the lower half of its pages, or all of them. Programs that send few
+// messages, or short ones, have little memory there, as few cells go round at first (cells.hpp).
 //
 // Sender and receiver count on their own, each payload once: whoever receives has seen no cell that its
 // sender did not use, so the pages are there to be mapped.

@@ -92,7 +92,7 @@ inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 /// Bytes, while the receiver is behind, or they go in a row: through a cell, though the window would take
 /// them.
 inline constexpr std::uint32_t kStreamLeast = 2048;
-inline constexpr std::uint64_t kStreamEarns = 4096;  // of these, 0.6 ms, before that asks for new cells
+inline constexpr std::uint64_t kStreamEarns = 65536;  // of these, 7 ms, before that asks for new cells
 
 /// Stores past the caches do not ask for lines that the peer has, or had, and on most hosts the string
 /// instruction does not either: `string_speed` knows. `far`: these lines come one by one from the peer's

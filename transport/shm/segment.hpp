@@ -93,8 +93,9 @@ constexpr std::uint32_t round_of(std::uint32_t cells, std::uint32_t cell_bytes) 
   return std::min(cells, std::max(static_cast<std::uint32_t>(held), 1u));
 }
 
-/// When cells become huge pages: never, after some use, at the start.
-enum class HugePages : std::uint8_t { off, used, start };
+/// When cells become huge pages: never, after some use, the ordinary ones at the start and the long ones
+/// after some use, all at the start.
+enum class HugePages : std::uint8_t { off, used, ordinary, start };
 inline constexpr std::uint32_t kHugeCells = 1, kHugeLongCells = 2;
 
 enum class DeviceState : std::uint32_t { starting = 0, open = 1, closed = 2 };

@@ -48,7 +48,10 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   const long cache = first_cache_bytes();
   settings.short_laps = laps == "on" || (laps == "auto" && cache > 0 && 2L * shape.window_bytes >= cache);
   const std::string& huge = config.text(Var::shm_huge_pages);
-  settings.huge_pages = huge == "off" ? HugePages::off : huge == "start" ? HugePages::start : HugePages::used;
+  settings.huge_pages = huge == "off"     ? HugePages::off
+                        : huge == "used"  ? HugePages::used
+                        : huge == "start" ? HugePages::start
+                                          : HugePages::ordinary;
   settings.cma = config.text(Var::shm_cma) != "off";
   const std::string& attach = config.text(Var::shm_attach);
   settings.attach = attach == "proc"     ? AttachMode::proc

@@ -20,7 +20,7 @@ struct Settings {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   Shape shape;
   bool short_laps = false;  ///< half of a window is left alone while its receiver keeps up (window.hpp)
-  HugePages huge_pages = HugePages::used;  ///< for cells, where the kernel gives them
+  HugePages huge_pages = HugePages::ordinary;  ///< for cells, where the kernel gives them
   bool cma = true;
   AttachMode attach = AttachMode::any;
   DistanceMode distance = DistanceMode::learnt;

@@ -295,6 +295,24 @@ class UsedHugePool : public Pool {
   UsedHugePool() : Pool(HugePool::of_default_sizes(), HugePages::used) {}
 };
 
+/// Ordinary ones at the start.
+class OrdinaryHugePool : public Pool {
+ protected:
+  OrdinaryHugePool() : Pool(HugePool::of_default_sizes(), HugePages::ordinary) {}
+};
+
+TEST_F(OrdinaryHugePool, long_cells_take_no_memory_before_they_are_used) {
+  if (segment_.header().huge.load() == 0) GTEST_SKIP() << "the kernel gave no huge page";
+  EXPECT_EQ(segment_.header().huge.load(), kHugeCells);
+  EXPECT_FALSE(cells_.are_few(4096));
+  EXPECT_TRUE(cells_.are_few(65536));
+  EXPECT_EQ(resident({segment_.cell(0), kHugePage}), kHugePage / 4096);
+  EXPECT_EQ(resident({segment_.cell(256), kHugePage}), 0u);
+  for (std::uint32_t i = 0; i < kHugeRoundAfter / 65536 + 8; ++i) free(take(65536));
+  EXPECT_EQ(segment_.header().huge.load(), kHugeCells | kHugeLongCells);
+  EXPECT_FALSE(cells_.are_few(65536));
+}
+
 TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
   const auto in_turn = [this](std::uint64_t payloads) {
     std::set<std::uint32_t> out;
@@ -316,12 +334,14 @@ TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
   if (segment_.header().huge.load() == 0) GTEST_SKIP() << "the kernel gave no huge page";
   EXPECT_EQ(segment_.header().huge.load(), kHugeCells) << "long ones count by themselves";
   EXPECT_EQ(resident({segment_.cell(0), kHugePage}), kHugePage / 4096);
+  EXPECT_LE(in_turn(128), 8u) << "few at first";
+  in_turn(60 * 64);
   EXPECT_EQ(in_turn(59 * 8), 59u);
   for (int i = 0; i < 4096; ++i) ASSERT_EQ(there[i], std::byte{0x5a}) << i;
   free(before);
 }
 
-TEST_F(HugePool, a_round_is_one_page_and_whole_from_the_start) {
+TEST_F(HugePool, a_round_is_one_page_whose_cells_go_round_more_and_more) {
   if (segment_.header().huge.load() != (kHugeCells | kHugeLongCells))
     GTEST_SKIP() << "the kernel gave no huge pages (one before 6.1, or too few were left)";
   for (const std::uint32_t bytes : {4000u, 60000u}) {
@@ -333,12 +353,16 @@ TEST_F(HugePool, a_round_is_one_page_and_whole_from_the_start) {
     EXPECT_EQ(resident({begin, kHugePage}), kHugePage / 4096);
     std::set<std::uint32_t> used;
     std::uint32_t reach = 0;
-    for (std::uint32_t i = 0; i < 40 * round; ++i) {
+    const std::uint32_t each = is_long ? 16 : 64;  // payloads, and one more goes round
+    for (std::uint32_t i = 0; i < (round + 1) * each; ++i) {
       const CellPlace place = take(bytes);
       EXPECT_LE(segment_.cell(place.cell) + place.at + bytes, begin + kHugePage);
       used.insert(place.cell);
       reach = std::max(reach, place.at + bytes);
       free(place);
+      if (i == 3 * each) {
+        EXPECT_LE(used.size(), 8u) << "few at first";
+      }
     }
     EXPECT_EQ(used.size(), round);
     EXPECT_GT(reach, bytes_of_cell(segment_.shape(), first) / 2);
