@@ -25,6 +25,7 @@ enum class Var : std::uint8_t {
   rndv_pull_slice,
   rndv_patience,
   rndv_flows,
+  rndv_share,
   unexpected_budget,
   close_timeout_ms,
   liveness_ms,

@@ -82,6 +82,13 @@ double mapped_us(const Question& q, double source_blocks, double sink_blocks) no
   return us + rewriting_us(q);
 }
 
+/// The same of both sides at once, each of its half.
+double mapped_both_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
+  const Parameters& p = parameters();
+  return p.mapped_both_start_us + (q.far ? p.mapped_both_far_us : 0) +
+         (mapped_us(q, source_blocks, sink_blocks) - p.mapped_start_us) / 2;
+}
+
 /// At most a sixteenth less, so that halving comes to wire::kSmall or less (Engine::shorten). Of 16 and more.
 std::uint32_t divisible(std::uint32_t bytes) noexcept {
   return bytes & ~(std::bit_floor(bytes) / 16 - 1);
@@ -106,6 +113,8 @@ std::string_view to_string(Scheme scheme) noexcept {
       return "mapped";
     case Scheme::both:
       return "both";
+    case Scheme::mapped_both:
+      return "mapped by both";
     case Scheme::pipeline:
       return "pipeline";
   }
@@ -133,7 +142,7 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
       return "pipeline (forced)";
     case Force::get:
       if (can_get) return "get (forced)";
-      return can_map ? "pipeline, as the forced get is refused, or loads where memory is mapped"
+      return can_map ? "pipeline, as the forced get is refused, or loads and stores where memory is mapped"
                      : "pipeline, as the forced get is refused";
     case Force::both:
       if (can_get && can_share) return "both: get and put (forced)";
@@ -142,13 +151,14 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
       break;
   }
   if (can_get && can_share)
-    return can_map ? "pipeline helped by get, get and put by both sides, get alone, or loads where memory is "
+    return can_map ? "pipeline helped by get, get and put by both sides, get alone, or loads and stores "
+                     "where memory is "
                      "mapped"
                    : "pipeline helped by get, get and put by both sides, or get alone";
   if (can_get)
-    return can_map ? "pipeline helped by get, get alone, or loads where memory is mapped"
+    return can_map ? "pipeline helped by get, get alone, or loads and stores where memory is mapped"
                    : "pipeline helped by get, or get alone";
-  return can_map ? "pipeline, or loads where memory is mapped" : "pipeline";
+  return can_map ? "pipeline, or loads and stores where memory is mapped" : "pipeline";
 }
 
 bool can_help(const Question& q, const Answer& chosen) noexcept {
@@ -189,16 +199,24 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   return fragment == most ? most : divisible(fragment);
 }
 
-std::uint32_t piece_of(std::uint64_t length) noexcept {
+std::uint32_t piece_of(const Question& q) noexcept {
   constexpr std::uint64_t kMost = 524288;  // 32 us; each piece is a system call of 2 us
   constexpr std::uint64_t kUnit = 32768;   // packed after all, it can be halved until it fits any link
-  const std::uint64_t half = length / 2, pieces = half / kMost + (half % kMost != 0 ? 1 : 0);
+  const std::uint64_t half = q.length / 2;
+  if (q.mapped) {
+    constexpr std::uint64_t kLeastMapped = 1024;
+    const Parameters& p = parameters();
+    const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
+    const double half_us = (mapped_us(q, source, sink) - p.mapped_start_us) / 2;
+    const auto pieces = static_cast<std::uint64_t>(std::max(1.0, half_us / p.mapped_piece_us));
+    return divisible(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeastMapped, kMost)));
+  }
+  const std::uint64_t pieces = half / kMost + (half % kMost != 0 ? 1 : 0);
   return static_cast<std::uint32_t>(
       std::max(kUnit, half / std::max<std::uint64_t>(pieces, 1) / kUnit * kUnit));
 }
 
-std::uint64_t senders_part(std::uint64_t length) noexcept {
-  const std::uint64_t piece = piece_of(length);
+std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept {
   return length / 2 / piece * piece;
 }
 
@@ -211,6 +229,13 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
 bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept {
   const Parameters& p = parameters();
   return blocks_of(length, block) > (sparse ? p.packs_very_long_sparse_blocks : p.packs_very_long_blocks);
+}
+
+bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool far) noexcept {
+  const Parameters& p = parameters();
+  if (length < p.mapped_bytes) return false;
+  if (!packs_long(length, block)) return length >= p.mapped_long_bytes && !far;
+  return !sparse || blocks_of(length, block) >= p.mapped_sparse_blocks;
 }
 
 std::uint32_t least_block_in_place(bool gathered) noexcept {
@@ -255,12 +280,15 @@ Answer choose(const Question& q) noexcept {
   answer.get_us = q.mapped || q.self ? mapped_us(q, source_blocks, sink_blocks) : get_bytes_us(q) + entries;
   // Near caches copy faster by two cores than the kernel does by two; and beside messages the other way a
   // part that the sender copies is one that it does not copy of those.
-  const bool shares = read == Scheme::get && q.can_share && !q.self && senders_part(q.length) != 0;
-  if (shares && ((q.far && !q.busy) || q.force == Force::both))
+  const bool shares = q.can_share && !q.self && senders_part(q.length, piece_of(q)) != 0 &&
+                      (!q.busy || q.force == Force::both);
+  const Scheme share = q.mapped ? Scheme::mapped_both : Scheme::both;
+  if (shares && q.mapped && q.sink_mapped) answer.both_us = mapped_both_us(q, source_blocks, sink_blocks);
+  if (shares && !q.mapped && (q.far || q.force == Force::both))
     answer.both_us = both_us(q, source_blocks, sink_blocks);
   if (q.force != Force::automatic) {
     answer.scheme = q.force == Force::pipeline                      ? Scheme::pipeline
-                    : q.force == Force::both && answer.both_us != 0 ? Scheme::both
+                    : q.force == Force::both && answer.both_us != 0 ? share
                                                                     : read;
     answer.reason = "forced by STRIA_RNDV_SCHEME";
     return answer;
@@ -272,8 +300,9 @@ Answer choose(const Question& q) noexcept {
   }
   answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
   if (answer.both_us != 0 && answer.both_us < std::min(answer.get_us, answer.pipeline_us)) {
-    answer.scheme = Scheme::both;
-    answer.reason = "past far caches each side copies a part through the kernel, once";
+    answer.scheme = share;
+    answer.reason = q.mapped ? "the memory of both is mapped: each side copies a part of it, once"
+                             : "past far caches each side copies a part through the kernel, once";
     return answer;
   }
   answer.reason =

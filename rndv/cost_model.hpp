@@ -10,11 +10,12 @@
 namespace stria::rndv {
 
 enum class Scheme : std::uint8_t {
-  none,      ///< nothing to move
-  get,       ///< the receiver reads the sender's memory through its key
-  mapped,    ///< the same by loads, as the memory is mapped in the receiver
-  both,      ///< a get by the receiver of one part, and a put by the sender of the other
-  pipeline,  ///< the sender packs fragments, the receiver unpacks them
+  none,         ///< nothing to move
+  get,          ///< the receiver reads the sender's memory through its key
+  mapped,       ///< the same by loads, as the memory is mapped in the receiver
+  both,         ///< a get by the receiver of one part, and a put by the sender of the other
+  mapped_both,  ///< the same by loads and stores, as each maps the other's memory
+  pipeline,     ///< the sender packs fragments, the receiver unpacks them
 };
 std::string_view to_string(Scheme scheme) noexcept;
 
@@ -25,12 +26,17 @@ Force parse_force(std::string_view text) noexcept;
 /// fragments to far cores nearly as fast as to near ones, 20 to 35 bytes a ns (docs/tuning-rendezvous.md).
 bool parse_flows(std::string_view text) noexcept;
 
+/// Whether both sides may copy a part of a message each, by STRIA_RNDV_SHARE; or it is forced.
+inline bool parse_share(std::string_view text, Force force) noexcept {
+  return text != "off" || force == Force::both;
+}
+
 struct Question {
   std::uint64_t length = 0;        ///< bytes to move
   std::uint32_t source_block = 0;  ///< mean contiguous run at the sender, bytes; 0: contiguous
   std::uint32_t sink_block = 0;    ///< the same at the receiver
   bool can_get = false;            ///< the link can, and the sender made a key
-  bool can_share = false;          ///< and the sender can put a part of it
+  bool can_share = false;          ///< and the sender can put a part of it (mapped: store)
   Force force = Force::automatic;
   bool source_gathered = false;  ///< its key shows the sender's blocks as one run: one work request for all
   bool source_sparse = false;    ///< each of its runs is a cache line of its own (transport::is_sparse)
@@ -44,13 +50,15 @@ struct Question {
   bool grows = false;    ///< the link's fragments are unpacked while they are packed (LinkRef::grows)
   bool self = false;     ///< both sides are one worker, whose core copies: nothing goes on at the same time
   bool mapped = false;   ///< the sender's key names memory that the receiver maps; can_get does not matter
+  bool sink_mapped = false;  ///< and the receiver's that the sender maps
 };
 
 struct Answer {
   Scheme scheme = Scheme::none;
   const char* reason = "";  ///< for people; constant text
   double get_us = 0;        ///< predicted time of get or mapped; 0 where neither can be taken
-  double both_us = 0;  ///< 0 where it is not asked for: near caches, or both cores busy with other messages
+  double both_us = 0;  ///< of both or mapped_both; 0 where it is not asked for: near caches of memory that is
+                       ///< not mapped, or both cores busy with other messages
   double pipeline_us = 0;
 };
 
@@ -70,10 +78,10 @@ bool can_help(const Question& question, const Answer& chosen) noexcept;
 /// a matrix is turned, whose fragments are to hold as many of its columns as they can.
 std::uint32_t fragment_for(const Question& question, std::uint32_t most, std::uint32_t longest) noexcept;
 
-/// What each side of the scheme both copies between two looks at the other; and how much of the message is
-/// the sender's part, half of it in whole pieces. 0: too short to be shared.
-std::uint32_t piece_of(std::uint64_t length) noexcept;
-std::uint64_t senders_part(std::uint64_t length) noexcept;
+/// What each side of the schemes both and mapped_both copies between two looks at the other; and how much of
+/// the message is the sender's part, half of it in whole pieces. 0: too short to be shared.
+std::uint32_t piece_of(const Question& question) noexcept;
+std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept;
 
 /// Whether a message that could go eagerly should be announced instead: packing and unpacking it takes so
 /// long that both at the same time is worth the way there and back.
@@ -83,6 +91,11 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 /// be able to do something else meanwhile, and sparse blocks (transport::is_sparse) of so many pages go by
 /// better in short fragments, whose cells take few pages of their own.
 bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept;
+
+/// The same of a message out of memory that the receiver may map: it need not be packed, and the receiver's
+/// own that the sender maps is written by both cores. Past far caches new bytes come faster through the
+/// provider's memory.
+bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool far) noexcept;
 
 /// The longest message of a worker to itself that goes eagerly, which is two copies of one core; a get is
 /// one.
@@ -111,24 +124,29 @@ struct Parameters {
   double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB
   double mapped_us_per_kib_beyond = 0.085;  ///< more from 4 MiB on, near, of blocks: 16 MiB 1.2 to 1.5 ms
   double mapped_us_per_block = 0.0002;      ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
-  double mapped_us_per_source = 0.003;      ///< where each block is a line: 16 us for 4096 doubles to a row
-  double mapped_us_per_sink = 0.006;        ///< 42 us for 4096 doubles from column to column
-  double pipeline_start_us = 0.7;           ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.045;       ///< both cores at once: 42 us for 1 MiB
-  double far_start_us = 2.4;                ///< of a pipeline past far caches: 7.7 us for 64 KiB
-  double far_us_per_kib = 0.066;            ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
-  double flow_start_us = 1.0;               ///< where they flow: 12 us for 256 KiB
-  double flow_us_per_kib = 0.032;           ///< 130 us for 4 MiB
-  double busy_us_per_kib = 0.05;            ///< of a pipeline each way at once: 49 us for 1 MiB
-  double busy_us_per_kib_beyond = 0.06;     ///< on top from 2 MiB on: 16 MiB 1.9 ms
-  double far_busy_us_per_kib = 0.16;        ///< 7 GB/s each way where gets reach 10 to 12
-  double pipeline_us_per_block = 0.0005;    ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
-  double pipeline_us_per_line = 0.004;  ///< where each block is a line: 24 us for 4096 doubles of a column
-  double fragment_us = 0.5;             ///< what a fragment costs a side, whatever it holds
+  double mapped_us_per_source = 0.0025;     ///< where each block is a line: 17 us for 4096 doubles to a row
+  double mapped_us_per_sink = 0.005;        ///< 33 to 39 us for 4096 doubles from column to column
+  double mapped_both_start_us = 1.4;     ///< instead, by both: the RTR's way and one more key; from 80 KiB on
+  double mapped_both_far_us = 0.7;       ///< and where that way is long
+  double mapped_piece_us = 8.0;          ///< what each copies between two looks at the other
+  double pipeline_start_us = 0.7;        ///< the RTR's way and the first fragment's
+  double pipeline_us_per_kib = 0.045;    ///< both cores at once: 42 us for 1 MiB
+  double far_start_us = 2.4;             ///< of a pipeline past far caches: 7.7 us for 64 KiB
+  double far_us_per_kib = 0.066;         ///< and its bytes: 57 us for 1 MiB, 86 on an older machine
+  double flow_start_us = 1.0;            ///< where they flow: 12 us for 256 KiB
+  double flow_us_per_kib = 0.032;        ///< 130 us for 4 MiB
+  double busy_us_per_kib = 0.05;         ///< of a pipeline each way at once: 49 us for 1 MiB
+  double busy_us_per_kib_beyond = 0.06;  ///< on top from 2 MiB on: 16 MiB 1.9 ms
+  double far_busy_us_per_kib = 0.16;     ///< 7 GB/s each way where gets reach 10 to 12
+  double pipeline_us_per_block = 0.0005;  ///< 53 us for 1 MiB of doubles, 44 for 50000 parts of particles
+  double pipeline_us_per_line = 0.004;    ///< where each block is a line: 24 us for 4096 doubles of a column
+  double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds
   double packs_long_blocks = transport::kManyRuns;
-  double packs_very_long_blocks = 16384;        ///< 128 KiB of doubles: 7 us to pack
-  double packs_very_long_sparse_blocks = 2048;  ///< doubles of a column: 18 us
-  std::uint64_t packs_long_bytes = 32768;       ///< of blocks that are not packed by pieces
+  double packs_very_long_blocks = 16384;                         ///< 128 KiB of doubles: 7 us to pack
+  double packs_very_long_sparse_blocks = 2048;                   ///< doubles of a column: 18 us
+  std::uint64_t mapped_bytes = 8192, mapped_long_bytes = 65536;  ///< in many blocks; in long ones
+  double mapped_sparse_blocks = 1024;                            ///< a column of 2048: 7.1 us, packed 10.3
+  std::uint64_t packs_long_bytes = 32768;                        ///< of blocks that are not packed by pieces
 };
 const Parameters& parameters(bool offload = false) noexcept;
 

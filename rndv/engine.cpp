@@ -136,8 +136,10 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
     bool pays = answer.scheme == Scheme::get || can_help(best, answer);
     if (!pays && op.link->can_map) {
       best.can_get = false;
-      best.mapped = true;
-      pays = choose(best).scheme == Scheme::mapped;
+      best.mapped = best.sink_mapped = true;
+      best.can_share = can_share(*op.link, true);
+      const Scheme by_loads = choose(best).scheme;
+      pays = by_loads == Scheme::mapped || by_loads == Scheme::mapped_both;
       access |= STRIA_REGISTER_MAPPED;
     }
     if (pays && !op.gathered) give_key(op, access);
@@ -221,7 +223,6 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .source_block = announcement.block_bytes,
                     .sink_block = transport::mean_block(op.memory),
                     .can_get = op.link->can_get && op.key.bytes != 0,
-                    .can_share = can_share(*op.link),
                     .force = options_.force,
                     .source_sparse = announcement.sparse,
                     .sink_sparse = transport::is_sparse(op.memory),
@@ -233,7 +234,8 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
                     .offload = op.link->offload,
                     .grows = op.link->grows,
                     .self = op.link->self,
-                    .mapped = op.link->can_map && transport::is_mapped(op.key)};
+                    .mapped = op.link->can_map && transport::is_mapped(op.key),
+                    .sink_mapped = true};  // until there is no such key to it
   // Only what comes through the provider's own memory shows it how far the peer is: where that matters, some
   // does. Mapped memory that is sent again as it was is read the same way, near or far.
   constexpr unsigned kTry = 16;
@@ -242,7 +244,13 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
     question.far = false;
     if (question.written) question.mapped = false;
   }
-  const Answer answer = choose(question);
+  question.can_share = can_share(*op.link, question.mapped);
+  Answer answer = choose(question);
+  if ((answer.scheme == Scheme::both || answer.scheme == Scheme::mapped_both) &&
+      !offer_key(op, question.mapped)) {
+    question.can_share = false;
+    answer = choose(question);
+  }
   switch (answer.scheme) {
     case Scheme::none:
       op.state = Operation::State::fin_due;
@@ -255,15 +263,11 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       activate(op);
       return;
     case Scheme::both:
-      if (!offer_key(op)) {
-        op.state = Operation::State::reading;
-        activate(op);
-        return;
-      }
-      op.fragment_bytes = piece_of(op.length);
+    case Scheme::mapped_both:
+      op.fragment_bytes = piece_of(question);
       op.helps = op.needs_fin = true;
       op.state = Operation::State::rtr_due;
-      ++counters_.both;
+      ++(question.mapped ? counters_.mapped_both : counters_.both);
       break;
     case Scheme::pipeline:
       op.fragment_bytes = fragment_of(question, *op.link);

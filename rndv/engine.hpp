@@ -24,6 +24,7 @@ struct Options {
   bool fragment_fixed = false;           ///< the user said so: all but the last have that size
   std::uint32_t patience_us = 5;         ///< a receiver waits so long for a fragment before it helps itself
   bool flows = false;                    ///< as Question's
+  bool shares = true;                    ///< both sides may copy a part of a message each
 };
 
 /// What the owner hears; op.outcome has the result.
@@ -38,6 +39,7 @@ struct Events {
 struct Counters {
   std::uint64_t get = 0;
   std::uint64_t mapped = 0;
+  std::uint64_t mapped_both = 0;
   std::uint64_t both = 0;
   std::uint64_t pipeline = 0;
   std::uint64_t fallbacks = 0;
@@ -115,8 +117,8 @@ class Engine {
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;
   static bool shorten(SendOp& op) noexcept;
-  static bool can_share(const transport::LinkRef& link) noexcept;
-  static bool offer_key(RecvOp& op) noexcept;
+  bool can_share(const transport::LinkRef& link, bool mapped) const noexcept;
+  static bool offer_key(RecvOp& op, bool mapped) noexcept;
   static void end_offered_key(RecvOp& op) noexcept;
   bool step_sharing(RecvOp& op) noexcept;
   bool go_on_without_get(RecvOp& op) noexcept;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "base/intrusive_list.hpp"
 #include "rndv/cost_model.hpp"
@@ -83,6 +84,12 @@ struct SmallKey {
   bool has_room(std::uint32_t more) const noexcept { return more <= sizeof(data) - bytes; }
   std::uint8_t* behind() noexcept { return data + bytes; }
   const std::uint8_t* behind() const noexcept { return data + bytes; }
+  transport::Key key_behind(std::uint32_t more) const noexcept {
+    transport::Key key;
+    key.bytes = more;
+    std::memcpy(key.data, behind(), more);
+    return key;
+  }
 };
 
 /// The base class Completion is what an asynchronous put hands back.

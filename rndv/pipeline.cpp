@@ -32,7 +32,7 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
   if (!shares) op.fragment_bytes = std::min(op.fragment_bytes, op.link->eager_max);
   op.start = op.moved;
-  const std::uint64_t wanted = shares ? senders_part(op.length) : op.length - op.moved;
+  const std::uint64_t wanted = shares ? senders_part(op.length, op.fragment_bytes) : op.length - op.moved;
   struct {
     wire::RtrBody rtr;
     std::uint8_t key[sizeof(op.key.data)];
@@ -78,10 +78,10 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   op.sink_key_bytes = 0;
   if (rtr.key_bytes != 0) {
     op.needs_fin = true;  // it is a part, whatever way it goes
-    if (link.can_put && op.key.has_room(rtr.key_bytes)) {
+    if (op.key.has_room(rtr.key_bytes)) {
       std::memcpy(op.key.behind(), static_cast<const std::byte*>(packet.payload) + sizeof(rtr),
                   rtr.key_bytes);
-      op.sink_key_bytes = rtr.key_bytes;
+      if (link.can_put_by(op.key.key_behind(rtr.key_bytes))) op.sink_key_bytes = rtr.key_bytes;
     }
   }
   op.fragment_bytes = op.sink_key_bytes != 0 ? rtr.fragment_bytes : rtr.fragment_bytes >> shift;

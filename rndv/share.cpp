@@ -25,26 +25,21 @@ namespace {
 
 constexpr std::uint32_t kKibPerUs = 4;  // a put that takes longer was interrupted
 
-/// The receiver's key, behind the sender's.
-transport::Key sink_key(const SmallKey& keys, std::uint32_t bytes) noexcept {
-  transport::Key key;
-  key.bytes = bytes;
-  std::memcpy(key.data, keys.behind(), bytes);
-  return key;
-}
-
 }  // namespace
 
 /// The key travels in an RTR, which has to go by the window: beside others' memory there may be no room.
-bool Engine::can_share(const transport::LinkRef& link) noexcept {
-  return link.can_put && !link.offload && link.pio_below > sizeof(wire::RtrBody) + sizeof(SmallKey::data);
+bool Engine::can_share(const transport::LinkRef& link, bool mapped) const noexcept {
+  return options_.shares && (link.can_put || mapped) && !link.offload &&
+         link.pio_below > sizeof(wire::RtrBody) + sizeof(SmallKey::data);
 }
 
-/// Makes the receiver's key. False: there is none, or no room for it.
-bool Engine::offer_key(RecvOp& op) noexcept {
+/// Makes the receiver's key; `mapped`: to memory that the sender maps. False: there is none, or no room for
+/// it.
+bool Engine::offer_key(RecvOp& op, bool mapped) noexcept {
   transport::Key key;
   if (op.memory.offset != 0) return false;  // a key is to all of the memory
-  if (op.link->fast_register(op.memory, STRIA_ACCESS_REMOTE_WRITE, key) != Status::ok) return false;
+  const unsigned access = STRIA_ACCESS_REMOTE_WRITE | (mapped ? STRIA_REGISTER_MAPPED : 0u);
+  if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
   if (!op.key.has_room(key.bytes)) {
     static_cast<void>(op.link->invalidate(key));
     return false;
@@ -55,7 +50,7 @@ bool Engine::offer_key(RecvOp& op) noexcept {
 }
 
 void Engine::end_offered_key(RecvOp& op) noexcept {
-  static_cast<void>(op.link->invalidate(sink_key(op.key, op.sink_key_bytes)));
+  static_cast<void>(op.link->invalidate(op.key.key_behind(op.sink_key_bytes)));
   op.sink_key_bytes = 0;
 }
 
@@ -68,7 +63,7 @@ bool Engine::step_sharing(RecvOp& op) noexcept {
   }
   if (!op.helps) return go_on_without_get(op);
   const std::uint64_t piece = op.fragment_bytes, all = op.tail - op.moved;
-  const std::uint64_t at_work = std::min(piece, senders_part(op.length) - op.moved);
+  const std::uint64_t at_work = std::min(piece, senders_part(op.length, op.fragment_bytes) - op.moved);
   std::uint64_t bytes = std::min(piece, all - std::min(all, at_work));
   if (bytes == 0) {
     const std::uint32_t patience_us =
@@ -88,7 +83,7 @@ bool Engine::go_on_without_get(RecvOp& op) noexcept {
     end_receiving(op);
     return true;
   }
-  if (op.moved < senders_part(op.length)) {
+  if (op.moved < senders_part(op.length, op.fragment_bytes)) {
     deactivate(op);  // the next piece brings it back
     return false;
   }
@@ -100,7 +95,7 @@ bool Engine::go_on_without_get(RecvOp& op) noexcept {
 
 /// The sender has put one more piece of its part.
 bool Engine::on_piece(RecvOp& op, std::uint32_t index) noexcept {
-  const std::uint64_t piece = op.fragment_bytes, part = senders_part(op.length);
+  const std::uint64_t piece = op.fragment_bytes, part = senders_part(op.length, op.fragment_bytes);
   op.begun = true;
   if (index == wire::kPutting) return true;
   if (index >= part / piece || op.moved >= part) return false;
@@ -144,7 +139,7 @@ Status Engine::put_piece(SendOp& op) noexcept {
   op.done = &Engine::on_put_done;
   op.in_flight = true;
   const Status status = op.link->put(transport::slice(op.memory, op.moved, bytes),
-                                     sink_key(op.key, op.sink_key_bytes), op.moved, &op);
+                                     op.key.key_behind(op.sink_key_bytes), op.moved, &op);
   op.in_flight = status == Status::in_progress;
   return status;
 }

@@ -260,9 +260,11 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.fallback = limits.fallback != nullptr ? limits.fallback : "";
   out.pio_mtu = limits.pio_max;
   out.pio_credits = limits.pio_credits;
-  out.rendezvous = rndv::schemes_of_link(rndv::parse_force(context_.config.text(Var::rndv_scheme)),
-                                         limits.can_get != 0, limits.can_map != 0, limits.offload != 0,
-                                         peer.link.self, limits.can_put != 0 && limits.pio_max != 0);
+  const rndv::Force force = rndv::parse_force(context_.config.text(Var::rndv_scheme));
+  const bool shares = rndv::parse_share(context_.config.text(Var::rndv_share), force) &&
+                      limits.can_put != 0 && limits.pio_max != 0;
+  out.rendezvous = rndv::schemes_of_link(force, limits.can_get != 0, limits.can_map != 0, limits.offload != 0,
+                                         peer.link.self, shares);
 }
 
 }  // namespace stria::tag

@@ -14,15 +14,14 @@ using transport::Header;
 namespace {
 constexpr std::uint64_t kPacksFast = 512;       // whatever the blocks are: not worth a look at the cost model
 constexpr std::uint64_t kWaitsForRoom = 32768;  // there are few buffers for more: announced when none is free
-/// So long that it is announced. Memory that the receiver may map need not be packed at all, but of sparse
-/// blocks one core would wait for the lines of both memories.
-bool packs_long(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
+constexpr std::uint64_t kCopiesFast = 65535;    // the same where it is contiguous
+/// So long, or so slow to pack, that it is announced.
+bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   const std::uint32_t block = transport::mean_block(memory);
-  if (!rndv::packs_long(bytes, block)) return false;
   const bool sparse = transport::is_sparse(memory);
-  return !link.grows || (link.can_map && !sparse && Mappable::has(memory)) ||
-         rndv::packs_very_long(bytes, block, sparse);
+  if (link.can_map && Mappable::has(memory) && rndv::goes_mapped(bytes, block, sparse, link.far)) return true;
+  return rndv::packs_long(bytes, block) && (!link.grows || rndv::packs_very_long(bytes, block, sparse));
 }
 }  // namespace
 
@@ -74,8 +73,8 @@ Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_
 Status Worker::send_eager(Peer& peer, Header header, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (bytes > peer.eager_limit || bytes > peer.credit) return Status::unsupported;
-  if (memory.layout != nullptr && bytes > kPacksFast && overlaps_packing_ && packs_long(peer.link, memory))
-    return Status::unsupported;
+  const std::uint64_t least = memory.layout != nullptr ? kPacksFast : kCopiesFast;
+  if (bytes > least && overlaps_packing_ && is_announced(peer.link, memory)) return Status::unsupported;
   header.sequence = peer.send_sequence;
   eager::Path path;
   const Status sent = eager::try_send(peer.link, header, memory, path);

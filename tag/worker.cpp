@@ -37,7 +37,9 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
              static_cast<std::uint32_t>(context.config.number(Var::rndv_fragment)),
              context.config.is_given(Var::rndv_fragment),
              static_cast<std::uint32_t>(context.config.number(Var::rndv_patience)),
-             rndv::parse_flows(context.config.text(Var::rndv_flows))},
+             rndv::parse_flows(context.config.text(Var::rndv_flows)),
+             rndv::parse_share(context.config.text(Var::rndv_share),
+                               rndv::parse_force(context.config.text(Var::rndv_scheme)))},
             {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
       atomics_({this, &Worker::on_atomic_ended}),
       eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
@@ -211,6 +213,7 @@ void Worker::counters(stria_counters_t& out) noexcept {
   out.size = size;
   out.received_get = rndv_.counters().get;
   out.received_mapped = rndv_.counters().mapped;
+  out.received_mapped_both = rndv_.counters().mapped_both;
   out.received_both = rndv_.counters().both;
   out.received_pipeline = rndv_.counters().pipeline;
   out.fallbacks += rndv_.counters().fallbacks;

@@ -69,6 +69,9 @@ static const counter_t kCounters[] = {
     COUNTER(received_eager, MCA_BASE_PVAR_CLASS_COUNTER, "Messages received with their header"),
     COUNTER(received_get, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by a get through a key"),
     COUNTER(received_mapped, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by loads from mapped memory"),
+    COUNTER(received_mapped_both, MCA_BASE_PVAR_CLASS_COUNTER,
+            "Rendezvous between mapped memories, of which the receiver loads one part and the sender stores "
+            "the other"),
     COUNTER(received_both, MCA_BASE_PVAR_CLASS_COUNTER,
             "Rendezvous of which the receiver gets one part and the sender puts the other"),
     COUNTER(received_pipeline, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by the packed pipeline"),
@@ -132,6 +135,27 @@ int pml_stria_register(void) {
   return OMPI_SUCCESS;
 }
 
+/* Whether ranks give their core away while they wait: the launcher says so where there are more than cores.
+ */
+static bool cores_are_shared(void) {
+  const int index = mca_base_var_find("ompi", "mpi", NULL, "yield_when_idle");
+  const bool* yields = NULL;
+  return index >= 0 && OPAL_SUCCESS == mca_base_var_get_value(index, &yields, NULL, NULL) && NULL != yields &&
+         *yields;
+}
+
+/* What is not said, and depends on the job. */
+static bool apply_defaults(void) {
+  for (size_t i = 0; i < parameter_count; ++i) {
+    stria_config_variable_t variable;
+    if (STRIA_OK == stria_config_get(i, &variable) && 0 == strcmp("STRIA_RNDV_SHARE", variable.name)) {
+      return 0 != strcmp("auto", variable.value) || !cores_are_shared() ||
+             STRIA_OK == stria_config_set(variable.name, "off", "more ranks than cores");
+    }
+  }
+  return true;
+}
+
 bool pml_stria_apply_parameters(void) {
   for (size_t i = 0; i < parameter_count; ++i) {
     mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
@@ -144,7 +168,7 @@ bool pml_stria_apply_parameters(void) {
       return false;
     }
   }
-  return true;
+  return apply_defaults();
 }
 
 bool pml_stria_was_asked_for(void) {

@@ -30,6 +30,7 @@ constexpr Variable kVariables[] = {
     {"received_eager", MPI_T_PVAR_CLASS_COUNTER},
     {"received_get", MPI_T_PVAR_CLASS_COUNTER},
     {"received_mapped", MPI_T_PVAR_CLASS_COUNTER},
+    {"received_mapped_both", MPI_T_PVAR_CLASS_COUNTER},
     {"received_both", MPI_T_PVAR_CLASS_COUNTER},
     {"received_pipeline", MPI_T_PVAR_CLASS_COUNTER},
     {"copied_own", MPI_T_PVAR_CLASS_COUNTER},
@@ -97,8 +98,8 @@ void expected_messages(const Session& session, ToolInterface& tool, int bytes, s
     expect_grew(before, after, "sent_pio", kMessages);
     expect_grew(before, after, "posted_receives", 0);
     std::uint64_t all = 0;
-    for (const std::string_view received :
-         {"received_eager", "received_get", "received_mapped", "received_both", "received_pipeline"}) {
+    for (const std::string_view received : {"received_eager", "received_get", "received_mapped",
+                                            "received_mapped_both", "received_both", "received_pipeline"}) {
       all += after[received] - before[received];
       if (!arrival.empty()) expect_grew(before, after, received, received == arrival ? kMessages : 0);
     }

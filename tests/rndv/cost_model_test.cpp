@@ -98,13 +98,68 @@ TEST(CostModel, mapped_memory_goes_by_fragments_where_two_near_cores_wait_for_it
       }
 }
 
+// Docs: what lies in memory that each maps of the other is copied by both cores, but where the way to the
+// sender and back takes as long as the half, and where each core has messages of its own to copy.
+TEST(CostModel, both_sides_copy_between_mapped_memories) {
+  const auto scheme = [](std::uint64_t length, std::uint32_t block, bool sparse, bool far, bool busy) {
+    return choose({.length = length,
+                   .source_block = block,
+                   .sink_block = block,
+                   .can_get = true,
+                   .can_share = true,
+                   .source_sparse = sparse,
+                   .sink_sparse = sparse,
+                   .far = far,
+                   .busy = busy,
+                   .mapped = true,
+                   .sink_mapped = true})
+        .scheme;
+  };
+  for (const bool far : {false, true}) {
+    for (const std::uint64_t kib : {192, 256, 1024, 4096, 16384}) {
+      EXPECT_EQ(scheme(kib << 10, 0, false, far, false), Scheme::mapped_both) << kib;
+      EXPECT_EQ(scheme(kib << 10, 64, false, far, false), Scheme::mapped_both) << kib;
+      EXPECT_EQ(scheme(kib << 10, 0, false, far, true), Scheme::mapped) << kib;
+    }
+    for (const std::uint64_t rows : {1024, 2048, 4096, 16384})
+      EXPECT_EQ(scheme(8 * rows, 8, true, far, false), Scheme::mapped_both) << rows << " doubles of a column";
+    EXPECT_EQ(scheme(16384, 0, false, far, false), Scheme::mapped);
+  }
+}
+
+TEST(CostModel, memory_that_the_sender_cannot_map_is_read_by_the_receiver_alone) {
+  Question question{.length = 1u << 20, .can_get = true, .can_share = true, .mapped = true};
+  EXPECT_EQ(choose(question).scheme, Scheme::mapped);
+  question.sink_mapped = true;
+  question.can_share = false;
+  EXPECT_EQ(choose(question).scheme, Scheme::mapped) << "STRIA_RNDV_SHARE=off";
+}
+
+TEST(CostModel, pieces_of_mapped_memory_are_for_a_few_microseconds) {
+  for (const std::uint64_t length : {4096ull, 65536ull, 196608ull, 1ull << 20, 16ull << 20, 1ull << 40})
+    for (const std::uint32_t block : {0u, 8u, 4096u}) {
+      const Question question{
+          .length = length, .source_block = block, .source_sparse = block == 8, .mapped = true};
+      const std::uint32_t piece = piece_of(question);
+      EXPECT_GE(piece, 1024u);
+      EXPECT_LE(piece, 524288u);
+      EXPECT_LE(senders_part(length, piece), length / 2);
+      EXPECT_GE(static_cast<double>(senders_part(length, piece)), 0.4 * static_cast<double>(length));
+      std::uint32_t halved = piece;
+      while (halved % 2 == 0) halved /= 2;
+      EXPECT_LE(halved, 32u) << "packed after all, it is halved until it fits any link";
+    }
+}
+
 TEST(CostModel, both_is_forced_where_there_are_two_parts) {
   for (const std::uint64_t length : kLengths) {
     Question question;
     question.length = length;
     question.can_get = question.can_share = true;
     question.force = Force::both;
-    EXPECT_EQ(choose(question).scheme, senders_part(length) != 0 ? Scheme::both : Scheme::get) << length;
+    EXPECT_EQ(choose(question).scheme,
+              senders_part(length, piece_of(question)) != 0 ? Scheme::both : Scheme::get)
+        << length;
     question.self = true;
     EXPECT_EQ(choose(question).scheme, Scheme::get) << length;
   }

@@ -16,7 +16,8 @@ constexpr std::uint32_t kBlocks[] = {0, 1, 8, 4096, 0x7fffffff, ~0u};
 TEST(Fragments, the_senders_part_is_about_half_in_whole_pieces) {
   for (const std::uint64_t length : {1ull, 65535ull, 65536ull, 131073ull, 200000ull, 1ull << 20,
                                      (1ull << 20) + 1, 3000000ull, 1ull << 40, ~0ull}) {
-    const std::uint64_t piece = piece_of(length), part = senders_part(length);
+    const std::uint32_t piece = piece_of({.length = length});
+    const std::uint64_t part = senders_part(length, piece);
     EXPECT_EQ(piece % 32768, 0u) << length;
     EXPECT_GT(piece, 0u) << length;
     EXPECT_LE(piece, 524288u) << length;

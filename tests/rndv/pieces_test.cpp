@@ -146,7 +146,7 @@ class Pieces : public ::testing::Test {
 TEST_F(Pieces, a_receiver_reads_its_half_from_the_end_and_waits_for_the_other) {
   RecvOp op;
   const wire::RtrBody asked = accept(op);
-  const std::uint32_t piece_bytes = piece_of(kLength);
+  const std::uint32_t piece_bytes = piece_of({.length = kLength});
   EXPECT_EQ(asked.offset, 0u);
   EXPECT_EQ(asked.length, kLength / 2);
   EXPECT_EQ(asked.fragment_bytes, piece_bytes);
@@ -226,7 +226,7 @@ TEST_F(Pieces, a_sender_that_was_refused_a_get_is_asked_for_the_rest_in_fragment
 TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_for_the_end) {
   SendOp op;
   const wire::OpId id = announce(op);
-  const std::uint32_t bytes = piece_of(kLength);
+  const std::uint32_t bytes = piece_of({.length = kLength});
   ASSERT_TRUE(rtr(id, {7, 0, 2 * bytes, bytes, 4, {}}, 4));
   for (int i = 0; i < 10; ++i) engine_.progress();
   EXPECT_EQ(wire_.puts, (std::vector<std::uint64_t>{0, bytes}));
@@ -244,7 +244,7 @@ TEST_F(Pieces, a_put_that_is_too_late_is_no_error_and_one_that_fails_is) {
     SendOp op;
     const wire::OpId id = announce(op);
     wire_.put = put;
-    ASSERT_TRUE(rtr(id, {7, 0, kLength / 2, piece_of(kLength), 4, {}}, 4));
+    ASSERT_TRUE(rtr(id, {7, 0, kLength / 2, piece_of({.length = kLength}), 4, {}}, 4));
     for (int i = 0; i < 3; ++i) engine_.progress();
     EXPECT_EQ(sent_ends_, ends);
     const auto fin = wire::make_header(wire::Kind::fin, id, 0);
@@ -257,7 +257,7 @@ TEST_F(Pieces, a_put_that_is_too_late_is_no_error_and_one_that_fails_is) {
 TEST_F(Pieces, a_request_whose_key_is_cut_short_or_whose_part_lies_outside_is_refused) {
   SendOp op;
   const wire::OpId id = announce(op);
-  const std::uint32_t bytes = piece_of(kLength);
+  const std::uint32_t bytes = piece_of({.length = kLength});
   for (const std::uint32_t there : {0u, 3u, 5u})
     EXPECT_FALSE(rtr(id, {7, 0, kLength / 2, bytes, 4, {}}, there));
   EXPECT_EQ(sent_ends_, 0);

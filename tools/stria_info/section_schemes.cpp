@@ -21,7 +21,8 @@ struct Way {
   double pipeline_us = 0;
   std::string far = {};      // the rendezvous past far caches; empty: none
   std::string written = {};  // the same of what may have been written since the last one
-  double mapped_us = 0;      // from memory that peers map; 0: it makes no difference
+  std::string mapped = {};   // between memories that peers map; empty: it makes no difference
+  double mapped_us = 0;
   std::string mapped_reason = {};
 };
 
@@ -34,6 +35,7 @@ struct Path {
   bool can_get;
   bool can_share;
   bool can_map;
+  bool can_store;  // through a mapped key
   bool offload;
   bool grows;
   bool gathers;
@@ -49,8 +51,11 @@ Path path_of(const Device& device, const Config& config) {
   path.eager_limit = std::min<std::uint64_t>(static_cast<std::uint64_t>(config.number(Var::eager_limit)),
                                              std::max(path.pio_max, path.eager_max));
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
-  path.can_share = path.can_get && hw::has(can, STRIA_CAP_PUT | STRIA_CAP_PIO);
+  const bool shares =
+      rndv::parse_share(config.text(Var::rndv_share), rndv::parse_force(config.text(Var::rndv_scheme)));
+  path.can_share = shares && path.can_get && hw::has(can, STRIA_CAP_PUT | STRIA_CAP_PIO);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
+  path.can_store = shares && path.can_map && hw::has(can, STRIA_CAP_PIO);
   path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
   path.grows = hw::has(can, STRIA_CAP_GROWING);
   path.gathers = hw::has(can, STRIA_CAP_OFFLOAD | STRIA_CAP_COMPOSITE);
@@ -75,18 +80,19 @@ Blocks blocks_of(const datatype::Layout& layout, std::uint64_t length) {
           transport::is_sparse(memory)};
 }
 
+/// Of memory that other processes of the host map, both sides'.
+void add_mapped(const Path& path, rndv::Question question, Way& way) {
+  question.mapped = question.sink_mapped = true;
+  question.can_share = path.can_store;
+  const rndv::Answer answer = rndv::choose(question);
+  if (answer.scheme != rndv::Scheme::mapped && answer.scheme != rndv::Scheme::mapped_both) return;
+  way.mapped = rndv::to_string(answer.scheme);
+  way.mapped_us = answer.scheme == rndv::Scheme::mapped ? answer.get_us : answer.both_us;
+  way.mapped_reason = answer.reason;
+}
+
 Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
   const std::uint32_t block = blocks.bytes;
-  const bool packs_long = path.overlaps_packing && rndv::packs_long(length, block);
-  const bool announced = packs_long && (!path.grows || rndv::packs_very_long(length, block, blocks.sparse));
-  if (length <= path.eager_limit && !announced) {
-    const bool gathered = block == 0 || length <= eager::kGatherMax;
-    if (length <= path.pio_max && gathered)
-      return {"pio", block == 0 ? "fits the PIO window" : "fits the PIO window, gathered on the stack"};
-    if (packs_long) return {"buffered", "packed while the receiver unpacks"};
-    return {"buffered", length <= path.pio_max ? "strided: packed straight into provider memory"
-                                               : "longer than the window takes, within the eager limit"};
-  }
   rndv::Question question;
   question.length = length;
   question.source_block = block;
@@ -96,15 +102,25 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
   question.offload = path.offload;
   question.can_share = path.can_share && !path.offload;
   question.force = path.force;
+  const bool packs_long = path.overlaps_packing && rndv::packs_long(length, block);
+  const bool announced = packs_long && (!path.grows || rndv::packs_very_long(length, block, blocks.sparse));
+  if (length <= path.eager_limit && !announced) {
+    Way way;
+    const bool gathered = block == 0 || length <= eager::kGatherMax;
+    if (length <= path.pio_max && gathered)
+      way = {"pio", block == 0 ? "fits the PIO window" : "fits the PIO window, gathered on the stack"};
+    else if (packs_long)
+      way = {"buffered", "packed while the receiver unpacks"};
+    else
+      way = {"buffered", length <= path.pio_max ? "strided: packed straight into provider memory"
+                                                : "longer than the window takes, within the eager limit"};
+    if (path.can_map && path.overlaps_packing && rndv::goes_mapped(length, block, blocks.sparse, false))
+      add_mapped(path, question, way);
+    return way;
+  }
   const rndv::Answer answer = rndv::choose(question);
-  Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)),
-          answer.reason,
-          answer.get_us,
-          answer.pipeline_us,
-          {},
-          {},
-          0,
-          {}};
+  Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)), answer.reason, answer.get_us,
+          answer.pipeline_us};
   if (!path.offload) {
     question.far = true;
     question.flows = path.flows;
@@ -113,11 +129,7 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
     way.written = rndv::to_string(rndv::choose(question).scheme);
     question.far = question.flows = question.written = false;
   }
-  question.mapped = path.can_map;
-  if (const rndv::Answer mapped = rndv::choose(question); mapped.scheme == rndv::Scheme::mapped) {
-    way.mapped_us = mapped.get_us;
-    way.mapped_reason = mapped.reason;
-  }
+  if (path.can_map) add_mapped(path, question, way);
   return way;
 }
 
@@ -176,26 +188,27 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
           rndv::least_block_in_place(true));
     if (path.can_map)
       section.text +=
-          "Where \"mapped us\" has a number, a message out of memory of stria_mem_alloc() goes by rendezvous "
-          "mapped:\none copy by loads, no system call.\n";
+          "\"mapped\" is the rendezvous of a message out of memory of stria_mem_alloc() into other such "
+          "memory: one copy by\nloads, or by both sides, each a part of it; no system call.\n";
     for (const auto& [name, layout] : layouts) {
       section.text +=
-          fmt::format("\n{}\n  {:>10}  {:<20} {:<8} {:<8} {:>9} {:>9} {:>12}  {}\n", name, "bytes", "way",
-                      "far", "far, new", "mapped us", "get us", "pipeline us", "reason");
+          fmt::format("\n{}\n  {:>10}  {:<20} {:<8} {:<8} {:<14} {:>9} {:>9} {:>12}  {}\n", name, "bytes",
+                      "way", "far", "far, new", "mapped", "mapped us", "get us", "pipeline us", "reason");
       Json rows = Json::array();
       for (const std::uint64_t size : sizes_for(path)) {
         const Way way = way_of(path, size, blocks_of(layout, size));
         section.text +=
-            fmt::format("  {:>10}  {:<20} {:<8} {:<8} {:>9} {:>9} {:>12}  {}\n", size, way.name,
+            fmt::format("  {:>10}  {:<20} {:<8} {:<8} {:<14} {:>9} {:>9} {:>12}  {}\n", size, way.name,
                         way.far.empty() ? "-" : way.far, way.written.empty() ? "-" : way.written,
-                        us_text(way.mapped_us), us_text(way.get_us), us_text(way.pipeline_us), way.reason);
+                        way.mapped.empty() ? "-" : way.mapped, us_text(way.mapped_us), us_text(way.get_us),
+                        us_text(way.pipeline_us), way.reason);
         Json row{{"bytes", size}, {"way", way.name}, {"reason", way.reason}};
         if (way.get_us > 0) row["get_us"] = way.get_us;
         if (way.pipeline_us > 0) row["pipeline_us"] = way.pipeline_us;
         if (!way.far.empty()) row["far"] = way.far;
         if (!way.written.empty()) row["far_new"] = way.written;
         if (way.mapped_us > 0)
-          row["mapped"] = {{"way", fmt::format("rendezvous {}", rndv::to_string(rndv::Scheme::mapped))},
+          row["mapped"] = {{"way", fmt::format("rendezvous {}", way.mapped)},
                            {"us", way.mapped_us},
                            {"reason", way.mapped_reason}};
         rows.push_back(std::move(row));

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
@@ -27,15 +28,15 @@ class Side {
   [[nodiscard]] const std::byte* at(std::int64_t displacement) const noexcept {
     return memory_.data() + origin_ + displacement;
   }
-  std::vector<std::byte>& memory() noexcept { return memory_; }
-  [[nodiscard]] const std::vector<std::byte>& memory() const noexcept { return memory_; }
+  std::pmr::vector<std::byte>& memory() noexcept { return memory_; }
+  [[nodiscard]] const std::pmr::vector<std::byte>& memory() const noexcept { return memory_; }
   [[nodiscard]] std::int64_t displacement(std::size_t item) const noexcept;
 
   RandomType type;
   int count = 0;
 
  private:
-  std::vector<std::byte> memory_;
+  std::pmr::vector<std::byte> memory_;  // of MPI_Alloc_mem, if main() says so
   std::int64_t origin_ = 0;
 };
 

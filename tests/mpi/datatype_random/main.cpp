@@ -4,9 +4,12 @@
 //   --cases=N        how many (default 4000)
 //   --sizes=a,b,...  message sizes in bytes (default: around protocol thresholds)
 //   --peer-bugs=avoid  leave out what is known to break Open MPI's convertor, to run over its own layers
+//   --alloc-mem=1    messages out of memory of MPI_Alloc_mem, into such memory
 //   --only=N         case N alone, as it would be drawn in the whole run
 #include <algorithm>
 #include <cstdio>
+#include <memory_resource>
+#include <new>
 #include <vector>
 
 #include "tests/mpi/datatype_random/case.hpp"
@@ -194,6 +197,19 @@ void exchange_together(std::vector<Case>& cases, Rng& rng, bool sends, int peer,
   }
 }
 
+class AllocMem : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t bytes, std::size_t /*alignment*/) override {
+    void* out = nullptr;
+    if (MPI_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &out) != MPI_SUCCESS)
+      throw std::bad_alloc();
+    return out;
+  }
+  void do_deallocate(void* memory, std::size_t /*bytes*/, std::size_t /*alignment*/) override {
+    MPI_Free_mem(memory);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
 std::uint64_t draw_size(Rng& rng, const std::vector<std::uint64_t>& sizes) {
   for (;;) {
     const std::uint64_t size = sizes[rng.below(sizes.size())];
@@ -212,6 +228,8 @@ int main(int argc, char** argv) {
     expect(false, "needs 2 ranks");
     return session.finish();
   }
+  static AllocMem alloc_mem;
+  if (session.options.number("alloc-mem", 0) != 0) std::pmr::set_default_resource(&alloc_mem);
   const std::uint64_t cases = session.options.number("cases", 4000);
   const std::vector<std::uint64_t> sizes = session.options.numbers("sizes", threshold_sizes());
   const std::uint64_t only = session.options.number("only", cases);
