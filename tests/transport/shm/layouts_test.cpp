@@ -3,31 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "datatype/descriptor.hpp"
+#include "tests/transport/shm/layout_slots.hpp"
 
 namespace stria::shm::test {
 namespace {
 
 constexpr std::uint32_t kGeneration = 7;
-
-/// The layouts of a segment, and nothing else of it: an empty shape has them at its start.
-class Slots {
- public:
-  Slots() : slots_(std::make_unique<LayoutSlot[]>(kLayoutSlots)) { EXPECT_EQ(plan(Shape{}).layouts, 0U); }
-  SegmentView segment() const { return {reinterpret_cast<std::byte*>(slots_.get()), Shape{}}; }
-  void publish(std::uint32_t number, const std::vector<std::byte>& descriptor) {
-    ASSERT_LE(descriptor.size(), kDescriptorBytes);
-    LayoutSlot& slot = slots_[number];
-    slot.generation = kGeneration;
-    slot.bytes = static_cast<std::uint32_t>(descriptor.size());
-    std::memcpy(slot.descriptor, descriptor.data(), descriptor.size());
-  }
-
- private:
-  std::unique_ptr<LayoutSlot[]> slots_;
-};
 
 /// 4 KB that give a tree of some hundred KiB: 400 parts of 62 runs each.
 std::vector<std::byte> dear_descriptor(std::uint8_t stride) {
@@ -41,7 +23,7 @@ std::vector<std::byte> dear_descriptor(std::uint8_t stride) {
 TEST(ShmLayouts, of_a_hostile_peer_take_bounded_memory) {
   Slots slots;
   for (std::uint32_t i = 1; i < kLayoutSlots; ++i)
-    slots.publish(i, dear_descriptor(static_cast<std::uint8_t>(i % 128)));
+    slots.publish(i, kGeneration, dear_descriptor(static_cast<std::uint8_t>(i % 128)));
   DecodedLayouts decoded;
   for (int round = 0; round < 2; ++round)
     for (std::uint32_t i = 1; i < kLayoutSlots; ++i) {
@@ -60,7 +42,8 @@ TEST(ShmLayouts, that_take_little_are_decoded_once) {
   for (std::int64_t i = 0; i < 1000; ++i) at.push_back(i * 40 + i % 7);
   for (std::uint32_t i = 1; i < kLayoutSlots; ++i)
     slots.publish(
-        i, datatype::encode(*datatype::Layout::indexed_block(i % 16 + 1, at, datatype::Layout::bytes(1))));
+        i, kGeneration,
+        datatype::encode(*datatype::Layout::indexed_block(i % 16 + 1, at, datatype::Layout::bytes(1))));
   DecodedLayouts decoded;
   std::vector<const datatype::Layout*> first{nullptr};
   for (std::uint32_t i = 1; i < kLayoutSlots; ++i)
