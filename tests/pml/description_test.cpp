@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/pml/description_shim.h"
+#include "tests/rounds.hpp"
 
 namespace {
 
@@ -279,7 +280,8 @@ TEST(Description, OfARandomTypeIsTheTypemap) {
   RecordProperty("seed", static_cast<int>(seed));
   SCOPED_TRACE("STRIA_TEST_SEED=" + std::to_string(seed));
   Generator generator(seed);
-  for (int i = 0; i < 6000 && !HasFailure(); ++i) {
+  const std::int64_t types = stria::test::rounds(6000);
+  for (std::int64_t i = 0; i < types && !HasFailure(); ++i) {
     Sample s = generator.make(static_cast<int>(generator.pick(0, 4)));
     if (s.bytes.size() <= kMostBytes) {
       MPI_Datatype committed = s.type;

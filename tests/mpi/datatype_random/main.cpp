@@ -1,7 +1,7 @@
 // Random MPI datatypes between two ranks: each drawn case is sent as one type and received as another with
 // the same signature, in a drawn mode, expected or unexpected, and compared to the byte with the typemap
 // walk.
-//   --cases=N        how many (default 4000)
+//   --cases=N        how many (default 4000; times STRIA_TEST_ROUNDS)
 //   --sizes=a,b,...  message sizes in bytes (default: around protocol thresholds)
 //   --peer-bugs=avoid  leave out what is known to break Open MPI's convertor, to run over its own layers
 //   --alloc-mem=1    messages out of memory of MPI_Alloc_mem, into such memory
@@ -14,6 +14,7 @@
 
 #include "tests/mpi/datatype_random/case.hpp"
 #include "tests/mpi/harness.hpp"
+#include "tests/rounds.hpp"
 
 namespace {
 
@@ -21,6 +22,7 @@ using namespace mpitest;
 
 constexpr int kReadyTag = 30000;
 constexpr std::uint64_t kBufferedLimit = 65536;
+constexpr std::uint64_t kTogether = std::uint64_t{1} << 40;  // numbers beyond those of any run
 
 enum class SendMode { send, isend, ssend, issend, init, ssend_init, bsend, rsend, rsend_init, kinds };
 enum class ReceiveMode { recv, irecv, init, mrecv, imrecv, wildcard, kinds };
@@ -230,9 +232,11 @@ int main(int argc, char** argv) {
   }
   static AllocMem alloc_mem;
   if (session.options.number("alloc-mem", 0) != 0) std::pmr::set_default_resource(&alloc_mem);
-  const std::uint64_t cases = session.options.number("cases", 4000);
+  const auto cases = static_cast<std::uint64_t>(
+      stria::test::rounds(static_cast<std::int64_t>(session.options.number("cases", 4000))));
   const std::vector<std::uint64_t> sizes = session.options.numbers("sizes", threshold_sizes());
-  const std::uint64_t only = session.options.number("only", cases);
+  const std::uint64_t only = session.options.number("only", kTogether);
+  const std::uint64_t first = only < kTogether ? only : 0, last = only < kTogether ? only + 1 : cases;
   if (session.options.get("peer-bugs", "meet") == "avoid") avoid_peer_bugs();
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -240,8 +244,7 @@ int main(int argc, char** argv) {
   MPI_Buffer_attach(attached.data(), static_cast<int>(attached.size()));
 
   const double start = now_seconds();
-  for (std::uint64_t number = 0; number < cases && failures() < 50; ++number) {
-    if (only < cases && number != only) continue;
+  for (std::uint64_t number = first; number < last && failures() < 50; ++number) {
     step(text("case ", number));
     Rng rng(mix(session.seed) + number);
     Case c = draw_case(session.seed, number, draw_size(rng, sizes));
@@ -257,7 +260,7 @@ int main(int argc, char** argv) {
       std::vector<Case> together;
       together.push_back(std::move(c));
       for (std::uint64_t more = 1 + rng.below(4); more > 0; --more) {
-        together.push_back(draw_case(session.seed, number * 16 + more + cases, draw_size(rng, sizes)));
+        together.push_back(draw_case(session.seed, kTogether + number * 16 + more, draw_size(rng, sizes)));
       }
       exchange_together(together, rng, session.rank == sender, 1 - session.rank, comm);
     } else {
@@ -269,7 +272,7 @@ int main(int argc, char** argv) {
   MPI_Buffer_detach(&detached, &detached_bytes);
   MPI_Comm_free(&comm);
   if (session.rank == 0)
-    std::printf("datatype_random: %llu cases in %.1f s\n", static_cast<unsigned long long>(cases),
+    std::printf("datatype_random: %llu cases in %.1f s\n", static_cast<unsigned long long>(last - first),
                 now_seconds() - start);
   return session.finish();
 }
