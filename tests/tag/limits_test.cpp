@@ -1,5 +1,5 @@
-// What a link can do changes while it is up: a window comes later, a copy is refused later. The worker's copy
-// of the limits follows.
+// What an endpoint says that its link can do, and what it does. It changes while the link is up: a window
+// comes later, a copy is refused later. The worker's copy of the limits follows.
 #include <string>
 
 #include "tests/tag/shm_team.hpp"
@@ -23,11 +23,14 @@ stria_status_t send_byte(stria_endpoint_t* endpoint) {
   send.tag = 1;
   return stria_send(endpoint, &send, &request);
 }
-std::uint64_t window_of(stria_endpoint_t* endpoint) {
+stria_endpoint_state_t state_of(stria_endpoint_t* endpoint) {
   stria_endpoint_state_t state{};
   state.size = sizeof(state);
   EXPECT_EQ(stria_endpoint_info(endpoint, &state), STRIA_OK);
-  return state.pio_mtu;
+  return state;
+}
+std::uint64_t window_of(stria_endpoint_t* endpoint) {
+  return state_of(endpoint).pio_mtu;
 }
 
 // Worker 0 has eight windows, one of them kept for low latency. Seven others take what is free; worker 8,
@@ -168,6 +171,86 @@ TEST(Limits, a_get_that_was_refused_for_good_is_not_tried_again) {
   for (int i = 0; i < 3; ++i) exchange();
   EXPECT_EQ(counters(world.worker(1)).fallbacks, 1u);
   EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "auto", "test"), STRIA_OK);
+}
+
+// The window of an endpoint as its user sees it, by variables of the worker that is sent to.
+class Window : public testing::Test {
+ protected:
+  ~Window() override {
+    EXPECT_EQ(stria_config_set("STRIA_SHM_PIO_MTU", "3K", "test"), STRIA_OK);
+    EXPECT_EQ(stria_config_set("STRIA_SHM_WINDOW_BYTES", "16K", "test"), STRIA_OK);
+  }
+  void open(const char* mtu, const char* window_bytes) {
+    team_.join({{{"STRIA_SHM_PIO_MTU", mtu}, {"STRIA_SHM_WINDOW_BYTES", window_bytes}}});
+    team_.join({});
+    to_ = team_.endpoint(0, 1);
+    EXPECT_EQ(state_of(to_).pio_mtu, 0u) << "not connected";
+    EXPECT_EQ(state_of(to_).pio_credits, 0u);
+    ASSERT_EQ(stria_endpoint_connect(to_), STRIA_OK) << stria_last_error();
+    team_.progress(1);
+    team_.progress(0);
+  }
+  stria_status_t send(std::uint64_t bytes) {
+    stria_send_t send{};
+    send.base = data_.data();
+    send.count = bytes;
+    send.tag = 1;
+    return stria_send(to_, &send, &request_);
+  }
+  std::uint64_t sent_inline() { return counters(team_.worker(0)).sent_pio; }
+
+  ShmTeam team_;
+  stria_endpoint_t* to_ = nullptr;
+  stria_request_t request_;
+  std::vector<char> data_ = std::vector<char>(1 << 20, 7);
+};
+
+struct Mtu {
+  const char *asked, *window_bytes;
+  std::uint64_t given;
+};
+class LongestInline : public Window, public testing::WithParamInterface<Mtu> {};
+
+TEST_P(LongestInline, is_what_the_endpoint_says_and_one_byte_more_goes_another_way) {
+  open(GetParam().asked, GetParam().window_bytes);
+  const std::uint64_t mtu = state_of(to_).pio_mtu;
+  EXPECT_EQ(mtu, GetParam().given);
+  std::uint64_t expected = 0;
+  for (const std::uint64_t bytes : {std::uint64_t{0}, mtu - 1, mtu}) {
+    if (mtu == 0) break;
+    ASSERT_EQ(send(bytes), STRIA_OK) << bytes;
+    EXPECT_EQ(sent_inline(), ++expected) << bytes;
+    team_.progress(1);
+  }
+  ASSERT_EQ(send(mtu + 1), STRIA_OK);
+  EXPECT_EQ(sent_inline(), expected);
+  EXPECT_EQ(counters(team_.worker(0)).sent_buffered, 1u);
+  team_.progress(1);
+  EXPECT_EQ(counters(team_.worker(1)).unexpected_messages, expected + 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LongestInline,
+                         testing::Values(Mtu{"3K", "16K", 3072}, Mtu{"1000", "16K", 1000}, Mtu{"0", "16K", 0},
+                                         Mtu{"1M", "16K", 4096 + 64 - 24}, Mtu{"3K", "4K", 1024 + 64 - 24}),
+                         [](const auto& mtu) {
+                           return std::string(mtu.param.asked) + "_in_" + mtu.param.window_bytes;
+                         });
+
+TEST_F(Window, its_credits_are_what_can_be_sent_while_the_peer_looks_elsewhere) {
+  open("3K", "16K");
+  const std::uint64_t all = state_of(to_).pio_credits;
+  EXPECT_GT(all, 8192u);
+  EXPECT_LE(all, 16384u);
+  std::uint64_t left = all, sent = 0;
+  constexpr std::uint64_t kBytes = 1000, kRecord = 1024, kPad = 64;
+  for (; left >= kRecord + kPad; ++sent) {
+    ASSERT_EQ(send(kBytes), STRIA_OK);
+    ASSERT_EQ(sent_inline(), sent + 1) << "there is credit for it";
+    const std::uint64_t now = state_of(to_).pio_credits;
+    EXPECT_EQ(left - now, kRecord);
+    left = now;
+  }
+  EXPECT_GE(sent, 7u);
 }
 
 }  // namespace
