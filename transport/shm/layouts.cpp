@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "datatype/descriptor.hpp"
 #include "hw/pio.hpp"
@@ -17,11 +18,9 @@ Status PublishedLayouts::acquire(const datatype::Layout& layout, LayoutName& nam
   if (recent_ == &layout && entries_[recent_number_].layout && *entries_[recent_number_].layout == layout) {
     number = recent_number_;
   } else {
-    const std::uint32_t candidate = index_[layout.hash() % kIndex];
-    if (candidate != 0 && entries_[candidate].layout && *entries_[candidate].layout == layout)
-      number = candidate;
-    else if (const Status status = publish(layout, number); status != Status::ok)
-      return status;
+    number = find(layout);
+    if (number == 0)
+      if (const Status status = publish(layout, number); status != Status::ok) return status;
     recent_ = &layout;
     recent_number_ = number;
   }
@@ -32,6 +31,30 @@ Status PublishedLayouts::acquire(const datatype::Layout& layout, LayoutName& nam
 
 void PublishedLayouts::release(std::uint32_t number) noexcept {
   if (number != 0 && number < entries_.size() && entries_[number].uses > 0) --entries_[number].uses;
+}
+
+/// Hashes differ in their high bits alone where extents are multiples of pages.
+std::uint32_t& PublishedLayouts::place_of(const datatype::Layout& layout) noexcept {
+  const std::uint64_t hash = layout.hash();
+  return index_[(hash ^ (hash >> 32)) % kIndex];
+}
+
+std::uint32_t PublishedLayouts::find(const datatype::Layout& layout) noexcept {
+  std::uint32_t number = place_of(layout);
+  while (number != 0 && !(*entries_[number].layout == layout)) number = entries_[number].next;
+  return number;
+}
+
+/// What the number stood for before leaves the index.
+void PublishedLayouts::enter(const datatype::Layout& layout, std::uint32_t number) noexcept {
+  Entry& entry = entries_[number];
+  if (entry.layout) {
+    std::uint32_t* link = &place_of(*entry.layout);
+    while (*link != number) link = &entries_[*link].next;
+    *link = entry.next;
+  }
+  entry.layout = layout;
+  entry.next = std::exchange(place_of(layout), number);
 }
 
 Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& number) noexcept {
@@ -58,8 +81,7 @@ Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& 
     slot.generation.fetch_add(1, std::memory_order_seq_cst);
     slot.bytes.store(static_cast<std::uint32_t>(descriptor->size()), std::memory_order_relaxed);
     std::memcpy(slot.descriptor, descriptor->data(), descriptor->size());
-    entries_[number].layout = layout;
-    index_[layout.hash() % kIndex] = number;
+    enter(layout, number);
     return Status::ok;  // the bind() of the key is the release
   } catch (const std::bad_alloc&) {
     return Status::unsupported;

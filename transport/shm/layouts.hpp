@@ -27,8 +27,8 @@ class PublishedLayouts {
   PublishedLayouts() = default;
   explicit PublishedLayouts(const SegmentView& segment);
 
-  /// Names `layout` and counts one use. O(1) for a layout seen lately; a new one is encoded. unsupported: its
-  /// descriptor is longer than kDescriptorBytes; no_resource: all numbers are in use.
+  /// Names `layout` and counts one use. O(1) for a layout that has a name; a new one is encoded. unsupported:
+  /// its descriptor is longer than kDescriptorBytes; no_resource: all numbers are in use by others.
   Status acquire(const datatype::Layout& layout, LayoutName& name) noexcept;
   void release(std::uint32_t number) noexcept;
 
@@ -36,12 +36,16 @@ class PublishedLayouts {
   struct Entry {
     std::optional<datatype::Layout> layout;  // kept alive, so that its identity cannot be taken by another
     std::uint32_t uses = 0;
+    std::uint32_t next = 0;  // of its place in the index
   };
-  static constexpr std::uint32_t kIndex = 1024;  // direct-mapped, by hash
+  static constexpr std::uint32_t kIndex = 1024;  // chains, by hash: what is published is found
   /// Descriptors that were too long, by their layouts' hashes, so that a message is refused without encoding
   /// it again. Two layouts of one hash: the second goes another way too, which is no harm.
   static constexpr std::size_t kRefused = 64;
   std::array<std::size_t, kRefused> refused_{};
+  std::uint32_t& place_of(const datatype::Layout& layout) noexcept;
+  std::uint32_t find(const datatype::Layout& layout) noexcept;
+  void enter(const datatype::Layout& layout, std::uint32_t number) noexcept;
   Status publish(const datatype::Layout& layout, std::uint32_t& number) noexcept;
 
   SegmentView segment_{};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <random>
 
 #include "tests/transport/shm/layout_slots.hpp"
 #include "transport/shm/layouts.hpp"
@@ -52,8 +53,11 @@ class Published : public testing::Test {
 TEST_F(Published, names_in_use_are_given_to_nobody_else) {
   const std::vector<LayoutName> names = take_all(kNames, 0);
   for (int round = 0; round < 3; ++round) EXPECT_EQ(try_acquire(rows(1000 + round)), Status::no_resource);
-  for (std::uint32_t i = 0; i < kNames; ++i) ASSERT_EQ(found(names[i]), rows(i)) << i;
-  EXPECT_EQ(acquire(rows(kNames - 1)).number, names.back().number) << "published lately: it has its name";
+  for (std::uint32_t i = 0; i < kNames; ++i) {
+    ASSERT_EQ(found(names[i]), rows(i)) << i;
+    ASSERT_EQ(acquire(rows(i)).number, names[i].number) << "a layout that is published needs no other name";
+    owner_.release(names[i].number);
+  }
 }
 
 TEST_F(Published, a_name_that_is_released_stands_for_another_layout_and_not_for_the_old_one) {
@@ -69,6 +73,23 @@ TEST_F(Published, a_name_that_is_released_stands_for_another_layout_and_not_for_
   EXPECT_EQ(found(names[77]), std::nullopt);
   EXPECT_EQ(*peer.find(slots_.segment(), next), rows(1000)) << "a peer that keeps the old one";
   EXPECT_EQ(found(names[76]), rows(76));
+}
+
+// The low bits of their hashes are equal.
+TEST_F(Published, layouts_are_published_once_however_many_are_used_in_turn) {
+  std::vector<Layout> layouts;
+  std::vector<LayoutName> first;
+  for (std::int64_t i = 1; i <= 64; ++i) layouts.push_back(*Layout::resized(rows(0), 0, i * 4096));
+  for (const Layout& layout : layouts) {
+    first.push_back(acquire(layout));
+    owner_.release(first.back().number);
+  }
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const LayoutName again = acquire(layouts[i]);
+    ASSERT_EQ(again.number, first[i].number) << i;
+    ASSERT_EQ(again.generation, first[i].generation) << "its peers would decode it again";
+    owner_.release(again.number);
+  }
 }
 
 TEST_F(Published, each_key_counts_for_itself) {
@@ -91,6 +112,26 @@ TEST_F(Published, a_layout_that_was_freed_keeps_its_name_while_a_key_counts_on_i
   owner_.release(name.number);
   EXPECT_EQ(acquire(rows(1000)).number, name.number);
   EXPECT_EQ(found(name), std::nullopt);
+}
+
+TEST_F(Published, every_name_stands_for_its_layout_whatever_was_acquired_and_released) {
+  std::mt19937_64 random(7);
+  std::vector<std::pair<std::int64_t, LayoutName>> live;
+  for (int step = 0; step < 20000; ++step) {
+    if (!live.empty() && (live.size() == kNames || random() % 5 < 2)) {
+      std::swap(live[random() % live.size()], live.back());
+      owner_.release(live.back().second.number);
+      live.pop_back();
+      continue;
+    }
+    const auto i = static_cast<std::int64_t>(random() % 1500);
+    const LayoutName name = acquire(rows(i));
+    ASSERT_NE(name.number, 0u);
+    for (const auto& [other, its_name] : live)
+      ASSERT_EQ(other == i, its_name.number == name.number) << "one name a layout";
+    live.push_back({i, name});
+  }
+  for (const auto& [i, name] : live) EXPECT_EQ(found(name), rows(i));
 }
 
 // The address of the last layout is looked at first, and says nothing: it may be that of another one now.
