@@ -253,5 +253,17 @@ TEST_F(Window, its_credits_are_what_can_be_sent_while_the_peer_looks_elsewhere) 
   EXPECT_GE(sent, 7u);
 }
 
+TEST_F(Window, its_credits_come_back_when_the_peer_took_everything_out) {
+  open("3K", "16K");
+  const std::uint64_t all = state_of(to_).pio_credits;
+  for (unsigned i = 0; i < 40; ++i) {  // more than two laps
+    ASSERT_EQ(send(1000), STRIA_OK);
+    team_.progress(1);
+  }
+  EXPECT_EQ(sent_inline(), 40u);
+  EXPECT_EQ(counters(team_.worker(1)).unexpected_messages, 40u);
+  EXPECT_EQ(state_of(to_).pio_credits, all);
+}
+
 }  // namespace
 }  // namespace stria::test

@@ -98,9 +98,11 @@ class WindowSender {
     hw::store_word(record + kRecordHeader, word);
     publish(1, control);
   }
-  /// Bytes that can be sent without another look at the receiver's position.
+  /// Bytes that can be sent now: also what the receiver took out since its position was last needed.
   std::uint32_t credits() const noexcept {
-    return credit_ > head_ ? static_cast<std::uint32_t>(credit_ - head_) * kHalf : 0;
+    if (lines_ == nullptr) return 0;
+    const std::uint64_t credit = std::max(credit_, credit_by(consumed_->load(std::memory_order_acquire)));
+    return credit > head_ ? static_cast<std::uint32_t>(credit - head_) * kHalf : 0;
   }
   /// When its position was last asked for, the receiver had less than half of the window's records behind it.
   bool receiver_is_behind() const noexcept { return behind_; }
@@ -147,14 +149,19 @@ class WindowSender {
     limit_ = patience_ != kNever && middle < credit_ ? middle : credit_;
     return true;
   }
+  /// How far the sender may go by that position of the receiver; 0: it is none that a receiver can have.
+  std::uint64_t credit_by(std::uint64_t consumed) const noexcept {
+    const std::uint64_t size = mask_ + 1;
+    return consumed > head_ || head_ - consumed > size ? 0 : (consumed & ~std::uint64_t{1}) + size - 2;
+  }
   /// Acquire: the receiver read what lies in the lines we take over. False: a position that cannot be, which
   /// is not believed.
   bool learn_credit() noexcept {
-    const std::uint64_t size = mask_ + 1;
     const std::uint64_t consumed = consumed_->load(std::memory_order_acquire);
-    if (consumed > head_ || head_ - consumed > size) return false;
-    credit_ = (consumed & ~std::uint64_t{1}) + size - 2;
-    behind_ = head_ - consumed > size / 2;
+    const std::uint64_t credit = credit_by(consumed);
+    if (credit == 0) return false;
+    credit_ = credit;
+    behind_ = head_ - consumed > (std::uint64_t{mask_} + 1) / 2;
     return true;
   }
   /// Where short laps end: in the middle, or three records behind the start, because two a lap are slow.
