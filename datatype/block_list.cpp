@@ -5,6 +5,7 @@
 #include "datatype/canonical.hpp"
 #include "datatype/passes.hpp"
 #include "datatype/period.hpp"
+#include "datatype/repetition.hpp"
 #include "datatype/short_rows.hpp"
 
 namespace stria::datatype {
@@ -13,24 +14,35 @@ namespace stria::datatype {
 class Rows {
  public:
   /// Blocks [begin, end), each of `bytes`, `step` apart.
-  void add(std::size_t begin, std::size_t end, std::int64_t bytes, std::int64_t step) noexcept {
+  void add(std::size_t begin, std::size_t end, std::int64_t bytes, std::int64_t step) {
     const auto n = static_cast<std::int64_t>(end - begin);
     const bool goes_on = begin == end_ && n == blocks_ && bytes == bytes_ && step == step_;
     count_ = goes_on ? count_ + 1 : 1;
     parts_.rows += goes_on ? 0 : 1;
     parts_.in_rows += n;
+    rows_.emplace_back(begin, end);
     skip_to(begin);
     all_short_ = all_short_ && n <= kShortRow && bytes <= kShortRowBytes && are_short(count_, n, n * bytes);
-    // As many may be rolled once more, into rows of more blocks.
-    if (all_short_ && count_ >= static_cast<std::int64_t>(kMinRoll))
-      all_short_ = are_short(1, count_ * n, count_ * n * bytes);
+    // As many may be rolled once more, into rows of more blocks, which then may repeat with what is between.
+    all_short_ = all_short_ && count_ < static_cast<std::int64_t>(kMinRoll);
     end_ = end;
     blocks_ = n;
     bytes_ = bytes;
     step_ = step;
   }
   bool any() const noexcept { return parts_.rows != 0; }
-  /// In a list of `blocks`. (Rows that are rolled once more are no fewer parts.)
+  /// Where the elements begin of which the passes go on: rows, and the blocks outside of any.
+  std::vector<std::size_t> elements(std::size_t blocks) const {
+    std::vector<std::size_t> begins;
+    std::size_t at = 0;
+    for (const auto& [begin, end] : rows_) {
+      for (; at <= begin; ++at) begins.push_back(at);
+      at = end;
+    }
+    for (; at < blocks; ++at) begins.push_back(at);
+    return begins;
+  }
+  /// In a list of `blocks`.
   bool all_opened(std::size_t blocks) noexcept {
     skip_to(blocks);
     return parts_.rows == 0 || (all_short_ && parts_.matter() && parts_.join());
@@ -43,15 +55,16 @@ class Rows {
   }
 
   ShortParts parts_;
+  std::vector<std::pair<std::size_t, std::size_t>> rows_;
   bool all_short_ = true;
   std::size_t end_ = 0;                             // of the last row
   std::int64_t blocks_ = 0, bytes_ = 0, step_ = 0;  // its shape
   std::int64_t count_ = 0;                          // how many of that shape follow each other
 };
 
-/// Whether the passes may leave anything rolled: kMinRoll equal blocks at one distance.
+/// Whether the passes may leave anything rolled: kMinRoll equal blocks at one distance, or a repetition.
 template <class Int>
-bool BlockList<Int>::stays_rolled() const noexcept {
+bool BlockList<Int>::stays_rolled() const {
   Rows rows;
   std::size_t run = 1;
   std::int64_t bytes = length(0), step = 0;  // of the run; a step from its second block on
@@ -73,7 +86,33 @@ bool BlockList<Int>::stays_rolled() const noexcept {
   }
   if (run >= kMinRoll) rows.add(size_ - run, size_, bytes, step);
   const bool is_short = size_ <= static_cast<std::size_t>(kExpandRuns);
-  return is_short ? rows.any() : !rows.all_opened(size_);
+  if (is_short ? rows.any() : !rows.all_opened(size_)) return true;
+  return rows.any() ? repeats_in_part(rows.elements(size_)) : repeats_in_part();
+}
+
+template <class Int>
+bool BlockList<Int>::repeats_in_part() const {
+  return !find_repetitions(
+              size_, [&](std::size_t i, std::size_t j) { return length(i) == length(j); },
+              [&](std::size_t i, std::size_t j) { return std::int64_t{places_[j]} - places_[i]; })
+              .empty();
+}
+
+template <class Int>
+bool BlockList<Int>::repeats_in_part(const std::vector<std::size_t>& elements) const {
+  const auto blocks = [&](std::size_t i) {
+    return (i + 1 < elements.size() ? elements[i + 1] : size_) - elements[i];
+  };
+  const auto step = [&](std::size_t i) {
+    return blocks(i) == 1 ? 0 : std::int64_t{places_[elements[i] + 1]} - places_[elements[i]];
+  };
+  const auto same = [&](std::size_t i, std::size_t j) {
+    return length(elements[i]) == length(elements[j]) && blocks(i) == blocks(j) && step(i) == step(j);
+  };
+  const auto distance = [&](std::size_t i, std::size_t j) {
+    return std::int64_t{places_[elements[j]]} - places_[elements[i]];
+  };
+  return !find_repetitions(elements.size(), same, distance).empty();
 }
 
 template <class Int>

@@ -4,9 +4,10 @@
 // work.
 //
 // It gives what the passes (passes.hpp) would give, or nothing: merging of neighbours is the same rewrite;
-// then, where the sequence has neither a period nor a stretch that would be rolled and stay rolled
-// (short_rows.hpp), the passes come back to the list, and it stands as it is. (Of up to kExpandRuns blocks,
-// whose form may not depend on how they were described, no stretch may be rolled at all.)
+// then, where the sequence has neither a period, nor a repetition (repetition.hpp), nor a stretch that would
+// be rolled and stay rolled (short_rows.hpp), the passes come back to the list, and it stands as it is. (Of
+// up to kExpandRuns blocks, whose form may not depend on how they were described, no stretch may be rolled at
+// all.)
 #pragma once
 
 #include <cstdint>
@@ -52,8 +53,11 @@ class BlockList {
 
  private:
   std::int64_t length(std::size_t i) const noexcept { return std::int64_t{starts_[i + 1]} - starts_[i]; }
-  bool stays_rolled() const noexcept;
+  bool stays_rolled() const;
   bool repeats() const noexcept;
+  /// Whether there is a repetition, of blocks or of elements that begin at these blocks.
+  bool repeats_in_part() const;
+  bool repeats_in_part(const std::vector<std::size_t>& elements) const;
   bool all_equal() const noexcept;
 
   std::int64_t origin_;

@@ -1,11 +1,13 @@
 #include "datatype/canonical.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "datatype/checked.hpp"
+#include "datatype/repetition.hpp"
 #include "datatype/short_rows.hpp"
 
 namespace stria::datatype {
@@ -62,14 +64,19 @@ bool open_seams(Pieces& pieces, Opened& opened) {
   return changed;
 }
 
-/// The tree of a group. Its pieces were merged, joined and rolled as a part of the sequence, and its lists
-/// were opened or, as there are too many, left whole there, once for all: so nothing is written out here, and
-/// only a period of its own is left to be found.
+NodePtr make_list(Pieces pieces, Opened& opened);
+
+/// The tree of a group: neighbours that are one part of a composite, or what is repeated. Its pieces were
+/// merged, joined and rolled as a part of the sequence, and its lists were opened or, as there are too many,
+/// left whole there, once for all: so nothing is written out here, and only a period of its own is left to be
+/// found.
+/// order: copy i of a period holds pieces [i p, (i+1) p), and a list means its pieces one after the other;
+/// size, bounds: no byte moves.
 Placed fold_group(Pieces pieces, Opened& opened) {
   const std::int64_t origin = pieces[0].displacement;
   if (pieces.size() == 1) return {origin, node_of(pieces[0])};
   const auto period = find_period(pieces);
-  if (!period) return {origin, one_shape(pieces) ? make_indexed(pieces) : make_blocks(pieces)};
+  if (!period) return {origin, make_list(std::move(pieces), opened)};
   const auto copies = static_cast<std::int64_t>(pieces.size() / period->pieces);
   pieces.resize(period->pieces);
   const Placed one = fold_group(std::move(pieces), opened);
@@ -78,6 +85,8 @@ Placed fold_group(Pieces pieces, Opened& opened) {
 
 /// A composite whose children are the groups of the sequence, each canonical by itself. Where one opened a
 /// seam and is a composite, its children stand here instead: it may have nearly all of the bytes (kMaxDepth).
+/// order: child after child is group after group, each its pieces in sequence (fold_group); size: the sum of
+/// the pieces; bounds: each child lies where its first piece does, so no byte moves.
 NodePtr make_composite(Pieces pieces, Opened& opened) {
   Composite composite;
   const std::int64_t origin = pieces[0].displacement;
@@ -109,6 +118,7 @@ NodePtr make_composite(Pieces pieces, Opened& opened) {
 }
 
 /// The list node of a sequence that does not fold any further.
+/// order: a list means its entries in sequence; size, bounds: each entry lies where its piece does.
 NodePtr make_list(Pieces pieces, Opened& opened) {
   const bool all_blocks = std::none_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !!p.node; });
   if (one_shape(pieces)) return make_indexed(pieces);
@@ -116,11 +126,70 @@ NodePtr make_list(Pieces pieces, Opened& opened) {
   return make_composite(std::move(pieces), opened);
 }
 
+/// From lowest to highest byte of `n` pieces.
+std::int64_t span_of(const Piece* pieces, std::size_t n) noexcept {
+  std::int64_t low = INT64_MAX, high = INT64_MIN;
+  for (const Piece* p = pieces; p < pieces + n; ++p) {
+    low = std::min(low, p->displacement + (p->node ? p->node->true_lb : 0));
+    high = std::max(high, p->displacement + (p->node ? p->node->true_ub : p->bytes));
+  }
+  return high - low;
+}
+
+/// Which of the first `spare` + 1 pieces a group of `period` pieces, repeated `shift` apart, is to begin
+/// with: where it spans least, so that it is cut at the largest hole, and a vector holds most of it
+/// (record.hpp). Not where a piece goes on in the next one, if there is another place.
+std::size_t narrowest_phase(const Piece* pieces, std::size_t period, std::int64_t shift,
+                            std::size_t spare) noexcept {
+  std::size_t best = 0;
+  std::int64_t least = INT64_MAX;
+  for (std::size_t phase = 0; phase <= spare; ++phase) {
+    const bool cuts_run = pieces[phase + period - 1].end_of_last() == pieces[phase].displacement + shift;
+    const std::int64_t span = cuts_run ? INT64_MAX : span_of(pieces + phase, period);
+    if (span < least) best = phase;
+    least = std::min(least, span);
+  }
+  return best;
+}
+
+/// Rolls the repetitions of the shortest period that has one (repetition.hpp) into a strided piece each. True
+/// if anything changed.
+/// order: element i of the piece holds pieces [i p, (i+1) p) of the repetition; size, bounds: no byte moves.
+/// A group with a composite stays as it is: a composite in a composite may have at most half of its bytes
+/// (kMaxDepth). There is none among pieces that were written out.
+bool roll_repetitions(Pieces& pieces, Opened& opened) {
+  std::vector<Repetition> found = find_repetitions(
+      pieces.size(), [&](std::size_t i, std::size_t j) { return same_shape(pieces[i], pieces[j]); },
+      [&](std::size_t i, std::size_t j) { return pieces[j].displacement - pieces[i].displacement; });
+  const auto at = [&](std::size_t i) { return pieces.begin() + static_cast<std::ptrdiff_t>(i); };
+  std::erase_if(found, [&](const Repetition& r) {
+    return std::any_of(at(r.begin), at(r.begin + r.period), [](const Piece& p) {
+      return p.node && std::holds_alternative<Composite>(p.node->form);
+    });
+  });
+  if (found.empty()) return false;
+  Pieces out;
+  std::size_t next = 0;
+  for (const Repetition& r : found) {
+    const std::int64_t shift = pieces[r.begin + r.period].displacement - pieces[r.begin].displacement;
+    const std::size_t begin = r.begin + narrowest_phase(&pieces[r.begin], r.period, shift, r.spare);
+    Placed one = fold_group(open_short_rows(Pieces(at(begin), at(begin + r.period))), opened);
+    std::move(at(next), at(begin), std::back_inserter(out));
+    out.push_back(make_piece(one.displacement, must_make(Strided{static_cast<std::int64_t>(r.copies), shift,
+                                                                 std::move(one.node)})));
+    next = begin + r.copies * r.period;
+  }
+  std::move(at(next), pieces.end(), std::back_inserter(out));
+  pieces = std::move(out);
+  return true;
+}
+
 /// Copies of `child` whose last run goes on in the next copy's first run: joins them across the seam.
 ///   F M L | F M L | F M L   ->   F M, (LF M) (LF M), L
+/// or F, (M LF) (M LF), M L, or with a cut within M, as the runs of fewer copies are rolled.
 /// order: the same runs in the same sequence, L and F of the seam written as one run LF; size, bounds: no
-/// byte moves. The result has count - 1 runs less, and no seam: M's end touching L was merged when `child`
-/// was made.
+/// byte moves. The result has count - 1 runs less, and no seam: pieces of M touching F or L were merged when
+/// `child` was made.
 NodePtr open_seam(std::int64_t count, std::int64_t stride, const NodePtr& child) {
   if (child->runs <= kExpandRuns / count) {
     Pieces copies;
@@ -131,18 +200,26 @@ NodePtr open_seam(std::int64_t count, std::int64_t stride, const NodePtr& child)
   Pieces all{make_piece(0, child)};
   open_front(all);
   open_back(all);
-  const Piece first = all.front();
-  const Piece last = all.back();
-  Pieces inner{{last.displacement, last.bytes + first.bytes, nullptr}};
-  for (std::size_t i = 1; i + 1 < all.size(); ++i) {
-    inner.push_back(all[i]);
-    inner.back().displacement += stride;
-  }
-  const Placed middle = canonical_sequence(std::move(inner));
-  all.pop_back();
-  all.push_back(make_piece(middle.displacement, canonical_strided(count - 1, stride, middle.node)));
-  all.push_back({last.displacement + (count - 1) * stride, last.bytes, nullptr});
-  return canonical_sequence(std::move(all)).node;
+  // M LF M of the first two copies; a group is any period of them.
+  const std::size_t period = all.size() - 1;
+  Pieces two(all.begin() + 1, all.end());
+  two.back().bytes += all.front().bytes;
+  const auto add = [&](Pieces& to, std::size_t begin, std::size_t end, std::int64_t shift) {
+    for (std::size_t i = begin; i < end; ++i) {
+      to.push_back(all[i]);
+      to.back().displacement += shift;
+    }
+  };
+  add(two, 1, period, stride);
+  const std::size_t phase =
+      period <= kLongestPeriod ? narrowest_phase(two.data(), period, stride, period - 1) : period - 1;
+  const auto group = two.begin() + static_cast<std::ptrdiff_t>(phase);
+  const Placed middle = canonical_sequence(Pieces(group, group + static_cast<std::ptrdiff_t>(period)));
+  Pieces whole;
+  add(whole, 0, phase + 1, 0);
+  whole.push_back(make_piece(middle.displacement, canonical_strided(count - 1, stride, middle.node)));
+  add(whole, phase + 1, all.size(), (count - 1) * stride);
+  return canonical_sequence(std::move(whole)).node;
 }
 
 }  // namespace
@@ -168,7 +245,8 @@ Placed canonical_sequence(Pieces pieces) {
       Placed one = canonical_sequence(std::move(pieces));
       return {origin, canonical_strided(copies, period->shift, std::move(one.node))};
     }
-    if (!roll_runs(pieces)) return {origin, make_list(open_short_rows(std::move(pieces)), opened)};
+    if (!roll_runs(pieces) && !roll_repetitions(pieces, opened))
+      return {origin, make_list(open_short_rows(std::move(pieces)), opened)};
     if (open_seams(pieces, opened)) pieces = splice_lists(std::move(pieces), kSpliceEntries);
   }
 }
@@ -180,7 +258,8 @@ NodePtr canonical_strided(std::int64_t count, std::int64_t stride, NodePtr child
   if (const Block* block = child->block(); block && block->bytes == stride)
     return must_make(Block{count * block->bytes});
   // Levels that are one progression are one level.
-  // order: element (i, j) lies at i * stride + j * t = (i m + j) t, and (i, j) is the (i m + j)th in order.
+  // order: element (i, j) lies at i * stride + j * t = (i m + j) t, and (i, j) is the (i m + j)th in order;
+  // size: count * (m * s) = (count * m) * s; bounds: no byte moves.
   if (const Strided* inner = child->strided()) {
     const Checked covered = Checked(inner->count) * inner->stride;
     if (covered.ok() && covered.value() == stride)

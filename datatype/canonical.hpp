@@ -3,7 +3,8 @@
 // Claim: for memory that contains a list and has at most kExpandRuns maximal runs, and for pure nests of
 // strided levels of any size, the tree depends only on the sequence of maximal runs. Why: a list is written
 // out run by run, merged, and folded by a function of that sequence alone (its smallest period, else greedy
-// rolling from the left, of which short rows may be opened again). A strided level over a canonical child is
+// rolling from the left, first of equal runs, then of repeated groups, the shortest first, until there is
+// nothing to roll; of which short rows may be opened again). A strided level over a canonical child is
 // what that function gives for the repeated sequence: if no run crosses the seam between two copies, the
 // smallest period of the repetition is the child's run count, or, when child and level are one progression,
 // the levels fuse; if a run does cross, the seam is opened first, and so it is where equal pieces of a list

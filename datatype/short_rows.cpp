@@ -8,9 +8,7 @@ namespace stria::datatype {
 namespace {
 
 bool is_row(const Piece& piece) noexcept {
-  const Node* node = piece.node.get();
-  while (node != nullptr && node->strided() != nullptr) node = node->strided()->child.get();
-  return node != nullptr && node->block() != nullptr;
+  return piece.node != nullptr && piece.node->strided() != nullptr;
 }
 
 /// Neighbouring pieces that are one part of a composite.

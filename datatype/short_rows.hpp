@@ -43,8 +43,9 @@ struct ShortParts {
 };
 
 /// Writes out short rows of a sequence that does not fold any further, where they matter() and join(). A row
-/// is a strided piece of blocks, or levels of them. order, size, bounds: a row means its blocks in sequence;
-/// blocks are joined as by merge_adjacent(). The result is not folded again, which would find the rows again.
+/// is a strided piece: of blocks, of levels of them, or of repeated groups (repetition.hpp). order, size,
+/// bounds: a row means its blocks in sequence; blocks are joined as by merge_adjacent(). The result is not
+/// folded again, which would find the rows again.
 Pieces open_short_rows(Pieces pieces);
 
 }  // namespace stria::datatype

@@ -190,7 +190,8 @@ TEST(Layout, keeps_long_lists_in_32_bits_where_all_offsets_fit) {
       *Layout::resized(*Layout::indexed_block(1, std::vector<std::int64_t>{16}, Layout::bytes(8)), 0, 8);
   auto places = [&](std::int64_t step, std::int64_t first) {
     std::vector<std::int64_t> at;
-    for (std::int64_t i = 0; i < n; ++i) at.push_back(first + i * step + (i * i % 13) * 8);
+    // Of a period that is longer than what is rolled (repetition.hpp).
+    for (std::int64_t i = 0; i < n; ++i) at.push_back(first + i * step + (i * i % 37) * 4);
     return at;
   };
   std::vector<std::int64_t> lengths;

@@ -157,6 +157,25 @@ std::vector<std::pair<const char*, Type>> pieces() {
   return out;
 }
 
+/// 1000 structs {char; int; char; double}, each of which goes on in the next one, in several notations.
+std::vector<std::pair<const char*, Type>> touching_structs() {
+  constexpr int n = 1000;
+  const int ones[] = {1, 1, 1, 1};
+  const MPI_Aint offsets[] = {0, 4, 8, 16};
+  const MPI_Datatype kinds[] = {MPI_CHAR, MPI_INT, MPI_CHAR, MPI_DOUBLE};
+  MPI_Datatype one = MPI_DATATYPE_NULL, type = MPI_DATATYPE_NULL;
+  MPI_Type_create_struct(4, ones, offsets, kinds, &one);
+  std::vector<std::pair<const char*, Type>> out{{"instances", {committed(one), n}}};
+  MPI_Type_contiguous(n, one, &type);
+  out.push_back({"contiguous", {committed(type)}});
+  std::vector<int> in_list(n, 1);
+  std::vector<MPI_Aint> at(n);
+  for (int i = 0; i < n; ++i) at[i] = i * MPI_Aint{24};
+  MPI_Type_create_hindexed(n, in_list.data(), at.data(), one, &type);
+  out.push_back({"hindexed", {committed(type)}});
+  return out;
+}
+
 struct Named {
   const char* name;
   Type is;
@@ -218,6 +237,7 @@ int main(int argc, char** argv) {
     }
     for (const auto& [name, is] : columns()) counter.derived("column", "equal", name, is);
     for (const auto& [name, is] : pieces()) counter.derived("one-piece", "equal", name, is);
+    for (const auto& [name, is] : touching_structs()) counter.derived("touching-structs", "equal", name, is);
     right = counter.right();
   }
   stria_case();
