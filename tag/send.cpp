@@ -19,9 +19,11 @@ constexpr std::uint64_t kCopiesFast = 65535;    // the same where it is contiguo
 bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   const std::uint32_t block = transport::mean_block(memory);
+  const bool packs_long = rndv::packs_long(bytes, block), mappable = link.can_map && Mappable::has(memory);
+  if (!packs_long && !mappable) return false;
   const bool sparse = transport::is_sparse(memory);
-  if (link.can_map && Mappable::has(memory) && rndv::goes_mapped(bytes, block, sparse, link.far)) return true;
-  return rndv::packs_long(bytes, block) && (!link.grows || rndv::packs_very_long(bytes, block, sparse));
+  if (mappable && rndv::goes_mapped(bytes, block, sparse, link.far)) return true;
+  return packs_long && (!link.grows || rndv::packs_very_long(bytes, block, sparse));
 }
 }  // namespace
 
