@@ -5,6 +5,7 @@ namespace {
 
 /// Blocks of several lengths, counted by how wide a move they take.
 struct Mixed {
+  std::int64_t widest = 128;
   std::int64_t blocks = 0, above_32 = 0, above_64 = 0;
 
   void add(std::int64_t n, std::int64_t bytes) noexcept {
@@ -13,20 +14,21 @@ struct Mixed {
     above_64 += bytes > 64 ? n : 0;
   }
   std::int64_t bytes() const noexcept {
-    return above_32 * kFew <= blocks ? 32 : above_64 * kFew <= blocks ? 64 : 128;
+    return above_32 * kFew <= blocks ? 32 : above_64 * kFew <= blocks ? 64 : widest;
   }
 };
 
 template <class Int>
 std::vector<Stretch> stretches_of(const Int* starts, std::int64_t blocks) {
   std::vector<Stretch> out;
-  Mixed mixed;  // what follows the last stretch, up to `begin`
+  const Mixed none{.widest = std::int64_t{starts[blocks]} - starts[0] >= kBeyondCaches ? kFromMemory : 128};
+  Mixed mixed = none;  // what follows the last stretch, up to `begin`
   std::int64_t begin = 0, bytes = std::int64_t{starts[1]} - starts[0];  // of the run of equal ones
   const auto close_run = [&](std::int64_t end) {
     if (end - begin < kMinStretch) return mixed.add(end - begin, bytes);
     if (mixed.blocks > 0) out.push_back({begin, mixed.bytes(), false});
     out.push_back({end, bytes, true});
-    mixed = {};
+    mixed = none;
   };
   for (std::int64_t i = 1; i < blocks; ++i) {
     const std::int64_t length = std::int64_t{starts[i + 1]} - starts[i];

@@ -16,12 +16,15 @@ namespace stria::datatype {
 /// Neighbouring blocks of a list that one loop copies.
 struct Stretch {
   std::int64_t end = 0;  ///< one beyond its last block
-  /// If equal, of every block; else 32, 64 or 128, the first that no more than one block in kFew exceeds.
-  /// Only a hint then: 128 may be exceeded by all.
+  /// If equal, of every block; else 32, 64 or 128, the first that no more than one block in kFew exceeds, or
+  /// kFromMemory instead of 128. Only a hint then: 128 may be exceeded by all.
   std::int64_t bytes = 0;
   bool equal = false;
 };
 
+/// Of a list whose blocks have kBeyondCaches bytes together: what is read is in no cache, mostly.
+inline constexpr std::int64_t kFromMemory = 256;
+inline constexpr std::int64_t kBeyondCaches = std::int64_t{2} << 20;
 /// Shorter runs of one length stay with their neighbours: starting a loop takes what a few blocks take.
 inline constexpr std::int64_t kMinStretch = 16;
 inline constexpr std::int64_t kFew = 16;  // so many guesses for one that is wrong cost less than a wider move

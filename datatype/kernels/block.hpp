@@ -138,6 +138,7 @@ enum Width : std::uint8_t {
   kLong,
   kWidths
 };
+inline constexpr std::int64_t kLine = 64;
 inline constexpr std::int64_t kLoopMost = 8192;    // bytes; beyond, aligned stores pay
 inline constexpr std::int64_t kInPlaceMost = 256;  // bytes; beyond, a call of wider vectors pays
 

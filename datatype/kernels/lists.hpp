@@ -5,18 +5,20 @@
 //             processor had begun behind it, but not what was asked for, so the lines are asked for ahead
 //
 // (Loops that guess nothing begin enough loads by themselves: asking ahead took 0.2 ns a block where the
-// cache has the lines and gained nothing dependable where it has not; docs/tuning.md, Kernels.)
+// cache has the lines and gained nothing dependable where it has not; but for blocks of two lines, beyond the
+// caches: avx512.cpp. docs/tuning.md, Kernels.)
 #pragma once
 
 #include "datatype/kernels/block.hpp"
 
 namespace stria::datatype::kernel {
 
-inline constexpr std::int64_t kListAhead = 16;  // entries
+inline constexpr std::int64_t kListAhead = 16, kPairsAhead = 32;  // entries
 
 /// Where block i is read and written: a list on one side, on the other a stream that moves on.
 template <bool kPack, class Int>
 struct StreamEnds {
+  static constexpr bool kReadsList = kPack;
   Address memory;
   const Int* places;
   Address stream;
@@ -27,12 +29,17 @@ struct StreamEnds {
   [[gnu::always_inline]] void ask_for(std::int64_t i) const noexcept {
     __builtin_prefetch(at(place(i)), kPack ? 0 : 1, 3);
   }
+  [[gnu::always_inline]] void ask_for_two(std::int64_t i) const noexcept {
+    __builtin_prefetch(at(place(i)), 0, 3);
+    __builtin_prefetch(at(moved(place(i), kLine)), 0, 3);
+  }
   [[gnu::always_inline]] void advance(std::int64_t bytes) noexcept { stream = moved(stream, bytes); }
 };
 
 /// Two lists whose blocks i are of one length.
 template <class Int>
 struct ListEnds {
+  static constexpr bool kReadsList = false;
   Address source;
   const Int* source_places;
   Address sink;

@@ -42,7 +42,6 @@ inline bool disjoint(const Nest& n) noexcept {
          (b >= n.bytes && a >= b * (n.outer - 1) + n.bytes);
 }
 
-inline constexpr std::int64_t kLine = 64;
 inline constexpr std::int64_t kPanel = 64;      // blocks; 64 pages of one side and 64 of the other
 inline constexpr std::int64_t kShortInner = 8;  // blocks; a loop of fewer is mostly its start
 

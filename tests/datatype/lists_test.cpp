@@ -63,6 +63,7 @@ TEST(Stretches, are_the_runs_of_equal_lengths_and_what_lies_between) {
     if (random.one_in(2)) starts.push_back(starts.back() + (std::int64_t{1} << 40));  // in 64 bits
     const Offsets list(starts);
     const std::vector<Stretch> stretches = stretches_of(list);
+    const std::int64_t widest = starts.back() >= kBeyondCaches ? kFromMemory : 128;
     std::int64_t begin = 0;
     bool after_equal = true;  // two mixed ones never follow each other
     for (const Stretch& s : stretches) {
@@ -84,10 +85,10 @@ TEST(Stretches, are_the_runs_of_equal_lengths_and_what_lies_between) {
       if (s.equal) {
         ASSERT_GE(n, kMinStretch);
       } else {
-        ASSERT_TRUE(s.bytes == 32 || s.bytes == 64 || s.bytes == 128);
-        ASSERT_TRUE(s.bytes == 128 || above * kFew <= n);
+        ASSERT_TRUE(s.bytes == 32 || s.bytes == 64 || s.bytes == widest);
+        ASSERT_TRUE(s.bytes == widest || above * kFew <= n);
         ASSERT_TRUE(s.bytes == 32 || others[0] * kFew > n);
-        ASSERT_TRUE(s.bytes != 128 || others[1] * kFew > n);
+        ASSERT_TRUE(s.bytes != widest || others[1] * kFew > n);
       }
       ASSERT_TRUE(s.equal || after_equal);
       after_equal = s.equal;
@@ -112,6 +113,19 @@ TEST(Lists, are_packed_and_unpacked_by_their_stretches) {
   }
   EXPECT_TRUE(seen_equal);
   EXPECT_TRUE(seen_mixed);
+}
+
+/// What is asked for ahead where a list is longer than the caches is not what is copied.
+TEST(Lists, beyond_the_caches_are_packed_and_unpacked) {
+  Random random(seed_of(0));
+  Vec lengths(34000);
+  for (std::int64_t& n : lengths) n = random.one_in(500) ? random.in(129, 400) : random.in(1, 128);
+  const RandomType list = list_of(lengths, random_places(random, lengths, Order::ascending));
+  const auto* blocks = std::get_if<Blocks>(&list.layout.root().form);
+  ASSERT_NE(blocks, nullptr);
+  ASSERT_EQ(blocks->stretches.back().bytes, kFromMemory);
+  SCOPED_TRACE(testing::Message() << "seed " << seed_of(0));
+  check_type_by_all(list, 1, random);
 }
 
 /// The same lengths at other places, the same places, and lengths of which some were exchanged.
