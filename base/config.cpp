@@ -46,8 +46,7 @@ constexpr VarSpec kTable[] = {
      "go there by fragments, too. Auto: on Zen 5 and later."},
     {"STRIA_RNDV_SHARE", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
      "Whether both sides may copy a part of a message each (schemes both, mapped by both). Auto: yes, but "
-     "not "
-     "in MPI jobs with more ranks than cores, where one waits for the other's turn."},
+     "not in MPI jobs with more ranks than cores, where one waits for the other's turn."},
     {"STRIA_UNEXPECTED_BUDGET", VarKind::bytes, "64M", "bytes", "", 1 << 20, kMax,
      "Memory of a worker's buffers for messages nobody asked for yet; beyond it senders are turned to "
      "rendezvous."},

@@ -14,7 +14,7 @@ using transport::Header;
 namespace {
 constexpr std::uint64_t kPacksFast = 512;       // whatever the blocks are: not worth a look at the cost model
 constexpr std::uint64_t kWaitsForRoom = 32768;  // there are few buffers for more: announced when none is free
-constexpr std::uint64_t kCopiesFast = 65535;    // the same where it is contiguous
+constexpr std::uint64_t kCopiesFast = rndv::Parameters{}.mapped_long_bytes - 1;  // the same, contiguous
 /// So long, or so slow to pack, that it is announced.
 bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);

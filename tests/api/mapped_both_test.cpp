@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -102,6 +103,7 @@ class Sender {
     ::waitpid(std::exchange(child_, -1), &status, 0);
     return status;
   }
+  bool kill() { return ::kill(child_, SIGKILL) == 0; }
   static void read(int from, void* data, std::size_t bytes) {
     if (::read(from, data, bytes) != static_cast<ssize_t>(bytes)) ::_exit(3);
   }
@@ -195,65 +197,112 @@ TEST_P(MappedBoth, memory_that_the_sender_cannot_map_is_written_by_its_receiver_
   EXPECT_EQ(sender.end(), 0);
 }
 
+/// One contiguous message of a sender that does not stay.
+constexpr Round kOne{8u << 20, {8, 8}, {8, 8}};
+
+/// Sends it, but a word first; not OK: the process ends.
+void send_word_and_message(st::Worker& worker, st::Endpoint& peer, const st::Buffer& memory,
+                           st::Request& request) {
+  fill_sent(memory.bytes().data(), kOne, 0);
+  st::Request word;
+  if (peer.send(memory.bytes().first(8), 1, word) < STRIA_OK || worker.wait(word) != STRIA_OK) ::_exit(4);
+  if (peer.send(memory.bytes().first(kOne.bytes), 0, request) < STRIA_OK) ::_exit(4);
+}
+
+/// The side that receives it.
+struct Receiver {
+  st::Context context;
+  st::Worker worker{context};
+  st::Buffer memory = context.allocate(kMemory);
+  st::Request request;
+
+  /// Both are connected, and the message is announced.
+  void expect_word(const Sender& sender) {
+    sender.introduce(worker);
+    std::memset(memory.bytes().data(), 0xee, kOne.bytes + 2 * kGuard);
+    std::vector<std::byte> word(8);
+    ASSERT_GE(worker.recv(word, {.tag = 1}, request), STRIA_OK);
+    ASSERT_EQ(worker.wait(request), STRIA_OK);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  void post() {
+    ASSERT_GE(worker.recv(memory.bytes().subspan(kGuard, kOne.bytes), {.tag = 0}, request), STRIA_OK);
+  }
+  void check_all() const { check(memory.bytes().data(), kOne, 0); }
+};
+
 TEST_P(MappedBoth, a_sender_that_is_away_is_not_waited_for) {
-  const Round round{8u << 20, {8, 8}, {8, 8}};
   Sender sender([&](st::Context& context, st::Worker& worker, st::Endpoint& peer, int in) {
     const st::Buffer memory = context.allocate(kMemory);
-    fill_sent(memory.bytes().data(), round, 0);
     st::Request request;
-    if (peer.send(memory.bytes().first(round.bytes), 0, request) < STRIA_OK) ::_exit(4);
+    send_word_and_message(worker, peer, memory, request);
     char received = 0;
     Sender::read(in, &received, 1);  // not in the library meanwhile
     if (worker.wait(request) != STRIA_OK) ::_exit(5);
   });
-  st::Context context;
-  st::Worker worker(context);
-  sender.introduce(worker);
-  const st::Buffer memory = context.allocate(kMemory);
-  std::memset(memory.bytes().data(), 0xee, round.bytes + 2 * kGuard);
-  st::Request request;
-  ASSERT_GE(worker.recv(memory.bytes().subspan(kGuard, round.bytes), {.tag = 0}, request), STRIA_OK);
+  Receiver receiver;
+  ASSERT_NO_FATAL_FAILURE(receiver.expect_word(sender));
+  ASSERT_NO_FATAL_FAILURE(receiver.post());
   const auto end = Clock::now() + std::chrono::seconds(20);
-  while (request.active() && Clock::now() < end) worker.progress();
-  ASSERT_FALSE(request.active());
-  ASSERT_NO_FATAL_FAILURE(check(memory.bytes().data(), round, 0));
-  EXPECT_EQ(worker.counters().received_mapped_both, 1u);
+  while (receiver.request.active() && Clock::now() < end) receiver.worker.progress();
+  ASSERT_FALSE(receiver.request.active());
+  ASSERT_NO_FATAL_FAILURE(receiver.check_all());
+  EXPECT_EQ(receiver.worker.counters().received_mapped_both, 1u);
   sender.tell("x", 1);
-  const auto told = Clock::now() + std::chrono::seconds(20);
-  int status = -1;
-  std::thread progress([&] { status = sender.end(); });
-  while (status == -1 && Clock::now() < told) worker.progress();
-  progress.join();
+  std::atomic<int> status{-1};
+  std::thread ending([&] { status = sender.end(); });
+  while (status == -1) receiver.worker.progress();  // it ends by its alarm, if by nothing else
+  ending.join();
   EXPECT_EQ(status, 0);
-  ASSERT_NO_FATAL_FAILURE(check(memory.bytes().data(), round, 0)) << "what it stores later is refused";
+  ASSERT_NO_FATAL_FAILURE(receiver.check_all()) << "what it stores later is refused";
 }
 
-TEST_P(MappedBoth, a_sender_that_dies_ends_the_receive) {
-  const Round round{8u << 20, {8, 8}, {8, 8}};
-  for (int after_us : {0, 100, 300, 1000}) {
+// Killed before its first store, between two of them, and behind the last one.
+TEST_P(MappedBoth, a_sender_that_is_killed_ends_the_receive) {
+  for (const int after_us : {0, 10, 20, 40, 60, 100, 200, 1000}) {
+    SCOPED_TRACE(after_us);
     Sender sender([&](st::Context& context, st::Worker& worker, st::Endpoint& peer, int) {
       const st::Buffer memory = context.allocate(kMemory);
-      fill_sent(memory.bytes().data(), round, 0);
       st::Request request;
-      if (peer.send(memory.bytes().first(round.bytes), 0, request) < STRIA_OK) ::_exit(4);
-      const auto end = Clock::now() + std::chrono::milliseconds(20) + std::chrono::microseconds(after_us);
-      while (Clock::now() < end) worker.progress();
-      ::kill(::getpid(), SIGKILL);
+      send_word_and_message(worker, peer, memory, request);
+      for (;;) worker.progress();
     });
-    st::Context context;
-    st::Worker worker(context);
-    sender.introduce(worker);
-    const st::Buffer memory = context.allocate(kMemory);
-    std::memset(memory.bytes().data(), 0xee, round.bytes + 2 * kGuard);
-    st::Request request;
+    Receiver receiver;
+    ASSERT_NO_FATAL_FAILURE(receiver.expect_word(sender));
     const auto begin = Clock::now();
-    ASSERT_GE(worker.recv(memory.bytes().subspan(kGuard, round.bytes), {.tag = 0}, request), STRIA_OK);
-    while (request.active() && Clock::now() - begin < std::chrono::seconds(30)) worker.progress();
-    ASSERT_FALSE(request.active()) << "no end for 30 s";
-    if (worker.wait(request) == STRIA_OK) {
-      ASSERT_NO_FATAL_FAILURE(check(memory.bytes().data(), round, 0));
+    ASSERT_NO_FATAL_FAILURE(receiver.post());
+    bool killed = false;
+    while ((receiver.request.active() || !killed) && Clock::now() - begin < std::chrono::seconds(30)) {
+      if (!killed && Clock::now() - begin >= std::chrono::microseconds(after_us)) killed = sender.kill();
+      receiver.worker.progress();
+    }
+    ASSERT_FALSE(receiver.request.active()) << "no end for 30 s";
+    const st::Status outcome = receiver.worker.wait(receiver.request);
+    if (outcome == STRIA_OK) {
+      ASSERT_NO_FATAL_FAILURE(receiver.check_all());
+    } else {
+      EXPECT_EQ(outcome, STRIA_ERR_PEER_FAILED);
     }
   }
+}
+
+TEST_P(MappedBoth, only_the_receiver_copies_where_nothing_is_to_be_shared) {
+  ::setenv("STRIA_RNDV_SHARE", "off", 1);
+  Sender sender([&](st::Context& context, st::Worker& worker, st::Endpoint& peer, int) {
+    const st::Buffer memory = context.allocate(kMemory);
+    st::Request request;
+    send_word_and_message(worker, peer, memory, request);
+    if (worker.wait(request) != STRIA_OK) ::_exit(5);
+  });
+  Receiver receiver;
+  ::unsetenv("STRIA_RNDV_SHARE");
+  ASSERT_NO_FATAL_FAILURE(receiver.expect_word(sender));
+  ASSERT_NO_FATAL_FAILURE(receiver.post());
+  ASSERT_EQ(receiver.worker.wait(receiver.request), STRIA_OK);
+  ASSERT_NO_FATAL_FAILURE(receiver.check_all());
+  EXPECT_EQ(receiver.worker.counters().received_mapped, 1u);
+  EXPECT_EQ(receiver.worker.counters().received_mapped_both, 0u);
+  EXPECT_EQ(sender.end(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(CrossMemoryAttach, MappedBoth, ::testing::Values("auto", "off"),
