@@ -223,7 +223,9 @@ struct Receiver {
     std::vector<std::byte> word(8);
     ASSERT_GE(worker.recv(word, {.tag = 1}, request), STRIA_OK);
     ASSERT_EQ(worker.wait(request), STRIA_OK);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto end = Clock::now() + std::chrono::seconds(30);
+    while (!worker.probe({.tag = 0}) && Clock::now() < end) worker.progress();
+    ASSERT_TRUE(worker.probe({.tag = 0})) << "no announcement for 30 s";
   }
   void post() {
     ASSERT_GE(worker.recv(memory.bytes().subspan(kGuard, kOne.bytes), {.tag = 0}, request), STRIA_OK);
