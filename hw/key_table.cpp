@@ -139,11 +139,10 @@ Status KeyTable::allocate(std::uint32_t& index) noexcept {
   return Status::ok;
 }
 
-Status KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access,
-                      KeyWord& word) noexcept {
+KeyWord KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access) noexcept {
   KeySlot& slot = slot_[index];
   const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
-  if (state_of(old) != KeyState::invalid) return Status::invalid;
+  STRIA_CHECK(state_of(old) == KeyState::invalid, "bind of a key that is not invalid");
   const auto consumer = static_cast<std::uint8_t>(consumer_of(old) + 1);
   const std::uint32_t generation = generation_of(old) + 1;
   const RecordWords words(record);
@@ -151,8 +150,7 @@ Status KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_t
   for (std::size_t i = 0; i < KeySlot::kWords; ++i)
     slot.words[i].store(words.at[i], std::memory_order_release);
   slot.control.store(make_control(KeyState::valid, access, consumer, generation), std::memory_order_release);
-  word = make_key_word(index, consumer);
-  return Status::ok;
+  return make_key_word(index, consumer);
 }
 
 Status KeyTable::make_invalid(KeyWord word, std::memory_order order) noexcept {

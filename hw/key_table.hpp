@@ -125,8 +125,9 @@ class KeyTable : public KeyTableView {
 
   /// free -> invalid. no_resource: all slots are in use.
   Status allocate(std::uint32_t& index) noexcept;
-  /// invalid -> valid with the next consumer key. O(1).
-  Status bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access, KeyWord& word) noexcept;
+  /// invalid -> valid with the next consumer key, for any record. O(1). The slot is the caller's, by
+  /// allocate() or since end() or invalidate(): that any other is bound is a broken invariant.
+  KeyWord bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access) noexcept;
   /// valid -> invalid, without waiting: whoever used the key says that it is done. The line may still be on
   /// its way to us, and what follows need not wait for it. invalid: the word is stale.
   Status end(KeyWord word) noexcept;

@@ -59,14 +59,12 @@ Status Device::fast_register(const Link*, const transport::Payload& memory, unsi
   record.layout = name.number;
   record.layout_generation = name.generation;
   std::uint32_t index = 0;
-  hw::KeyWord word = 0;
   if (const Status status = keys_.allocate(index); status != Status::ok) {
     published_.release(name.number);
     return status;
   }
   key_layouts_[index] = name.number;
-  const Status bound = keys_.bind(index, record, static_cast<std::uint8_t>(access & hw::kKeyAll), word);
-  if (bound != Status::ok) return bound;
+  const hw::KeyWord word = keys_.bind(index, record, static_cast<std::uint8_t>(access & hw::kKeyAll));
   // Word and flags in one store: base/words.hpp says why.
   std::uint64_t begin = word;
   key.bytes = kPlainKeyBytes;

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "tests/transport/shm/node.hpp"
+#include "transport/shm/segment.hpp"
 
 namespace stria::shm::test {
 namespace {
@@ -133,6 +134,21 @@ TEST_F(ShmRma, more_layouts_than_can_be_published_take_turns) {
     ASSERT_TRUE(std::equal(out.begin() + 16, out.end(), buffer.begin() + 20 + i)) << i;
     ASSERT_EQ(ops->invalidate(b.device(), &key), STRIA_OK);
   }
+}
+
+TEST_F(ShmRma, a_registration_that_finds_no_slot_keeps_no_layout_published) {
+  Bytes buffer(60000);
+  std::vector<stria_provider_key_t> keys;
+  for (int i = 0; i < 64; ++i) keys.push_back(lend(memory(buffer.data(), 10), 1));
+  for (std::int64_t i = 0; i < kLayoutSlots; ++i) {
+    const auto layout = *datatype::Layout::strided(2, 20 + i, datatype::Layout::bytes(16));
+    const stria_payload_t region{&layout, buffer.data(), 1, 0, 0};
+    stria_provider_key_t key{};
+    ASSERT_EQ(ops->fast_register(b.device(), nullptr, &region, 1, &key), STRIA_ERR_NO_RESOURCE);
+  }
+  ASSERT_EQ(ops->invalidate(b.device(), &keys[0]), STRIA_OK);
+  const auto layout = *datatype::Layout::strided(2, 10000, datatype::Layout::bytes(16));
+  lend({&layout, buffer.data(), 1, 0, 0}, 1);
 }
 
 TEST_F(ShmRma, a_layout_whose_descriptor_is_too_long_is_unsupported) {
