@@ -64,7 +64,8 @@ constexpr VarSpec kTable[] = {
      "Whether half of a PIO window is left alone while its receiver keeps up. Auto: where two whole windows "
      "fill the first-level cache."},
     {"STRIA_SHM_PIO_MTU", VarKind::bytes, "3K", "bytes", "", 0, 1 << 20,
-     "Longest message the PIO window takes; at most a quarter of the window."},
+     "Longest message the PIO window takes, in bytes of payload; where a quarter of the window is less, that "
+     "is taken."},
     {"STRIA_SHM_INBOX_SLOTS", VarKind::number, "1024", "", "", 16, 1 << 20,
      "Slots of the inbox shared by peers without a window, a power of two."},
     {"STRIA_SHM_CELLS", VarKind::number, "128", "", "", 8, 1 << 16,

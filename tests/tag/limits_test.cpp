@@ -231,7 +231,9 @@ TEST_P(LongestInline, is_what_the_endpoint_says_and_one_byte_more_goes_another_w
 
 INSTANTIATE_TEST_SUITE_P(All, LongestInline,
                          testing::Values(Mtu{"3K", "16K", 3072}, Mtu{"1000", "16K", 1000}, Mtu{"0", "16K", 0},
-                                         Mtu{"1M", "16K", 4096 + 64 - 24}, Mtu{"3K", "4K", 1024 + 64 - 24}),
+                                         Mtu{"4095", "16K", 4095}, Mtu{"4096", "16K", 4096},
+                                         Mtu{"4097", "16K", 4096}, Mtu{"1M", "16K", 4096},
+                                         Mtu{"3K", "4K", 1024}),
                          [](const auto& mtu) {
                            return std::string(mtu.param.asked) + "_in_" + mtu.param.window_bytes;
                          });

@@ -39,6 +39,8 @@ constexpr bool is_whole_cell(RecordKind kind) noexcept {
 }
 
 inline constexpr std::uint32_t kRecordHeader = 8 + sizeof(stria_header_t);
+static_assert(kRecordHeader <= most_pio_mtu(0),
+              "the longest record of a window is its longest message and this");
 inline constexpr std::uint64_t kValid = 1u << 31;
 inline constexpr std::uint32_t kMaxRecordBytes = (1u << 24) - 1;
 

@@ -50,9 +50,13 @@ constexpr std::uint32_t open_windows(const Shape& shape) noexcept {
   return shape.windows - shape.windows / 8;
 }
 
-/// The longest record of a window: a quarter of it, and a line, so that a message of a quarter has one.
+/// The longest message of a window: a quarter of it; and the longest record: a line more, for the header,
+/// as long ones take whole lines.
+constexpr std::uint32_t most_pio_payload(std::uint32_t window_bytes) noexcept {
+  return window_bytes / 4;
+}
 constexpr std::uint32_t most_pio_mtu(std::uint32_t window_bytes) noexcept {
-  return window_bytes / 4 + kLine;
+  return most_pio_payload(window_bytes) + kLine;
 }
 
 /// Where the parts lie.

@@ -32,7 +32,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   shape.windows = number(Var::shm_windows);
   shape.window_bytes = number(Var::shm_window_bytes);
   if (const std::uint32_t most = number(Var::shm_pio_mtu); most > 0)
-    shape.pio_mtu = std::min(most + kRecordHeader, most_pio_mtu(shape.window_bytes));
+    shape.pio_mtu = std::min(most, most_pio_payload(shape.window_bytes)) + kRecordHeader;
   shape.inbox_slots = number(Var::shm_inbox_slots);
   shape.cells = number(Var::shm_cells);
   shape.cell_bytes = static_cast<std::uint32_t>(align_up(number(Var::shm_cell_bytes), kLine));
