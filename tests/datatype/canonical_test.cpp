@@ -358,5 +358,16 @@ TEST(Passes, smallest_period_asks_each_question_once) {
             4U);
 }
 
+TEST(Passes, smallest_period_of_equal_elements_at_one_distance_takes_one_pass) {
+  for (const std::size_t n : {2U, 7U, 64U, 960U, 1024U}) {
+    std::size_t asked = 0;
+    EXPECT_EQ(smallest_period(n, [&](std::size_t, std::size_t, std::size_t) { return ++asked > 0; }), 1U);
+    EXPECT_EQ(asked, n - 1);
+  }
+  const auto all = [](std::size_t, std::size_t, std::size_t) { return true; };
+  EXPECT_EQ(smallest_period(1, all), 1U);
+  EXPECT_EQ(smallest_period(0, all), 0U) << "there is none to compare";
+}
+
 }  // namespace
 }  // namespace stria::datatype
