@@ -1,6 +1,8 @@
 #include "datatype/describe.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "datatype/descriptor.hpp"
 #include "datatype/kernels/kernels.hpp"
@@ -49,6 +51,15 @@ std::string by_strided(const Strided& s, const Record* record) {
   return "";
 }
 
+/// What is copied as one: the node itself, or what lies below levels that are walked.
+const Node& copied(const Node& node) {
+  if (const Strided* s = node.strided())
+    return by_strided(*s, node.record.get()).empty() ? copied(*s->child) : node;
+  if (const auto* x = std::get_if<Indexed>(&node.form))
+    return node.record != nullptr || x->child->block() != nullptr ? node : copied(*x->child);
+  return node;
+}
+
 /// The innermost copies of a node; levels without one of their own are walked.
 std::string by_node(const Node& node) {
   if (const Strided* s = node.strided()) {
@@ -71,10 +82,55 @@ std::string by_node(const Node& node) {
   return "one copy";
 }
 
+using Lines = std::vector<std::string>;
+
+/// kernels_of_parts() of a node, `levels` deep.
+Lines parts_of(const Node& node, int levels) {
+  const auto* composite = std::get_if<Composite>(&copied(node).form);
+  if (composite == nullptr || levels == 0) return {};
+  struct Kind {
+    Lines lines;  // its kernel, and those of its own parts
+    std::int64_t parts = 0;
+  };
+  std::vector<Kind> kinds;
+  std::map<const Node*, std::size_t> known;  // equal parts mostly are one node
+  std::map<Lines, std::size_t> by_lines;
+  for (const NodePtr& child : composite->children) {
+    const auto [at, is_new] = known.try_emplace(child.get(), 0);
+    if (is_new) {
+      Lines lines{by_node(*child)};
+      for (std::string& line : parts_of(*child, levels - 1)) lines.push_back("  " + std::move(line));
+      at->second = by_lines.try_emplace(lines, kinds.size()).first->second;
+      if (at->second == kinds.size()) kinds.push_back({std::move(lines), 0});
+    }
+    ++kinds[at->second].parts;
+  }
+  Lines out;
+  std::int64_t rest = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (i >= kShownKinds) {
+      rest += kinds[i].parts;
+      continue;
+    }
+    const std::int64_t parts = kinds[i].parts;
+    out.push_back(text(parts) + (parts == 1 ? " part: " : " parts: ") + kinds[i].lines.front());
+    out.insert(out.end(), kinds[i].lines.begin() + 1, kinds[i].lines.end());
+  }
+  if (rest > 0)
+    out.push_back(text(rest) + (rest == 1 ? " part" : " parts") + " of " +
+                  std::to_string(kinds.size() - kShownKinds) + " more kinds");
+  return out;
+}
+
 }  // namespace
 
 std::string kernel_of(const Layout& layout) {
   return by_node(layout.root()) + " (" + kernels().name + ")";
+}
+
+std::vector<std::string> kernels_of_parts(const Layout& layout) {
+  constexpr int kLevels = 2;
+  return parts_of(layout.root(), kLevels);
 }
 
 std::string describe(const Layout& layout) {
@@ -84,6 +140,7 @@ std::string describe(const Layout& layout) {
          "\n";
   out += "true extent: " + text(layout.true_extent()) + ", lower bound " + text(layout.true_lb()) + "\n";
   out += "kernel: " + kernel_of(layout) + "\n";
+  for (const std::string& line : kernels_of_parts(layout)) out += "  " + line + "\n";
   out += "wire descriptor: " + std::to_string(encode(layout).size()) + " bytes\n";
   return out;
 }

@@ -148,19 +148,22 @@ Result<BlockList> encode_block_list(const Layout& layout, std::int64_t count, st
 
 std::string describe_forms(const Layout& layout, std::uint32_t entries) {
   const auto entries_of = [](std::size_t n) { return std::to_string(n) + (n == 1 ? " entry" : " entries"); };
+  const auto size_of = [](const auto& form) {
+    return " in " + std::to_string(descriptor_bytes(form)) + " bytes";
+  };
   std::string out;
   if (const auto form = encode_interleaved(layout, 1, 0, {.entries = entries}))
     out += "interleaved: " + entries_of(form->entries.size()) + ", repeated " + std::to_string(form->repeat) +
-           "\n";
+           "," + size_of(*form) + "\n";
   else
     out += "no " + form.error().context + "\n";
   if (const auto form = encode_sg(layout, 1, 0, {.entries = entries}))
-    out += "SG: " + entries_of(form->size()) + "\n";
+    out += "SG: " + entries_of(form->size()) + size_of(*form) + "\n";
   else
     out += "no " + form.error().context + "\n";
   if (const auto form = encode_block_list(layout, 1, 0, {.entries = entries}))
-    out += "block list: " + entries_of(form->blocks.size()) + " of 2^" + std::to_string(form->block_log2) +
-           " bytes\n";
+    out += "block list: " + entries_of(form->blocks.size()) + size_of(*form) + ", of blocks of 2^" +
+           std::to_string(form->block_log2) + " bytes\n";
   else
     out += "no " + form.error().context + "\n";
   return out;

@@ -14,6 +14,7 @@
 // they allocate. Nothing here talks to a device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -70,8 +71,23 @@ Result<std::vector<SgEntry>> encode_sg(const datatype::Layout& layout, std::int6
 Result<BlockList> encode_block_list(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
                                     const BlockListLimits& limits);
 
-/// Which forms describe one instance, with how many entries, or why not, for people: a line each, by the
-/// widths of the limits above and this many entries at most.
+/// What a form takes as mlx5 has it in a work request or in memory, bytes: addresses of 64 bits, and keys of
+/// 32 beside them. Interleaved entries follow a head with the repeat count; first offset and length of a
+/// block list are in the key itself.
+inline constexpr std::size_t kInterleavedHeadBytes = 16, kInterleavedEntryBytes = 16, kSgEntryBytes = 16,
+                             kBlockEntryBytes = 8;
+inline std::size_t descriptor_bytes(const Interleaved& form) noexcept {
+  return kInterleavedHeadBytes + form.entries.size() * kInterleavedEntryBytes;
+}
+inline std::size_t descriptor_bytes(const std::vector<SgEntry>& form) noexcept {
+  return form.size() * kSgEntryBytes;
+}
+inline std::size_t descriptor_bytes(const BlockList& form) noexcept {
+  return form.blocks.size() * kBlockEntryBytes;
+}
+
+/// Which forms describe one instance, with how many entries and bytes, or why not, for people: a line each,
+/// by the widths of the limits above and this many entries at most.
 std::string describe_forms(const datatype::Layout& layout, std::uint32_t entries = 1 << 20);
 
 }  // namespace stria::hw

@@ -314,8 +314,8 @@ typedef struct stria_layout_figures {
 } stria_layout_bounds_t;
 /* The figures of one instance, all of them bytes but `blocks`. O(1). Errors: INVALID (NULL). Any thread. */
 STRIA_API stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria_layout_bounds_t* out);
-/* Writes the tree, its figures, the kernel that packs it and its descriptor forms as text for people into
- * `buffer` (always terminated); returns the bytes needed. */
+/* Writes the tree, its figures, the kernel that packs it, or those of its parts, and its descriptor forms
+ * with their sizes as text for people into `buffer` (always terminated); returns the bytes needed. */
 STRIA_API size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t bytes);
 /* stria_layout_pack and stria_layout_unpack copy the bytes [offset, offset + length) of the packed stream of
  * `count` instances at `base` out of the layout's memory, or into it. INVALID when out of range. Any thread.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <limits>
@@ -16,12 +17,25 @@ using datatype::Layout;
 const char* const kLayoutHelp =
     "Layout expressions:\n"
     "  char short int long float double int8 int16 int32 int64 complex   a type of C (complex: two doubles)\n"
-    "  bytes(n)                                 n contiguous bytes\n"
-    "  contiguous(n, child)                     n children, one extent apart\n"
-    "  vector(count, blocklen, stride, child)   count blocks of blocklen children, stride in bytes\n"
-    "  indexed([2, 1], [0, 64], child)          block lengths, then displacements in bytes\n"
-    "  composite(0: int, 8: 3 * double)         different children at byte displacements\n"
-    "  resized(child, lb, extent)               the same memory with other bounds\n"
+    "  bytes(n)                                  n contiguous bytes\n"
+    "  contiguous(n, child)                      n children, one extent apart\n"
+    "  vector(count, blocklen, stride, child)    count blocks of blocklen children, stride in bytes\n"
+    "  indexed([2, 1], [0, 64], child)           block lengths, then displacements in bytes\n"
+    "  indexed_block(2, [0, 64], child)          blocks of one length at displacements in bytes\n"
+    "  composite(0: int, 8: 3 * double)          different children at byte displacements\n"
+    "  subarray([8, 9], [2, 3], [1, 0], child)   of an array of 8 rows of 9 children the 2 by 3 from row 1 "
+    "on;\n"
+    "                                            with \", fortran\" at the end the first index is the "
+    "fastest\n"
+    "  darray(4, 1, [8, 9], [block, cyclic(2)], [2, 2], child)\n"
+    "                                            what rank 1 of 4, in a grid of 2 by 2, has of such an "
+    "array;\n"
+    "                                            block(n), cyclic, none, and \", fortran\" as well\n"
+    "  resized(child, lb, extent)                the same memory with other bounds\n"
+    "  dup(child)                                the same\n"
+    "As in MPI, hvector, hindexed, hindexed_block and struct are what count in bytes: other names of "
+    "vector,\n"
+    "indexed, indexed_block and composite, which do so, too.\n"
     "Numbers may carry K, M or G and be products: a column of a 2048 x 2048 matrix of doubles is\n"
     "  vector(2K, 1, 2K*8, double)";
 
@@ -35,8 +49,24 @@ constexpr Type kTypes[] = {{"char", 1}, {"int8", 1},   {"short", 2},   {"int16",
                            {"int", 4},  {"int32", 4},  {"float", 4},   {"int64", 8},
                            {"long", 8}, {"double", 8}, {"complex", 16}};
 
+constexpr std::string_view kConstructors[] = {
+    "bytes",          "contiguous", "vector", "hvector",  "indexed", "hindexed", "indexed_block",
+    "hindexed_block", "composite",  "struct", "subarray", "darray",  "resized",  "dup"};
+
+std::string known_names() {
+  std::string out;
+  const auto add = [&out](std::string_view name) {
+    if (!out.empty()) out += ", ";
+    out += name;
+  };
+  for (const Type& type : kTypes) add(type.name);
+  for (const std::string_view name : kConstructors) add(name);
+  return out;
+}
+
 constexpr int kDeepest = 64;             // nesting; the canonical tree has its own limit
 constexpr std::size_t kLongest = 65536;  // entries of one list
+constexpr std::size_t kLongestName = 32;
 
 /// Recursive descent. The first error is kept in error_ and ends everything: every function returns at once
 /// then.
@@ -163,12 +193,20 @@ class Parser {
       if (type.name == word) return Layout::bytes(type.bytes);
     if (word == "bytes") return bytes();
     if (word == "contiguous") return contiguous();
-    if (word == "vector") return vector();
-    if (word == "indexed") return indexed();
-    if (word == "composite") return composite();
+    if (word == "vector" || word == "hvector") return vector();
+    if (word == "indexed" || word == "hindexed") return indexed();
+    if (word == "indexed_block" || word == "hindexed_block") return indexed_block();
+    if (word == "composite" || word == "struct") return composite();
+    if (word == "subarray") return subarray();
+    if (word == "darray") return darray();
     if (word == "resized") return resized();
+    if (word == "dup") return dup();
     at_ = begin;
-    fail("a type or a constructor");
+    if (word.empty())
+      fail("a type or a constructor");
+    else
+      refuse(fmt::format("layout, character {}: nothing is called '{}'; there are {}", begin + 1,
+                         word.substr(0, kLongestName), known_names()));
     return Layout();
   }
 
@@ -212,6 +250,16 @@ class Parser {
                          displacements.size()));
     return failed_ ? Layout() : take(Layout::indexed(blocklens, displacements, child));
   }
+  Layout indexed_block() {
+    expect('(');
+    const std::int64_t blocklen = number();
+    expect(',');
+    const auto displacements = list();
+    expect(',');
+    const Layout child = expression();
+    expect(')');
+    return failed_ ? Layout() : take(Layout::indexed_block(blocklen, displacements, child));
+  }
   Layout composite() {
     std::vector<std::int64_t> counts;
     std::vector<std::int64_t> displacements;
@@ -240,6 +288,161 @@ class Parser {
     const std::int64_t extent = number();
     expect(')');
     return failed_ ? Layout() : take(Layout::resized(child, lower_bound, extent));
+  }
+
+  Layout dup() {
+    expect('(');
+    Layout child = expression();
+    expect(')');
+    return child;
+  }
+
+  /// The rest of subarray() and darray(): a child and, if it is said, the order of the indices.
+  struct Elements {
+    Layout child;
+    bool first_is_fastest = false;
+  };
+  Elements elements() {
+    Elements out;
+    out.child = expression();
+    if (accept(',')) {
+      skip();
+      const std::size_t begin = at_;
+      const std::string_view order = name();
+      out.first_is_fastest = order == "fortran";
+      if (order != "c" && !out.first_is_fastest) {
+        at_ = begin;
+        fail("c or fortran");
+      }
+    }
+    expect(')');
+    return out;
+  }
+  /// What of one dimension of an array is meant: block i is lengths[i] elements from begins[i] on.
+  struct Part {
+    std::vector<std::int64_t> lengths, begins;
+  };
+  /// An array of `sizes`, of which the parts are meant; as in MPI its bounds are those of the whole array.
+  Layout array(const std::vector<std::int64_t>& sizes, const std::vector<Part>& parts, const Elements& of) {
+    Layout made = of.child;
+    std::int64_t extent = of.child.extent();
+    for (std::size_t i = 0; i < sizes.size() && !failed_; ++i) {
+      const std::size_t d = of.first_is_fastest ? i : sizes.size() - 1 - i;
+      std::vector<std::int64_t> places;
+      for (const std::int64_t begin : parts[d].begins) places.push_back(product(begin, extent, at_));
+      made = take(Layout::resized(made, 0, extent));
+      if (!failed_) made = take(Layout::indexed(parts[d].lengths, places, made));
+      extent = product(extent, sizes[d], at_);
+    }
+    return failed_ ? Layout() : take(Layout::resized(made, 0, extent));
+  }
+  bool are_as_many(const char* constructor, std::size_t sizes, std::size_t others, const char* what) {
+    if (sizes == 0) refuse(fmt::format("{}: an array without dimensions", constructor));
+    if (sizes != others) refuse(fmt::format("{}: {} sizes, but {} {}", constructor, sizes, others, what));
+    return !failed_;
+  }
+  Layout subarray() {
+    expect('(');
+    const auto sizes = list();
+    expect(',');
+    const auto counts = list();
+    expect(',');
+    const auto starts = list();
+    expect(',');
+    const Elements of = elements();
+    are_as_many("subarray", sizes.size(), counts.size(), "sizes of the part");
+    are_as_many("subarray", sizes.size(), starts.size(), "starts");
+    std::vector<Part> parts;
+    for (std::size_t d = 0; d < sizes.size() && !failed_; ++d) {
+      if (counts[d] < 0 || starts[d] < 0 || sizes[d] < counts[d] || starts[d] > sizes[d] - counts[d])
+        refuse(fmt::format("subarray: {} from {} on are not in a dimension of {}", counts[d], starts[d],
+                           sizes[d]));
+      parts.push_back({{counts[d]}, {starts[d]}});
+    }
+    return failed_ ? Layout() : array(sizes, parts, of);
+  }
+
+  struct Distribution {
+    enum Kind { none, block, cyclic } kind = none;
+    std::int64_t argument = 0;  ///< 0: MPI_DISTRIBUTE_DFLT_DARG
+  };
+  std::vector<Distribution> distributions() {
+    std::vector<Distribution> out;
+    expect('[');
+    do {
+      skip();
+      const std::size_t begin = at_;
+      const std::string_view word = name();
+      Distribution one;
+      if (word == "block") {
+        one.kind = Distribution::block;
+      } else if (word == "cyclic") {
+        one.kind = Distribution::cyclic;
+      } else if (word != "none") {
+        at_ = begin;
+        fail("block, cyclic or none");
+      }
+      if (one.kind != Distribution::none && accept('(')) {
+        one.argument = number();
+        expect(')');
+        if (one.argument < 1) refuse(fmt::format("darray: {}({})", word, one.argument));
+      }
+      out.push_back(one);
+    } while (accept(','));
+    expect(']');
+    return out;
+  }
+  /// What process `at` of `among` in a dimension of `size` has.
+  Part part_of(const Distribution& how, std::int64_t size, std::int64_t among, std::int64_t at) {
+    if (how.kind == Distribution::none && among != 1)
+      refuse(fmt::format("darray: a dimension of {} processes that is not distributed", among));
+    std::int64_t block = how.argument;
+    if (how.kind == Distribution::none) block = size;
+    if (block == 0) block = how.kind == Distribution::block ? (size - 1) / among + 1 : 1;
+    if (how.kind == Distribution::block && block < (size - 1) / among + 1)
+      refuse(fmt::format("darray: {} processes with blocks of {} leave some of {}", among, block, size));
+    Part out;
+    if (failed_ || at > (size - 1) / block) return out;
+    const std::int64_t blocks = ((size - 1) / block - at) / among + 1;
+    if (blocks > static_cast<std::int64_t>(kLongest))
+      refuse(fmt::format("layout: a list of more than {} entries", kLongest));
+    for (std::int64_t i = 0; i < blocks && !failed_; ++i) {
+      const std::int64_t begin = (at + i * among) * block;
+      out.begins.push_back(begin);
+      out.lengths.push_back(std::min(block, size - begin));
+    }
+    return out;
+  }
+  Layout darray() {
+    expect('(');
+    const std::int64_t processes = number();
+    expect(',');
+    const std::int64_t rank = number();
+    expect(',');
+    const auto sizes = list();
+    expect(',');
+    const auto how = distributions();
+    expect(',');
+    const auto grid = list();
+    expect(',');
+    const Elements of = elements();
+    are_as_many("darray", sizes.size(), how.size(), "distributions");
+    are_as_many("darray", sizes.size(), grid.size(), "sizes of the grid");
+    if (rank < 0 || rank >= processes) refuse(fmt::format("darray: rank {} of {}", rank, processes));
+    std::int64_t among = 1;
+    for (std::size_t d = 0; d < sizes.size() && !failed_; ++d) {
+      if (sizes[d] < 1 || grid[d] < 1)
+        refuse(fmt::format("darray: a dimension of {} on {} processes", sizes[d], grid[d]));
+      among = product(among, grid[d], at_);
+    }
+    if (among != processes) refuse(fmt::format("darray: a grid of {} for {} processes", among, processes));
+    std::vector<Part> parts;
+    std::int64_t below = among;  // ranks count through the last dimension of the grid first, in either order
+    for (std::size_t d = 0; d < sizes.size() && !failed_; ++d) {
+      below /= grid[d];
+      parts.push_back(part_of(how[d], sizes[d], grid[d], rank / below % grid[d]));
+    }
+    return failed_ ? Layout() : array(sizes, parts, of);
   }
 
   std::string_view text_;

@@ -24,8 +24,10 @@ Section layout_section(const std::vector<NamedLayout>& layouts) {
                     layout.true_lb(), "contiguous", layout.is_contiguous() ? "yes" : "no");
     const std::size_t descriptor = datatype::encode(layout).size();
     const std::string kernel = datatype::kernel_of(layout);
-    section.text +=
-        fmt::format("  {:<16} {}\n  {:<16} {} bytes\n", "kernel", kernel, "wire descriptor", descriptor);
+    const std::vector<std::string> parts = datatype::kernels_of_parts(layout);
+    section.text += fmt::format("  {:<16} {}\n", "kernel", kernel);
+    for (const std::string& line : parts) section.text += fmt::format("  {:<16}   {}\n", "", line);
+    section.text += fmt::format("  {:<16} {} bytes\n", "wire descriptor", descriptor);
     Json forms = Json::array();
     std::istringstream lines(hw::describe_forms(layout));
     for (std::string line; std::getline(lines, line);) {
@@ -42,6 +44,7 @@ Section layout_section(const std::vector<NamedLayout>& layouts) {
                             {"true_lower_bound", layout.true_lb()},
                             {"contiguous", layout.is_contiguous()},
                             {"kernel", kernel},
+                            {"kernels_of_parts", parts},
                             {"descriptor_bytes", descriptor},
                             {"device_forms", forms}});
   }

@@ -210,6 +210,26 @@ TEST(LayoutSection, shows_size_blocks_and_extent) {
   EXPECT_EQ(json.at("blocks"), 4);
   EXPECT_EQ(json.at("extent"), 3 * 64 + 8);
   EXPECT_EQ(json.at("contiguous"), false);
+  EXPECT_EQ(json.at("kernels_of_parts"), Json::array());
+  EXPECT_EQ(json.at("device_forms").at(0), "interleaved: 1 entry, repeated 4, in 32 bytes");
+  EXPECT_EQ(json.at("device_forms").at(1), "SG: 4 entries in 64 bytes");
+}
+
+TEST(LayoutSection, shows_the_kernels_of_different_parts_below_the_first_line) {
+  auto layout = parse_layout(
+      "composite(0: vector(500, 1, 4K, double), 4M: bytes(3), 5M: vector(500, 1, 4K, double), "
+      "8M: vector(20, 1, 100, int))");
+  ASSERT_TRUE(layout);
+  const Section section = layout_section({{"parts", *layout}});
+  EXPECT_THAT(section.text,
+              ::testing::ContainsRegex("\n  kernel           part by part, 4 parts \\([a-z0-9]+\\)\n"
+                                       "                     2 parts: loop over blocks of 8 bytes, paced\n"
+                                       "                     1 part: one copy\n"
+                                       "                     1 part: loop over blocks of 4 bytes\n"
+                                       "  wire descriptor  [0-9]+ bytes\n"));
+  EXPECT_EQ(section.json.at(0).at("kernels_of_parts"),
+            (Json{"2 parts: loop over blocks of 8 bytes, paced", "1 part: one copy",
+                  "1 part: loop over blocks of 4 bytes"}));
 }
 
 }  // namespace
