@@ -19,6 +19,7 @@ struct Wishes {
   bool json = false;
   bool no_io = false;
   std::vector<std::string> layouts;
+  std::string into;
   bool none() const { return !(version || providers || topology || config || schemes) && layouts.empty(); }
 };
 
@@ -30,13 +31,21 @@ void declare(CLI::App& app, Wishes& wishes) {
                "cores, caches, memory, binding, devices, and what is near what");
   app.add_flag("-c,--config", wishes.config,
                "configuration variables: value, origin, default, unit, what is allowed, meaning");
-  app.add_flag("-s,--schemes", wishes.schemes, "which way messages go, by size and layout, and why");
+  CLI::Option* const schemes =
+      app.add_flag("-s,--schemes", wishes.schemes, "which way messages go, by size and layout, and why");
   app.add_option("-l,--layout", wishes.layouts,
                  "describe a layout expression (may be repeated); with --schemes: the layouts to show")
       ->type_name("EXPRESSION");
+  app.add_option("-i,--into", wishes.into,
+                 "with --schemes: the receiver's layout, where it is another one than the sender's")
+      ->type_name("EXPRESSION")
+      ->needs(schemes);
   app.add_flag("-j,--json", wishes.json, "one JSON object instead of text");
   app.add_flag("--no-io", wishes.no_io, "leave the I/O buses out of the topology");
-  app.footer(std::string("Without a choice, everything is shown.\n\n") + kLayoutHelp);
+  app.footer(std::string("Without a choice, everything is shown.\n\n") + kLayoutHelp +
+             "\nThe same matrix by rows, column after column, goes transposed to a receiver who takes it row "
+             "by row:\n"
+             "  --schemes --layout 'vector(2K, 1, 8, vector(2K, 1, 2K*8, double))' --into 'bytes(2K*2K*8)'");
 }
 
 int print(const std::vector<Section>& sections, bool json) {
@@ -54,16 +63,21 @@ int print(const std::vector<Section>& sections, bool json) {
   return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
+/// Appends what the expression says. False: it says nothing, and what is wrong was printed.
+bool add_layout(const std::string& expression, std::vector<NamedLayout>& to) {
+  auto layout = parse_layout(expression);
+  if (layout)
+    to.push_back({expression, *std::move(layout)});
+  else
+    fmt::print(stderr, "stria_info: {}\n", layout.error().context);
+  return layout.has_value();
+}
+
 int run(const Wishes& wishes) {
-  std::vector<NamedLayout> layouts;
-  for (const std::string& expression : wishes.layouts) {
-    auto layout = parse_layout(expression);
-    if (!layout) {
-      fmt::print(stderr, "stria_info: {}\n", layout.error().context);
-      return 2;
-    }
-    layouts.push_back({expression, *std::move(layout)});
-  }
+  std::vector<NamedLayout> layouts, into;
+  for (const std::string& expression : wishes.layouts)
+    if (!add_layout(expression, layouts)) return 2;
+  if (!wishes.into.empty() && !add_layout(wishes.into, into)) return 2;
   const bool all = wishes.none();
   std::string problem;
   Config config;
@@ -85,7 +99,8 @@ int run(const Wishes& wishes) {
   if (all || wishes.config) sections.push_back(config_section(config, problem));
   if (!layouts.empty()) sections.push_back(layout_section(layouts));
   if (all || wishes.schemes)
-    sections.push_back(schemes_section(config, devices, layouts.empty() ? usual_layouts() : layouts));
+    sections.push_back(schemes_section(config, devices, layouts.empty() ? usual_layouts() : layouts,
+                                       into.empty() ? nullptr : &into.front()));
   const int printed = print(sections, wishes.json);
   if (problem.empty()) return printed;
   fmt::print(stderr, "stria_info: {}\n", problem);

@@ -34,9 +34,10 @@ Section rdma_section(const std::string& folder = "/sys/class/infiniband");
 Section topology_section(bool io);
 /// `problem`: why the environment could not be read, "" if it could.
 Section config_section(const Config& config, const std::string& problem);
-/// Which way a message goes, for sizes times layouts, over each device in use, and why.
+/// Which way a message goes, for sizes times layouts, over each device in use, and why. Each layout is the
+/// sender's, and the receiver's is `into`; null: the same.
 Section schemes_section(const Config& config, const std::vector<Device>& devices,
-                        const std::vector<NamedLayout>& layouts);
+                        const std::vector<NamedLayout>& layouts, const NamedLayout* into = nullptr);
 Section layout_section(const std::vector<NamedLayout>& layouts);
 
 /// The layouts that schemes_section shows when none is asked for.

@@ -14,16 +14,36 @@
 namespace stria::info {
 namespace {
 
+/// A scheme with the times that the model predicts for it and for the others; 0: none.
+struct Prediction {
+  std::string scheme;  // empty: there is none
+  rndv::Answer answer = {};
+  double us() const {
+    switch (answer.scheme) {
+      case rndv::Scheme::get:
+      case rndv::Scheme::mapped:
+        return answer.get_us;
+      case rndv::Scheme::both:
+      case rndv::Scheme::mapped_both:
+        return answer.both_us;
+      case rndv::Scheme::pipeline:
+        return answer.pipeline_us;
+      case rndv::Scheme::none:
+        break;
+    }
+    return 0;
+  }
+};
+
 struct Way {
   std::string name;
   std::string reason;
-  double get_us = 0;  // predictions of the cost model; 0: none
-  double pipeline_us = 0;
-  std::string far = {};      // the rendezvous past far caches; empty: none
-  std::string written = {};  // the same of what may have been written since the last one
-  std::string mapped = {};   // between memories that peers map; empty: it makes no difference
-  double mapped_us = 0;
-  std::string mapped_reason = {};
+  Prediction near = {};        // the rendezvous; empty: it is none
+  std::uint32_t fragment = 0;  // of a pipeline
+  bool turned = false;
+  Prediction far = {};      // past far caches
+  Prediction written = {};  // the same of what may have been written since the last one
+  Prediction mapped = {};   // between memories that peers map; empty: it makes no difference
 };
 
 /// What the decision looks at.
@@ -41,6 +61,8 @@ struct Path {
   bool gathers;
   rndv::Force force;
   bool flows;
+  std::uint32_t fragment;
+  bool fragment_is_given;
 };
 
 Path path_of(const Device& device, const Config& config) {
@@ -61,49 +83,60 @@ Path path_of(const Device& device, const Config& config) {
   path.gathers = hw::has(can, STRIA_CAP_OFFLOAD | STRIA_CAP_COMPOSITE);
   path.force = rndv::parse_force(config.text(Var::rndv_scheme));
   path.flows = rndv::parse_flows(config.text(Var::rndv_flows));
+  path.fragment = static_cast<std::uint32_t>(config.number(Var::rndv_fragment));
+  path.fragment_is_given = config.is_given(Var::rndv_fragment);
   path.overlaps_packing = !config.is_given(Var::eager_limit) && path.force == rndv::Force::automatic;
   return path;
 }
 
-/// What the model is told of a layout, of both sides alike.
+/// What the model is told of one side's memory.
 struct Blocks {
   std::uint32_t bytes = 0;  ///< mean run; 0: contiguous
   bool sparse = false;
+  bool turned = false;
 };
 Blocks blocks_of(const datatype::Layout& layout, std::uint64_t length) {
   if (layout.block_count() == 0) return {};
   const auto mean = static_cast<std::uint64_t>(layout.size() / layout.block_count());
   const bool one_run = layout.is_contiguous() && (layout.extent() == layout.size() || length <= mean);
   if (one_run) return {};
-  const stria_payload_t memory{&layout, nullptr, 1, 0, layout.size()};
+  const auto bytes = static_cast<std::int64_t>(length);
+  const stria_payload_t memory{&layout, nullptr, std::max<std::int64_t>(1, (bytes - 1) / layout.size() + 1),
+                               0, bytes};
   return {static_cast<std::uint32_t>(std::clamp<std::uint64_t>(mean, 1, 0x7fffffff)),
-          transport::is_sparse(memory)};
+          transport::is_sparse(memory), transport::turned_bytes(memory) != 0};
+}
+
+Prediction predict(const rndv::Question& question) {
+  const rndv::Answer answer = rndv::choose(question);
+  return {std::string(rndv::to_string(answer.scheme)), answer};
 }
 
 /// Of memory that other processes of the host map, both sides'.
 void add_mapped(const Path& path, rndv::Question question, Way& way) {
   question.mapped = question.sink_mapped = true;
   question.can_share = path.can_store;
-  const rndv::Answer answer = rndv::choose(question);
-  if (answer.scheme != rndv::Scheme::mapped && answer.scheme != rndv::Scheme::mapped_both) return;
-  way.mapped = rndv::to_string(answer.scheme);
-  way.mapped_us = answer.scheme == rndv::Scheme::mapped ? answer.get_us : answer.both_us;
-  way.mapped_reason = answer.reason;
+  const Prediction mapped = predict(question);
+  if (mapped.answer.scheme == rndv::Scheme::mapped || mapped.answer.scheme == rndv::Scheme::mapped_both)
+    way.mapped = mapped;
 }
 
-Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
-  const std::uint32_t block = blocks.bytes;
+Way way_of(const Path& path, std::uint64_t length, const Blocks& source, const Blocks& sink) {
+  const std::uint32_t block = source.bytes;  // the sender alone decides what is announced
   rndv::Question question;
   question.length = length;
   question.source_block = block;
-  question.sink_block = block;
-  question.source_sparse = question.sink_sparse = blocks.sparse;
+  question.sink_block = sink.bytes;
+  question.source_sparse = source.sparse;
+  question.sink_sparse = sink.sparse;
+  question.turned = source.turned || sink.turned;
   question.can_get = path.can_get;
   question.offload = path.offload;
+  question.grows = path.grows;
   question.can_share = path.can_share && !path.offload;
   question.force = path.force;
   const bool packs_long = path.overlaps_packing && rndv::packs_long(length, block);
-  const bool announced = packs_long && (!path.grows || rndv::packs_very_long(length, block, blocks.sparse));
+  const bool announced = packs_long && (!path.grows || rndv::packs_very_long(length, block, source.sparse));
   if (length <= path.eager_limit && !announced) {
     Way way;
     const bool gathered = block == 0 || length <= eager::kGatherMax;
@@ -114,27 +147,33 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& blocks) {
     else
       way = {"buffered", length <= path.pio_max ? "strided: packed straight into provider memory"
                                                 : "longer than the window takes, within the eager limit"};
-    if (path.can_map && path.overlaps_packing && rndv::goes_mapped(length, block, blocks.sparse, false))
+    if (path.can_map && path.overlaps_packing && rndv::goes_mapped(length, block, source.sparse, false))
       add_mapped(path, question, way);
     return way;
   }
-  const rndv::Answer answer = rndv::choose(question);
-  Way way{fmt::format("rendezvous {}", rndv::to_string(answer.scheme)), answer.reason, answer.get_us,
-          answer.pipeline_us};
+  const Prediction near = predict(question);
+  Way way{fmt::format("rendezvous {}", near.scheme), near.answer.reason, near};
+  way.turned = question.turned;
+  if (near.answer.scheme == rndv::Scheme::pipeline) {
+    const auto longest = static_cast<std::uint32_t>(path.eager_max);
+    way.fragment =
+        path.fragment_is_given ? path.fragment : rndv::fragment_for(question, path.fragment, longest);
+    way.fragment = std::min(way.fragment, longest);
+  }
   if (!path.offload) {
     question.far = true;
     question.flows = path.flows;
-    way.far = rndv::to_string(rndv::choose(question).scheme);
+    way.far = predict(question);
     question.written = true;
-    way.written = rndv::to_string(rndv::choose(question).scheme);
+    way.written = predict(question);
     question.far = question.flows = question.written = false;
   }
   if (path.can_map) add_mapped(path, question, way);
   return way;
 }
 
-/// Powers of four and both sides of every threshold.
-std::set<std::uint64_t> sizes_for(const Path& path) {
+/// Powers of four, both sides of every threshold, and one instance of the layout.
+std::set<std::uint64_t> sizes_for(const Path& path, const datatype::Layout& layout) {
   std::set<std::uint64_t> sizes;
   for (std::uint64_t size = 1; size <= std::uint64_t{64} << 20; size *= 4) sizes.insert(size);
   for (const std::uint64_t threshold : {path.pio_max, path.eager_limit}) {
@@ -142,19 +181,71 @@ std::set<std::uint64_t> sizes_for(const Path& path) {
     sizes.insert(threshold);
     sizes.insert(threshold + 1);
   }
+  if (layout.size() > 0) sizes.insert(static_cast<std::uint64_t>(layout.size()));
   return sizes;
 }
 
 std::string us_text(double us) {
   return us > 0 ? fmt::format("{:.1f}", us) : "-";
 }
+/// A scheme, and its time.
+std::string both_columns(const Prediction& prediction, int scheme) {
+  return fmt::format("{:<{}} {:>9}", prediction.scheme.empty() ? "-" : prediction.scheme, scheme,
+                     us_text(prediction.us()));
+}
+constexpr int kFarWidth = 8, kMappedWidth = 14;
+
+std::string heading() {
+  return fmt::format(
+      "  {:>10}  {:<20} {:>9} {:>9} {:>12} {:>9}  {:<{}} {:>9}  {:<{}} {:>9}  {:<{}} {:>9}  {}\n", "bytes",
+      "way", "get us", "both us", "pipeline us", "fragment", "far", kFarWidth, "us", "far, new", kFarWidth,
+      "us", "mapped", kMappedWidth, "us", "reason");
+}
+std::string line_of(std::uint64_t size, const Way& way) {
+  const rndv::Answer& near = way.near.answer;
+  return fmt::format("  {:>10}  {:<20} {:>9} {:>9} {:>12} {:>9}  {}  {}  {}  {}\n", size, way.name,
+                     us_text(near.get_us), us_text(near.both_us), us_text(near.pipeline_us),
+                     way.fragment > 0 ? std::to_string(way.fragment) : "-", both_columns(way.far, kFarWidth),
+                     both_columns(way.written, kFarWidth), both_columns(way.mapped, kMappedWidth),
+                     way.reason);
+}
+
+void add_times(Json& to, const rndv::Answer& answer, const char* read) {
+  if (answer.get_us > 0) to[read] = answer.get_us;
+  if (answer.both_us > 0) to["both_us"] = answer.both_us;
+  if (answer.pipeline_us > 0) to["pipeline_us"] = answer.pipeline_us;
+}
+Json json_of(std::uint64_t size, const Way& way) {
+  Json row{{"bytes", size}, {"way", way.name}, {"reason", way.reason}};
+  add_times(row, way.near.answer, "get_us");
+  if (way.fragment > 0) row["fragment"] = way.fragment;
+  if (way.turned) row["turned"] = true;
+  const auto add = [&row](const char* name, const Prediction& prediction) {
+    if (prediction.scheme.empty()) return;
+    row[name] = prediction.scheme;
+    Json times{{"us", prediction.us()}};
+    add_times(times, prediction.answer, "get_us");
+    row[std::string(name) + "_times"] = std::move(times);
+  };
+  add("far", way.far);
+  add("far_new", way.written);
+  if (!way.mapped.scheme.empty()) {
+    Json mapped{{"way", fmt::format("rendezvous {}", way.mapped.scheme)}, {"us", way.mapped.us()}};
+    add_times(mapped, way.mapped.answer, "by_receiver_us");
+    mapped["reason"] = way.mapped.answer.reason;
+    row["mapped"] = std::move(mapped);
+  }
+  return row;
+}
 
 }  // namespace
 
 Section schemes_section(const Config& config, const std::vector<Device>& devices,
-                        const std::vector<NamedLayout>& layouts) {
-  Section section{"schemes", "Schemes by size and layout (both sides alike, credit at hand)", "",
-                  Json::array()};
+                        const std::vector<NamedLayout>& layouts, const NamedLayout* into) {
+  Section section{"schemes",
+                  into == nullptr ? "Schemes by size and layout (both sides alike, credit at hand)"
+                                  : "Schemes by size and both sides' layouts (credit at hand)",
+                  "", Json::array()};
   for (const Device& device : devices) {
     if (device.rank == 0 || !device.problem.empty()) continue;
     const Path path = path_of(device, config);
@@ -169,9 +260,10 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
     if (path.can_get)
       section.text += fmt::format(
           "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
-          "caches "
-          "are far from\nthe sender's, \"new\" that of a program which had time to write the message since "
-          "its last long one.\n{}\n",
+          "caches are far from\nthe sender's, \"new\" that of a program which had time to write the message "
+          "since "
+          "its last long one.\nEach \"us\" is the time that the model predicts for the scheme before it. By "
+          "both sides is asked for only past far caches,\nor where it is forced.\n{}\n",
           path.flows
               ? "Fragments flow there, too, which STRIA_RNDV_FLOWS says."
               : "A receiver that has announced messages of its own takes a get there for contiguous ones "
@@ -191,29 +283,25 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
           "\"mapped\" is the rendezvous of a message out of memory of stria_mem_alloc() into other such "
           "memory: one copy by\nloads, or by both sides, each a part of it; no system call.\n";
     for (const auto& [name, layout] : layouts) {
-      section.text +=
-          fmt::format("\n{}\n  {:>10}  {:<20} {:<8} {:<8} {:<14} {:>9} {:>9} {:>12}  {}\n", name, "bytes",
-                      "way", "far", "far, new", "mapped", "mapped us", "get us", "pipeline us", "reason");
+      const datatype::Layout& sink = into == nullptr ? layout : into->layout;
+      std::string lines;
       Json rows = Json::array();
-      for (const std::uint64_t size : sizes_for(path)) {
-        const Way way = way_of(path, size, blocks_of(layout, size));
-        section.text +=
-            fmt::format("  {:>10}  {:<20} {:<8} {:<8} {:<14} {:>9} {:>9} {:>12}  {}\n", size, way.name,
-                        way.far.empty() ? "-" : way.far, way.written.empty() ? "-" : way.written,
-                        way.mapped.empty() ? "-" : way.mapped, us_text(way.mapped_us), us_text(way.get_us),
-                        us_text(way.pipeline_us), way.reason);
-        Json row{{"bytes", size}, {"way", way.name}, {"reason", way.reason}};
-        if (way.get_us > 0) row["get_us"] = way.get_us;
-        if (way.pipeline_us > 0) row["pipeline_us"] = way.pipeline_us;
-        if (!way.far.empty()) row["far"] = way.far;
-        if (!way.written.empty()) row["far_new"] = way.written;
-        if (way.mapped_us > 0)
-          row["mapped"] = {{"way", fmt::format("rendezvous {}", way.mapped)},
-                           {"us", way.mapped_us},
-                           {"reason", way.mapped_reason}};
-        rows.push_back(std::move(row));
+      bool turned = false;
+      for (const std::uint64_t size : sizes_for(path, layout)) {
+        const Way way = way_of(path, size, blocks_of(layout, size), blocks_of(sink, size));
+        turned = turned || way.turned;
+        lines += line_of(size, way);
+        rows.push_back(json_of(size, way));
       }
-      section.json.push_back({{"provider", device.provider}, {"layout", name}, {"rows", std::move(rows)}});
+      section.text += fmt::format("\n{}{}\n", name, into == nullptr ? "" : " into " + into->name);
+      if (turned)
+        section.text +=
+            "  One side sees a matrix by the other's columns: fragments hold as many of them as they can.\n";
+      section.text += heading() + lines;
+      Json table{{"provider", device.provider}, {"layout", name}};
+      if (into != nullptr) table["into"] = into->name;
+      table["rows"] = std::move(rows);
+      section.json.push_back(std::move(table));
     }
     section.text += '\n';
   }

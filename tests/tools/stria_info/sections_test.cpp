@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "rndv/cost_model.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {
@@ -192,6 +193,79 @@ TEST(SchemesSection, memory_that_peers_map_has_a_way_of_its_own_where_the_device
   EXPECT_LT(both.at("us").get<double>(), row.at("us").get<double>());
   EXPECT_TRUE(mapped(kAll & ~STRIA_CAP_MAP_MEMORY, 1 << 20).is_null());
   EXPECT_TRUE(mapped(kAll | STRIA_CAP_MAP_MEMORY, 1024).is_null()) << "an eager message is copied anyway";
+}
+
+Json row_of(const Section& section, std::uint64_t bytes) {
+  for (const Json& row : section.json.at(0).at("rows"))
+    if (row.at("bytes") == bytes) return row;
+  return Json();
+}
+
+TEST(SchemesSection, the_scheme_of_both_sides_has_its_predicted_time) {
+  const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
+  constexpr std::uint64_t kCan = kAll | STRIA_CAP_PUT | STRIA_CAP_MAP_MEMORY;
+  Config config;
+  ASSERT_TRUE(config.set("STRIA_RNDV_FLOWS", "off", "test"));
+  rndv::Question question{.length = 1 << 20, .can_get = true, .can_share = true, .far = true};
+  const Json row = row_of(schemes_section(config, {device_with(kCan, 100, 16384)}, layouts), 1 << 20);
+  ASSERT_EQ(row.at("far"), "both");
+  EXPECT_EQ(row.at("far_times").at("us"), rndv::choose(question).both_us);
+  EXPECT_EQ(row.at("far_times").at("get_us"), rndv::choose(question).get_us);
+  EXPECT_EQ(row.at("far_times").at("pipeline_us"), rndv::choose(question).pipeline_us);
+  EXPECT_EQ(row.count("both_us"), 0u) << "near it is not asked for";
+  question.far = false;
+  question.mapped = question.sink_mapped = true;
+  ASSERT_EQ(row.at("mapped").at("way"), "rendezvous mapped by both");
+  EXPECT_EQ(row.at("mapped").at("us"), rndv::choose(question).both_us);
+  EXPECT_EQ(row.at("mapped").at("both_us"), rndv::choose(question).both_us);
+  EXPECT_EQ(row.at("mapped").at("by_receiver_us"), rndv::choose(question).get_us);
+
+  ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "both", "test"));
+  question = {.length = 1 << 20, .can_get = true, .can_share = true, .force = rndv::Force::both};
+  const Section forced = schemes_section(config, {device_with(kCan, 100, 16384)}, layouts);
+  EXPECT_EQ(row_of(forced, 1 << 20).at("both_us"), rndv::choose(question).both_us);
+  EXPECT_THAT(forced.text,
+              ::testing::ContainsRegex(
+                  "\n     1048576  rendezvous both +[0-9.]+ +[0-9.]+ +[0-9.]+ +-  both +[0-9.]+  both "));
+}
+
+TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_turned) {
+  const NamedLayout columns{"by columns", *parse_layout("vector(256, 1, 8, vector(256, 1, 2K, double))")};
+  const NamedLayout rows{"by rows", datatype::Layout::bytes(256 * 256 * 8)};
+  const auto said = [&](const NamedLayout& from, const NamedLayout* into) {
+    return schemes_section(Config(), {device_with(kAll, 100, 128 << 10)}, {from}, into);
+  };
+  constexpr std::uint64_t kBytes = 256 * 256 * 8;
+  const rndv::Question question{.length = kBytes, .sink_block = 8, .can_get = true, .turned = true};
+  for (const auto& [from, into] : {std::pair(&columns, &rows), std::pair(&rows, &columns)}) {
+    const Section section = said(*from, into);
+    EXPECT_EQ(section.json.at(0).at("into"), into->name);
+    EXPECT_THAT(section.text, HasSubstr("\n" + from->name + " into " + into->name + "\n"));
+    EXPECT_THAT(section.text, HasSubstr("One side sees a matrix by the other's columns"));
+    const Json row = row_of(section, kBytes);
+    EXPECT_EQ(row.at("way"), "rendezvous pipeline");
+    EXPECT_EQ(row.at("turned"), true);
+    EXPECT_EQ(row.at("fragment"), 128 << 10) << "a quarter of the message";
+    EXPECT_EQ(row.at("pipeline_us"), rndv::choose(question).pipeline_us) << "one side has the blocks";
+  }
+  const Section alike = said(rows, nullptr);
+  EXPECT_EQ(alike.json.at(0).count("into"), 0u);
+  EXPECT_EQ(row_of(alike, kBytes).count("turned"), 0u);
+  EXPECT_EQ(row_of(alike, kBytes).at("fragment"),
+            rndv::fragment_for({.length = kBytes, .can_get = true}, 32 << 10, 128 << 10));
+}
+
+TEST(SchemesSection, a_fragment_that_is_given_is_shown_as_it_is_used) {
+  Config config;
+  const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
+  ASSERT_TRUE(config.set("STRIA_RNDV_FRAGMENT", "8K", "test"));
+  const auto fragment = [&] {
+    return row_of(schemes_section(config, {device_with(kMessages, 100, 16384)}, layouts), 1 << 20)
+        .at("fragment");
+  };
+  EXPECT_EQ(fragment(), 8192);
+  ASSERT_TRUE(config.set("STRIA_RNDV_FRAGMENT", "64K", "test"));
+  EXPECT_EQ(fragment(), 16384) << "no longer than what the provider takes";
 }
 
 TEST(SchemesSection, only_devices_in_use_are_shown) {
