@@ -52,6 +52,7 @@ class Benchmark:
     takes: tuple = ()  # of the driver's options, by case: those its program has too
     foreign: str = ""  # whose program it is, of foreign.PROGRAMS; "": ours
     only: tuple = ()  # the cases taken of a foreign program's; empty: all
+    over_line: bool = False  # its figure is one way of a message: what a bare cache line takes stands beside it
 
     @property
     def by_case(self):
@@ -79,6 +80,10 @@ class Benchmark:
         return (row["case"], row["parameter"], row["way"]) if self.by_case else (row["size"],)
 
 
+def _latency(name, title, program="osu_latency", figure="median_us", arguments=()):
+    return Benchmark(name, program, title, "µs", figure, True, arguments, over_line=True)
+
+
 def _types(name, title, series, arguments=()):
     return Benchmark(name, "osu_datatype", title, "µs", "median_us", True, arguments, series,
                      ("seed", "largest", "cases", "parameters"))
@@ -86,7 +91,6 @@ def _types(name, title, series, arguments=()):
 
 SUITE = (Series("first", DERIVED), Series("first", {"contiguous": ("",)}, "{} contiguous"), Series("others", DERIVED),
          *FLOOR)
-
 
 
 def _hpcc(case, title, unit, lower_is_better):
@@ -99,15 +103,13 @@ MATCHING = {"window": ("",), "drain": ("drain",)}
 BENCHMARKS = {
     b.name: b
     for b in (
-        Benchmark("latency", "osu_latency", "Ping-pong latency", "µs", "median_us", True),
-        Benchmark("mean", "osu_latency", "Ping-pong latency, the mean as OSU's programs print it", "µs", "latency_us",
-                  True),
-        Benchmark("rewrite", "osu_latency", "Ping-pong of messages that are written and read each time", "µs",
-                  "median_us", True, ("--rewrite",)),
+        _latency("latency", "Ping-pong latency"),
+        _latency("mean", "Ping-pong latency, the mean as OSU's programs print it", figure="latency_us"),
+        _latency("rewrite", "Ping-pong of messages that are written and read each time", arguments=("--rewrite",)),
         Benchmark("bw", "osu_bw", "Bandwidth", "MB/s", "median_mb_s", False),
         Benchmark("bibw", "osu_bibw", "Bandwidth, both ways at once", "MB/s", "median_mb_s", False),
         Benchmark("mbw_mr", "osu_mbw_mr", "Message rate", "messages/s", "messages_per_s", False),
-        Benchmark("multi_lat", "osu_multi_lat", "Latency of several pairs", "µs", "median_us", True),
+        _latency("multi_lat", "Latency of several pairs", "osu_multi_lat"),
         _types("column", "Exchange of a matrix column", SUITE, ("--cases", "column")),
         _types("datatype", "Exchange of derived datatypes", SUITE),
         _types("guidelines", "Derived datatypes beside packing by hand",

@@ -13,7 +13,7 @@ from .benchmarks import BENCHMARKS
 from .configurations import NAMES, Tree, Unavailable, configuration
 from .runner import Progress, measure_floor, run_all
 from .summary import border_of_distances, summarise
-from .table import text_table
+from .table import ABOUT_LINE, text_table
 
 DEFAULT_SIZES = [1 << i for i in range(23)]
 BYTES = {"K": 10, "M": 20, "G": 30}
@@ -149,6 +149,7 @@ def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
                                     for c in columns],
                         "lines": [{"key": list(line.key), "distance": line.distance, "size": line.size,
                                    "line_us": line.line_us, "medians": line.medians,
+                                   "by_line": line.by_line and dataclasses.asdict(line.by_line),
                                    "spreads": {n: dataclasses.asdict(s) for n, s in line.figures.items()},
                                    "ratios": {n: {**dataclasses.asdict(r), "verdict": r.verdict()}
                                               for n, r in line.ratios.items()}}
@@ -229,6 +230,8 @@ def main(arguments):
     if borders:
         at = max(border_of_distances(runs[b.name]) for b in borders)
         print(f"near, far: a cache line went from core to core in less or more than {at:.2f} µs before and after")
+    if any(line.by_line for of in lines.values() for line in of):
+        print(ABOUT_LINE)
     line = next((row for row in floor if row["what"] == "line"), None)
     if line:
         print(f"floor: one cache line between two cores, one way {line['median_us']:.3f} µs")

@@ -1,6 +1,6 @@
 """The comparison as Markdown: the tables, and how they were measured."""
 
-from .table import figure_text, size_text
+from .table import ABOUT_LINE, figure_text, passed_text, size_text
 
 
 def _ratio(ratio):
@@ -22,13 +22,17 @@ def table(benchmark):
     two_distances = any(line["distance"] for line in benchmark["lines"])
     labels = ["case", "bytes"] if by_case else ["bytes"]
     labels += ["cores"] if two_distances else []
-    rows = [_row([*labels, *names, *(f"{names[0]} / {n}" for n in compared)]),
-            _row(["---"] * len(labels) + ["---:"] * (len(names) + len(compared)))]
+    over_line = any(line.get("by_line") for line in benchmark["lines"])
+    heads = names + ["line"] * over_line + [f"{names[0]} / {n}" for n in compared + ["line"] * over_line]
+    rows = [_row([*labels, *heads]), _row(["---"] * len(labels) + ["---:"] * len(heads))]
     for line in benchmark["lines"]:
         cells = [" ".join(map(str, line["key"]))] if by_case else []
         cells += [size_text(line["size"])] + ([line["distance"]] if two_distances else [])
         cells += [_figure(line["medians"].get(n)) for n in names]
-        rows.append(_row([*cells, *(_ratio(line["ratios"].get(n)) for n in compared)]))
+        cells += [passed_text(line["line_us"], "–")] * over_line
+        cells += [_ratio(line["ratios"].get(n)) for n in compared]
+        cells += [_figure(line["by_line"] and line["by_line"]["median"])] * over_line
+        rows.append(_row(cells))
     return "\n".join(rows)
 
 
@@ -39,6 +43,8 @@ def page(data):
              ("MPI", mpi), ("measured", data["when"][:10]), ("command", f"`{data['command']}`")]
     parts = [f"# {data['title']}", "Medians over the rounds. Ratios are of times, formed within a round: below 1.00 "
              "the first is faster; median and quartiles."]
+    if any(line.get("by_line") for benchmark in data["benchmarks"] for line in benchmark["lines"]):
+        parts[-1] += f" {ABOUT_LINE}"
     parts.append("\n".join(f"- {name}: {value}" for name, value in facts if value))
     for benchmark in data["benchmarks"]:
         if benchmark["lines"]:

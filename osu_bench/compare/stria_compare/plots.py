@@ -3,6 +3,7 @@
 import io
 import itertools
 import re
+import statistics
 
 import matplotlib
 
@@ -72,7 +73,7 @@ def curves(benchmark, names, floor):
     passed = passed or [row["median_us"] for row in floor if row["what"] == "line"]
     if benchmark["unit"] == "µs":
         if passed:
-            axes.axhline(passed[0], color=FLOOR, linestyle=":", label="floor: one line, core to core")
+            axes.axhline(statistics.median(passed), color=FLOOR, linestyle=":", label="floor: one line, core to core")
         if copies:
             axes.plot([r["size"] for r in copies], [r["median_us"] for r in copies], color=FLOOR, linestyle="--",
                       linewidth=1, label="floor: one memcpy")

@@ -3,7 +3,7 @@
 import html
 from typing import NamedTuple
 
-from .table import figure_text, size_text
+from .table import ABOUT_LINE, figure_text, passed_text, size_text
 
 STYLE = """
 :root{--ink:#1d2430;--soft:#5a6577;--line:#e2e7ee;--better:#e3f4e8;--better-ink:#146c37;--worse:#fde8e4;
@@ -66,14 +66,19 @@ def _figure(spread):
 
 def _table(benchmark):
     names, compared = _names(benchmark)
-    head = "".join(f"<th>{html.escape(n)}, {benchmark['unit']}</th>" for n in names)
-    head += "".join(f"<th>{html.escape(names[0])} / {html.escape(n)}</th>" for n in compared)
+    over_line = any(line.get("by_line") for line in benchmark["lines"])
+    head = "".join(f"<th>{html.escape(n)}, {benchmark['unit']}</th>" for n in names + ["line"] * over_line)
+    head += "".join(f"<th>{html.escape(names[0])} / {html.escape(n)}</th>" for n in compared + ["line"] * over_line)
     rows = []
     for line in benchmark["lines"]:
         cells = "".join(_figure(line["spreads"].get(n)) for n in names)
+        cells += f"<td>{passed_text(line['line_us'], '–')}</td>" * over_line
         cells += "".join(_cell(line["ratios"].get(n)) for n in compared)
+        cells += _figure(line.get("by_line")) * over_line
         rows.append(f"<tr><td>{_label(benchmark, line)}</td>{cells}</tr>")
-    return f'<div class="wide"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    about = f'<p class="lead">{html.escape(ABOUT_LINE)}</p>' * over_line
+    return (f'<div class="wide"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+            f"{about}")
 
 
 def _tiles(data, first):

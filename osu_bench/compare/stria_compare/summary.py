@@ -6,6 +6,9 @@ for bandwidths too. It is formed within each round; printed are the median over 
 Virtual cores change their distance: a cache line goes from one to the other in 50 ns, and a second later in 200. Rows say
 how far the cores were before and after them. Where two distances are seen, each has lines of its own, from the rows that
 were near and far to their end, and a ratio is of a round's figure by the other's median over all rounds of that distance.
+
+That line is also the floor of a short message. It is measured by every program at every row, so a table of latencies says
+what it took beside that row, and the first configuration's figures by the lines of the very same runs.
 """
 
 import dataclasses
@@ -45,7 +48,8 @@ class Line:
     size: int
     figures: dict  # column -> Spread
     ratios: dict  # column -> Ratio of the first by it
-    line_us: float | None = None  # how long a cache line went from core to core at that distance
+    line_us: float | None = None  # how long a cache line went from core to core beside this row, at that distance
+    by_line: Ratio | None = None  # the first's figure by the line of its own run; None where the line is no floor of it
 
     @property
     def medians(self):
@@ -92,11 +96,18 @@ def _distance(run, key, border):
     return None if before != after else "far" if before else "near"
 
 
-def _line_us(runs_of, border, distance):
-    """The median over all rows of that distance; "": over all. None where no row tells."""
-    seen = [statistics.fmean(run.lines[row]) for runs in runs_of.values() for run in runs if run for row in run.lines
-            if not distance or _distance(run, row, border) == distance]
-    return statistics.median(seen) if seen else None
+def _passed(run, row):
+    """What a line took about that row, in µs; None where it was not measured."""
+    return statistics.fmean(run.lines[row]) if row in run.lines else None
+
+
+@dataclasses.dataclass
+class _Row:
+    """What a run says of a row of the table."""
+
+    figure: float
+    distance: str | None
+    passed: float | None
 
 
 def _places(benchmark, column, key):
@@ -107,8 +118,9 @@ def _places(benchmark, column, key):
     return [(case, parameter, word) if word else (case, parameter) for word in column.ways.get(way, ())]
 
 
-def _line(benchmark, columns, key, size, distance, rounds, line_us):
-    """The line of `key` from {column: [figure or None a round]}."""
+def _line(benchmark, columns, key, size, distance, rows):
+    """The line of `key` from {column: [_Row or None a round]}."""
+    rounds = {name: [row and row.figure for row in of] for name, of in rows.items()}
     spreads, ratios = {}, {}
     for name, figures in rounds.items():
         known = [v for v in figures if v is not None]
@@ -121,33 +133,35 @@ def _line(benchmark, columns, key, size, distance, rounds, line_us):
         ratio = ratio_of(rounds[columns[0].name], other, benchmark.lower_is_better)
         if ratio:
             ratios[column.name] = ratio
-    return Line(key, distance, size, spreads, ratios, line_us)
+    passed = [row.passed for of in rows.values() for row in of if row and row.passed]
+    first = columns[0].name
+    by_line = ratio_of(rounds[first], [row and row.passed for row in rows[first]], True) if benchmark.over_line else None
+    return Line(key, distance, size, spreads, ratios, statistics.median(passed) if passed else None, by_line)
 
 
 def summarise(benchmark, columns, runs_of):
     """Lines of one benchmark from {configuration: [Run or None a round]}; the first column leads."""
     border = border_of_distances(runs_of)
     sizes = {}
-    figures = {}  # key -> column -> a round's (figure, distance)
+    rows = {}  # key -> column -> round -> _Row
     for column in columns:
         for turn, run in enumerate(runs_of[column.configuration]):
             for row, figure in run.rows.items() if run else ():
                 for key in _places(benchmark, column, row):
                     sizes[key] = run.sizes[row]
-                    figures.setdefault(key, {}).setdefault(column.name, {})[turn] = (figure, _distance(run, row, border))
+                    rows.setdefault(key, {}).setdefault(column.name, {})[turn] = _Row(
+                        figure, _distance(run, row, border), _passed(run, row))
     turns = range(max((len(runs) for runs in runs_of.values()), default=0))
-    line_us = {distance: _line_us(runs_of, border, distance) for distance in ("", "near", "far")}
     lines = []
     for key, size in sizes.items():
         def of(distances, key=key):
-            return {c.name: [v if (v := figures[key].get(c.name, {}).get(turn)) and v[1] in distances else None
+            return {c.name: [v if (v := rows[key].get(c.name, {}).get(turn)) and v.distance in distances else None
                              for turn in turns] for c in columns}
 
-        seen = {d for _, d in figures[key].get(columns[0].name, {}).values() if d}
+        seen = {v.distance for v in rows[key].get(columns[0].name, {}).values() if v.distance}
         for distance in [d for d in ("near", "far") if d in seen] or [""]:
             chosen = of(("", distance) if distance else ("", "near", "far", None))
-            rounds = {name: [v and v[0] for v in values] for name, values in chosen.items()}
-            lines.append(_line(benchmark, columns, key, size, distance, rounds, line_us[distance]))
+            lines.append(_line(benchmark, columns, key, size, distance, chosen))
     return lines
 
 
