@@ -126,8 +126,12 @@ Environment MpiPeer::environment() {
   std::vector<char> all(rank_ == 0 ? kRoom * static_cast<std::size_t>(size_) : 0);
   MPI_Gather(mine, kRoom, MPI_CHAR, all.data(), kRoom, MPI_CHAR, 0, MPI_COMM_WORLD);
   std::string bound;
-  for (std::size_t i = 0; i < all.size() / kRoom; ++i) {
-    bound += (i == 0 ? "rank " : "; rank ") + std::to_string(i) + " " + &all[i * kRoom];
+  const std::size_t ranks = all.size() / kRoom;
+  const auto pinned = [&](std::size_t i) { return std::string(&all[i * kRoom]); };
+  for (std::size_t first = 0, next = 1; first < ranks; first = next++) {
+    while (next < ranks && pinned(next) == pinned(first)) ++next;
+    const std::string to = next - first > 1 ? "-" + std::to_string(next - 1) : "";
+    bound += (first == 0 ? "rank " : "; rank ") + std::to_string(first) + to + " " + pinned(first);
   }
   Environment environment = {{"mpi", library}};
   if (const std::string pml = selected_pml(); !pml.empty()) environment.emplace_back("pml", pml);

@@ -52,6 +52,7 @@ class Benchmark:
     takes: tuple = ()  # of the driver's options, by case: those its program has too
     foreign: str = ""  # whose program it is, of foreign.PROGRAMS; "": ours
     only: tuple = ()  # the cases taken of a foreign program's; empty: all
+    ranks: int = 2  # processes; more of them are bound to no core, and have to share those there are
     over_line: bool = False  # its figure is one way of a message: what a bare cache line takes stands beside it
 
     @property
@@ -98,6 +99,18 @@ def _hpcc(case, title, unit, lower_is_better):
                      (Series("first", {case: ("",)}), Series("others", {case: ("",)})), (), "hpcc", (case,))
 
 
+# Of processes that share cores: the mean, for half of the messages come quickly where others wait for their turn.
+def _several_pairs(ranks):
+    return Benchmark(f"multi_lat-{ranks}", "osu_multi_lat", f"Latency of {ranks // 2} pairs, {ranks} processes", "µs",
+                     "latency_us", True, ranks=ranks)
+
+
+def _collectives(ranks):
+    return Benchmark(f"collectives-{ranks}", "osu_collectives", f"Collectives at random, {ranks} processes", "µs",
+                     "average_us", True, (), (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})),
+                     ranks=ranks)
+
+
 MATCHING = {"window": ("",), "drain": ("drain",)}
 
 BENCHMARKS = {
@@ -110,6 +123,8 @@ BENCHMARKS = {
         Benchmark("bibw", "osu_bibw", "Bandwidth, both ways at once", "MB/s", "median_mb_s", False),
         Benchmark("mbw_mr", "osu_mbw_mr", "Message rate", "messages/s", "messages_per_s", False),
         _latency("multi_lat", "Latency of several pairs", "osu_multi_lat"),
+        _several_pairs(4),
+        _several_pairs(8),
         _types("column", "Exchange of a matrix column", SUITE, ("--cases", "column")),
         _types("datatype", "Exchange of derived datatypes", SUITE),
         _types("guidelines", "Derived datatypes beside packing by hand",
@@ -123,6 +138,8 @@ BENCHMARKS = {
                   (Series("first", MATCHING), Series("others", MATCHING)), ("cases", "depths")),
         Benchmark("calls", "osu_calls", "Calls of MPI", "µs", "median_us", True, (),
                   (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})), ("cases",)),
+        _collectives(32),
+        _collectives(64),
         _hpcc("latency", "HPCC: latency of 8 bytes", "µs", True),
         _hpcc("bandwidth", "HPCC: bandwidth of 2 MB messages", "MB/s", False),
         _hpcc("updates", "HPCC: RandomAccess over MPI", "updates/s", False),

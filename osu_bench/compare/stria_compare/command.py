@@ -66,7 +66,9 @@ def parser():
                    metavar="A,B,…", help="the first is compared with the others: " +
                    "; ".join(f"{n} ({m})" for n, m in NAMES.items()) + " (default stria,ob1,ucx)")
     p.add_argument("--bench", "-b", type=names_of(BENCHMARKS, "benchmark"), default=["latency", "bw", "column"],
-                   metavar="X,Y,…", help=f"of {', '.join(BENCHMARKS)} (default latency,bw,column)")
+                   metavar="X,Y,…", help=f"of {', '.join(BENCHMARKS)} (default latency,bw,column); a number at the end: of so "
+                   "many processes, bound to no core, where those that wait give theirs away; others are of two, each "
+                   "bound to a core")
     p.add_argument("--sizes", "-s", type=sizes_of, default=DEFAULT_SIZES, metavar="LIST",
                    help="8,1K,64K or powers of two 1:4M (the default)")
     p.add_argument("--cases", help="datatype cases, with or without a parameter: face,column:512; or matching cases")
@@ -105,16 +107,16 @@ def planned(benchmarks, chosen, tree, need_all):
     """[(benchmark, its configurations, its columns)], and {name: reason} for what it cannot bring along."""
     plan, missing = [], {}
     for benchmark in benchmarks:
-        brought, lacking = [], {}
-        if benchmark.foreign:
-            reason = foreign.PROGRAMS[benchmark.foreign].missing()
-            reason = reason or (None if chosen[0].runs_foreign else f"it cannot run over {chosen[0].name}")
-            if reason and need_all:
-                sys.exit(f"osu_compare: {benchmark.name} cannot run: {reason}")
-            if reason:
-                missing[benchmark.name] = reason
-                continue
-            lacking = {c.name: f"{benchmark.title} cannot run over it" for c in chosen if not c.runs_foreign}
+        brought = []
+        unable = [c for c in chosen if not (c.runs_foreign if benchmark.foreign else c.runs_ranks(benchmark.ranks))]
+        reason = foreign.PROGRAMS[benchmark.foreign].missing() if benchmark.foreign else None
+        reason = reason or (f"it cannot run over {chosen[0].name}" if chosen[0] in unable else None)
+        if reason and need_all:
+            sys.exit(f"osu_compare: {benchmark.name} cannot run: {reason}")
+        if reason:
+            missing[benchmark.name] = reason
+            continue
+        lacking = {c.name: f"{benchmark.title} cannot run over it" for c in unable}
         for name in benchmark.brings():
             found = next((c for c in chosen if c.name == name), None)
             try:
@@ -127,7 +129,8 @@ def planned(benchmarks, chosen, tree, need_all):
         columns[:1] = [dataclasses.replace(c, compared=False) for c in columns[:1]]  # the one that leads
         running = {c.configuration for c in columns}
         plan.append((benchmark, [c for c in [*chosen, *brought] if c.name in running], columns))
-        missing |= {f"{name} with {benchmark.name}" if benchmark.foreign else name: why for name, why in lacking.items()}
+        missing |= {f"{name} with {benchmark.name}" if name in {c.name for c in unable} else name: why
+                    for name, why in lacking.items()}
     return plan, missing
 
 
@@ -142,9 +145,12 @@ def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
         "command": "osu_compare " + shlex.join(arguments),
         "rounds": max((len(r) for of in runs.values() for r in of.values()), default=0),
         "configurations": [{"name": c.name, "meaning": c.meaning, "header": headers[c.name],
-                            "launcher": list(c.launcher)} for c in everyone],
+                            "launcher": c.launch(),
+                            "crowded": c.launch("N") if any(b.ranks != 2 for b, _, _ in plan) else []}
+                           for c in everyone],
         "missing": missing,
-        "benchmarks": [{"name": b.name, "title": b.title, "unit": b.unit, "lower_is_better": b.lower_is_better,
+        "benchmarks": [{"name": b.name, "title": b.title, "unit": b.unit, "ranks": b.ranks,
+                        "lower_is_better": b.lower_is_better,
                         "columns": [{"name": c.name, "configuration": c.configuration, "compared": c.compared}
                                     for c in columns],
                         "lines": [{"key": list(line.key), "distance": line.distance, "size": line.size,

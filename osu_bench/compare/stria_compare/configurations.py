@@ -15,14 +15,21 @@ class Configuration:
     name: str
     meaning: str
     folder: str  # of the programs, below the tree's
-    launcher: tuple = ()
+    launcher: tuple = ()  # for two processes, each bound to a core
+    crowded: tuple = ()  # for more processes than there are cores, {} of them; empty: it does not run so many
     environment: dict = dataclasses.field(default_factory=dict)
     suffix: str = ""  # of its programs' names
     arguments: tuple = ()  # of all its programs
 
-    def command(self, programs, benchmark, arguments):
+    def command(self, programs, benchmark, arguments, ranks=2):
         program = programs / self.folder / (benchmark + self.suffix)
-        return [*self.launcher, str(program), *self.arguments, *arguments]
+        return [*self.launch(ranks), str(program), *self.arguments, *arguments]
+
+    def launch(self, ranks=2):
+        return list(self.launcher) if ranks == 2 else [str(ranks) if word == "{}" else word for word in self.crowded]
+
+    def runs_ranks(self, ranks):
+        return ranks == 2 or bool(self.crowded)
 
     @property
     def runs_foreign(self):
@@ -65,7 +72,10 @@ class Tree:
         return Tree.of_build(here.parents[3] / "build" / "release")
 
 
-OPEN_MPI = ("-n", "2", "--bind-to", "core", "--mca", "btl_base_warn_component_unused", "0")
+OPEN_MPI = ("--mca", "btl_base_warn_component_unused", "0")
+BOUND = ("-n", "2", "--bind-to", "core", *OPEN_MPI)
+# Who waits gives its core away: Open MPI's own switch, the same for every layer below.
+CROWDED = ("-n", "{}", "--oversubscribe", "--bind-to", "none", *OPEN_MPI, "--mca", "mpi_yield_when_idle", "1")
 OB1 = ("--mca", "pml", "ob1", "--mca", "btl", "vader,self")
 UCX = ("--mca", "pml", "ucx", "--mca", "btl", "^vader", "-x", "UCX_TLS=posix,cma,self",
        "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any")
@@ -113,8 +123,15 @@ def configuration(name, tree):
     if name == "native":
         return Configuration(name, meaning, folder)
     if name == "mpich":
-        return Configuration(name, meaning, folder, (_program("mpirun.mpich"), "-n", "2", "-bind-to", "core"))
-    launcher = (_program("mpirun.openmpi", "mpirun"), *OPEN_MPI)
+        mpirun = _program("mpirun.mpich")
+        return Configuration(name, meaning, folder, (mpirun, "-n", "2", "-bind-to", "core"),
+                             (mpirun, "-n", "{}", "-bind-to", "none"))
+    mpirun = _program("mpirun.openmpi", "mpirun")
+
+    def over(layer, environment, arguments=()):
+        return Configuration(name, meaning, folder, (mpirun, *BOUND, *layer), (mpirun, *CROWDED, *layer), environment,
+                             arguments=arguments)
+
     environment = dict(AS_ROOT) if os.geteuid() == 0 else {}
     if name in ("stria", "stria-mapped"):
         mapped = name == "stria-mapped"
@@ -122,11 +139,10 @@ def configuration(name, tree):
             if not (tree.component / component).exists():
                 raise Unavailable(f"the component is not built: {tree.component}/{component} is missing")
         environment["OMPI_MCA_mca_base_component_path"] = f"{tree.component}:SYS_DEFAULT:USER_DEFAULT"
-        return Configuration(name, meaning, folder, (*launcher, "--mca", "pml", "stria"), environment,
-                             arguments=("--alloc-mem",) if mapped else ())
+        return over(("--mca", "pml", "stria"), environment, ("--alloc-mem",) if mapped else ())
     if name == "ucx":
         if not _has_component("pml", "ucx"):
             raise Unavailable("this Open MPI has no pml ucx")
-        return Configuration(name, meaning, folder, (*launcher, *UCX), environment)
+        return over(UCX, environment)
     more = ("--mca", "btl_vader_single_copy_mechanism", "none") if name == "ob1-nosc" else ()
-    return Configuration(name, meaning, folder, (*launcher, *OB1, *more), environment)
+    return over((*OB1, *more), environment)

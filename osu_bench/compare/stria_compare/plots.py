@@ -186,9 +186,10 @@ def bars(benchmark, case, word=None):
     axes.yaxis.set_major_formatter(FuncFormatter(_plain))
     axes.set_xticks(range(len(lines)), [str(line["key"][1]) for line in lines])
     axes.grid(axis="x", visible=False)
+    of_calls = benchmark["name"].startswith(("calls", "collectives"))
     axes.set_xlabel(DEPTH if benchmark["name"].startswith("matching") else "message size, bytes"
-                    if benchmark["name"].startswith("calls") else PARAMETERS.get(case, "parameter"))
-    one_way = benchmark["unit"] == "µs" and not word and not benchmark["name"].startswith("calls")
+                    if of_calls else PARAMETERS.get(case, "parameter"))
+    one_way = benchmark["unit"] == "µs" and not word and not of_calls
     axes.set_ylabel("one way, µs" if one_way else benchmark["unit"])
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)  # beside: bars fill the axes
     return _svg(figure, "-".join(filter(None, (benchmark["name"], case, word))))

@@ -111,9 +111,9 @@ def _facts(data):
     items = "".join(f"<dt>{k}</dt><dd>{html.escape(str(v))}</dd>" for k, v in facts if v)
     items += f"<dt>Command</dt><dd><code>{html.escape(data['command'])}</code></dd>"
     for c in data["configurations"]:
-        launcher = " ".join(c["launcher"])
+        launchers = [" ".join(words) for words in (c["launcher"], c.get("crowded", [])) if words]
         items += (f"<dt>{html.escape(c['name'])}</dt><dd>{html.escape(c['meaning'])}"
-                  + (f"<br><code>{html.escape(launcher)}</code>" if launcher else "") + "</dd>")
+                  + "".join(f"<br><code>{html.escape(words)}</code>" for words in launchers) + "</dd>")
     for name, reason in data["missing"].items():
         items += f"<dt>without {html.escape(name)}</dt><dd>{html.escape(reason)}</dd>"
     return f"<section><h2>How it was measured</h2><dl>{items}</dl></section>"
@@ -149,7 +149,8 @@ def _drawn(benchmark, floor):
 
 
 def figures(benchmark, floor):
-    """All figures of a benchmark; where two distances were seen, of each."""
+    """All figures of a benchmark; where two distances were seen, of each. The floor is that of two cores for two processes."""
+    floor = floor if benchmark.get("ranks", 2) == 2 else []
     for distance in dict.fromkeys(line["distance"] for line in benchmark["lines"]):
         part = {**benchmark, "lines": [line for line in benchmark["lines"] if line["distance"] == distance],
                 "name": f"{benchmark['name']}-{distance}".rstrip("-")}
@@ -172,7 +173,10 @@ def page(data):
     header = next((c["header"] for c in data["configurations"] if c["header"]), {})
     about = " · ".join(html.escape(x) for x in (header.get("cpu", ""), "commit " + header.get("commit", "unknown"),
                                                 data["when"][:10], f"median of {data['rounds']} alternating rounds") if x)
+    where = "Two processes on one host, each bound to a core"
+    if any(b.get("ranks", 2) != 2 for b in data["benchmarks"]):
+        where += "; where a title says so more of them, bound to none"
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>stria osu_bench: {title}</title>'
             f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style></head><body>'
-            f'<main><h1>{title}</h1><p class="lead">Two processes on one host, each bound to a core'
+            f'<main><h1>{title}</h1><p class="lead">{where}'
             f"<br>{about}</p>{''.join(parts)}</main></body></html>\n")
