@@ -6,6 +6,7 @@ import datetime
 import json
 import pathlib
 import shlex
+import shutil
 import sys
 
 from . import foreign, markdown, report
@@ -15,6 +16,7 @@ from .runner import Progress, measure_floor, run_all
 from .summary import border_of_distances, summarise
 from .table import ABOUT_LINE, text_table
 
+WIDTH = 150  # of tables that go into a file
 DEFAULT_SIZES = [1 << i for i in range(23)]
 BYTES = {"K": 10, "M": 20, "G": 30}
 
@@ -226,7 +228,7 @@ def main(arguments):
     lines = {b.name: summarise(b, columns, runs[b.name]) for b, _, columns in plan}
     for benchmark, _, columns in plan:
         print()
-        print(text_table(benchmark, columns, lines[benchmark.name]))
+        print(text_table(benchmark, columns, lines[benchmark.name], shutil.get_terminal_size((WIDTH, 0)).columns))
     print()
     for name, reason in missing.items():
         print(f"without {name}: {reason}")

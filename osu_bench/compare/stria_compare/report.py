@@ -10,7 +10,7 @@ STYLE = """
 --worse-ink:#a8321c;--card:#fff;--page:#f5f7fa}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 Inter,"Segoe UI",Helvetica,Arial,sans-serif}
-main{max-width:1080px;margin:0 auto;padding:36px 20px 60px}
+main{max-width:1240px;margin:0 auto;padding:36px 20px 60px}
 h1{font-size:30px;margin:0 0 4px;letter-spacing:-.02em}h2{font-size:20px;margin:0 0 12px}
 .lead{color:var(--soft);margin:0 0 20px}
 section{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:22px 24px;margin:18px 0}

@@ -31,24 +31,35 @@ def passed_text(us, unknown="-"):
     return unknown if us is None else f"{us:.3f}"
 
 
-def text_table(benchmark, columns, lines):
-    """A table of one benchmark: the medians, then the ratios with their quartiles, where it is a floor with the line's."""
-    compared = [c.name for c in columns if c.compared]
-    over_line = any(line.by_line for line in lines)
-    head = [f"{benchmark.title}, {benchmark.unit}"] + [c.name for c in columns] + ["line"] * over_line
-    head += [f"/ {name}" for name in compared] + ["/ line"] * over_line
-    rows = []
-    for line in lines:
-        row = [label(benchmark, line)] + [figure_text(line.medians.get(c.name)) for c in columns]
-        row += [passed_text(line.line_us)] * over_line
-        for name in compared:
-            r = line.ratios.get(name)
-            row.append(f"{r.median:.2f} ({r.low:.2f}-{r.high:.2f})" if r else "-")
-        row += [figure_text(line.by_line and line.by_line.median)] * over_line
-        rows.append(row)
+def _laid_out(head, rows):
     widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
 
     def joined(row):
         return "  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
 
-    return "\n".join([joined(head), "-" * len(joined(head)), *(joined(r) for r in rows)])
+    return [joined(head), "-" * len(joined(head)), *(joined(r) for r in rows)]
+
+
+def text_table(benchmark, columns, lines, width=None):
+    """A table of one benchmark: the medians, then the ratios with their quartiles, where it is a floor with the line's. What
+    is wider than `width` becomes two: the ratios come below."""
+    compared = [c.name for c in columns if c.compared]
+    over_line = any(line.by_line for line in lines)
+    figures = [[c.name for c in columns] + ["line"] * over_line]
+    ratios = [[f"/ {name}" for name in compared] + ["/ line"] * over_line]
+    for line in lines:
+        figures.append([figure_text(line.medians.get(c.name)) for c in columns] + [passed_text(line.line_us)] * over_line)
+        each = [line.ratios.get(name) for name in compared]
+        ratios.append([f"{r.median:.2f} ({r.low:.2f}-{r.high:.2f})" if r else "-" for r in each])
+        ratios[-1] += [figure_text(line.by_line and line.by_line.median)] * over_line
+    title = f"{benchmark.title}, {benchmark.unit}"
+    labels = [label(benchmark, line) for line in lines]
+
+    def table(title_, cells):
+        head, *rows = ([first, *row] for first, row in zip([title_, *labels], cells))
+        return _laid_out(head, rows)
+
+    whole = table(title, [a + b for a, b in zip(figures, ratios)])
+    if width is None or len(whole[0]) <= width or not ratios[0]:
+        return "\n".join(whole)
+    return "\n".join([*table(title, figures), "", *table(f"{columns[0].name} by the others", ratios)])
