@@ -46,6 +46,14 @@ inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes)
   }
 }
 
+/// The same of at most 8 bytes.
+inline void copy_word(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
+  if (bytes == sizeof(std::uint64_t)) [[likely]]
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  else
+    copy_line(to, from, bytes % sizeof(std::uint64_t));
+}
+
 /// A message's payload of any length.
 inline void copy_lines(std::byte* to, const void* from, std::uint32_t bytes) noexcept {
   if (bytes <= 64) return copy_line(to, static_cast<const std::byte*>(from), bytes);

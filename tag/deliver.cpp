@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::uint16_t kMaxAhead = 0x7fff;
 
-/// What an eager message was, for a receive of `capacity` bytes.
+/// What an eager message was, for a receive that had room for `received` bytes of it.
 inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& packet,
-                           std::uint64_t capacity) noexcept {
-  info.status = packet.bytes > capacity ? STRIA_ERR_TRUNCATED : STRIA_OK;
+                           std::uint64_t received) noexcept {
+  info.status = received < packet.bytes ? STRIA_ERR_TRUNCATED : STRIA_OK;
   info.immediate = packet.header->immediate;
   info.tag = packet.header->tag;
   info.length = packet.bytes;
-  info.received = std::min<std::uint64_t>(packet.bytes, capacity);
+  info.received = received;
   info.source = peer.worker_id;
 }
 
@@ -34,7 +34,8 @@ inline bool is_nameless(const transport::Header& header) noexcept {
 }
 
 /// Most messages need no call. False: the rest of it never comes.
-inline bool take_payload(const stria_payload_t& memory, std::uint64_t bytes, const Packet& packet) noexcept {
+[[gnu::always_inline]] inline bool take_payload(const stria_payload_t& memory, std::uint64_t bytes,
+                                                const Packet& packet) noexcept {
   if (memory.layout == nullptr && packet.bytes <= kCacheLine) [[likely]] {
     hw::copy_line(transport::contiguous_begin(memory), static_cast<const std::byte*>(packet.payload),
                   static_cast<std::uint32_t>(bytes));
@@ -188,8 +189,9 @@ bool Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
 [[gnu::always_inline]] inline void Worker::finish_eager(PostedRecv& posted, Peer& peer,
                                                         const Packet& packet) noexcept {
   Request& request = *Request::of(posted);
-  const auto capacity = static_cast<std::uint64_t>(posted.memory.length);
-  if (!take_payload(posted.memory, std::min<std::uint64_t>(capacity, packet.bytes), packet)) [[unlikely]] {
+  const std::uint64_t received =
+      std::min<std::uint64_t>(static_cast<std::uint64_t>(posted.memory.length), packet.bytes);
+  if (!take_payload(posted.memory, received, packet)) [[unlikely]] {
     cut_short(request, peer, packet);
     return;
   }
@@ -198,11 +200,11 @@ bool Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
     top_up(peer);
   if (request.callback != nullptr) {
     stria_info_t info;
-    describe_eager(info, peer, packet, capacity);
+    describe_eager(info, peer, packet, received);
     copy_info(request.info, info);  // for who asks the request
     call_back(request, info);
   } else {
-    describe_eager(request.info, peer, packet, capacity);
+    describe_eager(request.info, peer, packet, received);
     request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
   }
 }
@@ -232,15 +234,15 @@ inline void Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
   const stria_recv_t& recv = *std::exchange(starting_.recv, nullptr);
   Request& request = *Request::make_posted(starting_.request, this, recv);
   request.callback = nullptr;  // the call that starts it answers ok
-  if (!take_payload(plain_memory(recv.base, recv.count), std::min<std::uint64_t>(recv.count, packet.bytes),
-                    packet)) [[unlikely]] {
+  const std::uint64_t received = std::min<std::uint64_t>(recv.count, packet.bytes);
+  if (!take_payload(plain_memory(recv.base, recv.count), received, packet)) [[unlikely]] {
     cut_short(request, peer, packet);
     return;
   }
   ++counters_.received_eager;
   if (budget_.is_low(peer.grant)) [[unlikely]]
     top_up(peer);
-  describe_eager(request.info, peer, packet, recv.count);
+  describe_eager(request.info, peer, packet, received);
   request.state.store(RequestState::done, std::memory_order_relaxed);
 }
 

@@ -7,13 +7,14 @@
 
 namespace stria::tag {
 
-/// Contiguous, shorter than `below`, and nothing waits before it. False: nothing happened. inline_below is 0
-/// until the link is up.
+/// Contiguous, shorter than `below`, and nothing waits before it. False: nothing happened. `below` is 0 while
+/// the peer is not up, as all limits of its link are.
 [[gnu::always_inline]] inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send,
                                                            std::uint32_t below) noexcept {
-  if (send.layout != nullptr || send.count >= below || send.count > peer.credit ||
-      peer.state != Peer::State::up || !peer.pending.empty() || (send.flags & STRIA_SEND_SYNCHRONOUS) != 0)
+  if (send.layout != nullptr || send.count >= below || send.count > peer.credit || !peer.pending.empty() ||
+      (send.flags & STRIA_SEND_SYNCHRONOUS) != 0)
     return false;
+  STRIA_ASSERT(peer.state == Peer::State::up, "a peer whose link has limits is up");
   transport::Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);
   header.sequence = peer.send_sequence;
   if (peer.link.pio_send(header, send.base, static_cast<std::uint32_t>(send.count)) != Status::ok)

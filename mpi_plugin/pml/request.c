@@ -29,8 +29,10 @@ int pml_stria_requests_open(void) {
                              NULL, NULL, NULL);
 }
 
-pml_stria_request_t* pml_stria_request_from_list(void) {
-  return (void*)opal_free_list_get(&pml_stria.requests);
+pml_stria_request_t* pml_stria_request_from_list(ompi_communicator_t* comm) {
+  pml_stria_request_t* request = (void*)opal_free_list_get(&pml_stria.requests);
+  if (NULL != request && NULL != comm) OBJ_RETAIN(comm);
+  return request;
 }
 
 void pml_stria_requests_close(void) {

@@ -37,19 +37,21 @@ OBJ_CLASS_DECLARATION(pml_stria_request_t);
 int pml_stria_requests_open(void);
 void pml_stria_requests_close(void);
 
-/* One of the free list's; NULL when memory ran out. */
-pml_stria_request_t* pml_stria_request_from_list(void);
+/* One of the free list's, which has retained `comm` unless it is NULL; NULL when memory ran out. */
+pml_stria_request_t* pml_stria_request_from_list(ompi_communicator_t* comm);
 /* A request, set up for its operation, or a persistent one at rest; `layout` is retained, NULL: none. `comm`
  * NULL: an internal one. NULL when memory ran out. */
 static inline pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent,
                                                          const stria_layout_t* layout,
                                                          ompi_communicator_t* comm) {
-  /* Without threads those that were given back wait in a list of their own: a load and a store. */
+  /* Without threads those that were given back wait in a list of their own: a load and a store. A
+   * communicator, and so its context id, lives until its last operation ended. */
   pml_stria_request_t* request = pml_stria.spare;
   if (OPAL_LIKELY(NULL != request && !opal_using_threads())) {
     pml_stria.spare = request->next;
+    if (OPAL_LIKELY(NULL != comm)) ++((opal_object_t*)comm)->obj_reference_count;
   } else {
-    request = pml_stria_request_from_list();
+    request = pml_stria_request_from_list(comm);
     if (OPAL_UNLIKELY(NULL == request)) return NULL;
   }
   /* OMPI_REQUEST_INIT and the start of an operation in one. */
@@ -63,8 +65,6 @@ static inline pml_stria_request_t* pml_stria_request_new(bool is_recv, bool pers
   request->is_recv = is_recv;
   request->simple = !persistent && NULL == layout;
   request->flags = 0;
-  /* A communicator, and so its context id, lives until its last operation ended. */
-  if (OPAL_LIKELY(NULL != comm)) OBJ_RETAIN(comm);
   /* The type may be freed while the operation is under way: the layout outlives it. */
   if (OPAL_UNLIKELY(NULL != layout)) request->layout = stria_layout_retain(layout);
   return request;

@@ -74,13 +74,12 @@ unsigned Link::poll(unsigned budget) noexcept {
 
 std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
   ++device_->rounds_;
-  Polled* const polled = device_->polled_.find(rx_window_);
-  if (polled == nullptr || device_->armed_) return STRIA_TAKE_OTHER;
-  const std::int32_t bytes = polled->window.take(wanted, static_cast<std::byte*>(memory), capacity);
+  if (rx_window_ == kNone || device_->armed_) return STRIA_TAKE_OTHER;
+  Polled& polled = device_->polled_.of_window(rx_window_);
+  const std::int32_t bytes = polled.window.take(wanted, static_cast<std::byte*>(memory), capacity);
   if (bytes != STRIA_TAKE_OTHER || capacity <= kHalfPayload) [[likely]]
     return bytes;
-  return device_->take_cell(*polled, polled->window.look(), wanted, static_cast<std::byte*>(memory),
-                            capacity);
+  return device_->take_cell(polled, polled.window.look(), wanted, static_cast<std::byte*>(memory), capacity);
 }
 
 /// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
@@ -183,7 +182,7 @@ bool Link::leaves_window(const transport::Header& header, const void* payload, s
 
 // The smallest have a way of their own, which needs few registers.
 Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
-  if (bytes > std::min(pio_max_, kHalfPayload) || !tx_.put_half(header, payload, bytes)) [[unlikely]]
+  if (bytes > kHalfPayload || bytes > pio_max_ || !tx_.put_half(header, payload, bytes)) [[unlikely]]
     return pio_send_lines(header, payload, bytes);
   published();
   return Status::ok;

@@ -162,7 +162,7 @@ class alignas(kCacheLine) Link {
   std::uint32_t kept_ = 0;               // payloads that lie in the peer's cells on
   std::uint32_t rx_slot_ = kNone;        // the peer's slot in our table
   std::uint32_t refused_slot_ = kNone;   // of one that was given up, and may still read
-  std::uint32_t rx_window_ = kNone;      // the window it took there
+  std::uint32_t rx_window_ = kNone;      // the window it took there, which is polled
   std::uint32_t came_by_inbox_ = 0;      // records since the last look (share.cpp)
   Distance distance_;                    // of its cells
   std::array<CellPages, 2> cell_pages_;  // of each size: the peer's, in our mapping

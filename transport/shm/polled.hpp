@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -33,6 +34,11 @@ class PolledWindows {
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
   const Polled* begin() const noexcept { return all_.data(); }
   Polled& operator[](std::uint32_t place) noexcept { return all_[place]; }
+  /// Of a window that is in here.
+  Polled& of_window(std::uint32_t window) noexcept {
+    STRIA_ASSERT(window < place_.size() && place_[window] != kNone, "the window is polled");
+    return all_[place_[window]];
+  }
   /// Null: nobody opened the window.
   Polled* find(std::uint32_t window) noexcept {
     return window < place_.size() && place_[window] != kNone ? &all_[place_[window]] : nullptr;

@@ -75,9 +75,9 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
 }
 
 unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
-  Polled* const polled = polled_.find(link.rx_window_);
-  if (polled == nullptr || armed_ || polled->window.peek() == 0) return 0;
-  return poll_window(*polled, budget);
+  if (link.rx_window_ == kNone || armed_) return 0;
+  Polled& polled = polled_.of_window(link.rx_window_);
+  return polled.window.peek() == 0 ? 0 : poll_window(polled, budget);
 }
 
 unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
@@ -85,14 +85,16 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
   WindowReceiver& window = polled.window;
   unsigned done = 0;
   enough_ = false;
-  const std::uint32_t pio_max = settings_.pio_max;
   while (done < budget) {
     const std::uint64_t control = window.look();
     if (window.is_record(control, RecordKind::packet)) [[likely]] {
       const std::byte* line = window.place();
       const std::uint32_t bytes = control_bytes(control);
       const std::uint32_t halves = record_halves(bytes);
-      if (bytes > pio_max || halves > window.halves_to_end() || link.broken_) [[unlikely]] {
+      // Half a line is always in the window, whatever its sender may do.
+      const bool fits =
+          bytes <= kHalfPayload || (bytes <= settings_.pio_max && halves <= window.halves_to_end());
+      if (!fits || link.broken_) [[unlikely]] {
         report_broken(link, control);
         return done;
       }
@@ -113,13 +115,13 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
     switch (kind) {
       case RecordKind::packed:
         halves = record_halves(bytes);
-        good = good && bytes <= pio_max && halves <= window.halves_to_end();
+        good = good && bytes <= settings_.pio_max && halves <= window.halves_to_end();
         if (good) deliver(link, line + 8, line + kRecordHeader, bytes, true);
         ++done;
         break;
       case RecordKind::invalidate:
         halves = invalidate_halves(bytes);
-        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= pio_max &&
+        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= settings_.pio_max &&
                halves <= window.halves_to_end();
         if (good) {
           end_key(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));

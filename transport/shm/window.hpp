@@ -71,24 +71,16 @@ class WindowSender {
   hw::WordSign next_sign() const noexcept { return {kLapMarkBits, lap_mark(next_lap(lap_))}; }
   /// The record's line number i > 0 begins with one of them.
   void wrote_sign(std::uint32_t i) noexcept { careful_until_ = head_ + std::uint64_t{2} * i + mask_ + 1; }
-  void publish(std::uint32_t n, std::uint64_t control) noexcept {
-    std::byte* record = at(head_);
-    const std::uint64_t head = head_ + n;
-    head_ = head;
-    const std::uint64_t word = control | (std::uint64_t{lap_} << 32);
-    if ((head & mask_) == 0) [[unlikely]]
-      lap_ = next_lap(lap_);
-    if ((head & 1) != 0 || head <= careful_until_) hw::store_word(at(head), 0);
-    hw::publish_word(record, word);  // release; pairs with WindowReceiver::peek()
-  }
+  void publish(std::uint32_t n, std::uint64_t control) noexcept { publish(at(head_), head_ + n, control); }
   /// A packet of half a line, whole: has_room(), place() and publish() in one. False: they have to see.
   bool put_half(const stria_header_t& header, const void* payload, std::uint32_t bytes) noexcept {
-    if (head_ >= limit_) [[unlikely]]
+    const std::uint64_t head = head_;
+    if (head >= limit_) [[unlikely]]
       return false;
-    std::byte* record = place();
+    std::byte* const record = at(head);
     store_header(record + 8, header);
-    hw::copy_line(record + kRecordHeader, static_cast<const std::byte*>(payload), bytes);
-    publish(1, make_window_control(RecordKind::packet, bytes));
+    hw::copy_word(record + kRecordHeader, static_cast<const std::byte*>(payload), bytes);
+    publish(record, head + 1, make_window_control(RecordKind::packet, bytes));
     return true;
   }
   /// A record that names a cell, whole. There is room.
@@ -114,6 +106,15 @@ class WindowSender {
  private:
   static constexpr std::uint32_t kMostPatience = 1024;
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
+  /// The record that lies there, up to the new head.
+  [[gnu::always_inline]] void publish(std::byte* record, std::uint64_t head, std::uint64_t control) noexcept {
+    head_ = head;
+    const std::uint64_t word = control | (std::uint64_t{lap_} << 32);
+    if ((head & mask_) == 0) [[unlikely]]
+      lap_ = next_lap(lap_);
+    if ((head & 1) != 0 || head <= careful_until_) hw::store_word(at(head), 0);
+    hw::publish_word(record, word);  // release; pairs with WindowReceiver::peek()
+  }
   std::byte* at(std::uint64_t position) const noexcept {
     return lines_ + static_cast<std::size_t>(position & mask_) * kHalf;
   }
@@ -248,22 +249,23 @@ class WindowReceiver {
     wanted.immediate = immediate_of(record);
     // Its sender is on its way to the line after the next, or past it.
     __builtin_prefetch(record + std::size_t{2} * kLine);
-    std::uint32_t halves = 1;
     if (bytes <= kHalfPayload) [[likely]] {
-      hw::copy_line(memory, record + kRecordHeader, bytes);
-    } else {
-      halves = record_halves(bytes);
-      if (halves > halves_to_end()) [[unlikely]]
-        return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
-      if (bytes < kLinesLeast) {
-        hw::copy_lines(memory, record + kRecordHeader, bytes);
-      } else {
-        hw::copy_line(memory, record + kRecordHeader, kFirstPayload);
-        hw::load_lines(memory + kFirstPayload, record + kLine, bytes - kFirstPayload);
-      }
+      hw::copy_word(memory, record + kRecordHeader, bytes);
+      last_ = 1;
+      advance(1);
+      return static_cast<std::int32_t>(bytes);
     }
-    advance(halves);
+    const std::uint32_t halves = record_halves(bytes);
+    if (halves > halves_to_end()) [[unlikely]]
+      return STRIA_TAKE_OTHER;  // poll_window() says that it makes no sense
+    if (bytes < kLinesLeast) {
+      hw::copy_lines(memory, record + kRecordHeader, bytes);
+    } else {
+      hw::copy_line(memory, record + kRecordHeader, kFirstPayload);
+      hw::load_lines(memory + kFirstPayload, record + kLine, bytes - kFirstPayload);
+    }
     last_ = halves;
+    advance(halves);
     return static_cast<std::int32_t>(bytes);
   }
   /// What was taken out and not yet given back.

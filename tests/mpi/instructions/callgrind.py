@@ -5,8 +5,10 @@ import pathlib
 import re
 
 TEST = "the test itself"
-# The group of a function by its name, else by the library it is in; the first that fits.
-NAMES = ((r"stria_counted|\(anonymous namespace\)|counted_messages", TEST), (r"pml_stria_", "component"),
+# The group of a function: what lies in a test program itself, else by its name, else by the library it is in; the first that
+# fits. (A name alone would not do: the library has functions without linkage, too.)
+PROGRAMS = re.compile(r"counted_messages|counted_types|native_messages")
+NAMES = ((r"pml_stria_", "component"),
          (r"stria::shm::|ProviderTable", "provider"), (r"stria_|stria::", "API and matching"))
 LIBRARIES = ((r"libmpi|libopen-", "Open MPI"), (r"libuc[pts]", "UCX"), (r"mca_", "Open MPI's component"))
 
@@ -18,6 +20,8 @@ def valgrind(folder: str, *options: str) -> list[str]:
 
 
 def group_of(function: str, library: str) -> str:
+    if PROGRAMS.search(library):
+        return TEST
     for patterns, text in ((NAMES, function), (LIBRARIES, library)):
         for pattern, group in patterns:
             if re.search(pattern, text):
