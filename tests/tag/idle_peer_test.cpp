@@ -14,7 +14,8 @@
 namespace stria::test {
 namespace {
 
-constexpr double kPromised = 256;  // docs/user-library.md
+constexpr double kPromised = 256;           // docs/user-library.md
+constexpr double kPromisedConnected = 960;  // docs/architecture.md
 
 /// A worker with shm alone, and addresses of as many others as one likes: its own, with another worker's id.
 class IdlePeers : public ::testing::Test {
@@ -64,6 +65,25 @@ TEST_F(IdlePeers, cost_no_more_than_promised_each_however_many_there_are) {
   for (std::size_t i = 0; i < endpoints.size(); ++i) open(0x1234567890abcdefu * (i + 1));
   EXPECT_EQ(counted::bytes(), all)
       << "peers that are known, and endpoints that were closed, cost nothing a second time";
+}
+
+TEST_F(IdlePeers, cost_little_more_than_their_link_when_they_are_connected) {
+  constexpr std::size_t kPeers = 64;
+  std::array<stria_worker_t*, kPeers> workers{};
+  std::array<stria_endpoint_t*, kPeers> endpoints{};
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    ASSERT_EQ(stria_worker_open(context_, nullptr, &workers[i]), STRIA_OK) << stria_last_error();
+    bytes_ = address_.size();
+    ASSERT_EQ(stria_worker_address(workers[i], address_.data(), &bytes_), STRIA_OK);
+    endpoints[i] = open(stria_worker_id(workers[i]));
+  }
+  const std::size_t before = counted::bytes();
+  for (stria_endpoint_t* endpoint : endpoints) ASSERT_GE(stria_endpoint_connect(endpoint), STRIA_OK);
+  const double each = static_cast<double>(counted::bytes() - before) / static_cast<double>(kPeers);
+  std::printf("%zu connected peers: %.1f bytes more each\n", kPeers, each);
+  RecordProperty("bytes_more_each_connected", std::to_string(each));
+  EXPECT_LE(each, kPromisedConnected);
+  for (stria_worker_t* worker : workers) stria_worker_close(worker);
 }
 
 TEST_F(IdlePeers, are_told_apart_whatever_their_ids_are) {
