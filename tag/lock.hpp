@@ -26,10 +26,29 @@ class WorkerLock {
 
   /// For an operation: work that others who come may stay away from.
   void lock() noexcept {
-    if (enter()) turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (shared_ && !enter()) ++depth_;
   }
   /// For a look that is repeated until something comes: others need not wait for the last of them.
-  void lock_to_look() noexcept { static_cast<void>(enter()); }
+  void lock_to_look() noexcept {
+    if (shared_ && !enter_to_look()) ++depth_;
+  }
+  /// The same of a lock that is shared, for a scope: it ends with leave(), where these are true. False: it is
+  /// inside another one of this thread.
+  bool enter() noexcept {
+    if (!enter_to_look()) return false;
+    turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return true;
+  }
+  bool enter_to_look() noexcept {
+    const void* me = self();
+    if (owner_.load(std::memory_order_relaxed) == me) return false;
+    if (asker_.load(std::memory_order_relaxed) != nullptr || !take(me)) [[unlikely]]
+      wait(me);
+    return true;
+  }
+  void leave() noexcept {
+    owner_.store(nullptr, std::memory_order_release);
+  }  // pairs with take() of the next
   /// For progress: another thread that is in there already does the work, and is better left alone for a
   /// while.
   bool try_lock() noexcept {
@@ -49,27 +68,21 @@ class WorkerLock {
       --depth_;
       return;
     }
-    owner_.store(nullptr, std::memory_order_release);  // pairs with take() of the next one
+    leave();
   }
 
  private:
-  // The address of a thread-local names the thread; only its own thread can store it, so a relaxed look
-  // suffices to know oneself.
+  // What names the thread; only its own thread can store it, so a relaxed look suffices to know oneself. The
+  // address of a thread-local would do, which in a shared library takes a call; the ABI keeps one at %fs:0.
   static const void* self() noexcept {
+#if defined(__x86_64__)
+    const void* thread;
+    asm("mov %%fs:0, %0" : "=r"(thread));
+    return thread;
+#else
     static thread_local char anchor;
     return &anchor;
-  }
-  /// False: it was ours already, or nobody shares.
-  bool enter() noexcept {
-    if (!shared_) return false;
-    const void* me = self();
-    if (owner_.load(std::memory_order_relaxed) == me) {
-      ++depth_;
-      return false;
-    }
-    if (asker_.load(std::memory_order_relaxed) != nullptr || !take(me)) [[unlikely]]
-      wait(me);
-    return true;
+#endif
   }
   bool take(const void* me) noexcept {
     const void* nobody = nullptr;

@@ -83,15 +83,18 @@ stria_status_t at_boundary(F&& body) noexcept {
 enum class LockedFor { operation, look };
 class Locked {
  public:
-  explicit Locked(Worker& worker, LockedFor purpose = LockedFor::operation) noexcept : lock_(worker.lock()) {
-    purpose == LockedFor::look ? lock_.lock_to_look() : lock_.lock();
+  explicit Locked(Worker& worker, LockedFor purpose = LockedFor::operation) noexcept
+      : lock_(worker.lock()),
+        entered_(lock_.shared() && (purpose == LockedFor::look ? lock_.enter_to_look() : lock_.enter())) {}
+  ~Locked() {
+    if (entered_) lock_.leave();
   }
-  ~Locked() { lock_.unlock(); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
  private:
   WorkerLock& lock_;
+  const bool entered_;
 };
 
 }  // namespace stria::tag

@@ -1,9 +1,10 @@
 // Messages of the library itself from one worker to another of the same process, so that nobody waits and the
 // instructions of stria_send(), stria_recv(), stria_worker_progress() and stria_request_test() can be
 // counted.
-//   native_messages posted|there BYTES
+//   native_messages posted|there BYTES [shared]
 //   posted   windows of 32, receives first
 //   there    every message is in the window of its source when its receive looks for it
+//   shared   the workers are open for several threads
 // Prints how many messages were counted.
 #include <array>
 #include <cstdio>
@@ -31,10 +32,10 @@ void expect(bool right, const char* what) {
   std::exit(1);
 }
 
-stria_worker_t* open_worker(stria_context_t* context) {
+stria_worker_t* open_worker(stria_context_t* context, stria_thread_mode_t mode) {
   stria_worker_params_t params{};
   params.size = sizeof(params);
-  params.thread_mode = STRIA_THREAD_SINGLE;
+  params.thread_mode = mode;
   stria_worker_t* worker = nullptr;
   expect(stria_worker_open(context, &params, &worker) == STRIA_OK, "stria_worker_open");
   return worker;
@@ -55,10 +56,11 @@ stria_endpoint_t* open_endpoint(stria_worker_t* from, stria_worker_t* to) {
 
 class Messages {
  public:
-  explicit Messages(std::size_t bytes) : bytes_(bytes), from_(bytes, 3), to_(bytes * kWindow) {
+  Messages(std::size_t bytes, stria_thread_mode_t mode)
+      : bytes_(bytes), from_(bytes, 3), to_(bytes * kWindow) {
     expect(stria_context_open(nullptr, &context_) == STRIA_OK, "stria_context_open");
-    sender_ = open_worker(context_);
-    receiver_ = open_worker(context_);
+    sender_ = open_worker(context_, mode);
+    receiver_ = open_worker(context_, mode);
     there_ = open_endpoint(sender_, receiver_);
     back_ = open_endpoint(receiver_, sender_);
     // Both know each other before a receive can name its source, and have a window before anybody looks.
@@ -153,12 +155,14 @@ struct Run {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool posted = argc == 3 && std::strcmp(argv[1], "posted") == 0;
-  if (argc != 3 || (!posted && std::strcmp(argv[1], "there") != 0)) {
-    std::fputs("usage: native_messages posted|there BYTES\n", stderr);
+  const bool shared = argc == 4 && std::strcmp(argv[3], "shared") == 0;
+  const bool posted = argc > 1 && std::strcmp(argv[1], "posted") == 0;
+  if (argc != 3 + shared || (!posted && std::strcmp(argv[1], "there") != 0)) {
+    std::fputs("usage: native_messages posted|there BYTES [shared]\n", stderr);
     return 2;
   }
-  Messages messages(static_cast<std::size_t>(std::atoi(argv[2])));
+  Messages messages(static_cast<std::size_t>(std::atoi(argv[2])),
+                    shared ? STRIA_THREAD_MULTIPLE : STRIA_THREAD_SINGLE);
   Run run{messages, posted, kWarmUp};
   Run::go(&run);
   run.rounds = kRounds;

@@ -28,6 +28,7 @@ TEST(WorkerLock, lets_one_thread_in_at_a_time) {
         }
         EXPECT_EQ(entered++, 0u);
         lock.lock();  // as a callback does
+        EXPECT_FALSE(lock.enter()) << "a scope inside has nothing to give back";
         ++count;
         lock.unlock();
         --entered;
@@ -36,6 +37,21 @@ TEST(WorkerLock, lets_one_thread_in_at_a_time) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(count, std::uint64_t{kThreads} * kTurns);
+}
+
+TEST(WorkerLock, is_given_back_by_the_scope_that_took_it) {
+  WorkerLock lock;
+  lock.enable(true);
+  ASSERT_TRUE(lock.enter());
+  lock.lock();  // inside of the scope
+  lock.unlock();
+  EXPECT_FALSE(lock.enter_to_look());
+  std::thread([&] { EXPECT_FALSE(lock.try_lock()); }).join();
+  lock.leave();
+  std::thread([&] {
+    EXPECT_TRUE(lock.enter_to_look());
+    lock.leave();
+  }).join();
 }
 
 TEST(WorkerLock, is_refused_while_another_thread_has_it) {
