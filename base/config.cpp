@@ -26,7 +26,7 @@ constexpr VarSpec kTable[] = {
      "STRIA_PROVIDER_PATH."},
     {"STRIA_PROVIDER_PATH", VarKind::text, "", "", "", 0, 0,
      "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."},
-    {"STRIA_EAGER_LIMIT", VarKind::bytes, "128K", "bytes", "", 0, kMax,
+    {"STRIA_EAGER_LIMIT", VarKind::bytes, "256K", "bytes", "", 0, kMax,
      "Messages up to this size travel with their match header; a provider may lower it."},
     {"STRIA_SELF_COPY", VarKind::choice, "on", "", "on|off", 0, 0,
      "Whether a worker's message to itself whose receive waits is copied there at once. Off: it goes as "
@@ -73,7 +73,7 @@ constexpr VarSpec kTable[] = {
     {"STRIA_SHM_CELL_BYTES", VarKind::bytes, "32K", "bytes", "", 4096, (1 << 24) - 64, "Size of one cell."},
     {"STRIA_SHM_LONG_CELLS", VarKind::number, "16", "", "", 0, 1 << 15,
      "Cells for buffered messages that are longer than an ordinary one."},
-    {"STRIA_SHM_LONG_CELL_BYTES", VarKind::bytes, "128K", "bytes", "", 0, (1 << 24) - 64,
+    {"STRIA_SHM_LONG_CELL_BYTES", VarKind::bytes, "256K", "bytes", "", 0, (1 << 24) - 64,
      "Size of one of these; not longer than an ordinary cell: there are none."},
     {"STRIA_SHM_HUGE_PAGES", VarKind::choice, "auto", "", "auto|start|used|off", 0, 0,
      "When cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: ordinary "

@@ -59,4 +59,14 @@ inline void string_copy(std::byte* to, const std::byte* from, std::size_t bytes)
 #endif
 }
 
+/// The same to any place: the bytes before its first whole line go ordinarily. False: nothing was copied, as
+/// the instruction does not suit these places.
+inline bool string_copy_anywhere(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const std::size_t head = -reinterpret_cast<std::uintptr_t>(to) % kCacheLine;
+  if (bytes < head || !strings_suit(to + head, from + head)) return false;
+  __builtin_memcpy(to, from, head);
+  string_copy(to + head, from + head, bytes - head);
+  return true;
+}
+
 }  // namespace stria::hw

@@ -96,8 +96,8 @@ std::uint32_t divisible(std::uint32_t bytes) noexcept {
 
 /// `wanted`, or what is nearest to it: at least `most`, and no longer than a link takes, if that is more.
 std::uint32_t long_fragment(std::uint64_t wanted, std::uint32_t most, std::uint32_t longest) noexcept {
-  const auto fragment =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, std::max(most, longest)));
+  longest = std::max(most, std::min(longest, parameters().longest_fragment));
+  const auto fragment = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, longest));
   return fragment == most ? most : std::max(most, divisible(fragment));
 }
 
@@ -228,7 +228,8 @@ bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
 
 bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept {
   const Parameters& p = parameters();
-  return blocks_of(length, block) > (sparse ? p.packs_very_long_sparse_blocks : p.packs_very_long_blocks);
+  return blocks_of(length, block) > (sparse ? p.packs_very_long_sparse_blocks : p.packs_very_long_blocks) ||
+         (length > p.packs_very_long_bytes && block != 0 && block < transport::kBlockOfPieces);
 }
 
 bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool far) noexcept {

@@ -100,6 +100,9 @@ bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool fa
 /// The longest message of a worker to itself that goes eagerly, which is two copies of one core; a get is
 /// one.
 inline constexpr std::uint32_t kSelfEager = 4096;
+/// And of one to a far peer, where fragments do not flow (Question::flows): each side copies a half of a
+/// longer one.
+inline constexpr std::uint32_t kFarEager = 131072;
 
 /// Where the sender's memory is equal blocks at equal distances: the least of them, in bytes, that an adapter
 /// reads in place, each by a work request of its own, or all by one where a key gathers them; smaller ones
@@ -146,7 +149,9 @@ struct Parameters {
   double packs_very_long_sparse_blocks = 2048;                   ///< doubles of a column: 18 us
   std::uint64_t mapped_bytes = 8192, mapped_long_bytes = 65536;  ///< in many blocks; in long ones
   double mapped_sparse_blocks = 1024;                            ///< a column of 2048: 7.1 us, packed 10.3
-  std::uint64_t packs_long_bytes = 32768;                        ///< of blocks that are not packed by pieces
+  std::uint32_t longest_fragment = 131072;       ///< of 512 KiB in two both sides work less at the same time
+  std::uint64_t packs_very_long_bytes = 131072;  ///< likewise, packed
+  std::uint64_t packs_long_bytes = 32768;        ///< of blocks that are not packed by pieces
 };
 const Parameters& parameters(bool offload = false) noexcept;
 

@@ -88,6 +88,8 @@ class Engine {
   unsigned progress() noexcept;
   /// Nothing is under way at all.
   bool idle() const noexcept { return live_ == 0; }
+  /// As Question's.
+  bool flows() const noexcept { return options_.flows; }
   /// Bytes that one side copies before it looks after others.
   std::uint64_t pull_slice() const noexcept { return options_.pull_slice; }
   /// progress() has nothing to do: everything under way waits for a peer.

@@ -111,6 +111,8 @@ stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
   if (peer.link.self && peer.link.can_get && overlaps_packing_)
     peer.eager_limit = std::min(peer.eager_limit, rndv::kSelfEager);
+  else if (peer.link.far && overlaps_packing_ && !rndv_.flows())
+    peer.eager_limit = std::min(peer.eager_limit, rndv::kFarEager);
   peer.link.inline_below = 0;
   if (limits.pio_max != 0 && !closing_ && !is_own(peer)) {
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint16_t>::max();

@@ -43,7 +43,7 @@ bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   switch (kind) {
     case Kind::in_place:
       entry->in_place = {static_cast<const std::byte*>(packet.payload), packet.keep};
-      entry->key_bytes = packet.buffered == STRIA_PACKET_ARRIVING ? 1 : 0;  // it comes whole on its own
+      entry->key_bytes = transport::is_arriving(packet) ? 1 : 0;  // it comes whole on its own
       break;
     case Kind::buffer:
       entry->buffer = buffer;

@@ -164,7 +164,7 @@ class Worker {
   [[nodiscard]] bool tell_matched(Peer& peer, wire::SyncName name) noexcept;
 
   // receive.cpp
-  static constexpr std::uint64_t kTakeMost = 131072;  // what a longer receive waits for is announced
+  static constexpr std::uint64_t kTakeMost = 262144;  // what a longer receive waits for is announced
   static constexpr unsigned kNotSoonAgain = 3;        // receives that do not look after one in vain
   static constexpr unsigned kWholeRound = 1024;       // looks between two rounds of progress, which take more
   Status look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;

@@ -82,9 +82,26 @@ inline void unpack(const Payload& payload, const void* in) noexcept {
   }
 }
 
+/// Contiguous bytes that another core has, or had, on either side: so many and more by the string
+/// instruction, where the processor is known to be the faster for it (docs/tuning-shm.md).
+inline constexpr std::int64_t kLongByString = 32768;
+void copy_long_across(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
+
+/// Whether a packet goes into this memory so. What was written by a far core comes in faster by loads of
+/// vectors, and a buffer that outgrows the caches takes longer to be sent on.
+inline bool goes_by_string(const Payload& memory, const Packet& packet) noexcept {
+  constexpr std::int64_t kMost = 12 << 20;
+  return memory.length >= kLongByString && memory.layout == nullptr && memory.count <= kMost &&
+         (packet.buffered & STRIA_PACKET_NEAR) != 0;
+}
+
+inline bool is_arriving(const Packet& packet) noexcept {
+  return (packet.buffered & STRIA_PACKET_ARRIVING) != 0;
+}
+
 /// Waits until all of a packet is there. False: it never will be.
 inline bool is_whole(const Packet& packet) noexcept {
-  if (packet.buffered != STRIA_PACKET_ARRIVING || packet.bytes == 0) return true;
+  if (!is_arriving(packet) || packet.bytes == 0) return true;
   const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
   return arriving.arrived(&arriving, packet.bytes) != 0;
 }
@@ -95,9 +112,13 @@ bool take_arriving(const Payload& memory, const Packet& packet) noexcept;
 
 /// The same of any packet.
 inline bool take(const Payload& memory, const Packet& packet) noexcept {
-  if (packet.buffered == STRIA_PACKET_ARRIVING) [[unlikely]]
+  if (is_arriving(packet)) [[unlikely]]
     return take_arriving(memory, packet);
-  unpack(memory, packet.payload);
+  if (goes_by_string(memory, packet)) [[unlikely]]
+    copy_long_across(contiguous_begin(memory), static_cast<const std::byte*>(packet.payload),
+                     static_cast<std::size_t>(memory.length));
+  else
+    unpack(memory, packet.payload);
   return true;
 }
 

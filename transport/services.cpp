@@ -1,6 +1,7 @@
 #include "transport/services.hpp"
 
 #include "base/log.hpp"
+#include "base/processor.hpp"
 #include "datatype/pack.hpp"
 #include "hw/string_copy.hpp"
 #include "transport/contract.hpp"
@@ -81,11 +82,8 @@ namespace {
 void copy_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kStringsLeast = 24576;
   static const bool fast = hw::has_fast_strings();
-  const std::size_t head = -reinterpret_cast<std::uintptr_t>(to) % kCacheLine;
-  if (bytes < kStringsLeast || !fast || !hw::strings_suit(to + head, from + head))
-    return datatype::copy_bytes(to, from, bytes);
-  std::memcpy(to, from, head);
-  hw::string_copy(to + head, from + head, bytes - head);
+  if (bytes < kStringsLeast || !fast || !hw::string_copy_anywhere(to, from, bytes))
+    datatype::copy_bytes(to, from, bytes);
 }
 
 }  // namespace
@@ -107,6 +105,11 @@ void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes)
   }
 }
 
+void copy_long_across(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  static const bool fast = hw::has_fast_strings() && is_zen5_or_later();
+  if (!fast || !hw::string_copy_anywhere(to, from, bytes)) datatype::copy_bytes(to, from, bytes);
+}
+
 bool take_arriving(const Payload& memory, const Packet& packet) noexcept {
   const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
   const auto bytes = static_cast<std::uint32_t>(memory.length);  // of a packet: 32 bits
@@ -117,11 +120,16 @@ bool take_arriving(const Payload& memory, const Packet& packet) noexcept {
   }
   const auto step = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(turned_bytes(memory), 1, std::max<std::int64_t>(memory.length, 1)));
+  const bool by_string = goes_by_string(memory, packet);
   for (std::uint32_t at = 0; at < bytes;) {
     const std::uint32_t there = arriving.arrived(&arriving, at + std::min(step, bytes - at));
     if (there == 0) return false;
     const std::uint32_t part = std::min(there, bytes) - at;
-    unpack(slice(memory, at, part), static_cast<const std::byte*>(packet.payload) + at);
+    const std::byte* from = static_cast<const std::byte*>(packet.payload) + at;
+    if (by_string)
+      copy_long_across(contiguous_begin(memory) + at, from, part);
+    else
+      unpack(slice(memory, at, part), from);
     at += part;
   }
   return true;

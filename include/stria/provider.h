@@ -85,11 +85,13 @@ typedef struct stria_packet {
   const stria_header_t* header;
   const void* payload; /* valid during the call, or until `release` if it is kept */
   uint32_t bytes;
-  uint32_t buffered; /* 0: it came through the PIO path; STRIA_PACKET_ARRIVING, or another number */
+  uint32_t buffered; /* 0: it came through the PIO path; else 1, STRIA_PACKET_ARRIVING, and perhaps NEAR */
   uint64_t keep; /* not 0: the payload may stay where it is (STRIA_DELIVERED_KEPT); its name for `release` */
 } stria_packet_t;
 
-/* `buffered` of a packet whose payload is still being written: it is the beginning of a stria_arriving_t. */
+/* In `buffered`: the payload was written by a core whose cache is near. */
+#define STRIA_PACKET_NEAR 4u
+/* In `buffered`: the payload is still being written; the packet is the beginning of a stria_arriving_t. */
 #define STRIA_PACKET_ARRIVING 2u
 typedef struct stria_arriving {
   stria_packet_t packet;

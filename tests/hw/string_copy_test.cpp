@@ -45,5 +45,22 @@ TEST_F(StringCopy, copies_these_bytes_and_no_others) {
   }
 }
 
+TEST_F(StringCopy, copies_to_any_place_or_nothing_at_all) {
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7 + i / 251);
+  for (const std::size_t bytes : {64, 65, 300, 4097})
+    for (std::size_t target_at = 1; target_at <= kCacheLine; ++target_at)
+      for (const std::size_t source_at : {std::size_t{0}, target_at, std::size_t{17}}) {
+        std::fill(target.begin(), target.end(), std::byte{0xee});
+        const bool done = string_copy_anywhere(to + target_at, from + source_at, bytes);
+        const std::size_t head = kCacheLine - (target_at - 1) % kCacheLine - 1;
+        EXPECT_EQ(done, strings_suit(to + target_at + head, from + source_at + head));
+        const std::size_t copied = done ? bytes : 0;
+        EXPECT_EQ(to[target_at - 1], std::byte{0xee});
+        EXPECT_TRUE(std::equal(to + target_at, to + target_at + copied, from + source_at));
+        EXPECT_EQ(to[target_at + copied], std::byte{0xee}) << copied;
+      }
+  EXPECT_FALSE(string_copy_anywhere(to + 1, from, kCacheLine - 2)) << "no whole line";
+}
+
 }  // namespace
 }  // namespace stria::hw

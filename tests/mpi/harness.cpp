@@ -205,8 +205,9 @@ std::vector<std::uint64_t> threshold_sizes() {
       4095,   4096,    4097,    8191,    8192, 8193,
       16384,  32767,   32768,   32769,  // a cell; more that is strided is announced
       65535,  65536,   65537,           // credit of the first message
-      131071, 131072,  131073,          // a long cell: eager or announced
-      262144, 1048575, 1048576, 1048577,
+      131071, 131072,  131073,          // packed, or on a far link: eager or announced
+      262143, 262144,  262145,          // a long cell: eager or announced
+      524288, 1048575, 1048576, 1048577,
   };
 }
 

@@ -233,6 +233,9 @@ TEST(CostModel, packing_is_very_long_when_the_receiver_could_do_much_else_meanwh
   EXPECT_TRUE(packs_very_long(131072, 7, false));
   EXPECT_FALSE(packs_very_long(16384, 8, true));
   EXPECT_TRUE(packs_very_long(16392, 8, true));
+  EXPECT_FALSE(packs_very_long(131072, 1023, false));
+  EXPECT_TRUE(packs_very_long(131073, 1023, false));
+  EXPECT_FALSE(packs_very_long(262144, 1024, false)) << "goes by pieces";
   for (const std::uint64_t length : kLengths) EXPECT_FALSE(packs_very_long(length, 0, false)) << "contiguous";
 }
 

@@ -62,6 +62,7 @@ TEST(Fragments, fragments_are_long_where_they_are_read_while_they_are_written_an
   question.grows = true;
   EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
   EXPECT_EQ(fragment_for(question, kMost, kMost / 2), kMost) << "a link with short cells cuts them itself";
+  EXPECT_EQ(fragment_for(question, kMost, 2 * kLongest), kLongest) << "one side waits for the other's half";
   question.source_block = question.sink_block = 1024;
   EXPECT_EQ(fragment_for(question, kMost, kLongest), kLongest);
   Question shorter = question;

@@ -34,7 +34,7 @@ class SilentSender : public ShmPair {
 };
 
 TEST_F(SilentSender, is_not_waited_for) {
-  for (const std::size_t bytes : {131073u, 262143u, 262144u, 262145u, 1000000u, 5000000u}) {
+  for (const std::size_t bytes : {262145u, 393217u, 524287u, 524288u, 1000000u, 5000000u}) {
     SCOPED_TRACE(bytes);
     const auto data = pattern(bytes, 1);
     std::vector<unsigned char> room(bytes + 64, 0xee);

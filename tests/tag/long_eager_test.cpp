@@ -10,7 +10,7 @@ namespace {
 
 class LongEager : public ShmPair {
  protected:
-  LongEager() {
+  explicit LongEager(const ShmTeam::Variables& variables = {}) : ShmPair(variables) {
     // The first messages may send no more than the first grant.
     for (int i = 0; i < 40; ++i) goes_at_once(bytes_of(4000));
   }
@@ -41,10 +41,26 @@ class LongEager : public ShmPair {
 };
 
 TEST_F(LongEager, goes_at_once_up_to_the_long_buffer_and_not_beyond) {
-  for (const std::size_t bytes : {32768u, 32769u, 65536u, 131071u, 131072u})
+  for (const std::size_t bytes : {32768u, 32769u, 65536u, 131072u, 131073u, 262143u, 262144u})
     EXPECT_TRUE(goes_at_once(bytes_of(bytes))) << bytes;
-  for (const std::size_t bytes : {131073u, 200000u}) EXPECT_FALSE(goes_at_once(bytes_of(bytes))) << bytes;
+  for (const std::size_t bytes : {262145u, 400000u}) EXPECT_FALSE(goes_at_once(bytes_of(bytes))) << bytes;
 }
+
+class FarLongEager : public LongEager, public testing::WithParamInterface<const char*> {
+ protected:
+  FarLongEager() : LongEager({{{"STRIA_SHM_DISTANCE", "far"}}, {{"STRIA_RNDV_FLOWS", GetParam()}}}) {}
+};
+
+TEST_P(FarLongEager,
+       half_as_much_goes_at_once_to_a_far_peer_where_each_side_copies_a_half_of_what_is_longer) {
+  const bool flows = std::string(GetParam()) == "on";
+  EXPECT_TRUE(goes_at_once(bytes_of(131072)));
+  EXPECT_EQ(goes_at_once(bytes_of(131073)), flows);
+  EXPECT_EQ(goes_at_once(bytes_of(262144)), flows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Flows, FarLongEager, testing::Values("on", "off"),
+                         [](const auto& param) { return std::string(param.param); });
 
 TEST_F(LongEager, is_announced_where_very_many_short_blocks_are_packed) {
   stria_layout_t* byte = nullptr;
@@ -62,8 +78,10 @@ TEST_F(LongEager, is_announced_where_very_many_short_blocks_are_packed) {
   EXPECT_FALSE(goes(16385, 7));
   EXPECT_TRUE(goes(2048, 8, 40));
   EXPECT_FALSE(goes(2049, 8, 40)) << "each is a line of its own";
-  EXPECT_TRUE(goes(128, 1024)) << "blocks that are copied by pieces";
-  EXPECT_FALSE(goes(129, 1024));
+  EXPECT_TRUE(goes(256, 512));
+  EXPECT_FALSE(goes(257, 512)) << "packing it takes long";
+  EXPECT_TRUE(goes(256, 1024)) << "blocks that are copied by pieces";
+  EXPECT_FALSE(goes(257, 1024));
   stria_layout_free(byte);
 }
 

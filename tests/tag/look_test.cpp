@@ -255,7 +255,7 @@ TEST_F(LookTest, keeps_the_order_in_random_mixtures) {
   std::mt19937_64 random(kSeed);
   const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
   const std::size_t sizes[] = {0,    8,    8,     8,     100,    191,    192,   2048,
-                               2049, 5000, 32768, 32769, 100000, 131072, 131073};
+                               2049, 5000, 32768, 32769, 100000, 262144, 262145};
   constexpr unsigned kTags = 3;
   for (unsigned round = 0; round < rounds(300); ++round) {
     std::deque<Receive> receives[kTags];
@@ -277,7 +277,7 @@ TEST_F(LookTest, keeps_the_order_in_random_mixtures) {
           receives[tag].emplace_back();
           ++wanted[tag];
           ASSERT_GE(
-              receive(receives[tag].back(), tag, 131073, below(4) == 0 ? 0 : STRIA_RECV_LOOK, below(8) == 0),
+              receive(receives[tag].back(), tag, 262145, below(4) == 0 ? 0 : STRIA_RECV_LOOK, below(8) == 0),
               STRIA_OK);
           break;
         default:
@@ -288,7 +288,7 @@ TEST_F(LookTest, keeps_the_order_in_random_mixtures) {
     for (unsigned tag = 0; tag < kTags; ++tag) {
       while (receives[tag].size() < serials[tag].size()) {
         receives[tag].emplace_back();
-        ASSERT_GE(receive(receives[tag].back(), tag, 131073, STRIA_RECV_LOOK), STRIA_OK);
+        ASSERT_GE(receive(receives[tag].back(), tag, 262145, STRIA_RECV_LOOK), STRIA_OK);
       }
       while (serials[tag].size() < receives[tag].size()) {
         serials[tag].push_back(serial_);

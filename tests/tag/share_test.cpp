@@ -46,7 +46,7 @@ class Shares : Forced, public ShmPair {
 };
 
 TEST_F(Shares, a_sender_that_is_silent_is_not_waited_for) {
-  for (const std::size_t bytes : {131073u, 262144u, 1000000u, 5000001u}) {
+  for (const std::size_t bytes : {262145u, 524288u, 1000000u, 5000001u}) {
     SCOPED_TRACE(bytes);
     const auto data = pattern(bytes, 1);
     std::vector<unsigned char> room(bytes + 64, 0xee);
@@ -99,7 +99,7 @@ TEST_F(Shares, who_goes_and_who_comes_back_makes_no_difference) {
   for (std::int64_t round = 0; round < rounds(300); ++round) {
     const bool lies_in_rows = random() % 3 == 0;
     const std::size_t count = 1 + random() % 5;
-    const std::size_t bytes = lies_in_rows ? count * 64 * 5000 : 131073 + random() % 3000000;
+    const std::size_t bytes = lies_in_rows ? count * 64 * 5000 : 262145 + random() % 3000000;
     const std::size_t shorter = random() % 4 == 0 ? random() % 40000 : 0;  // truncated
     const auto memory = pattern(lies_in_rows ? count * kExtent : bytes, random());
     std::vector<unsigned char> wanted;

@@ -9,9 +9,9 @@ namespace stria::test {
 class ShmPair : public testing::Test {
  protected:
   static constexpr std::uint64_t kTag = 7;
-  ShmPair() {
-    team_.join({});
-    team_.join({});
+  explicit ShmPair(const ShmTeam::Variables& variables = {}) {
+    team_.join(variables);
+    team_.join(variables);
     to_ = team_.endpoint(0, 1);
     from_ = team_.endpoint(1, 0);
   }

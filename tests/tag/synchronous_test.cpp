@@ -34,7 +34,7 @@ TEST_P(Synchronous, goes_at_once_up_to_its_limit_and_ends_when_it_is_matched) {
   const std::size_t most = options().eager_max;
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{16}, std::size_t{17}, std::size_t{100},
-        most - 1, most, most + 1, std::size_t{200000}})
+        most - 1, most, most + 1, std::size_t{300000}})
     for (const bool posted : {false, true})
       for (const std::size_t room_bytes : {bytes, bytes / 2}) {
         SCOPED_TRACE(testing::Message() << bytes << " bytes, " << (posted ? "posted" : "unexpected")

@@ -112,7 +112,7 @@ unsigned char pattern(unsigned thread, std::int64_t round, std::size_t i) {
 
 // Inline, buffered, rendezvous; both ways at once, over one link, with a tag a thread.
 TEST_P(Threads, share_two_workers_and_each_gets_its_own_bytes) {
-  constexpr std::array<std::size_t, 7> kSizes = {0, 8, 700, 5000, 16385, 70000, 200000};
+  constexpr std::array<std::size_t, 7> kSizes = {0, 8, 700, 5000, 16385, 70000, 300000};
   const std::int64_t count = rounds(600);
   on_all_threads([&](unsigned me) {
     for (std::int64_t round = 0; round < count; ++round) {

@@ -57,7 +57,7 @@ TEST_F(WindowMove, a_receive_that_ended_is_right_to_the_byte) {
   look(kReceiver);  // the window is free
   look(kSender);
 
-  constexpr std::size_t kBytes = 256 * 1024;
+  constexpr std::size_t kBytes = 512 * 1024;
   std::vector<unsigned char> from(kBytes), to(kBytes, 0);
   for (std::size_t i = 0; i < kBytes; ++i) from[i] = static_cast<unsigned char>(1 + i % 251);
   const stria_send_t send{from.data(), nullptr, kBytes, 7, 0, 0, nullptr, nullptr};

@@ -54,6 +54,27 @@ TEST_F(Services, pack_and_unpack_move_any_range_of_a_layout) {
   }
 }
 
+// From kLongByString on by other instructions, whatever places these are.
+TEST_F(Services, long_contiguous_payloads_of_a_near_core_are_taken_to_the_byte) {
+  constexpr auto kLeast = static_cast<std::size_t>(kLongByString);
+  Bytes in(3 * kLeast), room(in.size() + 256);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 13 + i / 255);
+  for (const std::size_t length : {kLeast - 1, kLeast, kLeast + 1, 2 * kLeast + 37})
+    for (const std::size_t to : {0u, 1u, 16u, 63u, 64u, 100u})
+      for (const std::size_t from : {0u, 1u, 40u, 64u}) {
+        std::fill(room.begin(), room.end(), std::byte{0xee});
+        const stria_payload_t payload{nullptr, room.data(), static_cast<std::int64_t>(room.size()),
+                                      static_cast<std::int64_t>(to + 1), static_cast<std::int64_t>(length)};
+        const Packet packet{nullptr, in.data() + from, static_cast<std::uint32_t>(length),
+                            1 | STRIA_PACKET_NEAR, 0};
+        ASSERT_TRUE(take(payload, packet));
+        const auto begin = room.begin() + static_cast<std::ptrdiff_t>(to + 1);
+        ASSERT_EQ(*(begin - 1), std::byte{0xee});
+        ASSERT_TRUE(std::equal(begin, begin + static_cast<std::ptrdiff_t>(length), in.data() + from));
+        ASSERT_EQ(begin[static_cast<std::ptrdiff_t>(length)], std::byte{0xee});
+      }
+}
+
 TEST_F(Services, without_a_layout_the_stream_is_the_memory) {
   const stria_payload_t payload{nullptr, memory.data(), 400, 5, 9};
   Bytes out(9);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "datatype/pack.hpp"
+#include "transport/payload.hpp"
 
 namespace stria::shm {
 namespace {
@@ -163,7 +164,9 @@ void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
   const Stream& to = direction == Direction::get ? local : remote;
   std::byte* out = pointer(to.base);
   const std::byte* in = pointer(from.base);
-  if (from.layout == nullptr && to.layout == nullptr)
+  if (from.layout == nullptr && to.layout == nullptr && length >= transport::kLongByString)
+    transport::copy_long_across(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
+  else if (from.layout == nullptr && to.layout == nullptr)
     datatype::copy_bytes(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
   else if (from.layout == nullptr)
     datatype::unpack(*to.layout, out, to.count, to.offset, length, in + from.offset);

@@ -100,6 +100,7 @@ class Device {
   bool deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept;
   void look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept;
   void look_growing(Link& link, const Growing& growing) noexcept;
+  std::uint32_t distance_of(const Link& link) const noexcept;
   static bool is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept;
   bool names_wanted(Polled& polled, std::uint64_t control, const transport::Header& wanted,
                     std::uint32_t capacity, CellPlace& place) noexcept;

@@ -24,6 +24,11 @@ void Device::look_growing(Link& link, const Growing& growing) noexcept {
   look(link, static_cast<const std::byte*>(packet.payload), packet.bytes);
 }
 
+/// Of a packet in a cell.
+inline std::uint32_t Device::distance_of(const Link& link) const noexcept {
+  return link.distance_.is_far() || settings_.distance == DistanceMode::far ? 0 : STRIA_PACKET_NEAR;
+}
+
 /// Whether a payload can lie there. A peer wrote that.
 bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept {
   const Shape& shape = link.remote_.shape();
@@ -86,7 +91,8 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, keep_name(place)};
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u | distance_of(link) : 0u,
+                                 keep_name(place)};
   delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &packet));
   return true;
 }
@@ -101,7 +107,7 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
-                        link.attached_, keep_name(place));
+                        link.attached_, distance_of(link), keep_name(place));
   if (!place.few) look_growing(link, growing);
   delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &growing.packet()));
   return true;
@@ -140,7 +146,8 @@ std::int32_t Device::take_cell(Polled& polled, std::uint64_t control, transport:
   const std::uint32_t bytes = control_bytes(control);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   if (bytes >= kLookBytes && !place.few && !link.distance_.passes()) look(link, payload, bytes);
-  if (bytes > 0) datatype::copy_bytes(memory, payload, bytes);
+  const transport::Packet packet{nullptr, payload, bytes, 1 | distance_of(link), 0};
+  if (bytes > 0) static_cast<void>(transport::take({nullptr, memory, bytes, 0, bytes}, packet));
   return took_cell(polled, place, wanted, bytes);
 }
 
@@ -154,7 +161,7 @@ std::int32_t Device::take_growing(Polled& polled, std::uint64_t control, transpo
   const std::uint32_t bytes = control_bytes(control);
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   const Growing growing(kind, wanted, link.remote_.cell(place.cell) + place.at, bytes,
-                        link.remote_.cell_growth(place.cell), place.use, link.attached_);
+                        link.remote_.cell_growth(place.cell), place.use, link.attached_, distance_of(link));
   if (!place.few) look_growing(link, growing);
   if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
   return took_cell(polled, place, wanted, bytes);

@@ -112,13 +112,13 @@ void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::u
 std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t use, std::uint32_t bytes,
                          std::uint32_t all, const Attached& sender) noexcept;
 
-/// A packet out of such a cell, as the sink sees it.
+/// A packet out of such a cell, as the sink sees it; `distance`: STRIA_PACKET_NEAR, or 0.
 class Growing {
  public:
   Growing(RecordKind kind, const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
           const std::atomic<std::uint64_t>& word, std::uint32_t use, const Attached& sender,
-          std::uint64_t keep = 0) noexcept
-      : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING, keep}, &Growing::arrived},
+          std::uint32_t distance = 0, std::uint64_t keep = 0) noexcept
+      : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING | distance, keep}, &Growing::arrived},
         first_(std::min(growth_step(kind, bytes), bytes)),
         use_(use),
         word_(&word),

@@ -55,7 +55,7 @@ TEST(ShmCells, a_payload_is_taken_out_of_its_cell) {
     ASSERT_EQ(a.eager(link, header(0), {}), Status::ok);
     ASSERT_TRUE(until([&] { return b.got.size() == 1; }, [&] { b.progress(); }));
     for (std::uint64_t i = 1; i < 400; ++i) {
-      const std::size_t sizes[] = {3073, 4096, 4097, 12287, 12288, 16383, 16384, 32768, 32769, 131072};
+      const std::size_t sizes[] = {3073, 4096, 4097, 12287, 12288, 16383, 16384, 32768, 32769, 262144};
       const Bytes data = pattern(i, sizes[i % std::size(sizes)]);
       ASSERT_EQ(a.eager(link, header(i, 5), data), Status::ok) << i;
       Bytes memory(data.size());
@@ -115,8 +115,8 @@ TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
     CellPlace place;
   };
   const Forged made_up[] = {{1, {144, 0, 1}},       {1, {65535, 0, 1}},   {32769, {0, 0, 1}},
-                            {64, {0, 32768, 1}},    {32768, {3, 64, 1}},  {131073, {128, 0, 1}},
-                            {131072, {143, 64, 1}}, {1, {0, 1 << 20, 1}}, {1, {143, (1u << 24) - 64, 1}}};
+                            {64, {0, 32768, 1}},    {32768, {3, 64, 1}},  {262145, {128, 0, 1}},
+                            {262144, {143, 64, 1}}, {1, {0, 1 << 20, 1}}, {1, {143, (1u << 24) - 64, 1}}};
   for (const RecordKind kind : {RecordKind::cell, RecordKind::packet_cell, RecordKind::growing,
                                 RecordKind::growing_far, RecordKind::packing, RecordKind::packing_sparse}) {
     for (const Forged& forged : made_up) {
@@ -126,9 +126,9 @@ TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
       visitor.connect_to(hub);
       ASSERT_TRUE(until([&] { return hub.ups.count(2) > 0; }, [&] { hub.progress(); }));
       visitor.act();
-      Bytes memory(200000);
+      Bytes memory(300000);
       stria_header_t wanted = header(7);
-      EXPECT_LT(Node::table().ops->take(hub.ups.at(2), &wanted, memory.data(), 200000), 0);
+      EXPECT_LT(Node::table().ops->take(hub.ups.at(2), &wanted, memory.data(), 300000), 0);
       ASSERT_TRUE(until([&] { return hub.downs.count(2) > 0; }, [&] { hub.progress(), hub.check(); }))
           << "cell " << forged.place.cell << " at " << forged.place.at << ", " << forged.bytes << " bytes";
       EXPECT_EQ(hub.downs[2], Status::io_error);

@@ -253,13 +253,13 @@ TEST(ShmExchange, link_limits_and_capabilities_say_what_there_is) {
   stria_link_t* link = a.connect(b);
   const auto limits = a.limits(link);
   EXPECT_EQ(limits.pio_max, 3072u);
-  EXPECT_EQ(limits.eager_max, 131072u);
+  EXPECT_EQ(limits.eager_max, 262144u);
   EXPECT_THAT(std::string(limits.path), ::testing::HasSubstr("pio window 16 KiB"));
   const auto before = limits.pio_credits;
   ASSERT_EQ(a.pio(link, header(1), pattern(1, 1000)), Status::ok);
   EXPECT_EQ(before - a.limits(link).pio_credits, 1024u);
   EXPECT_EQ(a.pio(link, header(1), pattern(1, 3073)), Status::invalid);
-  EXPECT_EQ(a.eager(link, header(1), pattern(1, 131073)), Status::invalid);
+  EXPECT_EQ(a.eager(link, header(1), pattern(1, 262145)), Status::invalid);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class Node {
                        Bytes(bytes, bytes + packet->bytes),
                        packet->buffered != 0,
                        at_line,
-                       packet->buffered == STRIA_PACKET_ARRIVING};
+                       (packet->buffered & STRIA_PACKET_ARRIVING) != 0};
                if (node.on_deliver)
                  node.on_deliver(one);
                else
