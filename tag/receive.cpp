@@ -30,8 +30,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   if (entry != nullptr) {
     unexpected_.let_go(entry);
   } else {
-    entry = unexpected_.find(index, recv.match.tag, recv.match.ignore);
-    if (entry != nullptr) unexpected_.remove(entry);
+    entry = unexpected_.take(index, recv.match.tag, recv.match.ignore);
   }
   if (entry == nullptr && source != nullptr && source->state == Peer::State::failed)
     return Status::peer_failed;
@@ -158,9 +157,10 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
       cut_short(request, peer);
       return;
     }
+  } else if (entry.what() == Unexpected::Kind::inline_payload) {
+    transport::unpack(transport::slice(memory, 0, bytes), entry.payload);
   } else {
-    std::byte* kept = entry.what() == Unexpected::Kind::buffer ? entry.buffer : entry.payload;
-    transport::copy(plain_memory(kept, bytes), memory, static_cast<std::int64_t>(bytes));
+    transport::copy(plain_memory(entry.buffer, bytes), memory, static_cast<std::int64_t>(bytes));
   }
   request.info.received = bytes;
   ++counters_.received_eager;

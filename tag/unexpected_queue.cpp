@@ -41,14 +41,13 @@ void UnexpectedQueue::push(Unexpected* entry) noexcept {
 void UnexpectedQueue::remove(Unexpected* entry) noexcept {
   const std::uint32_t taken = exact_.take(items(), {entry->source, entry->tag});
   STRIA_CHECK(taken == entry->self, "what a receive finds is the oldest of its source and tag");
-  (entry->all_prev == kNone ? head_ : pool_.at(entry->all_prev).all_next) = entry->all_next;
-  (entry->all_next == kNone ? tail_ : pool_.at(entry->all_next).all_prev) = entry->all_prev;
-  --size_;
-  if (indexed_) [[unlikely]] {
-    for (WildcardIndex& index : indexes_)
-      if (index.is_active()) index.remove(pool_, *entry);
-    if (size_ == 0) stop_indexes();
-  }
+  unlink(*entry);
+}
+
+void UnexpectedQueue::unlink_from_indexes(const Unexpected& entry) noexcept {
+  for (WildcardIndex& index : indexes_)
+    if (index.is_active()) index.remove(pool_, entry);
+  if (size_ == 0) stop_indexes();
 }
 
 void UnexpectedQueue::set_aside(Unexpected* entry) noexcept {

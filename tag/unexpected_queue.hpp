@@ -38,6 +38,20 @@ class UnexpectedQueue {
     const std::uint32_t found = exact_.oldest(items(), {source, tag});
     return found == kNone ? nullptr : &pool_.at(found);
   }
+  /// The same, taken out of the lists as by remove().
+  Unexpected* take(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept {
+    if (size_ == 0) return nullptr;
+    if (source == kAnySource || ignore != 0) [[unlikely]] {
+      Unexpected* const entry = find_wildcard(source, tag, ignore);
+      if (entry != nullptr) remove(entry);
+      return entry;
+    }
+    const std::uint32_t taken = exact_.take(items(), {source, tag});
+    if (taken == kNone) return nullptr;
+    Unexpected& entry = pool_.at(taken);
+    unlink(entry);
+    return &entry;
+  }
   /// The oldest of all, or null.
   Unexpected* first() noexcept { return head_ == kNone ? nullptr : &pool_.at(head_); }
   std::uint64_t size() const noexcept { return size_; }
@@ -79,6 +93,15 @@ class UnexpectedQueue {
   };
   Items items() const noexcept { return {&pool_}; }
   Unexpected* find_wildcard(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept;
+  /// Out of the list of arrival and the indexes.
+  void unlink(const Unexpected& entry) noexcept {
+    (entry.all_prev == kNone ? head_ : pool_.at(entry.all_prev).all_next) = entry.all_next;
+    (entry.all_next == kNone ? tail_ : pool_.at(entry.all_next).all_prev) = entry.all_prev;
+    --size_;
+    if (indexed_) [[unlikely]]
+      unlink_from_indexes(entry);
+  }
+  [[gnu::noinline]] void unlink_from_indexes(const Unexpected& entry) noexcept;
   WildcardIndex* make_index(bool any_source, std::uint64_t ignore) noexcept;
   void push_to_indexes(const Unexpected& entry) noexcept;
   void stop_indexes() noexcept;

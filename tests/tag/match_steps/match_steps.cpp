@@ -111,10 +111,9 @@ class Unexpected {
   }
   void receive(std::uint64_t number, bool any_tag) {
     const std::uint64_t with = receives_.tag_of(number);
-    tag::Unexpected* const found = queue_.find(receives_.any_source ? kAnySource : kSource + any_tag, with,
+    tag::Unexpected* const found = queue_.take(receives_.any_source ? kAnySource : kSource + any_tag, with,
                                                any_tag ? std::uint64_t{0xffffffff} : 0);
     expect(found != nullptr && found->tag == with);
-    queue_.remove(found);
     queue_.release(found);
   }
   const Receives receives_;
