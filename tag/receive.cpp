@@ -2,7 +2,8 @@
 // same two queues.
 #include <utility>
 
-#include "tag/worker.hpp"
+#include "hw/pio.hpp"
+#include "tag/short_way.hpp"
 #include "transport/services.hpp"
 
 namespace stria::tag {
@@ -35,17 +36,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   if (entry == nullptr && source != nullptr && source->state == Peer::State::failed)
     return Status::peer_failed;
 
-  if (entry != nullptr) {
-    Request* made = Request::make(request, this, RequestKind::recv, nullptr, recv.user);
-    // A call that completes its request answers ok instead of calling back.
-    take_unexpected(*entry, memory, *made);
-    if (made->state.load(std::memory_order_relaxed) == RequestState::done) {
-      tell_outcome(recv, *made);
-      return Status::ok;
-    }
-    made->callback = recv.callback;
-    return Status::in_progress;
-  }
+  if (entry != nullptr) return recv_entry(*entry, recv, memory, request);
   PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.ignore = recv.match.ignore;
@@ -53,6 +44,47 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   transport::copy_payload(posted.memory, memory);
   posted_.push(&posted);
   return Status::in_progress;
+}
+
+/// A message that is in no list any more.
+Status Worker::recv_entry(Unexpected& entry, const stria_recv_t& recv, const stria_payload_t& memory,
+                          stria_request_t* request) noexcept {
+  Request* made = Request::make(request, this, RequestKind::recv, nullptr, recv.user);
+  // A call that completes its request answers ok instead of calling back.
+  take_unexpected(entry, memory, *made);
+  if (made->state.load(std::memory_order_relaxed) == RequestState::done) {
+    tell_outcome(recv, *made);
+    return Status::ok;
+  }
+  made->callback = recv.callback;
+  return Status::in_progress;
+}
+
+/// As try_post() beside messages that nobody asked for. One that lies in its entry, and whose sender does not
+/// wait, goes from there to the caller.
+Status Worker::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
+                                      stria_request_t* request) noexcept {
+  Unexpected* const entry = unexpected_.take(source.index, recv.match.tag, 0);
+  if (entry == nullptr) {
+    if (source.state == Peer::State::failed) return Status::no_resource;
+    post_exact(recv, source, request);
+    return Status::in_progress;
+  }
+  const bool waits = entry->what() != Unexpected::Kind::inline_payload || entry->sync_name() != 0;
+  if (waits || entry->length > recv.count) [[unlikely]]
+    return recv_entry(*entry, recv, plain_memory(recv.base, recv.count), request);
+  stria_info_t& info = recv.info != nullptr ? *recv.info : Request::make_ended(request, this)->info;
+  info.status = STRIA_OK;
+  info.immediate = entry->immediate;
+  info.tag = entry->tag;
+  info.length = info.received = entry->length;
+  info.source = source.worker_id;
+  hw::copy_line(static_cast<std::byte*>(recv.base), entry->payload,
+                static_cast<std::uint32_t>(entry->length));
+  ++counters_.received_eager;
+  top_up(source);
+  unexpected_.release(entry);
+  return Status::ok;
 }
 
 namespace {

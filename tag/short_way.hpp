@@ -25,23 +25,9 @@ namespace stria::tag {
   return true;
 }
 
-/// Contiguous memory for a message of a named source and tag, and nothing came that nobody asked for. ok: it
-/// was there; in_progress: posted; no_resource: neither.
-[[gnu::always_inline]] inline Status Worker::try_post(const stria_recv_t& recv,
+/// Into contiguous memory, of a source that did not fail.
+[[gnu::always_inline]] inline void Worker::post_exact(const stria_recv_t& recv, const Peer& source,
                                                       stria_request_t* request) noexcept {
-  if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
-      unexpected_.size() != 0 || static_cast<std::int64_t>(recv.count) < 0 || closing_)
-    return Status::no_resource;
-  Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
-  if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
-    if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= kTakeMost)) {
-      const Status seen = look(recv, source, request);
-      if (seen != Status::in_progress) return seen;
-    } else {
-      --look_in_;
-    }
-  }
-  if (source.state == Peer::State::failed) return Status::no_resource;
   PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.source = source.index;
@@ -52,6 +38,28 @@ namespace stria::tag {
   posted.memory.offset = 0;
   posted.memory.length = static_cast<std::int64_t>(recv.count);
   posted_.push_exact(&posted);
+}
+
+/// Contiguous memory for a message of a named source and tag. ok: it was there; in_progress: posted, or its
+/// data is on its way; no_resource: neither.
+[[gnu::always_inline]] inline Status Worker::try_post(const stria_recv_t& recv,
+                                                      stria_request_t* request) noexcept {
+  if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
+      static_cast<std::int64_t>(recv.count) < 0 || closing_)
+    return Status::no_resource;
+  Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
+  if (unexpected_.size() != 0) [[unlikely]]
+    return recv_beside_unexpected(recv, source, request);
+  if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
+    if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= kTakeMost)) {
+      const Status seen = look(recv, source, request);
+      if (seen != Status::in_progress) return seen;
+    } else {
+      --look_in_;
+    }
+  }
+  if (source.state == Peer::State::failed) return Status::no_resource;
+  post_exact(recv, source, request);
   return Status::in_progress;
 }
 

@@ -72,6 +72,7 @@ class Worker {
   // Messages; the first two are in short_way.hpp.
   bool try_send_inline(Peer& peer, const stria_send_t& send, std::uint32_t below) noexcept;
   Status try_post(const stria_recv_t& recv, stria_request_t* request) noexcept;
+  Status recv_beside_unexpected(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   Status send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept;
   Status recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept;
   Unexpected* probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept;
@@ -174,6 +175,9 @@ class Worker {
     if (recv.info != nullptr) copy_info(*recv.info, request.info);
   }
   bool look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
+  void post_exact(const stria_recv_t& recv, const Peer& source, stria_request_t* request) noexcept;
+  Status recv_entry(Unexpected& entry, const stria_recv_t& recv, const stria_payload_t& memory,
+                    stria_request_t* request) noexcept;
   void take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept;
   void start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
                         const stria_payload_t& memory) noexcept;
