@@ -10,9 +10,9 @@ namespace stria::eager {
 
 enum class Path : std::uint8_t { pio, buffered };
 
-/// The longest strided message that is packed on the stack for the PIO window; longer ones pack into a cell
-/// directly.
-inline constexpr std::uint32_t kGatherMax = 512;
+/// The longest strided message that is packed on the stack for the PIO window; longer ones pack into the
+/// window, or a cell, directly.
+inline constexpr std::uint32_t kGatherMax = 256;
 
 /// payload.length <= max(pio_max, eager_max) of the link. ok: the memory is the caller's again. no_resource:
 /// nothing changed. unsupported: too long for a gathered message, announce it. `path` says which way it went.

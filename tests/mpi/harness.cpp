@@ -198,15 +198,15 @@ bool Buffer::expect_message(std::size_t bytes, std::uint64_t key, const std::str
 std::vector<std::uint64_t> threshold_sizes() {
   return {
       0,      1,       8,       31,      32,   33,  // what an inbox slot holds
-      40,     41,      64,      127,     128,  129,
-      511,    512,     513,            // strided messages gathered on the stack
-      1024,   2023,    2024,    2025,  // a PIO window's message
-      2048,   3064,    3072,    3080,  // 384 doubles: more blocks are announced
-      4095,   4096,    4097,    8191,    8192, 8193,
-      16384,  32767,   32768,   32769,  // a cell; more that is strided is announced
-      65535,  65536,   65537,           // credit of the first message
-      131071, 131072,  131073,          // packed, or on a far link: eager or announced
-      262143, 262144,  262145,          // a long cell: eager or announced
+      40,     41,      64,      127,     128,  129,  255,
+      256,    257,                                          // strided messages gathered on the stack
+      511,    512,     513,     1024,    2023, 2024, 2025,  // a PIO window's message
+      2048,   3064,    3072,    3080,                       // 384 doubles: more blocks are announced
+      4095,   4096,    4097,    8191,    8192, 8193, 16384,
+      32767,  32768,   32769,   // a cell; more that is strided is announced
+      65535,  65536,   65537,   // credit of the first message
+      131071, 131072,  131073,  // packed, or on a far link: eager or announced
+      262143, 262144,  262145,  // a long cell: eager or announced
       524288, 1048575, 1048576, 1048577,
   };
 }
