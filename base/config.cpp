@@ -27,7 +27,8 @@ constexpr VarSpec kTable[] = {
     {"STRIA_PROVIDER_PATH", VarKind::text, "", "", "", 0, 0,
      "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."},
     {"STRIA_EAGER_LIMIT", VarKind::bytes, "256K", "bytes", "", 0, kMax,
-     "Messages up to this size travel with their match header; a provider may lower it."},
+     "Messages up to this size travel with their match header; a provider may lower it. Unless it is set, "
+     "128K for what is packed, and for far peers before Zen 5."},
     {"STRIA_SELF_COPY", VarKind::choice, "on", "", "on|off", 0, 0,
      "Whether a worker's message to itself whose receive waits is copied there at once. Off: it goes as "
      "to any other peer."},

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <limits>
 #include <vector>
 
 #include "base/fits.hpp"
+#include "tools/stria_info/layout_arrays.hpp"
 
 namespace stria::info {
 
@@ -298,10 +298,6 @@ class Parser {
   }
 
   /// The rest of subarray() and darray(): a child and, if it is said, the order of the indices.
-  struct Elements {
-    Layout child;
-    bool first_is_fastest = false;
-  };
   Elements elements() {
     Elements out;
     out.child = expression();
@@ -318,29 +314,6 @@ class Parser {
     expect(')');
     return out;
   }
-  /// What of one dimension of an array is meant: block i is lengths[i] elements from begins[i] on.
-  struct Part {
-    std::vector<std::int64_t> lengths, begins;
-  };
-  /// An array of `sizes`, of which the parts are meant; as in MPI its bounds are those of the whole array.
-  Layout array(const std::vector<std::int64_t>& sizes, const std::vector<Part>& parts, const Elements& of) {
-    Layout made = of.child;
-    std::int64_t extent = of.child.extent();
-    for (std::size_t i = 0; i < sizes.size() && !failed_; ++i) {
-      const std::size_t d = of.first_is_fastest ? i : sizes.size() - 1 - i;
-      std::vector<std::int64_t> places;
-      for (const std::int64_t begin : parts[d].begins) places.push_back(product(begin, extent, at_));
-      made = take(Layout::resized(made, 0, extent));
-      if (!failed_) made = take(Layout::indexed(parts[d].lengths, places, made));
-      extent = product(extent, sizes[d], at_);
-    }
-    return failed_ ? Layout() : take(Layout::resized(made, 0, extent));
-  }
-  bool are_as_many(const char* constructor, std::size_t sizes, std::size_t others, const char* what) {
-    if (sizes == 0) refuse(fmt::format("{}: an array without dimensions", constructor));
-    if (sizes != others) refuse(fmt::format("{}: {} sizes, but {} {}", constructor, sizes, others, what));
-    return !failed_;
-  }
   Layout subarray() {
     expect('(');
     const auto sizes = list();
@@ -350,22 +323,9 @@ class Parser {
     const auto starts = list();
     expect(',');
     const Elements of = elements();
-    are_as_many("subarray", sizes.size(), counts.size(), "sizes of the part");
-    are_as_many("subarray", sizes.size(), starts.size(), "starts");
-    std::vector<Part> parts;
-    for (std::size_t d = 0; d < sizes.size() && !failed_; ++d) {
-      if (counts[d] < 0 || starts[d] < 0 || sizes[d] < counts[d] || starts[d] > sizes[d] - counts[d])
-        refuse(fmt::format("subarray: {} from {} on are not in a dimension of {}", counts[d], starts[d],
-                           sizes[d]));
-      parts.push_back({{counts[d]}, {starts[d]}});
-    }
-    return failed_ ? Layout() : array(sizes, parts, of);
+    return failed_ ? Layout() : take(info::subarray(sizes, counts, starts, of));
   }
 
-  struct Distribution {
-    enum Kind { none, block, cyclic } kind = none;
-    std::int64_t argument = 0;  ///< 0: MPI_DISTRIBUTE_DFLT_DARG
-  };
   std::vector<Distribution> distributions() {
     std::vector<Distribution> out;
     expect('[');
@@ -392,27 +352,6 @@ class Parser {
     expect(']');
     return out;
   }
-  /// What process `at` of `among` in a dimension of `size` has.
-  Part part_of(const Distribution& how, std::int64_t size, std::int64_t among, std::int64_t at) {
-    if (how.kind == Distribution::none && among != 1)
-      refuse(fmt::format("darray: a dimension of {} processes that is not distributed", among));
-    std::int64_t block = how.argument;
-    if (how.kind == Distribution::none) block = size;
-    if (block == 0) block = how.kind == Distribution::block ? (size - 1) / among + 1 : 1;
-    if (how.kind == Distribution::block && block < (size - 1) / among + 1)
-      refuse(fmt::format("darray: {} processes with blocks of {} leave some of {}", among, block, size));
-    Part out;
-    if (failed_ || at > (size - 1) / block) return out;
-    const std::int64_t blocks = ((size - 1) / block - at) / among + 1;
-    if (blocks > static_cast<std::int64_t>(kLongest))
-      refuse(fmt::format("layout: a list of more than {} entries", kLongest));
-    for (std::int64_t i = 0; i < blocks && !failed_; ++i) {
-      const std::int64_t begin = (at + i * among) * block;
-      out.begins.push_back(begin);
-      out.lengths.push_back(std::min(block, size - begin));
-    }
-    return out;
-  }
   Layout darray() {
     expect('(');
     const std::int64_t processes = number();
@@ -426,23 +365,7 @@ class Parser {
     const auto grid = list();
     expect(',');
     const Elements of = elements();
-    are_as_many("darray", sizes.size(), how.size(), "distributions");
-    are_as_many("darray", sizes.size(), grid.size(), "sizes of the grid");
-    if (rank < 0 || rank >= processes) refuse(fmt::format("darray: rank {} of {}", rank, processes));
-    std::int64_t among = 1;
-    for (std::size_t d = 0; d < sizes.size() && !failed_; ++d) {
-      if (sizes[d] < 1 || grid[d] < 1)
-        refuse(fmt::format("darray: a dimension of {} on {} processes", sizes[d], grid[d]));
-      among = product(among, grid[d], at_);
-    }
-    if (among != processes) refuse(fmt::format("darray: a grid of {} for {} processes", among, processes));
-    std::vector<Part> parts;
-    std::int64_t below = among;  // ranks count through the last dimension of the grid first, in either order
-    for (std::size_t d = 0; d < sizes.size() && !failed_; ++d) {
-      below /= grid[d];
-      parts.push_back(part_of(how[d], sizes[d], grid[d], rank / below % grid[d]));
-    }
-    return failed_ ? Layout() : array(sizes, parts, of);
+    return failed_ ? Layout() : take(info::darray(processes, rank, sizes, how, grid, of, kLongest));
   }
 
   std::string_view text_;

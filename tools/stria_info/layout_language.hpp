@@ -3,8 +3,8 @@
 //   double, int, ...                              a type of C, see kLayoutHelp
 //   bytes(n)                                      n contiguous bytes
 //   contiguous(n, child)                          n children, each one extent after the other
-//   vector(count, blocklen, stride, child)        count blocks of blocklen children, starts stride bytes
-//   apart indexed([b, ...], [d, ...], child)            block i is b[i] children at byte d[i]
+//   vector(count, blocklen, stride, child)        count blocks of blocklen children, stride bytes apart
+//   indexed([b, ...], [d, ...], child)            block i is b[i] children at byte d[i]
 //   indexed_block(b, [d, ...], child)             the same with blocks of one length
 //   composite(d: child, d: n * child, ...)        different children at bytes d
 //   subarray([size, ...], [n, ...], [start, ...], child)              n[i] from start[i] on of each dimension

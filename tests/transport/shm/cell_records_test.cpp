@@ -95,6 +95,12 @@ TEST(ShmCells, long_payloads_to_a_far_peer_grow_in_longer_steps) {
     EXPECT_EQ(kind_of(kFarStepLeast), far ? RecordKind::growing_far : RecordKind::growing);
     ASSERT_TRUE(until([&] { return b.got.size() == 2; }, [&] { b.progress(); }));
     EXPECT_EQ(b.got.back().payload, pattern(kFarStepLeast, kFarStepLeast));
+    EXPECT_EQ(b.got.back().is_near, !far) << "who copies it out chooses by that";
+    for (std::uint32_t i = 0; i < 8; ++i)  // in a row they are written whole
+      ASSERT_EQ(a.eager(link, header(i), pattern(i, kFarStepLeast - 1)), Status::ok);
+    ASSERT_TRUE(until([&] { return b.got.size() == 10; }, [&] { b.progress(); }));
+    EXPECT_FALSE(b.got.back().grows);
+    EXPECT_EQ(b.got.back().is_near, !far);
   }
 }
 

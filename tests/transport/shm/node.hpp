@@ -43,6 +43,7 @@ struct Got {
   bool buffered;
   bool in_cell;  ///< these begin at lines, and no record's payload does
   bool grows;    ///< it came while its sender wrote it
+  bool is_near;  ///< it says that a near core wrote it
 };
 
 inline stria_header_t header(std::uint64_t tag, std::uint32_t immediate = 0) {
@@ -78,7 +79,8 @@ class Node {
                        Bytes(bytes, bytes + packet->bytes),
                        packet->buffered != 0,
                        at_line,
-                       (packet->buffered & STRIA_PACKET_ARRIVING) != 0};
+                       (packet->buffered & STRIA_PACKET_ARRIVING) != 0,
+                       (packet->buffered & STRIA_PACKET_NEAR) != 0};
                if (node.on_deliver)
                  node.on_deliver(one);
                else
