@@ -9,11 +9,11 @@ import shlex
 import shutil
 import sys
 
-from . import foreign, markdown, report
+from . import foreign, markdown, overview, report
 from .benchmarks import BENCHMARKS
 from .configurations import NAMES, Tree, Unavailable, configuration
 from .runner import Progress, measure_floor, run_all
-from .summary import border_of_distances, summarise
+from .summary import summarise
 from .table import ABOUT_LINE, text_table
 
 WIDTH = 150  # of tables that go into a file
@@ -226,6 +226,9 @@ def main(arguments):
         sys.stderr.write("\nosu_compare: interrupted\n")
         return 130
     lines = {b.name: summarise(b, columns, runs[b.name]) for b, _, columns in plan}
+    data = document(arguments, chosen, plan, runs, lines, failures, missing, floor)
+    if distances := overview.about_distances(data):
+        print(f"\n{distances}")
     for benchmark, _, columns in plan:
         print()
         print(text_table(benchmark, columns, lines[benchmark.name], shutil.get_terminal_size((WIDTH, 0)).columns))
@@ -234,10 +237,6 @@ def main(arguments):
         print(f"without {name}: {reason}")
     if any(c.configuration == "floor" for _, _, columns in plan for c in columns):
         print("two cores: one gathers while the other scatters, by plain loops; gather, scatter: one core alone")
-    borders = [b for b, _, _ in plan if any(line.distance for line in lines[b.name])]
-    if borders:
-        at = max(border_of_distances(runs[b.name]) for b in borders)
-        print(f"near, far: a cache line went from core to core in less or more than {at:.2f} µs before and after")
     if any(line.by_line for of in lines.values() for line in of):
         print(ABOUT_LINE)
     line = next((row for row in floor if row["what"] == "line"), None)
@@ -246,7 +245,8 @@ def main(arguments):
     if len(chosen) > 1:
         print(f"ratios are of times: below 1.00 {chosen[0].name} is faster; median (quartiles) of "
               f"{options.rounds} alternating rounds")
-    data = document(arguments, chosen, plan, runs, lines, failures, missing, floor)
+    if gain := overview.gain(data):
+        print(f"\n{gain}")
     write(options, data)
     for failure in failures:
         print(f"osu_compare: {failure}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """The comparison as Markdown: the tables, and how they were measured."""
 
+from . import overview
 from .table import ABOUT_LINE, figure_text, passed_text, size_text
 
 
@@ -41,12 +42,13 @@ def page(data):
     mpi = "; ".join(dict.fromkeys(c["header"]["mpi"] for c in data["configurations"] if "mpi" in c["header"]))
     facts = [("machine", header.get("cpu")), ("commit", header.get("commit")), ("compiler", header.get("compiler")),
              ("MPI", mpi), ("measured", data["when"][:10]), ("command", f"`{data['command']}`")]
-    parts = [f"# {data['title']}", "Medians over the rounds. Ratios are of times, formed within a round: below 1.00 "
-             "the first is faster; median and quartiles."]
+    parts = [f"# {data['title']}", overview.gain(data), "Medians over the rounds. Ratios are of times, formed within a round: "
+             "below 1.00 the first is faster; median and quartiles."]
     if any(line.get("by_line") for benchmark in data["benchmarks"] for line in benchmark["lines"]):
         parts[-1] += f" {ABOUT_LINE}"
+    parts.append(overview.about_distances(data))
     parts.append("\n".join(f"- {name}: {value}" for name, value in facts if value))
     for benchmark in data["benchmarks"]:
         if benchmark["lines"]:
             parts.append(f"## {benchmark['title']}, {benchmark['unit']}\n\n{table(benchmark)}")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"

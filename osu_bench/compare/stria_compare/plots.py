@@ -11,6 +11,8 @@ matplotlib.use("svg")
 from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
+from .table import case_text  # noqa: E402
+
 # A configuration looks the same in every figure; others, which are ways of one, take what is left in turn.
 LOOKS = {"stria": ("#0b6bcb", "o"), "ob1": ("#d9622b", "s"), "ucx": ("#3a9a5b", "^"), "mpich": ("#8250c4", "D"),
          "ob1-nosc": ("#eba37c", "h"), "stria-mapped": ("#12a3b8", "v"), "two cores": ("#1d2430", "P")}
@@ -139,7 +141,7 @@ def beside(benchmark, names, compared):
     axes.axvline(1, color=looks[names[0]][0], linewidth=2, label=names[0])
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(FuncFormatter(_plain))
-    axes.set_yticks(range(len(lines)), [f"{' '.join(map(str, line['key']))} ({_short(line['size'])})" for line in lines])
+    axes.set_yticks(range(len(lines)), [f"{case_text(line['key'])} ({_short(line['size'])})" for line in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.set_xlabel(f"time, as a multiple of {names[0]}'s")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)

@@ -1,8 +1,9 @@
-"""The comparison as one page of HTML that needs nothing else: tables, plots inside, the commands behind it."""
+"""The comparison as one page of HTML that needs nothing else: what is gained, tables, plots inside, the commands behind it."""
 
 import html
 from typing import NamedTuple
 
+from . import overview
 from .table import ABOUT_LINE, figure_text, passed_text, size_text
 
 STYLE = """
@@ -15,16 +16,15 @@ h1{font-size:30px;margin:0 0 4px;letter-spacing:-.02em}h2{font-size:20px;margin:
 .lead{color:var(--soft);margin:0 0 20px}
 section{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:22px 24px;margin:18px 0}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:0}dt{color:var(--soft)}dd{margin:0}
-.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:12px}
-.tile{border:1px solid var(--line);border-radius:10px;padding:12px 16px}
-.tile b{display:block;font-size:26px;line-height:1.2;font-variant-numeric:tabular-nums}
-.tile span{color:var(--soft);font-size:13px}
-.tile.faster b{color:var(--better-ink)}.tile.slower b{color:var(--worse-ink)}
+.gain{font-size:20px;line-height:1.4;margin:14px 0 18px;max-width:62em}
+.note{color:var(--soft);font-size:13px;margin:10px 0 0;max-width:75em}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px}
 th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th{color:var(--soft);font-weight:600;border-bottom:2px solid var(--line)}
 th:first-child,td:first-child{text-align:left}
+.where{margin-top:12px}.lead .faster{color:var(--better-ink)}.lead .slower{color:var(--worse-ink)}
+td.aside{color:var(--soft)}
 td small{color:var(--soft);margin-left:6px}
 td.faster{background:var(--better);color:var(--better-ink);font-weight:600}
 td.slower{background:var(--worse);color:var(--worse-ink);font-weight:600}
@@ -38,10 +38,11 @@ details{margin-top:10px}summary{cursor:pointer;color:var(--soft)}
 """
 
 
-def _cell(ratio):
+def _cell(ratio, is_peer):
+    """A ratio with its quartiles; only one by a peer is a gain or a loss, and has a colour."""
     if ratio is None:
         return "<td>–</td>"
-    return (f'<td class="{ratio["verdict"]}">{ratio["median"]:.2f}'
+    return (f'<td class="{ratio["verdict"] if is_peer else "aside"}">{ratio["median"]:.2f}'
             f'<small>{ratio["low"]:.2f}–{ratio["high"]:.2f}</small></td>')
 
 
@@ -52,9 +53,8 @@ def _label(benchmark, line):
     return f"{html.escape(' '.join(map(str, line['key'])))} <small>{size_text(line['size'])}</small>{distance}"
 
 
-def _names(benchmark):
-    """The names of its columns, and of those that the first is compared with."""
-    return [c["name"] for c in benchmark["columns"]], [c["name"] for c in benchmark["columns"] if c["compared"]]
+def _note(text):
+    return f'<p class="note">{html.escape(text)}</p>' if text else ""
 
 
 def _figure(spread):
@@ -65,40 +65,50 @@ def _figure(spread):
 
 
 def _table(benchmark):
-    names, compared = _names(benchmark)
+    """All figures of a benchmark, the ratios by peers before those by what is no peer."""
+    names = [c["name"] for c in benchmark["columns"]]
+    peers, asides = overview.compared(benchmark)
     over_line = any(line.get("by_line") for line in benchmark["lines"])
     head = "".join(f"<th>{html.escape(n)}, {benchmark['unit']}</th>" for n in names + ["line"] * over_line)
-    head += "".join(f"<th>{html.escape(names[0])} / {html.escape(n)}</th>" for n in compared + ["line"] * over_line)
+    head += "".join(f"<th>{html.escape(names[0])} / {html.escape(n)}</th>" for n in peers + asides + ["line"] * over_line)
     rows = []
     for line in benchmark["lines"]:
         cells = "".join(_figure(line["spreads"].get(n)) for n in names)
         cells += f"<td>{passed_text(line['line_us'], '–')}</td>" * over_line
-        cells += "".join(_cell(line["ratios"].get(n)) for n in compared)
+        cells += "".join(_cell(line["ratios"].get(n), n in peers) for n in peers + asides)
         cells += _figure(line.get("by_line")) * over_line
         rows.append(f"<tr><td>{_label(benchmark, line)}</td>{cells}</tr>")
-    about = f'<p class="lead">{html.escape(ABOUT_LINE)}</p>' * over_line
-    return (f'<div class="wide"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-            f"{about}")
+    table = f'<div class="wide"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    asides_text = overview.about_asides(benchmark)
+    asides_text = asides_text and f"Columns that are no other library, and without colour: {asides_text}."
+    return table + _note(ABOUT_LINE) * over_line + _note(asides_text)
 
 
-def _tiles(data, first):
-    """The middle ratio of each benchmark against each column it is compared with, with its range over the lines."""
-    tiles = []
-    for benchmark in data["benchmarks"]:
-        names, compared = _names(benchmark)
-        for name in compared:
-            each = sorted(line["ratios"][name]["median"] for line in benchmark["lines"] if name in line["ratios"])
-            if not each:
-                continue
-            middle = (each[(len(each) - 1) // 2] + each[len(each) // 2]) / 2
-            kind = "faster" if middle < 0.95 else "slower" if middle > 1.05 else "equal"
-            tiles.append(f'<div class="tile {kind}"><b>{middle:.2f}</b>{html.escape(benchmark["title"])}<br>'
-                         f"<span>{html.escape(names[0])} / {html.escape(name)}; from {each[0]:.2f} to {each[-1]:.2f} "
-                         f"over {len(each)} rows</span></div>")
-    if not tiles:
+def _middle(middle):
+    if middle is None:
+        return "<td>–</td>"
+    few = f"{middle.least:.2f}–{middle.most:.2f}" if middle.count > 1 else "1 row"
+    return f'<td class="{middle.verdict}">{middle.median:.2f}<small>{few}</small></td>'
+
+
+def _overview(data):
+    """The ratios by peers, a line for each benchmark and distance."""
+    peers, table = overview.summary_rows(data)
+    if not table:
         return ""
-    return (f'<section><h2>At a glance</h2><p class="lead">Ratios of times: below 1, {html.escape(first)} is faster.'
-            f'</p><div class="tiles">{"".join(tiles)}</div></section>')
+    first = html.escape(data["configurations"][0]["name"])
+    heads = ([f"{first} / fastest"] if len(peers) > 1 else []) + [f"{first} / {html.escape(name)}" for name in peers]
+    rows = []
+    for title, distance, fastest, each in table:
+        cells = (_middle(fastest) if len(peers) > 1 else "") + "".join(_middle(each.get(name)) for name in peers)
+        place = f" <small>{distance}</small>" if distance else ""
+        rows.append(f"<tr><td>{html.escape(title)}{place}<small>{fastest.count} rows</small></td>{cells}</tr>")
+    return (f'<section><h2>At a glance</h2><p class="lead">Times of {first} divided by times of the others, rates and bandwidths '
+            f"as times of a message: below 1, {first} is faster. The median of the rows, and their range; fastest: the fastest "
+            'of the others in each row. <span class="faster">Green</span>: faster by more than 5 %; '
+            '<span class="slower">red</span>: slower by more than 5 %.</p>'
+            f'<div class="wide"><table><thead><tr><th></th>{"".join(f"<th>{h}</th>" for h in heads)}</tr></thead>'
+            f'<tbody>{"".join(rows)}</tbody></table></div></section>')
 
 
 def _facts(data):
@@ -129,7 +139,8 @@ def _drawn(benchmark, floor):
     """The figures of lines of one distance."""
     from . import plots  # matplotlib takes a second to load: only for a report
 
-    names, compared = _names(benchmark)
+    names = [c["name"] for c in benchmark["columns"]]
+    compared = [c["name"] for c in benchmark["columns"] if c["compared"]]
     if len(benchmark["lines"][0]["key"]) == 1:
         yield Figure(benchmark["name"], plots.curves(benchmark, names, floor),
                      "Medians over the rounds; both axes logarithmic.")
@@ -138,7 +149,7 @@ def _drawn(benchmark, floor):
                          "Median ratio and quartiles; below 1 the first is faster.")
         return
     first = benchmark["columns"][0]["configuration"]
-    others = [c["name"] for c in benchmark["columns"] if c["compared"] and c["configuration"] != first]
+    others = [c["name"] for c in benchmark["columns"] if c["compared"] and c["configuration"] not in (first, "floor")]
     if sum(any(name in line["ratios"] for name in others) for line in benchmark["lines"]) > 1:
         yield Figure(f"{benchmark['name']}-beside", plots.beside(benchmark, names, others),
                      f"How many times as long as {names[0]}: right of 1, {names[0]} is faster. Median ratio and quartiles.")
@@ -159,11 +170,14 @@ def figures(benchmark, floor):
 
 
 def page(data):
-    parts = [_tiles(data, data["configurations"][0]["name"] if data["configurations"] else "the first")]
+    parts = [_overview(data)]
+    explained = False
     for benchmark in data["benchmarks"]:
-        drawn = "".join(f"<figure>{f.svg}<figcaption>{html.escape(f.caption)}</figcaption></figure>"
-                        for f in figures(benchmark, data["floor"]))
-        parts.append(f"<section><h2>{html.escape(benchmark['title'])}</h2>{drawn}"
+        drawn = list(figures(benchmark, data["floor"]))
+        first_floor = not explained and any("floor:" in figure.svg for figure in drawn)
+        explained = explained or first_floor
+        shown = "".join(f"<figure>{f.svg}<figcaption>{html.escape(f.caption)}</figcaption></figure>" for f in drawn)
+        parts.append(f"<section><h2>{html.escape(benchmark['title'])}</h2>{_note(overview.ABOUT_FLOOR) * first_floor}{shown}"
                      f"{_table(benchmark)}</section>")
     if data["failures"]:
         text = html.escape("\n\n".join(data["failures"]))
@@ -176,7 +190,9 @@ def page(data):
     where = "Two processes on one host, each bound to a core"
     if any(b.get("ranks", 2) != 2 for b in data["benchmarks"]):
         where += "; where a title says so more of them, bound to none"
+    gain = overview.gain(data)
+    gain = (f'<p class="gain">{html.escape(gain)}</p>' if gain else "") + _note(overview.about_distances(data))
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>stria osu_bench: {title}</title>'
             f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style></head><body>'
-            f'<main><h1>{title}</h1><p class="lead">{where}'
+            f'<main><h1>{title}</h1>{gain}<p class="lead where">{where}'
             f"<br>{about}</p>{''.join(parts)}</main></body></html>\n")

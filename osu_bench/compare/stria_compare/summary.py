@@ -163,11 +163,3 @@ def summarise(benchmark, columns, runs_of):
             chosen = of(("", distance) if distance else ("", "near", "far", None))
             lines.append(_line(benchmark, columns, key, size, distance, chosen))
     return lines
-
-
-def worst_and_best(lines, name):
-    """The largest and the smallest median ratio against `name`, with their lines; None without ratios."""
-    known = [(line.ratios[name].median, line) for line in lines if name in line.ratios]
-    if not known:
-        return None
-    return max(known, key=lambda k: k[0]), min(known, key=lambda k: k[0])

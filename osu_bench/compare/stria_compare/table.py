@@ -13,6 +13,23 @@ def size_text(size):
     return f"{size} B"
 
 
+# The datatype cases in words: {} is the parameter, {bytes} the parameter as a number of bytes.
+CASES = {"column": "column of {} doubles", "column-row": "column of {} doubles into a row",
+         "vector-64K": "64 KiB in blocks of {bytes}", "vector-1M": "1 MiB in blocks of {bytes}",
+         "vector-16M": "16 MiB in blocks of {bytes}", "indexed": "{} irregular blocks",
+         "struct": "{} structures of double, int and char", "transpose": "{0} × {0} matrix, transposed",
+         "particles": "{} listed particles", "face 0": "face of a box, contiguous", "face 1": "face of a box, rows of 1 KiB",
+         "face 2": "face of a box, single doubles", "lattice 3": "face of a lattice, shortest runs",
+         "weather 0": "halo of a weather model across i", "weather 1": "halo of a weather model across j"}
+
+
+def case_text(key):
+    """A line's key in words where its case has some."""
+    plain = " ".join(map(str, key))
+    words = CASES.get(plain) or (CASES.get(key[0]) if len(key) == 2 else None)
+    return words.format(key[1], bytes=size_text(key[1]) if isinstance(key[1], int) else key[1]) if words else plain
+
+
 def label(benchmark, line):
     name = " ".join(map(str, line.key)) + f" ({size_text(line.size)})" if benchmark.by_case else size_text(line.size)
     return f"{name} {line.distance}".rstrip()
