@@ -76,7 +76,7 @@ def _listed(names):
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _counted(count, word):
+def counted(count, word):
     return f"{count} {word}" + "s" * (count != 1)
 
 
@@ -98,7 +98,7 @@ def gain(data):
     else:
         said = f"as much time in them as over {others}, within 5 %"
     verdicts = [row.ratio["verdict"] for row in rows]
-    counts = (f"the median of {_counted(len(rows), 'row')}, of which {first} is faster in {verdicts.count('faster')}, equal in "
+    counts = (f"the median of {counted(len(rows), 'row')}, of which {first} is faster in {verdicts.count('faster')}, equal in "
               f"{verdicts.count('equal')} and slower in {verdicts.count('slower')}")
     slower = [row for row in rows if row.ratio["verdict"] == "slower"]
     if slower:

@@ -102,7 +102,8 @@ def _overview(data):
     for title, distance, fastest, each in table:
         cells = (_middle(fastest) if len(peers) > 1 else "") + "".join(_middle(each.get(name)) for name in peers)
         place = f" <small>{distance}</small>" if distance else ""
-        rows.append(f"<tr><td>{html.escape(title)}{place}<small>{fastest.count} rows</small></td>{cells}</tr>")
+        place += f"<small>{overview.counted(fastest.count, 'row')}</small>"
+        rows.append(f"<tr><td>{html.escape(title)}{place}</td>{cells}</tr>")
     return (f'<section><h2>At a glance</h2><p class="lead">Times of {first} divided by times of the others, rates and bandwidths '
             f"as times of a message: below 1, {first} is faster. The median of the rows, and their range; fastest: the fastest "
             'of the others in each row. <span class="faster">Green</span>: faster by more than 5 %; '
