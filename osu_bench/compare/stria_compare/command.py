@@ -8,6 +8,7 @@ import pathlib
 import shlex
 import shutil
 import sys
+import textwrap
 
 from . import foreign, markdown, overview, report
 from .benchmarks import BENCHMARKS
@@ -16,7 +17,7 @@ from .runner import Progress, measure_floor, run_all
 from .summary import summarise
 from .table import ABOUT_LINE, text_table
 
-WIDTH = 150  # of tables that go into a file
+WIDTH = 150  # of text that goes into a file
 DEFAULT_SIZES = [1 << i for i in range(23)]
 BYTES = {"K": 10, "M": 20, "G": 30}
 
@@ -227,11 +228,12 @@ def main(arguments):
         return 130
     lines = {b.name: summarise(b, columns, runs[b.name]) for b, _, columns in plan}
     data = document(arguments, chosen, plan, runs, lines, failures, missing, floor)
+    width = shutil.get_terminal_size((WIDTH, 0)).columns
     if distances := overview.about_distances(data):
-        print(f"\n{distances}")
+        print(f"\n{textwrap.fill(distances, width)}")
     for benchmark, _, columns in plan:
         print()
-        print(text_table(benchmark, columns, lines[benchmark.name], shutil.get_terminal_size((WIDTH, 0)).columns))
+        print(text_table(benchmark, columns, lines[benchmark.name], width))
     print()
     for name, reason in missing.items():
         print(f"without {name}: {reason}")
@@ -246,7 +248,7 @@ def main(arguments):
         print(f"ratios are of times: below 1.00 {chosen[0].name} is faster; median (quartiles) of "
               f"{options.rounds} alternating rounds")
     if gain := overview.gain(data):
-        print(f"\n{gain}")
+        print(f"\n{textwrap.fill(gain, width)}")
     write(options, data)
     for failure in failures:
         print(f"osu_compare: {failure}", file=sys.stderr)

@@ -103,7 +103,7 @@ def gain(data):
     slower = [row for row in rows if row.ratio["verdict"] == "slower"]
     if slower:
         worst = max(slower, key=lambda row: row.ratio["median"])
-        counts += f", at worst by {(worst.ratio['median'] - 1) * 100:.0f} % ({worst.name})"
+        counts += f", at worst {worst.ratio['median']:.2f} times as long ({worst.name})"
     return f"Over {first} a program that sends the messages measured here would spend {said}: {counts}."
 
 

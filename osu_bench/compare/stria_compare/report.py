@@ -24,6 +24,8 @@ th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);whit
 th{color:var(--soft);font-weight:600;border-bottom:2px solid var(--line)}
 th:first-child,td:first-child{text-align:left}
 .where{margin-top:12px}.lead .faster{color:var(--better-ink)}.lead .slower{color:var(--worse-ink)}
+td.faster small:has(.slower),td.equal small:has(.slower){opacity:1}
+td small .slower{color:var(--worse-ink);font-weight:600}
 td.aside{color:var(--soft)}
 td small{color:var(--soft);margin-left:6px}
 td.faster{background:var(--better);color:var(--better-ink);font-weight:600}
@@ -87,8 +89,11 @@ def _table(benchmark):
 def _middle(middle):
     if middle is None:
         return "<td>–</td>"
-    few = f"{middle.least:.2f}–{middle.most:.2f}" if middle.count > 1 else "1 row"
-    return f'<td class="{middle.verdict}">{middle.median:.2f}<small>{few}</small></td>'
+    most = f"{middle.most:.2f}"
+    if middle.most > 1 + overview.EQUAL:  # a loss in one of the rows shows, whatever the median says
+        most = f'<span class="slower">{most}</span>'
+    spread = f"{middle.least:.2f}–{most}" if middle.count > 1 else "1 row"
+    return f'<td class="{middle.verdict}">{middle.median:.2f}<small>{spread}</small></td>'
 
 
 def _overview(data):
