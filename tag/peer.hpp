@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "base/cache_line.hpp"
@@ -36,6 +37,8 @@ struct alignas(kCacheLine) Peer : ListNode {
   bool window_due : 1 = false;     ///< it came to us while an endpoint wants a window: connect once more
   bool atomics_due : 1 = false;    ///< some of them, or answers to them, wait for room
   bool window_wanted : 1 = false;  ///< an endpoint wants a window, and there was none
+  bool awaited : 1 = false;        ///< not connected, and a receive or a probe named it
+  bool unmet : 1 = false;          ///< awaited, and could not be connected to when that was tried last
   std::uint32_t index = 0;
   IntrusiveList<rndv::Operation> pending;  ///< sends in order, waiting for room
   std::uint64_t worker_id = 0;
@@ -55,6 +58,7 @@ struct Stashed {
 struct Trouble {
   std::map<std::uint16_t, Stashed> early;
   log::Repeated malformed;  ///< packets of it that were dropped
+  std::string why;          ///< it failed without ever having had a link
 };
 
 }  // namespace stria::tag

@@ -42,7 +42,13 @@ void Worker::close_endpoint(Endpoint* endpoint) noexcept {
 Status Worker::connect(Peer& peer) noexcept {
   if (closing_) return Status::cancelled;
   if (peer.state == Peer::State::up) return Status::ok;
-  if (peer.state == Peer::State::failed) return Status::peer_failed;
+  if (peer.state == Peer::State::failed) {
+    const auto known = trouble_.find(peer.index);
+    set_last_error(known != trouble_.end() && !known->second.why.empty()
+                       ? std::string_view(known->second.why)
+                       : std::string_view("the peer is gone: its process ended, or its worker was closed"));
+    return Status::peer_failed;
+  }
   try {
     return connect_new(peer);
   } catch (const std::bad_alloc&) {
@@ -71,14 +77,32 @@ Status Worker::connect_new(Peer& peer) {
       link_up(peer, *device, link);
       return peer.state == Peer::State::up ? Status::ok : Status::peer_failed;
     }
-    answer = accepted ? Status::io_error : transport::from_c(connected);
+    const Status reason = accepted ? Status::io_error : transport::from_c(connected);
+    // A provider that knows that the peer is gone knows it for all of them.
+    if (answer != Status::peer_failed) answer = reason;
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->provider->name,
                            accepted ? "it said yes and gave no link, which breaks its contract" : error);
   }
-  const std::string text = fmt::format("worker {:#x} cannot be reached ({})", peer.worker_id, reasons);
+  const bool gone = answer == Status::peer_failed;
+  const std::string text =
+      fmt::format("worker {:#x} {} ({})", peer.worker_id, gone ? "is gone" : "cannot be reached", reasons);
   log::debug("{}", text);
   set_last_error(text);
+  if (gone) lose(peer, text);
   return answer;
+}
+
+/// The peer is gone, and no link of it was there to go down: all that names it ends.
+void Worker::lose(Peer& peer, std::string_view why) noexcept {
+  try {
+    trouble_[peer.index].why = why;
+  } catch (const std::bad_alloc&) {
+    // The status says the most important.
+  }
+  const bool inside = std::exchange(in_progress_, true);  // as in every callback
+  fail_peer(peer, Status::peer_failed);
+  in_progress_ = inside;
+  if (armed_ || sleepers_ != 0) wake();  // a sleeper's own request may be among those that ended
 }
 
 /// A peer that failed after a message, either way: that may be lost, and what came after it would have no
@@ -94,6 +118,7 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   peer.link.ops = device.provider->ops;
   peer.link.link = link;
   peer.link.device = device.handle;
+  set_awaited(peer, false);
   peer.state = Peer::State::up;
   // A path that is refused from the start is one fallback: no message tries it any more.
   const stria_link_limits_t limits = renew_limits(peer);
@@ -121,6 +146,36 @@ stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   }
   want_window(peer, peer.low_latency && limits.pio_max == 0);
   return limits;
+}
+
+void Worker::set_awaited(Peer& peer, bool awaited) noexcept {
+  if (peer.awaited == awaited) return;
+  peer.awaited = awaited;
+  peer.unmet = false;
+  awaited ? ++awaited_ : --awaited_;
+}
+
+/// A peer that died before it connected, or before this worker saw that it had, has no link that could go
+/// down. To connect to it tells, and costs nothing that the message that is waited for would not cost. False:
+/// the time for one call was used up before all were asked.
+bool Worker::meet_awaited() noexcept {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kLongest = std::chrono::milliseconds(2);
+  constexpr unsigned kUnmetEvery = 64;  // rounds: to ask may take seconds where a host does not answer
+  if (awaited_ == 0) return true;
+  const bool all = next_awaited_ == 0 && meetings_++ % kUnmetEvery == 0;
+  const auto end = Clock::now() + kLongest;
+  for (; next_awaited_ < peers_.size() && awaited_ != 0; ++next_awaited_) {
+    Peer& peer = peers_[next_awaited_];
+    if (!peer.awaited || (peer.unmet && !all)) continue;
+    peer.unmet = connect(peer) != Status::ok;
+    if (Clock::now() > end) {
+      ++next_awaited_;
+      return false;
+    }
+  }
+  next_awaited_ = 0;
+  return true;
 }
 
 void Worker::want_window(Peer& peer, bool wanted) noexcept {
@@ -201,11 +256,12 @@ void Worker::on_link_changed(void* self, void* peer) noexcept {
 
 void Worker::fail_peer(Peer& peer, Status why) noexcept {
   if (peer.state == Peer::State::failed) return;
-  peer.state = Peer::State::failed;
+  const bool was_up = std::exchange(peer.state, Peer::State::failed) == Peer::State::up;
   ++handled_;  // requests end: a wait is over
+  set_awaited(peer, false);
   peer.link.pio_below = peer.link.inline_below = 0;
   if (peer.linked()) peer.unlink();
-  budget_.peer_left(peer.grant);
+  if (was_up) budget_.peer_left(peer.grant);
   want_window(peer, false);
   if (peer.has_early) {
     auto& early = trouble_.find(peer.index)->second.early;
@@ -238,10 +294,12 @@ void Worker::check_liveness(bool force) noexcept {
   const auto now = std::chrono::steady_clock::now();
   if (!force && now < next_check_) return;
   next_check_ = now + std::chrono::milliseconds(context_.config.number(Var::liveness_ms));
+  constexpr auto kSoon = std::chrono::milliseconds(10);
   // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
   const bool inside = std::exchange(in_progress_, true);
   for (auto& device : devices_) device->provider->check(device->handle);
   ask_for_windows_again();
+  if (!meet_awaited()) next_check_ = std::min(next_check_, now + kSoon);
   in_progress_ = inside;
 }
 

@@ -23,7 +23,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
   if (closing_) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
-  const Peer* source =
+  Peer* source =
       recv.match.source == nullptr ? nullptr : reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
   const std::uint32_t index = source == nullptr ? kAnySource : source->index;
 
@@ -37,6 +37,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
     return Status::peer_failed;
 
   if (entry != nullptr) return recv_entry(*entry, recv, memory, request);
+  if (source != nullptr) await(*source);
   PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.ignore = recv.match.ignore;
@@ -66,7 +67,7 @@ Status Worker::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
                                       stria_request_t* request) noexcept {
   Unexpected* const entry = unexpected_.take(source.index, recv.match.tag, 0);
   if (entry == nullptr) {
-    if (source.state == Peer::State::failed) return Status::no_resource;
+    if (source.state != Peer::State::up) return Status::no_resource;
     post_exact(recv, source, request);
     return Status::in_progress;
   }
@@ -325,6 +326,13 @@ Unexpected* Worker::probe(const stria_match_t& match, bool take, stria_info_t* i
   if (info != nullptr) describe(*entry, *info);
   if (take) unexpected_.set_aside(entry);
   return entry;
+}
+
+Status Worker::probe_later(const stria_match_t& match) noexcept {
+  if (match.source == nullptr) return Status::in_progress;
+  Peer& source = *reinterpret_cast<const Endpoint*>(match.source)->peer;
+  await(source);
+  return source.state == Peer::State::failed ? Status::peer_failed : Status::in_progress;
 }
 
 Status Worker::cancel(Request& request) noexcept {

@@ -154,6 +154,7 @@ unsigned Worker::flush(Peer& peer) noexcept {
     return 0;
   }
   if (peer.window_due) ask_for_window(peer);
+  if (leaving_) peer.grant.due = 0;
   if (peer.grant.due > 0) {
     const Header header = wire::make_header(wire::Kind::credit, peer.grant.due);
     const Status sent = peer.link.send_control(header, nullptr, 0);

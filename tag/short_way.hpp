@@ -25,7 +25,7 @@ namespace stria::tag {
   return true;
 }
 
-/// Into contiguous memory, of a source that did not fail.
+/// Into contiguous memory, of a source that is connected.
 [[gnu::always_inline]] inline void Worker::post_exact(const stria_recv_t& recv, const Peer& source,
                                                       stria_request_t* request) noexcept {
   PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
@@ -58,7 +58,8 @@ namespace stria::tag {
       --look_in_;
     }
   }
-  if (source.state == Peer::State::failed) return Status::no_resource;
+  if (source.state != Peer::State::up) [[unlikely]]
+    return Status::no_resource;
   post_exact(recv, source, request);
   return Status::in_progress;
 }

@@ -133,6 +133,7 @@ Worker::~Worker() {
   const std::chrono::milliseconds limit(
       std::min<std::int64_t>(context_.config.number(Var::close_timeout_ms), kLongestClose));
   const Clock::time_point deadline = Clock::now() + limit;
+  leaving_ = true;
   drain(limit);
   closing_ = true;      // callbacks start nothing any more, nor by the short way,
   in_progress_ = true;  // and progress is none of theirs

@@ -76,6 +76,8 @@ class Worker {
   Status send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept;
   Status recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept;
   Unexpected* probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept;
+  /// What a probe that found nothing answers: in_progress, or peer_failed when its source is gone.
+  Status probe_later(const stria_match_t& match) noexcept;
   Status cancel(Request& request) noexcept;
 
   // Remote memory.
@@ -215,6 +217,13 @@ class Worker {
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
   /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.
   stria_link_limits_t renew_limits(Peer& peer) noexcept;
+  /// A receive or a probe names a peer that may be unconnected: from then on it is asked whether it lives.
+  void await(Peer& peer) noexcept {
+    if (peer.state == Peer::State::unconnected && peer.address != nullptr) set_awaited(peer, true);
+  }
+  void set_awaited(Peer& peer, bool awaited) noexcept;
+  bool meet_awaited() noexcept;
+  [[gnu::cold, gnu::noinline]] void lose(Peer& peer, std::string_view why) noexcept;
   void want_window(Peer& peer, bool wanted) noexcept;
   void ask_for_window(Peer& peer) noexcept;
   void ask_for_windows_again() noexcept;
@@ -268,14 +277,18 @@ class Worker {
   std::uint64_t rma_in_flight_ = 0;
   IntrusiveList<rndv::Operation> provider_rma_;  // puts and gets in the hands of a provider
   std::uint64_t handled_ = 0;  // events of all progress calls, to see what other threads did
+  bool leaving_ = false;       // being closed: what is under way goes on, and peers get no credit any more
   bool closing_ = false;
   bool armed_ = false;     // the devices tell the alarm what comes, and somebody may rely on it
   bool threads_ = false;   // other threads may use the worker while one sleeps
   unsigned sleepers_ = 0;  // threads in wait() that gave up the lock to sleep
   Alarm alarm_;
   std::chrono::steady_clock::time_point next_check_;
-  std::uint32_t wishes_ = 0;     // peers whose window_wanted is set
-  std::uint32_t next_wish_ = 0;  // the peer from which on windows are asked for again
+  std::uint32_t wishes_ = 0;        // peers whose window_wanted is set
+  std::uint32_t next_wish_ = 0;     // the peer from which on windows are asked for again
+  std::uint32_t awaited_ = 0;       // peers whose awaited is set
+  std::uint32_t next_awaited_ = 0;  // the peer from which on they are connected to
+  unsigned meetings_ = 0;           // rounds in which that was tried
   stria_counters_t counters_{};
 };
 

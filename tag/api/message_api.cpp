@@ -116,7 +116,9 @@ stria_status_t stria_probe(stria_worker_t* handle, const stria_match_t* match, s
   if (any_null(handle, match)) [[unlikely]]
     return refuse_null("stria_probe", {{"worker", handle}, {"match", match}});
   const Locked lock(*as_worker(handle), LockedFor::look);
-  return as_worker(handle)->probe(*match, false, info) != nullptr ? STRIA_OK : STRIA_IN_PROGRESS;
+  Worker& worker = *as_worker(handle);
+  if (worker.probe(*match, false, info) != nullptr) return STRIA_OK;
+  return report(worker.probe_later(*match), "stria_probe");
 }
 
 stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, stria_message_t** message,
@@ -124,9 +126,10 @@ stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, 
   if (any_null(handle, match, message)) [[unlikely]]
     return refuse_null("stria_mprobe", {{"worker", handle}, {"match", match}, {"message", message}});
   const Locked lock(*as_worker(handle), LockedFor::look);
-  Unexpected* taken = as_worker(handle)->probe(*match, true, info);
+  Worker& worker = *as_worker(handle);
+  Unexpected* taken = worker.probe(*match, true, info);
   *message = reinterpret_cast<stria_message_t*>(taken);
-  return taken != nullptr ? STRIA_OK : STRIA_IN_PROGRESS;
+  return taken != nullptr ? STRIA_OK : report(worker.probe_later(*match), "stria_mprobe");
 }
 
 stria_status_t stria_mrecv(stria_worker_t* handle, stria_message_t* message, const stria_recv_t* recv,

@@ -37,6 +37,24 @@ TEST(Failure, ends_receives_that_name_the_peer_and_keeps_those_from_any_source) 
   EXPECT_EQ(world.send(late, 0, 1, 8, &byte, 1), STRIA_ERR_PEER_FAILED);
 }
 
+TEST(Failure, of_a_peer_without_a_link_is_noticed_by_the_receives_that_name_it) {
+  Op named, any;
+  char room[8];
+  World world(3, plain(2), {{"STRIA_LIVENESS_MS", "1"}});
+  world.recv(any, 0, World::kAny, 9, 0, room, 8);
+  ASSERT_EQ(world.recv(named, 0, 1, 8, 0, room, 8), STRIA_IN_PROGRESS);
+  world.kill(1, fake::Loss::none);
+  ASSERT_TRUE(world.run_until([&] { return named.ended(); }));
+  EXPECT_EQ(named.info.status, STRIA_ERR_PEER_FAILED);
+  EXPECT_FALSE(any.ended());
+  Op living, sending;
+  char byte = 1;
+  world.recv(living, 0, 2, 8, 0, room, 8);
+  world.send(sending, 2, 0, 8, &byte, 1);
+  ASSERT_TRUE(world.run_until([&] { return living.ended(); })) << "the other peer is no worse for it";
+  EXPECT_EQ(living.info.status, STRIA_OK);
+}
+
 // 5 s is what stria promises; looking for one receive after the other took minutes.
 TEST(Failure, ends_a_hundred_thousand_receives_in_time) {
   constexpr unsigned kMany = 100000;

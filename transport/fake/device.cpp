@@ -210,7 +210,7 @@ Result<Link*> Device::connect(const void* bytes, std::uint32_t length, void* pee
                                                   address.fabric, fabric_->id())};
   Device* target = fabric_->find(address.device);
   if (target == nullptr || target->dead_ || target->worker_id_ != address.worker)
-    return Error{Status::unreachable, fmt::format("fake: device {} is gone", address.device)};
+    return Error{Status::peer_failed, fmt::format("fake: device {} is gone", address.device)};
   if (Link* link = link_to(*target)) {
     link->set_cookie(peer);
     return link;

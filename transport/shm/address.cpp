@@ -1,5 +1,6 @@
 #include "transport/shm/address.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/fd.hpp"
 #include "stria/stria.h"
 #include "transport/shm/segment.hpp"
 #include "transport/wire.hpp"
@@ -28,6 +30,9 @@ struct AddressBytes {
   std::uint32_t uid;
   std::int32_t fd;
   std::uint32_t magic;
+  std::uint64_t host;
+  std::uint32_t pid_space;
+  std::uint32_t door_space;
 };
 static_assert(sizeof(AddressBytes) == kAddressBytes && offsetof(AddressBytes, library_version) == 4);
 constexpr std::uint32_t kAddressMagic = 0x316d6873;  // "shm1"
@@ -54,7 +59,10 @@ void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes
                            identity.pid,
                            identity.uid,
                            identity.fd,
-                           kAddressMagic};
+                           kAddressMagic,
+                           identity.host,
+                           identity.pid_space,
+                           identity.door_space};
   std::memcpy(out.data(), &bytes, sizeof bytes);
 }
 
@@ -71,12 +79,22 @@ Result<Identity> decode_address(std::span<const std::byte> bytes) {
                              version_text(kLayoutVersion, wire::kVersion, library_version()))};
   if (bytes.size() != sizeof in || in.magic != kAddressMagic)
     return Error{Status::invalid, fmt::format("shm: {} bytes that are no shm address", bytes.size())};
-  return Identity{in.nonce, in.worker_id, in.pid, in.uid, in.fd, in.segment_bytes};
+  return Identity{in.nonce,         in.worker_id, in.pid,       in.uid,       in.fd,
+                  in.segment_bytes, in.host,      in.pid_space, in.door_space};
 }
 
 std::uint32_t namespace_number(const char* path) noexcept {
   struct stat about {};
   return ::stat(path, &about) == 0 ? static_cast<std::uint32_t>(about.st_ino) & ((1u << 30) - 1) : 0;
+}
+
+std::uint64_t host_number() noexcept {
+  char text[64] = {};
+  const UniqueFd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const ssize_t bytes = file ? ::read(file.get(), text, sizeof text) : 0;
+  std::uint64_t number = 0;
+  for (ssize_t i = 0; i < bytes; ++i) number = (number ^ static_cast<unsigned char>(text[i])) * 0x100000001b3;
+  return number;
 }
 
 std::uint64_t random_word() noexcept {

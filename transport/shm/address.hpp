@@ -20,6 +20,9 @@ struct Identity {
   std::uint32_t uid = 0;
   std::int32_t fd = -1;  ///< number of its memfd there
   std::uint64_t segment_bytes = 0;
+  std::uint64_t host = 0;        ///< as host_number()
+  std::uint32_t pid_space = 0;   ///< the namespace of `pid`, as namespace_number()
+  std::uint32_t door_space = 0;  ///< the network namespace in which its door has a name; 0: it has no door
 };
 
 /// major << 16 | minor << 8 | patch of this library.
@@ -27,7 +30,7 @@ std::uint32_t library_version() noexcept;
 std::string version_text(std::uint32_t layout, std::uint32_t wire, std::uint32_t library);
 
 /// The address as bytes, versions first: 1 layout, 1 wire, 2 reserved, 4 library, then the identity.
-inline constexpr std::size_t kAddressBytes = 48;
+inline constexpr std::size_t kAddressBytes = 64;
 void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes> out) noexcept;
 /// Errors: invalid (not an address of this provider); unreachable (another version; the text names both).
 Result<Identity> decode_address(std::span<const std::byte> bytes);
@@ -37,6 +40,8 @@ using transport::fingerprint;
 inline constexpr const char* kPidNamespace = "/proc/thread-self/ns/pid";
 inline constexpr const char* kNetNamespace = "/proc/thread-self/ns/net";
 std::uint32_t namespace_number(const char* path) noexcept;
+/// Names the running system: what the kernel drew at random when it started; 0: not known (no /proc).
+std::uint64_t host_number() noexcept;
 
 /// Random, never 0.
 std::uint64_t random_word() noexcept;

@@ -24,9 +24,17 @@ Link* Device::link_of_worker(std::uint64_t worker_id) noexcept {
 Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* peer, int low_latency) {
   auto identity = decode_address({static_cast<const std::byte*>(address), bytes});
   if (!identity) return std::move(identity).error();
+  const auto gone = [&](const char* how) {
+    return Error{Status::peer_failed, fmt::format("shm: process {} is gone: {}", identity->pid, how)};
+  };
+  if (identity->host != identity_.host && identity->host != 0 && identity_.host != 0)
+    return Error{Status::unreachable, fmt::format("shm: process {} runs on another host", identity->pid)};
   if (Link* known = link_of_worker(identity->worker_id); known != nullptr) {
+    if (known->state_ == Link::State::down && is_gone(*identity))
+      return gone("it ended, or closed its worker, after it had connected");
     if (known->state_ == Link::State::down)
-      return Error{Status::unreachable, fmt::format("shm: worker {:016x} is gone", identity->worker_id)};
+      return Error{Status::unreachable,
+                   fmt::format("shm: process {} and this one gave up their connection", identity->pid)};
     known->cookie_ = peer;
     known->low_latency_ = known->low_latency_ || low_latency != 0;
     if (low_latency != 0) static_cast<void>(upgrade(*known));
@@ -39,10 +47,11 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
                     "could not answer",
                     own_.shape().max_peers, identity->pid)};
   auto made = bring_up(*identity, low_latency != 0);
-  if (!made) return std::move(made).error();
-  if ((*made)->remote_.header().state.load(std::memory_order_acquire) !=
-      static_cast<std::uint32_t>(DeviceState::open))
-    return Error{Status::unreachable, fmt::format("shm: process {}: the peer is closed", identity->pid)};
+  if (!made) {
+    if (is_gone(*identity)) return gone("it ended, or closed its worker, before this connection");
+    return std::move(made).error();
+  }
+  if (has_closed(**made)) return gone("it closed its worker");
   Link* link = made->get();
   link->cookie_ = peer;
   links_.push_back(*std::move(made));
@@ -137,7 +146,7 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   mine.fd = identity_.fd;
   mine.uid = identity_.uid;
   mine.segment_bytes = identity_.segment_bytes;
-  mine.door_space = door_.space();
+  mine.door_space = identity_.door_space;
   mine.window.store(link->tx_window_, std::memory_order_relaxed);
   mine.attention.store(kCold, std::memory_order_relaxed);
   mine.state.store(own_state(SlotPhase::ready), std::memory_order_release);
@@ -230,7 +239,9 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
   try {
     if (slot >= by_slot_.size()) by_slot_.resize(slot + 1, nullptr);
     Link* link = by_slot_[slot];
-    const Identity identity{peer.nonce, peer.worker_id, peer.pid, peer.uid, peer.fd, peer.segment_bytes};
+    const Identity identity{peer.nonce,     peer.worker_id,     peer.pid,       peer.uid,
+                            peer.fd,        peer.segment_bytes, identity_.host, slot_pid_space(state),
+                            peer.door_space};
     if (link == nullptr) {
       link = link_of_worker(identity.worker_id);
       if (link == nullptr) {

@@ -54,8 +54,10 @@ Result<void> Device::start(const transport::DeviceParams& params) {
                static_cast<std::uint32_t>(::getpid()),
                static_cast<std::uint32_t>(::geteuid()),
                segment_.fd.get(),
-               bytes};
-  pid_space_ = namespace_number(kPidNamespace);
+               bytes,
+               host_number(),
+               namespace_number(kPidNamespace),
+               0};
   fingerprint_ = fingerprint(secret_, identity_.nonce, identity_.worker_id);
   probe_.nonce = random_word();
   keys_ = hw::KeyTable(own_.keys(), key_shape(shape));
@@ -90,6 +92,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
     if (settings_.attach == AttachMode::socket) return std::move(door).error();
     log::info("{}", door.error().context);
   }
+  identity_.door_space = door_.space();
   register_device(identity_.nonce, segment_.fd.get(), bytes);
   return {};
 }
@@ -112,15 +115,15 @@ void Device::close(int timeout_ms) noexcept {
   own_.header().state.store(static_cast<std::uint32_t>(DeviceState::closed), std::memory_order_release);
   const std::int64_t end = now_ms() + timeout_ms;
   for (unsigned round = 0;; ++round) {
-    bool all = true;
-    for (unsigned i = 0; i < 16 && cells_.busy() > 0; ++i) cells_.harvest();
-    for (const auto& link : links_) all = is_taken_over(*link, round % 64 == 63) && all;
-    if (all) return;
+    bool needed = false;
+    for (const auto& link : links_) needed = needed || is_needed_by(*link, round % 64 == 63);
+    if (!needed) return;
     if (now_ms() >= end) break;
     const timespec pause{0, 50'000};
     ::nanosleep(&pause, nullptr);
   }
-  log::info("shm: closed after {} ms with messages that peers did not take over", timeout_ms);
+  log::info("shm: closed after {} ms; a peer that has not answered yet loses what was sent to it",
+            timeout_ms);
 }
 
 void Device::capabilities(transport::Capabilities& out) noexcept {

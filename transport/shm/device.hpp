@@ -83,7 +83,7 @@ class Device {
   bool keep_record(std::uint32_t slot, const InboxSlot& record) noexcept;
   /// What our slot at a peer holds.
   std::uint64_t own_state(SlotPhase phase) const noexcept {
-    return slot_state(phase, identity_.pid, pid_space_);
+    return slot_state(phase, identity_.pid, identity_.pid_space);
   }
   Link* link_of_worker(std::uint64_t worker_id) noexcept;
   Link* link_of_slot(std::uint32_t slot) const noexcept {
@@ -138,8 +138,9 @@ class Device {
   void release_window(Link& link) noexcept;
 
   // liveness.cpp
-  bool is_process_gone(std::uint64_t state) const noexcept;
+  bool is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept;
   bool is_gone(std::uint32_t slot) const noexcept;
+  bool is_gone(const Identity& identity) const noexcept;
   bool is_claimant_gone(std::uint32_t peer) const noexcept;
   bool is_accessor_alive(std::uint32_t slot) const noexcept;
   /// Slots below it may be taken.
@@ -155,7 +156,8 @@ class Device {
   void forget(std::uint32_t slot) noexcept;
   void look_at_slots() noexcept;
   void free_slot(std::uint32_t slot) noexcept;
-  bool is_taken_over(Link& link, bool look_closely) noexcept;
+  bool is_needed_by(const Link& link, bool look_closely) const noexcept;
+  bool has_slot_here(const Link& link) const noexcept;
 
   /// A peer that said hello, and whose door does not answer, or for which we have no descriptor.
   struct Awaited {
@@ -173,7 +175,6 @@ class Device {
   OwnedSegment segment_;
   SegmentView own_;
   Identity identity_;
-  std::uint32_t pid_space_ = 0;
   std::uint64_t fingerprint_ = 0;
   CmaProbe probe_;
   bool closed_ = false;

@@ -13,12 +13,12 @@
 
 namespace stria::shm {
 
-/// Whether no process has the id in a slot's state. In another PID namespace that says nothing, since it
-/// names nobody here, or somebody else.
-bool Device::is_process_gone(std::uint64_t state) const noexcept {
-  const auto pid = static_cast<pid_t>(slot_pid(state));
-  const bool is_ours = pid_space_ != 0 && slot_pid_space(state) == pid_space_;
-  return is_ours && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+/// Whether no process has that id. False when the id is of another PID namespace than ours: there it names
+/// a process that cannot be asked for from here.
+bool Device::is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept {
+  const auto id = static_cast<pid_t>(pid);
+  const bool is_ours = pid_space != 0 && pid_space == identity_.pid_space;
+  return is_ours && id > 0 && ::kill(id, 0) != 0 && errno == ESRCH;
 }
 
 /// Whether the peer of a slot without a link writes nothing any more. Only certainty counts: what it still
@@ -26,9 +26,18 @@ bool Device::is_process_gone(std::uint64_t state) const noexcept {
 bool Device::is_gone(std::uint32_t slot) const noexcept {
   const PeerSlot& peer = own_.peer(slot);
   const std::uint64_t state = peer.state.load(std::memory_order_acquire);
-  if (is_process_gone(state)) return true;
+  if (is_process_gone(slot_pid(state), slot_pid_space(state))) return true;
   // While it is claiming, the slot says who had it before.
   return slot_phase(state) != SlotPhase::claiming && is_door_gone(peer.nonce, peer.door_space);
+}
+
+/// Whether the device of an address is gone for good: its process ended, or it was closed. Only certainty
+/// counts; a device of another host, or one whose namespaces cannot be seen from here, is not known to be
+/// gone.
+bool Device::is_gone(const Identity& identity) const noexcept {
+  if (identity.host == 0 || identity.host != identity_.host) return false;
+  return is_process_gone(identity.pid, identity.pid_space) ||
+         is_door_gone(identity.nonce, identity.door_space);
 }
 
 /// ok: the link stays. Otherwise what link_down() is to say.
@@ -214,16 +223,26 @@ bool Device::has_room_for(const Identity& identity) const {
   return room >= to_answer.size();
 }
 
-/// For close(): whether nothing of ours waits at the peer any more, or nobody will take it.
-bool Device::is_taken_over(Link& link, bool look_closely) noexcept {
-  if (link.state_ != Link::State::up) return true;
-  if (link.tx_.is_consumed() && link.inbox_.is_consumed() && !cells_.waits_for(link.id_)) return true;
-  if (link.remote_.header().state.load(std::memory_order_acquire) !=
-      static_cast<std::uint32_t>(DeviceState::open))
-    return true;
+/// For close(): whether the peer still needs this process for what was sent to it. A peer that has this
+/// segment mapped does not: records lie in its own memory, cells stay as long as they are mapped, and it
+/// takes all of them out before it takes the link down. A peer maps the segment before it takes a slot here.
+bool Device::is_needed_by(const Link& link, bool look_closely) const noexcept {
+  if (link.state_ != Link::State::up || link.rx_slot_ != kNone) return false;
+  const bool only_greeted = link.inbox_.sent() <= 1 && link.tx_.is_untouched();
+  if (only_greeted || has_closed(link) || has_slot_here(link)) return false;
   if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) != own_state(SlotPhase::ready))
-    return true;  // the peer noticed our end, after it took everything out
-  return look_closely && !link.attached_.is_alive();
+    return false;  // refused, or it noticed our end
+  return !look_closely || link.attached_.is_alive();
+}
+
+bool Device::has_slot_here(const Link& link) const noexcept {
+  for (std::uint32_t slot = 0; slot < slots_used(); ++slot) {
+    const PeerSlot& peer = own_.peer(slot);
+    if (slot_phase(peer.state.load(std::memory_order_acquire)) == SlotPhase::ready &&
+        peer.nonce == link.attached_.nonce)
+      return true;
+  }
+  return false;
 }
 
 }  // namespace stria::shm

@@ -24,7 +24,8 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion = 15;  // of these structures, of windows, cells and keys
+inline constexpr std::uint16_t kLayoutVersion =
+    16;  // of these structures, of windows, cells and keys, and of addresses
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 

@@ -98,6 +98,8 @@ class WindowSender {
   }
   /// When its position was last asked for, the receiver had less than half of the window's records behind it.
   bool receiver_is_behind() const noexcept { return behind_; }
+  /// No record was ever written.
+  bool is_untouched() const noexcept { return lines_ == nullptr || head_ == 0; }
   /// Everything was taken out.
   bool is_consumed() const noexcept {
     return lines_ == nullptr || consumed_->load(std::memory_order_acquire) == head_;

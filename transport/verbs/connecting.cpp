@@ -20,6 +20,13 @@ constexpr std::uint8_t kMostReads = 16;
 constexpr std::uint8_t kRetries = 6;          // of three bits; 7 has no end with rxe
 constexpr std::uint8_t kRetriesNotReady = 7;  // without end
 
+/// Whether a connection manager rejected a request because no process listens at the address: the reason
+/// "invalid service id" of InfiniBand, or a refused connection of iWARP.
+bool nobody_listens(int reject_status) noexcept {
+  constexpr int kInvalidServiceId = 8;  // IBTA, reject reasons of the communication manager
+  return reject_status == kInvalidServiceId || reject_status == -ECONNREFUSED;
+}
+
 sockaddr_storage to_sockaddr(const Address& address) noexcept {
   sockaddr_storage out{};
   if (address.family == 4) {
@@ -260,6 +267,7 @@ void Connector::ended(Connection& connection, const Event& event) {
     return;
   }
   Attempt::State state = Attempt::State::failed;
+  Status status = Status::unreachable;
   std::string why = fmt::format(
       "{}, {}", ::rdma_event_str(event.type),
       event.status < 0 ? std::strerror(-event.status) : fmt::format("status {}", event.status).c_str());
@@ -270,11 +278,13 @@ void Connector::ended(Connection& connection, const Event& event) {
       why = text_of(refusal);
       if (refusal.reason == Reason::yours_comes) state = Attempt::State::superseded;
       if (refusal.reason == Reason::busy) state = Attempt::State::busy;
-    } else {
-      why = "nobody listens there: " + why;
+      if (refusal.reason == Reason::other_worker) status = Status::peer_failed;
+    } else if (nobody_listens(event.status)) {
+      why = "the peer is gone: no process listens at its address";
+      status = Status::peer_failed;
     }
   }
-  fail(connection, state, {Status::unreachable, why});
+  fail(connection, state, {status, why});
 }
 
 /// An attempt of ours came to nothing.

@@ -367,7 +367,9 @@ stria_status_t connect(stria_device_t* device, const void* bytes, std::uint32_t 
     const stria_status_t status = device->connect_out(*link);
     if (status != STRIA_OK && status != STRIA_ERR_NO_RESOURCE) {
       device->links.pop_back();
-      return refuse(STRIA_ERR_UNREACHABLE, error, error_bytes,
+      // The socket's name goes with the device that bound it.
+      const bool gone = errno == ECONNREFUSED || errno == ENOENT;
+      return refuse(gone ? STRIA_ERR_PEER_FAILED : STRIA_ERR_UNREACHABLE, error, error_bytes,
                     std::string("nobody listens on ") + address.name + ": " + std::strerror(errno));
     }
   }

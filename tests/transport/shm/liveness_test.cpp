@@ -43,12 +43,13 @@ TEST(ShmLiveness, a_peer_that_closes_is_down_only_after_its_last_packet_was_deli
   for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(node.got[i].payload, pattern(i, i * 400));
 }
 
-/// The address of a worker on another node, whose process id is `pid` here.
-Bytes address_elsewhere(const Node& like, pid_t pid) {
+/// The address of a worker on another node, whose process id is `pid` here. `host`: as the node gives it.
+Bytes address_elsewhere(const Node& like, pid_t pid, std::uint64_t host) {
   auto identity = *decode_address(like.address());
   identity.nonce ^= 1;
   identity.worker_id = 99;
   identity.pid = static_cast<std::uint32_t>(pid);
+  identity.host = host;
   Bytes address(kAddressBytes);
   encode_address(identity, std::span<std::byte, kAddressBytes>(address));
   return address;
@@ -76,7 +77,7 @@ TEST(ShmLiveness, an_id_from_another_node_that_is_a_thread_here_does_not_end_thi
     end.get_future().wait();
   });
   for (const pid_t id : {told.get_future().get(), ::getpid()}) {
-    EXPECT_EQ(node.connect(address_elsewhere(node, id), 99), nullptr);
+    EXPECT_EQ(node.connect(address_elsewhere(node, id, 0), 99), nullptr);
     EXPECT_EQ(node.connected, Status::unreachable);
     EXPECT_THAT(node.error, ::testing::HasSubstr("this process's own segment"));
   }
@@ -84,6 +85,20 @@ TEST(ShmLiveness, an_id_from_another_node_that_is_a_thread_here_does_not_end_thi
   EXPECT_EQ(other.wait(), 0) << "4: taken for dead";
   end.set_value();
   thread.join();
+}
+
+// No process here has the id, and no door the name; that says nothing of a worker on another node.
+TEST(ShmLiveness, a_worker_of_another_host_is_not_taken_for_gone) {
+  Node node(1);
+  constexpr pid_t kNobody = 0x7fffffff;
+  EXPECT_EQ(node.connect(address_elsewhere(node, kNobody, 1), 99), nullptr);
+  EXPECT_EQ(node.connected, Status::unreachable);
+  EXPECT_THAT(node.error, ::testing::HasSubstr("runs on another host"));
+  EXPECT_EQ(node.connect(address_elsewhere(node, kNobody, 0), 99), nullptr);
+  EXPECT_EQ(node.connected, Status::unreachable) << "a node that does not say which it is";
+  EXPECT_EQ(node.connect(address_elsewhere(node, kNobody, host_number()), 99), nullptr);
+  EXPECT_EQ(node.connected, Status::peer_failed);
+  EXPECT_THAT(node.error, ::testing::HasSubstr("is gone"));
 }
 
 }  // namespace

@@ -51,12 +51,12 @@ TEST(ShmRefusal, bytes_that_are_no_address_are_invalid) {
   EXPECT_EQ(a.connected, Status::invalid);
 }
 
-TEST(ShmRefusal, a_nonce_that_is_not_the_peers_is_unreachable) {
+TEST(ShmRefusal, a_nonce_that_is_no_devices_is_one_of_a_device_that_is_gone) {
   Node a(1), b(2);
   Bytes address = b.address();
   address[8] ^= std::byte{1};
   EXPECT_EQ(a.connect(address, 2), nullptr);
-  EXPECT_EQ(a.connected, Status::unreachable);
+  EXPECT_EQ(a.connected, Status::peer_failed);
 }
 
 TEST(ShmRefusal, a_process_behind_the_socket_with_another_secret_is_refused) {
