@@ -41,6 +41,22 @@ function(stria_program name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} stria_options)
 endfunction()
 
+# stria_install(TARGET... DESTINATION FOLDER): installs programs or components, and makes them parts of the target
+# `installed`, which builds what a prefix holds and nothing else. What links libstria.so finds it from where it lies itself,
+# so that the prefix may be moved.
+function(stria_install)
+  cmake_parse_arguments(ARG "" "DESTINATION" "" ${ARGN})
+  file(RELATIVE_PATH to_library /${ARG_DESTINATION} /${CMAKE_INSTALL_LIBDIR})
+  foreach(target ${ARG_UNPARSED_ARGUMENTS})
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    if("stria::stria" IN_LIST libraries)
+      set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
+    endif()
+    install(TARGETS ${target} RUNTIME DESTINATION ${ARG_DESTINATION} LIBRARY DESTINATION ${ARG_DESTINATION})
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY STRIA_INSTALLED ${ARG_UNPARSED_ARGUMENTS})
+endfunction()
+
 # A test's own sources are most of what is compiled, and GoogleTest's macros most of that: what is tested is the library,
 # as optimised as ever, and what tests it takes half the time to compile so.
 add_library(stria_gtest_options INTERFACE)

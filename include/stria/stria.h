@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define STRIA_VERSION_MAJOR 0
-#define STRIA_VERSION_MINOR 1
+#define STRIA_VERSION_MINOR 2
 #define STRIA_VERSION_PATCH 0
 
 #ifdef __cplusplus
@@ -55,7 +55,7 @@ STRIA_API const char* stria_status_string(stria_status_t status);
 /* What the last failed call of this thread complained of: the object, the limit and the value. Never NULL;
  * valid until the thread's next stria call. */
 STRIA_API const char* stria_last_error(void);
-/* "0.1.0": the library's own version, to compare with STRIA_VERSION_*. */
+/* "0.2.0": the library's own version, to compare with STRIA_VERSION_*. */
 STRIA_API const char* stria_version(void);
 
 /* ---- opaque objects ---- */

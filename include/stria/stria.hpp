@@ -15,10 +15,15 @@
 #ifndef STRIA_STRIA_HPP
 #define STRIA_STRIA_HPP
 
+#if __cplusplus < 202002L
+#error "stria.hpp needs C++20: compile with -std=c++20 or later, or include stria.h, which is plain C"
+#else
+
 #include "stria/api/context.hpp"
 #include "stria/api/error.hpp"
 #include "stria/api/layout.hpp"
 #include "stria/api/request.hpp"
 #include "stria/api/worker.hpp"
 
+#endif
 #endif

@@ -9,6 +9,11 @@ import pathlib
 import shutil
 import subprocess
 
+try:
+    from . import installed
+except ImportError:  # in a checkout
+    installed = None
+
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
@@ -56,20 +61,19 @@ class Tree:
         return Tree(build / "bin", build / "lib" / "openmpi")
 
     @staticmethod
-    def of_prefix(prefix):
-        found = sorted(prefix.glob("lib*/**/openmpi/mca_pml_stria.so"))
-        component = found[0].parent if found else prefix / "lib" / "openmpi"
-        return Tree(prefix / "libexec" / "stria", component)
+    def of_prefix(package, place):
+        """`package`: the folder of this file; `place`: its module `installed`, which an installation writes."""
+        return Tree((package / place.PROGRAMS).resolve(), (package / place.COMPONENT).resolve())
 
     @staticmethod
     def find(build):
         """The build folder that was named; else the tree this file is part of: a checkout or a prefix."""
         if build:
             return Tree.of_build(pathlib.Path(build).resolve())
-        here = pathlib.Path(__file__).resolve()
-        if here.parts[-4:-2] == ("share", "stria"):
-            return Tree.of_prefix(here.parents[4])
-        return Tree.of_build(here.parents[3] / "build" / "release")
+        package = pathlib.Path(__file__).resolve().parent
+        if installed:
+            return Tree.of_prefix(package, installed)
+        return Tree.of_build(package.parents[2] / "build" / "release")
 
 
 OPEN_MPI = ("--mca", "btl_base_warn_component_unused", "0")
@@ -96,10 +100,11 @@ FLOOR = Configuration("floor", "plain loops without messages: one core gathers, 
 
 
 def _program(*names):
+    """The first of these programs that is installed, by its name alone: Open MPI takes the path of an mpirun that was
+    started by an absolute one as its --prefix, and puts bin/ and lib/ of that in front of the ranks' own."""
     for name in names:
-        found = shutil.which(name)
-        if found:
-            return found
+        if shutil.which(name):
+            return name
     raise Unavailable(f"no {names[0]} is installed")
 
 

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "base/log.hpp"
+#include "stria/stria.h"
 #include "tests/transport/shm/inside.hpp"
 #include "tests/transport/shm/lending.hpp"
 
@@ -29,7 +30,8 @@ TEST(ShmRefusal, another_version_is_refused_with_both_versions_named) {
     EXPECT_EQ(a.connect(address, 2), nullptr);
     EXPECT_EQ(a.connected, Status::unreachable);
     EXPECT_THAT(a.error, HasSubstr("99"));
-    EXPECT_THAT(a.error, HasSubstr("this is stria 0.1.0"));
+    EXPECT_THAT(a.error, HasSubstr(fmt::format("this is stria {}.{}.{}", STRIA_VERSION_MAJOR,
+                                               STRIA_VERSION_MINOR, STRIA_VERSION_PATCH)));
   }
 }
 
