@@ -66,12 +66,12 @@ static int register_variables(void) {
       &mca_mpool_stria_component.mpool_version, "priority",
       "Priority of memory that peers map in MPI_Alloc_mem; malloc has 50. Without pml stria it is never "
       "offered.",
-      MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_3, MCA_BASE_VAR_SCOPE_READONLY, &mpool_stria.priority);
+      MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_1, MCA_BASE_VAR_SCOPE_READONLY, &mpool_stria.priority);
   mpool_stria.min_bytes = 4096;
   (void)mca_base_component_var_register(
       &mca_mpool_stria_component.mpool_version, "min_bytes",
       "Smaller allocations are ordinary memory: each takes whole pages and a descriptor here. Unit: bytes.",
-      MCA_BASE_VAR_TYPE_SIZE_T, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
+      MCA_BASE_VAR_TYPE_SIZE_T, NULL, 0, 0, OPAL_INFO_LVL_1, MCA_BASE_VAR_SCOPE_READONLY,
       &mpool_stria.min_bytes);
   mpool_stria.max_allocations = 0;
   (void)mca_base_component_var_register(&mca_mpool_stria_component.mpool_version, "max_allocations",
@@ -79,7 +79,7 @@ static int register_variables(void) {
                                         "takes a descriptor and a mapping of the process. 0: a quarter of "
                                         "the descriptors it may have. Never more than a quarter of "
                                         "vm.max_map_count.",
-                                        MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0, OPAL_INFO_LVL_5,
+                                        MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0, OPAL_INFO_LVL_1,
                                         MCA_BASE_VAR_SCOPE_READONLY, &mpool_stria.max_allocations);
   register_counter("allocations", "Allocations that peers can map, not freed yet", MCA_BASE_PVAR_CLASS_LEVEL,
                    &mpool_stria.allocations);

@@ -128,7 +128,10 @@ static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, 
   } else if (OMPI_SUCCESS != pml_stria_publish_card()) {
     reason = "its address could not be published";
   }
-  if (NULL == reason) return &pml_stria.super;
+  if (NULL == reason) {
+    pml_stria_report_unknown();
+    return &pml_stria.super;
+  }
   /* Another layer will do, unless this one was asked for. */
   if (pml_stria_was_asked_for() || pml_stria.verbose > 0) {
     pml_stria_tell(speaker, "cannot be used by rank %u on host '%s': %s", OMPI_PROC_MY_NAME->vpid,

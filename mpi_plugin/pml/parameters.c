@@ -20,6 +20,22 @@ typedef struct parameter {
 static parameter_t* parameters;
 static size_t parameter_count;
 
+/* The level from which on `ompi_info` shows a variable, which shows level 1 unless it is told another. The
+ * names here are listed in docs/user-mpi.md. */
+static mca_base_var_info_lvl_t level_of(const char* variable) {
+  static const char* const kSetByUsers[] = {
+      "STRIA_LOG",          "STRIA_PROVIDERS",   "STRIA_PROVIDER_PATH",     "STRIA_EAGER_LIMIT",
+      "STRIA_RNDV_SCHEME",  "STRIA_LIVENESS_MS", "STRIA_UNEXPECTED_BUDGET", "STRIA_SHM_WINDOWS",
+      "STRIA_SHM_CMA",      "STRIA_VERBS_LINKS", "STRIA_SHM_HUGE_PAGES",    "STRIA_VERBS_CACHE_BYTES",
+      "STRIA_VERBS_DEVICE",
+  };
+  static const char kForTests[] = "STRIA_FAKE_";
+  for (size_t i = 0; i < sizeof kSetByUsers / sizeof kSetByUsers[0]; ++i) {
+    if (0 == strcmp(kSetByUsers[i], variable)) return OPAL_INFO_LVL_1;
+  }
+  return 0 == strncmp(kForTests, variable, sizeof kForTests - 1) ? OPAL_INFO_LVL_9 : OPAL_INFO_LVL_5;
+}
+
 static void register_parameter(const stria_config_variable_t* variable, parameter_t* out) {
   static const char kPrefix[] = "STRIA_";
   char name[128];
@@ -39,7 +55,7 @@ static void register_parameter(const stria_config_variable_t* variable, paramete
   out->value = (char*)variable->value;
   out->variable = strdup(variable->name);
   out->index = mca_base_component_var_register(&mca_pml_stria_component.pmlm_version, name, text,
-                                               MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_5,
+                                               MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, level_of(variable->name),
                                                MCA_BASE_VAR_SCOPE_READONLY, &out->value);
 }
 
@@ -118,7 +134,7 @@ int pml_stria_register(void) {
   pml_stria.verbose = 0;
   register_integer("verbose",
                    "1: one line per peer, once it is connected, about the path to it; on standard error.",
-                   OPAL_INFO_LVL_3, &pml_stria.verbose);
+                   OPAL_INFO_LVL_1, &pml_stria.verbose);
   /* Open MPI may register a component twice; the first table is kept. */
   if (NULL == parameters) {
     parameter_count = stria_config_count();

@@ -64,6 +64,9 @@ int pml_stria_register(void);
 /* Hands the parameters that were given to the library. False when it refuses one; stria_last_error() names
  * it. */
 bool pml_stria_apply_parameters(void);
+/* Tells once a job which MCA parameters are set whose names begin like stria's and are not: Open MPI ignores
+ * them in silence. */
+void pml_stria_report_unknown(void);
 /* True when the user named stria as the layer to use. */
 bool pml_stria_was_asked_for(void);
 
