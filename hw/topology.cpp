@@ -49,8 +49,9 @@ DeviceKind kind_of(hwloc_obj_osdev_type_t type) noexcept {
       return DeviceKind::coprocessor;
     case HWLOC_OBJ_OSDEV_DMA:
       return DeviceKind::dma;
+    default:  // kinds that hwloc got later: memory devices in 2.10
+      return DeviceKind::pci;
   }
-  return DeviceKind::pci;
 }
 
 std::string info_of(hwloc_obj_t object, const char* name) {
@@ -153,6 +154,9 @@ class Discovery {
         break;
       case HWLOC_MEMBIND_MIXED:
         out_.memory_policy_ = "mixed, nodes " + nodes;
+        break;
+      default:  // policies that hwloc got later: a weighted interleaving in 2.11
+        out_.memory_policy_ = "nodes " + nodes;
         break;
     }
   }

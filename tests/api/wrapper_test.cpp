@@ -6,6 +6,7 @@
 // after it, so that a missing include of the header itself shows
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>

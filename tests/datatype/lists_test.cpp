@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "tests/datatype/check_pack.hpp"

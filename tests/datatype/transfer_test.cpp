@@ -1,6 +1,7 @@
 // transfer between pairs of types against naive pack and unpack.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "tests/datatype/check_transfer.hpp"

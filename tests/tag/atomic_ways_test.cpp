@@ -1,5 +1,6 @@
 // Several ways for the atomics of one region: an adapter, the engine of the owner, and CPUs in shared memory.
 // Only one of them performs.
+#include <algorithm>
 #include <deque>
 #include <functional>
 

@@ -1,5 +1,6 @@
 // Peers that die: every request that names one ends with an error, whatever it was doing; everything else
 // goes on.
+#include <algorithm>
 #include <chrono>
 #include <random>
 

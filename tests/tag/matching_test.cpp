@@ -1,6 +1,7 @@
 // Matching against a reference model: random sends and receives between a few workers, over thousands of
 // schedules of the fake provider, with every mix of PIO, buffered and rendezvous traffic. The model is MPI's
 // rule, written naively.
+#include <algorithm>
 #include <deque>
 #include <list>
 #include <random>

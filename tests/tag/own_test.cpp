@@ -2,6 +2,7 @@
 // and what goes the other way all the same.
 #include <poll.h>
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 #include <thread>

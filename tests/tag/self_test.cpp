@@ -1,5 +1,6 @@
 // A worker that sends to itself, as to any other peer: one copy from 4 KiB on, whatever the layouts are, and
 // every byte right. What is copied without a packet is own_test.cpp's.
+#include <algorithm>
 #include <numeric>
 
 #include "rndv/cost_model.hpp"

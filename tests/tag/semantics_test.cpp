@@ -1,4 +1,5 @@
 // What the API promises beyond matching: truncation, probes, cancels, layouts on both sides, puts and gets.
+#include <algorithm>
 #include <numeric>
 
 #include "tests/tag/world.hpp"

@@ -1,5 +1,6 @@
 // Synchronous sends: what would go eagerly goes at once and ends when it is matched, long ones are announced.
 // Every byte is compared.
+#include <algorithm>
 #include <numeric>
 
 #include "tests/tag/world.hpp"

@@ -1,4 +1,5 @@
 // Packets between devices of one process: contents, order, full queues, budgets.
+#include <algorithm>
 #include <random>
 
 #include "tests/transport/shm/node.hpp"

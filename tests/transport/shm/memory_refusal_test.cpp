@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
+#include <algorithm>
+
 #include "tests/transport/shm/lending.hpp"
 
 namespace stria::shm::test {

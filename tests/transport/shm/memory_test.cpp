@@ -1,5 +1,7 @@
 // Memory that peers map, between processes: without cross-memory attach, by every way of attaching, while
 // its owner frees it, dies or forks.
+#include <algorithm>
+
 #include "tests/transport/shm/lending.hpp"
 
 namespace stria::shm::test {

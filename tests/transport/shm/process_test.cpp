@@ -1,4 +1,5 @@
 // Devices in processes of their own: exchange, cross-memory attach, and processes that are killed.
+#include <algorithm>
 #include <random>
 
 #include "tests/transport/shm/node.hpp"

@@ -1,5 +1,6 @@
 // Keys: rights, bounds, staleness, strided regions, invalidation by a message; between devices of one
 // process.
+#include <algorithm>
 #include <random>
 
 #include "tests/transport/shm/node.hpp"

@@ -1,6 +1,7 @@
 // Atomics on a real device: what the owner's adapter refuses, what one costs, many among reads and messages;
 // and through the API, where the adapter performs them if the owner has nothing else, and its engine if it
 // has.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>

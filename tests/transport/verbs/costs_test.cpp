@@ -1,4 +1,5 @@
 // What a message costs in work requests and doorbells, through the provider and through the whole library.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 

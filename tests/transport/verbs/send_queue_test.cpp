@@ -1,5 +1,6 @@
 // What a link promises of its send queue: what was not posted did not happen, nothing is posted that it has
 // no room for, and whoever waits for room goes on.
+#include <algorithm>
 #include <deque>
 
 #include "tests/transport/verbs/plain_world.hpp"

@@ -1,5 +1,6 @@
 // Strided keys as the provider makes, posts, ends and reads them, on a stand-in for an adapter that has them.
 // No adapter has run this.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
