@@ -51,6 +51,12 @@ if grep -q '^STRIA_MPI:BOOL=ON' "$build/CMakeCache.txt"; then
   [[ -x $prefix/libexec/stria/mpi/osu_latency ]] || die "no mpi osu_latency"
 fi
 
+step "all that is installed is built by the target installed"
+find "$prefix/bin" "$prefix/libexec" "$libdir" -type f | while read -r file; do
+  [[ $(head -c 4 "$file" | tail -c 3) != ELF ]] || grep -qF "/${file##*/}\"" "$check" || echo "${file#"$prefix/"}"
+done >"$work/out"
+[[ ! -s $work/out ]] || die "not part of it: $(tr '\n' ' ' <"$work/out")"
+
 step "nothing names the build, the source or the first prefix"
 if grep -rIlF -e "$build" -e "$source" -e "$work/first" "$prefix/include" "$libdir/pkgconfig" "$libdir/cmake"; then
   die "the files above hold paths of the build"
