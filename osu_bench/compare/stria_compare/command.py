@@ -196,8 +196,20 @@ def write(options, data):
     return 0
 
 
+def need_plots(options):
+    """Ends the program before it measures for minutes what it cannot draw."""
+    wanted = [name for name, path in (("--html", options.html), ("--svg", options.svg)) if path]
+    try:
+        if wanted:
+            import matplotlib  # noqa: F401
+    except ImportError as reason:
+        sys.exit(f"osu_compare: {' and '.join(wanted)} cannot draw: {reason} (Debian package python3-matplotlib). --json writes "
+                 "the figures without it, and --from makes the report of them later")
+
+
 def main(arguments):
     options = parser().parse_args(arguments)
+    need_plots(options)
     if options.source:
         return write(options, measured_before(options))
     tree = Tree.find(options.build)
