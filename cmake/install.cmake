@@ -47,7 +47,9 @@ file(RELATIVE_PATH stria_compare_from_bin /${CMAKE_INSTALL_BINDIR} /${stria_comp
 file(RELATIVE_PATH stria_openmpi_from_bin /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/openmpi)
 stria_install_script(${PROJECT_SOURCE_DIR}/osu_bench/compare/osu_compare osu_compare
                      ../share/stria/compare ${stria_compare_from_bin})
-stria_install_script(${PROJECT_SOURCE_DIR}/tools/mpirun stria_mpirun ../lib/openmpi ${stria_openmpi_from_bin})
+if(STRIA_MPI)
+  stria_install_script(${PROJECT_SOURCE_DIR}/tools/mpirun stria_mpirun ../lib/openmpi ${stria_openmpi_from_bin})
+endif()
 
 # The comparison's package, and beside it a module that tells where the prefix has programs and component.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/osu_bench/compare/stria_compare DESTINATION ${stria_compare_dir}

@@ -30,7 +30,7 @@ prefix=$work/prefix
 step "what must be there"
 libdir=$(dirname "$(find "$prefix" -name libstria.so -print -quit)")
 [[ $libdir == "$prefix"/* ]] || die "no libstria.so"
-for file in include/stria/stria.h include/stria/stria.hpp include/stria/provider.h bin/stria_info bin/stria_mpirun; do
+for file in include/stria/stria.h include/stria/stria.hpp include/stria/provider.h bin/stria_info bin/osu_compare; do
   [[ -e $prefix/$file ]] || die "no $file"
 done
 diff <(cd "$source/include" && find stria -type f | sort) <(cd "$prefix/include" && find stria -type f | sort) ||
@@ -48,7 +48,9 @@ if grep -q '^STRIA_MPI:BOOL=ON' "$build/CMakeCache.txt"; then
     ldd "$component" >"$work/ldd"
     grep -q "libstria.so.* => $prefix/" "$work/ldd" || die "$name does not find its library: $(cat "$work/ldd")"
   done
-  [[ -x $prefix/libexec/stria/mpi/osu_latency ]] || die "no mpi osu_latency"
+  for program in libexec/stria/mpi/osu_latency bin/stria_mpirun; do
+    [[ -x $prefix/$program ]] || die "no $program"
+  done
 fi
 
 step "all that is installed is built by the target installed"
