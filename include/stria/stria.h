@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Before 1.0 a new minor version may change this interface, and the library has another soname then; a new
+ * patch version never does. CMake and pkg-config take the version from these lines. */
 #define STRIA_VERSION_MAJOR 0
 #define STRIA_VERSION_MINOR 2
 #define STRIA_VERSION_PATCH 0

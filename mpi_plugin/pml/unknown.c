@@ -53,8 +53,8 @@ static const char* nearest_name(const char* name, const char* prefix, size_t* di
   return nearest;
 }
 
-/* Tells of the name at the beginning of `text` (it ends at '=' or a blank), which is set in `place`, when it
- * looks like a parameter of stria and is none. */
+/* Reports the name at the beginning of `text`, which ends at '=' or a blank, when it begins as stria's
+ * parameters do and is not registered. `place`: where it is set, in words. */
 static void report(const char* text, const char* place, int* reports) {
   char name[kLongestName];
   (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "= \t\r\n"), text);
@@ -63,7 +63,7 @@ static void report(const char* text, const char* place, int* reports) {
     size_t distance = 0;
     const char* nearest = nearest_name(name, kPrefixes[i], &distance);
     if (NULL == nearest || 0 == distance || ++*reports > kMostReports) return;
-    /* A name of which a third or more is different was hardly meant. */
+    /* A suggestion of which a third or more differs would mislead. */
     const bool suggests = 3 * distance < strlen(name);
     pml_stria_tell(PML_STRIA_EVERY_RANK,
                    "MCA parameter %s, set %s, does not exist and is ignored%s%s%s; "
