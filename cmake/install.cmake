@@ -84,9 +84,13 @@ install(EXPORT stria_targets FILE stria-targets.cmake NAMESPACE stria:: DESTINAT
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/stria-config.cmake.in
                               ${CMAKE_CURRENT_BINARY_DIR}/stria-config.cmake
                               INSTALL_DESTINATION ${stria_cmake_dir} PATH_VARS stria_provider_dir)
-# While the major version is 0, a new minor version may change the interface (tag/CMakeLists.txt: SOVERSION).
+# As the soname (tag/CMakeLists.txt): while the major version is 0, a new minor version may change the interface.
+set(stria_compatibility SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(stria_compatibility SameMinorVersion)
+endif()
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/stria-config-version.cmake
-                                 COMPATIBILITY SameMinorVersion)
+                                 COMPATIBILITY ${stria_compatibility})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/stria-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/stria-config-version.cmake
         DESTINATION ${stria_cmake_dir})
 
