@@ -7,9 +7,12 @@
 #include <string>
 
 #include "base/fits.hpp"
+#include "datatype/array.hpp"
 
 namespace stria::info {
 
+using datatype::ArrayOrder;
+using datatype::ArrayPart;
 using datatype::Layout;
 
 namespace {
@@ -18,41 +21,20 @@ Error refuse(std::string text) {
   return {Status::invalid, std::move(text)};
 }
 
+ArrayOrder order_of(const Elements& of) {
+  return of.first_is_fastest ? ArrayOrder::fortran : ArrayOrder::c;
+}
+
+/// Its error begins with the name of the constructor that was written.
+Result<Layout> named(const char* constructor, Result<Layout> made) {
+  if (made) return made;
+  return refuse(fmt::format("{}: {}", constructor, made.error().context));
+}
+
 std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
   long long value = 0;
   if (mul_overflows(a, b, &value)) return std::nullopt;
   return value;
-}
-
-/// What of one dimension of an array is meant: block i is lengths[i] elements from begins[i] on.
-struct Part {
-  Sizes lengths, begins;
-};
-
-/// An array of `sizes`, of which the parts are meant; as in MPI its bounds are those of the whole array.
-Result<Layout> array(const char* constructor, const Sizes& sizes, const std::vector<Part>& parts,
-                     const Elements& of) {
-  const auto beyond = [=] { return refuse(fmt::format("{}: beyond 64 bits", constructor)); };
-  Layout made = of.child;
-  std::int64_t extent = of.child.extent();
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const std::size_t d = of.first_is_fastest ? i : sizes.size() - 1 - i;
-    Sizes places;
-    for (const std::int64_t begin : parts[d].begins) {
-      const auto place = product(begin, extent);
-      if (!place) return beyond();
-      places.push_back(*place);
-    }
-    auto spaced = Layout::resized(made, 0, extent);
-    if (!spaced) return std::move(spaced).error();
-    auto blocks = Layout::indexed(parts[d].lengths, places, *spaced);
-    if (!blocks) return std::move(blocks).error();
-    made = *std::move(blocks);
-    const auto all = product(extent, sizes[d]);
-    if (!all) return beyond();
-    extent = *all;
-  }
-  return Layout::resized(made, 0, extent);
 }
 
 /// What is wrong with a constructor's lists; empty: nothing.
@@ -62,8 +44,8 @@ std::string unlike(const char* constructor, std::size_t sizes, std::size_t other
 }
 
 /// What process `at` of `among` in a dimension of `size` has.
-Result<Part> part_of(const Distribution& how, std::int64_t size, std::int64_t among, std::int64_t at,
-                     std::size_t most) {
+Result<ArrayPart> part_of(const Distribution& how, std::int64_t size, std::int64_t among, std::int64_t at,
+                          std::size_t most) {
   if (how.kind == Distribution::none && among != 1)
     return refuse(fmt::format("darray: a dimension of {} processes that is not distributed", among));
   std::int64_t block = how.argument;
@@ -71,7 +53,7 @@ Result<Part> part_of(const Distribution& how, std::int64_t size, std::int64_t am
   if (block == 0) block = how.kind == Distribution::block ? (size - 1) / among + 1 : 1;
   if (how.kind == Distribution::block && block < (size - 1) / among + 1)
     return refuse(fmt::format("darray: {} processes with blocks of {} leave some of {}", among, block, size));
-  Part out;
+  ArrayPart out;
   if (at > (size - 1) / block) return out;
   const std::int64_t blocks = ((size - 1) / block - at) / among + 1;
   if (blocks > static_cast<std::int64_t>(most))
@@ -91,14 +73,7 @@ Result<Layout> subarray(const Sizes& sizes, const Sizes& counts, const Sizes& st
     return refuse(std::move(what));
   if (auto what = unlike("subarray", sizes.size(), starts.size(), "starts"); !what.empty())
     return refuse(std::move(what));
-  std::vector<Part> parts;
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (counts[d] < 0 || starts[d] < 0 || sizes[d] < counts[d] || starts[d] > sizes[d] - counts[d])
-      return refuse(fmt::format("subarray: {} from {} on are not in a dimension of {}", counts[d], starts[d],
-                                sizes[d]));
-    parts.push_back({{counts[d]}, {starts[d]}});
-  }
-  return array("subarray", sizes, parts, of);
+  return named("subarray", datatype::subarray(sizes, counts, starts, order_of(of), of.child));
 }
 
 Result<Layout> darray(std::int64_t processes, std::int64_t rank, const Sizes& sizes,
@@ -119,7 +94,7 @@ Result<Layout> darray(std::int64_t processes, std::int64_t rank, const Sizes& si
   }
   if (among != processes)
     return refuse(fmt::format("darray: a grid of {} for {} processes", among, processes));
-  std::vector<Part> parts;
+  std::vector<ArrayPart> parts;
   std::int64_t below = among;  // ranks count through the last dimension of the grid first, in either order
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     below /= grid[d];
@@ -127,7 +102,7 @@ Result<Layout> darray(std::int64_t processes, std::int64_t rank, const Sizes& si
     if (!part) return std::move(part).error();
     parts.push_back(*std::move(part));
   }
-  return array("darray", sizes, parts, of);
+  return named("darray", datatype::array_part(sizes, parts, order_of(of), of.child));
 }
 
 }  // namespace stria::info
