@@ -71,13 +71,9 @@ static stria_endpoint_t* open_endpoint(stria_worker_t* worker, const void* addre
   return endpoint;
 }
 
-static void send_message(stria_worker_t* worker, stria_endpoint_t* peer, uint64_t tag, const void* data,
-                         uint64_t bytes) {
+static void send_message(stria_endpoint_t* peer, uint64_t tag, const void* data, uint64_t bytes) {
   const stria_send_t send = {.base = data, .count = bytes, .tag = tag};
-  stria_request_t request;
-  stria_status_t status = stria_send(peer, &send, &request);
-  if (status == STRIA_IN_PROGRESS) status = stria_request_wait(worker, &request, NULL);
-  need("sending", status);
+  need("sending", stria_send_wait(peer, &send));
 }
 
 static stria_info_t receive_message(stria_worker_t* worker, uint64_t tag, void* data, uint64_t room) {
@@ -86,13 +82,14 @@ static stria_info_t receive_message(stria_worker_t* worker, uint64_t tag, void* 
   stria_info_t info;
   need("receiving", stria_recv(worker, &recv, &request));
   const double until_us = now_us() + kPatienceMs * 1e3;
-  while (stria_request_test(&request, &info) == STRIA_IN_PROGRESS) {
+  stria_status_t status;
+  while ((status = stria_request_test(&request, &info)) == STRIA_IN_PROGRESS) {
     need("waiting", stria_worker_wait(worker, 1000));
     if (now_us() < until_us) continue;
     fprintf(stderr, "tag_pingpong: nothing came within %d s\n", kPatienceMs / 1000);
     exit(1);
   }
-  need("receiving", info.status);
+  need("receiving", status);
   return info;
 }
 
@@ -125,14 +122,14 @@ static void play(stria_worker_t* worker, stria_endpoint_t* peer, int starts, uin
   for (unsigned round = 0; round < rounds; ++round) {
     if (starts) {
       fill(out, bytes, round, 0);
-      send_message(worker, peer, kTagPing, out, bytes);
+      send_message(peer, kTagPing, out, bytes);
     }
     memset(in, 0xee, bytes);
     const stria_info_t info = receive_message(worker, starts ? kTagPong : kTagPing, in, kLongest);
     verify(in, &info, bytes, round, starts ? 1 : 0);
     if (!starts) {
       fill(out, bytes, round, 1);
-      send_message(worker, peer, kTagPong, out, bytes);
+      send_message(peer, kTagPong, out, bytes);
     }
   }
   if (starts)
@@ -164,7 +161,7 @@ int main(int argc, char** argv) {
   if (starts) {
     const size_t bytes = read_address(path, theirs, sizeof theirs);
     peer = open_endpoint(worker, theirs, bytes);
-    send_message(worker, peer, kTagHello, own, own_bytes);
+    send_message(peer, kTagHello, own, own_bytes);
   } else {
     write_address(path, own, own_bytes);
     const stria_info_t hello = receive_message(worker, kTagHello, theirs, sizeof theirs);
@@ -184,8 +181,8 @@ int main(int argc, char** argv) {
   }
   free(out);
   free(in);
-  stria_endpoint_close(peer);
-  stria_worker_close(worker);
-  stria_context_close(context);
+  need("closing the endpoint", stria_endpoint_close(peer));
+  need("closing the worker", stria_worker_close(worker));
+  need("closing the context", stria_context_close(context));
   return 0;
 }

@@ -21,8 +21,8 @@ unsigned Worker::rights_for(const Device& device, unsigned access) const noexcep
 Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept {
   if (closing_) return Status::cancelled;
   const auto& key = *reinterpret_cast<const RemoteKey*>(atomic.key);
-  if (key.head.owner != peer.worker_id || (key.head.access & STRIA_ACCESS_REMOTE_ATOMIC) == 0 ||
-      key.head.length < kWordBytes || atomic.remote_offset > key.head.length - kWordBytes)
+  if ((key.head.access & STRIA_ACCESS_REMOTE_ATOMIC) == 0 || key.head.length < kWordBytes ||
+      atomic.remote_offset > key.head.length - kWordBytes)
     return Status::access_error;
   if (peer.state != Peer::State::up) {
     const Status connected = connect(peer);
@@ -51,7 +51,7 @@ Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t*
 
 Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
   const Device& device = *devices_[peer.device];
-  const stria_provider_key_t part = part_for(key, device.provider->name);
+  const stria_provider_key_t& part = part_for(key, device.provider->name);
   if (key.head.performer == KeyHead::kAdapter) {
     if (device.atomics != Device::Atomics::adapter || !peer.link.can_atomic || part.bytes == 0 ||
         part.bytes > sizeof(op.key.data))

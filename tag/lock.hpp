@@ -23,6 +23,8 @@ class WorkerLock {
  public:
   void enable(bool shared) noexcept { shared_ = shared; }
   bool shared() const noexcept { return shared_; }
+  /// Whether the calling thread has the lock, which is shared.
+  bool is_mine() const noexcept { return owner_.load(std::memory_order_relaxed) == self(); }
 
   /// For an operation: work that others who come may stay away from.
   void lock() noexcept {

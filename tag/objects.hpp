@@ -38,7 +38,11 @@ struct Endpoint {
   void* user = nullptr;  ///< closed: the next one that is free
 };
 
-/// A key as it travels: this head, then one part per provider: name length, name, key length, key.
+/// The STRIA_ACCESS_* bits that a region can have.
+inline constexpr unsigned kAllAccess = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE |
+                                       STRIA_ACCESS_REMOTE_ATOMIC | STRIA_ACCESS_ATOMIC_WITH_CPU;
+
+/// A key as it travels begins with this; remote_key.hpp has the rest.
 struct KeyHead {
   std::uint8_t version;
   std::uint8_t parts;
@@ -67,11 +71,6 @@ struct Region {
   std::uint8_t performer = KeyHead::kCpu;
   std::uint64_t id;
   std::vector<stria_provider_key_t> keys;  ///< one per device; bytes == 0 where the device gave none
-};
-
-struct RemoteKey {
-  KeyHead head;
-  std::vector<std::byte> parts;
 };
 
 }  // namespace stria::tag

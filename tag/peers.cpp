@@ -81,7 +81,8 @@ Status Worker::connect_new(Peer& peer) {
     // A provider that knows that the peer is gone knows it for all of them.
     if (answer != Status::peer_failed) answer = reason;
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->provider->name,
-                           accepted ? "it said yes and gave no link, which breaks its contract" : error);
+                           accepted ? "it said yes and gave no link, which breaks its contract"
+                                    : without_name(error, device->provider->name));
   }
   const bool gone = answer == Status::peer_failed;
   const std::string text =

@@ -10,13 +10,18 @@ namespace stria::tag {
 
 void Worker::complete(Request& request, Status status) noexcept {
   request.info.status = transport::to_c(status);
+  if (status != Status::ok) [[unlikely]]
+    remember_failure(request);
   if (request.callback == nullptr) {
     request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
     return;
   }
   stria_info_t info;
   copy_info(info, request.info);
+  Worker& worker = *request.worker;
+  const bool inside = std::exchange(worker.in_progress_, true);
   call_back(request, info);
+  worker.in_progress_ = inside;
 }
 
 Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
@@ -74,12 +79,10 @@ Status Worker::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
   const bool waits = entry->what() != Unexpected::Kind::inline_payload || entry->sync_name() != 0;
   if (waits || entry->length > recv.count) [[unlikely]]
     return recv_entry(*entry, recv, plain_memory(recv.base, recv.count), request);
-  stria_info_t& info = recv.info != nullptr ? *recv.info : Request::make_ended(request, this)->info;
-  info.status = STRIA_OK;
-  info.immediate = entry->immediate;
-  info.tag = entry->tag;
-  info.length = info.received = entry->length;
-  info.source = source.worker_id;
+  const stria_info_t outcome{STRIA_OK,      entry->immediate, entry->tag,
+                             entry->length, entry->length,    source.worker_id};
+  Request::make_ended(request, outcome);
+  if (recv.info != nullptr) copy_info(*recv.info, outcome);
   hw::copy_line(static_cast<std::byte*>(recv.base), entry->payload,
                 static_cast<std::uint32_t>(entry->length));
   ++counters_.received_eager;
@@ -103,7 +106,8 @@ namespace {
 
 /// The receive's message out of the window of its source, when that lies there next and nobody else can want
 /// it. Bytes, or STRIA_TAKE_*.
-inline std::int32_t Worker::take(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
+[[gnu::always_inline]] inline std::int32_t Worker::take(const stria_recv_t& recv, Peer& source,
+                                                        stria_request_t* request) noexcept {
   const bool whole_round = ++looks_ % kWholeRound == 0;
   if (recv.count > kTakeMost || in_progress_ || posted_.size() != 0 || source.has_early ||
       !backlog_.empty() || whole_round)
@@ -123,12 +127,10 @@ inline std::int32_t Worker::take(const stria_recv_t& recv, Peer& source, stria_r
   ++handled_;
   if (sleepers_ != 0) [[unlikely]]
     wake();
-  stria_info_t& info = recv.info != nullptr ? *recv.info : Request::make_ended(request, this)->info;
-  info.status = STRIA_OK;
-  info.immediate = header.immediate;
-  info.tag = header.tag;
-  info.length = info.received = static_cast<std::uint32_t>(bytes);
-  info.source = source.worker_id;
+  const auto length = static_cast<std::uint32_t>(bytes);
+  const stria_info_t outcome{STRIA_OK, header.immediate, header.tag, length, length, source.worker_id};
+  Request::make_ended(request, outcome);
+  if (recv.info != nullptr) copy_info(*recv.info, outcome);
   return bytes;
 }
 
@@ -336,13 +338,14 @@ Status Worker::probe_later(const stria_match_t& match) noexcept {
 }
 
 Status Worker::cancel(Request& request) noexcept {
+  const RequestState state = request.state.load(std::memory_order_relaxed);
+  if (state == RequestState::done) return Status::no_resource;
+  if (request.worker != this) return Status::invalid;
   if (request.kind != RequestKind::recv) return Status::unsupported;
-  if (request.state.load(std::memory_order_relaxed) != RequestState::posted) return Status::no_resource;
+  if (state != RequestState::posted) return Status::no_resource;
   posted_.remove(&request.body.posted);
   request.info = {};
-  const bool inside = std::exchange(in_progress_, true);  // as in every callback
   complete(request, Status::cancelled);
-  in_progress_ = inside;
   ++handled_;
   if (armed_ || sleepers_ != 0) wake();  // it may be a sleeper's own request
   return Status::ok;

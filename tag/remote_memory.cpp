@@ -9,34 +9,12 @@
 
 namespace stria::tag {
 
-stria_provider_key_t part_for(const RemoteKey& key, std::string_view provider) noexcept {
-  stria_provider_key_t out{};
-  std::span<const std::byte> rest = key.parts;
-  for (unsigned i = 0; i < key.head.parts && !rest.empty(); ++i) {
-    const auto name_length = std::to_integer<std::size_t>(rest[0]);
-    if (rest.size() < 2 + name_length) return out;
-    const std::string_view name(reinterpret_cast<const char*>(rest.data() + 1), name_length);
-    const auto bytes = std::to_integer<std::size_t>(rest[1 + name_length]);
-    rest = rest.subspan(2 + name_length);
-    if (rest.size() < bytes || bytes > sizeof(out.data)) return out;
-    if (name == provider) {
-      out.bytes = static_cast<std::uint32_t>(bytes);
-      std::memcpy(out.data, rest.data(), bytes);
-      return out;
-    }
-    rest = rest.subspan(bytes);
-  }
-  return out;
-}
-
 Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout, std::uint64_t count,
                                         unsigned access) {
   stria_payload_t memory;
   if (describe_memory(base, layout, count, memory) != Status::ok)
     return Error{Status::invalid, fmt::format("a region of {} instances leaves 64 bits", count)};
-  constexpr unsigned kKnown = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE |
-                              STRIA_ACCESS_REMOTE_ATOMIC | STRIA_ACCESS_ATOMIC_WITH_CPU;
-  if ((access & ~kKnown) != 0 || access == 0)
+  if ((access & ~kAllAccess) != 0 || access == 0)
     return Error{Status::invalid, fmt::format("access {:#x} is not made of STRIA_ACCESS_* bits", access)};
   if ((access & STRIA_ACCESS_ATOMIC_WITH_CPU) != 0 && (access & STRIA_ACCESS_REMOTE_ATOMIC) == 0)
     return Error{Status::invalid, fmt::format("access {:#x} has STRIA_ACCESS_ATOMIC_WITH_CPU without "
@@ -135,7 +113,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   if (describe_memory(rma.base, rma.layout, rma.count, memory) != Status::ok) return Status::invalid;
   const auto length = static_cast<std::uint64_t>(memory.length);
   const unsigned right = kind == RequestKind::get ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE;
-  if (key.head.owner != peer.worker_id || (key.head.access & right) == 0) return Status::access_error;
+  if ((key.head.access & right) == 0) return Status::access_error;
   if (rma.remote_offset > key.head.length || length > key.head.length - rma.remote_offset)
     return Status::access_error;
   if (peer.state != Peer::State::up) {

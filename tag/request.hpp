@@ -27,6 +27,12 @@ enum class RequestState : std::uint8_t {
   done,
 };
 
+/// What stays of an operation that failed, beside its request's info.
+struct Failure {
+  std::uint64_t peer;  ///< the other worker's id; 0: none was named
+  bool closed;         ///< its own worker was being closed
+};
+
 struct Request {
   Worker* worker;
   Peer* peer;  ///< null for a receive from any source that was not matched
@@ -42,6 +48,7 @@ struct Request {
     rndv::SendOp send;
     rndv::RecvOp recv;
     rndv::AtomicOp atomic;
+    Failure failure;  ///< done, with another status than ok and truncated
   } body;
 
   static Request* make(stria_request_t* memory, Worker* worker, RequestKind kind, stria_callback_t callback,
@@ -70,15 +77,8 @@ struct Request {
     new (&request->body.posted) PostedRecv;
     return request;
   }
-  /// A receive that ended where it began.
-  static Request* make_ended(stria_request_t* memory, Worker* worker) noexcept {
-    auto* request = new (memory) Request;
-    request->worker = worker;
-    request->callback = nullptr;
-    request->kind = RequestKind::recv;
-    request->state.store(RequestState::done, std::memory_order_relaxed);
-    return request;
-  }
+  /// An operation that ended well where it began: nothing but its outcome is there, and that it is done.
+  static void make_ended(stria_request_t* memory, const stria_info_t& outcome) noexcept;
   /// The request whose body a part is.
   template <class Part>
   static Request* of(Part& part) noexcept;
@@ -98,6 +98,16 @@ inline void copy_info(stria_info_t& to, const stria_info_t& from) noexcept {
   to.received = from.received;
   to.source = from.source;
 }
+
+inline void Request::make_ended(stria_request_t* memory, const stria_info_t& outcome) noexcept {
+  auto* request = reinterpret_cast<Request*>(memory);
+  copy_info(request->info, outcome);
+  request->state.store(RequestState::done, std::memory_order_relaxed);
+}
+
+/// Makes stria_last_error() of this thread tell why the operation failed. It is done, with another status
+/// than ok, which is answered. Its worker may be gone.
+[[gnu::cold, gnu::noinline]] stria_status_t explain_outcome(const Request& request) noexcept;
 
 /// Where the body is; the class has a standard layout but for its atomic, which GCC warns of.
 inline constexpr std::size_t kRequestBody = sizeof(Request) - sizeof(Request::Body);

@@ -12,7 +12,7 @@ namespace stria::tag {
 [[gnu::always_inline]] inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send,
                                                            std::uint32_t below) noexcept {
   if (send.layout != nullptr || send.count >= below || send.count > peer.credit || !peer.pending.empty() ||
-      (send.flags & STRIA_SEND_SYNCHRONOUS) != 0)
+      (send.flags & ~std::uint32_t{STRIA_SEND_IMMEDIATE}) != 0)
     return false;
   STRIA_ASSERT(peer.state == Peer::State::up, "a peer whose link has limits is up");
   transport::Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);
@@ -41,13 +41,17 @@ namespace stria::tag {
 }
 
 /// Contiguous memory for a message of a named source and tag. ok: it was there; in_progress: posted, or its
-/// data is on its way; no_resource: neither.
+/// data is on its way; no_resource: neither, or an argument is wrong.
 [[gnu::always_inline]] inline Status Worker::try_post(const stria_recv_t& recv,
                                                       stria_request_t* request) noexcept {
+  constexpr std::uint32_t kFlags = STRIA_RECV_LOOK | STRIA_RECV_WAITS;
   if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
-      static_cast<std::int64_t>(recv.count) < 0 || closing_)
+      (recv.flags & ~kFlags) != 0 || static_cast<std::int64_t>(recv.count) < 0 || closing_)
     return Status::no_resource;
-  Peer& source = *reinterpret_cast<const Endpoint*>(recv.match.source)->peer;
+  const Endpoint& endpoint = *reinterpret_cast<const Endpoint*>(recv.match.source);
+  if (endpoint.worker != this) [[unlikely]]
+    return Status::no_resource;
+  Peer& source = *endpoint.peer;
   if (unexpected_.size() != 0) [[unlikely]]
     return recv_beside_unexpected(recv, source, request);
   if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {

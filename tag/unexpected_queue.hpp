@@ -28,6 +28,10 @@ class UnexpectedQueue {
   /// queue.
   void set_aside(Unexpected* entry) noexcept;
   void let_go(Unexpected* entry) noexcept;
+  /// Whether the entry is one of this queue's. It may be another queue's.
+  bool has(const Unexpected& entry) const noexcept {
+    return entry.self < pool_.end() && &pool_.at(entry.self) == &entry;
+  }
   /// One that was set aside, or null.
   Unexpected* first_aside() noexcept { return aside_ == kNone ? nullptr : &pool_.at(aside_); }
   /// The first in order of arrival that a receive (source may be kAnySource) accepts, or null. O(1) expected,

@@ -93,8 +93,9 @@ Result<void> Worker::open_devices() {
     if (opened != STRIA_OK || device->handle == nullptr) {
       const char* why =
           opened != STRIA_OK ? error : "it said yes and gave no device, which breaks its contract";
-      log::warn("provider {} is not used: {}", provider->name, why);
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name, why);
+      log::warn("provider {} is not used: {}", provider->name, without_name(why, provider->name));
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name,
+                             without_name(why, provider->name));
       continue;
     }
     stria_capabilities_t capabilities{};

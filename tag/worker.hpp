@@ -18,10 +18,12 @@
 #include "rndv/atomics.hpp"
 #include "rndv/engine.hpp"
 #include "tag/alarm.hpp"
+#include "tag/last_error.hpp"
 #include "tag/lock.hpp"
 #include "tag/objects.hpp"
 #include "tag/peer_table.hpp"
 #include "tag/posted_queue.hpp"
+#include "tag/remote_key.hpp"
 #include "tag/request.hpp"
 #include "tag/unexpected_queue.hpp"
 
@@ -55,6 +57,9 @@ class Worker {
   const char* provider_name(std::size_t device) const noexcept { return devices_[device]->provider->name; }
   const std::vector<std::byte>& address() const noexcept { return address_; }
   WorkerLock& lock() noexcept { return lock_; }
+  /// Whether the calling thread is inside a callback of this worker. Every callback runs while in_progress_
+  /// is set, and no other thread makes calls meanwhile, unless the lock tells the threads apart.
+  bool inside_callback() const noexcept { return (!lock_.shared() || lock_.is_mine()) && in_progress_; }
 
   // Progress and waiting.
   unsigned progress() noexcept;
@@ -78,6 +83,7 @@ class Worker {
   Unexpected* probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept;
   /// What a probe that found nothing answers: in_progress, or peer_failed when its source is gone.
   Status probe_later(const stria_match_t& match) noexcept;
+  bool has_message(const Unexpected& entry) const noexcept { return unexpected_.has(entry); }
   Status cancel(Request& request) noexcept;
 
   // Remote memory.
@@ -175,6 +181,8 @@ class Worker {
   /// Of a receive that is complete at once, where its caller wants it.
   static void tell_outcome(const stria_recv_t& recv, const Request& request) noexcept {
     if (recv.info != nullptr) copy_info(*recv.info, request.info);
+    if (request.info.status < STRIA_OK) [[unlikely]]
+      static_cast<void>(explain_outcome(request));
   }
   bool look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   void post_exact(const stria_recv_t& recv, const Peer& source, stria_request_t* request) noexcept;
@@ -192,9 +200,13 @@ class Worker {
   /// Posted receives that name the peer; null: all.
   void end_receives(const Peer* peer, Status why) noexcept;
   static void complete(Request& request, Status status) noexcept;
+  /// outcome.cpp: what explain_outcome() needs to know of an operation that ends with an error.
+  [[gnu::cold, gnu::noinline]] static void remember_failure(Request& request) noexcept;
   /// Ends a request that has a callback. That may reuse the request's memory, and so may a thread that tests,
   /// before the callback runs: so `info` lies elsewhere.
   static void call_back(Request& request, const stria_info_t& info) noexcept {
+    if (info.status < STRIA_OK) [[unlikely]]
+      static_cast<void>(explain_outcome(request));
     const stria_callback_t callback = request.callback;
     void* const user = request.user;
     stria_request_t* const handle = request.handle();
@@ -309,14 +321,5 @@ inline Status describe_memory(const void* base, const stria_layout_t* layout, st
   out = plain_memory(base, count);
   return out.length < 0 ? Status::invalid : Status::ok;
 }
-
-/// The key part of one provider; bytes == 0 when the key has none or is malformed.
-stria_provider_key_t part_for(const RemoteKey& key, std::string_view provider) noexcept;
-
-/// Remembers what stria_last_error() of this thread answers.
-/// A longer text is cut at kLastErrorBytes. Allocates nothing.
-inline constexpr std::size_t kLastErrorBytes = 1024;
-void set_last_error(std::string_view text) noexcept;
-const char* last_error() noexcept;
 
 }  // namespace stria::tag

@@ -54,9 +54,16 @@ typedef enum stria_status {
 
 /* A short text; never NULL. Any thread. */
 STRIA_API const char* stria_status_string(stria_status_t status);
-/* What the last failed call of this thread complained of: the object, the limit and the value. Never NULL;
- * valid until the thread's next stria call. */
+/* Why the last call of this thread that answered a negative status did so: the object, the limit and the
+ * value. An outcome that stria_request_test, stria_request_wait or a call that waits answers has a reason of
+ * its own, made from its request: the peer, both lengths of a truncated message, what of a key forbids the
+ * access. In a callback, and after a receive that was complete at once, it is the reason of the outcome in
+ * *info where that is negative. A call that succeeds leaves text and status as they are. Never NULL; valid
+ * until the thread's next stria call. */
 STRIA_API const char* stria_last_error(void);
+/* The status that the text explains; STRIA_OK as long as no call of this thread failed. A program that looks
+ * at a status later, when other calls may have failed, compares it with this one first. */
+STRIA_API stria_status_t stria_last_error_status(void);
 /* "0.2.0": the library's own version, to compare with STRIA_VERSION_*. */
 STRIA_API const char* stria_version(void);
 
@@ -98,9 +105,10 @@ typedef struct stria_info {
 /* Called once when an operation that answered STRIA_IN_PROGRESS ends, from inside progress, wait or another
  * call on the same worker, by whichever thread makes that call, which holds the worker's lock. It may start,
  * test, probe for and cancel operations on the worker, and may reuse `request`; a progress call inside it
- * does nothing. It may not wait, close or deregister anything, nor take a lock that some thread holds while
- * it calls the worker. Requests that worker_close ends are called back, too; operations started then answer
- * CANCELLED. */
+ * does nothing. A call that would wait for the worker, close it or one of its endpoints, or deregister one of
+ * its regions answers INVALID there and does nothing. The callback may not take a lock that some thread holds
+ * while it calls the worker. Requests that worker_close ends are called back, too; operations started then
+ * answer CANCELLED. */
 typedef void (*stria_callback_t)(stria_request_t* request, const stria_info_t* info, void* user);
 
 /* ---- configuration ---- */
@@ -128,14 +136,15 @@ typedef struct stria_context_params {
   size_t size; /* sizeof(stria_context_params_t); lets the structure grow */
   const void*
       job_secret; /* shared by the processes of one job; others are refused. NULL: derived from the user id */
-  size_t job_secret_bytes;
-  const char* name; /* for messages, may be NULL */
+  size_t job_secret_bytes; /* 0 where job_secret is NULL, and only there */
+  const char* name;        /* for messages, may be NULL */
 } stria_context_params_t;
 
-/* Opens a context. params may be NULL. Errors: INVALID (a malformed STRIA_* variable), IO. */
+/* Opens a context. params may be NULL. Errors: INVALID (a malformed STRIA_* variable; params->size; a secret
+ * without bytes, or bytes without a secret), IO. */
 STRIA_API stria_status_t stria_context_open(const stria_context_params_t* params, stria_context_t** out);
-/* Closes it; all its workers must be closed. NULL is ignored. */
-STRIA_API void stria_context_close(stria_context_t* context);
+/* Closes it. NULL is ignored. INVALID, also in the log: workers of it are open; it stays as it is. */
+STRIA_API stria_status_t stria_context_close(stria_context_t* context);
 
 /* Memory that peers on this host can map, so that a rendezvous out of such a buffer is plain loads. Page
  * aligned, of zero bytes; takes one descriptor of the process. A child of fork() shares it with its parent.
@@ -179,27 +188,29 @@ typedef struct stria_worker_params {
 } stria_worker_params_t;
 
 /* Opens a worker: one device of each provider, and empty queues. params may be NULL: SINGLE. The context must
- * outlive it. Errors: INVALID (params->size); IO (no provider opens: named with the reasons, for instance no
- * descriptor left). Any thread; from then on its thread mode counts. */
+ * outlive it. Errors: INVALID (params->size, thread_mode); IO (no provider opens: named with the reasons, for
+ * instance no descriptor left). Any thread; from then on its thread mode counts. */
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                            stria_worker_t** out);
 /* Drains what was sent but not taken over by peers, and closes the worker and its endpoints
  * (STRIA_CLOSE_TIMEOUT_MS bounds both together). Requests still active are ended with CANCELLED. NULL is
  * ignored. Whoever closes two workers that talk to each other from one thread waits that long when the second
- * has not received all: close nothing before both sides saw the end of their operations. */
-STRIA_API void stria_worker_close(stria_worker_t* worker);
+ * has not received all: close nothing before both sides saw the end of their operations. INVALID, also in the
+ * log: inside a callback of the worker; it stays open. */
+STRIA_API stria_status_t stria_worker_close(stria_worker_t* worker);
 
-/* Job-wide unique, random, never 0. */
+/* Job-wide unique, random, never 0 (but for a NULL worker). */
 STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
 /* Copies the worker's address into `buffer`. *bytes: in, the room; out, what it needs. INVALID when too small
  * (with *bytes set). At most STRIA_ADDRESS_MAX bytes. */
 #define STRIA_ADDRESS_MAX 512
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
-/* Moves everything that can move. Returns the number of events handled; 0 means idle. Waits for nothing, with
- * two exceptions: a message of 2 KiB to the eager limit, or a fragment, is taken while its sender still
- * copies it, and a message that both sides copy ends when the sender's copy does, so when that process is
- * stopped in those microseconds (SIGSTOP), the call lasts until it goes on or is killed; and a peer on this
- * host that is new, or whose mapped memory is, and is stopped, is waited for up to a second once. */
+/* Moves everything that can move. Returns the number of events handled; 0 means idle, or a NULL worker. Waits
+ * for nothing, with two exceptions: a message of 2 KiB to the eager limit, or a fragment, is taken while its
+ * sender still copies it, and a message that both sides copy ends when the sender's copy does, so when that
+ * process is stopped in those microseconds (SIGSTOP), the call lasts until it goes on or is killed; and a
+ * peer on this host that is new, or whose mapped memory is, and is stopped, is waited for up to a second
+ * once. */
 STRIA_API unsigned stria_worker_progress(stria_worker_t* worker);
 /* A descriptor that becomes readable when something arrives for an armed worker by any of its providers, when
  * another thread leaves work to it, or when it is time to see whether the peers live (STRIA_LIVENESS_MS).
@@ -211,7 +222,7 @@ STRIA_API stria_status_t stria_worker_arm(stria_worker_t* worker);
 /* Progresses, spins a little, then sleeps until something was handled or `timeout_ms` passed (-1: no limit).
  * OK when something was handled, by this thread or another; IN_PROGRESS on timeout. What another thread
  * handled before the call does not end it: with threads wait for a request by stria_request_wait(), or with a
- * limit. */
+ * limit. Errors: INVALID (another negative limit; inside a callback of the worker). */
 STRIA_API stria_status_t stria_worker_wait(stria_worker_t* worker, int timeout_ms);
 
 /* Counts since the worker was opened. */
@@ -268,7 +279,8 @@ typedef struct stria_endpoint_state {
 } stria_endpoint_state_t;
 
 /* Opens an endpoint; cheap, connects on first use. Two endpoints of one worker to the same peer share their
- * link and its order. Errors: INVALID (not an address, another version: named), UNREACHABLE. */
+ * link and its order. Errors: INVALID (not an address, another version, an unknown endpoint_class: named),
+ * UNREACHABLE. */
 STRIA_API stria_status_t stria_endpoint_open(stria_worker_t* worker, const stria_endpoint_params_t* params,
                                              stria_endpoint_t** out);
 /* Connects now instead of with the first message; OK, IN_PROGRESS, or the reason against. */
@@ -278,15 +290,17 @@ STRIA_API stria_status_t stria_endpoint_connect(stria_endpoint_t* endpoint);
  * the endpoint is open, the others until the calling thread's next call of this. Errors: INVALID (another
  * size). */
 STRIA_API stria_status_t stria_endpoint_info(stria_endpoint_t* endpoint, stria_endpoint_state_t* out);
-/* Closes it; operations in flight go on. */
-STRIA_API void stria_endpoint_close(stria_endpoint_t* endpoint);
+/* Closes it; operations in flight go on. NULL is ignored. INVALID: inside a callback of its worker (also in
+ * the log), or it is closed already; nothing happens. */
+STRIA_API stria_status_t stria_endpoint_close(stria_endpoint_t* endpoint);
 
 /* ---- layouts ---- */
 
 /* Constructors: stria_layout_bytes, stria_layout_contiguous, stria_layout_vector, stria_layout_indexed,
- * stria_layout_composite, stria_layout_resized. Offsets, strides and displacements are signed bytes relative
- * to the base address of an operation. Each returns a canonical layout with one reference; children may be
- * freed afterwards. Errors: INVALID (negative count, an overflow of 64 bits: named). Any thread. */
+ * stria_layout_composite, stria_layout_subarray, stria_layout_resized. Offsets, strides and displacements are
+ * signed bytes relative to the base address of an operation. Each returns a canonical layout with one
+ * reference; children may be freed afterwards. Errors: INVALID (negative count, a count of list entries that
+ * no memory holds, an overflow of 64 bits: named). Any thread. */
 STRIA_API stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out);
 STRIA_API stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child,
                                                  stria_layout_t** out);
@@ -298,6 +312,21 @@ STRIA_API stria_status_t stria_layout_indexed(int64_t count, const int64_t* bloc
 STRIA_API stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts,
                                                 const int64_t* displacements_bytes,
                                                 const stria_layout_t* const* children, stria_layout_t** out);
+/* The order of an array's indices in memory. */
+typedef enum stria_order {
+  STRIA_ORDER_C = 0,      /* the last index is the fastest */
+  STRIA_ORDER_FORTRAN = 1 /* the first index is the fastest */
+} stria_order_t;
+#define STRIA_DIMENSIONS_MAX 64
+/* A box of an array of `ndims` dimensions, as MPI_Type_create_subarray has it: of dimension d, which has
+ * sizes[d] indices, the subsizes[d] from starts[d] on (which may be none). One element is one `child`, as far
+ * from the next one as its extent. Offset 0 is the array's first element; the extent is that of the whole
+ * array, so that consecutive instances lie in consecutive arrays. Errors: INVALID (ndims is not 1 to
+ * STRIA_DIMENSIONS_MAX; a dimension's box is not inside it; another order; beyond 64 bits: named, with the
+ * dimension). */
+STRIA_API stria_status_t stria_layout_subarray(int64_t ndims, const int64_t* sizes, const int64_t* subsizes,
+                                               const int64_t* starts, stria_order_t order,
+                                               const stria_layout_t* child, stria_layout_t** out);
 STRIA_API stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound,
                                               int64_t extent, stria_layout_t** out);
 /* One reference more, to be given back by one stria_layout_free(); returns its argument. A region keeps a
@@ -320,8 +349,8 @@ STRIA_API stria_status_t stria_layout_bounds(const stria_layout_t* layout, stria
  * with their sizes as text for people into `buffer` (always terminated); returns the bytes needed. */
 STRIA_API size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t bytes);
 /* stria_layout_pack and stria_layout_unpack copy the bytes [offset, offset + length) of the packed stream of
- * `count` instances at `base` out of the layout's memory, or into it. INVALID when out of range. Any thread.
- */
+ * `count` instances at `base` out of the layout's memory, or into it. `base` may be NULL for a layout whose
+ * displacements are addresses. INVALID when out of range. Any thread. */
 STRIA_API stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count,
                                            int64_t offset, int64_t length, void* out);
 STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int64_t count,
@@ -331,10 +360,10 @@ STRIA_API stria_status_t stria_layout_unpack(const stria_layout_t* layout, void*
 
 enum {
   STRIA_SEND_SYNCHRONOUS = 1u << 0, /* completes only after the receiver matched it */
-  /* Completes at once or does nothing and answers NO_RESOURCE; `request` is not used and may be NULL. For a
-   * caller that would rather prepare a request only when one is needed. Of an endpoint that is not connected
-   * it begins to connect, and does nothing else. The answer may stay the same for ever: of a message that is
-   * announced (longer than the eager limit, or of many small blocks) or SYNCHRONOUS, and without credit. */
+  /* Completes at once or does nothing and answers NO_RESOURCE; `request` may be NULL. For a caller that would
+   * rather prepare a request only when one is needed. Of an endpoint that is not connected it begins to
+   * connect, and does nothing else. The answer may stay the same for ever: of a message that is announced
+   * (longer than the eager limit, or of many small blocks) or SYNCHRONOUS, and without credit. */
   STRIA_SEND_IMMEDIATE = 1u << 1
 };
 
@@ -349,12 +378,18 @@ typedef struct stria_send_args {
   void* user;
 } stria_send_t;
 
-/* Starts a send. OK: complete, `request` was not used and no callback comes. IN_PROGRESS: `request` is
- * active. A message to the worker itself whose receive is posted is copied at once, and that receive's
- * callback runs in this call. Errors: INVALID, UNREACHABLE, PEER_FAILED. Back-pressure is not an error: the
- * send waits in the worker (except STRIA_SEND_IMMEDIATE, which answers NO_RESOURCE). */
+/* Starts a send. OK: complete, no callback comes, and `request` tells its outcome. IN_PROGRESS: `request` is
+ * active. Either way it may be tested and waited for. A message to the worker itself whose receive is posted
+ * is copied at once, and that receive's callback runs in this call. Errors: INVALID (an unknown flag among
+ * others), UNREACHABLE, PEER_FAILED. Back-pressure is not an error: the send waits in the worker (except
+ * STRIA_SEND_IMMEDIATE, which answers NO_RESOURCE). */
 STRIA_API stria_status_t stria_send(stria_endpoint_t* endpoint, const stria_send_t* send,
                                     stria_request_t* request);
+/* stria_send_wait, stria_recv_wait, stria_put_wait, stria_get_wait, stria_atomic_wait: start the operation as
+ * the call without _wait does, progress the worker until it ended, and answer its outcome; a negative status
+ * is either that or why nothing was started. The callback must be NULL, and STRIA_SEND_IMMEDIATE may not be
+ * among the flags. INVALID inside a callback of the worker. */
+STRIA_API stria_status_t stria_send_wait(stria_endpoint_t* endpoint, const stria_send_t* send);
 
 typedef struct stria_match {
   stria_endpoint_t* source; /* NULL: any */
@@ -370,7 +405,7 @@ typedef struct stria_recv_args {
   stria_callback_t callback;
   void* user;
   uint32_t flags; /* STRIA_RECV_* */
-  /* Where a receive that is complete at once leaves its outcome, instead of in its request; NULL: there. */
+  /* Where a receive that is complete at once leaves its outcome, too; NULL: in its request alone. */
   stria_info_t* info;
 } stria_recv_t;
 
@@ -384,29 +419,39 @@ typedef struct stria_recv_args {
 #define STRIA_RECV_WAITS 2u
 
 /* Starts a receive. OK: complete, no callback comes; the outcome (which may be TRUNCATED or another error) is
- * in *recv->info, and the request tells nothing, or, without `info`, stria_request_test() has it.
- * IN_PROGRESS: active. Errors: INVALID; PEER_FAILED when `source` is known to be gone. */
+ * in `request`, and in *recv->info where that is given. IN_PROGRESS: active. Either way `request` may be
+ * tested and waited for. Errors: INVALID (an unknown flag, a source that is another worker's endpoint, among
+ * others); PEER_FAILED when `source` is known to be gone. */
 STRIA_API stria_status_t stria_recv(stria_worker_t* worker, const stria_recv_t* recv,
                                     stria_request_t* request);
+/* As stria_send_wait; *info (may be NULL) says how it ended. The shortest way to receive: it looks for the
+ * message as with STRIA_RECV_LOOK, and with STRIA_RECV_WAITS where no other thread uses the worker. */
+STRIA_API stria_status_t stria_recv_wait(stria_worker_t* worker, const stria_recv_t* recv,
+                                         stria_info_t* info);
 
-/* OK: ended, *info (may be NULL) says how. IN_PROGRESS: active. Makes no progress of its own. */
+/* IN_PROGRESS: active. Else the outcome: OK, or a negative status; *info (may be NULL) has the details, and
+ * `status` of it is the same. Makes no progress of its own. The request is one that a call answered OK or
+ * IN_PROGRESS for; of others nothing is known. */
 STRIA_API stria_status_t stria_request_test(const stria_request_t* request, stria_info_t* info);
-/* Progresses until the request ended; returns its outcome. */
+/* Progresses until the request ended; answers its outcome as stria_request_test does. Errors of the call
+ * itself: INVALID (the request is active on another worker; inside a callback of the worker). */
 STRIA_API stria_status_t stria_request_wait(stria_worker_t* worker, stria_request_t* request,
                                             stria_info_t* info);
 /* Cancels a receive that was not matched: OK, it ended with CANCELLED (its callback ran). NO_RESOURCE: too
- * late, it completes as usual. UNSUPPORTED: a send, a put, a get or an atomic. */
+ * late, it completes as usual, or has ended. UNSUPPORTED: an active send, put, get or atomic. INVALID: a
+ * request of another worker. */
 STRIA_API stria_status_t stria_request_cancel(stria_worker_t* worker, stria_request_t* request);
 
 /* OK: the first message that matches is described in *info and stays queued. IN_PROGRESS: none. No progress.
- */
+ * INVALID: NULL, or a source that is another worker's endpoint. */
 STRIA_API stria_status_t stria_probe(stria_worker_t* worker, const stria_match_t* match, stria_info_t* info);
 /* As stria_probe, and takes the message out of the queue; it must be received by stria_mrecv, or goes with
  * its worker. */
 STRIA_API stria_status_t stria_mprobe(stria_worker_t* worker, const stria_match_t* match,
                                       stria_message_t** message, stria_info_t* info);
-/* Receives a message taken by stria_mprobe; recv->match is not looked at. `message` is consumed. The outcome
- * is PEER_FAILED when its sender was lost before its data came. */
+/* Receives a message taken by stria_mprobe of the same worker; recv->match is not looked at. `message` is
+ * consumed, unless the answer is negative. The outcome is PEER_FAILED when its sender was lost before its
+ * data came. */
 STRIA_API stria_status_t stria_mrecv(stria_worker_t* worker, stria_message_t* message,
                                      const stria_recv_t* recv, stria_request_t* request);
 
@@ -429,16 +474,18 @@ enum {
 STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* base,
                                                const stria_layout_t* layout, uint64_t count, unsigned access,
                                                stria_region_t** out);
-/* Makes the key unusable, waits (with progress) for accesses under way, and frees the region. */
+/* Makes the key unusable, waits (with progress) for accesses under way, and frees the region. NULL is
+ * ignored. INVALID, also in the log: inside a callback of its worker; nothing happens. */
 STRIA_API stria_status_t stria_region_deregister(stria_region_t* region);
 #define STRIA_KEY_MAX 128
 /* Copies the region's packed key, to be given to peers by any means, into `buffer`. *bytes: in, the room;
  * out, what it needs, at most STRIA_KEY_MAX. INVALID when too small (with *bytes set). The bytes stay right
  * until the region is deregistered; later uses of them end with ACCESS. */
 STRIA_API stria_status_t stria_region_key(const stria_region_t* region, void* buffer, size_t* bytes);
-/* Makes a key out of the `bytes` packed ones that the endpoint's peer gave. Does not connect. Errors: INVALID
- * (no key, another version, or of another worker than the endpoint leads to: named). The key is a value of
- * its own: it serves all endpoints to that worker, and may be closed before or after them. */
+/* Makes a key out of the `bytes` packed ones that the endpoint's peer gave, neither more nor fewer. Does not
+ * connect. Errors: INVALID (no key, another version, cut short, bytes behind it, or of another worker than
+ * the endpoint leads to: named). The key is a value of its own: it serves all endpoints to that worker, and
+ * may be closed before or after them. */
 STRIA_API stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes,
                                         stria_key_t** out);
 /* Frees it. Puts, gets and atomics read their key before they return, so those under way do not need it. NULL
@@ -456,11 +503,15 @@ typedef struct stria_rma {
 } stria_rma_t;
 
 /* stria_put moves bytes to a peer's region, stria_get from it. As stria_send for OK and IN_PROGRESS; a
- * completed put is visible to the peer. Errors: ACCESS (stale key, bounds, right), PEER_FAILED, INVALID. */
+ * completed put is visible to the peer. Errors: ACCESS (stale key, bounds, right: named), PEER_FAILED,
+ * INVALID (a key of another worker than the endpoint leads to, among others). */
 STRIA_API stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma,
                                    stria_request_t* request);
 STRIA_API stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma,
                                    stria_request_t* request);
+/* As stria_send_wait. */
+STRIA_API stria_status_t stria_put_wait(stria_endpoint_t* endpoint, const stria_rma_t* rma);
+STRIA_API stria_status_t stria_get_wait(stria_endpoint_t* endpoint, const stria_rma_t* rma);
 
 /* What is done to a word of 64 bits; none is 0, so that a field left out is noticed. */
 typedef enum stria_atomic_op {
@@ -496,6 +547,8 @@ typedef struct stria_atomic_args {
  * Threads: as the worker's. */
 STRIA_API stria_status_t stria_atomic(stria_endpoint_t* endpoint, const stria_atomic_t* atomic,
                                       stria_request_t* request);
+/* As stria_send_wait. */
+STRIA_API stria_status_t stria_atomic_wait(stria_endpoint_t* endpoint, const stria_atomic_t* atomic);
 
 #ifdef __cplusplus
 }

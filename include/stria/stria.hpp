@@ -7,11 +7,13 @@
 //     namespace st = stria::api;
 //
 // Errors: setup (constructors, builders, address(), key()) throws Error. The data path (send, recv, put, get,
-// fetch_add, compare_swap, test, wait, progress) is noexcept and answers Status: OK, IN_PROGRESS, or negative
-// when nothing was started. Lifetimes: objects end in the reverse order of their making (context > worker >
-// endpoint, region > key). Memory and layouts of an operation, and its Request, stay in place until its
-// completion was seen.
-// Threads: as stria.h says; the wrappers add no lock.
+// fetch_add, compare_swap, progress) is noexcept and answers Status: OK, IN_PROGRESS, or negative when
+// nothing was started; test, wait and the calls that wait (send_wait, recv_wait, ...) answer the outcome.
+// check() turns a negative Status into an Error with its reason. Lifetimes: objects end in the reverse order
+// of their making (context > worker > endpoint, region > key). Memory and layouts of an operation, and its
+// Request, stay in place until its completion was seen; a temporary layout or vector does not compile.
+// Destructors log what is refused, as when a worker ends inside one of its callbacks. Threads: as stria.h
+// says; the wrappers add no lock.
 #ifndef STRIA_STRIA_HPP
 #define STRIA_STRIA_HPP
 

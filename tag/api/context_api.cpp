@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 
+#include "base/log.hpp"
 #include "tag/api/builtins.hpp"
 #include "tag/api/convert.hpp"
 #include "tag/mappable.hpp"
@@ -11,23 +12,6 @@
 
 using namespace stria;
 using namespace stria::tag;
-
-namespace stria::tag {
-namespace {
-thread_local char last_error_text[kLastErrorBytes] = "";
-}  // namespace
-void set_last_error(std::string_view text) noexcept {
-  last_error_text[text.copy(last_error_text, sizeof(last_error_text) - 1)] = '\0';
-}
-stria_status_t refuse_null(const char* function, std::initializer_list<Argument> arguments) noexcept {
-  for (const Argument& argument : arguments)
-    if (argument.value == nullptr) return refuse(Status::invalid, "{}: {} is NULL", function, argument.name);
-  return STRIA_ERR_INVALID;
-}
-const char* last_error() noexcept {
-  return last_error_text;
-}
-}  // namespace stria::tag
 
 namespace {
 constexpr const char* kVersion = STRIA_PROJECT_VERSION;
@@ -52,6 +36,9 @@ const char* stria_status_string(stria_status_t status) {
 const char* stria_last_error(void) {
   return last_error();
 }
+stria_status_t stria_last_error_status(void) {
+  return transport::to_c(last_error_status());
+}
 const char* stria_version(void) {
   return kVersion;
 }
@@ -61,9 +48,11 @@ size_t stria_config_count(void) {
 }
 
 stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
-  return at_boundary([&] {
-    if (index >= kVarCount || out == nullptr)
-      return refuse(Status::invalid, "configuration variable {} of {}", index, kVarCount);
+  return at_boundary("stria_config_get", [&] {
+    if (out == nullptr) return refuse_null("stria_config_get", {{"out", out}});
+    if (index >= kVarCount)
+      return refuse(Status::invalid, "stria_config_get: index {} is not below {}, the number of variables",
+                    index, kVarCount);
     ConfigView& view = config_view();
     const std::lock_guard lock(view.mutex);
     if (view.stale) {
@@ -80,7 +69,7 @@ stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
 }
 
 stria_status_t stria_config_set(const char* name, const char* value, const char* origin) {
-  return at_boundary([&] {
+  return at_boundary("stria_config_set", [&] {
     if (any_null(name, value)) return refuse_null("stria_config_set", {{"name", name}, {"value", value}});
     auto done = set_config_override(name, value, origin == nullptr ? "application" : origin);
     if (!done) return refuse(done.error());
@@ -92,12 +81,17 @@ stria_status_t stria_config_set(const char* name, const char* value, const char*
 }
 
 stria_status_t stria_context_open(const stria_context_params_t* params, stria_context_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_context_open", [&] {
     if (out == nullptr) return refuse_null("stria_context_open", {{"out", out}});
     *out = nullptr;
     if (params != nullptr && params->size != sizeof(*params))
-      return refuse(Status::invalid, "stria_context_params_t of {} bytes, this library knows {}",
+      return refuse(Status::invalid,
+                    "stria_context_open: size is {}, this library's stria_context_params_t has {}; set it to "
+                    "sizeof(stria_context_params_t)",
                     params->size, sizeof(*params));
+    if (params != nullptr && (params->job_secret == nullptr) != (params->job_secret_bytes == 0))
+      return refuse(Status::invalid, "stria_context_open: job_secret is {}, but job_secret_bytes is {}",
+                    params->job_secret == nullptr ? "NULL" : "given", params->job_secret_bytes);
     auto context = open_context(params, builtin_providers());
     if (!context) return refuse(context.error());
     *out = reinterpret_cast<stria_context_t*>(context->release());
@@ -105,14 +99,22 @@ stria_status_t stria_context_open(const stria_context_params_t* params, stria_co
   });
 }
 
-void stria_context_close(stria_context_t* context) {
-  if (context == nullptr) return;
-  STRIA_CHECK(as_context(context)->workers == 0, "a context is closed after its workers");
+stria_status_t stria_context_close(stria_context_t* context) {
+  if (context == nullptr) return STRIA_OK;
+  if (const unsigned open = as_context(context)->workers; open != 0) {
+    const stria_status_t refused =
+        refuse(Status::invalid,
+               "stria_context_close: {} of its workers {} open; close them first, the context stays as it is",
+               open, open == 1 ? "is" : "are");
+    log::error("{}", last_error());
+    return refused;
+  }
   delete as_context(context);
+  return STRIA_OK;
 }
 
 stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_mem_alloc", [&] {
     if (any_null(context, out)) return refuse_null("stria_mem_alloc", {{"context", context}, {"out", out}});
     for (const stria_provider_t* provider : as_context(context)->providers) {
       char error[512] = "";
@@ -122,9 +124,9 @@ stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** 
         return status;
       }
       if (status != STRIA_ERR_UNSUPPORTED)
-        return refuse(transport::from_c(status), "{} bytes of memory that peers can map: {}", bytes, error);
+        return refuse(transport::from_c(status), "stria_mem_alloc: {} bytes: {}", bytes, error);
     }
-    return refuse(Status::unsupported, "no provider in use has memory that peers can map");
+    return refuse(Status::unsupported, "stria_mem_alloc: no provider in use has memory that peers can map");
   });
 }
 
@@ -134,11 +136,12 @@ stria_status_t stria_mem_free(stria_context_t* context, void* memory) {
   for (const stria_provider_t* provider : as_context(context)->providers) {
     if (provider->mem_free(memory) == STRIA_OK) return STRIA_OK;
   }
-  return refuse(Status::invalid, "this memory was not allocated by stria_mem_alloc");
+  return refuse(Status::invalid,
+                "stria_mem_free: {} is not the beginning of memory that stria_mem_alloc() gave", memory);
 }
 
 stria_status_t stria_set_memory_hooks(const stria_memory_hooks_t* hooks) {
-  return at_boundary([&] {
+  return at_boundary("stria_set_memory_hooks", [&] {
     const auto set = transport::set_memory_hooks(hooks);
     return set ? STRIA_OK : refuse(set.error());
   });

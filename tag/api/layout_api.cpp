@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "datatype/array.hpp"
 #include "datatype/describe.hpp"
 #include "datatype/pack.hpp"
 #include "hw/descriptor_encoders.hpp"
@@ -23,13 +24,29 @@ std::span<const std::int64_t> list(const std::int64_t* values, std::int64_t coun
   return {values, static_cast<std::size_t>(count)};
 }
 
-stria_status_t negative(const char* what, std::int64_t value) {
-  return refuse(Status::invalid, "{} {} is negative", what, value);
+/// The entries of a list that a process can have: its addresses have 47 bits.
+constexpr std::int64_t kMostEntries =
+    (std::int64_t{1} << 47) / static_cast<std::int64_t>(sizeof(std::int64_t));
+
+bool is_list(std::int64_t count) noexcept {
+  return count >= 0 && count <= kMostEntries;
 }
 
-bool range_fits(const Layout& layout, std::int64_t count, std::int64_t offset, std::int64_t length) {
-  const auto reach = layout.reach(count);
-  return reach && offset >= 0 && length >= 0 && offset <= reach->bytes && length <= reach->bytes - offset;
+stria_status_t refuse_count(const char* function, const char* what, std::int64_t count) {
+  return refuse(Status::invalid, "{}: a count of {} {}, the limits are 0 and {}", function, count, what,
+                kMostEntries);
+}
+
+/// Why the range cannot be packed or unpacked; OK: it can.
+stria_status_t check_range(const char* function, const stria_layout_t& layout, const void* base,
+                           std::int64_t count, std::int64_t offset, std::int64_t length) {
+  const auto reach = layout.value.reach(count);
+  if (!reach)
+    return refuse(Status::invalid, "{}: {} instances of the layout are no 64 bits", function, count);
+  if (offset < 0 || length < 0 || offset > reach->bytes || length > reach->bytes - offset)
+    return refuse(Status::invalid, "{}: {} bytes from byte {} on leave the packed stream, which has {}",
+                  function, length, offset, reach->bytes);
+  return length > 0 && lacks_memory(base, &layout, 1) ? no_memory(function, &layout, 1) : STRIA_OK;
 }
 
 }  // namespace
@@ -37,15 +54,15 @@ bool range_fits(const Layout& layout, std::int64_t count, std::int64_t offset, s
 extern "C" {
 
 stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_layout_bytes", [&] {
     if (out == nullptr) return refuse_null("stria_layout_bytes", {{"out", out}});
-    if (bytes < 0) return negative("a layout's size", bytes);
+    if (bytes < 0) return refuse(Status::invalid, "stria_layout_bytes: {} bytes, a size below 0", bytes);
     return give(Layout::bytes(bytes), out);
   });
 }
 
 stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child, stria_layout_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_layout_contiguous", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_contiguous", {{"child", child}, {"out", out}});
     return give(Layout::contiguous(count, child->value), out);
   });
@@ -53,7 +70,7 @@ stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* chil
 
 stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stride_bytes,
                                    const stria_layout_t* child, stria_layout_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_layout_vector", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_vector", {{"child", child}, {"out", out}});
     return give(Layout::vector(count, blocklen, stride_bytes, child->value), out);
   });
@@ -62,9 +79,9 @@ stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stri
 stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens,
                                     const int64_t* displacements_bytes, const stria_layout_t* child,
                                     stria_layout_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_layout_indexed", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_indexed", {{"child", child}, {"out", out}});
-    if (count < 0) return negative("a count of blocks", count);
+    if (!is_list(count)) return refuse_count("stria_layout_indexed", "blocks", count);
     if (count > 0 && any_null(blocklens, displacements_bytes))
       return refuse_null("stria_layout_indexed",
                          {{"blocklens", blocklens}, {"displacements_bytes", displacements_bytes}});
@@ -75,9 +92,9 @@ stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens,
 stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts,
                                       const int64_t* displacements_bytes,
                                       const stria_layout_t* const* children, stria_layout_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_layout_composite", [&] {
     if (out == nullptr) return refuse_null("stria_layout_composite", {{"out", out}});
-    if (count < 0) return negative("a count of parts", count);
+    if (!is_list(count)) return refuse_count("stria_layout_composite", "parts", count);
     if (count > 0 && any_null(child_counts, displacements_bytes, children))
       return refuse_null("stria_layout_composite", {{"child_counts", child_counts},
                                                     {"displacements_bytes", displacements_bytes},
@@ -92,9 +109,32 @@ stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts
   });
 }
 
+stria_status_t stria_layout_subarray(int64_t ndims, const int64_t* sizes, const int64_t* subsizes,
+                                     const int64_t* starts, stria_order_t order, const stria_layout_t* child,
+                                     stria_layout_t** out) {
+  constexpr const char* kName = "stria_layout_subarray";
+  return at_boundary(kName, [&] {
+    if (any_null(sizes, subsizes, starts, child, out))
+      return refuse_null(
+          kName,
+          {{"sizes", sizes}, {"subsizes", subsizes}, {"starts", starts}, {"child", child}, {"out", out}});
+    if (ndims < 1 || ndims > STRIA_DIMENSIONS_MAX)
+      return refuse(Status::invalid, "{}: ndims is {}, the limits are 1 and {}", kName, ndims,
+                    STRIA_DIMENSIONS_MAX);
+    if (static_cast<int>(order) != STRIA_ORDER_C && static_cast<int>(order) != STRIA_ORDER_FORTRAN)
+      return refuse(Status::invalid, "{}: order {} is no STRIA_ORDER_*", kName, static_cast<int>(order));
+    auto made = datatype::subarray(
+        list(sizes, ndims), list(subsizes, ndims), list(starts, ndims),
+        order == STRIA_ORDER_C ? datatype::ArrayOrder::c : datatype::ArrayOrder::fortran, child->value);
+    if (!made) return refuse(made.error().status, "{}: {}", kName, made.error().context);
+    return give(std::move(made), out);
+  });
+}
+static_assert(STRIA_DIMENSIONS_MAX == datatype::kMostDimensions);
+
 stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound, int64_t extent,
                                     stria_layout_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_layout_resized", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_resized", {{"child", child}, {"out", out}});
     return give(Layout::resized(child->value, lower_bound, extent), out);
   });
@@ -140,8 +180,9 @@ stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base,
                                  int64_t offset, int64_t length, void* out) {
   if (layout == nullptr || (length > 0 && out == nullptr))
     return refuse_null("stria_layout_pack", {{"layout", layout}, {"out", out}});
-  if (!range_fits(layout->value, count, offset, length))
-    return refuse(Status::invalid, "stria_layout_pack: the range leaves the packed stream");
+  if (const stria_status_t wrong = check_range("stria_layout_pack", *layout, base, count, offset, length);
+      wrong != STRIA_OK)
+    return wrong;
   datatype::pack(layout->value, base, count, offset, length, out);
   return STRIA_OK;
 }
@@ -150,8 +191,9 @@ stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int
                                    int64_t length, const void* in) {
   if (layout == nullptr || (length > 0 && in == nullptr))
     return refuse_null("stria_layout_unpack", {{"layout", layout}, {"in", in}});
-  if (!range_fits(layout->value, count, offset, length))
-    return refuse(Status::invalid, "stria_layout_unpack: the range leaves the packed stream");
+  if (const stria_status_t wrong = check_range("stria_layout_unpack", *layout, base, count, offset, length);
+      wrong != STRIA_OK)
+    return wrong;
   datatype::unpack(layout->value, base, count, offset, length, in);
   return STRIA_OK;
 }

@@ -1,7 +1,8 @@
-// stria.h: regions, keys, put, get and atomics.
+// stria.h: regions, keys, puts, gets and atomics.
 #include <cstring>
 
 #include "tag/api/convert.hpp"
+#include "tag/api/waiting.hpp"
 #include "transport/atomic_word.hpp"
 
 using namespace stria;
@@ -14,27 +15,106 @@ void append(std::vector<std::byte>& out, const void* data, std::size_t bytes) {
   out.insert(out.end(), begin, begin + bytes);
 }
 
-stria_status_t start(RequestKind kind, stria_endpoint_t* handle, const stria_rma_t* rma,
-                     stria_request_t* request) {
-  const char* name = kind == RequestKind::put ? "stria_put" : "stria_get";
+/// A key of another worker than the endpoint leads to; OK: it is of that one.
+stria_status_t check_key(const char* function, const RemoteKey& key, const Endpoint& endpoint) noexcept {
+  if (key.head.owner == endpoint.peer->worker_id) [[likely]]
+    return STRIA_OK;
+  return refuse(Status::invalid, "{}: the key is of worker {:#x}, the endpoint leads to {:#x}", function,
+                key.head.owner, endpoint.peer->worker_id);
+}
+
+/// What of the key forbids `bytes` at `offset`.
+[[gnu::cold]] stria_status_t refuse_access(const char* function, const KeyHead& key, unsigned right,
+                                           const char* right_name, std::uint64_t bytes,
+                                           std::uint64_t offset) noexcept {
+  constexpr Status kStatus = Status::access_error;
+  if ((key.access & right) == 0)
+    return refuse(kStatus, "{}: the region was registered without {}", function, right_name);
+  if (bytes > key.length || offset > key.length - bytes)
+    return refuse(kStatus, "{}: {} bytes at offset {} are not inside the region, which has {} bytes",
+                  function, bytes, offset, key.length);
+  return refuse(kStatus,
+                "{}: worker {:#x} does not know the key any more; its region was deregistered, or its memory "
+                "freed",
+                function, key.owner);
+}
+
+std::uint64_t bytes_of(const stria_layout_t* layout, std::uint64_t count) noexcept {
+  return layout == nullptr ? count : count * static_cast<std::uint64_t>(layout->value.size());
+}
+
+stria_status_t start(RequestKind kind, const char* name, stria_endpoint_t* handle, const stria_rma_t* rma,
+                     stria_request_t* request) noexcept {
   if (any_null(handle, rma, request)) [[unlikely]]
     return refuse_null(name, {{"endpoint", handle}, {"rma", rma}, {"request", request}});
   if (rma->key == nullptr) [[unlikely]]
     return refuse_null(name, {{"key", rma->key}});
   if (lacks_memory(rma->base, rma->layout, rma->count)) [[unlikely]]
-    return refuse(Status::invalid, "{}: base is NULL, but there are {} bytes and no layout", name,
-                  rma->count);
+    return no_memory(name, rma->layout, rma->count);
   Endpoint& endpoint = *as_endpoint(handle);
+  const auto& key = *reinterpret_cast<const RemoteKey*>(rma->key);
+  if (const stria_status_t wrong = check_key(name, key, endpoint); wrong != STRIA_OK) [[unlikely]]
+    return wrong;
   const Locked lock(*endpoint.worker);
   const Status status = endpoint.worker->rma(kind, *endpoint.peer, *rma, request);
-  if (status == Status::access_error) [[unlikely]]
-    return refuse(status, "{}: the key does not allow {} {} at offset {} of its region", name, rma->count,
-                  rma->layout == nullptr ? "bytes" : "instances", rma->remote_offset);
-  if (status == Status::invalid) [[unlikely]]
-    return refuse(status, "{}: count and layout describe no memory of 64 bits", name);
-  if (status == Status::peer_failed) [[unlikely]]
-    return refuse(status, "{}: the peer is gone", name);
-  return transport::to_c(status);
+  const std::uint64_t bytes = bytes_of(rma->layout, rma->count);
+  if (status == Status::ok)
+    Request::make_ended(request, {STRIA_OK, 0, 0, bytes, bytes, endpoint.peer->worker_id});
+  if (status == Status::access_error) [[unlikely]] {
+    const bool reads = kind == RequestKind::get;
+    return refuse_access(name, key.head, reads ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE,
+                         reads ? "STRIA_ACCESS_REMOTE_READ" : "STRIA_ACCESS_REMOTE_WRITE", bytes,
+                         rma->remote_offset);
+  }
+  return answer(status, name, endpoint.peer);
+}
+
+stria_status_t start_and_wait(RequestKind kind, const char* name, stria_endpoint_t* handle,
+                              const stria_rma_t* rma) noexcept {
+  if (any_null(handle, rma)) [[unlikely]]
+    return refuse_null(name, {{"endpoint", handle}, {"rma", rma}});
+  Worker& worker = *as_endpoint(handle)->worker;
+  if (const stria_status_t wrong = check_wait(name, worker, rma->callback); wrong != STRIA_OK) [[unlikely]]
+    return wrong;
+  stria_request_t request;
+  return finish(start(kind, name, handle, rma, &request), worker, request, nullptr);
+}
+
+stria_status_t start_atomic(const char* name, stria_endpoint_t* handle, const stria_atomic_t* atomic,
+                            stria_request_t* request) noexcept {
+  if (any_null(handle, atomic, request)) [[unlikely]]
+    return refuse_null(name, {{"endpoint", handle}, {"atomic", atomic}, {"request", request}});
+  if (atomic->size != sizeof(*atomic)) [[unlikely]]
+    return refuse(Status::invalid, "{}: size is {}, stria_atomic_t has {}", name, atomic->size,
+                  sizeof(*atomic));
+  if (any_null(atomic->key, atomic->result)) [[unlikely]]
+    return refuse_null(name, {{"key", atomic->key}, {"result", atomic->result}});
+  if (!transport::is_atomic_op(static_cast<std::uint32_t>(atomic->op))) [[unlikely]]
+    return refuse(Status::invalid, "{}: op {} is no STRIA_ATOMIC_*", name, static_cast<int>(atomic->op));
+  if (atomic->remote_offset % transport::kWordBytes != 0) [[unlikely]]
+    return refuse(Status::invalid, "{}: offset {} is no multiple of 8", name, atomic->remote_offset);
+  Endpoint& endpoint = *as_endpoint(handle);
+  const auto& key = *reinterpret_cast<const RemoteKey*>(atomic->key);
+  if (const stria_status_t wrong = check_key(name, key, endpoint); wrong != STRIA_OK) [[unlikely]]
+    return wrong;
+  const Locked lock(*endpoint.worker);
+  const Status status = endpoint.worker->atomic(*endpoint.peer, *atomic, request);
+  constexpr std::uint64_t kBytes = transport::kWordBytes;
+  switch (status) {
+    case Status::ok:
+      Request::make_ended(request, {STRIA_OK, 0, 0, kBytes, kBytes, endpoint.peer->worker_id});
+      return STRIA_OK;
+    case Status::access_error:
+      return refuse_access(name, key.head, STRIA_ACCESS_REMOTE_ATOMIC, "STRIA_ACCESS_REMOTE_ATOMIC", kBytes,
+                           atomic->remote_offset);
+    case Status::invalid:
+      return refuse(status, "{}: the word at offset {} is misaligned in memory, or lies in pieces", name,
+                    atomic->remote_offset);
+    case Status::unsupported:
+      return refuse(status, "{}: an adapter performs the region's atomics, and this link has none", name);
+    default:
+      return answer(status, name, endpoint.peer);
+  }
 }
 
 }  // namespace
@@ -43,13 +123,11 @@ extern "C" {
 
 stria_status_t stria_region_register(stria_worker_t* handle, void* base, const stria_layout_t* layout,
                                      uint64_t count, unsigned access, stria_region_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_region_register", [&] {
     if (any_null(handle, out))
       return refuse_null("stria_region_register", {{"worker", handle}, {"out", out}});
     *out = nullptr;
-    if (lacks_memory(base, layout, count))
-      return refuse(Status::invalid,
-                    "stria_region_register: base is NULL, but there are {} bytes and no layout", count);
+    if (lacks_memory(base, layout, count)) return no_memory("stria_region_register", layout, count);
     const Locked lock(*as_worker(handle));
     auto region = as_worker(handle)->register_region(base, layout, count, access);
     if (!region) return refuse(region.error());
@@ -62,13 +140,14 @@ stria_status_t stria_region_deregister(stria_region_t* handle) {
   if (handle == nullptr) return STRIA_OK;
   auto* region = reinterpret_cast<Region*>(handle);
   Worker& worker = *region->worker;
+  if (worker.inside_callback()) return refuse_close("stria_region_deregister");
   const Locked lock(worker);
   worker.deregister_region(region);
   return STRIA_OK;
 }
 
 stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size_t* bytes) {
-  return at_boundary([&] {
+  return at_boundary("stria_region_key", [&] {
     if (any_null(handle, bytes))
       return refuse_null("stria_region_key", {{"region", handle}, {"bytes", bytes}});
     const auto& region = *reinterpret_cast<const Region*>(handle);
@@ -95,7 +174,8 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
     const std::size_t room = *bytes;
     *bytes = packed.size();
     if (room < packed.size())
-      return refuse(Status::invalid, "room for {} bytes, the key has {}", room, packed.size());
+      return refuse(Status::invalid, "stria_region_key: room for {} bytes, the key has {}", room,
+                    packed.size());
     if (buffer == nullptr) return refuse_null("stria_region_key", {{"buffer", buffer}});
     std::memcpy(buffer, packed.data(), packed.size());
     return STRIA_OK;
@@ -104,22 +184,16 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
 
 stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, size_t bytes,
                               stria_key_t** out) {
-  return at_boundary([&] {
+  return at_boundary("stria_key_open", [&] {
     if (any_null(endpoint, packed, out))
       return refuse_null("stria_key_open", {{"endpoint", endpoint}, {"packed", packed}, {"out", out}});
     *out = nullptr;
-    auto key = std::make_unique<RemoteKey>();
-    if (bytes < sizeof(key->head) || bytes > STRIA_KEY_MAX)
-      return refuse(Status::invalid, "a key has {} to {} bytes, not {}", sizeof(key->head), STRIA_KEY_MAX,
-                    bytes);
-    std::memcpy(&key->head, packed, sizeof(key->head));
-    if (key->head.version != kKeyVersion)
-      return refuse(Status::invalid, "key version {}, this library reads {}", key->head.version, kKeyVersion);
-    if (key->head.owner != as_endpoint(endpoint)->peer->worker_id)
-      return refuse(Status::invalid, "the key is of worker {:#x}, the endpoint leads to {:#x}",
-                    key->head.owner, as_endpoint(endpoint)->peer->worker_id);
-    append(key->parts, static_cast<const std::byte*>(packed) + sizeof(key->head), bytes - sizeof(key->head));
-    *out = reinterpret_cast<stria_key_t*>(key.release());
+    auto key = parse_key({static_cast<const std::byte*>(packed), bytes});
+    if (!key) return refuse(key.error());
+    if (const stria_status_t wrong = check_key("stria_key_open", *key, *as_endpoint(endpoint));
+        wrong != STRIA_OK)
+      return wrong;
+    *out = reinterpret_cast<stria_key_t*>(new RemoteKey(*std::move(key)));
     return STRIA_OK;
   });
 }
@@ -129,40 +203,36 @@ void stria_key_close(stria_key_t* key) {
 }
 
 stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request) {
-  return start(RequestKind::put, endpoint, rma, request);
+  return start(RequestKind::put, "stria_put", endpoint, rma, request);
 }
 
 stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma, stria_request_t* request) {
-  return start(RequestKind::get, endpoint, rma, request);
+  return start(RequestKind::get, "stria_get", endpoint, rma, request);
 }
 
-stria_status_t stria_atomic(stria_endpoint_t* handle, const stria_atomic_t* atomic,
+stria_status_t stria_put_wait(stria_endpoint_t* endpoint, const stria_rma_t* rma) {
+  return start_and_wait(RequestKind::put, "stria_put_wait", endpoint, rma);
+}
+
+stria_status_t stria_get_wait(stria_endpoint_t* endpoint, const stria_rma_t* rma) {
+  return start_and_wait(RequestKind::get, "stria_get_wait", endpoint, rma);
+}
+
+stria_status_t stria_atomic(stria_endpoint_t* endpoint, const stria_atomic_t* atomic,
                             stria_request_t* request) {
-  if (any_null(handle, atomic, request)) [[unlikely]]
-    return refuse_null("stria_atomic", {{"endpoint", handle}, {"atomic", atomic}, {"request", request}});
-  if (atomic->size != sizeof(*atomic)) [[unlikely]]
-    return refuse(Status::invalid, "stria_atomic: size is {}, stria_atomic_t has {}", atomic->size,
-                  sizeof(*atomic));
-  if (any_null(atomic->key, atomic->result)) [[unlikely]]
-    return refuse_null("stria_atomic", {{"key", atomic->key}, {"result", atomic->result}});
-  if (!transport::is_atomic_op(static_cast<std::uint32_t>(atomic->op))) [[unlikely]]
-    return refuse(Status::invalid, "stria_atomic: op {} is no STRIA_ATOMIC_*", static_cast<int>(atomic->op));
-  if (atomic->remote_offset % transport::kWordBytes != 0) [[unlikely]]
-    return refuse(Status::invalid, "stria_atomic: offset {} is no multiple of 8", atomic->remote_offset);
-  Endpoint& endpoint = *as_endpoint(handle);
-  const Locked lock(*endpoint.worker);
-  const Status status = endpoint.worker->atomic(*endpoint.peer, *atomic, request);
-  if (status == Status::access_error) [[unlikely]]
-    return refuse(status, "stria_atomic: the key does not allow atomics at offset {} of its region",
-                  atomic->remote_offset);
-  if (status == Status::invalid) [[unlikely]]
-    return refuse(status, "stria_atomic: the word at offset {} is misaligned in memory, or lies in pieces",
-                  atomic->remote_offset);
-  if (status == Status::unsupported) [[unlikely]]
-    return refuse(status, "stria_atomic: the region's atomics are an adapter's, and this link has none");
-  if (status == Status::peer_failed) [[unlikely]]
-    return refuse(status, "stria_atomic: the peer is gone");
-  return transport::to_c(status);
+  return start_atomic("stria_atomic", endpoint, atomic, request);
+}
+
+stria_status_t stria_atomic_wait(stria_endpoint_t* endpoint, const stria_atomic_t* atomic) {
+  constexpr const char* kName = "stria_atomic_wait";
+  if (any_null(endpoint, atomic)) [[unlikely]]
+    return refuse_null(kName, {{"endpoint", endpoint}, {"atomic", atomic}});
+  Worker& worker = *as_endpoint(endpoint)->worker;
+  if (const stria_status_t wrong = check_wait(kName, worker, atomic->callback); wrong != STRIA_OK)
+      [[unlikely]]
+    return wrong;
+  stria_request_t request;
+  return finish(start_atomic(kName, endpoint, atomic, &request), worker, request, nullptr);
 }
 
 }  // extern "C"

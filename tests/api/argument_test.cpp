@@ -1,9 +1,11 @@
-// Missing arguments: every function of stria.h answers INVALID, names itself and the argument, and starts
-// nothing.
+// Wrong arguments: every function of stria.h answers INVALID, names itself and what is wrong, and starts
+// nothing. Missing ones; objects of another worker; flags, modes and classes without a meaning; packed keys
+// of another length; counts that no memory holds.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "stria/stria.h"
 
@@ -43,8 +45,8 @@ class Arguments : public testing::Test {
     stria_key_close(key);
     EXPECT_EQ(stria_region_deregister(region), STRIA_OK);
     stria_layout_free(layout);
-    stria_worker_close(worker);
-    stria_context_close(context);
+    EXPECT_EQ(stria_worker_close(worker), STRIA_OK);
+    EXPECT_EQ(stria_context_close(context), STRIA_OK);
   }
   static constexpr unsigned kRights = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE;
   stria_context_t* context = nullptr;
@@ -216,6 +218,136 @@ TEST_F(Arguments, of_contexts_workers_and_endpoints) {
   EXPECT_TRUE(refused(stria_endpoint_connect(nullptr), "stria_endpoint_connect", "endpoint"));
   EXPECT_TRUE(refused(stria_endpoint_info(nullptr, &state), "stria_endpoint_info", "endpoint"));
   EXPECT_TRUE(refused(stria_config_set(nullptr, "1", "test"), "stria_config_set", "name"));
+  stria_config_variable_t variable;
+  EXPECT_TRUE(refused(stria_config_get(0, nullptr), "stria_config_get", "out"));
+  EXPECT_TRUE(refused(stria_config_get(100000, &variable), "stria_config_get", "100000"));
+  EXPECT_EQ(stria_worker_progress(nullptr), 0u);
+  EXPECT_TRUE(refused(stria_last_error_status(), "stria_worker_progress", "worker"));
+  EXPECT_EQ(stria_worker_id(nullptr), 0u);
+  EXPECT_TRUE(refused(stria_last_error_status(), "stria_worker_id", "worker"));
+  EXPECT_EQ(stria_worker_close(nullptr), STRIA_OK);
+  EXPECT_EQ(stria_endpoint_close(nullptr), STRIA_OK);
+  EXPECT_EQ(stria_context_close(nullptr), STRIA_OK);
+  EXPECT_TRUE(refused(stria_mem_free(context, memory), "stria_mem_free", "stria_mem_alloc"));
+  EXPECT_TRUE(refused(stria_worker_wait(worker, -2), "stria_worker_wait", "-2"));
+}
+
+TEST_F(Arguments, that_are_no_value_of_their_type) {
+  stria_worker_t* opened = nullptr;
+  stria_worker_params_t mode{sizeof mode, STRIA_THREAD_SINGLE};
+  const int seventeen = 17;
+  std::memcpy(&mode.thread_mode, &seventeen, sizeof seventeen);
+  EXPECT_TRUE(refused(stria_worker_open(context, &mode, &opened), "stria_worker_open", "thread_mode 17"));
+  mode.size = 1;
+  EXPECT_TRUE(refused(stria_worker_open(context, &mode, &opened), "stria_worker_open", "size is 1"));
+
+  stria_context_t* other = nullptr;
+  const stria_context_params_t cut{sizeof cut, nullptr, 5, nullptr};
+  EXPECT_TRUE(refused(stria_context_open(&cut, &other), "stria_context_open", "job_secret_bytes is 5"));
+  const stria_context_params_t empty{sizeof empty, "x", 0, nullptr};
+  EXPECT_TRUE(refused(stria_context_open(&empty, &other), "stria_context_open", "job_secret_bytes is 0"));
+
+  char address[STRIA_ADDRESS_MAX];
+  size_t size = sizeof(address);
+  ASSERT_EQ(stria_worker_address(worker, address, &size), STRIA_OK);
+  stria_endpoint_params_t params{sizeof params, address, size, STRIA_CLASS_DEFAULT, nullptr};
+  stria_endpoint_t* connected = nullptr;
+  std::memcpy(&params.endpoint_class, &seventeen, sizeof seventeen);
+  EXPECT_TRUE(refused(stria_endpoint_open(worker, &params, &connected), "stria_endpoint_open", "class 17"));
+
+  const stria_send_t send{memory, nullptr, 8, 1, 0, 0xff00, nullptr, nullptr};
+  EXPECT_TRUE(refused(stria_send(endpoint, &send, &request), "stria_send", "0xff00"));
+  stria_recv_t recv{};
+  recv.base = memory;
+  recv.count = 8;
+  recv.flags = 4;
+  for (stria_endpoint_t* source : {endpoint, static_cast<stria_endpoint_t*>(nullptr)}) {
+    recv.match.source = source;
+    EXPECT_TRUE(refused(stria_recv(worker, &recv, &receiving), "stria_recv", "0x4"));
+  }
+  stria_layout_t* out = nullptr;
+  const std::int64_t one[] = {1};
+  for (const std::int64_t count : {std::int64_t{1} << 60, std::int64_t{-1}}) {
+    EXPECT_TRUE(refused(stria_layout_indexed(count, one, one, layout, &out), "stria_layout_indexed",
+                        std::to_string(count).c_str()));
+    EXPECT_TRUE(refused(stria_layout_composite(count, one, one, &layout, &out), "stria_layout_composite",
+                        std::to_string(count).c_str()));
+  }
+}
+
+TEST_F(Arguments, of_memory_at_no_address) {
+  char out[8];
+  EXPECT_TRUE(refused(stria_layout_pack(layout, nullptr, 1, 0, 8, out), "stria_layout_pack", "base is NULL"));
+  EXPECT_TRUE(
+      refused(stria_layout_unpack(layout, nullptr, 1, 0, 8, out), "stria_layout_unpack", "base is NULL"));
+  EXPECT_TRUE(
+      refused(stria_layout_pack(layout, memory, 1, 4, 5, out), "stria_layout_pack", "5 bytes from byte 4"));
+  const stria_send_t send{nullptr, layout, 1, 1, 0, 0, nullptr, nullptr};
+  EXPECT_TRUE(refused(stria_send(endpoint, &send, &request), "stria_send", "base is NULL"));
+  // With addresses for displacements it is right.
+  stria_layout_t* absolute = nullptr;
+  const std::int64_t eight[] = {8}, where[] = {reinterpret_cast<std::int64_t>(memory)};
+  stria_layout_t* byte = nullptr;
+  ASSERT_EQ(stria_layout_bytes(1, &byte), STRIA_OK);
+  ASSERT_EQ(stria_layout_indexed(1, eight, where, byte, &absolute), STRIA_OK);
+  memory[3] = 'm';
+  EXPECT_EQ(stria_layout_pack(absolute, nullptr, 1, 0, 8, out), STRIA_OK);
+  EXPECT_EQ(out[3], 'm');
+  stria_layout_free(absolute);
+  stria_layout_free(byte);
+}
+
+TEST_F(Arguments, that_belong_to_another_worker) {
+  stria_worker_t* other = nullptr;
+  ASSERT_EQ(stria_worker_open(context, nullptr, &other), STRIA_OK);
+  stria_recv_t recv{};
+  recv.base = memory;
+  recv.count = 8;
+  recv.match = {endpoint, 1, 0};
+  EXPECT_TRUE(refused(stria_recv(other, &recv, &receiving), "stria_recv", "source"));
+  recv.match.ignore = 1;  // by the long way
+  EXPECT_TRUE(refused(stria_recv(other, &recv, &receiving), "stria_recv", "source"));
+  EXPECT_TRUE(refused(stria_recv_wait(other, &recv, nullptr), "stria_recv", "source"));
+  EXPECT_TRUE(refused(stria_probe(other, &recv.match, nullptr), "stria_probe", "source"));
+  stria_message_t* message = nullptr;
+  EXPECT_TRUE(refused(stria_mprobe(other, &recv.match, &message, nullptr), "stria_mprobe", "source"));
+  recv.match = {nullptr, 1, 0};
+  ASSERT_EQ(stria_recv(worker, &recv, &receiving), STRIA_IN_PROGRESS);
+  EXPECT_TRUE(refused(stria_request_cancel(other, &receiving), "stria_request_cancel", "request"));
+  EXPECT_TRUE(refused(stria_request_wait(other, &receiving, nullptr), "stria_request_wait", "request"));
+  EXPECT_EQ(stria_request_cancel(worker, &receiving), STRIA_OK);
+
+  const stria_send_t send{memory, nullptr, 8, 9, 0, 0, nullptr, nullptr};
+  ASSERT_EQ(stria_send_wait(endpoint, &send), STRIA_OK);
+  const stria_match_t nine{nullptr, 9, 0};
+  while (message == nullptr) {
+    (void)stria_worker_progress(worker);
+    ASSERT_GE(stria_mprobe(worker, &nine, &message, nullptr), STRIA_OK);
+  }
+  EXPECT_TRUE(refused(stria_mrecv(other, message, &recv, &receiving), "stria_mrecv", "message"));
+  EXPECT_EQ(stria_mrecv(worker, message, &recv, &receiving), STRIA_OK);
+  EXPECT_EQ(stria_worker_close(other), STRIA_OK);
+  EXPECT_EQ(stria_endpoint_close(endpoint), STRIA_OK);
+  recv.match.source = endpoint;
+  EXPECT_TRUE(refused(stria_recv(worker, &recv, &receiving), "stria_recv", "closed"));
+  EXPECT_TRUE(refused(stria_endpoint_close(endpoint), "stria_endpoint_close", "closed"));
+}
+
+TEST_F(Arguments, of_a_packed_key_that_is_cut_short_or_has_bytes_behind_it) {
+  std::vector<char> longer(packed, packed + bytes);
+  longer.resize(STRIA_KEY_MAX + 8, '\xff');
+  for (size_t length = 0; length <= longer.size(); ++length) {
+    stria_key_t* opened = nullptr;
+    // In memory of its own, so that a read behind it is seen by a sanitizer.
+    const std::vector<char> given(longer.begin(), longer.begin() + static_cast<long>(length));
+    const char* data = given.empty() ? packed : given.data();
+    const stria_status_t answer = stria_key_open(endpoint, data, length, &opened);
+    EXPECT_EQ(answer, length == bytes ? STRIA_OK : STRIA_ERR_INVALID) << length << " of " << bytes;
+    stria_key_close(opened);
+  }
+  packed[1] = 9;  // parts
+  stria_key_t* opened = nullptr;
+  EXPECT_EQ(stria_key_open(endpoint, packed, bytes, &opened), STRIA_ERR_INVALID);
 }
 
 }  // namespace

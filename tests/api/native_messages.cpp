@@ -124,7 +124,9 @@ class Messages {
   bool test(unsigned i) {
     stria_info_t info;
     const stria_status_t status = stria_request_test(&receiving_[i], &info);
-    expect(status == STRIA_IN_PROGRESS || (info.status == STRIA_OK && info.received == bytes_), "an outcome");
+    expect(status == STRIA_IN_PROGRESS ||
+               (status == STRIA_OK && info.status == STRIA_OK && info.received == bytes_),
+           "an outcome");
     return status == STRIA_OK;
   }
 

@@ -226,4 +226,100 @@ TEST(Errors, name_the_call_and_the_value) {
   EXPECT_THROW(st::Endpoint(worker, nonsense), st::Error);
 }
 
+TEST(Errors, of_an_outcome_have_its_own_reason) {
+  const st::Context context;
+  st::Worker worker(context);
+  st::Endpoint self(worker, worker.address());
+  const std::array<char, 16> out{};
+  std::array<char, 8> in{};
+  st::Request receiving, sending;
+  const auto fail_otherwise = [] { EXPECT_THROW(st::Layout::bytes(-1), st::Error); };
+  const auto what_of = [](st::Status status) {
+    try {
+      st::check(status, "the call");
+    } catch (const st::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  fail_otherwise();
+  st::check(worker.recv(in, {.tag = 1}, receiving), "recv");
+  st::check(self.send(out, 1, sending), "send");
+  const st::Status outcome = worker.wait(receiving);
+  ASSERT_EQ(outcome, STRIA_ERR_TRUNCATED);
+  const std::string what = what_of(outcome);
+  EXPECT_NE(what.find("16 bytes"), std::string::npos) << what;
+  EXPECT_NE(what.find("8 bytes"), std::string::npos) << what;
+  EXPECT_EQ(worker.wait(sending), STRIA_OK);
+  // Looked at after another call failed: without a reason rather than with that one's.
+  fail_otherwise();
+  EXPECT_EQ(what_of(outcome), std::string("the call: ") + stria_status_string(outcome));
+  EXPECT_EQ(receiving.test(), STRIA_ERR_TRUNCATED);
+  EXPECT_EQ(what_of(outcome), what);
+}
+
+TEST(Blocking, calls_answer_the_outcome) {
+  const st::Context context;
+  st::Worker worker(context);
+  st::Endpoint self(worker, worker.address());
+  const std::vector<int> sent = {1, 2, 3};
+  std::vector<int> got(3);
+  st::Info info{};
+  EXPECT_EQ(self.send_wait(sent, 1, {.immediate = 4}), STRIA_OK);
+  EXPECT_EQ(worker.recv_wait(got, {.tag = 1, .source = &self}, &info), STRIA_OK);
+  EXPECT_EQ(info.immediate, 4u);
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(self.send_now(sent, 2), STRIA_OK);
+  st::Request receiving;
+  const st::RecvOptions all{.look = true, .waits = true, .info = &info, .notify = {}};
+  ASSERT_GE(worker.recv(got, {.tag = 2}, receiving, all), STRIA_OK);
+  EXPECT_EQ(worker.wait(receiving, &info), STRIA_OK);
+  EXPECT_EQ(info.tag, 2u);
+  std::vector<std::uint64_t> words = {5, 6};
+  const st::Region region(worker, words,
+                          STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE | STRIA_ACCESS_REMOTE_ATOMIC);
+  const st::Key key(self, region.key());
+  std::uint64_t word = 0;
+  EXPECT_EQ(self.get_wait(std::span(&word, 1), key, 8), STRIA_OK);
+  EXPECT_EQ(word, 6u);
+  word = 9;
+  EXPECT_EQ(self.put_wait(std::span(&word, 1), key, 0), STRIA_OK);
+  EXPECT_EQ(self.atomic_wait(st::FetchAdd{1}, key, 0, word), STRIA_OK);
+  EXPECT_EQ(word, 9u);
+  EXPECT_EQ(self.atomic_wait(st::CompareSwap{10, 20}, key, 0, word), STRIA_OK);
+  EXPECT_EQ(word, 10u);
+  EXPECT_EQ(words, (std::vector<std::uint64_t>{20, 6}));
+  EXPECT_EQ(self.get_wait(std::span(&word, 1), key, 9), STRIA_ERR_ACCESS);
+}
+
+TEST(Layouts, a_subarray_is_a_face_of_a_block) {
+  constexpr std::int64_t kN = 6;
+  std::vector<double> block(kN * kN * kN);
+  std::iota(block.begin(), block.end(), 0.0);
+  const st::Layout face =
+      st::Layout::subarray({kN, kN, kN}, {kN, 1, kN}, {0, 4, 0}, st::Layout::of<double>());
+  EXPECT_EQ(face.bounds().size, kN * kN * 8);
+  EXPECT_EQ(face.bounds().extent, kN * kN * kN * 8);
+  std::vector<double> packed(kN * kN);
+  ASSERT_EQ(face.pack(block.data(), 1, 0, std::as_writable_bytes(std::span(packed))), STRIA_OK);
+  for (std::int64_t i = 0; i < kN; ++i)
+    for (std::int64_t k = 0; k < kN; ++k)
+      EXPECT_EQ(packed[static_cast<std::size_t>(i * kN + k)], static_cast<double>((i * kN + 4) * kN + k));
+  const std::vector<std::int64_t> sizes = {4, 4}, two = {2, 2}, start = {1, 1};
+  EXPECT_EQ(st::Layout::subarray(sizes, two, start, st::Layout::of<int>(), STRIA_ORDER_FORTRAN).dump(),
+            st::Layout::subarray(sizes, two, start, st::Layout::of<int>()).dump());
+  try {
+    st::Layout::subarray({4, 4}, {2, 3}, {1, 2}, st::Layout::of<int>());
+    FAIL() << "a box outside of its array was taken";
+  } catch (const st::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("dimension 1: 3 from 2 on"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(st::Layout::subarray(sizes, two, std::span(start).first(1), st::Layout::of<int>()), st::Error);
+  stria_layout_t* out = nullptr;
+  EXPECT_EQ(
+      stria_layout_subarray(65, sizes.data(), two.data(), start.data(), STRIA_ORDER_C, face.get(), &out),
+      STRIA_ERR_INVALID);
+  EXPECT_NE(std::string(stria_last_error()).find("65"), std::string::npos) << stria_last_error();
+}
+
 }  // namespace

@@ -28,11 +28,13 @@ class Error : public std::runtime_error {
   Status status_;
 };
 
-/// Throws Error when `status` is negative; `call` names what was tried.
+/// Throws Error when `status` is negative; `call` names what was tried. The reason of stria_last_error() is
+/// added where it explains this status: check a status before the next call can fail.
 inline void check(Status status, const char* call) {
   if (status >= STRIA_OK) return;
   std::string text = std::string(call) + ": " + stria_status_string(status);
-  if (const char* reason = stria_last_error(); *reason != '\0') text += std::string(": ") + reason;
+  if (const char* reason = stria_last_error(); stria_last_error_status() == status && *reason != '\0')
+    text += std::string(": ") + reason;
   throw Error(status, text);
 }
 

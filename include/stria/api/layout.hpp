@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <ranges>
 #include <span>
 #include <string>
@@ -60,6 +61,32 @@ class Layout {
   }
   /// Different parts behind one another, in the order given.
   static Layout composite(std::span<const Part> parts);
+  /// A box of an array: of dimension d, which has sizes[d] indices, the subsizes[d] from starts[d] on. One
+  /// element is one child. Offset 0 is the array's first element, the extent that of the whole array. The
+  /// spans are equally long.
+  static Layout subarray(std::span<const std::int64_t> sizes, std::span<const std::int64_t> subsizes,
+                         std::span<const std::int64_t> starts, const Layout& child,
+                         stria_order_t order = STRIA_ORDER_C) {
+    if (sizes.size() != subsizes.size() || sizes.size() != starts.size())
+      throw Error(STRIA_ERR_INVALID, "stria_layout_subarray: " + std::to_string(sizes.size()) + " sizes, " +
+                                         std::to_string(subsizes.size()) + " subsizes and " +
+                                         std::to_string(starts.size()) + " starts");
+    stria_layout_t* out = nullptr;
+    check(stria_layout_subarray(static_cast<std::int64_t>(sizes.size()), sizes.data(), subsizes.data(),
+                                starts.data(), order, child.get(), &out),
+          "stria_layout_subarray");
+    return Layout(out);
+  }
+  /// Of the sizes, subsizes and starts {..} themselves.
+  static Layout subarray(std::initializer_list<std::int64_t> sizes,
+                         std::initializer_list<std::int64_t> subsizes,
+                         std::initializer_list<std::int64_t> starts, const Layout& child,
+                         stria_order_t order = STRIA_ORDER_C) {
+    const auto span = [](std::initializer_list<std::int64_t> list) {
+      return std::span(list.begin(), list.size());
+    };
+    return subarray(span(sizes), span(subsizes), span(starts), child, order);
+  }
   /// The same memory with another lower bound and extent.
   static Layout resized(const Layout& child, std::int64_t lower_bound, std::int64_t extent) {
     stria_layout_t* out = nullptr;
@@ -131,7 +158,8 @@ inline Layout Layout::composite(std::span<const Part> parts) {
 }
 
 /// Memory an operation may write: contiguous values, or instances of a layout at a base address. Owns
-/// nothing.
+/// nothing: layout and values live until the operation ended, so a temporary one is refused when the program
+/// is compiled. A temporary span is none of these, as it owns nothing itself.
 struct Memory {
   void* base = nullptr;
   const stria_layout_t* layout = nullptr;
@@ -141,16 +169,21 @@ struct Memory {
   /// `instances` of `shape`, offset 0 of the first one at `address`.
   Memory(void* address, const Layout& shape, std::uint64_t instances = 1) noexcept
       : base(address), layout(shape.get()), count(instances) {}
+  Memory(void* address, const Layout&& temporary, std::uint64_t instances = 1) = delete;
   /// All values of a span, vector or array.
   template <std::ranges::contiguous_range R>
-  requires std::ranges::sized_range<R> && std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
+  requires std::ranges::borrowed_range<R> && std::ranges::sized_range<R> &&
+      std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
       (!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
           Memory(R&& values) noexcept  // NOLINT(google-explicit-constructor): a vector is memory
       : base(std::ranges::data(values)),
         count(std::ranges::size(values) * sizeof(std::ranges::range_value_t<R>)) {}
+  template <std::ranges::contiguous_range R>
+  requires(!std::ranges::borrowed_range<R>) Memory(R&& temporary)
+  = delete;
 };
 
-/// Memory an operation only reads.
+/// Memory an operation only reads. As Memory, it refuses temporary layouts and values.
 struct ConstMemory {
   const void* base = nullptr;
   const stria_layout_t* layout = nullptr;
@@ -160,13 +193,18 @@ struct ConstMemory {
   /// `instances` of `shape`, offset 0 of the first one at `address`.
   ConstMemory(const void* address, const Layout& shape, std::uint64_t instances = 1) noexcept
       : base(address), layout(shape.get()), count(instances) {}
+  ConstMemory(const void* address, const Layout&& temporary, std::uint64_t instances = 1) = delete;
   /// All values of a span, vector or array.
   template <std::ranges::contiguous_range R>
-  requires std::ranges::sized_range<R> && std::is_trivially_copyable_v<std::ranges::range_value_t<R>>
-  ConstMemory(R&& values)
+  requires std::ranges::borrowed_range<R> && std::ranges::sized_range<R> &&
+      std::is_trivially_copyable_v<std::ranges::range_value_t<R>>
+      ConstMemory(R&& values)
   noexcept  // NOLINT(google-explicit-constructor): a vector is memory
       : base(std::ranges::data(values)),
         count(std::ranges::size(values) * sizeof(std::ranges::range_value_t<R>)) {}
+  template <std::ranges::contiguous_range R>
+  requires(!std::ranges::borrowed_range<R>) ConstMemory(R&& temporary)
+  = delete;
 };
 
 }  // namespace stria::api

@@ -23,35 +23,30 @@ class Request {
   Request& operator=(const Request&) = delete;
   ~Request() { assert(!active() && "a request was destroyed before its operation ended"); }
 
-  /// IN_PROGRESS, or the outcome; the details in *info. Makes no progress.
+  /// IN_PROGRESS, or the outcome; the details in *info. Of an operation that was not started: what the call
+  /// answered, or OK before the first one. Makes no progress.
   Status test(Info* info = nullptr) const noexcept {
-    Info outcome{posted_, 0, 0, 0, 0, 0};
-    if (used_ && stria_request_test(&request_, &outcome) == STRIA_IN_PROGRESS) return STRIA_IN_PROGRESS;
-    if (info != nullptr) *info = outcome;
-    return outcome.status;
+    if (started_) return stria_request_test(&request_, info);
+    if (info != nullptr) *info = Info{answer_, 0, 0, 0, 0, 0};
+    return answer_;
   }
   /// Whether the operation has not ended yet.
   bool active() const noexcept {
-    return used_ && stria_request_test(&request_, nullptr) == STRIA_IN_PROGRESS;
+    return started_ && stria_request_test(&request_, nullptr) == STRIA_IN_PROGRESS;
   }
 
  private:
   friend class Worker;
   friend class Endpoint;
-  // A send that completed at once leaves the C request untouched: its answer is kept here instead.
-  Status started(Status status) noexcept {
-    posted_ = status;
-    used_ = status == STRIA_IN_PROGRESS;
-    return status;
-  }
-  Status received(Status status) noexcept {
-    posted_ = status;
-    used_ = status >= STRIA_OK;
-    return status;
+  // A call that started nothing leaves the C request untouched: its answer is kept here instead.
+  Status started(Status answer) noexcept {
+    answer_ = answer;
+    started_ = answer >= STRIA_OK;
+    return answer;
   }
   stria_request_t request_;  // needs no initialisation
-  Status posted_ = STRIA_OK;
-  bool used_ = false;
+  Status answer_ = STRIA_OK;
+  bool started_ = false;
 };
 
 /// What a receive or a probe looks for.
@@ -65,6 +60,14 @@ struct Match {
 struct Notify {
   Callback callback = nullptr;
   void* user = nullptr;
+};
+
+/// What a receive says besides its memory and its match.
+struct RecvOptions {
+  bool look = false;   ///< STRIA_RECV_LOOK: other receives may end, and call back, in this call
+  bool waits = false;  ///< STRIA_RECV_WAITS: besides, the caller does nothing else until the message is there
+  Info* info = nullptr;  ///< where a receive that is complete at once leaves its outcome, too
+  Notify notify{};
 };
 
 /// A message taken out of the queue by Worker::mprobe; Worker::mrecv receives it.

@@ -59,12 +59,16 @@ class Worker {
   Status wait(int timeout_ms) noexcept { return stria_worker_wait(get(), timeout_ms); }
   /// Progresses until the request ended; returns its outcome.
   Status wait(Request& request, Info* info = nullptr) noexcept {
-    if (!request.used_) return request.test(info);
+    if (!request.started_) return request.test(info);
     return stria_request_wait(get(), &request.request_, info);
   }
 
   /// Starts a receive into `memory`.
-  Status recv(const Memory& memory, const Match& match, Request& request, const Notify& notify = {}) noexcept;
+  Status recv(const Memory& memory, const Match& match, Request& request,
+              const RecvOptions& options = {}) noexcept;
+  /// Receives into `memory` and waits for the end: the outcome, the details in *info. The shortest way to
+  /// receive. Not inside a callback of this worker.
+  Status recv_wait(const Memory& memory, const Match& match, Info* info = nullptr) noexcept;
   /// Receives a message that mprobe took. A negative answer leaves `message` as it was.
   Status mrecv(Message& message, const Memory& memory, Request& request, const Notify& notify = {}) noexcept;
   /// The first message that matches; it stays queued. Makes no progress.
@@ -73,7 +77,7 @@ class Worker {
   std::optional<Message> mprobe(const Match& match) noexcept;
   /// Cancels a receive that was not matched: OK, or NO_RESOURCE when it is too late.
   Status cancel(Request& request) noexcept {
-    return request.used_ ? stria_request_cancel(get(), &request.request_) : STRIA_ERR_NO_RESOURCE;
+    return request.started_ ? stria_request_cancel(get(), &request.request_) : STRIA_ERR_NO_RESOURCE;
   }
   stria_worker_t* get() const noexcept { return handle_.get(); }
 
@@ -122,6 +126,15 @@ struct SendOptions {
   Notify notify{};
 };
 
+/// What an atomic does to a word of 64 bits; what it was before is the result.
+struct FetchAdd {
+  std::uint64_t operand;
+};
+struct CompareSwap {
+  std::uint64_t expected;
+  std::uint64_t wanted;  ///< stored where the word is `expected`
+};
+
 /// A worker's way to one remote worker.
 class Endpoint {
  public:
@@ -149,24 +162,32 @@ class Endpoint {
   /// Starts a send of `memory`.
   Status send(const ConstMemory& memory, std::uint64_t tag, Request& request,
               const SendOptions& options = {}) noexcept {
-    stria_send_t send{};
-    send.base = memory.base;
-    send.layout = memory.layout;
-    send.count = memory.count;
-    send.tag = tag;
-    send.immediate = options.immediate;
-    send.flags = options.synchronous ? static_cast<std::uint32_t>(STRIA_SEND_SYNCHRONOUS) : 0;
-    send.callback = options.notify.callback;
-    send.user = options.notify.user;
+    const stria_send_t send = send_of(memory, tag, options);
     return request.started(stria_send(get(), &send, &request.request_));
+  }
+  /// Sends `memory` at once, or does nothing and answers NO_RESOURCE; see STRIA_SEND_IMMEDIATE. Needs no
+  /// request, and no callback comes.
+  Status send_now(const ConstMemory& memory, std::uint64_t tag, std::uint32_t immediate = 0) noexcept {
+    stria_send_t send = send_of(memory, tag, {.immediate = immediate});
+    send.flags = STRIA_SEND_IMMEDIATE;
+    return stria_send(get(), &send, nullptr);
+  }
+  /// Sends `memory` and waits for the end: the outcome. `options` names no callback. This and the other calls
+  /// that wait make progress of the endpoint's worker, so they are not for a callback of it.
+  Status send_wait(const ConstMemory& memory, std::uint64_t tag, const SendOptions& options = {}) noexcept {
+    const stria_send_t send = send_of(memory, tag, options);
+    return stria_send_wait(get(), &send);
   }
   /// Writes `memory` into the peer's region from byte `remote_offset` of its packed stream on.
   Status put(const ConstMemory& memory, const Key& key, std::uint64_t remote_offset, Request& request,
              const Notify& notify = {}) noexcept {
-    const stria_rma_t rma =
-        rma_of(const_cast<void*>(memory.base), memory.layout, memory.count, key, remote_offset,
-               notify);  // a put only reads `base`
+    const stria_rma_t rma = put_of(memory, key, remote_offset, notify);
     return request.started(stria_put(get(), &rma, &request.request_));
+  }
+  /// As put, and waits for the end: the outcome.
+  Status put_wait(const ConstMemory& memory, const Key& key, std::uint64_t remote_offset) noexcept {
+    const stria_rma_t rma = put_of(memory, key, remote_offset, {});
+    return stria_put_wait(get(), &rma);
   }
   /// Reads the peer's region from byte `remote_offset` of its packed stream on into `memory`.
   Status get(const Memory& memory, const Key& key, std::uint64_t remote_offset, Request& request,
@@ -174,27 +195,70 @@ class Endpoint {
     const stria_rma_t rma = rma_of(memory.base, memory.layout, memory.count, key, remote_offset, notify);
     return request.started(stria_get(get(), &rma, &request.request_));
   }
+  /// As get, and waits for the end: the outcome.
+  Status get_wait(const Memory& memory, const Key& key, std::uint64_t remote_offset) noexcept {
+    const stria_rma_t rma = rma_of(memory.base, memory.layout, memory.count, key, remote_offset, {});
+    return stria_get_wait(get(), &rma);
+  }
   /// Adds to the word at byte `remote_offset` of the peer's region. `before` gets what it was, when the
   /// request ended with OK; it stays in place until then.
   Status fetch_add(const Key& key, std::uint64_t remote_offset, std::uint64_t operand, std::uint64_t& before,
                    Request& request, const Notify& notify = {}) noexcept {
-    return atomic({sizeof(stria_atomic_t), STRIA_ATOMIC_FETCH_ADD, key.get(), remote_offset, operand, 0,
-                   &before, notify.callback, notify.user},
-                  request);
+    const stria_atomic_t atomic = atomic_of(FetchAdd{operand}, key, remote_offset, before, notify);
+    return request.started(stria_atomic(get(), &atomic, &request.request_));
   }
   /// Stores `wanted` there if the word is `expected`; it was when `before` is.
   Status compare_swap(const Key& key, std::uint64_t remote_offset, std::uint64_t expected,
                       std::uint64_t wanted, std::uint64_t& before, Request& request,
                       const Notify& notify = {}) noexcept {
-    return atomic({sizeof(stria_atomic_t), STRIA_ATOMIC_COMPARE_SWAP, key.get(), remote_offset, wanted,
-                   expected, &before, notify.callback, notify.user},
-                  request);
+    const stria_atomic_t atomic =
+        atomic_of(CompareSwap{expected, wanted}, key, remote_offset, before, notify);
+    return request.started(stria_atomic(get(), &atomic, &request.request_));
+  }
+  /// Does `what`, a FetchAdd or a CompareSwap, and waits for the end: the outcome.
+  template <class What>
+  Status atomic_wait(const What& what, const Key& key, std::uint64_t remote_offset,
+                     std::uint64_t& before) noexcept {
+    const stria_atomic_t atomic = atomic_of(what, key, remote_offset, before, {});
+    return stria_atomic_wait(get(), &atomic);
   }
   stria_endpoint_t* get() const noexcept { return handle_.get(); }
 
  private:
-  Status atomic(const stria_atomic_t& atomic, Request& request) noexcept {
-    return request.started(stria_atomic(get(), &atomic, &request.request_));
+  static stria_send_t send_of(const ConstMemory& memory, std::uint64_t tag,
+                              const SendOptions& options) noexcept {
+    const auto flags = options.synchronous ? static_cast<std::uint32_t>(STRIA_SEND_SYNCHRONOUS) : 0u;
+    return stria_send_t{memory.base, memory.layout,           memory.count,       tag, options.immediate,
+                        flags,       options.notify.callback, options.notify.user};
+  }
+  static stria_rma_t put_of(const ConstMemory& memory, const Key& key, std::uint64_t remote_offset,
+                            const Notify& notify) noexcept {
+    void* const base = const_cast<void*>(memory.base);  // a put only reads it
+    return rma_of(base, memory.layout, memory.count, key, remote_offset, notify);
+  }
+  static stria_atomic_t atomic_of(const FetchAdd& what, const Key& key, std::uint64_t remote_offset,
+                                  std::uint64_t& before, const Notify& notify) noexcept {
+    return {sizeof(stria_atomic_t),
+            STRIA_ATOMIC_FETCH_ADD,
+            key.get(),
+            remote_offset,
+            what.operand,
+            0,
+            &before,
+            notify.callback,
+            notify.user};
+  }
+  static stria_atomic_t atomic_of(const CompareSwap& what, const Key& key, std::uint64_t remote_offset,
+                                  std::uint64_t& before, const Notify& notify) noexcept {
+    return {sizeof(stria_atomic_t),
+            STRIA_ATOMIC_COMPARE_SWAP,
+            key.get(),
+            remote_offset,
+            what.wanted,
+            what.expected,
+            &before,
+            notify.callback,
+            notify.user};
   }
   static stria_rma_t rma_of(void* base, const stria_layout_t* layout, std::uint64_t count, const Key& key,
                             std::uint64_t remote_offset, const Notify& notify) noexcept {
@@ -216,18 +280,29 @@ inline stria_match_t to_c(const Match& match) noexcept {
 }  // namespace detail
 
 inline Status Worker::recv(const Memory& memory, const Match& match, Request& request,
-                           const Notify& notify) noexcept {
-  const stria_recv_t recv{
-      memory.base, memory.layout, memory.count, detail::to_c(match), notify.callback, notify.user,
-      0,           nullptr};
-  return request.received(stria_recv(get(), &recv, &request.request_));
+                           const RecvOptions& options) noexcept {
+  const stria_recv_t recv{memory.base,
+                          memory.layout,
+                          memory.count,
+                          detail::to_c(match),
+                          options.notify.callback,
+                          options.notify.user,
+                          (options.look ? STRIA_RECV_LOOK : 0u) | (options.waits ? STRIA_RECV_WAITS : 0u),
+                          options.info};
+  return request.started(stria_recv(get(), &recv, &request.request_));
+}
+
+inline Status Worker::recv_wait(const Memory& memory, const Match& match, Info* info) noexcept {
+  const stria_recv_t recv{memory.base, memory.layout, memory.count, detail::to_c(match), nullptr, nullptr,
+                          0,           nullptr};
+  return stria_recv_wait(get(), &recv, info);
 }
 
 inline Status Worker::mrecv(Message& message, const Memory& memory, Request& request,
                             const Notify& notify) noexcept {
   const stria_recv_t recv{memory.base, memory.layout, memory.count, {}, notify.callback, notify.user,
                           0,           nullptr};
-  const Status status = request.received(stria_mrecv(get(), message.handle_, &recv, &request.request_));
+  const Status status = request.started(stria_mrecv(get(), message.handle_, &recv, &request.request_));
   if (status >= STRIA_OK) message.handle_ = nullptr;
   return status;
 }

@@ -1,0 +1,102 @@
+// Why an operation failed, in words: made from its request when its outcome is asked for, so that a failure
+// costs nothing before.
+#include <fmt/format.h>
+
+#include "tag/last_error.hpp"
+#include "tag/worker.hpp"
+#include "transport/services.hpp"
+
+namespace stria::tag {
+namespace {
+
+struct Words {
+  const char* what;
+  const char* peer;
+};
+Words words_of(RequestKind kind) noexcept {
+  switch (kind) {
+    case RequestKind::send:
+      return {"a send", "to"};
+    case RequestKind::recv:
+      return {"a receive", "from"};
+    case RequestKind::put:
+      return {"a put", "to"};
+    case RequestKind::get:
+      return {"a get", "from"};
+    case RequestKind::atomic:
+      return {"an atomic", "on"};
+  }
+  return {"an operation", "with"};
+}
+
+}  // namespace
+
+// The body of an operation that ended is free: what the request's other fields do not tell goes there, as the
+// worker and its peers may be gone when the outcome is asked for.
+void Worker::remember_failure(Request& request) noexcept {
+  const bool closed = request.worker->closing_;
+  const std::uint64_t peer = request.kind == RequestKind::send && request.peer != nullptr
+                                 ? request.peer->worker_id
+                                 : request.info.source;
+  request.body.failure = {peer, closed};
+}
+
+stria_status_t explain_outcome(const Request& request) noexcept {
+  const stria_info_t& info = request.info;
+  const Status status = transport::from_c(info.status);
+  if (status == Status::truncated) {
+    format_last_error(
+        status,
+        "a message of {} bytes (tag {:#x}) from worker {:#x} came for a receive of {} bytes, which has "
+        "the beginning of it",
+        info.length, info.tag, info.source, info.received);
+    return info.status;
+  }
+  const Failure failure = request.body.failure;
+  const Words words = words_of(request.kind);
+  char buffer[64];
+  const auto end = failure.peer == 0 ? fmt::format_to_n(buffer, sizeof(buffer), "{}", words.what)
+                                     : fmt::format_to_n(buffer, sizeof(buffer), "{} {} worker {:#x}",
+                                                        words.what, words.peer, failure.peer);
+  const std::string_view what(buffer, std::min(end.size, sizeof(buffer)));
+  switch (status) {
+    case Status::peer_failed:
+      format_last_error(status, "{}: that worker is gone; its process died, or it was closed", what);
+      break;
+    case Status::cancelled:
+      format_last_error(status, "{}: {}", what,
+                        failure.closed ? "the worker that it was started on was closed before it ended"
+                                       : "it was cancelled by stria_request_cancel()");
+      break;
+    case Status::access_error:
+      format_last_error(
+          status,
+          "{} of {} bytes: the owner does not know the key any more; its region was deregistered, or "
+          "its memory freed",
+          what, info.length);
+      break;
+    case Status::invalid:
+      format_last_error(status, "{}: {}", what,
+                        request.kind == RequestKind::atomic
+                            ? "the word's 8 bytes lie apart in the region's memory, or at no multiple of 8"
+                            : "the other side broke the protocol; the log has the details");
+      break;
+    case Status::unsupported:
+      format_last_error(status, "{}: {}", what,
+                        request.kind == RequestKind::atomic
+                            ? "an adapter performs the region's atomics, and this worker has none that can"
+                            : "no path between the two workers can do it");
+      break;
+    case Status::unreachable:
+      format_last_error(status, "{}: no path leads there any more", what);
+      break;
+    default:
+      format_last_error(status,
+                        "{}: the system, or the path between the two workers, failed; the log has the reason",
+                        what);
+      break;
+  }
+  return info.status;
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,66 @@
+#include "tag/remote_key.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace stria::tag {
+namespace {
+
+Error refuse(std::string text) {
+  return {Status::invalid, std::move(text)};
+}
+
+/// The bytes behind a length of one byte at the beginning of `rest`, which moves behind them. False: cut
+/// short.
+bool take_counted(std::span<const std::byte>& rest, std::span<const std::byte>& out) noexcept {
+  if (rest.empty()) return false;
+  const auto bytes = std::to_integer<std::size_t>(rest[0]);
+  if (rest.size() - 1 < bytes) return false;
+  out = rest.subspan(1, bytes);
+  rest = rest.subspan(1 + bytes);
+  return true;
+}
+
+}  // namespace
+
+Result<RemoteKey> parse_key(std::span<const std::byte> packed) {
+  RemoteKey key;
+  if (packed.size() < sizeof(key.head) || packed.size() > STRIA_KEY_MAX)
+    return refuse(fmt::format("a packed key has {} to {} bytes, not {}", sizeof(key.head), STRIA_KEY_MAX,
+                              packed.size()));
+  std::memcpy(&key.head, packed.data(), sizeof(key.head));
+  if (key.head.version != kKeyVersion)
+    return refuse(
+        fmt::format("the packed key has version {}, this library reads {}", key.head.version, kKeyVersion));
+  if (key.head.access == 0 || (key.head.access & ~kAllAccess) != 0 || key.head.performer > KeyHead::kAdapter)
+    return refuse(fmt::format("the packed key has access {:#x} and atomics by {}, which no region has",
+                              key.head.access, key.head.performer));
+  std::span<const std::byte> rest = packed.subspan(sizeof(key.head));
+  for (unsigned i = 0; i < key.head.parts; ++i) {
+    std::span<const std::byte> name, data;
+    if (!take_counted(rest, name) || !take_counted(rest, data))
+      return refuse(fmt::format("the packed key of {} bytes is cut short in part {} of {}", packed.size(),
+                                i + 1, key.head.parts));
+    RemoteKey::Part part{{reinterpret_cast<const char*>(name.data()), name.size()}, {}};
+    if (data.size() > sizeof(part.key.data))
+      return refuse(fmt::format("the packed key has {} bytes for provider {}, the limit is {}", data.size(),
+                                part.provider, sizeof(part.key.data)));
+    part.key.bytes = static_cast<std::uint32_t>(data.size());
+    std::memcpy(part.key.data, data.data(), data.size());
+    key.parts.push_back(std::move(part));
+  }
+  if (!rest.empty())
+    return refuse(fmt::format("the packed key has {} bytes, but {} were given", packed.size() - rest.size(),
+                              packed.size()));
+  return key;
+}
+
+const stria_provider_key_t& part_for(const RemoteKey& key, std::string_view provider) noexcept {
+  static constexpr stria_provider_key_t kNone{};
+  for (const RemoteKey::Part& part : key.parts)
+    if (part.provider == provider) return part.key;
+  return kNone;
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,31 @@
+// The packed key of a region, read: what its owner allows, and for each of the owner's providers the key that
+// the provider gave. A packed key is a KeyHead, then for each provider the length of its name (1 byte), the
+// name, the length of its key (1 byte), and the key.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "tag/objects.hpp"
+
+namespace stria::tag {
+
+struct RemoteKey {
+  struct Part {
+    std::string provider;
+    stria_provider_key_t key;
+  };
+  KeyHead head;
+  std::vector<Part> parts;
+};
+
+/// invalid: no key of this version; another length than what it says it holds; unknown rights.
+Result<RemoteKey> parse_key(std::span<const std::byte> packed);
+
+/// The key of one provider; bytes == 0 when there is none.
+const stria_provider_key_t& part_for(const RemoteKey& key, std::string_view provider) noexcept;
+
+}  // namespace stria::tag
