@@ -14,8 +14,8 @@ using datatype::Layout;
 
 namespace {
 
-stria_status_t give(Result<Layout> made, stria_layout_t** out) {
-  if (!made) return refuse(made.error());
+stria_status_t give(const char* function, Result<Layout> made, stria_layout_t** out) {
+  if (!made) return refuse(function, made.error());
   *out = new stria_layout{.value = *std::move(made)};
   return STRIA_OK;
 }
@@ -57,14 +57,14 @@ stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out) {
   return at_boundary("stria_layout_bytes", [&] {
     if (out == nullptr) return refuse_null("stria_layout_bytes", {{"out", out}});
     if (bytes < 0) return refuse(Status::invalid, "stria_layout_bytes: {} bytes, a size below 0", bytes);
-    return give(Layout::bytes(bytes), out);
+    return give("stria_layout_bytes", Layout::bytes(bytes), out);
   });
 }
 
 stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child, stria_layout_t** out) {
   return at_boundary("stria_layout_contiguous", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_contiguous", {{"child", child}, {"out", out}});
-    return give(Layout::contiguous(count, child->value), out);
+    return give("stria_layout_contiguous", Layout::contiguous(count, child->value), out);
   });
 }
 
@@ -72,7 +72,7 @@ stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stri
                                    const stria_layout_t* child, stria_layout_t** out) {
   return at_boundary("stria_layout_vector", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_vector", {{"child", child}, {"out", out}});
-    return give(Layout::vector(count, blocklen, stride_bytes, child->value), out);
+    return give("stria_layout_vector", Layout::vector(count, blocklen, stride_bytes, child->value), out);
   });
 }
 
@@ -85,7 +85,8 @@ stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens,
     if (count > 0 && any_null(blocklens, displacements_bytes))
       return refuse_null("stria_layout_indexed",
                          {{"blocklens", blocklens}, {"displacements_bytes", displacements_bytes}});
-    return give(Layout::indexed(list(blocklens, count), list(displacements_bytes, count), child->value), out);
+    return give("stria_layout_indexed",
+                Layout::indexed(list(blocklens, count), list(displacements_bytes, count), child->value), out);
   });
 }
 
@@ -105,7 +106,8 @@ stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts
     std::vector<Layout> parts;
     parts.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) parts.push_back(children[i]->value);
-    return give(Layout::composite(list(child_counts, count), list(displacements_bytes, count), parts), out);
+    return give("stria_layout_composite",
+                Layout::composite(list(child_counts, count), list(displacements_bytes, count), parts), out);
   });
 }
 
@@ -126,8 +128,7 @@ stria_status_t stria_layout_subarray(int64_t ndims, const int64_t* sizes, const 
     auto made = datatype::subarray(
         list(sizes, ndims), list(subsizes, ndims), list(starts, ndims),
         order == STRIA_ORDER_C ? datatype::ArrayOrder::c : datatype::ArrayOrder::fortran, child->value);
-    if (!made) return refuse(made.error().status, "{}: {}", kName, made.error().context);
-    return give(std::move(made), out);
+    return give(kName, std::move(made), out);
   });
 }
 static_assert(STRIA_DIMENSIONS_MAX == datatype::kMostDimensions);
@@ -136,7 +137,7 @@ stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_b
                                     stria_layout_t** out) {
   return at_boundary("stria_layout_resized", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_resized", {{"child", child}, {"out", out}});
-    return give(Layout::resized(child->value, lower_bound, extent), out);
+    return give("stria_layout_resized", Layout::resized(child->value, lower_bound, extent), out);
   });
 }
 

@@ -61,6 +61,7 @@ stria_status_t start(RequestKind kind, const char* name, stria_endpoint_t* handl
   if (status == Status::ok)
     Request::make_ended(request, {STRIA_OK, 0, 0, bytes, bytes, endpoint.peer->worker_id});
   if (status == Status::access_error) [[unlikely]] {
+    if (claim_last_error(status)) return transport::to_c(status);  // connecting failed
     const bool reads = kind == RequestKind::get;
     return refuse_access(name, key.head, reads ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE,
                          reads ? "STRIA_ACCESS_REMOTE_READ" : "STRIA_ACCESS_REMOTE_WRITE", bytes,
@@ -100,6 +101,8 @@ stria_status_t start_atomic(const char* name, stria_endpoint_t* handle, const st
   const Locked lock(*endpoint.worker);
   const Status status = endpoint.worker->atomic(*endpoint.peer, *atomic, request);
   constexpr std::uint64_t kBytes = transport::kWordBytes;
+  if (status < Status::ok && claim_last_error(status)) [[unlikely]]
+    return transport::to_c(status);  // connecting failed
   switch (status) {
     case Status::ok:
       Request::make_ended(request, {STRIA_OK, 0, 0, kBytes, kBytes, endpoint.peer->worker_id});
@@ -130,7 +133,7 @@ stria_status_t stria_region_register(stria_worker_t* handle, void* base, const s
     if (lacks_memory(base, layout, count)) return no_memory("stria_region_register", layout, count);
     const Locked lock(*as_worker(handle));
     auto region = as_worker(handle)->register_region(base, layout, count, access);
-    if (!region) return refuse(region.error());
+    if (!region) return refuse("stria_region_register", region.error());
     *out = reinterpret_cast<stria_region_t*>(*region);
     return STRIA_OK;
   });
@@ -189,7 +192,7 @@ stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, si
       return refuse_null("stria_key_open", {{"endpoint", endpoint}, {"packed", packed}, {"out", out}});
     *out = nullptr;
     auto key = parse_key({static_cast<const std::byte*>(packed), bytes});
-    if (!key) return refuse(key.error());
+    if (!key) return refuse("stria_key_open", key.error());
     if (const stria_status_t wrong = check_key("stria_key_open", *key, *as_endpoint(endpoint));
         wrong != STRIA_OK)
       return wrong;

@@ -4,6 +4,10 @@
 
 namespace stria::tag {
 
+stria_status_t refuse(const char* function, const Error& error) noexcept {
+  return refuse(error.status, "{}: {}", function, error.context);
+}
+
 stria_status_t refuse_null(const char* function, std::initializer_list<Argument> arguments) noexcept {
   for (const Argument& argument : arguments)
     if (argument.value == nullptr) return refuse(Status::invalid, "{}: {} is NULL", function, argument.name);

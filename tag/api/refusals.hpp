@@ -21,6 +21,9 @@ template <class... Args>
   return transport::to_c(status);
 }
 
+/// The same, behind the name of the function.
+[[gnu::cold, gnu::noinline]] stria_status_t refuse(const char* function, const Error& error) noexcept;
+
 /// One test for all pointers that a call needs; which one is missing is found out in refuse_null.
 template <class... T>
 constexpr bool any_null(const T*... pointers) noexcept {

@@ -54,7 +54,7 @@ stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_pa
       return refuse(Status::invalid, "stria_worker_open: thread_mode {} is no STRIA_THREAD_*",
                     static_cast<int>(mode));
     auto worker = Worker::open(*as_context(context), mode);
-    if (!worker) return refuse(worker.error());
+    if (!worker) return refuse("stria_worker_open", worker.error());
     *out = reinterpret_cast<stria_worker_t*>(worker->release());
     return STRIA_OK;
   });
@@ -63,6 +63,8 @@ stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_pa
 stria_status_t stria_worker_close(stria_worker_t* worker) {
   if (worker == nullptr) return STRIA_OK;
   if (as_worker(worker)->inside_callback()) return refuse_close("stria_worker_close");
+  // Its last callbacks run in this thread, as their calls see by the lock. It goes with the worker.
+  if (WorkerLock& lock = as_worker(worker)->lock(); lock.shared()) lock.lock();
   delete as_worker(worker);
   return STRIA_OK;
 }
@@ -157,7 +159,7 @@ stria_status_t stria_endpoint_open(stria_worker_t* handle, const stria_endpoint_
                     static_cast<int>(params->endpoint_class));
     const Locked lock(*as_worker(handle));
     auto endpoint = as_worker(handle)->open_endpoint(*params);
-    if (!endpoint) return refuse(endpoint.error());
+    if (!endpoint) return refuse("stria_endpoint_open", endpoint.error());
     *out = reinterpret_cast<stria_endpoint_t*>(*endpoint);
     return STRIA_OK;
   });

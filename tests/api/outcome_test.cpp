@@ -461,6 +461,34 @@ TEST_P(InCallback, what_would_wait_or_close_is_refused) {
   EXPECT_EQ(stria_worker_wait(worker_, 0) < STRIA_OK, false) << "outside it is allowed";
 }
 
+TEST_P(InCallback, of_a_close_as_well) {
+  stria_worker_t* closed = nullptr;
+  const stria_worker_params_t params{sizeof params, GetParam()};
+  ASSERT_EQ(stria_worker_open(context_, &params, &closed), STRIA_OK);
+  struct Call {
+    stria_worker_t* worker;
+    stria_request_t never;
+    int ended = 0;
+  } call{closed, {}, 0};
+  stria_recv_t recv{};
+  recv.match.tag = 1;
+  recv.user = &call;
+  recv.callback = [](stria_request_t*, const stria_info_t* info, void* user) {
+    Call& mine = *static_cast<Call*>(user);
+    EXPECT_EQ(info->status, STRIA_ERR_CANCELLED);
+    EXPECT_EQ(stria_request_wait(mine.worker, &mine.never, nullptr), STRIA_ERR_INVALID);
+    EXPECT_EQ(stria_worker_wait(mine.worker, -1), STRIA_ERR_INVALID);
+    EXPECT_EQ(stria_worker_close(mine.worker), STRIA_ERR_INVALID);
+    ++mine.ended;
+  };
+  stria_request_t first;
+  ASSERT_EQ(stria_recv(closed, &recv, &first), STRIA_IN_PROGRESS);
+  recv.callback = nullptr;
+  ASSERT_EQ(stria_recv(closed, &recv, &call.never), STRIA_IN_PROGRESS);
+  EXPECT_EQ(stria_worker_close(closed), STRIA_OK);
+  EXPECT_EQ(call.ended, 1);
+}
+
 class InSharedCallback : public InCallback {};
 
 TEST_P(InSharedCallback, another_thread_may_wait_meanwhile) {

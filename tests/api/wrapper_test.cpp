@@ -219,6 +219,8 @@ TEST(Errors, name_the_call_and_the_value) {
     EXPECT_EQ(error.status(), STRIA_ERR_INVALID);
     EXPECT_NE(std::string(error.what()).find("stria_layout_bytes"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("-5"), std::string::npos) << error.what();
+    const std::string what = error.what();
+    EXPECT_EQ(what.find("stria_layout_bytes"), what.rfind("stria_layout_bytes")) << "once in " << what;
   }
   st::Context context;
   st::Worker worker(context);

@@ -134,7 +134,8 @@ Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
     thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error& error) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return Error{Status::io_error, fmt::format("shm: a thread for the door: {}", error.what())};
+    return Error{Status::io_error,
+                 fmt::format("shm: a thread for the door: {}", std::strerror(error.code().value()))};
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   space_ = space;

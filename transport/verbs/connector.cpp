@@ -43,7 +43,8 @@ Result<void> Connector::start() {
   try {
     thread_ = quiet_thread([this] { run(); });
   } catch (const std::system_error& error) {
-    return Error{Status::io_error, fmt::format("verbs: no thread for connections: {}", error.what())};
+    return Error{Status::io_error,
+                 fmt::format("verbs: no thread for connections: {}", std::strerror(error.code().value()))};
   }
   return {};
 }

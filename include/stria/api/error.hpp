@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "stria/stria.h"
 
@@ -32,9 +33,11 @@ class Error : public std::runtime_error {
 /// added where it explains this status: check a status before the next call can fail.
 inline void check(Status status, const char* call) {
   if (status >= STRIA_OK) return;
-  std::string text = std::string(call) + ": " + stria_status_string(status);
-  if (const char* reason = stria_last_error(); stria_last_error_status() == status && *reason != '\0')
-    text += std::string(": ") + reason;
+  const std::string name = std::string(call) + ": ";
+  std::string_view reason = stria_last_error_status() == status ? stria_last_error() : "";
+  if (reason.starts_with(name)) reason.remove_prefix(name.size());
+  std::string text = name + stria_status_string(status);
+  if (!reason.empty()) text.append(": ").append(reason);
   throw Error(status, text);
 }
 
