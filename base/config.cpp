@@ -52,7 +52,7 @@ constexpr VarSpec kTable[] = {
      "Memory of a worker's buffers for messages nobody asked for yet; beyond it senders are turned to "
      "rendezvous."},
     {"STRIA_CLOSE_TIMEOUT_MS", VarKind::number, "5000", "milliseconds", "", 0, kMax,
-     "How long closing a worker waits for peers to take over what was sent."},
+     "How long closing a worker waits for sends under way, and for peers that have not answered yet."},
     {"STRIA_LIVENESS_MS", VarKind::number, "500", "milliseconds", "", 1, 3600000,
      "How often peers with work outstanding are checked for being alive."},
     {"STRIA_WAIT_SPIN_US", VarKind::number, "50", "microseconds", "", 0, 1000000,

@@ -43,21 +43,22 @@ Status Worker::connect(Peer& peer) noexcept {
   if (closing_) return Status::cancelled;
   if (peer.state == Peer::State::up) return Status::ok;
   if (peer.state == Peer::State::failed) {
-    const auto known = trouble_.find(peer.index);
-    set_last_error(known != trouble_.end() && !known->second.why.empty()
-                       ? std::string_view(known->second.why)
-                       : std::string_view("the peer is gone: its process ended, or its worker was closed"));
+    if (const auto known = trouble_.find(peer.index); known != trouble_.end() && !known->second.why.empty())
+      set_last_error(known->second.why);
     return Status::peer_failed;
   }
   try {
-    return connect_new(peer);
+    const Result<void> connected = connect_new(peer);
+    if (connected) return Status::ok;
+    set_last_error(connected.error().context);
+    return connected.error().status;
   } catch (const std::bad_alloc&) {
     set_last_error("out of memory while connecting");
     return Status::io_error;
   }
 }
 
-Status Worker::connect_new(Peer& peer) {
+Result<void> Worker::connect_new(Peer& peer) {
   std::string reasons;
   Status answer = Status::unreachable;
   for (auto& device : devices_) {
@@ -75,7 +76,8 @@ Status Worker::connect_new(Peer& peer) {
     const bool accepted = connected == STRIA_OK || connected == STRIA_IN_PROGRESS;
     if (accepted && link != nullptr) {
       link_up(peer, *device, link);
-      return peer.state == Peer::State::up ? Status::ok : Status::peer_failed;
+      if (peer.state == Peer::State::up) return {};
+      return Error{Status::peer_failed, fmt::format("worker {:#x} was given up before", peer.worker_id)};
     }
     const Status reason = accepted ? Status::io_error : transport::from_c(connected);
     // A provider that knows that the peer is gone knows it for all of them.
@@ -85,12 +87,11 @@ Status Worker::connect_new(Peer& peer) {
                                     : without_name(error, device->provider->name));
   }
   const bool gone = answer == Status::peer_failed;
-  const std::string text =
+  std::string text =
       fmt::format("worker {:#x} {} ({})", peer.worker_id, gone ? "is gone" : "cannot be reached", reasons);
   log::debug("{}", text);
-  set_last_error(text);
   if (gone) lose(peer, text);
-  return answer;
+  return Error{answer, std::move(text)};
 }
 
 /// The peer is gone, and no link of it was there to go down: all that names it ends.
@@ -158,8 +159,8 @@ void Worker::set_awaited(Peer& peer, bool awaited) noexcept {
 
 /// A peer that died before it connected, or before this worker saw that it had, has no link that could go
 /// down. To connect to it tells, and costs nothing that the message that is waited for would not cost. False:
-/// the time for one call was used up before all were asked.
-bool Worker::meet_awaited() noexcept {
+/// the time for one call was used up before all were asked, or there was no memory.
+bool Worker::meet_awaited() noexcept try {
   using Clock = std::chrono::steady_clock;
   constexpr auto kLongest = std::chrono::milliseconds(2);
   constexpr unsigned kUnmetEvery = 64;  // rounds: to ask may take seconds where a host does not answer
@@ -169,7 +170,7 @@ bool Worker::meet_awaited() noexcept {
   for (; next_awaited_ < peers_.size() && awaited_ != 0; ++next_awaited_) {
     Peer& peer = peers_[next_awaited_];
     if (!peer.awaited || (peer.unmet && !all)) continue;
-    peer.unmet = connect(peer) != Status::ok;
+    peer.unmet = !connect_new(peer);  // no call of the application asked, so none is told the reason
     if (Clock::now() > end) {
       ++next_awaited_;
       return false;
@@ -177,6 +178,8 @@ bool Worker::meet_awaited() noexcept {
   }
   next_awaited_ = 0;
   return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void Worker::want_window(Peer& peer, bool wanted) noexcept {

@@ -224,7 +224,7 @@ class Worker {
   unsigned flush_atomics(Peer& peer) noexcept;
 
   // peers.cpp
-  Status connect_new(Peer& peer);
+  Result<void> connect_new(Peer& peer);
   static bool is_lost(const Peer& peer) noexcept;
   void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
   /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.

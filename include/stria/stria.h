@@ -192,11 +192,12 @@ typedef struct stria_worker_params {
  * instance no descriptor left). Any thread; from then on its thread mode counts. */
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                            stria_worker_t** out);
-/* Drains what was sent but not taken over by peers, and closes the worker and its endpoints
- * (STRIA_CLOSE_TIMEOUT_MS bounds both together). Requests still active are ended with CANCELLED. NULL is
- * ignored. Whoever closes two workers that talk to each other from one thread waits that long when the second
- * has not received all: close nothing before both sides saw the end of their operations. INVALID, also in the
- * log: inside a callback of the worker; it stays open. */
+/* Closes the worker and its endpoints. Sends that are under way are finished first, and a peer that this
+ * process has sent to and that has not answered yet, as it makes no progress, is waited for;
+ * STRIA_CLOSE_TIMEOUT_MS bounds both together. When all operations are complete at both ends, the call waits
+ * for nothing, whatever the peers do. Requests still active are ended with CANCELLED. NULL is ignored. To
+ * close two workers that talk to each other from one thread, first see the end of their operations on both.
+ * INVALID, also in the log: inside a callback of the worker; it stays open. */
 STRIA_API stria_status_t stria_worker_close(stria_worker_t* worker);
 
 /* Job-wide unique, random, never 0 (but for a NULL worker). */
@@ -283,7 +284,8 @@ typedef struct stria_endpoint_state {
  * UNREACHABLE. */
 STRIA_API stria_status_t stria_endpoint_open(stria_worker_t* worker, const stria_endpoint_params_t* params,
                                              stria_endpoint_t** out);
-/* Connects now instead of with the first message; OK, IN_PROGRESS, or the reason against. */
+/* Connects now instead of with the first message. OK, IN_PROGRESS, or PEER_FAILED when the peer is gone (its
+ * process ended, or its worker was closed), UNREACHABLE when no provider reaches it. */
 STRIA_API stria_status_t stria_endpoint_connect(stria_endpoint_t* endpoint);
 /* Describes the endpoint as it is now in *out, whose `size` the caller has set to
  * sizeof(stria_endpoint_state_t). Does not connect. The texts are the library's: `provider` is valid while
@@ -421,7 +423,9 @@ typedef struct stria_recv_args {
 /* Starts a receive. OK: complete, no callback comes; the outcome (which may be TRUNCATED or another error) is
  * in `request`, and in *recv->info where that is given. IN_PROGRESS: active. Either way `request` may be
  * tested and waited for. Errors: INVALID (an unknown flag, a source that is another worker's endpoint, among
- * others); PEER_FAILED when `source` is known to be gone. */
+ * others); PEER_FAILED when `source` is known to be gone. A receive that waits for a source that is gone,
+ * also for one that died before it ever connected, ends with PEER_FAILED within STRIA_LIVENESS_MS of
+ * progress. */
 STRIA_API stria_status_t stria_recv(stria_worker_t* worker, const stria_recv_t* recv,
                                     stria_request_t* request);
 /* As stria_send_wait; *info (may be NULL) says how it ended. The shortest way to receive: it looks for the
@@ -443,7 +447,8 @@ STRIA_API stria_status_t stria_request_wait(stria_worker_t* worker, stria_reques
 STRIA_API stria_status_t stria_request_cancel(stria_worker_t* worker, stria_request_t* request);
 
 /* OK: the first message that matches is described in *info and stays queued. IN_PROGRESS: none. No progress.
- * INVALID: NULL, or a source that is another worker's endpoint. */
+ * INVALID: NULL, or a source that is another worker's endpoint. PEER_FAILED: none, and `source` is gone; one
+ * that never connected is noticed by later progress, within STRIA_LIVENESS_MS. */
 STRIA_API stria_status_t stria_probe(stria_worker_t* worker, const stria_match_t* match, stria_info_t* info);
 /* As stria_probe, and takes the message out of the queue; it must be received by stria_mrecv, or goes with
  * its worker. */

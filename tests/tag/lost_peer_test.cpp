@@ -56,9 +56,7 @@ class LostPeer : public ::testing::TestWithParam<Case> {
     return status;
   }
   stria_status_t outcome_of(const stria_request_t& request) {
-    stria_info_t info{};
-    const stria_status_t ended = outcome([&] { return stria_request_test(&request, &info); });
-    return ended == STRIA_IN_PROGRESS ? ended : info.status;
+    return outcome([&] { return stria_request_test(&request, nullptr); });
   }
   stria_status_t start_recv(stria_request_t& request, stria_endpoint_t* source) {
     const stria_recv_t args{&word_, nullptr, sizeof word_, {source, 77, 0}, nullptr, nullptr, 0, nullptr};
