@@ -4,7 +4,7 @@ each rank printed, ends what is left of the job, and checks that the transport a
 The transport is chosen by the environment, so that every program runs unchanged over another one:
   STRIA_TEST_PML         stria (default), ob1, ucx ...
   STRIA_TEST_COMPONENTS  folder of the built Open MPI component (needed for stria)
-  STRIA_TEST_CHECK_PATH  1: every rank must print a line that begins with "stria" (default: 1 for stria, else 0)
+  STRIA_TEST_CHECK_PATH  1: every rank must print stria's line about the path to a peer (default: 1 for stria, else 0)
   STRIA_TEST_MCA         more MCA parameters, "name=value name=value"
   STRIA_TEST_KEEP        1: keep the job's folder and print its name
 """
@@ -21,6 +21,8 @@ import uuid
 
 MARK = "STRIA_TEST_JOB"
 SKIPPED = 77  # the exit code ctest takes for "not run, and said why"
+# With pml_stria_verbose 1: "stria: PROCESS to PROCESS on HOST: ...". Messages about errors begin with "stria: " as well.
+PATH_LINE = re.compile(r"(?m)^stria: \S+ to \S+ on \S+: ")
 
 
 class Setup(Exception):
@@ -125,10 +127,10 @@ class Job:
         elif self.code != 0:
             self.problem = f"mpirun ended with code {self.code}"
         elif checks_path():
-            silent = [rank for rank in range(self.ranks)
-                      if not re.search(r"(?m)^stria", self.stderr.get(rank, ""))]
+            silent = [rank for rank in range(self.ranks) if not PATH_LINE.search(self.stderr.get(rank, ""))]
             if silent:
-                self.problem = f"no line of stria's from rank {', '.join(map(str, silent))}: was it used at all?"
+                self.problem = (f"rank {', '.join(map(str, silent))} printed no line 'stria: ... to ... on ...': stria did not "
+                                "carry its messages")
         return self
 
     def _stacks(self):
