@@ -48,7 +48,9 @@ def mca_parameters(ranks):
         pairs += [("mca_base_component_path", f"{os.path.abspath(folder)}:SYSTEM_DEFAULT:USER_DEFAULT")]
         if checks_path():
             pairs += [("pml_stria_verbose", "1")]
-    if ranks > (os.cpu_count() or 1):
+    if transport() == "ucx":  # by itself it wants a network device
+        pairs += [("opal_common_ucx_tls", "any"), ("opal_common_ucx_devices", "any")]
+    if ranks > len(os.sched_getaffinity(0)):
         pairs += [("mpi_yield_when_idle", "1")]
     for word in os.environ.get("STRIA_TEST_MCA", "").split():
         name, _, value = word.partition("=")
