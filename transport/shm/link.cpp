@@ -188,6 +188,18 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
   return Status::ok;
 }
 
+/// The window has no room for this payload. Looking for room may have told that the receiver is behind, which
+/// leaves_window() did not know yet: then a long payload takes a cell, where cells have been earned.
+[[gnu::cold, gnu::noinline]] Status Link::send_behind(const transport::Header& header, const void* payload,
+                                                      std::uint32_t bytes) noexcept {
+  const bool takes_cell =
+      bytes >= kStreamLeast && tx_.receiver_is_behind() && !device_->cells_.are_few(bytes);
+  if (takes_cell &&
+      send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell, false) == Status::ok)
+    return Status::ok;
+  return refusal();
+}
+
 /// What goes beyond the record's first line.
 [[gnu::always_inline]] inline void Link::store_beyond(std::byte* record, const std::byte* payload,
                                                       std::uint32_t bytes) noexcept {
@@ -205,7 +217,7 @@ Status Link::pio_send_lines(const transport::Header& header, const void* payload
   if (bytes >= kPastLeast && leaves_window(header, payload, bytes)) return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   if (!tx_.has_room(halves)) [[unlikely]]
-    return refusal();
+    return send_behind(header, payload, bytes);
   std::byte* record = tx_.place();
   const auto* const from = static_cast<const std::byte*>(payload);
   if (halves > 2) clear_last_word(record, halves);

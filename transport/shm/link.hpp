@@ -93,6 +93,7 @@ class alignas(kCacheLine) Link {
                                      RecordKind whole) noexcept;
   [[gnu::noinline]] Status send_stream(const transport::Header& header, const transport::Payload& payload,
                                        RecordKind whole) noexcept;
+  Status send_behind(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   [[gnu::noinline]] bool leaves_window(const transport::Header& header, const void* payload,
                                        std::uint32_t bytes) noexcept;
   [[gnu::noinline]] Status eager_past(const transport::Header& header,
