@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <optional>
 
 #include "base/log.hpp"
 
@@ -44,7 +46,7 @@ constexpr VarSpec kTable[] = {
      "itself, where it can."},
     {"STRIA_RNDV_FLOWS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
      "Whether what goes through memory that both sides share flows between far caches, so that long messages "
-     "go there by fragments, too. Auto: on Zen 5 and later."},
+     "go there by fragments, too. Auto: where STRIA_STORE_QUEUE is deep (Zen 5 and later)."},
     {"STRIA_RNDV_SHARE", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
      "Whether both sides may copy a part of a message each (schemes both, mapped by both). Auto: yes, but "
      "not in MPI jobs with more ranks than cores, where one waits for the other's turn."},
@@ -57,6 +59,20 @@ constexpr VarSpec kTable[] = {
      "How often peers with work outstanding are checked for being alive."},
     {"STRIA_WAIT_SPIN_US", VarKind::number, "50", "microseconds", "", 0, 1000000,
      "How long a sleeping wait polls before it gives the core away."},
+    {"STRIA_VECTORS", VarKind::choice, "auto", "", "auto|portable|avx2|avx512", 0, 0,
+     "The widest vector instructions for copies. Auto: the widest that the processor has. One that it does "
+     "not "
+     "have is lowered, with a warning. Read once in a process, before its first context or layout."},
+    {"STRIA_STORE_QUEUE", VarKind::choice, "auto", "", "auto|usual|deep", 0, 0,
+     "How many stores a core can have under way, which decides between ways to copy. Auto: deep on Zen 5 and "
+     "later. Read once in a process, before its first context or layout."},
+    {"STRIA_FIRST_CACHE", VarKind::bytes, "0", "bytes", "", 0, 1 << 30,
+     "Size of a core's first-level data cache, for STRIA_SHM_SHORT_LAPS=auto. 0: what the system says. Read "
+     "once in a process, before its first context or layout."},
+    {"STRIA_LAST_CACHE", VarKind::bytes, "0", "bytes", "", 0, kMax,
+     "Size of the last-level cache. Messages that are longer than a quarter of it (at least 2M, at most 8M) "
+     "are packed and unpacked past the caches. 0: what the system says. Read once in a process, before its "
+     "first context or layout."},
     {"STRIA_SHM_WINDOWS", VarKind::number, "32", "", "", 0, 4096,
      "PIO windows a worker gives to its peers; the others use its shared inbox."},
     {"STRIA_SHM_WINDOW_BYTES", VarKind::bytes, "16K", "bytes", "", 4096, 1 << 24,
@@ -84,9 +100,10 @@ constexpr VarSpec kTable[] = {
      "Whether peers' caches are near; what goes to far ones is written in ways that do not fetch their "
      "lines. Auto: measured while messages come and go."},
     {"STRIA_SHM_STRINGS", VarKind::choice, "auto", "", "auto|on|off", 0, 0,
-     "Whether contiguous bytes are stored to cells by the processor's string instruction. Auto: from 2 KiB "
-     "(Zen 5, near: 12) "
-     "on, where it says that this is fast, and not to far peers where it turns out that it is not."},
+     "Whether contiguous bytes are stored to cells, and long ones copied within a process, by the "
+     "processor's "
+     "string instruction. Auto: where the processor says that this is fast; to cells from 2 KiB on (Zen 5, "
+     "near: 12), and not to far peers where it turns out to be slow. On: to cells at any length."},
     {"STRIA_SHM_CMA", VarKind::choice, "auto", "", "auto|off", 0, 0,
      "Cross-memory attach: probed for each peer, or never used."},
     {"STRIA_SHM_ATTACH", VarKind::choice, "auto", "", "auto|proc|socket", 0, 0,
@@ -137,6 +154,12 @@ std::mutex& override_mutex() {
 std::vector<Override>& overrides() {
   static auto* list = new std::vector<Override>;
   return *list;
+}
+/// What the process has read once and for all, by variable; under override_mutex().
+using ReadOnce = std::array<std::optional<VarValue>, kVarCount>;
+ReadOnce& values_read_once() {
+  static auto* values = new ReadOnce;
+  return *values;
 }
 
 bool is_choice(std::string_view choices, std::string_view value) {
@@ -261,11 +284,41 @@ Result<Config> Config::from_environment() {
   return config;
 }
 
+Result<VarValue> read_once(Var var) {
+  const auto index = static_cast<std::size_t>(var);
+  const VarSpec& spec = kTable[index];
+  const std::lock_guard lock(override_mutex());
+  VarValue value = Config().value(var);
+  const auto take = [&](std::string_view text, std::string_view origin) -> Result<void> {
+    auto parsed = parse(spec, text, origin);
+    if (!parsed) return std::move(parsed).error();
+    value = *std::move(parsed);
+    return {};
+  };
+  if (const char* text = std::getenv(spec.name))
+    if (auto done = take(text, "environment"); !done) return std::move(done).error();
+  for (const Override& entry : overrides())
+    if (entry.name == spec.name)
+      if (auto done = take(entry.value, entry.origin); !done) return std::move(done).error();
+  values_read_once()[index] = value;
+  return value;
+}
+
 Result<void> set_config_override(std::string_view name, std::string_view value, std::string_view origin) {
   Config scratch;
   auto checked = scratch.set(name, value, origin);
   if (!checked) return checked;
   const std::lock_guard lock(override_mutex());
+  for (const Var var : {Var::vectors, Var::store_queue, Var::first_cache, Var::last_cache}) {
+    const auto& read = values_read_once()[static_cast<std::size_t>(var)];
+    const VarValue& wanted = scratch.value(var);
+    if (name == kTable[static_cast<std::size_t>(var)].name && read &&
+        (wanted.text != read->text || wanted.number != read->number))
+      return Error{Status::invalid,
+                   fmt::format("{}={}: this process has read the variable already, as {}; set it before the "
+                               "first context or layout, or in the environment",
+                               name, value, read->text)};
+  }
   overrides().push_back({std::string(name), std::string(value), std::string(origin)});
   return {};
 }

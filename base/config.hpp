@@ -30,6 +30,10 @@ enum class Var : std::uint8_t {
   close_timeout_ms,
   liveness_ms,
   wait_spin_us,
+  vectors,
+  store_queue,
+  first_cache,
+  last_cache,
   shm_windows,
   shm_window_bytes,
   shm_short_laps,
@@ -110,8 +114,15 @@ class Config {
   std::vector<VarValue> values_;
 };
 
-/// Overrides for snapshots taken afterwards (MCA parameters, stria_config_set). Thread safe.
+/// Overrides for snapshots taken afterwards (MCA parameters, stria_config_set). Thread safe. Errors: unknown
+/// name, malformed value; another value for a variable that the process has read once and for all.
 Result<void> set_config_override(std::string_view name, std::string_view value, std::string_view origin);
+
+/// The value of a variable that decides something once in a process (base/processor.hpp): override, else
+/// environment, else default. Error: malformed. From then on set_config_override() refuses another value for
+/// STRIA_VECTORS, STRIA_STORE_QUEUE, STRIA_FIRST_CACHE and STRIA_LAST_CACHE, which nothing else reads. Thread
+/// safe.
+Result<VarValue> read_once(Var var);
 
 /// "64K", "1M", "2g", "4096" -> bytes; nothing else. Empty Result value means malformed.
 Result<std::int64_t> parse_bytes(std::string_view text);

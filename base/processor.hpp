@@ -1,38 +1,45 @@
-// Which processor this is, where what is fastest depends on it and no flag of it tells.
+// What the processor and its caches are, wherever that decides how bytes are copied. All of it is asked here,
+// once in a process, and each answer can be given by a variable instead (docs/configuration.md). So a program
+// can be run as if on another machine, which the tests do (tests/host).
 #pragma once
 
-#include <unistd.h>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+#include <cstdint>
+#include <string_view>
 
 namespace stria {
 
-/// The family of a processor of AMD: 0x19 for Zen 3 and 4, 0x1a for Zen 5; 0: it is another's. Asks it each
-/// time: keep the answer.
-inline unsigned amd_family() noexcept {
-#if defined(__x86_64__)
-  unsigned version = 0, b = 0, c = 0, d = 0;
-  __builtin_cpu_init();
-  if (__builtin_cpu_is("amd") && __get_cpuid(1, &version, &b, &c, &d) != 0)
-    return ((version >> 8) & 0xf) + ((version >> 20) & 0xff);
-#endif
-  return 0;
-}
+/// The widest vector instructions that copies use; each includes those before it.
+enum class Vectors : std::uint8_t {
+  portable,  ///< what every processor of this architecture has
+  avx2,      ///< with BMI 1 and 2
+  avx512,    ///< F, BW, VL and VBMI
+};
+const char* to_string(Vectors vectors) noexcept;
 
-/// Zen 5, or a later one of that make: its cores have more stores under way than those before.
-inline bool is_zen5_or_later() noexcept {
-  return amd_family() >= 0x1a;
-}
+/// What a process uses that was told `wish` (a value of STRIA_VECTORS) on a processor that has `widest`. A
+/// wish for more is lowered, with a warning.
+Vectors choose_vectors(std::string_view wish, Vectors widest) noexcept;
 
-/// Bytes of a core's first-level data cache; 0: nobody tells.
-inline long first_cache_bytes() noexcept {
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  return sysconf(_SC_LEVEL1_DCACHE_SIZE);
-#else
-  return 0;
-#endif
+/// Each field has the variable that decides it in place of the machine.
+struct Processor {
+  Vectors vectors = Vectors::portable;  ///< STRIA_VECTORS; never more than the processor has
+  bool deep_store_queue = false;        ///< STRIA_STORE_QUEUE; else AMD's processors from Zen 5 on
+  bool fast_strings = false;            ///< STRIA_SHM_STRINGS; else what the processor says (FSRM)
+  std::int64_t first_cache_bytes = 0;   ///< STRIA_FIRST_CACHE; of a core, for data; 0: unknown
+  std::int64_t last_cache_bytes = 0;    ///< STRIA_LAST_CACHE; 0: unknown
+};
+
+/// The answers. The first call finds them, and warns of a variable that asks for instructions which this
+/// processor does not have; later calls return the same. Any thread may call it.
+const Processor& processor() noexcept;
+
+namespace detail {
+extern Processor known_processor;
+}
+/// processor() for the data path: one load, without the question whether it was called. Before the first call
+/// of processor() the answers are those of a plain Processor, with which every copy is right, but slower.
+inline const Processor& known_processor() noexcept {
+  return detail::known_processor;
 }
 
 }  // namespace stria

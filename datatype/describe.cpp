@@ -42,7 +42,7 @@ std::string by_strided(const Strided& s, const Record* record) {
   if (record != nullptr) return by_record(*record, false);
   if (const Block* block = s.child->block()) {
     const bool paced = block->bytes <= kernel::kLine &&
-                       kernel::fillers_for(s.stride, s.count, true, kernel::kStoreQueue) > 0;
+                       kernel::fillers_for(s.stride, s.count, true, kernel::store_queue(processor())) > 0;
     return "loop over " + blocks_of(block->bytes) + (paced ? ", paced" : "");
   }
   if (const Strided* inner = s.child->strided()) {

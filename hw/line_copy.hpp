@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/processor.hpp"
 #include "hw/pio.hpp"
 
 namespace stria::hw {
@@ -37,8 +38,9 @@ inline std::uint64_t first_word(const std::byte* line, std::uint32_t bytes) noex
 }
 
 #if defined(__x86_64__)
-/// Asked once, before any message.
-inline const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;
+inline bool uses_avx2() noexcept {
+  return known_processor().vectors >= Vectors::avx2;
+}
 
 [[gnu::target("avx2"), gnu::noinline]] inline bool store_lines_avx2(std::byte* to, const std::byte* from,
                                                                     std::uint32_t bytes,
@@ -73,7 +75,7 @@ inline const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;
 /// way; where nobody looks, it may.
 inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t bytes, WordSign sign) noexcept {
 #if defined(__x86_64__)
-  if (kHasAvx2) [[likely]]
+  if (uses_avx2()) [[likely]]
     return store_lines_avx2(to, from, bytes, sign);
 #endif
   std::memcpy(to, from, bytes);
@@ -82,7 +84,7 @@ inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t byte
 /// `from` is the start of a line.
 inline void load_lines(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
 #if defined(__x86_64__)
-  if (kHasAvx2) [[likely]]
+  if (uses_avx2()) [[likely]]
     return load_lines_avx2(to, from, bytes);
 #endif
   std::memcpy(to, from, bytes);

@@ -129,7 +129,7 @@ Force parse_force(std::string_view text) noexcept {
 }
 
 bool parse_flows(std::string_view text) noexcept {
-  return text == "on" || (text == "auto" && is_zen5_or_later());
+  return text == "on" || (text == "auto" && processor().deep_store_queue);
 }
 
 const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self,

@@ -81,7 +81,7 @@ namespace {
 /// KiB 8.0 / 6.3 us, 16 MiB 440 / 340.
 void copy_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kStringsLeast = 24576;
-  static const bool fast = hw::has_fast_strings();
+  static const bool fast = processor().fast_strings;
   if (bytes < kStringsLeast || !fast || !hw::string_copy_anywhere(to, from, bytes))
     datatype::copy_bytes(to, from, bytes);
 }
@@ -106,7 +106,7 @@ void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes)
 }
 
 void copy_long_across(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  static const bool fast = hw::has_fast_strings() && is_zen5_or_later();
+  static const bool fast = processor().fast_strings && processor().deep_store_queue;
   if (!fast || !hw::string_copy_anywhere(to, from, bytes)) datatype::copy_bytes(to, from, bytes);
 }
 

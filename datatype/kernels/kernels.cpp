@@ -1,8 +1,6 @@
 // Which table runs here, and the copies of records, which are made of a table's other functions.
 #include "datatype/kernels/kernels.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/processor.hpp"
@@ -11,12 +9,7 @@
 namespace stria::datatype {
 namespace {
 
-/// AMD's processors from Zen 5 on. Others are taken for usual: not measured.
-kernel::StoreQueue store_queue() noexcept {
-  return is_zen5_or_later() ? kernel::StoreQueue::deep : kernel::StoreQueue::usual;
-}
-
-/// Tables in rising order of preference; those that the processor cannot run left out.
+/// Tables in rising order of preference; those above processor().vectors left out.
 struct Tables {
   std::array<const Kernels*, 3> list{};
   std::size_t n = 0;
@@ -24,13 +17,9 @@ struct Tables {
   Tables() noexcept {
     list[n++] = &kernel::kPortable;
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    const bool avx2 =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-    if (avx2) list[n++] = &kernel::kAvx2;
-    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi"))
-      list[n++] = &kernel::kAvx512;
+    const Vectors vectors = processor().vectors;
+    if (vectors >= Vectors::avx2) list[n++] = &kernel::kAvx2;
+    if (vectors >= Vectors::avx512) list[n++] = &kernel::kAvx512;
 #endif
   }
 };
@@ -63,16 +52,12 @@ std::int64_t stretch_of(const Record& record, std::int64_t stride) noexcept {
 
 }  // namespace
 
-const kernel::StoreQueue kernel::kStoreQueue = store_queue();
-
 const Kernels& best_kernels() noexcept {
   static const Kernels best = [] {
     Kernels table = *tables().list[tables().n - 1];
-#if defined(_SC_LEVEL3_CACHE_SIZE)
     // A virtual machine may name the caches of the whole host: never beyond the default.
-    if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0)
+    if (const std::int64_t bytes = processor().last_cache_bytes; bytes > 0)
       table.stream_from = std::clamp<std::int64_t>(bytes / 4, 2 << 20, table.stream_from);
-#endif
     return table;
   }();
   return best;

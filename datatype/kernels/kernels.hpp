@@ -84,13 +84,14 @@ struct Kernels {
   }
 };
 
-/// The best table for this processor: looked for, and, in the data path, remembered.
+/// The best table for processor().vectors (base/processor.hpp): looked for, and, in the data path,
+/// remembered.
 const Kernels& best_kernels() noexcept;
 inline const Kernels& kernels() noexcept {
   static const Kernels& best = best_kernels();
   return best;
 }
-/// Every table this processor can run, the best one last; for tests and for people.
+/// Every table up to processor().vectors, the best one last; for tests and for people.
 std::span<const Kernels* const> runnable_kernels() noexcept;
 
 /// n > 0 bytes, of which the caller knows nothing.

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 
+#include "base/processor.hpp"
 #include "datatype/kernels/block.hpp"
 
 namespace stria::datatype::kernel {
@@ -27,8 +28,10 @@ inline constexpr std::int64_t kPage = 4096;
 inline constexpr std::int64_t kFewPages = 384;
 
 enum class StoreQueue : std::uint8_t { usual, deep };  // up to some 70 entries, and more
-/// Of the processor at hand.
-extern const StoreQueue kStoreQueue;
+/// Copies come here through kernels(), which asks the processor.
+inline StoreQueue store_queue(const Processor& processor = known_processor()) noexcept {
+  return processor.deep_store_queue ? StoreQueue::deep : StoreQueue::usual;
+}
 
 /// Stores to put after each element, by the distance of the elements that are read or written; 0 for most.
 /// `count` is of one call: long messages are packed and unpacked in steps.
@@ -105,8 +108,8 @@ template <class B>
 [[gnu::always_inline]] inline void strided(B block, Address from, std::int64_t from_stride, Address to,
                                            std::int64_t to_stride, std::int64_t count) noexcept {
   if constexpr (B::kShort) {
-    switch (std::max(fillers_for(from_stride, count, true, kStoreQueue),
-                     fillers_for(to_stride, count, false, kStoreQueue))) {
+    switch (std::max(fillers_for(from_stride, count, true, store_queue()),
+                     fillers_for(to_stride, count, false, store_queue()))) {
       case 0:
         break;
       case 1:

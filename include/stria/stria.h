@@ -127,7 +127,8 @@ typedef struct stria_config_variable {
 STRIA_API size_t stria_config_count(void);
 STRIA_API stria_status_t stria_config_get(size_t index, stria_config_variable_t* out);
 /* Sets a variable for contexts opened afterwards; it wins over the environment. `origin` is shown by
- * stria_info. INVALID for an unknown name or a malformed value; nothing changes then. */
+ * stria_info. INVALID for an unknown name or a malformed value, and for one that the process has read once
+ * and for all by now (STRIA_VECTORS and others: docs/configuration.md); nothing changes then. */
 STRIA_API stria_status_t stria_config_set(const char* name, const char* value, const char* origin);
 
 /* ---- context ---- */

@@ -32,6 +32,7 @@ void expect_copied(const std::byte* to, const std::byte* from, std::uint32_t byt
 constexpr WordSign kSign{0x0000ffff80000000, 0x0000abcd80000000};
 
 TEST(LineCopy, copies_these_bytes_and_no_others) {
+  processor();  // from here on by vectors
   Memory from, to;
   for (std::uint32_t bytes = 1; bytes <= kMost; ++bytes) {
     fill(from, bytes);
@@ -47,11 +48,7 @@ TEST(LineCopy, copies_these_bytes_and_no_others) {
 
 // A word of a line, whole or as many bytes of it as there are; nowhere else. Who cannot look says yes.
 TEST(LineCopy, tells_of_a_line_that_begins_with_such_a_word) {
-#if defined(__x86_64__)
-  const bool looks = kHasAvx2;
-#else
-  const bool looks = false;
-#endif
+  const bool looks = processor().vectors >= Vectors::avx2;
   Memory from, to;
   std::mt19937_64 random(7);
   for (std::uint32_t bytes = 8; bytes <= 520; ++bytes) {

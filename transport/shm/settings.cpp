@@ -6,7 +6,6 @@
 
 #include "base/config.hpp"
 #include "base/processor.hpp"
-#include "hw/string_copy.hpp"
 #include "transport/shm/record.hpp"
 
 namespace stria::shm {
@@ -45,7 +44,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   settings.pio_max = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
   // One window that is written and one that is read, beside the caller's buffers.
   const std::string& laps = config.text(Var::shm_short_laps);
-  const long cache = first_cache_bytes();
+  const std::int64_t cache = processor().first_cache_bytes;
   settings.short_laps = laps == "on" || (laps == "auto" && cache > 0 && 2L * shape.window_bytes >= cache);
   const std::string& huge = config.text(Var::shm_huge_pages);
   settings.huge_pages = huge == "off"     ? HugePages::off
@@ -64,8 +63,8 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   const std::string& strings = config.text(Var::shm_strings);
   if (strings == "on") {
     settings.near_string_least = settings.far_string_least = 0;
-  } else if (strings == "auto" && hw::has_fast_strings()) {
-    settings.near_string_least = is_zen5_or_later() ? kDeepQueueStringLeast : kStringLeast;
+  } else if (strings == "auto" && processor().fast_strings) {
+    settings.near_string_least = processor().deep_store_queue ? kDeepQueueStringLeast : kStringLeast;
     settings.far_string_least = kStringLeast;
   }
   if (plan(shape).bytes == 0)

@@ -1,0 +1,64 @@
+// What a device takes from the machine where its variables leave the choice: as if on another machine, which
+// the variables of base/processor.hpp say. A process takes one processor for its own, so each case has a
+// process.
+#include "transport/shm/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace stria::shm::test {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+/// Ends the process with 0 where `holds` says so of a device's settings.
+[[noreturn]] void look(const Variables& machine, Variables device,
+                       const std::function<bool(const Settings&)>& holds) {
+  for (const auto& [name, value] : machine) ::setenv(name.c_str(), value.c_str(), 1);
+  stria_device_params_t params{};
+  params.config_self = &device;
+  params.config = [](void* self, const char* name) -> const char* {
+    const auto& given = *static_cast<Variables*>(self);
+    const auto found = given.find(name);
+    return found == given.end() ? "" : found->second.c_str();
+  };
+  const auto settings = read_settings(params);
+  std::exit(settings.has_value() && holds(*settings) ? 0 : 1);
+}
+
+class SettingsDeathTest : public testing::Test {
+ protected:
+  SettingsDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+const auto kHolds = testing::ExitedWithCode(0);
+constexpr auto kShort = [](const Settings& settings) { return settings.short_laps; };
+constexpr auto kWhole = [](const Settings& settings) { return !settings.short_laps; };
+
+TEST_F(SettingsDeathTest, laps_are_short_where_two_windows_fill_the_first_level_cache) {
+  EXPECT_EXIT(look({{"STRIA_FIRST_CACHE", "32K"}}, {}, kShort), kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_FIRST_CACHE", "48K"}}, {}, kWhole), kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_FIRST_CACHE", "32K"}}, {{"STRIA_SHM_WINDOW_BYTES", "8K"}}, kWhole), kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_FIRST_CACHE", "32K"}}, {{"STRIA_SHM_SHORT_LAPS", "off"}}, kWhole), kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_FIRST_CACHE", "48K"}}, {{"STRIA_SHM_SHORT_LAPS", "on"}}, kShort), kHolds, "");
+}
+
+TEST_F(SettingsDeathTest, strings_are_for_longer_payloads_to_near_peers_where_the_store_queue_is_deep) {
+  const auto from = [](std::uint32_t near, std::uint32_t far) {
+    return [=](const Settings& s) { return s.near_string_least == near && s.far_string_least == far; };
+  };
+  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "usual"}}, {},
+                   from(kStringLeast, kStringLeast)),
+              kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "deep"}}, {},
+                   from(kDeepQueueStringLeast, kStringLeast)),
+              kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "off"}}, {}, from(Settings::kNever, Settings::kNever)), kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "off"}}, {{"STRIA_SHM_STRINGS", "on"}}, from(0, 0)), kHolds, "");
+}
+
+}  // namespace
+}  // namespace stria::shm::test
