@@ -126,13 +126,13 @@ TEST_P(TakeContract, each_packet_comes_once_and_in_order_whoever_gets_it) {
 
 // The sender learns in the end that all was taken: it can close, and its window has room.
 TEST_P(TakeContract, what_was_taken_is_given_back_without_another_packet) {
-  if (!a->has(STRIA_CAP_PIO) || a->limits(link).pio_max < 8) GTEST_SKIP() << "no inline sends";
+  if (!a->has(STRIA_CAP_PIO) || a->limits(link).pio_max < 8) GTEST_SKIP() << lacks("inline sends of 8 bytes");
   const std::uint32_t before = a->limits(link).pio_credits;
   for (std::uint16_t i = 0; i < 8; ++i) {
     ASSERT_EQ(send({a.get(), b.get()}, *a, link, Path::pio, header(i), pattern(i, 8)), Status::ok);
     std::byte memory[8];
     stria_header_t wanted = header(i);
-    if (take(wanted, memory, sizeof memory) < 0) GTEST_SKIP() << "packets are not taken by this provider";
+    if (take(wanted, memory, sizeof memory) < 0) GTEST_SKIP() << lacks("take");
   }
   b->progress();
   EXPECT_TRUE(drive({a.get()}, [&] { return a->limits(link).pio_credits <= before; }));

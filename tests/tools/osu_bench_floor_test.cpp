@@ -79,7 +79,7 @@ TEST(Loops, are_those_that_a_person_would_write) {
 
 TEST(TwoCores, exchange_every_case_in_fragments) {
   const std::vector<int> on = cores();
-  if (on.size() < 2) GTEST_SKIP() << "one core";
+  if (on.size() < 2) GTEST_SKIP() << "this process may run on one processor only, and two are needed";
   for (const Case& shape : cases()) {
     SCOPED_TRACE(name(shape));
     const Loops sent(shape.sent);

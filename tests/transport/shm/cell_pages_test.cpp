@@ -10,6 +10,9 @@
 namespace stria::shm::test {
 namespace {
 
+constexpr const char* kNoHugePages =
+    "the kernel gives no huge pages on demand (MADV_COLLAPSE: Linux 6.1 and later), or has none left";
+
 /// How many pages of `memory` are in this process's page table, without looking at them.
 std::size_t mapped(std::span<std::byte> memory) {
   const UniqueFd table(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -24,7 +27,7 @@ std::size_t mapped(std::span<std::byte> memory) {
 
 TEST_F(Pool, cells_get_their_pages_part_by_part_as_they_are_used) {
 #if !defined(MADV_POPULATE_WRITE)
-  GTEST_SKIP() << "a kernel without MADV_POPULATE_WRITE";
+  GTEST_SKIP() << "the system headers lack MADV_POPULATE_WRITE (Linux 5.14)";
 #endif
   // The pages of the cells from here on whose byte `at` has its page.
   const auto with_page = [&](std::uint32_t cell, std::uint32_t cells, std::uint32_t at) {
@@ -102,7 +105,7 @@ class OrdinaryHugePool : public Pool {
 };
 
 TEST_F(OrdinaryHugePool, long_cells_take_no_memory_before_they_are_used) {
-  if (segment_.header().huge.load() == 0) GTEST_SKIP() << "the kernel gave no huge page";
+  if (segment_.header().huge.load() == 0) GTEST_SKIP() << kNoHugePages;
   EXPECT_EQ(segment_.header().huge.load(), kHugeCells);
   EXPECT_FALSE(cells_.are_few(4096));
   EXPECT_TRUE(cells_.are_few(65536));
@@ -131,7 +134,7 @@ TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
   std::byte* const there = segment_.cell(before.cell) + before.at;
   std::memset(there, 0x5a, 4096);  // it is not read yet
   in_turn(32);
-  if (segment_.header().huge.load() == 0) GTEST_SKIP() << "the kernel gave no huge page";
+  if (segment_.header().huge.load() == 0) GTEST_SKIP() << kNoHugePages;
   EXPECT_EQ(segment_.header().huge.load(), kHugeCells) << "long ones count by themselves";
   EXPECT_EQ(resident({segment_.cell(0), kHugePage}), kHugePage / 4096);
   EXPECT_LE(in_turn(128), 8u) << "few at first";
@@ -142,8 +145,7 @@ TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
 }
 
 TEST_F(HugePool, a_round_is_one_page_whose_cells_go_round_more_and_more) {
-  if (segment_.header().huge.load() != (kHugeCells | kHugeLongCells))
-    GTEST_SKIP() << "the kernel gave no huge pages (one before 6.1, or too few were left)";
+  if (segment_.header().huge.load() != (kHugeCells | kHugeLongCells)) GTEST_SKIP() << kNoHugePages;
   for (const std::uint32_t bytes : {4000u, 60000u}) {
     EXPECT_FALSE(cells_.are_few(bytes));
     const bool is_long = bytes > 32768;
@@ -172,7 +174,7 @@ TEST_F(HugePool, a_round_is_one_page_whose_cells_go_round_more_and_more) {
 
 // The receiver sees all of it by one fault, and pages that there are not are not made by looking.
 TEST_F(HugePool, a_receiver_maps_it_at_once) {
-  if (segment_.header().huge.load() == 0) GTEST_SKIP() << "the kernel gave no huge page";
+  if (segment_.header().huge.load() == 0) GTEST_SKIP() << kNoHugePages;
   const Mapping other = Mapping::shared(memory_.fd.get(), memory_.map.bytes());
   const SegmentView seen(other.data(), segment_.shape());
   CellPages pages;

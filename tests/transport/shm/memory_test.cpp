@@ -91,7 +91,7 @@ TEST(ShmMemory, works_when_the_system_refuses_cross_memory_attach) {
     return ::testing::Test::HasFailure() ? 1 : 0;
   });
   const int ended = other.wait();
-  if (ended == 77) GTEST_SKIP() << "no seccomp filter here";
+  if (ended == 77) GTEST_SKIP() << "the kernel lets this process set no seccomp filter";
   EXPECT_EQ(ended, 0);
 }
 

@@ -110,7 +110,7 @@ TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_err
   other.send(b.address());
   ASSERT_TRUE(until([&] { return b.got.size() == 1 || b.downs.count(1) > 0; }, [&] { b.progress(); }, 10));
   const int code = other.wait();
-  if (code == 77) GTEST_SKIP() << "seccomp is not available";
+  if (code == 77) GTEST_SKIP() << "the kernel lets this process set no seccomp filter";
   EXPECT_EQ(code, 0);
 }
 
@@ -167,7 +167,7 @@ TEST(ShmRefusal, each_reason_against_cross_memory_attach_has_one_line_of_the_log
     child->send(Bytes(1));
     child->wait();
   }
-  if (code == 77) GTEST_SKIP() << "seccomp is not available";
+  if (code == 77) GTEST_SKIP() << "the kernel lets this process set no seccomp filter";
   EXPECT_EQ(code, 0);
 }
 
