@@ -21,8 +21,11 @@ std::shared_ptr<void> nowhere() {
 #ifdef STRIA_TEST_SHM
 /// Peers are taken for far ones: other ways for the same packets, which a machine may take or not.
 std::shared_ptr<void> far_caches() {
-  ::setenv("STRIA_SHM_DISTANCE", "far", 1);
-  return {nullptr, [](void*) { ::unsetenv("STRIA_SHM_DISTANCE"); }};
+  constexpr const char* kName = "STRIA_SHM_DISTANCE";
+  const char* const given = std::getenv(kName);
+  const std::string before = given == nullptr ? "auto" : given;
+  ::setenv(kName, "far", 1);
+  return {nullptr, [before](void*) { ::setenv(kName, before.c_str(), 1); }};
 }
 #endif
 

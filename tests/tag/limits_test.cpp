@@ -176,12 +176,11 @@ TEST(Limits, a_get_that_was_refused_for_good_is_not_tried_again) {
 // The window of an endpoint as its user sees it, by variables of the worker that is sent to.
 class Window : public testing::Test {
  protected:
-  ~Window() override {
-    EXPECT_EQ(stria_config_set("STRIA_SHM_PIO_MTU", "3K", "test"), STRIA_OK);
-    EXPECT_EQ(stria_config_set("STRIA_SHM_WINDOW_BYTES", "16K", "test"), STRIA_OK);
-  }
   void open(const char* mtu, const char* window_bytes) {
-    team_.join({{{"STRIA_SHM_PIO_MTU", mtu}, {"STRIA_SHM_WINDOW_BYTES", window_bytes}}});
+    // Near: to a far peer long messages go by cells.
+    team_.join({{{"STRIA_SHM_PIO_MTU", mtu},
+                 {"STRIA_SHM_WINDOW_BYTES", window_bytes},
+                 {"STRIA_SHM_DISTANCE", "near"}}});
     team_.join({});
     to_ = team_.endpoint(0, 1);
     EXPECT_EQ(state_of(to_).pio_mtu, 0u) << "not connected";

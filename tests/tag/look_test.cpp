@@ -157,7 +157,7 @@ TEST_F(LookTest, one_that_waits_gets_what_comes_meanwhile_and_is_posted_when_not
     if (receive(got, 7, 40, STRIA_RECV_LOOK | STRIA_RECV_WAITS) == STRIA_OK)
       ++at_once;
     else
-      while (got.callbacks == 0) team_.progress(1, 1);
+      for (; got.callbacks == 0; std::this_thread::yield()) team_.progress(1, 1);
     EXPECT_EQ(got.info.length, i % 40) << i;
     ASSERT_TRUE(holds(got, i % 40)) << i;
   }

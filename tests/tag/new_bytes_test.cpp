@@ -12,14 +12,9 @@ namespace {
 
 /// Set before contexts are opened.
 struct Far {
-  explicit Far(const char* flows) {
-    EXPECT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "far", "test"), STRIA_OK);
-    EXPECT_EQ(stria_config_set("STRIA_RNDV_FLOWS", flows, "test"), STRIA_OK);
-  }
-  ~Far() {
-    EXPECT_EQ(stria_config_set("STRIA_SHM_DISTANCE", "auto", "test"), STRIA_OK);
-    EXPECT_EQ(stria_config_set("STRIA_RNDV_FLOWS", "auto", "test"), STRIA_OK);
-  }
+  explicit Far(const char* flows) : flows_("STRIA_RNDV_FLOWS", flows) {}
+  Variable distance_{"STRIA_SHM_DISTANCE", "far"}, share_{"STRIA_RNDV_SHARE", "on"};
+  Variable flows_;
 };
 
 class NewBytes : Far, public ShmPair {

@@ -1,14 +1,17 @@
 // Workers of one process on the shm provider, each in a context of its own so that their variables may
-// differ, and driven one by one: a test decides who makes progress.
+// differ, and driven one by one: a test decides which one makes progress. The variables are set back when the
+// team ends.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <forward_list>
 #include <string>
 #include <vector>
 
 #include "stria/stria.h"
+#include "tests/tag/variable.hpp"
 
 namespace stria::test {
 
@@ -63,10 +66,10 @@ class ShmTeam {
   }
 
  private:
-  static void set(const Variables& variables) {
-    for (const auto& [name, value] : variables)
-      EXPECT_EQ(stria_config_set(name.c_str(), value.c_str(), "test"), STRIA_OK) << stria_last_error();
+  void set(const Variables& variables) {
+    for (const auto& [name, value] : variables) variables_.emplace_front(name, value);
   }
+  std::forward_list<Variable> variables_;  // the last one first, which is set back first
   std::vector<stria_context_t*> contexts_;
   std::vector<stria_worker_t*> workers_;
 };

@@ -250,7 +250,7 @@ TEST(ShmExchange, a_sleeping_device_is_woken_by_a_packet_and_arm_refuses_when_so
 }
 
 TEST(ShmExchange, link_limits_and_capabilities_say_what_there_is) {
-  Node a(1), b(2);
+  Node a(1, {{"STRIA_SHM_DISTANCE", "near"}}), b(2);  // to a far peer 1000 bytes go by a cell
   stria_link_t* link = a.connect(b);
   const auto limits = a.limits(link);
   EXPECT_EQ(limits.pio_max, 3072u);
