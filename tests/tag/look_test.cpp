@@ -104,7 +104,7 @@ TEST_F(LookTest, takes_a_message_that_is_there) {
 }
 
 // Whatever way it takes: out of the window, out of a cell, kept as unexpected, cut off.
-TEST_F(LookTest, tells_the_outcome_where_it_is_wanted_and_leaves_the_request_alone) {
+TEST_F(LookTest, tells_the_outcome_in_the_request_and_where_it_is_wanted) {
   for (const bool expected : {true, false}) {
     for (const std::size_t bytes : {0, 8, 64, 65, 191, 192, 2048, 2049, 5000, 20000}) {
       send(7, bytes);
@@ -113,6 +113,7 @@ TEST_F(LookTest, tells_the_outcome_where_it_is_wanted_and_leaves_the_request_alo
       stria_info_t info{};
       info.status = STRIA_ERR_INVALID;
       stria_request_t request;
+      std::memset(&request, 0xab, sizeof request);
       stria_recv_t recv{};
       recv.base = room.data();
       recv.count = room.size();
@@ -126,6 +127,9 @@ TEST_F(LookTest, tells_the_outcome_where_it_is_wanted_and_leaves_the_request_alo
       EXPECT_EQ(info.tag, 7u);
       EXPECT_EQ(info.immediate, serial_ - 1);
       EXPECT_EQ(info.source, stria_worker_id(team_.worker(0)));
+      stria_info_t tested{};
+      EXPECT_EQ(stria_request_test(&request, &tested), info.status);
+      EXPECT_EQ(std::memcmp(&tested, &info, sizeof info), 0);
       for (std::size_t i = 0; i < info.received; ++i) ASSERT_EQ(room[i], byte_of(7, i)) << bytes << " " << i;
       for (std::size_t i = info.received; i < room.size(); ++i) ASSERT_EQ(room[i], 0xee) << bytes << " " << i;
     }
