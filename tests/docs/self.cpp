@@ -1,4 +1,5 @@
-// What the parts of C++ in docs/user-library.md stand in: a worker whose only peer is itself, and a region of it.
+// What the parts of C++ in docs/user-library.md stand in: a worker whose only peer is itself, and a region of
+// it.
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -15,11 +16,12 @@ int main() {
   st::Worker worker(context);
   st::Endpoint endpoint(worker, worker.address());
   std::vector<std::uint64_t> words(8);
-  st::Region region(worker, words, STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE | STRIA_ACCESS_REMOTE_ATOMIC);
+  st::Region region(worker, words,
+                    STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE | STRIA_ACCESS_REMOTE_ATOMIC);
   st::Key key(endpoint, region.key());
   st::Request request;
   {
-    BLOCK
+    // BLOCK
   }
   std::vector<double> rest(n);
   while (worker.probe({.tag = tag})) (void)worker.recv_wait(rest, {.tag = tag});
