@@ -300,7 +300,7 @@ STRIA_API stria_status_t stria_endpoint_close(stria_endpoint_t* endpoint);
 /* ---- layouts ---- */
 
 /* Constructors: stria_layout_bytes, stria_layout_contiguous, stria_layout_vector, stria_layout_indexed,
- * stria_layout_composite, stria_layout_subarray, stria_layout_resized. Offsets, strides and displacements are
+ * stria_layout_composite, stria_layout_resized, stria_layout_subarray. Offsets, strides and displacements are
  * signed bytes relative to the base address of an operation. Each returns a canonical layout with one
  * reference; children may be freed afterwards. Errors: INVALID (negative count, a count of list entries that
  * no memory holds, an overflow of 64 bits: named). Any thread. */
@@ -315,6 +315,8 @@ STRIA_API stria_status_t stria_layout_indexed(int64_t count, const int64_t* bloc
 STRIA_API stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts,
                                                 const int64_t* displacements_bytes,
                                                 const stria_layout_t* const* children, stria_layout_t** out);
+STRIA_API stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound,
+                                              int64_t extent, stria_layout_t** out);
 /* The order of an array's indices in memory. */
 typedef enum stria_order {
   STRIA_ORDER_C = 0,      /* the last index is the fastest */
@@ -330,8 +332,6 @@ typedef enum stria_order {
 STRIA_API stria_status_t stria_layout_subarray(int64_t ndims, const int64_t* sizes, const int64_t* subsizes,
                                                const int64_t* starts, stria_order_t order,
                                                const stria_layout_t* child, stria_layout_t** out);
-STRIA_API stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_bound,
-                                              int64_t extent, stria_layout_t** out);
 /* One reference more, to be given back by one stria_layout_free(); returns its argument. A region keeps a
  * reference of its own, an operation under way does not. NULL gives NULL. Any thread. */
 STRIA_API stria_layout_t* stria_layout_retain(const stria_layout_t* layout);
@@ -429,7 +429,7 @@ typedef struct stria_recv_args {
  * progress. */
 STRIA_API stria_status_t stria_recv(stria_worker_t* worker, const stria_recv_t* recv,
                                     stria_request_t* request);
-/* As stria_send_wait; *info (may be NULL) says how it ended. The shortest way to receive: it looks for the
+/* See stria_send_wait; *info (may be NULL) says how it ended. The shortest way to receive: it looks for the
  * message as with STRIA_RECV_LOOK, and with STRIA_RECV_WAITS where no other thread uses the worker. */
 STRIA_API stria_status_t stria_recv_wait(stria_worker_t* worker, const stria_recv_t* recv,
                                          stria_info_t* info);
@@ -515,7 +515,7 @@ STRIA_API stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t
                                    stria_request_t* request);
 STRIA_API stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma,
                                    stria_request_t* request);
-/* As stria_send_wait. */
+/* stria_put_wait and stria_get_wait: see stria_send_wait. */
 STRIA_API stria_status_t stria_put_wait(stria_endpoint_t* endpoint, const stria_rma_t* rma);
 STRIA_API stria_status_t stria_get_wait(stria_endpoint_t* endpoint, const stria_rma_t* rma);
 
@@ -553,7 +553,7 @@ typedef struct stria_atomic_args {
  * Threads: as the worker's. */
 STRIA_API stria_status_t stria_atomic(stria_endpoint_t* endpoint, const stria_atomic_t* atomic,
                                       stria_request_t* request);
-/* As stria_send_wait. */
+/* See stria_send_wait. */
 STRIA_API stria_status_t stria_atomic_wait(stria_endpoint_t* endpoint, const stria_atomic_t* atomic);
 
 #ifdef __cplusplus
