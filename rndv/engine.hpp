@@ -32,7 +32,8 @@ struct Events {
   void* self = nullptr;
   void (*sent)(void* self, SendOp& op) = nullptr;
   void (*received)(void* self, RecvOp& op) = nullptr;
-  /// A get that the link's limits promised was refused: they may have changed.
+  /// The provider refused a get or put that the link's limits promise (UNSUPPORTED). Either they changed, and
+  /// the owner renews them, or it was the memory of this one operation, and they are as they were.
   void (*refused)(void* self, const transport::LinkRef& link) = nullptr;
 };
 
@@ -108,6 +109,9 @@ class Engine {
  private:
   bool step(Operation& op) noexcept;  // true when something moved
   bool step_reading(RecvOp& op) noexcept;
+  [[gnu::cold, gnu::noinline]] void go_packed(RecvOp& op) noexcept;
+  void get_was_refused(RecvOp& op) noexcept;
+  [[gnu::cold, gnu::noinline]] void was_refused(const transport::LinkRef& link) noexcept;
   bool step_rtr(RecvOp& op) noexcept;
   void wait_for_fragments(RecvOp& op) noexcept;
   bool help() noexcept;

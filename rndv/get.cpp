@@ -4,7 +4,8 @@
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, get, get, …
 //            complete, key dead ◄── FIN + invalidate ──  complete
 //
-// On a link with offload the last get and the FIN are one piece of work (get_finish).
+// On a link with offload the last get and the FIN are one piece of work (get_finish). A get that is refused
+// (UNSUPPORTED) has moved nothing that has to be undone: a pipeline brings what is missing.
 #include <algorithm>
 
 #include "rndv/engine.hpp"
@@ -17,6 +18,8 @@ void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) 
   auto& op = static_cast<RecvOp&>(*completion);
   op.in_flight = false;
   const Status done = transport::from_c(status);
+  op.refused = done == Status::unsupported;
+  if (done != Status::ok) op.finishes = false;
   if (op.failed) {
     if (op.state == Operation::State::receiving) return;  // help() or step_sharing() ends it
     op.state = Operation::State::fin_due;
@@ -24,16 +27,34 @@ void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) 
     helped(op, done);
   } else if (done == Status::ok) {
     op.moved += op.slice_bytes;
-  } else {
+  } else if (!op.refused) {
     op.outcome = outcome_of_get(done);
-    op.finishes = false;
     op.state = Operation::State::fin_due;
   }
   // The operation is in the active list; the engine's next progress takes it on.
 }
 
+/// The provider refused a get or put that the link's limits promise.
+void Engine::was_refused(const transport::LinkRef& link) noexcept {
+  ++counters_.fallbacks;
+  if (events_.refused != nullptr) events_.refused(events_.self, link);
+}
+
+/// The get was refused: what is not there yet comes as fragments.
+void Engine::go_packed(RecvOp& op) noexcept {
+  op.refused = false;
+  ++counters_.pipeline;
+  was_refused(*op.link);
+  op.state = Operation::State::rtr_due;
+  step_rtr(op);
+}
+
 bool Engine::step_reading(RecvOp& op) noexcept {
   if (op.in_flight) return false;
+  if (op.refused) {
+    go_packed(op);
+    return true;
+  }
   if (op.moved < op.length) {
     const std::uint64_t bytes = std::min(options_.pull_slice, op.length - op.moved);
     transport::Key key;
@@ -60,12 +81,8 @@ bool Engine::step_reading(RecvOp& op) noexcept {
         break;
       case Status::no_resource:
         return false;
-      case Status::unsupported:  // the path was refused after all: the rest goes packed
-        ++counters_.fallbacks;
-        ++counters_.pipeline;
-        if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
-        op.state = Operation::State::rtr_due;
-        step_rtr(op);
+      case Status::unsupported:
+        go_packed(op);
         return true;
       default:
         op.outcome = outcome_of_get(status);

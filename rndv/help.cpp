@@ -65,6 +65,7 @@ bool Engine::help() noexcept {
     auto& op = static_cast<RecvOp&>(*next);
     next = helpers_.next(next);
     if (op.in_flight) continue;
+    if (op.refused) get_was_refused(op);
     if (op.failed || op.moved >= tail_of(op)) {  // a slice that was in flight was the last thing missing
       end_receiving(op);
       return true;
@@ -111,12 +112,15 @@ Status Engine::read_end(RecvOp& op, std::uint64_t bytes) noexcept {
   if (status == Status::in_progress) return status;
   op.in_flight = false;
   if (status == Status::no_resource) return status;
-  if (status == Status::unsupported) {  // the rest comes as fragments
-    ++counters_.fallbacks;
-    if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
-  }
+  if (status == Status::unsupported) get_was_refused(op);
   helped(op, status);
   return status;
+}
+
+/// The rest comes as fragments, or by the next RTR (share.cpp).
+void Engine::get_was_refused(RecvOp& op) noexcept {
+  op.refused = false;
+  was_refused(*op.link);
 }
 
 /// All bytes are there. A sender that did not send all of them has to be told.

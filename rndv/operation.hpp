@@ -58,6 +58,7 @@ struct Operation : ListNode {
   bool untold : 1 = false;       ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
   bool begun : 1 = false;        ///< RecvOp: its sender is putting
   bool written : 1 = false;      ///< SendOp: all of it may be new (rewriting.hpp)
+  bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;        ///< its peer's name for it; synchronous: the message's (wire::SyncName)
   const transport::LinkRef* link = nullptr;

@@ -57,6 +57,7 @@ void Engine::end_offered_key(RecvOp& op) noexcept {
 /// Reads what is left of the end, but not the piece that the sender is at, unless it is silent.
 bool Engine::step_sharing(RecvOp& op) noexcept {
   if (op.in_flight) return false;
+  if (op.refused) get_was_refused(op);
   if (op.failed || op.moved >= op.tail) {
     end_receiving(op);
     return true;
@@ -76,7 +77,7 @@ bool Engine::step_sharing(RecvOp& op) noexcept {
   return true;
 }
 
-/// The get failed. Where the system refused it the sender packs the rest, once its own part is done; else it
+/// The get failed. Where it was refused the sender packs the rest, once its own part is done; else the sender
 /// is gone, or has given the message up.
 bool Engine::go_on_without_get(RecvOp& op) noexcept {
   if (op.outcome != Status::ok) {
@@ -174,9 +175,8 @@ void Engine::was_put(SendOp& op, Status status) noexcept {
     case Status::access_error:  // the receiver has it all
       wait_for_fin(op);
       break;
-    case Status::unsupported:  // the path was refused after all: the rest of the part goes packed
-      ++counters_.fallbacks;
-      if (events_.refused != nullptr) events_.refused(events_.self, *op.link);
+    case Status::unsupported:  // the rest of the part goes packed
+      was_refused(*op.link);
       op.sink_key_bytes = 0;
       op.fragment_bytes >>= op.fragment_shift;
       break;

@@ -100,10 +100,37 @@ void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) no
 void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<rndv::RecvOp&>(*completion);
   Request& request = *Request::of(op);
+  Worker& worker = *request.worker;
   op.unlink();
-  --request.worker->rma_in_flight_;
+  if (status == STRIA_ERR_UNSUPPORTED && request.peer->state == Peer::State::up) {
+    const stria_payload_t memory = op.memory;  // the request's next operation takes the place of this one
+    worker.renew_limits(*request.peer);
+    worker.ask_peer(request, memory, op.region, op.start);
+    return;
+  }
+  --worker.rma_in_flight_;
   if (status == STRIA_OK) request.info.received = op.length;
   complete(request, transport::from_c(status));
+}
+
+/// Has the peer's engine do what the provider does not.
+void Worker::ask_peer(Request& request, const stria_payload_t& memory, std::uint64_t region,
+                      std::uint64_t offset) noexcept {
+  const transport::LinkRef& link = request.peer->link;
+  if (request.kind == RequestKind::get) {
+    rndv::RecvOp& op = request.make_recv();
+    op.link = &link;
+    op.memory = memory;
+    op.length = static_cast<std::uint64_t>(memory.length);
+    rndv_.start_remote_get(op, region, offset);
+  } else {
+    rndv::SendOp& op = request.make_send();
+    op.link = &link;
+    op.memory = memory;
+    op.length = static_cast<std::uint64_t>(memory.length);
+    rndv_.start_remote_put(op, region, offset);
+  }
+  if (!rndv_.resting()) work_left();
 }
 
 Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept {
@@ -134,6 +161,10 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
     rndv::RecvOp& op = made->make_recv();
     op.done = &Worker::on_rma_done;
     op.length = length;
+    // For ask_peer(), where the refusal comes later.
+    op.memory = memory;
+    op.region = key.head.region;
+    op.start = rma.remote_offset;
     provider_rma_.push_back(&op);
     const Status done = kind == RequestKind::get ? peer.link.get(memory, part, rma.remote_offset, &op)
                                                  : peer.link.put(memory, part, rma.remote_offset, &op);
@@ -148,20 +179,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   // The peer's engine does it. If its link turns out to be dead now, the call says so and nobody is called
   // back.
   made->callback = nullptr;
-  if (kind == RequestKind::get) {
-    rndv::RecvOp& op = made->make_recv();
-    op.link = &peer.link;
-    op.memory = memory;
-    op.length = length;
-    rndv_.start_remote_get(op, key.head.region, rma.remote_offset);
-  } else {
-    rndv::SendOp& op = made->make_send();
-    op.link = &peer.link;
-    op.memory = memory;
-    op.length = length;
-    rndv_.start_remote_put(op, key.head.region, rma.remote_offset);
-  }
-  if (!rndv_.resting()) work_left();
+  ask_peer(*made, memory, key.head.region, rma.remote_offset);
   if (made->state.load(std::memory_order_relaxed) == RequestState::done)
     return transport::from_c(made->info.status);
   made->callback = rma.callback;

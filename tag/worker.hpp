@@ -108,6 +108,8 @@ class Worker {
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
   static void on_refused(void* self, const transport::LinkRef& link) noexcept;
   static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
+  void ask_peer(Request& request, const stria_payload_t& memory, std::uint64_t region,
+                std::uint64_t offset) noexcept;
   static void on_atomic_ended(void* self, rndv::AtomicOp& op, Status outcome) noexcept;
 
   // wait.cpp

@@ -266,7 +266,8 @@ typedef struct stria_hot_ops {
    * valid before any later packet of the link is delivered. O(1). link: the key serves this link's peer, by
    * this link; NULL: any link of the device, and it may cost a system call. `access`: STRIA_ACCESS_* bits,
    * and STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none, STRIA_REGISTER_HINT. UNSUPPORTED: no
-   * key can describe this. */
+   * key can describe this, or the system registers no such memory.
+   * The message goes packed, and other memory is registered as before. */
   stria_status_t (*fast_register)(stria_device_t* device, stria_link_t* link, const stria_payload_t* memory,
                                   unsigned access, stria_provider_key_t* key);
   /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way).
@@ -274,9 +275,14 @@ typedef struct stria_hot_ops {
    */
   stria_status_t (*invalidate)(stria_device_t* device, const stria_provider_key_t* key);
   /* Moves local.length bytes between the local stream range and the remote region's stream from remote_offset
-   * on. OK: done. IN_PROGRESS: completion follows. ACCESS, PEER_FAILED, UNSUPPORTED (take another way). A get
-   * that is under way when its key ends may be refused, but writes nothing that the memory did not hold while
-   * the key was valid, and the link stays up, unless it is one with `offload`. */
+   * on. OK: done. IN_PROGRESS: a completion follows, with one of the other answers. ACCESS: the key is stale,
+   * or does not allow it. PEER_FAILED. UNSUPPORTED: the engine takes another way. If link_limits says then
+   * that the link cannot get (or put), no more calls come. Else the refusal is about the memory of this call,
+   * on either side, which its process may use and the kernel or the adapter does not reach for a peer: other
+   * memory goes as before. A part of the bytes may have been moved. A get that is under way when its key ends
+   * may be refused, but writes nothing that the memory did not hold while the key was valid, and the link
+   * stays up, unless it is one with `offload`.
+   */
   stria_status_t (*get)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
                         uint64_t remote_offset, stria_completion_t* completion);
   stria_status_t (*put)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,

@@ -37,6 +37,11 @@ void refuse_copies(Fabric& fabric) {
   fabric.refuse_copies();
 }
 
+void refuse_memory(Fabric& fabric, const void* memory, std::size_t bytes) {
+  const std::lock_guard lock(fabric.mutex());
+  fabric.refuse_memory(static_cast<const std::byte*>(memory), bytes);
+}
+
 Statistics statistics(Fabric& fabric) {
   const std::lock_guard lock(fabric.mutex());
   return fabric.statistics();

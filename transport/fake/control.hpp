@@ -80,6 +80,11 @@ bool block(Fabric& fabric, std::uint64_t from, std::uint64_t to, bool blocked);
 /// system forbids what it allowed before.
 void refuse_copies(Fabric& fabric);
 
+/// From now on a get or put with a byte of this memory on either side moves a half of what it should and
+/// answers unsupported, at once or by its completion, while the limits of the links stay as they are: the
+/// memory is one that the system does not pin for other processes.
+void refuse_memory(Fabric& fabric, const void* memory, std::size_t bytes);
+
 /// What the fabric did so far.
 struct Statistics {
   std::uint64_t delivered_pio = 0;
@@ -88,6 +93,7 @@ struct Statistics {
   std::uint64_t refused = 0;          ///< sends answered with no_resource
   std::uint64_t completed_later = 0;  ///< gets, puts and atomics that were asynchronous
   std::uint64_t atomics = 0;          ///< performed
+  std::uint64_t memory_refused = 0;   ///< gets and puts of memory that refuse_memory() named
   std::uint64_t lost = 0;             ///< packets that died with a device
   std::uint64_t kept = 0;             ///< payloads that were kept, and not released yet, now
   std::uint64_t all_kept = 0;         ///< that were ever

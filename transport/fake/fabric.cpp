@@ -1,13 +1,16 @@
 #include "transport/fake/fabric.hpp"
 
 #include <fmt/format.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstring>
 
+#include "datatype/pack.hpp"
 #include "transport/fake/device.hpp"
+#include "transport/payload.hpp"
 
 namespace stria::fake {
 namespace {
@@ -50,6 +53,29 @@ Fabric::Fabric(const FabricOptions& options)
   STRIA_CHECK(options.pio_window_bytes >= options.pio_max + sizeof(transport::Header),
               "a PIO window smaller than its longest message");
   STRIA_CHECK(options.max_keys <= 1u << 24, "more keys than a 24-bit index names");
+}
+
+bool Fabric::refuses(const transport::Payload& payload) const noexcept {
+  const datatype::Layout* const layout = transport::layout_of(payload);
+  const auto meets = [this](const std::byte* begin, std::size_t bytes) {
+    return std::any_of(refused_.begin(), refused_.end(), [=](std::span<const std::byte> refused) {
+      return begin < refused.data() + refused.size() && refused.data() < begin + bytes;
+    });
+  };
+  if (refused_.empty() || payload.length == 0) return false;
+  if (layout == nullptr)
+    return meets(static_cast<const std::byte*>(payload.base) + payload.offset,
+                 static_cast<std::size_t>(payload.length));
+  for (std::int64_t done = 0; done < payload.length;) {
+    iovec runs[64];
+    std::int64_t covered = 0;
+    const std::size_t n = datatype::iovecs(*layout, payload.base, payload.count, payload.offset + done,
+                                           payload.length - done, runs, std::size(runs), &covered);
+    for (std::size_t i = 0; i < n; ++i)
+      if (meets(static_cast<const std::byte*>(runs[i].iov_base), runs[i].iov_len)) return true;
+    done += covered;
+  }
+  return false;
 }
 
 std::uint32_t Fabric::add(Device& device) {

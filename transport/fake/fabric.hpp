@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
@@ -35,6 +36,9 @@ class Fabric {
   std::uint64_t random(std::uint64_t limit) noexcept;
   bool chance(std::uint32_t percent) noexcept { return percent > 0 && random(99) < percent; }
   Statistics& statistics() noexcept { return statistics_; }
+  void refuse_memory(const std::byte* begin, std::size_t bytes) { refused_.push_back({begin, bytes}); }
+  /// Whether the range holds a byte that refuse_memory() named.
+  bool refuses(const transport::Payload& payload) const noexcept;
 
   // Any time.
   void refuse_copies() noexcept { copies_refused_.store(true, std::memory_order_relaxed); }
@@ -50,6 +54,7 @@ class Fabric {
   std::uint32_t next_device_ = 1;
   std::vector<Device*> devices_;  // by number
   Statistics statistics_;
+  std::vector<std::span<const std::byte>> refused_;
   std::atomic<bool> copies_refused_{false};
 };
 

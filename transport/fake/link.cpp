@@ -274,14 +274,17 @@ Status Link::perform(const Access& access) noexcept {
     ++owner_.fabric().statistics().atomics;
     return Status::ok;
   }
+  Fabric& fabric = owner_.fabric();
   const transport::Payload& local = access.local;
   const unsigned right = access.write ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
   const auto remote = keys.find(access.key, right, access.offset, static_cast<std::uint64_t>(local.length));
   if (!remote) return Status::access_error;
-  if (local.length > 0)
-    access.write ? transport::copy(local, *remote, local.length)
-                 : transport::copy(*remote, local, local.length);
-  return Status::ok;
+  const bool refused = fabric.refuses(local) || fabric.refuses(*remote);
+  const std::int64_t moved = refused ? local.length / 2 : local.length;
+  if (moved > 0)
+    access.write ? transport::copy(local, *remote, moved) : transport::copy(*remote, local, moved);
+  if (refused) ++fabric.statistics().memory_refused;
+  return refused ? Status::unsupported : Status::ok;
 }
 
 void Link::limits(transport::LinkLimits& out) noexcept {
