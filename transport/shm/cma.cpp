@@ -45,14 +45,15 @@ std::size_t trim(iovec* entries, std::size_t n, std::int64_t bytes) noexcept {
   return n;
 }
 
-Status from_errno(int error) noexcept {
+[[gnu::cold, gnu::noinline]] Copied from_errno(int error) noexcept {
   switch (error) {
     case EFAULT:
-      return Status::access_error;
+    case ENOMEM:
+      return Copied::memory_refused;
     case ESRCH:
-      return Status::peer_failed;
+      return Copied::peer_gone;
     default:
-      return Status::unsupported;
+      return Copied::system_refused;
   }
 }
 
@@ -63,7 +64,7 @@ ssize_t call(Direction direction, pid_t pid, const iovec* here, std::size_t entr
 }
 
 /// Contiguous on both sides: no lists.
-Status move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_t remote,
+Copied move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_t remote,
                   std::size_t bytes) noexcept {
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t want = std::min(bytes - done, static_cast<std::size_t>(kMaxCall));
@@ -71,15 +72,15 @@ Status move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_
     const iovec there{pointer(remote + done), want};
     const ssize_t moved = call(direction, pid, &here, 1, &there, 1);
     if (moved < 0) return from_errno(errno);
-    if (moved == 0) return Status::access_error;
-    // Less than asked means that a page further on is missing; the next call says so.
+    if (moved == 0) return Copied::memory_refused;
+    // Less than asked means that a page further on is not reached; the next call says so.
     done += static_cast<std::size_t>(moved);
   }
-  return Status::ok;
+  return Copied::all;
 }
 
 /// Pieces as long as both lists reach, until all is moved.
-Status move_lists(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length) noexcept {
+Copied move_lists(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length) noexcept {
   iovec here[kBatch], there[kBatch];
   while (length > 0) {
     const std::int64_t want = std::min(length, kMaxCall);
@@ -87,37 +88,37 @@ Status move_lists(Direction direction, pid_t pid, Stream local, Stream remote, s
     std::size_t entries_here = list(local, want, here, &covered_here);
     std::size_t entries_there = list(remote, std::min(want, covered_here), there, &covered_there);
     const std::int64_t bytes = std::min(covered_here, covered_there);
-    if (bytes <= 0) return Status::invalid;
+    if (bytes <= 0) return Copied::memory_refused;  // one of the layouts ends before `length`
     entries_here = trim(here, entries_here, bytes);
     entries_there = trim(there, entries_there, bytes);
     const ssize_t moved = call(direction, pid, here, entries_here, there, entries_there);
     if (moved < 0) return from_errno(errno);
-    if (moved == 0) return Status::access_error;
+    if (moved == 0) return Copied::memory_refused;
     local.offset += moved;
     remote.offset += moved;
     length -= moved;
   }
-  return Status::ok;
+  return Copied::all;
 }
 
 /// Local memory in small pieces: one list entry for each would cost more than a second copy through a warm
 /// buffer.
-Status move_bounced(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length,
+Copied move_bounced(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length,
                     std::span<std::byte> bounce) noexcept {
   while (length > 0) {
     const std::int64_t piece = std::min(length, static_cast<std::int64_t>(bounce.size()));
     const Stream buffer{nullptr, reinterpret_cast<std::uint64_t>(bounce.data()), piece, 0};
     if (direction == Direction::put)
       datatype::pack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
-    if (const Status status = move_lists(direction, pid, buffer, remote, piece); status != Status::ok)
-      return status;
+    if (const Copied copied = move_lists(direction, pid, buffer, remote, piece); copied != Copied::all)
+      return copied;
     if (direction == Direction::get)
       datatype::unpack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
     local.offset += piece;
     remote.offset += piece;
     length -= piece;
   }
-  return Status::ok;
+  return Copied::all;
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ std::int64_t mean_run(const Stream& stream) noexcept {
   return stream.layout->size() / std::max<std::int64_t>(1, stream.layout->block_count());
 }
 
-Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
+Copied copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
                 std::int64_t length, std::span<std::byte> bounce) noexcept {
   if (local.layout == nullptr && remote.layout == nullptr)
     return move_block(direction, pid, pointer(local.base + static_cast<std::uint64_t>(local.offset)),
@@ -154,7 +155,7 @@ Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Strea
   return move_lists(direction, pid, local, remote, length);
 }
 
-Status read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept {
+Copied read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept {
   return move_block(Direction::get, pid, static_cast<std::byte*>(local), remote, bytes);
 }
 

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 
-#include "base/status.hpp"
 #include "datatype/layout.hpp"
 
 namespace stria::shm {
@@ -36,14 +35,25 @@ std::int64_t mean_run(const Stream& stream) noexcept;
 
 enum class Direction : std::uint8_t { get, put };
 
-/// Copies `length` bytes between the local stream and one of process `pid`. ok; access_error (the remote
-/// address is not mapped); peer_failed; unsupported (refused by the system: cross-memory attach is over for
-/// this pair). `bounce` is scratch memory for local memory in very small pieces.
-Status copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
+/// How a copy by cross-memory attach ended. Where it is not `all`, the bytes that were moved before it ended
+/// are right, and the others are as they were.
+enum class Copied : std::uint8_t {
+  all,
+  /// EFAULT: the kernel does not reach a page for another process, although its owner may use it
+  /// (memfd_secret, the mapping of a driver), or the page is not mapped at all. ENOMEM: it has no memory for
+  /// this call. Other memory of the same process may be copied as before.
+  memory_refused,
+  system_refused,  ///< any other error: cross-memory attach is over for this pair of processes
+  peer_gone,       ///< there is no such process
+};
+
+/// Copies `length` bytes between the local stream and one of process `pid`. `bounce` is scratch memory for
+/// local memory in very small pieces.
+Copied copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
                 std::int64_t length, std::span<std::byte> bounce) noexcept;
 
 /// A get of contiguous memory at `remote` into contiguous memory.
-Status read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept;
+Copied read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept;
 
 /// The same with plain loads and stores, where both are in this process's memory.
 void copy_mapped(Direction direction, const Stream& local, const Stream& remote,

@@ -5,11 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 
+#include "base/refused_memory.hpp"
 #include "transport/contract.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/cells.hpp"
+#include "transport/shm/cma.hpp"
 #include "transport/shm/distance.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/inbox.hpp"
@@ -22,8 +25,6 @@
 namespace stria::shm {
 
 class Device;
-struct Stream;
-enum class Direction : std::uint8_t;
 
 /// A key: | word 4 | STRIA_KEY_* 1 | - 3 | base address 8 |, cut off behind the last that says something. The
 /// base is the hint of contiguous memory: with it a get need not wait for the key's record, a line of the
@@ -119,11 +120,27 @@ class alignas(kCacheLine) Link {
               std::uint64_t remote_offset) noexcept;
   Status get_by_hint(const transport::Payload& local, const transport::Key& key,
                      std::uint64_t remote_offset) noexcept;
-  [[gnu::cold]] Status cma_refused() noexcept;
+  /// The answer of a get or put whose copy by cross-memory attach the system refused.
+  [[gnu::cold, gnu::noinline]] Status refused(Copied copied) noexcept;
+  /// Memory of the peer, from its lowest to its highest address, that is to be copied.
+  struct Reach {
+    std::uint64_t begin, end;
+    bool writes;
+  };
+  /// False: the kernel refused such memory lately, and is not asked this time.
+  bool may_ask(const Reach& reach) noexcept {
+    return refused_memory_ == nullptr || refused_memory_->allow(reach.begin, reach.end, reach.writes);
+  }
+  /// Remembers how it answered.
+  void note(const Reach& reach, Copied copied) noexcept {
+    if (refused_memory_ != nullptr || copied == Copied::memory_refused) [[unlikely]]
+      note_refusal(reach, copied);
+  }
+  [[gnu::cold, gnu::noinline]] void note_refusal(const Reach& reach, Copied copied) noexcept;
   Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
               std::uint64_t remote_offset) noexcept;
   /// By cross-memory attach.
-  Status copy_across(Direction direction, const Stream& local, const Stream& remote,
+  Status copy_across(const Reach& reach, const Stream& local, const Stream& remote,
                      std::int64_t length) noexcept;
   /// The layout of the record's memory (null: contiguous), and how far it reaches from the base.
   /// access_error: the record contradicts it.
@@ -176,6 +193,7 @@ class alignas(kCacheLine) Link {
   hw::KeyTableView keys_;
   DecodedLayouts layouts_;
   PeerMemory memory_;
+  std::unique_ptr<RefusedMemory> refused_memory_;  // the peer's; null until there is some
   Attached attached_;
   std::string path_, fallback_;
 };

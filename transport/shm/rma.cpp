@@ -3,6 +3,7 @@
 // key was valid all the time; a put, and a get by plain loads, pin the key meanwhile (hw/key_table.hpp says
 // why).
 #include <cstring>
+#include <new>
 
 #include "base/log.hpp"
 #include "transport/atomic_word.hpp"
@@ -143,19 +144,39 @@ Status Link::get_by_hint(const transport::Payload& local, const transport::Key& 
   std::memcpy(&word, key.data, sizeof word);
   std::memcpy(&base, key.data + kKeyBaseAt, sizeof base);
   keys_.prefetch(word);
-  const Status copied = read_block(attached_.pid, transport::contiguous_begin(local), base + remote_offset,
-                                   static_cast<std::size_t>(local.length));
+  const std::uint64_t from = base + remote_offset;
+  const Reach reach{from, from + static_cast<std::uint64_t>(local.length), false};
+  const bool asks = may_ask(reach);
+  const Copied copied = !asks ? Copied::memory_refused
+                              : read_block(attached_.pid, transport::contiguous_begin(local), from,
+                                           static_cast<std::size_t>(local.length));
   const Status valid = keys_.check_block(word, hw::kKeyRead, base, remote_offset, local.length);
   if (valid != Status::ok) return valid;
   if (!attached_.is_alive()) return Status::peer_failed;  // see copy_across()
-  return copied == Status::unsupported ? cma_refused() : copied;
+  if (asks) note(reach, copied);
+  return copied == Copied::all ? Status::ok : refused(copied);
 }
 
-Status Link::cma_refused() noexcept {
+// Of a living peer. That the kernel refuses a page says nothing of the peer's other memory, and nothing of
+// the key, which the caller looks at: the link goes on as it is, and this one get or put takes another way.
+Status Link::refused(Copied copied) noexcept {
+  if (copied == Copied::peer_gone) return Status::peer_failed;
+  if (copied == Copied::memory_refused) return Status::unsupported;  // see note_refusal()
   can_copy_ = false;
   fallback_ = "cross-memory attach: refused by the system during use";
   device_->tell_fallback(*this);
   return Status::unsupported;
+}
+
+// A refusal costs a system call, and a list of the pages before the one that is not reached: of memory that
+// is always refused it is a call now and then. Other memory of the peer is copied meanwhile.
+void Link::note_refusal(const Reach& reach, Copied copied) noexcept {
+  if (refused_memory_ == nullptr) refused_memory_.reset(new (std::nothrow) RefusedMemory);
+  if (refused_memory_ == nullptr) return;
+  if (copied == Copied::memory_refused)
+    refused_memory_->refused(reach.begin, reach.end, reach.writes);
+  else if (copied == Copied::all)
+    refused_memory_->worked(reach.begin, reach.end, reach.writes);
 }
 
 Status Link::copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
@@ -179,7 +200,13 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
   }
   if (!can_copy_) return Status::unsupported;
   if (mean_run(remote) < kSmallestRemoteRun) return Status::unsupported;
-  return copy_across(direction, here, remote, local.length);
+  Reach reach{record.base + static_cast<std::uint64_t>(low), record.base + static_cast<std::uint64_t>(high),
+              direction == Direction::put};
+  if (remote.layout == nullptr) {
+    reach.begin = record.base + remote_offset;
+    reach.end = reach.begin + static_cast<std::uint64_t>(local.length);
+  }
+  return copy_across(reach, here, remote, local.length);
 }
 
 // The system knows the peer by its process id, which goes to somebody else when the peer is gone; the key is
@@ -187,12 +214,15 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
 // last word about what was read: it ends before the id is free. A put to a dead peer is not begun. One that
 // begins in the microseconds before the peer dies, and in which the id is given away as well, is not
 // prevented, but is no success.
-Status Link::copy_across(Direction direction, const Stream& local, const Stream& remote,
+Status Link::copy_across(const Reach& reach, const Stream& local, const Stream& remote,
                          std::int64_t length) noexcept {
-  if (direction == Direction::put && !attached_.is_alive()) return Status::peer_failed;
-  const Status status = copy_cma(direction, attached_.pid, local, remote, length, device_->bounce_);
+  if (reach.writes && !attached_.is_alive()) return Status::peer_failed;
+  if (!may_ask(reach)) return Status::unsupported;
+  const Direction direction = reach.writes ? Direction::put : Direction::get;
+  const Copied copied = copy_cma(direction, attached_.pid, local, remote, length, device_->bounce_);
   if (!attached_.is_alive()) return Status::peer_failed;
-  return status == Status::unsupported ? cma_refused() : status;
+  note(reach, copied);
+  return copied == Copied::all ? Status::ok : refused(copied);
 }
 
 Status Link::shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
