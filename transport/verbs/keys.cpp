@@ -218,12 +218,13 @@ void Keys::fill(const Window& window, const Blocks& memory, transport::Key& key)
   write_key(window.rkey, window.strided != nullptr ? KeyKind::strided : KeyKind::window, access, memory, key);
 }
 
-Status Keys::add_region(const Blocks& memory, const Span& span, unsigned access, transport::Key& key) noexcept
-    try {
+Status Keys::add_region(const Blocks& memory, const Span& span, unsigned access, bool lasting,
+                        transport::Key& key) noexcept try {
   if (valid_ >= most_) return Status::no_resource;
   unsigned rights = rights_of(access);
   if ((rights & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0) rights |= IBV_ACCESS_LOCAL_WRITE;
-  ibv_mr* const mr = regions_->make_key(reinterpret_cast<const void*>(span.begin), span.bytes, rights);
+  ibv_mr* const mr =
+      regions_->make_key(reinterpret_cast<const void*>(span.begin), span.bytes, rights, lasting);
   if (mr == nullptr) return Status::unsupported;
   try {
     own_.emplace(mr->rkey, mr);

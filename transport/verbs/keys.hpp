@@ -85,7 +85,9 @@ class Keys {
   void destroy(Window& window) noexcept;
   static void fill(const Window& window, const Blocks& memory, transport::Key& key) noexcept;
 
-  Status add_region(const Blocks& memory, const Span& span, unsigned access, transport::Key& key) noexcept;
+  /// A key of a region of its own; `lasting` as Regions::make_key's.
+  Status add_region(const Blocks& memory, const Span& span, unsigned access, bool lasting,
+                    transport::Key& key) noexcept;
   /// access_error: no such key.
   Status remove_region(const KeyContent& key) noexcept;
   std::uint32_t valid() const noexcept { return valid_; }

@@ -16,6 +16,10 @@ namespace {
 constexpr unsigned kLooks =
     4;  // regions that begin before the memory and are asked whether they reach its end
 
+/// Of any of these the kernel demands that the memory may be written.
+constexpr unsigned kWrites =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+
 }  // namespace
 
 void Regions::open(ibv_pd* pd, bool may_bind, unsigned sink_rights, std::uint64_t keep_bytes,
@@ -41,14 +45,18 @@ void Regions::close() noexcept {
 }
 
 ibv_mr* Regions::register_memory(std::uintptr_t begin, std::uintptr_t end, unsigned rights,
-                                 bool tell) noexcept {
+                                 Asking how) noexcept {
+  const bool writes = (rights & kWrites) != 0;
+  if (!how.insist && !refused_.allow(begin, end, writes)) return nullptr;
   ibv_mr* const mr = ::ibv_reg_mr(pd_, reinterpret_cast<void*>(begin), end - begin, static_cast<int>(rights));
   if (mr != nullptr) {
     ++counters_->registrations;
+    refused_.worked(begin, end, writes);
     return mr;
   }
   const int error = errno;
-  if (!tell || told_) return nullptr;
+  refused_.refused(begin, end, writes);
+  if (!how.tell || told_) return nullptr;
   told_ = true;
   try {
     services_->log(3, fmt::format("verbs: {} bytes of the application's memory cannot be registered: {}{}; "
@@ -61,11 +69,11 @@ ibv_mr* Regions::register_memory(std::uintptr_t begin, std::uintptr_t end, unsig
   return nullptr;
 }
 
-Region* Regions::find(std::uintptr_t begin, std::uintptr_t end) noexcept {
+Region* Regions::find(std::uintptr_t begin, std::uintptr_t end, bool writable) noexcept {
   auto at = by_begin_.upper_bound(begin);
   for (unsigned looks = 0; looks < kLooks && at != by_begin_.begin(); ++looks) {
     Region& region = *(--at)->second;
-    if (region.end < end) continue;
+    if (region.end < end || (writable && !region.writable)) continue;
     if (region.mark == MemoryWatch::kNone || !watch_->is_gone(region.mark)) return &region;
     // It names pages that are not the application's any more; users of before go on with those.
     ++counters_->registrations_gone;
@@ -78,12 +86,12 @@ Region* Regions::find(std::uintptr_t begin, std::uintptr_t end) noexcept {
   return nullptr;
 }
 
-Region* Regions::acquire(const void* memory, std::uint64_t bytes, Use use) noexcept {
+Region* Regions::acquire(const void* memory, std::uint64_t bytes, Use use, bool tell) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t end = begin + bytes;
-  if (use == Use::sink && sink_rights_ != 0) return add(begin, end, rights_ | sink_rights_, false);
-  Region* const found = find(begin, end);
-  if (found == nullptr) return add(begin, end, rights_, true);
+  if (use == Use::sink && sink_rights_ != 0) return add(begin, end, use, false, tell);
+  Region* const found = find(begin, end, use != Use::source);
+  if (found == nullptr) return add(begin, end, use, true, tell);
   ++counters_->registrations_met;
   if (found->users++ == 0) {
     found->unlink();
@@ -92,7 +100,7 @@ Region* Regions::acquire(const void* memory, std::uint64_t bytes, Use use) noexc
   return found;
 }
 
-Region* Regions::add(std::uintptr_t begin, std::uintptr_t end, unsigned rights, bool shared) noexcept try {
+Region* Regions::add(std::uintptr_t begin, std::uintptr_t end, Use use, bool shared, bool tell) noexcept try {
   auto region = std::make_unique<Region>();
   region->begin = begin;
   region->end = end;
@@ -107,7 +115,13 @@ Region* Regions::add(std::uintptr_t begin, std::uintptr_t end, unsigned rights, 
       region->end = last;
     }
   }
-  region->mr = register_memory(region->begin, region->end, rights, true);
+  const bool may_be_read_only = use == Use::source;
+  region->mr = register_memory(region->begin, region->end, shared ? rights_ : rights_ | sink_rights_,
+                               {tell && !may_be_read_only, false});
+  if (region->mr == nullptr && may_be_read_only) {
+    region->writable = false;
+    region->mr = register_memory(region->begin, region->end, 0, {tell, false});
+  }
   if (region->mr == nullptr) {
     if (region->mark != MemoryWatch::kNone) watch_->remove(region->mark);
     return nullptr;
@@ -163,9 +177,9 @@ void Regions::destroy(Region* region) noexcept {
   delete region;
 }
 
-ibv_mr* Regions::make_key(const void* memory, std::uint64_t bytes, unsigned rights) noexcept {
+ibv_mr* Regions::make_key(const void* memory, std::uint64_t bytes, unsigned rights, bool lasting) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  return register_memory(begin, begin + bytes, rights, true);
+  return register_memory(begin, begin + bytes, rights, {true, lasting});
 }
 
 }  // namespace stria::verbs

@@ -1,7 +1,8 @@
 // Registrations of the application's memory. They have local rights and the right to bind windows, never
-// remote rights: only windows and regions of a key's own grant those. One that nobody uses is kept while the
-// system tells whether its memory is still there (memory_watch.hpp), up to an amount of bytes; the one that
-// was not used for longest goes first.
+// remote rights: only windows and regions of a key's own grant those. Memory that may not be written is
+// registered for local reads alone, which serves a put; no window is bound to it. One that nobody uses is
+// kept while the system tells whether its memory is still there (memory_watch.hpp), up to an amount of bytes;
+// the one that was not used for longest goes first.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,6 +12,7 @@
 #include <memory>
 
 #include "base/intrusive_list.hpp"
+#include "base/refused_memory.hpp"
 #include "stria/provider.h"
 #include "transport/verbs/memory_watch.hpp"
 #include "transport/verbs/poster.hpp"
@@ -24,8 +26,9 @@ struct Region : ListNode {
   std::uintptr_t end = 0;
   std::uint32_t users = 0;
   int mark = MemoryWatch::kNone;
-  bool shared = true;  ///< false: made for one transfer, with more rights than others may have
-  bool known = false;  ///< found by others; no longer when its memory went away
+  bool shared = true;    ///< false: made for one transfer, with more rights than others may have
+  bool known = false;    ///< found by others; no longer when its memory went away
+  bool writable = true;  ///< false: for local reads alone
 };
 
 class Regions {
@@ -37,17 +40,27 @@ class Regions {
   ~Regions() { close(); }
   void close() noexcept;
 
-  enum class Use { source, sink };
-  /// A region that covers the bytes; null when they cannot be registered, of which the log tells once.
-  Region* acquire(const void* memory, std::uint64_t bytes, Use use) noexcept;
+  enum class Use {
+    source,  ///< of a put: it is read here
+    sink,    ///< of a get: it is written here
+    window,  ///< a window, or a strided key, is to be bound to it
+  };
+  /// A region that covers the bytes; null when they cannot be registered, of which the log tells once, if it
+  /// is to `tell`. Memory that was refused lately is not tried each time.
+  Region* acquire(const void* memory, std::uint64_t bytes, Use use, bool tell = true) noexcept;
   void release(Region* region) noexcept;
-  /// A region of its own for a key, with remote rights (IBV_ACCESS_*); null as above.
-  ibv_mr* make_key(const void* memory, std::uint64_t bytes, unsigned rights) noexcept;
+  /// A region of its own for a key, with remote rights (IBV_ACCESS_*); null as above. lasting: the key is for
+  /// many messages, so memory that was refused lately is tried all the same.
+  ibv_mr* make_key(const void* memory, std::uint64_t bytes, unsigned rights, bool lasting) noexcept;
 
  private:
-  Region* find(std::uintptr_t begin, std::uintptr_t end) noexcept;
-  Region* add(std::uintptr_t begin, std::uintptr_t end, unsigned rights, bool shared) noexcept;
-  ibv_mr* register_memory(std::uintptr_t begin, std::uintptr_t end, unsigned rights, bool tell) noexcept;
+  Region* find(std::uintptr_t begin, std::uintptr_t end, bool writable) noexcept;
+  Region* add(std::uintptr_t begin, std::uintptr_t end, Use use, bool shared, bool tell) noexcept;
+  struct Asking {
+    bool tell;    ///< the log says so when it is refused, once
+    bool insist;  ///< also when it was refused lately
+  };
+  ibv_mr* register_memory(std::uintptr_t begin, std::uintptr_t end, unsigned rights, Asking how) noexcept;
   void forget(Region& region) noexcept;
   void destroy(Region* region) noexcept;
 
@@ -58,6 +71,7 @@ class Regions {
   std::uint64_t kept_bytes_ = 0;
   std::uintptr_t page_ = 4096;
   bool told_ = false;
+  RefusedMemory refused_;
   const stria_services_t* services_ = nullptr;
   Counters* counters_ = nullptr;
   std::shared_ptr<MemoryWatch> watch_;

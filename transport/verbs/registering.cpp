@@ -5,7 +5,11 @@
 //   lies apart, and the adapter has     a strided key: one run for the reader
 //   strided keys that take it
 //   equal blocks at equal distances     a window over all of it, and the blocks in the key
-//   for all links, or without windows   the last two with a region of the key's own
+//   for all links, or without windows,  the last two with a region of the key's own
+//   or memory that may not be written
+//
+// Memory that the driver does not register has no key, and its messages go packed, through the provider's
+// own memory.
 #include <limits>
 
 #include "transport/verbs/device.hpp"
@@ -48,12 +52,15 @@ Status Device::fast_register(Link* link, const transport::Payload& memory, unsig
   Span span;
   if (!describe(memory, blocks, span)) return Status::unsupported;
   if ((access & STRIA_REGISTER_GATHERED) != 0 && !blocks.is_one()) return Status::unsupported;
-  if (link == nullptr || !adapter_->traits.has_windows()) return keys_.add_region(blocks, span, access, key);
+  if (link == nullptr || !adapter_->traits.has_windows())
+    return keys_.add_region(blocks, span, access, link == nullptr, key);
   if (link->dying) return Status::peer_failed;
   if (span.bytes > adapter_->traits.max_window_bytes) return Status::unsupported;
-  Region* const region =
-      regions_.acquire(reinterpret_cast<const void*>(span.begin), span.bytes, Regions::Use::source);
-  if (region == nullptr) return Status::unsupported;
+  const bool reads_only = (access & (STRIA_ACCESS_REMOTE_WRITE | STRIA_ACCESS_REMOTE_ATOMIC)) == 0;
+  Region* const region = regions_.acquire(reinterpret_cast<const void*>(span.begin), span.bytes,
+                                          Regions::Use::window, !reads_only);
+  if (region == nullptr)
+    return reads_only ? keys_.add_region(blocks, span, access, false, key) : Status::unsupported;
   Link& owner = link->responder();
   Window* const window = keys_.take(owner, *region, span, access);
   if (window == nullptr) {
@@ -78,7 +85,7 @@ Status Device::register_strided(Link& link, const transport::Payload& memory, un
       !is_dense(pattern.end - pattern.begin, pattern.bytes))
     return Status::unsupported;
   Region* const region = regions_.acquire(reinterpret_cast<const void*>(pattern.begin),
-                                          pattern.end - pattern.begin, Regions::Use::source);
+                                          pattern.end - pattern.begin, Regions::Use::window, false);
   if (region == nullptr) return Status::unsupported;
   Link& owner = link.responder();
   Window* const window = keys_.take_strided(owner, *region, pattern, access);

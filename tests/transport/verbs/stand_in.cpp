@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace stria::verbs::test {
@@ -77,14 +78,28 @@ struct Calls {
     self.windows_.erase(mw->rkey >> 8);
     return 0;
   }
-  static ibv_mr* reg_mr(ibv_pd* pd, void* memory, std::size_t bytes) {
+  static ibv_mr* reg_mr(ibv_pd* pd, void* memory, std::size_t bytes, unsigned rights) {
     StandIn& self = at(pd->context);
+    if (self.is_refused(memory, bytes, rights)) {
+      ++self.refusals;
+      errno = EFAULT;
+      return nullptr;
+    }
     const std::uint32_t key = self.next_++ << 8;
-    ibv_mr& mr = self.regions_[key];
+    auto& [mr, kept_rights] = self.regions_[key];
     mr = {pd->context, pd, memory, bytes, 0, key, key};
+    kept_rights = rights;
+    if ((rights & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)) != 0) {
+      const auto begin = reinterpret_cast<std::uint64_t>(memory);
+      self.keys_[key >> 8] = {true, key, rights, begin, {{begin, bytes}}};
+    }
     return &mr;
   }
-  static void dereg_mr(ibv_mr* mr) { at(mr->context).regions_.erase(mr->lkey); }
+  static void dereg_mr(ibv_mr* mr) {
+    StandIn& self = at(mr->context);
+    self.keys_.erase(mr->rkey >> 8);
+    self.regions_.erase(mr->lkey);
+  }
 
   static mlx5dv_mkey* create_key(mlx5dv_mkey_init_attr* attributes) {
     StandIn& self = at(attributes->pd->context);
@@ -256,8 +271,18 @@ bool StandIn::is_valid(std::uint32_t rkey) const {
 bool StandIn::covers(std::uint32_t lkey, std::uint64_t address, std::uint64_t bytes) const {
   const auto found = regions_.find(lkey);
   if (found == regions_.end()) return false;
-  const auto begin = reinterpret_cast<std::uint64_t>(found->second.addr);
-  return address >= begin && address + bytes <= begin + found->second.length;
+  const auto begin = reinterpret_cast<std::uint64_t>(found->second.mr.addr);
+  return address >= begin && address + bytes <= begin + found->second.mr.length;
+}
+
+bool StandIn::is_refused(const void* memory, std::size_t bytes, unsigned rights) const {
+  constexpr unsigned kWrites =
+      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+  const auto* const begin = static_cast<const std::byte*>(memory);
+  return std::any_of(refused.begin(), refused.end(), [&](const Refused& one) {
+    return begin < one.begin + one.bytes && one.begin < begin + bytes &&
+           (!one.only_writes || (rights & kWrites) != 0);
+  });
 }
 
 void StandIn::flush_receive(std::uint32_t queue_pair) {
@@ -317,6 +342,7 @@ ibv_wc_status StandIn::carry_out(StandInQueuePair& from, const Posted& request) 
       Key& key = keys_.at(request.rkey >> 8);
       if (key.valid || !covers(request.bind.mr->lkey, request.bind.addr, request.bind.length))
         return IBV_WC_MW_BIND_ERR;
+      if ((regions_.at(request.bind.mr->lkey).rights & IBV_ACCESS_MW_BIND) == 0) return IBV_WC_MW_BIND_ERR;
       key = {true,
              request.rkey,
              request.bind.mw_access_flags,
@@ -373,6 +399,12 @@ ibv_wc_status StandIn::access(StandInQueuePair& from, const Posted& request) {
     return IBV_WC_SUCCESS;  // a write of nothing, which asks whether somebody is there
   StandIn& to = *from.peer->owner;
   const unsigned right = write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+  for (const ibv_sge& piece : request.pieces) {
+    const bool writes_here = !write;
+    const bool may = regions_.count(piece.lkey) != 0 && covers(piece.lkey, piece.addr, piece.length) &&
+                     (!writes_here || (regions_.at(piece.lkey).rights & IBV_ACCESS_LOCAL_WRITE) != 0);
+    if (!may) return IBV_WC_LOC_PROT_ERR;
+  }
   if (!to.is_valid(request.rkey) || (to.keys_.at(request.rkey >> 8).rights & right) == 0)
     return IBV_WC_REM_ACCESS_ERR;
   const Key& key = to.keys_.at(request.rkey >> 8);
@@ -398,11 +430,11 @@ ibv_wc_status StandIn::access(StandInQueuePair& from, const Posted& request) {
 using stria::verbs::test::Calls;
 #undef ibv_reg_mr
 extern "C" {
-ibv_mr* ibv_reg_mr(ibv_pd* pd, void* memory, std::size_t bytes, int) {
-  return Calls::reg_mr(pd, memory, bytes);
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* memory, std::size_t bytes, int rights) {
+  return Calls::reg_mr(pd, memory, bytes, static_cast<unsigned>(rights));
 }
-ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* memory, std::size_t bytes, std::uint64_t, unsigned) {
-  return Calls::reg_mr(pd, memory, bytes);
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* memory, std::size_t bytes, std::uint64_t, unsigned rights) {
+  return Calls::reg_mr(pd, memory, bytes, rights);
 }
 int ibv_dereg_mr(ibv_mr* mr) {
   Calls::dereg_mr(mr);

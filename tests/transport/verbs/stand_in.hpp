@@ -81,6 +81,15 @@ class StandIn {
   std::uint64_t completions = ~0ul;  ///< of sends, that polls still give out
   bool overflowed = false;           ///< a send queue was asked to take more than its depth
   std::string misuse;                ///< the first thing that no adapter would take
+  /// Memory that is not registered: EFAULT, as of the driver. only_writes: with no right that needs writable
+  /// memory it is.
+  struct Refused {
+    const std::byte* begin;
+    std::size_t bytes;
+    bool only_writes;
+  };
+  std::vector<Refused> refused;
+  unsigned refusals = 0;  ///< so often
 
   /// One of its keys, by its index: what a peer reaches through it.
   struct Key {
@@ -124,10 +133,15 @@ class StandIn {
     ibv_sge piece;
   };
   std::deque<Buffer> buffers_;
-  std::map<std::uint32_t, ibv_mr> regions_;     // by lkey
-  std::map<std::uint32_t, Key> keys_;           // by index
-  std::map<std::uint32_t, ibv_mw> windows_;     // likewise
-  std::map<std::uint32_t, mlx5dv_mkey> mkeys_;  // likewise
+  bool is_refused(const void* memory, std::size_t bytes, unsigned rights) const;
+  struct Registered {
+    ibv_mr mr;
+    unsigned rights;
+  };
+  std::map<std::uint32_t, Registered> regions_;  // by lkey
+  std::map<std::uint32_t, Key> keys_;            // by index
+  std::map<std::uint32_t, ibv_mw> windows_;      // likewise
+  std::map<std::uint32_t, mlx5dv_mkey> mkeys_;   // likewise
   std::uint32_t next_ = 1;
   std::deque<StandInQueuePair> queue_pairs_;
 };
