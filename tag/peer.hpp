@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/cache_line.hpp"
 #include "base/intrusive_list.hpp"
 #include "base/log.hpp"
@@ -46,6 +47,16 @@ struct alignas(kCacheLine) Peer : ListNode {
   KeptAddress address = nullptr;  ///< null when the peer came to us
 };
 static_assert(sizeof(Peer) == 2 * kCacheLine, "docs/user-library.md says what an idle peer costs");
+
+/// The peer whose link it is; every link that a worker gives to its engines is a peer's.
+inline Peer& peer_of(const transport::LinkRef& link) noexcept {
+  constexpr std::size_t kLinkAt = sizeof(ListNode);  // offsetof takes no class that has a base
+  static_assert(kLinkAt % alignof(transport::LinkRef) == 0);
+  auto* const begin = reinterpret_cast<std::byte*>(const_cast<transport::LinkRef*>(&link)) - kLinkAt;
+  Peer& peer = *reinterpret_cast<Peer*>(begin);
+  STRIA_ASSERT(&peer.link == &link, "a peer begins with its place in the backlog, then its link");
+  return peer;
+}
 
 /// A matchable packet that overtook an earlier one of its peer on another path.
 struct Stashed {

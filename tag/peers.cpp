@@ -221,9 +221,7 @@ void Worker::ask_for_windows_again() noexcept {
 }
 
 void Worker::on_refused(void* self, const transport::LinkRef& link) noexcept {
-  auto& worker = *static_cast<Worker*>(self);
-  for (std::uint32_t i = 0; i < worker.peers_.size(); ++i)
-    if (&worker.peers_[i].link == &link) worker.renew_limits(worker.peers_[i]);
+  static_cast<Worker*>(self)->renew_limits(peer_of(link));
 }
 
 void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept {

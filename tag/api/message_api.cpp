@@ -55,7 +55,7 @@ stria_status_t check_recv(const char* function, const Worker& worker, const stri
 }
 
 /// The peer that the match names, if it names one.
-const Peer* peer_of(const stria_match_t& match) noexcept {
+const Peer* source_of(const stria_match_t& match) noexcept {
   return match.source == nullptr ? nullptr : reinterpret_cast<const Endpoint*>(match.source)->peer;
 }
 
@@ -64,7 +64,7 @@ const Peer* peer_of(const stria_match_t& match) noexcept {
   constexpr const char* kName = "stria_recv";
   if (const stria_status_t wrong = check_recv(kName, worker, recv); wrong != STRIA_OK) [[unlikely]]
     return wrong;
-  return answer(worker.recv(recv, nullptr, request), kName, peer_of(recv.match));
+  return answer(worker.recv(recv, nullptr, request), kName, source_of(recv.match));
 }
 
 [[gnu::noinline]] stria_status_t recv_shared(Worker& worker, const stria_recv_t& recv,
@@ -187,7 +187,7 @@ stria_status_t stria_probe(stria_worker_t* handle, const stria_match_t* match, s
     return wrong;
   const Locked lock(worker, LockedFor::look);
   if (worker.probe(*match, false, info) != nullptr) return STRIA_OK;
-  return answer(worker.probe_later(*match), "stria_probe", peer_of(*match));
+  return answer(worker.probe_later(*match), "stria_probe", source_of(*match));
 }
 
 stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, stria_message_t** message,
@@ -202,7 +202,7 @@ stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, 
   const Locked lock(worker, LockedFor::look);
   Unexpected* taken = worker.probe(*match, true, info);
   *message = reinterpret_cast<stria_message_t*>(taken);
-  return taken != nullptr ? STRIA_OK : answer(worker.probe_later(*match), "stria_mprobe", peer_of(*match));
+  return taken != nullptr ? STRIA_OK : answer(worker.probe_later(*match), "stria_mprobe", source_of(*match));
 }
 
 stria_status_t stria_mrecv(stria_worker_t* handle, stria_message_t* message, const stria_recv_t* recv,
