@@ -112,6 +112,12 @@ class CutShort : public testing::TestWithParam<Shape> {
   void go() { ASSERT_EQ(::write(down_[1], "g", 1), 1); }
   /// Of a sender that stopped.
   void tell(int signal) { ASSERT_EQ(::kill(child_, signal), 0); }
+  /// Until the sender has stopped: a signal to go on that comes before would be lost.
+  void await_stop() {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child_, &status, WUNTRACED), child_);
+    ASSERT_TRUE(WIFSTOPPED(status)) << status;
+  }
   /// Whether a probe finds the message, within 5 s.
   bool probe() {
     const stria_match_t match{side_->peer, kTag, 0};
@@ -196,6 +202,7 @@ TEST_P(CutShort, a_probe_finds_it_while_its_sender_is_stopped) {
   go();
   ASSERT_TRUE(probe());
   EXPECT_EQ(info_.length, kBytes);
+  await_stop();
   tell(SIGCONT);
   std::vector<std::byte> got(2 * kBytes);
   EXPECT_EQ(finish(start(got.data(), kBytes, kTag)), STRIA_OK);
@@ -206,6 +213,7 @@ TEST_P(CutShort, a_receive_after_the_probe_ends_with_an_error_when_its_sender_di
   meet(There::stops);
   go();
   ASSERT_TRUE(probe());
+  await_stop();
   tell(SIGKILL);
   std::vector<std::byte> got(2 * kBytes);
   EXPECT_EQ(finish(start(got.data(), kBytes, kTag)), STRIA_ERR_PEER_FAILED);
