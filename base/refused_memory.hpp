@@ -1,5 +1,5 @@
 // Memory that was refused a short while ago: by the kernel, which does not copy it for another process, or by
-// an adapter's driver, which does not register it. It may be memory that is pinned for nobody (memfd_secret,
+// an adapter's driver, which does not register it. It may be memory that cannot be pinned (memfd_secret,
 // the mapping of a device), or memory that may not be written, or a limit was reached. Asking again costs a
 // system call, and the look at all pages before the one that is refused, so it is asked for again now and
 // then only (base/backoff.hpp). All other memory is asked for each time.

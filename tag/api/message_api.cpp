@@ -20,7 +20,7 @@ constexpr std::uint32_t kRecvFlags = STRIA_RECV_LOOK | STRIA_RECV_WAITS;
   return refuse_null(function, {{"request", nullptr}});
 }
 
-/// A send that ended in the call that started it: how it ended, for a request that somebody tests.
+/// A send that ended in the call that started it: how it ended, for a later test or wait of its request.
 [[gnu::always_inline]] inline void end_send(stria_request_t* request, const stria_send_t& send,
                                             std::uint64_t bytes, std::uint64_t source) noexcept {
   Request::make_ended(request, {STRIA_OK, send.immediate, send.tag, bytes, 0, source});

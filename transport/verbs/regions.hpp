@@ -1,6 +1,6 @@
 // Registrations of the application's memory. They have local rights and the right to bind windows, never
 // remote rights: only windows and regions of a key's own grant those. Memory that may not be written is
-// registered for local reads alone, which serves a put; no window is bound to it. One that nobody uses is
+// registered for local reads alone, which serves a put; no window is bound to it. One that is not in use is
 // kept while the system tells whether its memory is still there (memory_watch.hpp), up to an amount of bytes;
 // the one that was not used for longest goes first.
 #pragma once

@@ -189,7 +189,8 @@ TEST_F(ShmUnpinnable, memory_is_passed_over_for_some_calls_and_tried_again) {
     }
   other.send(Bytes(2));
   other.receive();
-  // It can be reached now, which is found out soon, and then is so each time.
+  // The memory can be reached now: the link finds that out within a few uses, and reaches it each time from
+  // then on.
   int all = 0;
   for (const stria_provider_key_t& key : {lent.secret, lent.secret_hint, lent.secret_rows}) {
     int passed_over = 0;  // the keys are to the same memory
