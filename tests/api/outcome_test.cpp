@@ -247,7 +247,7 @@ TEST_F(Outcome, of_a_truncated_receive_is_answered_by_test_with_both_lengths) {
   }
 }
 
-TEST_F(Outcome, of_a_cancelled_receive_says_who_cancelled_it) {
+TEST_F(Outcome, of_a_cancelled_receive_says_why) {
   const stria_recv_t recv = recv_of(4);
   ASSERT_EQ(stria_recv(world_.worker(1), &recv, &request_), STRIA_IN_PROGRESS);
   ASSERT_EQ(stria_recv(world_.worker(1), &recv, &other_), STRIA_IN_PROGRESS);
