@@ -1,7 +1,5 @@
 // Why an operation failed, in words: made from its request when its outcome is asked for, so that a failure
 // costs nothing before.
-#include <fmt/format.h>
-
 #include "tag/last_error.hpp"
 #include "tag/worker.hpp"
 #include "transport/services.hpp"
@@ -29,6 +27,29 @@ Words words_of(RequestKind kind) noexcept {
   return {"an operation", "with"};
 }
 
+const char* reason_of(Status status, RequestKind kind, bool closed) noexcept {
+  const bool atomic = kind == RequestKind::atomic;
+  switch (status) {
+    case Status::peer_failed:
+      return "that worker is gone; its process died, or it was closed";
+    case Status::cancelled:
+      return closed ? "the worker that it was started on was closed before it ended"
+                    : "it was cancelled by stria_request_cancel()";
+    case Status::access_error:
+      return "the owner does not know the key any more; its region was deregistered, or its memory freed";
+    case Status::invalid:
+      return atomic ? "the word's 8 bytes lie apart in the region's memory, or at no multiple of 8"
+                    : "the other side broke the protocol; the log has the details";
+    case Status::unsupported:
+      return atomic ? "an adapter performs the region's atomics, and this worker has none that can"
+                    : "no path between the two workers can do it";
+    case Status::unreachable:
+      return "no path leads there any more";
+    default:
+      return "the system, or the path between the two workers, failed; the log has the reason";
+  }
+}
+
 }  // namespace
 
 // The body of an operation that ended is free: what the request's other fields do not tell goes there, as the
@@ -54,48 +75,11 @@ stria_status_t explain_outcome(const Request& request) noexcept {
   }
   const Failure failure = request.body.failure;
   const Words words = words_of(request.kind);
-  char buffer[64];
-  const auto end = failure.peer == 0 ? fmt::format_to_n(buffer, sizeof(buffer), "{}", words.what)
-                                     : fmt::format_to_n(buffer, sizeof(buffer), "{} {} worker {:#x}",
-                                                        words.what, words.peer, failure.peer);
-  const std::string_view what(buffer, std::min(end.size, sizeof(buffer)));
-  switch (status) {
-    case Status::peer_failed:
-      format_last_error(status, "{}: that worker is gone; its process died, or it was closed", what);
-      break;
-    case Status::cancelled:
-      format_last_error(status, "{}: {}", what,
-                        failure.closed ? "the worker that it was started on was closed before it ended"
-                                       : "it was cancelled by stria_request_cancel()");
-      break;
-    case Status::access_error:
-      format_last_error(
-          status,
-          "{} of {} bytes: the owner does not know the key any more; its region was deregistered, or "
-          "its memory freed",
-          what, info.length);
-      break;
-    case Status::invalid:
-      format_last_error(status, "{}: {}", what,
-                        request.kind == RequestKind::atomic
-                            ? "the word's 8 bytes lie apart in the region's memory, or at no multiple of 8"
-                            : "the other side broke the protocol; the log has the details");
-      break;
-    case Status::unsupported:
-      format_last_error(status, "{}: {}", what,
-                        request.kind == RequestKind::atomic
-                            ? "an adapter performs the region's atomics, and this worker has none that can"
-                            : "no path between the two workers can do it");
-      break;
-    case Status::unreachable:
-      format_last_error(status, "{}: no path leads there any more", what);
-      break;
-    default:
-      format_last_error(status,
-                        "{}: the system, or the path between the two workers, failed; the log has the reason",
-                        what);
-      break;
-  }
+  const char* reason = reason_of(status, request.kind, failure.closed);
+  if (failure.peer == 0)
+    format_last_error(status, "{}: {}", words.what, reason);
+  else
+    format_last_error(status, "{} {} worker {:#x}: {}", words.what, words.peer, failure.peer, reason);
   return info.status;
 }
 
