@@ -204,7 +204,8 @@ TEST(UnpinnableRegion, puts_and_gets_of_it_are_done_by_the_owner) {
                   STRIA_OK);
         for (std::size_t i = 0; i < kLongest; ++i) mine[i] = pattern(kinds, i);
         EXPECT_EQ(stria_region_key(region, packed.data(), &bytes), STRIA_OK);
-        EXPECT_EQ(member.send(packed.data(), packed.size()), STRIA_OK);
+        EXPECT_EQ(member.send(&bytes, sizeof bytes), STRIA_OK);
+        EXPECT_EQ(member.send(packed.data(), bytes), STRIA_OK);
         bool done = false;
         EXPECT_EQ(member.recv(&done, 1), STRIA_OK);
         std::size_t wrong = 0;
@@ -213,7 +214,8 @@ TEST(UnpinnableRegion, puts_and_gets_of_it_are_done_by_the_owner) {
         EXPECT_EQ(stria_region_deregister(region), STRIA_OK);
         continue;
       }
-      EXPECT_EQ(member.recv(packed.data(), packed.size()), STRIA_OK);
+      EXPECT_EQ(member.recv(&bytes, sizeof bytes), STRIA_OK);
+      EXPECT_EQ(member.recv(packed.data(), bytes), STRIA_OK);
       stria_key_t* key = nullptr;
       EXPECT_EQ(stria_key_open(member.peer, packed.data(), bytes, &key), STRIA_OK) << stria_last_error();
       stria_rma_t rma{};
