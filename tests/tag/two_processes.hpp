@@ -90,6 +90,13 @@ class Member : public ProcessSide {
       EXPECT_EQ(sends ? send(&here, 1) : recv(&there, 1), STRIA_OK);
     return here && there;
   }
+  /// Whether the kernel lets this process read and write the other one's memory.
+  bool attaches() const {
+    stria_endpoint_state_t state{};
+    state.size = sizeof state;
+    EXPECT_EQ(stria_endpoint_info(peer, &state), STRIA_OK);
+    return std::strstr(state.path, "+ cma") != nullptr;
+  }
   stria_counters_t counters() const {
     stria_counters_t out{};
     out.size = sizeof out;

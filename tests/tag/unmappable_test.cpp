@@ -34,6 +34,7 @@ TEST_P(Unmappable, memory_of_stria_mem_alloc_arrives_whole_and_is_mapped_once_th
   in_two_processes({{"STRIA_RNDV_SCHEME", scheme},
                     {"STRIA_EAGER_LIMIT", "16K"},
                     {"STRIA_SHM_CMA", cma},
+                    {"STRIA_SHM_DISTANCE", "near"},
                     {"STRIA_RNDV_SHARE", "on"}},
                    [first_is_short = first_is_short](const Member& member) -> Missing {
                      void* made = nullptr;
