@@ -20,6 +20,8 @@ constexpr std::uint8_t kMostReads = 16;
 constexpr std::uint8_t kRetries = 6;          // of three bits; 7 has no end with rxe
 constexpr std::uint8_t kRetriesNotReady = 7;  // without end
 
+constexpr const char* kNobodyListens = "the peer is gone: no process listens at its address";
+
 /// Whether a connection manager rejected a request because no process listens at the address: the reason
 /// "invalid service id" of InfiniBand, or a refused connection of iWARP.
 bool nobody_listens(int reject_status) noexcept {
@@ -163,7 +165,10 @@ void Connector::request(Connection& connection) {
   }
   const Hello hello = hello_to(connection);
   rdma_conn_param param = parameters(hello);
-  if (::rdma_connect(connection.id, &param) != 0)
+  if (::rdma_connect(connection.id, &param) == 0) return;
+  if (errno == ECONNREFUSED)  // devices of iWARP that connect by TCP before the call returns
+    fail(connection, Attempt::State::failed, {Status::peer_failed, kNobodyListens});
+  else
     fail(connection, Attempt::State::failed,
          {Status::unreachable, fmt::format("rdma_connect: {}", std::strerror(errno))});
 }
@@ -280,7 +285,7 @@ void Connector::ended(Connection& connection, const Event& event) {
       if (refusal.reason == Reason::busy) state = Attempt::State::busy;
       if (refusal.reason == Reason::other_worker) status = Status::peer_failed;
     } else if (nobody_listens(event.status)) {
-      why = "the peer is gone: no process listens at its address";
+      why = kNobodyListens;
       status = Status::peer_failed;
     }
   }

@@ -132,10 +132,14 @@ TEST_F(KeptMemory, that_the_system_refuses_to_lock_is_told_with_the_limit_and_go
       "the limit of locked memory is " + std::to_string(limit / 1024) + " KiB: raise it with ulimit -l";
   EXPECT_NE(said.find(remedy), std::string::npos) << said;
   ASSERT_TRUE(limit_locked_memory(RLIM_INFINITY));
-  source.fill(8);
-  transfer(source.data(), sink.data(), kBytes);
-  EXPECT_TRUE(sink.is(source));
-  EXPECT_EQ(counters().received_get, 1u) << "as soon as it may be locked";
+  // Memory that was refused is passed over a few times, and then asked for again.
+  constexpr int kSoon = 8;
+  for (int i = 0; i < kSoon && counters().received_get == 0; ++i) {
+    source.fill(8 + i);
+    transfer(source.data(), sink.data(), kBytes);
+    EXPECT_TRUE(sink.is(source));
+  }
+  EXPECT_EQ(counters().received_get, 1u) << "soon after it may be locked";
 }
 
 TEST_F(KeptMemory, stays_the_parents_when_the_process_forks) {

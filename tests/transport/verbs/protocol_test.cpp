@@ -229,12 +229,13 @@ TEST(Connecting, an_address_of_another_version_or_of_a_worker_that_is_gone_is_re
   ++address.version;
   std::memcpy(bytes.data(), &address, sizeof address);
   EXPECT_EQ(a.try_connect(bytes, contact, status), nullptr);
+  EXPECT_EQ(status, STRIA_ERR_UNREACHABLE);
   EXPECT_NE(a.error().find("version"), std::string::npos) << a.error();
   --address.version;
   ++address.worker;
   std::memcpy(bytes.data(), &address, sizeof address);
   EXPECT_EQ(a.try_connect(bytes, contact, status), nullptr);
-  EXPECT_EQ(status, STRIA_ERR_UNREACHABLE);
+  EXPECT_EQ(status, STRIA_ERR_PEER_FAILED);
   EXPECT_NE(a.error().find("worker"), std::string::npos) << a.error();
 }
 
