@@ -43,7 +43,8 @@ Result<Chunk> Chunk::make(ibv_pd* pd, std::size_t bytes) {
     return Error{Status::io_error, fmt::format("verbs: no memory for {} bytes of buffers", bytes)};
   chunk.data_ = static_cast<std::byte*>(memory);
   chunk.bytes_ = bytes;
-  chunk.region_ = ::ibv_reg_mr(pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+  constexpr int kRights = IBV_ACCESS_LOCAL_WRITE;  // the macro combines it with another enumeration's values
+  chunk.region_ = ::ibv_reg_mr(pd, memory, bytes, kRights);
   if (chunk.region_ == nullptr) {
     const int error = errno;
     return Error{Status::io_error, fmt::format("verbs: {} bytes of buffers cannot be registered: {}{}", bytes,
