@@ -189,12 +189,17 @@ class ShmStreamThatEarns : public ShmStream {
  protected:
   ShmStreamThatEarns() : ShmStream("off") {}
 };
-INSTANTIATE_TEST_SUITE_P(ShortLaps, ShmStreamThatEarns, ::testing::Values("off", "on"));
+// One thread and a long stream: under a sanitizer once is enough.
+INSTANTIATE_TEST_SUITE_P(ShortLaps, ShmStreamThatEarns,
+                         ::testing::ValuesIn(stria::test::kSanitizerDivisor == 1
+                                                 ? std::vector<const char*>{"off", "on"}
+                                                 : std::vector<const char*>{"off"}));
 
 TEST_P(ShmStreamThatEarns, new_cells_are_asked_for_when_it_has_lasted) {
   ASSERT_NE(link_, nullptr) << a_.error;
   const auto stream = [this](std::uint64_t payloads) {
-    for (const std::uint64_t before = sent_; sent_ < before + payloads; drain()) fill(kLong);
+    const std::uint64_t before = sent_;
+    for (; by_cells_ == 0 && sent_ < before + payloads; drain()) fill(kLong);
   };
   stream(kStreamEarns / 2);
   EXPECT_EQ(by_cells_, 0u);
