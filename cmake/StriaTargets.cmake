@@ -85,9 +85,11 @@ function(stria_gtest target)
   target_precompile_headers(${target} REUSE_FROM precompiled_gtest)
 endfunction()
 
-# stria_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT s] [ARGS ...]): a GoogleTest program, one ctest entry.
+# stria_test(NAME SOURCES ... DEPS ... [LABELS ...] [THREADS] [TIMEOUT s] [ARGS ...]): a GoogleTest program, one ctest entry.
+#   THREADS   several threads of the program are in the library at a time: the label `threads`, by which ThreadSanitizer's
+#             build finds its tests. A source that starts a thread asks for it.
 function(stria_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SOURCES;DEPS;LABELS;ARGS" ${ARGN})
   if(NOT STRIA_TESTS)
     return()
   endif()
@@ -96,6 +98,17 @@ function(stria_test name)
   endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
+  endif()
+  if(ARG_THREADS)
+    list(APPEND ARG_LABELS threads)
+  else()
+    foreach(source ${ARG_SOURCES})
+      file(STRINGS ${source} starts REGEX "std::(jthread|thread|async)[ (>{]|pthread_create\\(")
+      if(starts)
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/${source} starts a thread, but the test ${name} does not say THREADS: "
+                "ThreadSanitizer would not see it")
+      endif()
+    endforeach()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})

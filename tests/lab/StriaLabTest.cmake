@@ -30,11 +30,23 @@ function(stria_lab_test name)
   endforeach()
   add_test(NAME lab.${name}
            COMMAND ${STRIA_LAB} ${ARG_KIND} ${options} -- ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/each ${ARG_CHECKS})
-  stria_lab_entry(lab.${name} ${patience})
+  if(ARG_KIND MATCHES "2$")
+    stria_lab_entry(lab.${name} ${patience} TWO_GUESTS)
+  else()
+    stria_lab_entry(lab.${name} ${patience})
+  endif()
 endfunction()
 
-# What every entry that boots guests has in common: its label, that it runs alone, and time for a first download.
+# What every entry that boots guests has in common: its label, that no other boots any meanwhile, and time for a first
+# download. TWO_GUESTS: both processors are theirs, so it runs alone; one guest has one processor, and is begun early, so that
+# what takes long on the other runs beside it.
 function(stria_lab_entry test seconds)
+  cmake_parse_arguments(ARG "TWO_GUESTS" "" "" ${ARGN})
   math(EXPR patience "${seconds} + 240")
-  set_tests_properties(${test} PROPERTIES LABELS lab TIMEOUT ${patience} SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+  set_tests_properties(${test} PROPERTIES LABELS lab TIMEOUT ${patience} SKIP_RETURN_CODE 77 RESOURCE_LOCK lab)
+  if(ARG_TWO_GUESTS)
+    set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
+  else()
+    set_tests_properties(${test} PROPERTIES COST 500)
+  endif()
 endfunction()
