@@ -3,10 +3,6 @@
 
 #include <cstddef>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace stria {
 
 /// Ours, not std's: std::hardware_destructive_interference_size depends on compiler flags, and shared memory
@@ -21,7 +17,7 @@ constexpr std::size_t align_up(std::size_t value, std::size_t align) noexcept {
 /// A short pause inside a spin loop.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__)
-  _mm_pause();
+  __builtin_ia32_pause();  // <immintrin.h> is half of what a source of the library would read
 #else
   asm volatile("" ::: "memory");
 #endif
