@@ -7,7 +7,6 @@
 
 #include "base/log.hpp"
 #include "tag/objects.hpp"
-#include "transport/loader.hpp"
 
 namespace stria::tag {
 namespace {
@@ -37,7 +36,7 @@ Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* para
     if (name.empty()) continue;
     auto provider = transport::find_provider(name, context->config.text(Var::provider_path), builtins);
     if (!provider) return std::move(provider).error();
-    context->providers.push_back(*provider);
+    context->providers.push_back(*std::move(provider));
   }
   if (context->providers.empty()) return Error{Status::invalid, "STRIA_PROVIDERS names no provider"};
   if (params != nullptr && params->job_secret != nullptr) {

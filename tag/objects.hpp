@@ -12,6 +12,8 @@
 #include "datatype/layout.hpp"
 #include "stria/provider.h"
 #include "stria/stria.h"
+#include "tag/mapped_memory.hpp"
+#include "transport/loader.hpp"
 
 namespace stria::tag {
 
@@ -21,10 +23,11 @@ struct Peer;
 /// Configuration, providers and the job's secret; workers hold a reference.
 struct Context {
   Config config;
-  std::vector<const stria_provider_t*> providers;  ///< best first
+  std::vector<std::unique_ptr<const transport::LoadedProvider>> providers;  ///< best first
   std::vector<std::byte> job_secret;
   std::string name;
   std::atomic<unsigned> workers{0};
+  MappedMemory memory;
 };
 
 /// Opens a context with the built-in providers and those STRIA_PROVIDERS names. Errors name the variable or

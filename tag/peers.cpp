@@ -117,7 +117,7 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   // Its own connection came in while we connected; or it failed for good.
   if (peer.state == Peer::State::up || is_lost(peer)) return;
   peer.device = device.number;
-  peer.link.ops = device.provider->ops;
+  peer.link.ops = device.ops;
   peer.link.link = link;
   peer.link.device = device.handle;
   set_awaited(peer, false);

@@ -34,8 +34,8 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
     const unsigned rights = rights_for(device, access);
     stria_provider_key_t key{};
     // A device without a key for this memory is no obstacle: the engine serves puts, gets and atomics itself.
-    if (rights == 0 || device.provider->ops->fast_register(device.handle, nullptr, &region->memory, rights,
-                                                           &key) != STRIA_OK)
+    if (rights == 0 ||
+        device.ops->fast_register(device.handle, nullptr, &region->memory, rights, &key) != STRIA_OK)
       continue;
     region->keys[i] = key;
     if (device.atomics == Device::Atomics::adapter && (rights & STRIA_ACCESS_REMOTE_ATOMIC) != 0 &&
@@ -60,7 +60,7 @@ void Worker::deregister_region(Region* region) noexcept {
   ++slot.generation;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (region->keys[i].bytes != 0)
-      static_cast<void>(devices_[i]->provider->ops->invalidate(devices_[i]->handle, &region->keys[i]));
+      static_cast<void>(devices_[i]->ops->invalidate(devices_[i]->handle, &region->keys[i]));
   }
   // Accesses that this engine serves go on until they ended or their peer died.
   while (rndv_.region_busy(region->id)) {

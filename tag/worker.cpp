@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "tag/address.hpp"
+#include "transport/capabilities.hpp"
 #include "transport/services.hpp"
 
 namespace stria::tag {
@@ -63,12 +64,14 @@ Result<std::unique_ptr<Worker>> Worker::open(Context& context, stria_thread_mode
 
 Result<void> Worker::open_devices() {
   std::string reasons;
-  for (const stria_provider_t* provider : context_.providers) {
+  for (const auto& loaded : context_.providers) {
+    const stria_provider_t* provider = loaded->table;
     if (devices_.size() == kMostDevices) break;
     auto device = std::make_unique<Device>();
     device->worker = this;
     device->number = static_cast<std::uint8_t>(devices_.size());
     device->provider = provider;
+    device->ops = &loaded->ops;
     device->sink = {device.get(), &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down,
                     &Worker::on_link_changed};
     const auto read_config = [](void* self, const char* name) -> const char* {
@@ -98,13 +101,13 @@ Result<void> Worker::open_devices() {
                              without_name(why, provider->name));
       continue;
     }
-    stria_capabilities_t capabilities{};
-    provider->capabilities(device->handle, &capabilities);
+    const stria_capabilities_t capabilities = transport::capabilities_of(*provider, device->handle);
     if ((capabilities.flags & STRIA_CAP_ATOMICS) != 0)
       device->atomics =
           (capabilities.flags & STRIA_CAP_MAP_MEMORY) != 0 ? Device::Atomics::cpu : Device::Atomics::adapter;
-    polls_.push_back({provider->ops->progress, device->handle});
+    polls_.push_back({provider->progress, device->handle});
     devices_.push_back(std::move(device));
+    context_.memory.opened(*provider, devices_.back()->handle);
   }
   if (devices_.empty())
     return Error{Status::io_error, fmt::format("no provider could be opened ({})", reasons)};
@@ -152,6 +155,7 @@ Worker::~Worker() {
     free_unexpected(*entry);
   }
   for (auto& device : devices_) {  // one limit for all
+    context_.memory.closing(device->handle);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     device->provider->close(device->handle, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
   }

@@ -34,6 +34,7 @@ struct Device {
   Worker* worker;
   std::uint8_t number;
   const stria_provider_t* provider;
+  const transport::HotOps* ops;  ///< the provider's
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
   enum class Atomics : std::uint8_t { none, cpu, adapter } atomics = Atomics::none;  ///< who performs its

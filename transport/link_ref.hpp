@@ -7,7 +7,8 @@
 #include <cstring>
 
 #include "base/status.hpp"
-#include "transport/contract.hpp"
+#include "transport/hot_ops.hpp"
+#include "transport/key.hpp"
 #include "transport/wire.hpp"
 
 namespace stria::transport {
@@ -20,7 +21,7 @@ struct Silence {
 };
 
 struct LinkRef {
-  const stria_hot_ops_t* ops = nullptr;
+  const HotOps* ops = nullptr;
   stria_link_t* link = nullptr;  ///< null until connected
   stria_device_t* device = nullptr;
   std::uint32_t pio_below = 0;  ///< payloads shorter than this go inline: pio_max + 1, or 0 without a window

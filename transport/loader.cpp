@@ -6,9 +6,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "transport/group_rows.hpp"
 
 // Set by cmake/install.cmake: the folder as configured, and where it lies seen from the installed library and
 // from an installed program.
@@ -45,29 +48,15 @@ Error refuse(std::string_view origin, std::string text) {
   return {Status::invalid, fmt::format("{}: {}", origin, text)};
 }
 
-bool complete(const stria_hot_ops_t& ops) noexcept {
-  return ops.pio_send != nullptr && ops.eager_send != nullptr && ops.send_invalidate != nullptr &&
-         ops.fast_register != nullptr && ops.invalidate != nullptr && ops.get != nullptr &&
-         ops.put != nullptr && ops.get_finish != nullptr && ops.progress != nullptr && ops.poll != nullptr &&
-         ops.atomic != nullptr && ops.take != nullptr && ops.release != nullptr &&
-         ops.kept_arrived != nullptr;
-}
-bool complete(const stria_provider_t& table) noexcept {
-  return table.name != nullptr && table.description != nullptr && table.ops != nullptr &&
-         table.open != nullptr && table.close != nullptr && table.capabilities != nullptr &&
-         table.address != nullptr && table.connect != nullptr && table.link_limits != nullptr &&
-         table.check != nullptr && table.event_fd != nullptr && table.arm != nullptr &&
-         table.mem_alloc != nullptr && table.mem_free != nullptr;
-}
-
-Result<const stria_provider_t*> load(std::string_view name, const std::string& file) {
+Result<std::unique_ptr<const LoadedProvider>> load(std::string_view name, const std::string& file) {
   // RTLD_NODELETE: links, layouts and completions may still point into the library when the process ends.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return refuse(file, fmt::format("cannot be loaded: {}", ::dlerror()));
   const void* symbol = ::dlsym(library, STRIA_PROVIDER_SYMBOL);
   if (symbol == nullptr)
-    return refuse(file, "exports no symbol '" STRIA_PROVIDER_SYMBOL "'; it is not a provider");
-  return check_provider(static_cast<const stria_provider_t*>(symbol), name, file);
+    return refuse(file, "exports no symbol '" STRIA_PROVIDER_SYMBOL
+                        "': it is not a provider, or one for another version of the provider contract");
+  return check_provider(*static_cast<const stria_provider_t*>(symbol), name, file);
 }
 
 /// The folder beside the library or program that holds this code, as a prefix may have been moved; else the
@@ -100,33 +89,48 @@ std::string_view installed_provider_folder() noexcept {
   }
 }
 
-Result<const stria_provider_t*> check_provider(const stria_provider_t* table, std::string_view name,
-                                               std::string_view origin) {
+Result<std::unique_ptr<const LoadedProvider>> check_provider(const stria_provider_t& table,
+                                                             std::string_view name, std::string_view origin) {
   // Version first: nothing behind it is where this header says when it differs.
-  if (table->version != STRIA_PROVIDER_VERSION)
-    return refuse(origin, fmt::format("provider contract version {} wanted, {} found", STRIA_PROVIDER_VERSION,
-                                      table->version));
-  if (table->size < sizeof(stria_provider_t))
+  if (table.version != STRIA_PROVIDER_VERSION)
+    return refuse(
+        origin, fmt::format("it has version {} of the provider contract, this library has version {}; build "
+                            "the provider against this library's stria/provider.h",
+                            table.version, STRIA_PROVIDER_VERSION));
+  if (table.size < sizeof(stria_provider_t))
     return refuse(origin, fmt::format("provider table of at least {} bytes wanted, {} found",
-                                      sizeof(stria_provider_t), table->size));
-  if (table->ops != nullptr && table->ops->version != STRIA_PROVIDER_VERSION)
-    return refuse(origin, fmt::format("version {} of the operations table wanted, {} found",
-                                      STRIA_PROVIDER_VERSION, table->ops->version));
-  if (table->ops != nullptr && table->ops->size < sizeof(stria_hot_ops_t))
-    return refuse(origin, fmt::format("operations table of at least {} bytes wanted, {} found",
-                                      sizeof(stria_hot_ops_t), table->ops->size));
-  if (!complete(*table) || !complete(*table->ops)) return refuse(origin, "its table has empty entries");
-  if (name != table->name)
-    return refuse(origin, fmt::format("provider '{}' wanted, '{}' found", name, table->name));
-  return table;
+                                      sizeof(stria_provider_t), table.size));
+  if (table.name == nullptr || table.description == nullptr)
+    return refuse(origin, "its table has no name or no description");
+  if (name != table.name)
+    return refuse(origin, fmt::format("provider '{}' wanted, '{}' found", name, table.name));
+  const auto wrong = [&](const auto& text) {
+    return refuse(origin, fmt::format("provider '{}': {}", table.name, text));
+  };
+  if (const char* missing = missing_function(&table, core_functions()))
+    return wrong(fmt::format("the core lacks {}", missing));
+  for (const GroupRow& row : group_rows()) {
+    const void* group = group_of(table, row);
+    if (group == nullptr) continue;
+    std::uint32_t size = 0;  // the first member of every group
+    std::memcpy(&size, group, sizeof size);
+    if (size < row.bytes)
+      return wrong(fmt::format("group {} has {} bytes, {} are wanted", row.name, size, row.bytes));
+    if (const char* missing = missing_function(group, row.functions))
+      return wrong(fmt::format("group {} lacks {}", row.name, missing));
+    for (const GroupRow& other : group_rows())
+      if (std::string_view(row.needs) == other.name && group_of(table, other) == nullptr)
+        return wrong(fmt::format("group {} needs group {}", row.name, other.name));
+  }
+  return std::make_unique<const LoadedProvider>(LoadedProvider{&table, flatten(table)});
 }
 
-Result<const stria_provider_t*> find_provider(std::string_view name, std::string_view path,
-                                              std::span<const stria_provider_t* const> builtins) {
+Result<std::unique_ptr<const LoadedProvider>> find_provider(
+    std::string_view name, std::string_view path, std::span<const stria_provider_t* const> builtins) {
   if (!is_name(name)) return Error{Status::invalid, fmt::format("'{}' is not a name of a provider", name)};
   std::string known;
   for (const stria_provider_t* table : builtins) {
-    if (name == table->name) return check_provider(table, name, "built in");
+    if (name == table->name) return check_provider(*table, name, "built in");
     known += fmt::format("{}{}", known.empty() ? "" : ", ", table->name);
   }
   std::string searched;

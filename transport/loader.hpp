@@ -2,11 +2,13 @@
 // libstria_provider_NAME.so in the folders of STRIA_PROVIDER_PATH and in the installed folder.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "base/result.hpp"
 #include "stria/provider.h"
+#include "transport/hot_ops.hpp"
 
 namespace stria::transport {
 
@@ -14,18 +16,24 @@ namespace stria::transport {
 /// prefix; the configured one where nothing lies there. "" in a build that has none.
 std::string_view installed_provider_folder() noexcept;
 
+/// A provider that may be used: its table is of this version and complete.
+struct LoadedProvider {
+  const stria_provider_t* table;  ///< lives as long as the process
+  HotOps ops;                     ///< of the table
+};
+
 /// name      letters, digits, '_' and '-'
 /// path      colon-separated folders, searched in order before the installed one; empty entries are skipped
 /// builtins  tables compiled into the program; they win over files
-/// errors    invalid (name, or a library that is not a usable provider: the file and what was wanted and
-/// found are
-///           named); unreachable (no such file: the folders searched are named)
+/// errors    invalid (name, or a library that is not a usable provider: the text names the file, what was
+///           wanted and what was found); unreachable (no such file: the text names the folders searched)
 /// threads   any; a library is loaded once and never unloaded, so the table lives as long as the process
-Result<const stria_provider_t*> find_provider(std::string_view name, std::string_view path,
-                                              std::span<const stria_provider_t* const> builtins);
+Result<std::unique_ptr<const LoadedProvider>> find_provider(
+    std::string_view name, std::string_view path, std::span<const stria_provider_t* const> builtins);
 
-/// Whether a table is complete and of this version; `origin` is named in the error.
-Result<const stria_provider_t*> check_provider(const stria_provider_t* table, std::string_view name,
-                                               std::string_view origin);
+/// Whether a table is of this version, complete in its core and in each group that it declares, and of that
+/// name. Errors: invalid; the text begins with `origin` and names the group and the function.
+Result<std::unique_ptr<const LoadedProvider>> check_provider(const stria_provider_t& table,
+                                                             std::string_view name, std::string_view origin);
 
 }  // namespace stria::transport

@@ -3,11 +3,17 @@
 
 #include <algorithm>
 
+#include "base/words.hpp"
 #include "datatype/pack.hpp"
 #include "hw/pio.hpp"
 #include "transport/contract.hpp"
 
 namespace stria::transport {
+
+inline void copy_payload(Payload& to, const Payload& from) noexcept {
+  static_assert(sizeof(Payload) == 40);
+  copy_words<sizeof(Payload)>(&to, &from);
+}
 
 /// Bytes [offset, offset + length) of the range that `whole` describes.
 inline Payload slice(const Payload& whole, std::uint64_t offset, std::uint64_t length) noexcept {

@@ -1,9 +1,14 @@
-/* The provider contract: what drives one kind of path under stria (shared memory, verbs, a test bed, ...).
+/* The provider contract: what drives one kind of path under stria (sockets, an adapter, shared memory, ...).
  *
  * A provider outside this tree is a shared library libstria_provider_NAME.so that exports one symbol,
- *     const stria_provider_t stria_provider_v1;
+ *     const stria_provider_t stria_provider_v7;
  * found in a folder of STRIA_PROVIDER_PATH or the installed one and enabled by STRIA_PROVIDERS=NAME. It
  * includes this header and no other of stria. docs/providers.md walks through one.
+ *
+ * The table has a core, which every provider fills, and groups, each a structure of its own: a pointer to it
+ * declares the group, and NULL says that the provider has none of it. A declared group is complete. Groups
+ * for a provider whose peers share memory with it are in stria/provider_coresident.h; no other provider needs
+ * to read that header.
  *
  * Words: a device is a provider's instance under one worker; a link is its connection to one remote device. A
  * packet is a 16-byte header and up to eager_max bytes of payload. The engines above decide what packets
@@ -25,7 +30,7 @@
 extern "C" {
 #endif
 
-#define STRIA_PROVIDER_VERSION 6u
+#define STRIA_PROVIDER_VERSION 7u
 
 typedef struct stria_device stria_device_t;
 typedef struct stria_link stria_link_t;
@@ -41,23 +46,17 @@ typedef struct stria_header {
 
 /* Bytes [offset, offset + length) of the packed stream of `count` instances of a layout at `base`. */
 typedef struct stria_payload {
-  const void*
-      layout; /* opaque (stria_services_t handles it); NULL: contiguous, the stream is the memory at base */
+  /* Opaque (stria_services_t handles it); NULL: contiguous, the stream is the memory at base. */
+  const void* layout;
   void* base;
   int64_t count;
   int64_t offset;
   int64_t length;
 } stria_payload_t;
 
-/* A provider's part of a region's key. In shm and verbs it begins with a 32-bit word: 24-bit index, 8-bit
- * consumer key. The keys of a device that has STRIA_CAP_MAP_MEMORY have STRIA_KEY_* bits in the byte behind
- * the word, or end with the word when no bit is set: the one thing in a key that engines read. */
+/* A provider's part of a region's key: the provider alone knows what the bytes mean. The keys of a provider
+ * with the group `memory` have bits that engines read as well (stria/provider_coresident.h). */
 #define STRIA_PROVIDER_KEY_MAX 64
-#define STRIA_KEY_FLAGS_AT 4u
-#define STRIA_KEY_MAPPED (1u << 0) /* all of the memory is of mem_alloc */
-#define STRIA_KEY_HINT                                                                  \
-  (1u << 1) /* what follows the byte only saves time: whoever stores the key may cut it \
-             * off there and clear the bit */
 typedef struct stria_provider_key {
   uint32_t bytes;
   uint8_t data[STRIA_PROVIDER_KEY_MAX];
@@ -83,30 +82,16 @@ typedef struct stria_remote_atomic {
 
 typedef struct stria_packet {
   const stria_header_t* header;
-  const void* payload; /* valid during the call, or until `release` if it is kept */
+  const void* payload; /* valid during the call of deliver */
   uint32_t bytes;
-  uint32_t buffered; /* 0: it came through the PIO path; else 1, STRIA_PACKET_ARRIVING, and perhaps NEAR */
-  uint64_t keep; /* not 0: the payload may stay where it is (STRIA_DELIVERED_KEPT); its name for `release` */
+  /* 0: it came through the PIO path; 1: through the buffered path. The group keep has more bits. */
+  uint32_t buffered;
+  uint64_t keep; /* 0, unless the provider has the group keep */
 } stria_packet_t;
 
-/* In `buffered`: the payload was written by a core whose cache is near. */
-#define STRIA_PACKET_NEAR 4u
-/* In `buffered`: the payload is still being written; the packet is the beginning of a stria_arriving_t. */
-#define STRIA_PACKET_ARRIVING 2u
-typedef struct stria_arriving {
-  stria_packet_t packet;
-  /* Waits until at least `bytes` (1 to packet.bytes) of the payload are there, from its beginning on, and
-   * answers how many are. 0: its sender is gone, and the rest will not come. */
-  uint32_t (*arrived)(const struct stria_arriving* self, uint32_t bytes);
-} stria_arriving_t;
-
-/* Absent when the packet ended the last receive that waited: a provider had better leave what comes next on
- * the link where it is until it is called again, as its receive may be there by then. */
+/* A bit of deliver's answer. When it is not set, stop delivering from this link until the next call: the
+ * receive for the next packet may be posted by then. */
 #define STRIA_DELIVERED_GO_ON 1u
-/* Only of a packet with `keep`: its payload stays valid and as it is until `release`, also when its sender is
- * gone and the link is down, or until the device is closed. One that is still being written goes on coming,
- * and `kept_arrived` says how far it is. Neither is called before deliver has returned. */
-#define STRIA_DELIVERED_KEPT 2u
 
 typedef struct stria_sink {
   void* self;
@@ -118,12 +103,12 @@ typedef struct stria_sink {
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);
   /* The link is dead. Before it, everything received was delivered, and the completions of all gets, puts and
    * atomics of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No
-   * call on the link may follow but `release`. `why`: PEER_FAILED when the peer is gone, whether it died or
-   * closed; UNREACHABLE when it refuses us; IO when what it sent makes no sense, or the system ended the
-   * link. */
+   * call on the link may follow but those of the group keep. `why`: PEER_FAILED when the peer is gone,
+   * whether it died or closed; UNREACHABLE when it refuses us; IO when what it sent makes no sense, or the
+   * system ended the link. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
-  /* What link_limits answers of the link is different now (but for its credits). During progress, poll,
-   * take or check. */
+  /* What link_limits answers of the link is different now (but for its credits). During progress or check, or
+   * a call of the group look. */
   void (*link_changed)(void* self, void* peer);
 } stria_sink_t;
 
@@ -161,17 +146,27 @@ typedef struct stria_services {
 
 /* ---- what a device can do ---- */
 
-/* Bits of stria_capabilities_t.flags. What is absent is not used: nothing is emulated silently. */
-#define STRIA_CAP_PIO (1ull << 0)   /* pio_send */
-#define STRIA_CAP_EAGER (1ull << 1) /* eager_send */
-#define STRIA_CAP_GET (1ull << 2)   /* get; whether for a given link: stria_link_limits_t */
+/* The bits of stria_capabilities_t.flags; what is absent is not used, and nothing is emulated silently.
+ *
+ * These follow from the table: from the core and from the groups that it declares. A provider never states
+ * them. A device that cannot do all that its provider's table has says so in `lacks`, or by pio_max 0 or an
+ * event_fd of -1. */
+#define STRIA_CAP_PIO (1ull << 0)
+#define STRIA_CAP_EAGER (1ull << 1)
+#define STRIA_CAP_GET (1ull << 2) /* whether a given link can: stria_link_limits_t */
 #define STRIA_CAP_PUT (1ull << 3)
 #define STRIA_CAP_FAST_REGISTER (1ull << 4)
 #define STRIA_CAP_LOCAL_INVALIDATE (1ull << 5)
-#define STRIA_CAP_INVALIDATE_FENCE                                        \
-  (1ull << 6) /* invalidate is ordered after earlier work without waiting \
-               */
 #define STRIA_CAP_SEND_INVALIDATE (1ull << 7)
+/* With STRIA_CAP_MAP_MEMORY it is CPUs that perform them, and they are atomic with those of the owner's CPU;
+ * else it is an adapter, whose are atomic with each other only. */
+#define STRIA_CAP_ATOMICS (1ull << 16)
+#define STRIA_CAP_EVENT_FD (1ull << 22)   /* can sleep */
+#define STRIA_CAP_MAP_MEMORY (1ull << 23) /* group memory: peers load and store it directly */
+#define STRIA_CAP_OFFLOAD (1ull << 24)    /* an adapter moves what is got and put on links with `offload` */
+
+/* These are facts that no function shows; a provider states them in `flags`. */
+#define STRIA_CAP_INVALIDATE_FENCE (1ull << 6) /* invalidate is ordered after earlier work */
 #define STRIA_CAP_READ_INVALIDATE (1ull << 8)
 #define STRIA_CAP_WINDOW_1 (1ull << 9) /* memory windows */
 #define STRIA_CAP_WINDOW_2A (1ull << 10)
@@ -180,22 +175,17 @@ typedef struct stria_services {
 #define STRIA_CAP_BLOCK_LIST (1ull << 13)
 #define STRIA_CAP_STRIDED (1ull << 14)   /* strided regions behind one key */
 #define STRIA_CAP_COMPOSITE (1ull << 15) /* regions of several parts behind one key */
-/* `atomic`. With STRIA_CAP_MAP_MEMORY it is CPUs that perform them, and they are atomic with those of the
- * owner's CPU; else it is an adapter, whose are atomic with each other only. */
-#define STRIA_CAP_ATOMICS (1ull << 16)
 #define STRIA_CAP_MASKED_ATOMICS (1ull << 17)
 #define STRIA_CAP_XRC (1ull << 18)
 #define STRIA_CAP_LOOPBACK_BLOCKING (1ull << 19)
 #define STRIA_CAP_LOW_LATENCY_QP (1ull << 20)
 #define STRIA_CAP_ON_DEMAND_PAGING (1ull << 21)
-#define STRIA_CAP_EVENT_FD (1ull << 22)   /* can sleep */
-#define STRIA_CAP_MAP_MEMORY (1ull << 23) /* mem_alloc gives memory that peers load and store directly */
-#define STRIA_CAP_OFFLOAD (1ull << 24)    /* its links have `offload`: an adapter moves what is got and put */
-#define STRIA_CAP_GROWING (1ull << 25)    /* its links may have `grows` */
+#define STRIA_CAP_GROWING (1ull << 25) /* its links may have `grows` */
 
 typedef struct stria_capabilities {
-  uint64_t flags;
-  uint32_t pio_max;     /* payload bytes of one pio_send */
+  uint64_t flags;       /* the facts; engines see the bits that follow from the table beside them */
+  uint64_t lacks;       /* STRIA_CAP_* bits of the table that this device has not */
+  uint32_t pio_max;     /* payload bytes of one pio_send; 0: this device has no windows */
   uint32_t pio_windows; /* how many links can have a PIO window */
   uint32_t pio_window_bytes;
   uint32_t pio_mtu;       /* longest message a window takes, header included */
@@ -206,118 +196,113 @@ typedef struct stria_capabilities {
   uint32_t max_keys;
 } stria_capabilities_t;
 
+/* What one link can do now. A fact of a group that the provider does not declare is 0. */
 typedef struct stria_link_limits {
-  uint32_t pio_max; /* 0: this link has no window */
   uint32_t eager_max;
-  uint32_t can_get; /* 0: get answers UNSUPPORTED on this link */
-  uint32_t can_put;
+  const char* path;     /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
+  const char* fallback; /* why a better path is not used; "" if none */
+  /* Group pio. */
+  uint32_t pio_max;     /* 0: this link has no window */
   uint32_t pio_credits; /* bytes free now */
   uint32_t low_latency; /* the link was given a window for its class */
-  uint32_t can_map;     /* get and put work through keys with STRIA_KEY_MAPPED, whatever can_get says */
-  uint32_t offload;     /* gets and puts are moved, and keys checked, by an adapter: both processes go on
-                         * meanwhile, get_finish works, a key is ended by one side alone, and an access that the
-                         * adapter refuses ends the link: ACCESS, or PEER_FAILED where it does not say why */
-  uint32_t far;     /* the caches of both sides are far apart: each line that changes hands is waited for */
-  const char* path; /* for people: "pio window 8 KiB + cma + mapped memory"; valid while the link is */
-  const char* fallback; /* why a better path is not used; "" if none */
-  uint32_t can_atomic;  /* 0: atomic answers UNSUPPORTED on this link, but perhaps for keys with
-                         * STRIA_KEY_MAPPED */
-  uint32_t gathers;     /* keys may show memory that lies apart as one run: STRIA_REGISTER_GATHERED */
-  uint32_t grows; /* eager_send may publish what takes long to pack when a part of it is there, so that the
-                   * receiver unpacks meanwhile (STRIA_PACKET_ARRIVING) */
+  /* Groups get, put, atomic, keys. */
+  uint32_t can_get;    /* 0: get answers UNSUPPORTED on this link */
+  uint32_t can_put;    /* 0: put does */
+  uint32_t can_atomic; /* 0: atomic does, unless `can_map` and the key allow it */
+  uint32_t gathers;    /* keys may show memory that lies apart as one run: STRIA_REGISTER_GATHERED */
+  /* Group offload. 1: gets and puts are moved, and keys checked, by an adapter. Both processes go on
+   * meanwhile, get_finish works, a key is ended by one side alone, and an access that the adapter refuses
+   * ends the link: ACCESS, or PEER_FAILED where it does not say why. */
+  uint32_t offload;
+  /* Groups memory and keep; stria/provider_coresident.h says what they mean. */
+  uint32_t can_map;
+  uint32_t grows;
+  uint32_t far;
 } stria_link_limits_t;
 
-/* ---- the tables ---- */
+/* ---- the groups ---- */
 
-/* Beside the STRIA_ACCESS_* bits in fast_register's `access`. */
-#define STRIA_REGISTER_MAPPED (1u << 16)
-/* The key is for one message that ends it, and may have a hint (STRIA_KEY_HINT) by which a get reads before
- * it knows that the key is valid; what it read is not used when it was not. */
-#define STRIA_REGISTER_HINT (1u << 17)
-/* A key by which a get of all of the memory is one request of the adapter, however the memory lies, or none.
- * For links with `gathers`. */
-#define STRIA_REGISTER_GATHERED (1u << 18)
-
+/* Payload bytes that a provider can always send, also when its eager buffers are exhausted. */
 #define STRIA_SMALL_PAYLOAD 32
 
-/* Answers of `take` that are no number of bytes. */
-#define STRIA_TAKE_NOTHING (-1)
-#define STRIA_TAKE_OTHER (-2)
-
-/* The data path: at most one of these calls a message. Unsupported ones answer STRIA_ERR_UNSUPPORTED, none is
- * NULL. */
-typedef struct stria_hot_ops {
+/* pio: the CPU stores header and payload into a window of the peer or of the adapter. */
+typedef struct stria_group_pio {
   uint32_t size;
-  uint32_t version;
-  /* Header and payload stored now by the CPU, bytes <= pio_max. OK, NO_RESOURCE (no credit), PEER_FAILED. */
+  /* Header and payload are stored now, bytes <= pio_max. OK, NO_RESOURCE (no credit), PEER_FAILED. */
   stria_status_t (*pio_send)(stria_link_t* link, const stria_header_t* header, const void* payload,
                              uint32_t bytes);
-  /* Gathered or packed into provider memory, payload->length <= eager_max; the memory is the caller's again
-   * on return. OK, NO_RESOURCE, PEER_FAILED. UNSUPPORTED: all of that memory is with other peers, and has
-   * been for long; announce the message, or send it in pieces of up to pio_max bytes, without a window of
-   * STRIA_SMALL_PAYLOAD: those need none of it. */
-  stria_status_t (*eager_send)(stria_link_t* link, const stria_header_t* header,
-                               const stria_payload_t* payload);
-  /* As pio_send, and `key` (of the remote device) is invalid before the packet is delivered. ACCESS: these
-   * bytes are no key; nothing was sent. A key that had ended already does not keep the packet back. */
-  stria_status_t (*send_invalidate)(stria_link_t* link, const stria_header_t* header, const void* payload,
-                                    uint32_t bytes, const stria_provider_key_t* key);
+} stria_group_pio_t;
+
+/* A bit of fast_register's `access`, beside STRIA_ACCESS_*: a key by which a get of all of the memory is one
+ * request of the adapter, however the memory lies, or none. For links with `gathers`. */
+#define STRIA_REGISTER_GATHERED (1u << 18)
+
+/* keys: memory is registered and named by a key in the data path, and keys end. */
+typedef struct stria_group_keys {
+  uint32_t size;
   /* Makes a key for count instances of the layout at base (offset and length of `memory` are not looked at),
    * valid before any later packet of the link is delivered. O(1). link: the key serves this link's peer, by
    * this link; NULL: any link of the device, and it may cost a system call. `access`: STRIA_ACCESS_* bits,
-   * and STRIA_REGISTER_MAPPED for a key with STRIA_KEY_MAPPED or none, STRIA_REGISTER_HINT. UNSUPPORTED: no
-   * key can describe this, or the system registers no such memory.
-   * The message goes packed, and other memory is registered as before. */
+   * and STRIA_REGISTER_* bits. UNSUPPORTED: no key can describe this, or the system registers no such memory;
+   * the message goes packed, and other memory is registered as before. */
   stria_status_t (*fast_register)(stria_device_t* device, stria_link_t* link, const stria_payload_t* memory,
                                   unsigned access, stria_provider_key_t* key);
   /* The key is unusable on return: no access through it succeeds any more. Cost: O(accesses under way).
    * ACCESS: it is no valid key of this device (ended before, never made, of another length); nothing changed.
    */
   stria_status_t (*invalidate)(stria_device_t* device, const stria_provider_key_t* key);
-  /* Moves local.length bytes between the local stream range and the remote region's stream from remote_offset
-   * on. OK: done. IN_PROGRESS: a completion follows, with one of the other answers. ACCESS: the key is stale,
-   * or does not allow it. PEER_FAILED. UNSUPPORTED: the engine takes another way. If link_limits says then
-   * that the link cannot get (or put), no more calls come. Else the refusal is about the memory of this call,
-   * on either side, which its process may use and the kernel or the adapter does not reach for a peer: other
+  /* Sends as pio_send does, and `key` (of the remote device) is invalid before the packet is delivered.
+   * ACCESS: these bytes are no key; nothing was sent. A key that had ended already does not keep the packet
+   * back. */
+  stria_status_t (*send_invalidate)(stria_link_t* link, const stria_header_t* header, const void* payload,
+                                    uint32_t bytes, const stria_provider_key_t* key);
+} stria_group_keys_t;
+
+/* get, and put: data moves through keys. Each needs the group keys. */
+typedef struct stria_group_get {
+  uint32_t size;
+  /* Moves local.length bytes from the remote region's stream, from remote_offset on, to the local stream
+   * range. OK: done. IN_PROGRESS: a completion follows, with one of the other answers. ACCESS: the key is
+   * stale, or does not allow it. PEER_FAILED. UNSUPPORTED: the engine takes another way. If link_limits says
+   * then that the link cannot get, no more calls come. Else the refusal is about the memory of this call, on
+   * either side, which its process may use and the kernel or the adapter does not reach for a peer: other
    * memory goes as before. A part of the bytes may have been moved. A get that is under way when its key ends
    * may be refused, but writes nothing that the memory did not hold while the key was valid, and the link
-   * stays up, unless it is one with `offload`.
-   */
+   * stays up, unless it is one with `offload`. */
   stria_status_t (*get)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
                         uint64_t remote_offset, stria_completion_t* completion);
+} stria_group_get_t;
+typedef struct stria_group_put {
+  uint32_t size;
+  /* Moves the local stream range to the remote region's stream. The answers are those of get. */
   stria_status_t (*put)(stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
                         uint64_t remote_offset, stria_completion_t* completion);
+} stria_group_put_t;
+
+/* atomic: a word of remote memory is read and changed as one step. Needs the group keys. */
+typedef struct stria_group_atomic {
+  uint32_t size;
+  /* Performs it on the word at atomic->offset of the key's stream, once and never twice. OK: done.
+   * IN_PROGRESS: completion follows. INVALID: the 8 bytes lie apart, or at an address that is no multiple of
+   * 8. ACCESS, PEER_FAILED, UNSUPPORTED as of get. The key needs STRIA_ACCESS_REMOTE_ATOMIC, which
+   * fast_register is asked for only where the device has STRIA_CAP_ATOMICS. Atomics by keys to the same
+   * memory are atomic with each other, whatever link they come by. */
+  stria_status_t (*atomic)(stria_link_t* link, const stria_remote_atomic_t* atomic,
+                           const stria_provider_key_t* key, stria_completion_t* completion);
+} stria_group_atomic_t;
+
+/* offload: an adapter moves what is got and put. Needs the groups keys and get. */
+typedef struct stria_group_offload {
+  uint32_t size;
   /* A get of the last bytes that a key is used for, and behind it, as one piece of work, send_invalidate of
    * `header` alone with that key. IN_PROGRESS: when the completion says OK, the packet is under way too.
    * Other answers as of get; nothing is sent then. For links with `offload`. */
   stria_status_t (*get_finish)(stria_link_t* link, const stria_payload_t* local,
                                const stria_provider_key_t* key, uint64_t remote_offset,
                                const stria_header_t* header, stria_completion_t* completion);
-  /* Handles up to `budget` events; returns how many. 0: idle. */
-  unsigned (*progress)(stria_device_t* device, unsigned budget);
-  /* Handles up to `budget` packets that came by this link and can be looked at without a system call, in
-   * order; returns how many. May do nothing and return 0: progress brings them too. */
-  unsigned (*poll)(stria_link_t* link, unsigned budget);
-  /* Performs it on the word at atomic->offset of the key's stream, once and never twice. OK: done.
-   * IN_PROGRESS: completion follows. INVALID: the 8 bytes lie apart, or at an address that is no multiple of
-   * 8. ACCESS, PEER_FAILED, UNSUPPORTED as of get. The key needs STRIA_ACCESS_REMOTE_ATOMIC, which
-   * fast_register is asked for only where STRIA_CAP_ATOMICS is stated. Atomics by keys to the same memory are
-   * atomic with each other, whatever link they come by. */
-  stria_status_t (*atomic)(stria_link_t* link, const stria_remote_atomic_t* atomic,
-                           const stria_provider_key_t* key, stria_completion_t* completion);
-  /* Receives the next packet of the link where it lies, without delivering it, if that can be looked at as by
-   * poll, has a header like *header but for the immediate, and not more than `capacity` bytes of payload:
-   * copies them to `memory` and the immediate to *header, and returns how many bytes. Else the packet stays
-   * (and `memory` is as it was, unless the sender went in the middle of it), and the answer is
-   * STRIA_TAKE_NOTHING when nothing came since the last look, or STRIA_TAKE_OTHER when poll has to say. May
-   * always answer the latter. */
-  int32_t (*take)(stria_link_t* link, stria_header_t* header, void* memory, uint32_t capacity);
-  /* The payload of a packet of the link that was kept is of no use any more; once for each. */
-  void (*release)(stria_link_t* link, uint64_t keep);
-  /* Of a packet of `all` bytes that was kept while it was still being written: as stria_arriving_t's
-   * `arrived`; for 0 bytes it does not wait. Also when the link is down. */
-  uint32_t (*kept_arrived)(stria_link_t* link, uint64_t keep, uint32_t all, uint32_t bytes);
-} stria_hot_ops_t;
+} stria_group_offload_t;
+
+/* ---- the table ---- */
 
 typedef struct stria_device_params {
   uint32_t size;
@@ -331,12 +316,20 @@ typedef struct stria_device_params {
   void* config_self;
 } stria_device_params_t;
 
+/* A table in C++ may leave out the groups that it does not declare, as one in C may. */
+#ifdef __cplusplus
+#define STRIA_NOT_DECLARED = nullptr
+#else
+#define STRIA_NOT_DECLARED
+#endif
+
 typedef struct stria_provider {
   uint32_t size;
   uint32_t version; /* STRIA_PROVIDER_VERSION */
   const char* name;
   const char* description;
-  const stria_hot_ops_t* ops;
+
+  /* The core: every provider fills it. */
 
   /* Opens a device. On failure *device is NULL and `error` (of error_bytes) says which object, limit and
    * value. */
@@ -357,21 +350,37 @@ typedef struct stria_provider {
   stria_status_t (*connect)(stria_device_t* device, const void* address, uint32_t bytes, void* peer,
                             int low_latency, stria_link_t** link, char* error, uint32_t error_bytes);
   void (*link_limits)(stria_link_t* link, stria_link_limits_t* out);
+  /* Gathered or packed into provider memory, payload->length <= eager_max; the memory is the caller's again
+   * on return. OK, NO_RESOURCE, PEER_FAILED. UNSUPPORTED: all of that memory is with other peers, and has
+   * been for long; announce the message, or send it in pieces of up to pio_max bytes, without a window of
+   * STRIA_SMALL_PAYLOAD: those need none of it. */
+  stria_status_t (*eager_send)(stria_link_t* link, const stria_header_t* header,
+                               const stria_payload_t* payload);
+  /* Handles up to `budget` events; returns how many. 0: idle. */
+  unsigned (*progress)(stria_device_t* device, unsigned budget);
   /* Checks that peers are alive; calls link_down for those that are not. Called every STRIA_LIVENESS_MS. */
   void (*check)(stria_device_t* device);
-  /* A descriptor readable when something arrived for an armed device, or -1. The same for the device's life.
-   */
+  /* A descriptor readable when something arrived for an armed device; the same for the device's life. -1: the
+   * device cannot sleep. */
   int (*event_fd)(stria_device_t* device);
   /* OK: nothing waits, the caller may sleep. NO_RESOURCE: progress first. */
   stria_status_t (*arm)(stria_device_t* device);
-  /* Memory that peers can map, page aligned, of zero bytes; UNSUPPORTED without STRIA_CAP_MAP_MEMORY, IO with
-   * the reason in `error`. mem_free takes what mem_alloc gave, INVALID: anything else; peers that have it
-   * mapped are not harmed. Any thread; process wide. */
-  stria_status_t (*mem_alloc)(uint64_t bytes, void** out, char* error, uint32_t error_bytes);
-  stria_status_t (*mem_free)(void* memory);
+
+  /* The groups; NULL: not declared. A later version may add groups: `bulk`, a send whose memory is the
+   * caller's again at a completion, and the placing of a payload into the memory of its receive. */
+  const stria_group_pio_t* pio STRIA_NOT_DECLARED;
+  const stria_group_keys_t* keys STRIA_NOT_DECLARED;
+  const stria_group_get_t* get STRIA_NOT_DECLARED;
+  const stria_group_put_t* put STRIA_NOT_DECLARED;
+  const stria_group_atomic_t* atomic STRIA_NOT_DECLARED;
+  const stria_group_offload_t* offload STRIA_NOT_DECLARED;
+  /* For peers that share memory with the provider: stria/provider_coresident.h. */
+  const struct stria_group_look* look STRIA_NOT_DECLARED;
+  const struct stria_group_keep* keep STRIA_NOT_DECLARED;
+  const struct stria_group_memory* memory STRIA_NOT_DECLARED;
 } stria_provider_t;
 
-#define STRIA_PROVIDER_SYMBOL "stria_provider_v1"
+#define STRIA_PROVIDER_SYMBOL "stria_provider_v7"
 
 #ifdef __cplusplus
 }

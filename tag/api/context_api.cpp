@@ -116,26 +116,21 @@ stria_status_t stria_context_close(stria_context_t* context) {
 stria_status_t stria_mem_alloc(stria_context_t* context, uint64_t bytes, void** out) {
   return at_boundary("stria_mem_alloc", [&] {
     if (any_null(context, out)) return refuse_null("stria_mem_alloc", {{"context", context}, {"out", out}});
-    for (const stria_provider_t* provider : as_context(context)->providers) {
-      char error[512] = "";
-      const stria_status_t status = provider->mem_alloc(bytes, out, error, sizeof(error));
-      if (status == STRIA_OK) {
-        tag::Mappable::add(*out, bytes);
-        return status;
-      }
-      if (status != STRIA_ERR_UNSUPPORTED)
-        return refuse(transport::from_c(status), "stria_mem_alloc: {} bytes: {}", bytes, error);
-    }
-    return refuse(Status::unsupported, "stria_mem_alloc: no provider in use has memory that peers can map");
+    *out = nullptr;
+    Context& asked = *as_context(context);
+    const auto memory = asked.memory.allocate(asked.providers, bytes);
+    if (!memory) return refuse(memory.error().status, "stria_mem_alloc: {}", memory.error().context);
+    *out = *memory;
+    tag::Mappable::add(*out, bytes);
+    return STRIA_OK;
   });
 }
 
 stria_status_t stria_mem_free(stria_context_t* context, void* memory) {
   if (memory == nullptr) return STRIA_OK;
   if (context == nullptr) return refuse_null("stria_mem_free", {{"context", context}});
-  for (const stria_provider_t* provider : as_context(context)->providers) {
-    if (provider->mem_free(memory) == STRIA_OK) return STRIA_OK;
-  }
+  Context& asked = *as_context(context);
+  if (asked.memory.free(asked.providers, memory) == Status::ok) return STRIA_OK;
   return refuse(Status::invalid,
                 "stria_mem_free: {} is not the beginning of memory that stria_mem_alloc() gave", memory);
 }

@@ -277,7 +277,7 @@ TEST_P(AtomicContract, those_under_way_end_before_their_link_is_down) {
     EXPECT_EQ(endings[i].calls, answers[i] == Status::in_progress ? 1 : 0) << "link_down is last";
 }
 
-STRIA_CONTRACT_SUITE(AtomicContract);
+STRIA_CONTRACT_OF_GROUP(AtomicContract, atomic);
 
 }  // namespace
 }  // namespace stria::contract

@@ -1,7 +1,10 @@
 // Opening, addresses, and how links come up.
 #include <algorithm>
 
+#include "hw/capabilities.hpp"
 #include "tests/contract/subject.hpp"
+#include "transport/capabilities.hpp"
+#include "transport/group_rows.hpp"
 #include "transport/loader.hpp"
 
 namespace stria::contract {
@@ -19,9 +22,23 @@ bool exchange(Peer& from, stria_link_t* link, Peer& to, std::uint16_t sequence) 
 }
 
 TEST_P(ConnectContract, the_table_is_complete_and_of_this_version) {
-  const auto checked = transport::check_provider(&table(), table().name, "table");
+  const auto checked = transport::check_provider(table(), table().name, "table");
   EXPECT_TRUE(checked.has_value()) << checked.error().context;
   EXPECT_NE(std::string(table().description), "");
+  for (const std::string& group : transport::groups_of(table())) std::printf("group %s\n", group.c_str());
+}
+
+TEST_P(ConnectContract, a_device_states_facts_and_what_it_lacks_of_its_table_and_nothing_twice) {
+  auto a = open(1);
+  stria_capabilities_t stated{};
+  a->table().capabilities(a->device(), &stated);
+  const std::uint64_t of_table = transport::table_bits(a->table());
+  EXPECT_EQ(stated.flags & of_table, 0u)
+      << "stated though it follows from the table: " << hw::names_of(stated.flags & of_table);
+  EXPECT_EQ(stated.lacks & ~of_table, 0u)
+      << "lacking what the table has not: " << hw::names_of(stated.lacks & ~of_table);
+  EXPECT_EQ(a->capabilities().flags & stated.lacks, 0u);
+  EXPECT_EQ(a->capabilities().flags & stated.flags, stated.flags);
 }
 
 TEST_P(ConnectContract, devices_open_and_close_again_and_again) {
@@ -181,7 +198,7 @@ TEST_P(ConnectContract, many_devices_all_reach_each_other) {
   }
 }
 
-STRIA_CONTRACT_SUITE(ConnectContract);
+STRIA_CONTRACT_OF_CORE(ConnectContract);
 
 }  // namespace
 }  // namespace stria::contract

@@ -36,7 +36,8 @@ struct Transfer {
 
 class FarDevice {
  public:
-  FarDevice(const stria_provider_t& table, int fd) : table_(table), channel_(fd) {
+  FarDevice(const stria_provider_t& table, int fd)
+      : table_(table), ops_(transport::flatten(table)), channel_(fd) {
     sink_.self = this;
     sink_.deliver = [](void* self, void* peer, const stria_packet_t* packet) {
       if (!transport::is_whole(*packet)) return 1u;
@@ -122,6 +123,7 @@ class FarDevice {
   static void done(stria_completion_t* base, stria_status_t status);
 
   const stria_provider_t& table_;
+  const transport::HotOps ops_;
   Channel channel_;
   int bell_ = -1;  // listens for wake_, until the end of the process
   std::unique_ptr<Channel> wake_;
@@ -155,6 +157,7 @@ void FarDevice::handle(Message& request, Message& reply) {
     case Call::capabilities: {
       stria_capabilities_t out{};
       table_.capabilities(device_, &out);
+      if (table_.event_fd(device_) < 0) out.lacks |= STRIA_CAP_EVENT_FD;  // the near side's is a socket
       reply.add(out);
       break;
     }
@@ -186,7 +189,7 @@ void FarDevice::handle(Message& request, Message& reply) {
       break;
     case Call::progress: {
       armed_ = false;
-      const unsigned handled = table_.ops->progress(device_, request.take<unsigned>());
+      const unsigned handled = ops_.progress(device_, request.take<unsigned>());
       reply.add(wakes_);
       reply.add(handled);
       break;
@@ -201,7 +204,7 @@ void FarDevice::handle(Message& request, Message& reply) {
       stria_link_t* const link = take_link(request);
       const auto header = request.take<stria_header_t>();
       const std::vector<std::byte> data = request.take_bytes();
-      reply.add(table_.ops->pio_send(link, &header, data.data(), static_cast<std::uint32_t>(data.size())));
+      reply.add(ops_.pio_send(link, &header, data.data(), static_cast<std::uint32_t>(data.size())));
       break;
     }
     case Call::eager_send: {
@@ -210,7 +213,7 @@ void FarDevice::handle(Message& request, Message& reply) {
       std::vector<std::byte> data = request.take_bytes();
       const auto bytes = static_cast<std::int64_t>(data.size());
       const stria_payload_t payload{nullptr, data.data(), bytes, 0, bytes};
-      reply.add(table_.ops->eager_send(link, &header, &payload));
+      reply.add(ops_.eager_send(link, &header, &payload));
       break;
     }
     case Call::send_invalidate: {
@@ -218,8 +221,8 @@ void FarDevice::handle(Message& request, Message& reply) {
       const auto header = request.take<stria_header_t>();
       const std::vector<std::byte> data = request.take_bytes();
       const auto key = request.take<stria_provider_key_t>();
-      reply.add(table_.ops->send_invalidate(link, &header, data.data(),
-                                            static_cast<std::uint32_t>(data.size()), &key));
+      reply.add(
+          ops_.send_invalidate(link, &header, data.data(), static_cast<std::uint32_t>(data.size()), &key));
       break;
     }
     case Call::fast_register:
@@ -227,7 +230,7 @@ void FarDevice::handle(Message& request, Message& reply) {
       break;
     case Call::invalidate: {
       const auto key = request.take<stria_provider_key_t>();
-      const stria_status_t status = table_.ops->invalidate(device_, &key);
+      const stria_status_t status = ops_.invalidate(device_, &key);
       if (status == STRIA_OK) forget(mirrors_, key);
       reply.add(status);
       break;
@@ -320,7 +323,7 @@ void FarDevice::fast_register(Message& request, Message& reply) {
     payload.length = payload.count;
   }
   stria_provider_key_t key{};
-  const stria_status_t status = table_.ops->fast_register(device_, link, &payload, access, &key);
+  const stria_status_t status = ops_.fast_register(device_, link, &payload, access, &key);
   reply.add(status);
   if (status != STRIA_OK) {
     registered_.pop_back();
@@ -342,8 +345,8 @@ void FarDevice::move(bool write, Message& request, Message& reply) {
   transfer->bytes = request.take_bytes();
   transfer->base.done = done;
   const stria_payload_t local{nullptr, transfer->bytes.data(), length, 0, length};
-  const stria_status_t status = write ? table_.ops->put(link, &local, &key, offset, &transfer->base)
-                                      : table_.ops->get(link, &local, &key, offset, &transfer->base);
+  const stria_status_t status = write ? ops_.put(link, &local, &key, offset, &transfer->base)
+                                      : ops_.get(link, &local, &key, offset, &transfer->base);
   reply.add(status);
   reply.add_bytes(transfer->bytes.data(), write || status == STRIA_IN_PROGRESS ? 0 : transfer->bytes.size());
   if (status == STRIA_IN_PROGRESS) static_cast<void>(transfer.release());
@@ -370,7 +373,7 @@ void FarDevice::atomic(Message& request, Message& reply) {
   transfer->bytes.resize(sizeof(std::uint64_t));
   transfer->base.done = done;
   atomic.result = reinterpret_cast<std::uint64_t*>(transfer->bytes.data());
-  const stria_status_t status = table_.ops->atomic(link, &atomic, &key, &transfer->base);
+  const stria_status_t status = ops_.atomic(link, &atomic, &key, &transfer->base);
   std::uint64_t before = 0;
   std::memcpy(&before, transfer->bytes.data(), sizeof before);
   reply.add(status);
@@ -387,7 +390,8 @@ const stria_provider_t& provider() {
 #endif
   auto found = transport::find_provider(name == nullptr ? "" : name, path == nullptr ? "" : path, builtins);
   if (!found) throw std::runtime_error(found.error().context);
-  return **found;
+  static const auto loaded = *std::move(found);
+  return *loaded->table;
 }
 
 int run(std::uint16_t port) {

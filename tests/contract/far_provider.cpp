@@ -372,63 +372,34 @@ stria_status_t atomic(stria_link_t* link, const stria_remote_atomic_t* atomic,
   return status;
 }
 
-// What the suite does not ask of a far device.
-stria_status_t get_finish(stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
-                          const stria_header_t*, stria_completion_t*) {
-  return STRIA_ERR_UNSUPPORTED;
-}
-unsigned poll(stria_link_t*, unsigned) {
-  return 0;
-}
-std::int32_t take(stria_link_t*, stria_header_t*, void*, std::uint32_t) {
-  return STRIA_TAKE_OTHER;
-}
-void release(stria_link_t*, std::uint64_t) {}
-std::uint32_t kept_arrived(stria_link_t*, std::uint64_t, std::uint32_t all, std::uint32_t) {
-  return all;
-}
-stria_status_t mem_alloc(std::uint64_t, void**, char*, std::uint32_t) {
-  return STRIA_ERR_UNSUPPORTED;
-}
-stria_status_t mem_free(void*) {
-  return STRIA_ERR_UNSUPPORTED;
-}
-
 }  // namespace
 
-const stria_provider_t& far_provider() {
-  static const stria_hot_ops_t ops{sizeof(stria_hot_ops_t),
-                                   STRIA_PROVIDER_VERSION,
-                                   pio_send,
-                                   eager_send,
-                                   send_invalidate,
-                                   fast_register,
-                                   invalidate,
-                                   get,
-                                   put,
-                                   get_finish,
-                                   progress,
-                                   poll,
-                                   atomic,
-                                   take,
-                                   release,
-                                   kept_arrived};
+const stria_provider_t& far_provider(const stria_provider_t& near) {
+  static const stria_group_pio_t pio{sizeof pio, pio_send};
+  static const stria_group_keys_t keys{sizeof keys, fast_register, invalidate, send_invalidate};
+  static const stria_group_get_t gets{sizeof gets, get};
+  static const stria_group_put_t puts{sizeof puts, put};
+  static const stria_group_atomic_t atomics{sizeof atomics, atomic};
   static const stria_provider_t table{.size = sizeof(stria_provider_t),
                                       .version = STRIA_PROVIDER_VERSION,
                                       .name = "far",
                                       .description = "devices of another process",
-                                      .ops = &ops,
                                       .open = open,
                                       .close = close,
                                       .capabilities = capabilities,
                                       .address = address,
                                       .connect = connect,
                                       .link_limits = link_limits,
+                                      .eager_send = eager_send,
+                                      .progress = progress,
                                       .check = check,
                                       .event_fd = event_fd,
                                       .arm = arm,
-                                      .mem_alloc = mem_alloc,
-                                      .mem_free = mem_free};
+                                      .pio = near.pio == nullptr ? nullptr : &pio,
+                                      .keys = near.keys == nullptr ? nullptr : &keys,
+                                      .get = near.get == nullptr ? nullptr : &gets,
+                                      .put = near.put == nullptr ? nullptr : &puts,
+                                      .atomic = near.atomic == nullptr ? nullptr : &atomics};
   return table;
 }
 

@@ -6,6 +6,8 @@
 
 namespace stria::contract {
 
-const stria_provider_t& far_provider();
+/// `near`: the provider that drives the devices there; the table declares those of its groups that the wire
+/// carries.
+const stria_provider_t& far_provider(const stria_provider_t& near);
 
 }  // namespace stria::contract

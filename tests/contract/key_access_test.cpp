@@ -12,6 +12,7 @@ namespace {
 
 using datatype::Layout;
 class KeyAccessContract : public KeySubject {};
+class PutContract : public KeySubject {};
 
 TEST_P(KeyAccessContract, get_reads_any_range_of_contiguous_memory) {
   if (!can_get()) GTEST_SKIP() << lacks("get");
@@ -32,24 +33,6 @@ TEST_P(KeyAccessContract, get_reads_any_range_of_contiguous_memory) {
     }
     EXPECT_EQ(b->invalidate(key), Status::ok);
   }
-}
-
-TEST_P(KeyAccessContract, put_writes_its_range_and_nothing_else) {
-  if (!can_put()) GTEST_SKIP() << lacks("put");
-  constexpr std::size_t kBytes = 70000;
-  Bytes remote(kBytes, std::byte{0x22});
-  Bytes expected = remote;
-  const auto key = key_for(contiguous(remote), kWrite);
-  std::mt19937 random(2);
-  for (unsigned i = 0; i < 20; ++i) {
-    const std::size_t offset = random() % kBytes;
-    const std::size_t length = random() % (kBytes - offset + 1);
-    const Bytes local = pattern(i, length);
-    ASSERT_EQ(move(Way::put, contiguous(local), key, offset), Status::ok);
-    std::copy(local.begin(), local.end(), expected.begin() + static_cast<std::ptrdiff_t>(offset));
-    ASSERT_EQ(remote, expected);
-  }
-  EXPECT_EQ(b->invalidate(key), Status::ok);
 }
 
 // Offsets of `count` columns of 8-byte elements, in typemap order.
@@ -182,6 +165,24 @@ TEST_P(KeyAccessContract, each_access_needs_its_right) {
   EXPECT_EQ(b->invalidate(writable), Status::ok);
 }
 
+TEST_P(PutContract, put_writes_its_range_and_nothing_else) {
+  if (!can_put()) GTEST_SKIP() << lacks("put");
+  constexpr std::size_t kBytes = 70000;
+  Bytes remote(kBytes, std::byte{0x22});
+  Bytes expected = remote;
+  const auto key = key_for(contiguous(remote), kWrite);
+  std::mt19937 random(2);
+  for (unsigned i = 0; i < 20; ++i) {
+    const std::size_t offset = random() % kBytes;
+    const std::size_t length = random() % (kBytes - offset + 1);
+    const Bytes local = pattern(i, length);
+    ASSERT_EQ(move(Way::put, contiguous(local), key, offset), Status::ok);
+    std::copy(local.begin(), local.end(), expected.begin() + static_cast<std::ptrdiff_t>(offset));
+    ASSERT_EQ(remote, expected);
+  }
+  EXPECT_EQ(b->invalidate(key), Status::ok);
+}
+
 TEST_P(KeyAccessContract, a_key_without_a_link_serves_every_link) {
   if (!can_get()) GTEST_SKIP() << lacks("get");
   auto c = open(3);
@@ -228,7 +229,8 @@ TEST_P(KeyAccessContract, a_device_accesses_its_own_memory_through_a_key) {
   EXPECT_EQ(local, remote);
 }
 
-STRIA_CONTRACT_SUITE(KeyAccessContract);
+STRIA_CONTRACT_OF_GROUP(KeyAccessContract, get);
+STRIA_CONTRACT_OF_GROUP(PutContract, put);
 
 }  // namespace
 }  // namespace stria::contract

@@ -207,7 +207,7 @@ TEST_P(KeyLifeContract, access_to_a_peer_that_left_fails) {
       << to_string(status);
 }
 
-STRIA_CONTRACT_SUITE(KeyLifeContract);
+STRIA_CONTRACT_OF_GROUP(KeyLifeContract, keys);
 
 }  // namespace
 }  // namespace stria::contract

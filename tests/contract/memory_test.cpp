@@ -10,7 +10,7 @@
 #include "datatype/layout.hpp"
 #include "datatype/pack.hpp"
 #include "tests/contract/subject.hpp"
-#include "transport/contract.hpp"
+#include "transport/key.hpp"
 
 namespace stria::contract {
 namespace {
@@ -24,25 +24,27 @@ class MemoryContract : public Contract {
  protected:
   MemoryContract() : a(open(1)), b(open(2)) {}
   void SetUp() override {
-    if (!b->has(STRIA_CAP_MAP_MEMORY)) GTEST_SKIP() << lacks("mem_alloc");
+    if (!b->has(STRIA_CAP_MAP_MEMORY)) GTEST_SKIP() << lacks("memory");
     link = a->connect(*b);
     ASSERT_EQ(send({a.get(), b.get()}, *a, link, Path::buffered, header(0), pattern(0, 8)), Status::ok);
     ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == 1; }));
     ASSERT_NE(a->limits(link).can_map, 0u);
   }
   void TearDown() override {
-    for (std::byte* memory : allocated_) EXPECT_EQ(table().mem_free(memory), STRIA_OK);
+    for (std::byte* memory : allocated_) EXPECT_EQ(provider().mem_free(b->device(), memory), STRIA_OK);
   }
+  const stria_group_memory_t& provider() const { return *table().memory; }
   std::byte* allocate(std::uint64_t bytes) {
     void* out = nullptr;
     std::array<char, 200> error{};
-    EXPECT_EQ(table().mem_alloc(bytes, &out, error.data(), error.size()), STRIA_OK) << error.data();
+    EXPECT_EQ(provider().mem_alloc(b->device(), bytes, &out, error.data(), error.size()), STRIA_OK)
+        << error.data();
     allocated_.push_back(static_cast<std::byte*>(out));
     return allocated_.back();
   }
   void free(std::byte* memory) {
     EXPECT_EQ(std::erase(allocated_, memory), 1u);
-    EXPECT_EQ(table().mem_free(memory), STRIA_OK);
+    EXPECT_EQ(provider().mem_free(b->device(), memory), STRIA_OK);
   }
   stria_provider_key_t key_for(const stria_payload_t& memory, unsigned access) {
     stria_provider_key_t key{};
@@ -77,23 +79,23 @@ TEST_P(MemoryContract, is_page_aligned_zero_and_given_back_once) {
     EXPECT_TRUE(std::all_of(memory, memory + bytes, [](std::byte one) { return one == std::byte{}; }));
     std::fill(memory, memory + bytes, std::byte{0x3c});
     if (bytes > 1) {
-      EXPECT_EQ(table().mem_free(memory + 1), STRIA_ERR_INVALID);
+      EXPECT_EQ(provider().mem_free(b->device(), memory + 1), STRIA_ERR_INVALID);
     }
     free(memory);
-    EXPECT_EQ(table().mem_free(memory), STRIA_ERR_INVALID);
+    EXPECT_EQ(provider().mem_free(b->device(), memory), STRIA_ERR_INVALID);
   }
   int other = 0;
-  EXPECT_EQ(table().mem_free(&other), STRIA_ERR_INVALID);
+  EXPECT_EQ(provider().mem_free(b->device(), &other), STRIA_ERR_INVALID);
 }
 
 TEST_P(MemoryContract, what_cannot_be_had_is_an_error_with_a_reason) {
   for (const std::uint64_t bytes : {~0ull, ~0ull - 5000, 1ull << 62, 1ull << 47}) {
     void* out = this;
     std::array<char, 200> error{};
-    EXPECT_EQ(table().mem_alloc(bytes, &out, error.data(), error.size()), STRIA_ERR_IO);
+    EXPECT_EQ(provider().mem_alloc(b->device(), bytes, &out, error.data(), error.size()), STRIA_ERR_IO);
     EXPECT_EQ(out, nullptr);
     EXPECT_NE(std::string(error.data()), "");
-    EXPECT_EQ(table().mem_alloc(bytes, &out, nullptr, 0), STRIA_ERR_IO);
+    EXPECT_EQ(provider().mem_alloc(b->device(), bytes, &out, nullptr, 0), STRIA_ERR_IO);
   }
 }
 
@@ -212,9 +214,9 @@ TEST_P(MemoryContract, is_allocated_and_freed_by_other_threads_while_a_device_re
     threads.emplace_back([&] {
       while (!stop) {
         void* memory = nullptr;
-        EXPECT_EQ(table().mem_alloc(8192, &memory, nullptr, 0), STRIA_OK);
+        EXPECT_EQ(provider().mem_alloc(b->device(), 8192, &memory, nullptr, 0), STRIA_OK);
         std::memset(memory, 1, 8192);
-        EXPECT_EQ(table().mem_free(memory), STRIA_OK);
+        EXPECT_EQ(provider().mem_free(b->device(), memory), STRIA_OK);
       }
     });
   std::byte* memory = allocate(4096);
@@ -231,7 +233,7 @@ TEST_P(MemoryContract, is_allocated_and_freed_by_other_threads_while_a_device_re
   for (std::thread& thread : threads) thread.join();
 }
 
-STRIA_CONTRACT_SUITE(MemoryContract);
+STRIA_CONTRACT_OF_GROUP(MemoryContract, memory);
 
 }  // namespace
 }  // namespace stria::contract

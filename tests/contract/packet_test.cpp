@@ -238,7 +238,6 @@ std::vector<Shape> shapes() {
 }
 
 TEST_P(PacketContract, any_range_of_a_layouts_stream_is_gathered) {
-  if (!a->has(STRIA_CAP_EAGER)) GTEST_SKIP() << lacks("eager_send");
   constexpr std::int64_t kCount = 5;
   const auto max = static_cast<std::int64_t>(a->limits(link).eager_max);
   Bytes memory = pattern(77, 1 << 12);
@@ -278,9 +277,6 @@ TEST_P(PacketContract, what_the_capabilities_lack_answers_unsupported) {
   if (!a->has(STRIA_CAP_PIO)) {
     EXPECT_EQ(a->try_send(link, Path::pio, head, nullptr, 0), Status::unsupported);
   }
-  if (!a->has(STRIA_CAP_EAGER)) {
-    EXPECT_EQ(a->try_send(link, head, memory), Status::unsupported);
-  }
   if (!a->has(STRIA_CAP_GET)) {
     EXPECT_EQ(a->get(link, memory, key, 0, ending), Status::unsupported);
   }
@@ -293,17 +289,13 @@ TEST_P(PacketContract, what_the_capabilities_lack_answers_unsupported) {
   if (!a->has(STRIA_CAP_SEND_INVALIDATE)) {
     EXPECT_EQ(a->try_send_invalidate(link, head, nothing, key), Status::unsupported);
   }
-  void* memory_at = nullptr;
-  if (!a->has(STRIA_CAP_MAP_MEMORY)) {
-    EXPECT_EQ(a->table().mem_alloc(4096, &memory_at, nullptr, 0), STRIA_ERR_UNSUPPORTED);
-  }
   if (!a->has(STRIA_CAP_EVENT_FD)) {
     EXPECT_EQ(a->table().event_fd(a->device()), -1);
   }
   EXPECT_EQ(ending.calls, 0);
 }
 
-STRIA_CONTRACT_SUITE(PacketContract);
+STRIA_CONTRACT_OF_CORE(PacketContract);
 
 }  // namespace
 }  // namespace stria::contract

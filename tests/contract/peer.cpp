@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "transport/contract.hpp"
+#include "transport/capabilities.hpp"
 #include "transport/payload.hpp"
 #include "transport/services.hpp"
 
@@ -22,11 +22,10 @@ Ending::Ending() {
 }
 
 Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_view secret)
-    : table_(table), worker_id_(worker_id) {
+    : table_(table), ops_(transport::flatten(table)), worker_id_(worker_id) {
   sink_.self = this;
   sink_.deliver = [](void* self, void* cookie, const stria_packet_t* packet) {
-    static_cast<Peer*>(self)->deliver(cookie, *packet);
-    return 1u;
+    return static_cast<Peer*>(self)->deliver(cookie, *packet);
   };
   sink_.peer_up = [](void* self, std::uint64_t worker, stria_link_t* link) {
     return static_cast<Peer*>(self)->peer_up(worker, link);
@@ -97,7 +96,7 @@ stria_link_t* Peer::try_connect(const Bytes& address, Contact& contact, stria_st
 
 unsigned Peer::progress(unsigned budget) {
   inside_ = true;
-  const unsigned handled = table_.ops->progress(device_, budget);
+  const unsigned handled = ops_.progress(device_, budget);
   inside_ = false;
   EXPECT_LE(handled, budget);
   return handled;
@@ -110,9 +109,7 @@ void Peer::check() {
 }
 
 stria_capabilities_t Peer::capabilities() const {
-  stria_capabilities_t out{};
-  table_.capabilities(device_, &out);
-  return out;
+  return transport::capabilities_of(table_, device_);
 }
 
 stria_link_limits_t Peer::limits(stria_link_t* link) const {
@@ -124,36 +121,36 @@ stria_link_limits_t Peer::limits(stria_link_t* link) const {
 Status Peer::try_send(stria_link_t* link, Path path, const stria_header_t& header, const void* data,
                       std::size_t bytes) {
   if (path == Path::pio)
-    return transport::from_c(table_.ops->pio_send(link, &header, data, static_cast<std::uint32_t>(bytes)));
+    return transport::from_c(ops_.pio_send(link, &header, data, static_cast<std::uint32_t>(bytes)));
   return try_send(link, header, contiguous(const_cast<void*>(data), bytes));
 }
 Status Peer::try_send(stria_link_t* link, const stria_header_t& header, const stria_payload_t& payload) {
-  return transport::from_c(table_.ops->eager_send(link, &header, &payload));
+  return transport::from_c(ops_.eager_send(link, &header, &payload));
 }
 Status Peer::try_send_invalidate(stria_link_t* link, const stria_header_t& header, const Bytes& data,
                                  const stria_provider_key_t& key) {
   return transport::from_c(
-      table_.ops->send_invalidate(link, &header, data.data(), static_cast<std::uint32_t>(data.size()), &key));
+      ops_.send_invalidate(link, &header, data.data(), static_cast<std::uint32_t>(data.size()), &key));
 }
 Status Peer::fast_register(const stria_payload_t& memory, unsigned access, stria_provider_key_t& key,
                            stria_link_t* link) {
-  return transport::from_c(table_.ops->fast_register(device_, link, &memory, access, &key));
+  return transport::from_c(ops_.fast_register(device_, link, &memory, access, &key));
 }
 Status Peer::invalidate(const stria_provider_key_t& key) {
-  return transport::from_c(table_.ops->invalidate(device_, &key));
+  return transport::from_c(ops_.invalidate(device_, &key));
 }
 Status Peer::get(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
                  std::uint64_t offset, Ending& ending) {
-  return transport::from_c(table_.ops->get(link, &local, &key, offset, &ending.base));
+  return transport::from_c(ops_.get(link, &local, &key, offset, &ending.base));
 }
 Status Peer::put(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
                  std::uint64_t offset, Ending& ending) {
-  return transport::from_c(table_.ops->put(link, &local, &key, offset, &ending.base));
+  return transport::from_c(ops_.put(link, &local, &key, offset, &ending.base));
 }
 
 Status Peer::atomic(stria_link_t* link, const stria_remote_atomic_t& atomic, const stria_provider_key_t& key,
                     Ending& ending) {
-  return transport::from_c(table_.ops->atomic(link, &atomic, &key, &ending.base));
+  return transport::from_c(ops_.atomic(link, &atomic, &key, &ending.base));
 }
 
 bool Peer::knows(const void* cookie) const {
@@ -168,13 +165,18 @@ Contact& Peer::contact(std::uint64_t worker) {
   return contacts_.back();
 }
 
-void Peer::deliver(void* cookie, const stria_packet_t& packet) {
+std::uint32_t Peer::deliver(void* cookie, const stria_packet_t& packet) {
   EXPECT_TRUE(inside_) << "deliver outside of progress and check";
-  ASSERT_TRUE(knows(cookie)) << "a packet with a cookie that nobody gave";
+  EXPECT_TRUE(knows(cookie)) << "a packet with a cookie that nobody gave";
+  if (!knows(cookie)) return STRIA_DELIVERED_GO_ON;
   auto* from = static_cast<Contact*>(cookie);
   EXPECT_FALSE(from->down) << "a packet after link_down";
   ++from->packets;
-  if (!transport::is_whole(packet)) return;  // its sender died; link_down follows
+  if (packet.keep != 0) {
+    EXPECT_NE(table_.keep, nullptr) << "a packet that may stay, of a provider without the group keep";
+  }
+  if (!transport::is_whole(packet)) return STRIA_DELIVERED_GO_ON;  // its sender died; link_down follows
+  if (packet.keep != 0 && keeps && keeps(packet)) return STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT;
   Received got;
   got.header = *packet.header;
   const auto* data = static_cast<const std::byte*>(packet.payload);
@@ -183,6 +185,7 @@ void Peer::deliver(void* cookie, const stria_packet_t& packet) {
   got.from = from;
   received.push_back(got);
   if (on_deliver) on_deliver(got);
+  return STRIA_DELIVERED_GO_ON;
 }
 
 void* Peer::peer_up(std::uint64_t worker, stria_link_t* link) {

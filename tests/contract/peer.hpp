@@ -14,7 +14,7 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
-#include "stria/provider.h"
+#include "transport/hot_ops.hpp"
 
 namespace stria::contract {
 
@@ -69,6 +69,7 @@ class Peer {
 
   unsigned progress(unsigned budget = 64);
   void check();
+  /// What engines see: the bits of the table beside the facts.
   stria_capabilities_t capabilities() const;
   bool has(std::uint64_t flags) const { return (capabilities().flags & flags) == flags; }
   stria_link_limits_t limits(stria_link_t* link) const;
@@ -91,6 +92,7 @@ class Peer {
                 Ending& ending);
 
   const stria_provider_t& table() const { return table_; }
+  const transport::HotOps& ops() const { return ops_; }
   stria_device_t* device() const { return device_; }
   std::uint64_t worker_id() const { return worker_id_; }
 
@@ -98,16 +100,19 @@ class Peer {
   std::map<std::uint64_t, stria_link_t*> ups;  ///< links that peer_up announced, by worker
   std::vector<Contact*> downs;                 ///< in the order of link_down
   std::function<void(const Received&)> on_deliver;
+  /// Not empty: is asked whether a packet that may stay where it is shall be kept.
+  std::function<bool(const stria_packet_t&)> keeps;
   std::function<void(std::uint64_t, stria_link_t*)> on_peer_up;
 
  private:
-  void deliver(void* cookie, const stria_packet_t& packet);
+  std::uint32_t deliver(void* cookie, const stria_packet_t& packet);
   void* peer_up(std::uint64_t worker, stria_link_t* link);
   void link_down(void* cookie, stria_status_t why);
   bool knows(const void* cookie) const;
   Contact& contact(std::uint64_t worker);
 
   const stria_provider_t& table_;
+  const transport::HotOps ops_;
   std::uint64_t worker_id_;
   Config config_;
   stria_sink_t sink_{};

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "tests/contract/far_provider.hpp"
-#include "transport/fake/control.hpp"
 #include "transport/fake/fake.hpp"
 #include "transport/loader.hpp"
 #ifdef STRIA_TEST_SHM
@@ -29,12 +28,6 @@ std::shared_ptr<void> far_caches() {
 }
 #endif
 
-Subject fake_subject(const char* label, const fake::FabricOptions& options) {
-  return {label, []() -> const stria_provider_t& { return fake::fake_provider(); },
-          [options] { return std::make_shared<fake::UseFabric>(fake::make_fabric(options)); }, nullptr,
-          false};
-}
-
 Subject loaded_subject(const std::string& name) {
   const auto load = [name]() -> const stria_provider_t& {
     const char* path = std::getenv("STRIA_PROVIDER_PATH");
@@ -44,12 +37,18 @@ Subject loaded_subject(const std::string& name) {
 #endif
     auto found = transport::find_provider(name, path == nullptr ? "" : path, builtins);
     if (!found) throw std::runtime_error(found.error().context);
-    return **found;
+    return *(*found)->table;
   };
   return {"loaded_" + name, load, nowhere, nullptr, false};
 }
 
 }  // namespace
+
+Subject fake_subject(const char* label, const fake::FabricOptions& options) {
+  return {label, []() -> const stria_provider_t& { return fake::fake_provider(); },
+          [options] { return std::make_shared<fake::UseFabric>(fake::make_fabric(options)); }, nullptr,
+          false};
+}
 
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
@@ -58,7 +57,7 @@ std::vector<Subject> subjects() {
     if (std::getenv("STRIA_TEST_FAR") == nullptr) return list;
     const char* which = std::getenv("STRIA_TEST_FAR_WORKERS");
     list.front().label = "far_" + std::string(only);
-    list.front().far = &far_provider();
+    list.front().far = &far_provider(list.front().table());
     list.front().far_is_odd = which != nullptr && std::string_view(which) == "odd";
     return list;
   }
@@ -88,6 +87,14 @@ std::vector<Subject> subjects() {
   return list;
 }
 
+std::vector<Subject> subjects_with(bool (*declares)(const stria_provider_t& table)) {
+  std::vector<Subject> list = subjects();
+  std::erase_if(list, [declares](const Subject& one) {
+    return !declares(one.table()) || (one.far != nullptr && !declares(*one.far));
+  });
+  return list;
+}
+
 std::ostream& operator<<(std::ostream& out, const Subject& subject) {
   return out << subject.label;
 }
@@ -95,7 +102,7 @@ std::ostream& operator<<(std::ostream& out, const Subject& subject) {
 std::vector<Path> Contract::paths(const Peer& peer, stria_link_t* link) {
   std::vector<Path> list;
   if (peer.has(STRIA_CAP_PIO) && peer.limits(link).pio_max > 0) list.push_back(Path::pio);
-  if (peer.has(STRIA_CAP_EAGER)) list.push_back(Path::buffered);
+  list.push_back(Path::buffered);
   return list;
 }
 

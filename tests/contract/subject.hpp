@@ -1,6 +1,7 @@
 // What the suite runs on: every provider of the build, the fake in several moods, and the loaded one that
-// STRIA_TEST_PROVIDER names. A provider that lacks a capability skips the tests of it aloud. With
-// STRIA_TEST_FAR every second worker of a test is in another process, perhaps on another host
+// STRIA_TEST_PROVIDER names. The suite has a section of the core and one of each group: a section runs on the
+// providers that declare its group. A device that lacks something of a declared group skips its tests aloud.
+// With STRIA_TEST_FAR every second worker of a test is in another process, perhaps on another host
 // (far_provider.hpp).
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tests/contract/peer.hpp"
+#include "transport/fake/control.hpp"
 
 namespace stria::contract {
 
@@ -23,7 +25,11 @@ struct Subject {
   bool far_is_odd = false;                       ///< those with odd ids; else the even ones
 };
 
+/// The fake with these options.
+Subject fake_subject(const char* label, const fake::FabricOptions& options);
 std::vector<Subject> subjects();
+/// Those whose provider declares a group.
+std::vector<Subject> subjects_with(bool (*declares)(const stria_provider_t& table));
 std::ostream& operator<<(std::ostream& out, const Subject& subject);
 
 class Contract : public testing::TestWithParam<Subject> {
@@ -51,7 +57,14 @@ class Contract : public testing::TestWithParam<Subject> {
 
 }  // namespace stria::contract
 
-#define STRIA_CONTRACT_SUITE(Name)                                       \
-  INSTANTIATE_TEST_SUITE_P(                                              \
-      Providers, Name, testing::ValuesIn(::stria::contract::subjects()), \
+#define STRIA_CONTRACT_ON(Name, list)           \
+  INSTANTIATE_TEST_SUITE_P(                     \
+      Providers, Name, testing::ValuesIn(list), \
       [](const testing::TestParamInfo<::stria::contract::Subject>& param) { return param.param.label; })
+/// The suite Name is of the core, and runs on every provider.
+#define STRIA_CONTRACT_OF_CORE(Name) STRIA_CONTRACT_ON(Name, ::stria::contract::subjects())
+/// The suite Name is of a group, a member of stria_provider_t. A build or a run may have no provider with it.
+#define STRIA_CONTRACT_OF_GROUP(Name, group)                \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Name);      \
+  STRIA_CONTRACT_ON(Name, ::stria::contract::subjects_with( \
+                              [](const stria_provider_t& table) { return table.group != nullptr; }))

@@ -21,7 +21,7 @@ class TakeContract : public Contract {
     back = b->ups.at(1);
   }
   std::int32_t take(stria_header_t& wanted, void* memory, std::uint32_t capacity) {
-    return b->table().ops->take(back, &wanted, memory, capacity);
+    return b->ops().take(back, &wanted, memory, capacity);
   }
   /// Of each path, short, and longer than other paths take.
   std::vector<std::pair<Path, std::uint32_t>> sizes() {
@@ -141,7 +141,7 @@ TEST_P(TakeContract, what_was_taken_is_given_back_without_another_packet) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2)) << "all was taken";
 }
 
-STRIA_CONTRACT_SUITE(TakeContract);
+STRIA_CONTRACT_OF_GROUP(TakeContract, look);
 
 }  // namespace
 }  // namespace stria::contract

@@ -12,23 +12,11 @@ namespace {
 
 constexpr std::uint64_t kLength = 2u << 20;
 
-const stria_hot_ops_t kOps = {
-    .size = sizeof(stria_hot_ops_t),
-    .version = STRIA_PROVIDER_VERSION,
-    .pio_send = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+const transport::HotOps kOps = {
     .eager_send = [](auto...) { return STRIA_OK; },
-    .send_invalidate = [](auto...) { return STRIA_OK; },
-    .fast_register = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .invalidate = [](auto...) { return STRIA_OK; },
     .get = [](auto...) { return STRIA_OK; },
-    .put = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .progress = [](auto...) { return 0u; },
-    .poll = [](auto...) { return 0u; },
-    .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .take = [](auto...) { return STRIA_TAKE_OTHER; },
-    .release = [](auto...) {},
-    .kept_arrived = [](auto...) { return std::uint32_t{0}; },
+    .send_invalidate = [](auto...) { return STRIA_OK; },
+    .invalidate = [](auto...) { return STRIA_OK; },
 };
 
 class Busy : public ::testing::Test {

@@ -30,12 +30,10 @@ stria_status_t note(const void* body) {
   std::memcpy(&asked().announced, body, sizeof(wire::RtsBody));
   return STRIA_OK;
 }
-const stria_hot_ops_t kOps = {
-    .size = sizeof(stria_hot_ops_t),
-    .version = STRIA_PROVIDER_VERSION,
-    .pio_send = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
+const transport::HotOps kOps = {
     .eager_send = [](stria_link_t*, const stria_header_t*,
                      const stria_payload_t* payload) { return note(payload->base); },
+    .get = [](auto...) { return STRIA_OK; },
     .send_invalidate = [](auto...) { return STRIA_OK; },
     .fast_register =
         [](stria_device_t*, stria_link_t*, const stria_payload_t*, unsigned access,
@@ -47,15 +45,6 @@ const stria_hot_ops_t kOps = {
           return STRIA_OK;
         },
     .invalidate = [](auto...) { return STRIA_OK; },
-    .get = [](auto...) { return STRIA_OK; },
-    .put = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .progress = [](auto...) { return 0u; },
-    .poll = [](auto...) { return 0u; },
-    .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .take = [](auto...) { return STRIA_TAKE_OTHER; },
-    .release = [](auto...) {},
-    .kept_arrived = [](auto...) { return std::uint32_t{0}; },
 };
 
 constexpr unsigned kRead = STRIA_ACCESS_REMOTE_READ;

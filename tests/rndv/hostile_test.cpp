@@ -31,35 +31,14 @@ stria_status_t keep(stria_link_t* link, const stria_header_t* header, const void
   return STRIA_OK;
 }
 
-const stria_hot_ops_t kOps = {
-    .size = sizeof(stria_hot_ops_t),
-    .version = STRIA_PROVIDER_VERSION,
-    .pio_send = [](stria_link_t*, const stria_header_t*, const void*,
-                   std::uint32_t) { return STRIA_ERR_UNSUPPORTED; },
+const transport::HotOps kOps = {
     .eager_send =
         [](stria_link_t* link, const stria_header_t* header, const stria_payload_t* payload) {
           const auto* base = static_cast<const std::byte*>(payload->base);
           return keep(link, header, base == nullptr ? base : base + payload->offset,
                       static_cast<std::uint64_t>(payload->length));
         },
-    .send_invalidate = [](stria_link_t*, const stria_header_t*, const void*, std::uint32_t,
-                          const stria_provider_key_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .fast_register = [](stria_device_t*, stria_link_t*, const stria_payload_t*, unsigned,
-                        stria_provider_key_t*) { return STRIA_ERR_UNSUPPORTED; },
     .invalidate = [](stria_device_t*, const stria_provider_key_t*) { return STRIA_OK; },
-    .get = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
-              stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .put = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
-              stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .get_finish = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
-                     const stria_header_t*, stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .progress = [](stria_device_t*, unsigned) { return 0u; },
-    .poll = [](stria_link_t*, unsigned) { return 0u; },
-    .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
-                 stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
-    .release = [](stria_link_t*, uint64_t) {},
-    .kept_arrived = [](stria_link_t*, uint64_t, uint32_t, uint32_t) { return 0u; },
 };
 
 constexpr std::uint32_t kFragment = 1024;

@@ -28,12 +28,17 @@ stria_status_t keep(stria_link_t* link, const stria_header_t* header, const void
   return STRIA_OK;
 }
 
-const stria_hot_ops_t kOps = {
-    .size = sizeof(stria_hot_ops_t),
-    .version = STRIA_PROVIDER_VERSION,
+const transport::HotOps kOps = {
     .pio_send = [](stria_link_t* link, const stria_header_t* header, const void* payload,
                    std::uint32_t bytes) { return keep(link, header, payload, bytes); },
     .eager_send = [](auto...) { return STRIA_ERR_NO_RESOURCE; },
+    .get =
+        [](stria_link_t* link, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t at,
+           stria_completion_t*) {
+          Wire& wire = *reinterpret_cast<Wire*>(link);
+          if (wire.get == STRIA_OK) wire.gets.push_back(at);
+          return wire.get;
+        },
     .send_invalidate = [](stria_link_t* link, const stria_header_t* header, const void*, std::uint32_t,
                           const stria_provider_key_t*) { return keep(link, header, nullptr, 0); },
     .fast_register =
@@ -45,18 +50,6 @@ const stria_hot_ops_t kOps = {
           std::memset(key->data, 0x5a, key->bytes);
           return STRIA_OK;
         },
-    .invalidate =
-        [](stria_device_t* device, const stria_provider_key_t*) {
-          ++reinterpret_cast<Wire*>(device)->invalidated;
-          return STRIA_OK;
-        },
-    .get =
-        [](stria_link_t* link, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t at,
-           stria_completion_t*) {
-          Wire& wire = *reinterpret_cast<Wire*>(link);
-          if (wire.get == STRIA_OK) wire.gets.push_back(at);
-          return wire.get;
-        },
     .put =
         [](stria_link_t* link, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t at,
            stria_completion_t*) {
@@ -64,13 +57,11 @@ const stria_hot_ops_t kOps = {
           if (wire.put == STRIA_OK) wire.puts.push_back(at);
           return wire.put;
         },
-    .get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .progress = [](auto...) { return 0u; },
-    .poll = [](auto...) { return 0u; },
-    .atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; },
-    .take = [](auto...) { return STRIA_TAKE_OTHER; },
-    .release = [](auto...) {},
-    .kept_arrived = [](auto...) { return std::uint32_t{0}; },
+    .invalidate =
+        [](stria_device_t* device, const stria_provider_key_t*) {
+          ++reinterpret_cast<Wire*>(device)->invalidated;
+          return STRIA_OK;
+        },
 };
 
 constexpr std::uint64_t kLength = 4u << 20;

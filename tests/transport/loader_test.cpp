@@ -28,14 +28,15 @@ TEST(Loader, finds_a_built_in_provider_before_any_file) {
   const stria_provider_t* builtins[] = {&fake::fake_provider()};
   const auto found = find_provider("fake", kFolder, builtins);
   ASSERT_TRUE(found.has_value()) << found.error().context;
-  EXPECT_EQ(*found, &fake::fake_provider());
+  EXPECT_EQ((*found)->table, &fake::fake_provider());
+  EXPECT_EQ((*found)->ops.eager_send, fake::fake_provider().eager_send);
 }
 
 TEST(Loader, loads_a_provider_from_a_folder_and_only_once) {
   const auto found = find_provider("none", "/nonexistent::" PROVIDERS, {});
   ASSERT_TRUE(found.has_value()) << found.error().context;
-  EXPECT_STREQ((*found)->name, "none");
-  EXPECT_EQ(*find_provider("none", kFolder, {}), *found);
+  EXPECT_STREQ((*found)->table->name, "none");
+  EXPECT_EQ((*find_provider("none", kFolder, {}))->table, (*found)->table);
 }
 
 TEST(Loader, names_what_is_built_in_and_the_folders_it_searched) {
@@ -60,29 +61,44 @@ TEST(Loader, refuses_a_file_that_is_no_library) {
   EXPECT_THAT(error.context, HasSubstr(file("text")));
 }
 
-TEST(Loader, refuses_a_library_without_the_symbol) {
-  EXPECT_THAT(error_of("symbol").context,
-              testing::AllOf(HasSubstr(file("symbol")), HasSubstr("stria_provider_v1")));
+TEST(Loader, refuses_a_library_without_the_symbol_and_says_that_its_version_may_be_the_reason) {
+  EXPECT_THAT(
+      error_of("symbol").context,
+      testing::AllOf(HasSubstr(file("symbol")), HasSubstr("stria_provider_v7"), HasSubstr("version")));
 }
 
-TEST(Loader, says_which_version_it_wants_and_which_it_found) {
-  const std::string wanted = "version 6 wanted, 47 found";
-  EXPECT_THAT(error_of("version").context, testing::AllOf(HasSubstr(file("version")), HasSubstr(wanted)));
-  EXPECT_THAT(error_of("ops_version").context,
-              HasSubstr("version 6 of the operations table wanted, 13 found"));
+TEST(Loader, says_which_version_it_has_and_which_it_found) {
+  EXPECT_THAT(error_of("version").context,
+              testing::AllOf(HasSubstr(file("version")),
+                             HasSubstr("version 48 of the provider contract, this library has version 7")));
 }
 
-TEST(Loader, refuses_tables_that_are_too_small) {
+TEST(Loader, refuses_a_table_that_is_too_small) {
   EXPECT_THAT(error_of("size").context,
               HasSubstr(std::to_string(sizeof(stria_provider_t)) + " bytes wanted, " +
                         std::to_string(sizeof(stria_provider_t) - 8) + " found"));
-  EXPECT_THAT(error_of("ops_size").context,
-              HasSubstr(std::to_string(sizeof(stria_hot_ops_t) - 8) + " found"));
 }
 
-TEST(Loader, refuses_tables_with_empty_entries) {
-  EXPECT_THAT(error_of("entry").context, HasSubstr("empty entries"));
-  EXPECT_THAT(error_of("ops_entry").context, HasSubstr("empty entries"));
+TEST(Loader, names_the_function_that_a_core_lacks) {
+  EXPECT_THAT(error_of("core").context,
+              testing::AllOf(HasSubstr(file("core")), HasSubstr("provider 'core': the core lacks check")));
+}
+
+TEST(Loader, names_the_group_and_the_function_that_it_lacks) {
+  EXPECT_THAT(error_of("group_function").context,
+              HasSubstr("provider 'group_function': group keys lacks invalidate"));
+}
+
+TEST(Loader, names_the_group_that_is_too_small) {
+  EXPECT_THAT(
+      error_of("group_size").context,
+      HasSubstr("provider 'group_size': group keys has " + std::to_string(sizeof(stria_group_keys_t) - 8) +
+                " bytes, " + std::to_string(sizeof(stria_group_keys_t)) + " are wanted"));
+}
+
+TEST(Loader, names_the_group_without_which_another_makes_no_sense) {
+  EXPECT_THAT(error_of("group_needs").context,
+              HasSubstr("provider 'group_needs': group put needs group keys"));
 }
 
 TEST(Loader, refuses_a_provider_of_another_name) {

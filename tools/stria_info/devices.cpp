@@ -8,7 +8,8 @@
 #include <random>
 
 #include "tag/api/builtins.hpp"
-#include "transport/contract.hpp"
+#include "transport/capabilities.hpp"
+#include "transport/group_rows.hpp"
 #include "transport/loader.hpp"
 #include "transport/services.hpp"
 
@@ -95,9 +96,8 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
         fmt::format("{}{}{}", to_string(transport::from_c(status)), text[0] == '\0' ? "" : ": ", text);
     return;
   }
-  provider.capabilities(device, &out.capabilities);
+  out.capabilities = transport::capabilities_of(provider, device);
   out.address_bytes = provider.address(device, nullptr, 0);
-  out.can_sleep = provider.event_fd(device) >= 0;
   // What a link to itself says of its way names the adapter, where there is one.
   std::array<std::byte, 256> address{};
   stria_link_t* link = nullptr;
@@ -141,8 +141,9 @@ std::vector<Device> look_for_devices(const Config& config) {
       if (table->name == names[i]) device.origin = "built in";
     const auto found = transport::find_provider(names[i], path, tag::builtin_providers());
     if (found) {
-      device.description = (*found)->description;
-      ask(**found, config, device);
+      device.description = (*found)->table->description;
+      device.groups = transport::groups_of(*(*found)->table);
+      ask(*(*found)->table, config, device);
     } else {
       device.problem = found.error().context;
     }

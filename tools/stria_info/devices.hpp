@@ -13,13 +13,13 @@ namespace stria::info {
 struct Device {
   std::string provider;
   std::string description;
-  std::string origin;   ///< "built in" or the library's file
-  int rank = 0;         ///< place in STRIA_PROVIDERS, 1 is first; 0: not in use
-  std::string problem;  ///< why it could not be opened; "" if it was
+  std::string origin;               ///< "built in" or the library's file
+  int rank = 0;                     ///< place in STRIA_PROVIDERS, 1 is first; 0: not in use
+  std::vector<std::string> groups;  ///< of the contract, as the provider declares them
+  std::string problem;              ///< why it could not be opened; "" if it was
   hw::Capabilities capabilities{};
   unsigned address_bytes = 0;
-  bool can_sleep = false;  ///< it has an event descriptor
-  std::string path;        ///< of a link to itself; "" when there is none
+  std::string path;  ///< of a link to itself; "" when there is none
 };
 
 /// Providers in use first, in their order, then the others by name.

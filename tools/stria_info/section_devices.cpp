@@ -1,5 +1,6 @@
 // Providers and what their devices can do.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tools/stria_info/section.hpp"
 
@@ -32,12 +33,14 @@ Section devices_section(const std::vector<Device>& devices) {
       section.text += fmt::format("  cannot be used: {}\n\n", device.problem);
       json["problem"] = device.problem;
     } else {
-      section.text += fmt::format("  {:<18} {} bytes\n  {:<18} {}\n", "address", device.address_bytes,
-                                  "event descriptor", device.can_sleep ? "yes" : "-");
+      section.text +=
+          fmt::format("  {:<18} {}\n  {:<18} {} bytes\n", "groups",
+                      device.groups.empty() ? "none" : fmt::format("{}", fmt::join(device.groups, ", ")),
+                      "address", device.address_bytes);
       if (!device.path.empty()) section.text += fmt::format("  {:<18} {}\n", "way to itself", device.path);
       section.text += hw::to_text(device.capabilities, 2) + '\n';
       json["address_bytes"] = device.address_bytes;
-      json["event_descriptor"] = device.can_sleep;
+      json["groups"] = device.groups;
       json["way_to_itself"] = device.path;
       json["capabilities"] = capabilities_json(device.capabilities);
     }

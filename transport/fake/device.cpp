@@ -130,18 +130,16 @@ void Device::abandon_peers(Loss loss) noexcept {
 void Device::capabilities(transport::Capabilities& out) noexcept {
   const FabricOptions& options = fabric_->options();
   out = {};
-  const auto flag = [&](bool has, std::uint64_t bits) { out.flags |= has ? bits : 0; };
-  flag(true, STRIA_CAP_EAGER | STRIA_CAP_LOCAL_INVALIDATE);
-  flag(options.pio, STRIA_CAP_PIO);
-  flag(options.get, STRIA_CAP_GET);
-  flag(options.put, STRIA_CAP_PUT);
-  flag(options.atomics && options.fast_register, STRIA_CAP_ATOMICS);
-  flag(options.send_invalidate, STRIA_CAP_SEND_INVALIDATE);
-  flag(options.event_fd, STRIA_CAP_EVENT_FD);
-  flag(options.offload, STRIA_CAP_OFFLOAD);
-  flag(options.fast_register, STRIA_CAP_FAST_REGISTER | STRIA_CAP_ZERO_BASED);
-  flag(options.fast_register && !options.contiguous_keys_only,
-       STRIA_CAP_STRIDED | STRIA_CAP_BLOCK_LIST | STRIA_CAP_COMPOSITE);
+  const auto lack = [&](bool has, std::uint64_t bit) { out.lacks |= has ? 0 : bit; };
+  lack(options.fast_register, STRIA_CAP_FAST_REGISTER);
+  lack(options.send_invalidate, STRIA_CAP_SEND_INVALIDATE);
+  lack(options.get, STRIA_CAP_GET);
+  lack(options.put, STRIA_CAP_PUT);
+  lack(options.atomics && options.fast_register, STRIA_CAP_ATOMICS);
+  lack(options.offload, STRIA_CAP_OFFLOAD);
+  if (options.fast_register) out.flags |= STRIA_CAP_ZERO_BASED;
+  if (options.fast_register && !options.contiguous_keys_only)
+    out.flags |= STRIA_CAP_STRIDED | STRIA_CAP_BLOCK_LIST | STRIA_CAP_COMPOSITE;
   if (options.pio) {
     out.pio_max = options.pio_max;
     out.pio_windows = options.pio_windows;

@@ -55,6 +55,8 @@ class Link {
                 transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
   void release(std::uint64_t keep) noexcept;
+  /// What is kept here came whole.
+  std::uint32_t kept_arrived(std::uint64_t, std::uint32_t all, std::uint32_t) noexcept { return all; }
 
   // Under the fabric's lock, for the device.
   void join(Link& twin) noexcept { twin_ = &twin; }

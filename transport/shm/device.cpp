@@ -129,13 +129,11 @@ void Device::close(int timeout_ms) noexcept {
 void Device::capabilities(transport::Capabilities& out) noexcept {
   const Shape& shape = settings_.shape;
   out = {};
-  out.flags = STRIA_CAP_EAGER | STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
-              STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE | STRIA_CAP_ZERO_BASED |
-              STRIA_CAP_BLOCK_LIST | STRIA_CAP_STRIDED | STRIA_CAP_COMPOSITE | STRIA_CAP_MAP_MEMORY |
-              STRIA_CAP_ATOMICS;
-  if (settings_.cma) out.flags |= STRIA_CAP_GET | STRIA_CAP_PUT;
-  if (settings_.pio_max > 0 && shape.windows > 0) out.flags |= STRIA_CAP_PIO | STRIA_CAP_GROWING;
-  if (bell_.fd() >= 0) out.flags |= STRIA_CAP_EVENT_FD;
+  out.flags = STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_ZERO_BASED | STRIA_CAP_BLOCK_LIST | STRIA_CAP_STRIDED |
+              STRIA_CAP_COMPOSITE;
+  if (settings_.pio_max > 0 && shape.windows > 0) out.flags |= STRIA_CAP_GROWING;
+  // Without cross-memory attach, only through keys of memory that peers map.
+  if (!settings_.cma) out.lacks = STRIA_CAP_GET | STRIA_CAP_PUT;
   out.pio_max = shape.windows > 0 ? settings_.pio_max : 0;
   out.pio_windows = shape.windows;
   out.pio_window_bytes = shape.window_bytes;

@@ -10,6 +10,7 @@
 
 #include "base/refused_memory.hpp"
 #include "transport/contract.hpp"
+#include "transport/key.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/cma.hpp"

@@ -3,7 +3,7 @@
 namespace stria::shm {
 
 const stria_provider_t& shm_provider() noexcept {
-  return transport::ProviderTable<ShmProvider>::kTable;
+  return transport::provider_table<ShmProvider>();
 }
 
 }  // namespace stria::shm

@@ -1,7 +1,7 @@
 // The shm provider: processes of one host, through memory that the receiver owns. README.md is the way in.
 #pragma once
 
-#include "transport/contract.hpp"
+#include "transport/provider_table.hpp"
 #include "transport/shm/device.hpp"
 #include "transport/shm/memory.hpp"
 
@@ -10,12 +10,15 @@ namespace stria::shm {
 struct ShmProvider {
   using Device = shm::Device;
   using Link = shm::Link;
+  using Groups = transport::GroupList<transport::group::Pio, transport::group::Keys, transport::group::Get,
+                                      transport::group::Put, transport::group::Atomic, transport::group::Look,
+                                      transport::group::Keep, transport::group::Memory>;
   static constexpr const char* kName = "shm";
   static constexpr const char* kDescription = "processes of one host, through shared memory";
-  static Result<void*> mem_alloc(std::uint64_t bytes) { return allocate_memory(bytes); }
-  static Status mem_free(void* memory) noexcept { return free_memory(memory); }
+  // Memory belongs to the process: every device of it, present and to come, can lend it to its peers.
+  static Result<void*> mem_alloc(Device*, std::uint64_t bytes) { return allocate_memory(bytes); }
+  static Status mem_free(Device*, void* memory) noexcept { return free_memory(memory); }
 };
-static_assert(transport::Provider<ShmProvider>);
 
 /// The provider's table. Constant, lives as long as the program.
 const stria_provider_t& shm_provider() noexcept;

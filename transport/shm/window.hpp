@@ -29,7 +29,7 @@
 
 #include "hw/line_copy.hpp"
 #include "hw/pio.hpp"
-#include "stria/provider.h"
+#include "stria/provider_coresident.h"
 #include "transport/shm/record.hpp"
 #include "transport/shm/segment.hpp"
 

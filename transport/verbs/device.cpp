@@ -122,21 +122,18 @@ void Device::close(int timeout_ms) noexcept {
 void Device::capabilities(transport::Capabilities& out) noexcept {
   const hw::VerbsTraits& traits = adapter_->traits;
   out = {};
+  const std::uint64_t backed = hw::capability_bits_of(traits);
   // What this provider uses of the adapter; masked atomics and paging are not among it.
-  constexpr std::uint64_t kUsed =
-      STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_GET | STRIA_CAP_PUT | STRIA_CAP_FAST_REGISTER |
-      STRIA_CAP_LOCAL_INVALIDATE | STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_SEND_INVALIDATE |
-      STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A | STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED |
-      STRIA_CAP_COMPOSITE | STRIA_CAP_ATOMICS | STRIA_CAP_EVENT_FD | STRIA_CAP_XRC |
-      STRIA_CAP_LOOPBACK_BLOCKING | STRIA_CAP_OFFLOAD;
-  out.flags = hw::capability_bits_of(traits) & kUsed;
-  // Without windows a key is a region, made and ended by system calls.
-  out.flags |= STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE;
+  constexpr std::uint64_t kFacts = STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A |
+                                   STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED | STRIA_CAP_COMPOSITE |
+                                   STRIA_CAP_XRC | STRIA_CAP_LOOPBACK_BLOCKING;
+  out.flags = backed & kFacts;
+  // Without windows a key is a region, made and ended by system calls: that works on every adapter.
+  out.lacks = (STRIA_CAP_SEND_INVALIDATE | STRIA_CAP_ATOMICS) & ~backed;
+  if (!can_put()) out.lacks |= STRIA_CAP_PUT;
   // The key says the blocks, and the reader asks for each: whatever the adapter.
   out.flags |= STRIA_CAP_STRIDED;
   out.strided_depth = 1;
-  if (pio_max_ == 0) out.flags &= ~STRIA_CAP_PIO;
-  if (!can_put()) out.flags &= ~STRIA_CAP_PUT;
   if (pio_max_ > 0) {
     out.pio_max = pio_max_;
     out.pio_windows = adapter_->max_links;

@@ -1,6 +1,7 @@
 // Gets and puts: the adapter reads and writes, this process only describes. What the peer's adapter would
 // refuse is refused here where the key tells it, because a refusal there ends the connection.
 #include <algorithm>
+#include <cstring>
 
 #include "transport/verbs/device.hpp"
 #include "transport/verbs/link.hpp"

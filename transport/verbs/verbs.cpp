@@ -1,6 +1,6 @@
 #include "transport/verbs/verbs.hpp"
 
-#include "transport/contract.hpp"
+#include "transport/provider_table.hpp"
 #include "transport/verbs/device.hpp"
 
 namespace stria::verbs {
@@ -9,19 +9,17 @@ namespace {
 struct VerbsProvider {
   using Device = verbs::Device;
   using Link = verbs::Link;
+  using Groups =
+      transport::GroupList<transport::group::Pio, transport::group::Keys, transport::group::Get,
+                           transport::group::Put, transport::group::Atomic, transport::group::Offload>;
   static constexpr const char* kName = "verbs";
   static constexpr const char* kDescription = "InfiniBand, RoCE and iWARP through rdma-core";
-  static Result<void*> mem_alloc(std::uint64_t) {
-    return Error{Status::unsupported, "verbs: no memory that peers can map"};
-  }
-  static Status mem_free(void*) noexcept { return Status::unsupported; }
 };
-static_assert(transport::Provider<VerbsProvider>);
 
 }  // namespace
 
 const stria_provider_t& verbs_provider() noexcept {
-  return transport::ProviderTable<VerbsProvider>::kTable;
+  return transport::provider_table<VerbsProvider>();
 }
 
 const Counters& counters_of(stria_device_t* device) noexcept {

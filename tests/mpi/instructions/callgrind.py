@@ -9,7 +9,7 @@ TEST = "the test itself"
 # fits. (A name alone would not do: the library has functions without linkage, too.)
 PROGRAMS = re.compile(r"counted_messages|counted_types|native_messages")
 NAMES = ((r"pml_stria_", "component"),
-         (r"stria::shm::|ProviderTable", "provider"), (r"stria_|stria::", "API and matching"))
+         (r"stria::shm::|transport::table::", "provider"), (r"stria_|stria::", "API and matching"))
 LIBRARIES = ((r"libmpi|libopen-", "Open MPI"), (r"libuc[pts]", "UCX"), (r"mca_", "Open MPI's component"))
 
 

@@ -1,7 +1,7 @@
 // Provider `socket`: packets over AF_UNIX sockets, an example of a provider outside the tree. It sees
 // stria/provider.h and nothing else, reaches every process of this host (and network namespace) that has the
-// job's secret, and offers one path, eager_send. What it lacks it answers with UNSUPPORTED; the engines above
-// choose another way.
+// job's secret, and has the core of the contract and no group: the engines above send everything by
+// eager_send.
 //
 // Every device listens on a socket with a random abstract name, its address. Each direction of a link has a
 // connection of its own, made by the sender, so two devices that connect to each other at the same time have
@@ -201,9 +201,8 @@ bool stria_device::receive(stria_link& link) {
   }
   stria_header_t header;
   std::memcpy(&header, buffer.data(), sizeof header);
-  const stria_packet_t packet{&header, buffer.data() + sizeof header,
-                              static_cast<std::uint32_t>(static_cast<std::size_t>(got) - sizeof header), 1,
-                              0};
+  const auto bytes = static_cast<std::uint32_t>(static_cast<std::size_t>(got) - sizeof header);
+  const stria_packet_t packet{&header, buffer.data() + sizeof header, bytes, 1, 0};
   sink.deliver(sink.self, link.cookie, &packet);
   return true;
 }
@@ -286,32 +285,6 @@ unsigned progress(stria_device* device, unsigned budget) {
   return handled;
 }
 
-constexpr stria_hot_ops_t kOps = {
-    .size = sizeof(stria_hot_ops_t),
-    .version = STRIA_PROVIDER_VERSION,
-    .pio_send = [](stria_link_t*, const stria_header_t*, const void*,
-                   std::uint32_t) { return STRIA_ERR_UNSUPPORTED; },
-    .eager_send = eager_send,
-    .send_invalidate = [](stria_link_t*, const stria_header_t*, const void*, std::uint32_t,
-                          const stria_provider_key_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .fast_register = [](stria_device_t*, stria_link_t*, const stria_payload_t*, unsigned,
-                        stria_provider_key_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .invalidate = [](stria_device_t*, const stria_provider_key_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .get = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
-              stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .put = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
-              stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .get_finish = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, std::uint64_t,
-                     const stria_header_t*, stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .progress = progress,
-    .poll = [](stria_link_t*, unsigned) { return 0u; },
-    .atomic = [](stria_link_t*, const stria_remote_atomic_t*, const stria_provider_key_t*,
-                 stria_completion_t*) { return STRIA_ERR_UNSUPPORTED; },
-    .take = [](stria_link_t*, stria_header_t*, void*, uint32_t) { return STRIA_TAKE_OTHER; },
-    .release = [](stria_link_t*, uint64_t) {},
-    .kept_arrived = [](stria_link_t*, uint64_t, uint32_t, uint32_t) { return 0u; },
-};
-
 stria_status_t open(const stria_device_params_t* params, stria_device_t** out, char* error,
                     std::uint32_t bytes) {
   *out = nullptr;
@@ -342,7 +315,6 @@ stria_status_t open(const stria_device_params_t* params, stria_device_t** out, c
 
 void capabilities(stria_device_t*, stria_capabilities_t* out) {
   *out = {};
-  out->flags = STRIA_CAP_EAGER | STRIA_CAP_EVENT_FD;
   out->eager_max = kEagerMax;
   out->max_sge = kMaxEntries;
 }
@@ -392,22 +364,21 @@ stria_status_t arm(stria_device_t* device) {
 
 }  // namespace
 
-extern "C" STRIA_API const stria_provider_t stria_provider_v1;
-const stria_provider_t stria_provider_v1 = {
+extern "C" STRIA_API const stria_provider_t stria_provider_v7;
+const stria_provider_t stria_provider_v7 = {
     .size = sizeof(stria_provider_t),
     .version = STRIA_PROVIDER_VERSION,
     .name = "socket",
     .description = "packets over unix sockets, an example of a provider outside the tree",
-    .ops = &kOps,
     .open = open,
     .close = [](stria_device_t* device, int) { delete device; },
     .capabilities = capabilities,
     .address = address,
     .connect = connect,
     .link_limits = link_limits,
+    .eager_send = eager_send,
+    .progress = progress,
     .check = [](stria_device_t*) {},  // a dead peer shows itself as an end of file
     .event_fd = [](stria_device_t* device) { return device->events.get(); },
     .arm = arm,
-    .mem_alloc = [](std::uint64_t, void**, char*, std::uint32_t) { return STRIA_ERR_UNSUPPORTED; },
-    .mem_free = [](void*) { return STRIA_ERR_UNSUPPORTED; },
 };

@@ -70,6 +70,15 @@ TEST(DevicesSection, shows_every_capability_of_a_device) {
     EXPECT_THAT(section.text, HasSubstr(entry.name));
 }
 
+TEST(DevicesSection, shows_the_groups_that_a_provider_declares) {
+  Device device = device_with(kAll, 100, 4096);
+  EXPECT_THAT(devices_section({device}).text, ::testing::ContainsRegex("groups +none\n"));
+  device.groups = {"pio", "keys"};
+  const Section section = devices_section({device});
+  EXPECT_THAT(section.text, ::testing::ContainsRegex("groups +pio, keys\n"));
+  EXPECT_EQ(section.json.at(0).at("groups"), Json({"pio", "keys"}));
+}
+
 TEST(DevicesSection, says_why_a_device_cannot_be_used) {
   Device device = device_with(0, 0, 0);
   device.problem = "no such adapter";

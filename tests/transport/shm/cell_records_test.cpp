@@ -60,9 +60,9 @@ TEST(ShmCells, a_payload_is_taken_out_of_its_cell) {
       ASSERT_EQ(a.eager(link, header(i, 5), data), Status::ok) << i;
       Bytes memory(data.size());
       stria_header_t wanted = header(i);
-      ASSERT_EQ(Node::table().ops->take(b.ups.at(1), &wanted, memory.data(),
-                                        static_cast<std::uint32_t>(memory.size())),
-                static_cast<std::int32_t>(data.size()));
+      ASSERT_EQ(
+          Node::ops().take(b.ups.at(1), &wanted, memory.data(), static_cast<std::uint32_t>(memory.size())),
+          static_cast<std::int32_t>(data.size()));
       ASSERT_EQ(memory, data) << i << ", strings " << strings;
       EXPECT_EQ(wanted.immediate, 5u);
       b.progress();
@@ -134,7 +134,7 @@ TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
       visitor.act();
       Bytes memory(300000);
       stria_header_t wanted = header(7);
-      EXPECT_LT(Node::table().ops->take(hub.ups.at(2), &wanted, memory.data(), 300000), 0);
+      EXPECT_LT(Node::ops().take(hub.ups.at(2), &wanted, memory.data(), 300000), 0);
       ASSERT_TRUE(until([&] { return hub.downs.count(2) > 0; }, [&] { hub.progress(), hub.check(); }))
           << "cell " << forged.place.cell << " at " << forged.place.at << ", " << forged.bytes << " bytes";
       EXPECT_EQ(hub.downs[2], Status::io_error);

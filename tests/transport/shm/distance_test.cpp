@@ -95,7 +95,7 @@ void cells_arrive_intact(const char* distance, const char* cell_bytes) {
     Bytes expected(bytes);
     transport::pack(payload, expected.data());
     const stria_header_t head = header(i);
-    ASSERT_EQ(shm_provider().ops->eager_send(link, &head, &payload), STRIA_OK);
+    ASSERT_EQ(Node::ops().eager_send(link, &head, &payload), STRIA_OK);
     ASSERT_TRUE(until([&] { return !b.got.empty(); }, [&] { b.progress(); }));
     ASSERT_EQ(b.got.front().header.tag, i);
     ASSERT_EQ(b.got.front().payload, expected) << "packet " << i << ", " << bytes << " bytes";

@@ -25,7 +25,7 @@ std::size_t mapped_segments() {
 class ShmKept : public ::testing::Test {
  protected:
   explicit ShmKept() : link_(a_.connect(b_)) {}
-  void release(stria_link_t* link, const Kept& one) { Node::table().ops->release(link, one.name); }
+  void release(stria_link_t* link, const Kept& one) { Node::ops().release(link, one.name); }
   stria_link_t* back() { return b_.ups.at(a_.id()); }
   /// Message `tag` of so many bytes from a to b, which has it on return.
   void send(std::uint64_t tag, std::size_t bytes = kBytes) {
@@ -147,7 +147,7 @@ TEST(ShmKeptOfTheDead, is_there_until_it_is_released) {
   ASSERT_TRUE(until([&] { return node.downs.count(2) == 1; }, [&] { node.progress(), node.check(); }));
   EXPECT_EQ(node.kept[0].copy(), pattern(7, kBytes));
   const std::size_t mapped = mapped_segments();
-  Node::table().ops->release(link, node.kept[0].name);
+  Node::ops().release(link, node.kept[0].name);
   EXPECT_EQ(mapped_segments(), mapped - 1) << "it goes with the last payload";
 }
 

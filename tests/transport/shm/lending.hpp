@@ -19,8 +19,8 @@ constexpr std::size_t kBytes = 300000;
 
 using ::testing::HasSubstr;
 
-inline const stria_hot_ops_t& ops() {
-  return *Node::table().ops;
+inline const transport::HotOps& ops() {
+  return Node::ops();
 }
 inline Bytes as_bytes(const void* data, std::size_t size) {
   const auto* bytes = static_cast<const std::byte*>(data);
@@ -29,7 +29,8 @@ inline Bytes as_bytes(const void* data, std::size_t size) {
 inline std::byte* allocate(std::uint64_t bytes, std::string* why = nullptr) {
   void* out = nullptr;
   std::array<char, 300> error{};
-  if (Node::table().mem_alloc(bytes, &out, error.data(), error.size()) != STRIA_OK && why != nullptr)
+  if (Node::table().memory->mem_alloc(nullptr, bytes, &out, error.data(), error.size()) != STRIA_OK &&
+      why != nullptr)
     *why = error.data();
   return static_cast<std::byte*>(out);
 }
@@ -75,7 +76,7 @@ inline int short_owner(Child& parent) {
   send_key(parent, key);
   parent.receive();
   ops().invalidate(node.device(), &key);
-  Node::table().mem_free(buffer);
+  Node::table().memory->mem_free(nullptr, buffer);
   parent.send(as_bytes("x", 1));
   parent.receive();
   buffer = allocate(kBytes);

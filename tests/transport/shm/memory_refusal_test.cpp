@@ -29,7 +29,7 @@ TEST(ShmMemory, without_descriptors_an_allocation_is_an_error_that_names_the_lim
     }
     if (held.size() == 20 || held.empty()) return 2;
     if (why.find("RLIMIT_NOFILE is 16") == std::string::npos) return 3;
-    if (Node::table().mem_free(held.back()) != STRIA_OK) return 4;
+    if (Node::table().memory->mem_free(nullptr, held.back()) != STRIA_OK) return 4;
     return allocate(4096) != nullptr ? 0 : 5;
   });
   EXPECT_EQ(other.wait(), 0);

@@ -188,7 +188,9 @@ TEST(ShmMemory, a_child_of_fork_frees_its_part_and_peers_of_the_parent_go_on) {
     std::byte* buffer = allocate(4096);
     buffer[7] = std::byte{7};
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(buffer[7] == std::byte{7} && Node::table().mem_free(buffer) == STRIA_OK ? 0 : 1);
+    if (child == 0)
+      ::_exit(buffer[7] == std::byte{7} && Node::table().memory->mem_free(nullptr, buffer) == STRIA_OK ? 0
+                                                                                                       : 1);
     int status = 1;
     ::waitpid(child, &status, 0);
     if (status != 0) return 2;

@@ -19,6 +19,7 @@
 
 #include "datatype/pack.hpp"
 #include "stria/provider.h"
+#include "transport/hot_ops.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -121,6 +122,10 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   static const stria_provider_t& table() { return shm_provider(); }
+  static const transport::HotOps& ops() {
+    static const transport::HotOps made = transport::flatten(table());
+    return made;
+  }
   void close(int timeout_ms) {
     if (device_ != nullptr) table().close(device_, timeout_ms);
     device_ = nullptr;
@@ -150,11 +155,11 @@ class Node {
   }
   Status pio(stria_link_t* link, const stria_header_t& h, const Bytes& data) {
     return static_cast<Status>(
-        table().ops->pio_send(link, &h, data.data(), static_cast<std::uint32_t>(data.size())));
+        ops().pio_send(link, &h, data.data(), static_cast<std::uint32_t>(data.size())));
   }
   Status eager(stria_link_t* link, const stria_header_t& h, const Bytes& data) {
     const stria_payload_t payload = memory(data.data(), data.size());
-    return static_cast<Status>(table().ops->eager_send(link, &h, &payload));
+    return static_cast<Status>(ops().eager_send(link, &h, &payload));
   }
   /// The path a size would take, with progress while there is no room.
   Status send(stria_link_t* link, const stria_header_t& h, const Bytes& data, bool use_pio) {
@@ -167,7 +172,7 @@ class Node {
       ::usleep(1);
     }
   }
-  unsigned progress(unsigned budget = 64) { return table().ops->progress(device_, budget); }
+  unsigned progress(unsigned budget = 64) { return ops().progress(device_, budget); }
   void check() { table().check(device_); }
   stria_device_t* device() const { return device_; }
   std::uint64_t id() const { return worker_id_; }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/cache_line.hpp"
+#include "transport/hot_ops.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace {
@@ -86,6 +87,7 @@ struct Device {
       std::fprintf(stderr, "%s\n", error), std::exit(1);
   }
   const stria_provider_t& table = stria::shm::shm_provider();
+  const stria::transport::HotOps ops = stria::transport::flatten(table);
   stria_sink_t sink{};
   stria_device_t* device = nullptr;
   stria_link_t* link = nullptr;
@@ -93,9 +95,9 @@ struct Device {
 };
 
 bool send(Device& device, const stria_header_t& header, std::byte* data, std::uint32_t bytes, bool pio) {
-  if (pio) return device.table.ops->pio_send(device.link, &header, data, bytes) == STRIA_OK;
+  if (pio) return device.ops.pio_send(device.link, &header, data, bytes) == STRIA_OK;
   const stria_payload_t payload{nullptr, data, bytes, 0, bytes};
-  return device.table.ops->eager_send(device.link, &header, &payload) == STRIA_OK;
+  return device.ops.eager_send(device.link, &header, &payload) == STRIA_OK;
 }
 
 void latency(Shared& shared, int me, unsigned& round, Device& device, std::uint32_t bytes) {
@@ -112,10 +114,10 @@ void latency(Shared& shared, int me, unsigned& round, Device& device, std::uint3
     for (std::uint64_t i = 1; i <= rounds; ++i) {
       const stria_header_t header{1, 0, static_cast<std::uint16_t>(i), 0, i};
       if (me == 0)
-        while (!send(device, header, data.data(), bytes, pio)) device.table.ops->progress(device.device, 16);
-      while (device.arrived < i) device.table.ops->progress(device.device, 16);
+        while (!send(device, header, data.data(), bytes, pio)) device.ops.progress(device.device, 16);
+      while (device.arrived < i) device.ops.progress(device.device, 16);
       if (me == 1)
-        while (!send(device, header, data.data(), bytes, pio)) device.table.ops->progress(device.device, 16);
+        while (!send(device, header, data.data(), bytes, pio)) device.ops.progress(device.device, 16);
     }
     times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() /
                     (2.0 * static_cast<double>(rounds)));
@@ -138,7 +140,7 @@ void rate(Shared& shared, int me, unsigned& round, Device& device, std::uint32_t
       const stria_header_t header{1, 0, static_cast<std::uint16_t>(i), 0, i};
       while (!send(device, header, data.data(), bytes, true)) stria::cpu_relax();
     }
-    while (me == 1 && device.arrived < kMessages) device.table.ops->progress(device.device, 64);
+    while (me == 1 && device.arrived < kMessages) device.ops.progress(device.device, 64);
     meet(shared, round);
     times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / kMessages);
   }
@@ -168,7 +170,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   meet(*shared, round);
-  while (device.table.ops->progress(device.device, 16) == 0) continue;
+  while (device.ops.progress(device.device, 16) == 0) continue;
   for (const std::uint32_t bytes : {8u, 64u, 1024u, 4096u, 16384u})
     latency(*shared, me, round, device, bytes);
   for (const std::uint32_t bytes : {8u, 256u}) rate(*shared, me, round, device, bytes);

@@ -64,7 +64,7 @@ int owner(Child& up) {
   fill_page('V');
   Node node(2);
   up.send(node.address());
-  const auto* ops = Node::table().ops;
+  const auto* ops = &Node::ops();
   const auto column = datatype::Layout::strided(4, 1024, datatype::Layout::bytes(256));
   const stria_payload_t whole = memory(page(), kPage), strided{&*column, page(), 1, 0, 0};
   stria_provider_key_t key{}, hinted{}, column_key{};

@@ -157,7 +157,7 @@ TEST(ShmProcess, sends_to_a_killed_peer_end_with_peer_failed_and_get_says_so_too
   std::byte byte{};
   const stria_payload_t local = memory(&byte, 1);
   const stria_provider_key_t key{4, {}};
-  EXPECT_EQ(Node::table().ops->get(link, &local, &key, 0, nullptr), STRIA_ERR_PEER_FAILED);
+  EXPECT_EQ(Node::ops().get(link, &local, &key, 0, nullptr), STRIA_ERR_PEER_FAILED);
   EXPECT_EQ(node.limits(link).pio_max, 0u);
 }
 
@@ -167,12 +167,11 @@ int lend(Child& parent, const Settings& settings) {
   std::vector<std::byte> buffer = pattern(77, 300000);
   stria_payload_t region = memory(buffer.data(), buffer.size());
   stria_provider_key_t key{};
-  if (Node::table().ops->fast_register(node.device(), nullptr, &region, 3, &key) != STRIA_OK) return 2;
+  if (Node::ops().fast_register(node.device(), nullptr, &region, 3, &key) != STRIA_OK) return 2;
   const auto column = datatype::Layout::strided(64, 1024, datatype::Layout::bytes(256));
   stria_payload_t strided{&*column, buffer.data(), 2, 0, 0};
   stria_provider_key_t strided_key{};
-  if (Node::table().ops->fast_register(node.device(), nullptr, &strided, 3, &strided_key) != STRIA_OK)
-    return 3;
+  if (Node::ops().fast_register(node.device(), nullptr, &strided, 3, &strided_key) != STRIA_OK) return 3;
   parent.send(node.address());
   parent.send(as_bytes(&key, sizeof key));
   parent.send(as_bytes(&strided_key, sizeof strided_key));
@@ -188,7 +187,7 @@ TEST(ShmProcess, get_and_put_cross_processes_contiguous_and_strided) {
   stria_provider_key_t key{}, strided{};
   std::memcpy(&key, other.receive().data(), sizeof key);
   std::memcpy(&strided, other.receive().data(), sizeof strided);
-  const auto* ops = Node::table().ops;
+  const auto* ops = &Node::ops();
   if (node.limits(link).can_get == 0) GTEST_SKIP() << node.limits(link).fallback;
   Bytes local(300000);
   stria_payload_t here = memory(local.data(), local.size());
@@ -229,7 +228,7 @@ int lend_once(Child& parent) {
   Node node(2);
   std::vector<std::byte> buffer = pattern(78, 100000);
   const stria_payload_t region = memory(buffer.data(), buffer.size());
-  const auto* ops = Node::table().ops;
+  const auto* ops = &Node::ops();
   stria_provider_key_t key{};
   const unsigned access = STRIA_ACCESS_REMOTE_READ | STRIA_REGISTER_HINT;
   if (ops->fast_register(node.device(), nullptr, &region, access, &key) != STRIA_OK) return 2;
@@ -248,7 +247,7 @@ TEST(ShmProcess, a_hint_saves_time_and_gives_no_right) {
   ASSERT_NE(link, nullptr) << node.error;
   stria_provider_key_t key{};
   std::memcpy(&key, other.receive().data(), sizeof key);
-  const auto* ops = Node::table().ops;
+  const auto* ops = &Node::ops();
   if (node.limits(link).can_get == 0) GTEST_SKIP() << node.limits(link).fallback;
   ASSERT_GT(key.bytes, STRIA_KEY_FLAGS_AT + 1);
   ASSERT_EQ(key.data[STRIA_KEY_FLAGS_AT], STRIA_KEY_HINT);

@@ -92,8 +92,8 @@ TEST(ShmRefusal, with_cross_memory_attach_off_get_is_unsupported_and_the_link_sa
   std::byte byte{};
   const stria_payload_t local = memory(&byte, 1);
   const stria_provider_key_t key{4, {}};
-  EXPECT_EQ(Node::table().ops->get(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
-  EXPECT_EQ(Node::table().ops->put(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
+  EXPECT_EQ(Node::ops().get(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
+  EXPECT_EQ(Node::ops().put(link, &local, &key, 0, nullptr), STRIA_ERR_UNSUPPORTED);
 }
 
 TEST(ShmRefusal, cross_memory_attach_refused_by_seccomp_is_a_fallback_and_no_error) {

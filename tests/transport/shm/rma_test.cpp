@@ -29,7 +29,7 @@ class ShmRma : public ::testing::Test {
     const stria_payload_t local = memory(in.data(), in.size());
     return static_cast<Status>(ops->put(link, &local, &key, offset, nullptr));
   }
-  const stria_hot_ops_t* ops = Node::table().ops;
+  const transport::HotOps* ops = &Node::ops();
   Node a{1}, b{2, {{"STRIA_SHM_KEYS", "64"}}};
   stria_link_t* link = nullptr;
 };

@@ -80,7 +80,7 @@ TEST(ShmSlot, of_a_process_nobody_knew_yet_is_given_on_without_its_pin) {
   Bytes buffer(100);
   const stria_payload_t region = memory(buffer.data(), buffer.size());
   stria_provider_key_t key{};
-  const auto* ops = Node::table().ops;
+  const auto* ops = &Node::ops();
   ASSERT_EQ(ops->fast_register(hub.device(), nullptr, &region, STRIA_ACCESS_REMOTE_WRITE, &key), STRIA_OK);
   victim.connect_to(hub);
   victim.act(

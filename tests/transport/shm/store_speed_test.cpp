@@ -103,7 +103,7 @@ TEST(StoreSpeed, short_messages_to_a_far_peer_arrive_intact_and_in_order) {
       const Bytes data = pattern(i, bytes_of(i));
       const stria_header_t head = header(i);
       const auto is_sent = [&] {
-        return shm_provider().ops->pio_send(link, &head, data.data(), bytes_of(i)) == STRIA_OK;
+        return Node::ops().pio_send(link, &head, data.data(), bytes_of(i)) == STRIA_OK;
       };
       ASSERT_TRUE(until(is_sent, [&] { b.progress(); }));
     }

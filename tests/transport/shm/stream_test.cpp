@@ -35,7 +35,7 @@ class ShmStream : public ::testing::TestWithParam<const char*> {
   stria_status_t send(std::uint32_t bytes) {
     const Bytes data = pattern(sent_, bytes);
     const stria_header_t head = header(sent_);
-    const stria_status_t status = shm_provider().ops->pio_send(link_, &head, data.data(), bytes);
+    const stria_status_t status = Node::ops().pio_send(link_, &head, data.data(), bytes);
     if (status == STRIA_OK) ++sent_;
     return status;
   }
@@ -126,7 +126,7 @@ TEST_P(ShmStream, a_row_takes_cells_until_its_sender_looks) {
 TEST_P(ShmStream, who_looks_for_one_peer_or_one_message_looks_too) {
   ASSERT_NE(link_, nullptr) << a_.error;
   earn_cells();
-  const auto& ops = *shm_provider().ops;
+  const auto& ops = Node::ops();
   stria_header_t wanted = header(0);
   for (const bool one_message : {false, true})
     for (std::uint64_t i = 0; i < 4 * kStreamRow; ++i) {

@@ -8,6 +8,7 @@
 #include "tag/objects.hpp"
 #include "tag/worker.hpp"
 #include "tests/transport/verbs/world.hpp"
+#include "transport/capabilities.hpp"
 
 namespace stria::verbs::test {
 namespace {
@@ -56,7 +57,7 @@ TEST_F(CostsOf, a_rendezvous_binds_with_its_announcement_and_ends_with_its_read)
     Ending ending;
     const stria_header_t fin = header(9);
     const stria_payload_t local = contract::contiguous(sink);
-    ASSERT_EQ(a->table().ops->get_finish(to_b, &local, &key, 0, &fin, &ending.base), STRIA_IN_PROGRESS);
+    ASSERT_EQ(a->ops().get_finish(to_b, &local, &key, 0, &fin, &ending.base), STRIA_IN_PROGRESS);
     EXPECT_EQ(reader.work_requests(), 2u);
     EXPECT_EQ(reader.doorbells(), 1u);
     ASSERT_TRUE(progress_until([&] { return ending.calls == 1 && b->received.size() == 1; }));
@@ -315,8 +316,7 @@ TEST_F(Library, a_contiguous_rendezvous_is_four_work_requests_and_two_doorbells)
     transfer(source.data(), sink.data(), source.size());
     const Sum after = sum();
     EXPECT_EQ(sink, source);
-    stria_capabilities_t can{};
-    watched().capabilities(opened().front(), &can);
+    const stria_capabilities_t can = transport::capabilities_of(watched(), opened().front());
     if ((can.flags & STRIA_CAP_SEND_INVALIDATE) == 0) GTEST_SKIP() << "the device has no memory windows";
     EXPECT_EQ(after.work_requests - before.work_requests, 4u);
     EXPECT_EQ(after.doorbells - before.doorbells, 2u);
@@ -356,8 +356,7 @@ TEST_F(Library, a_message_of_large_blocks_is_read_in_place_and_one_of_small_bloc
   exchange(1024);
   EXPECT_EQ(counters().received_get, 1u);
   EXPECT_EQ(counters().received_pipeline, 1u);
-  stria_capabilities_t can{};
-  watched().capabilities(opened().front(), &can);
+  const stria_capabilities_t can = transport::capabilities_of(watched(), opened().front());
   const bool binds = (can.flags & STRIA_CAP_SEND_INVALIDATE) != 0;
   EXPECT_EQ(after.work_requests - before.work_requests, (binds ? 1u : 0u) + 1u + 32u + 1u)
       << "bind and announcement, a read for each block, the end";

@@ -38,7 +38,7 @@ TEST_F(Protocol, after_a_rendezvous_a_read_through_its_key_is_refused) {
   Ending ending;
   const stria_header_t fin = header(9);
   const stria_payload_t local = contract::contiguous(sink);
-  ASSERT_EQ(a->table().ops->get_finish(to_b, &local, &key, 0, &fin, &ending.base), STRIA_IN_PROGRESS);
+  ASSERT_EQ(a->ops().get_finish(to_b, &local, &key, 0, &fin, &ending.base), STRIA_IN_PROGRESS);
   ASSERT_TRUE(drive([&] { return ending.calls == 1 && b->received.size() == 1; }));
   EXPECT_EQ(sink, source);
   source = pattern(2, 50000);
