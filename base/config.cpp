@@ -1,7 +1,5 @@
 #include "base/config.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 
 extern char** environ;

@@ -2,11 +2,11 @@
 // debug, trace; default warn). Setup code only: nothing on the data path logs.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cstdint>
 #include <string_view>
+
+#include "base/format.hpp"
 
 namespace stria::log {
 

@@ -26,7 +26,9 @@ set_property(SOURCE ${PROJECT_SOURCE_DIR}/transport/loader.cpp TARGET_DIRECTORY 
 
 # ---- tools --------------------------------------------------------------------------------------------------------
 
-stria_install(stria_info DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(STRIA_TOOLS)
+  stria_install(stria_info DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 
 # stria_install_script(SOURCE NAME FROM TO): installs a script as bin/NAME. FROM is the path, relative to bin/, at which the
 # script looks in a prefix with the usual folders; TO is the path in a prefix with the folders of this configuration.
@@ -42,27 +44,29 @@ function(stria_install_script source name from to)
   install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/installed/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-set(stria_compare_dir ${CMAKE_INSTALL_DATADIR}/stria/compare)
-file(RELATIVE_PATH stria_compare_from_bin /${CMAKE_INSTALL_BINDIR} /${stria_compare_dir})
 file(RELATIVE_PATH stria_openmpi_from_bin /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/openmpi)
-stria_install_script(${PROJECT_SOURCE_DIR}/osu_bench/compare/osu_compare osu_compare
-                     ../share/stria/compare ${stria_compare_from_bin})
 if(STRIA_MPI)
   stria_install_script(${PROJECT_SOURCE_DIR}/tools/mpirun stria_mpirun ../lib/openmpi ${stria_openmpi_from_bin})
 endif()
 
-# The comparison's package, and beside it a module that tells where the prefix has programs and component.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/osu_bench/compare/stria_compare DESTINATION ${stria_compare_dir}
-        FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
-file(RELATIVE_PATH stria_programs_from_package /${stria_compare_dir}/stria_compare /${CMAKE_INSTALL_LIBEXECDIR}/stria)
-file(RELATIVE_PATH stria_component_from_package /${stria_compare_dir}/stria_compare /${CMAKE_INSTALL_LIBDIR}/openmpi)
-file(CONFIGURE OUTPUT installed/installed.py CONTENT
+# The comparison: its driver; its package, and beside it a module that tells where the prefix has programs and component.
+if(STRIA_TOOLS)
+  set(stria_compare_dir ${CMAKE_INSTALL_DATADIR}/stria/compare)
+  file(RELATIVE_PATH stria_compare_from_bin /${CMAKE_INSTALL_BINDIR} /${stria_compare_dir})
+  stria_install_script(${PROJECT_SOURCE_DIR}/osu_bench/compare/osu_compare osu_compare
+                       ../share/stria/compare ${stria_compare_from_bin})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/osu_bench/compare/stria_compare DESTINATION ${stria_compare_dir}
+          FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+  file(RELATIVE_PATH stria_programs_from_package /${stria_compare_dir}/stria_compare /${CMAKE_INSTALL_LIBEXECDIR}/stria)
+  file(RELATIVE_PATH stria_component_from_package /${stria_compare_dir}/stria_compare /${CMAKE_INSTALL_LIBDIR}/openmpi)
+  file(CONFIGURE OUTPUT installed/installed.py CONTENT
 [["""Where an installed comparison finds what it runs, seen from this folder; written when stria was configured."""
 
 PROGRAMS = "@stria_programs_from_package@"
 COMPONENT = "@stria_component_from_package@"
 ]] @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/installed/installed.py DESTINATION ${stria_compare_dir}/stria_compare)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/installed/installed.py DESTINATION ${stria_compare_dir}/stria_compare)
+endif()
 
 # ---- documentation, examples --------------------------------------------------------------------------------------
 

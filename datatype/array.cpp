@@ -1,8 +1,7 @@
 #include "datatype/array.hpp"
 
-#include <fmt/format.h>
-
 #include "base/fits.hpp"
+#include "base/format.hpp"
 
 namespace stria::datatype {
 

@@ -1,6 +1,6 @@
 #include "hw/capabilities.hpp"
 
-#include <fmt/format.h>
+#include "base/format.hpp"
 
 namespace stria::hw {
 namespace {

@@ -2,7 +2,6 @@
 // words they are answered in.
 #include "hw/topology.hpp"
 
-#include <fmt/format.h>
 #include <hwloc.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <cstring>
 #include <memory>
 #include <system_error>
+
+#include "base/format.hpp"
 
 namespace stria::hw {
 namespace {

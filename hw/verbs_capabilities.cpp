@@ -1,8 +1,8 @@
 #include "hw/verbs_capabilities.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "base/format.hpp"
 
 namespace stria::hw {
 namespace {

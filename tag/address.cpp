@@ -1,9 +1,8 @@
 #include "tag/address.hpp"
 
-#include <fmt/format.h>
-
 #include <cstring>
 
+#include "base/format.hpp"
 #include "transport/wire.hpp"
 
 namespace stria::tag {

@@ -1,10 +1,10 @@
 // Opening a context: configuration, providers, the job's secret.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <new>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "tag/objects.hpp"
 

@@ -3,13 +3,11 @@
 // is never taken for the reason of another answer.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/status.hpp"
 
 namespace stria::tag {
@@ -42,8 +40,7 @@ template <class... Args>
                                      Args&&... args) noexcept {
   try {
     char text[kLastErrorBytes];
-    const auto end = fmt::format_to_n(text, sizeof(text), format, std::forward<Args>(args)...);
-    set_last_error(status, {text, std::min(end.size, sizeof(text))});
+    set_last_error(status, {text, format_into(text, format, std::forward<Args>(args)...)});
   } catch (...) {  // a format was checked when it was compiled; the status tells the rest
     set_last_error(status, "the call was refused");
   }

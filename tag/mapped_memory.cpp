@@ -1,7 +1,6 @@
 #include "tag/mapped_memory.hpp"
 
-#include <fmt/format.h>
-
+#include "base/format.hpp"
 #include "stria/provider_coresident.h"
 
 namespace stria::tag {

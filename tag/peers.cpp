@@ -1,9 +1,8 @@
 // The life of peers: opened by an endpoint or by their own first word, connected on first use, failed for
 // good once a message was sent.
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "tag/address.hpp"
 #include "tag/worker.hpp"

@@ -1,8 +1,8 @@
 #include "tag/remote_key.hpp"
 
-#include <fmt/format.h>
-
 #include <cstring>
+
+#include "base/format.hpp"
 
 namespace stria::tag {
 namespace {

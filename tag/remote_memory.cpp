@@ -1,9 +1,9 @@
 // Regions and keys, puts and gets: by the provider where it can, else by the peer's engine.
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <cstring>
 
+#include "base/format.hpp"
 #include "tag/worker.hpp"
 #include "transport/payload.hpp"
 

@@ -1,10 +1,10 @@
 #include "tag/worker.hpp"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <random>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "tag/address.hpp"
 #include "transport/capabilities.hpp"

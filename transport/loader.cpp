@@ -1,7 +1,6 @@
 #include "transport/loader.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <link.h>
 #include <sys/stat.h>
 
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.hpp"
 #include "transport/group_rows.hpp"
 
 // Set by cmake/install.cmake: the folder as configured, and where it lies seen from the installed library and

@@ -1,12 +1,13 @@
 #include "transport/memory_hooks.hpp"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
+
+#include "base/format.hpp"
 
 namespace stria::transport {
 namespace {

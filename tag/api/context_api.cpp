@@ -1,9 +1,8 @@
 // stria.h: status, configuration, context, mappable memory, memory that goes away.
-#include <fmt/format.h>
-
 #include <deque>
 #include <mutex>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "tag/api/builtins.hpp"
 #include "tag/api/convert.hpp"

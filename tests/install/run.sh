@@ -84,6 +84,9 @@ grep -oE 'STRIA_API [^;(]*[ *](stria_[a-z0-9_]+)\(' "$prefix/include/stria/stria
 missing=$(comm -23 "$work/declared" "$work/exported")
 [[ -z $missing ]] || die "declared but not exported: $missing"
 
+step "no library ties a program to another C++ library"
+"$here/libraries" "$libdir" || die "the libraries above"
+
 step "C, by pkg-config"
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 [[ $(pkg-config --variable=prefix --define-variable=pcfiledir="$libdir/pkgconfig" stria) ]] || die "no prefix variable"

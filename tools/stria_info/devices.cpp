@@ -1,12 +1,11 @@
 #include "tools/stria_info/devices.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <random>
 
+#include "base/format.hpp"
 #include "tag/api/builtins.hpp"
 #include "transport/capabilities.hpp"
 #include "transport/group_rows.hpp"

@@ -1,12 +1,11 @@
 #include "tools/stria_info/layout_arrays.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
 
 #include "base/fits.hpp"
+#include "base/format.hpp"
 #include "datatype/array.hpp"
 
 namespace stria::info {

@@ -1,13 +1,12 @@
 #include "tools/stria_info/layout_language.hpp"
 
-#include <fmt/format.h>
-
 #include <cctype>
 #include <charconv>
 #include <limits>
 #include <vector>
 
 #include "base/fits.hpp"
+#include "base/format.hpp"
 #include "tools/stria_info/layout_arrays.hpp"
 
 namespace stria::info {

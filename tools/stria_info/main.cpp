@@ -1,10 +1,9 @@
 // stria_info: what this stria is, what it can do here, and what it would do and why.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 
+#include "base/format.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {
@@ -48,15 +47,20 @@ void declare(CLI::App& app, Wishes& wishes) {
              "  --schemes --layout 'vector(2K, 1, 8, vector(2K, 1, 2K*8, double))' --into 'bytes(2K*2K*8)'");
 }
 
+void print(std::FILE* to, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+}
+
 int print(const std::vector<Section>& sections, bool json) {
   if (json) {
     Json all = Json::object();
     for (const Section& section : sections) all[section.key] = section.json;
-    fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+    std::puts(all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
     const char* gap = "";
     for (const Section& section : sections) {
-      fmt::print("{}{}\n{:-<{}}\n{}", gap, section.title, "", section.title.size(), section.text);
+      print(stdout,
+            fmt::format("{}{}\n{:-<{}}\n{}", gap, section.title, "", section.title.size(), section.text));
       gap = "\n";
     }
   }
@@ -69,7 +73,7 @@ bool add_layout(const std::string& expression, std::vector<NamedLayout>& to) {
   if (layout)
     to.push_back({expression, *std::move(layout)});
   else
-    fmt::print(stderr, "stria_info: {}\n", layout.error().context);
+    print(stderr, fmt::format("stria_info: {}\n", layout.error().context));
   return layout.has_value();
 }
 
@@ -103,7 +107,7 @@ int run(const Wishes& wishes) {
                                        into.empty() ? nullptr : &into.front()));
   const int printed = print(sections, wishes.json);
   if (problem.empty()) return printed;
-  fmt::print(stderr, "stria_info: {}\n", problem);
+  print(stderr, fmt::format("stria_info: {}\n", problem));
   return 1;
 }
 

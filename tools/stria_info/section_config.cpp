@@ -1,6 +1,5 @@
 // Configuration variables: value in force, where it came from, default, unit, what is allowed, meaning.
-#include <fmt/format.h>
-
+#include "base/format.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {

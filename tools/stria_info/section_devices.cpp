@@ -1,7 +1,6 @@
 // Providers and what their devices can do.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/format.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {
@@ -14,6 +13,12 @@ Json capabilities_json(const hw::Capabilities& capabilities) {
   for (const hw::CapabilityLimit& entry : hw::capability_limits())
     out[entry.name] = capabilities.*entry.member;
   return out;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out.empty() ? "none" : out;
 }
 
 }  // namespace
@@ -33,10 +38,8 @@ Section devices_section(const std::vector<Device>& devices) {
       section.text += fmt::format("  cannot be used: {}\n\n", device.problem);
       json["problem"] = device.problem;
     } else {
-      section.text +=
-          fmt::format("  {:<18} {}\n  {:<18} {} bytes\n", "groups",
-                      device.groups.empty() ? "none" : fmt::format("{}", fmt::join(device.groups, ", ")),
-                      "address", device.address_bytes);
+      section.text += fmt::format("  {:<18} {}\n  {:<18} {} bytes\n", "groups", listed(device.groups),
+                                  "address", device.address_bytes);
       if (!device.path.empty()) section.text += fmt::format("  {:<18} {}\n", "way to itself", device.path);
       section.text += hw::to_text(device.capabilities, 2) + '\n';
       json["address_bytes"] = device.address_bytes;

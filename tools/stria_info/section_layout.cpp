@@ -1,8 +1,7 @@
 // Layouts as the datatype engine sees them: the canonical tree and its figures.
-#include <fmt/format.h>
-
 #include <sstream>
 
+#include "base/format.hpp"
 #include "datatype/describe.hpp"
 #include "datatype/descriptor.hpp"
 #include "hw/descriptor_encoders.hpp"

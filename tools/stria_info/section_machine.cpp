@@ -1,6 +1,5 @@
 // The library itself and the machine it runs on.
-#include <fmt/format.h>
-
+#include "base/format.hpp"
 #include "hw/topology.hpp"
 #include "stria/provider.h"
 #include "stria/stria.h"

@@ -1,10 +1,9 @@
 // The RDMA devices that the kernel has, whether a provider that drives them is in use or not.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "base/format.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {

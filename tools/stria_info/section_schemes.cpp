@@ -1,10 +1,9 @@
 // Which way a message goes, by size and layout, and why: the rules of eager/send.hpp and tag/send.cpp for
 // what travels with its header, and rndv::choose() itself, the function the engine calls, for what does not.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
+#include "base/format.hpp"
 #include "eager/send.hpp"
 #include "rndv/cost_model.hpp"
 #include "tools/stria_info/section.hpp"

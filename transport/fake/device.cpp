@@ -1,6 +1,5 @@
 #include "transport/fake/device.hpp"
 
-#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -9,6 +8,8 @@
 #include <cstring>
 #include <limits>
 #include <random>
+
+#include "base/format.hpp"
 
 namespace stria::fake {
 namespace {

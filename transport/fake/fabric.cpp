@@ -1,6 +1,5 @@
 #include "transport/fake/fabric.hpp"
 
-#include <fmt/format.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "datatype/pack.hpp"
 #include "transport/fake/device.hpp"
 #include "transport/payload.hpp"

@@ -1,7 +1,6 @@
 #include "transport/shm/address.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 
 #include "base/fd.hpp"
+#include "base/format.hpp"
 #include "stria/stria.h"
 #include "transport/shm/segment.hpp"
 #include "transport/wire.hpp"

@@ -1,7 +1,6 @@
 #include "transport/shm/attach.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.hpp"
 #include "transport/shm/door_wire.hpp"
 #include "transport/shm/segment.hpp"
 

@@ -1,6 +1,5 @@
 #include "transport/shm/bell.hpp"
 
-#include <fmt/format.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "hw/pio.hpp"
 #include "transport/shm/address.hpp"
 #include "transport/shm/unix_socket.hpp"

@@ -1,12 +1,12 @@
 #include "transport/shm/cma.hpp"
 
-#include <fmt/format.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "datatype/pack.hpp"
 #include "transport/payload.hpp"
 

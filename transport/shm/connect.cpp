@@ -3,12 +3,12 @@
 // side, on the hello, does the same in the opposite direction with the identity in the slot. Whoever meets a
 // worker it already has a link to only adds the receiving half, so both connecting at the same time still
 // makes one link on each side.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "transport/shm/device.hpp"
 #include "transport/wire.hpp"

@@ -1,6 +1,5 @@
 #include "transport/shm/device.hpp"
 
-#include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "transport/wire.hpp"
 

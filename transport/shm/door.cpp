@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/door_wire.hpp"

@@ -1,7 +1,6 @@
 #include "transport/shm/memory.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 
 #include "base/cache_line.hpp"
 #include "base/fd.hpp"
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "transport/shm/address.hpp"
 

@@ -1,7 +1,6 @@
 #include "transport/shm/peer_memory.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/format.hpp"
 #include "transport/shm/memory.hpp"
 #include "transport/shm/segment.hpp"
 

@@ -1,13 +1,14 @@
 #include "transport/shm/segment.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "base/format.hpp"
 
 namespace stria::shm {
 namespace {

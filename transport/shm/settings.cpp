@@ -1,10 +1,9 @@
 #include "transport/shm/settings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/config.hpp"
+#include "base/format.hpp"
 #include "base/processor.hpp"
 #include "transport/shm/record.hpp"
 

@@ -3,13 +3,14 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "base/format.hpp"
 
 namespace stria::verbs {
 namespace {

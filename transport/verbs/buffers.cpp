@@ -1,12 +1,13 @@
 #include "transport/verbs/buffers.hpp"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "base/format.hpp"
 
 namespace stria::verbs {
 namespace {

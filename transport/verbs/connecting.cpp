@@ -1,12 +1,12 @@
 // The steps of a connection on the connector's thread: resolving, asking, being asked, refusing, ending.
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "transport/fingerprint.hpp"
 #include "transport/verbs/connector.hpp"
 #include "transport/verbs/device.hpp"

@@ -1,6 +1,5 @@
 #include "transport/verbs/connector.hpp"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "transport/verbs/device.hpp"
 #include "transport/verbs/quiet_thread.hpp"
 

@@ -1,6 +1,5 @@
 #include "transport/verbs/device.hpp"
 
-#include <fmt/format.h>
 #include <sched.h>
 #include <sys/epoll.h>
 
@@ -8,6 +7,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+
+#include "base/format.hpp"
 
 namespace stria::verbs {
 

@@ -1,11 +1,11 @@
 #include "transport/verbs/link.hpp"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "transport/verbs/device.hpp"
 
 namespace stria::verbs {

@@ -1,12 +1,12 @@
 // What a device does when its worker makes progress: news of connections, completions of what it posted,
 // packets, credits, and links that end.
-#include <fmt/format.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "transport/verbs/device.hpp"
 
 namespace stria::verbs {

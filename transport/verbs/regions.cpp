@@ -1,6 +1,5 @@
 #include "transport/verbs/regions.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "base/format.hpp"
 #include "transport/verbs/buffers.hpp"
 
 namespace stria::verbs {

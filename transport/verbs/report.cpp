@@ -1,10 +1,9 @@
 // What a device tells the log (STRIA_LOG=info): of its adapter when it opens, of its work when it closes.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <new>
 #include <string>
 
+#include "base/format.hpp"
 #include "transport/verbs/device.hpp"
 
 namespace stria::verbs {

@@ -1,10 +1,10 @@
 // Memory that peers map when it cannot be had or must not be: descriptors run out, a key's record lies.
-#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
 
+#include "base/format.hpp"
 #include "tests/transport/shm/lending.hpp"
 
 namespace stria::shm::test {

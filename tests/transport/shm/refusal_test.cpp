@@ -1,7 +1,6 @@
 // What is refused: other versions, other secrets, addresses that are none, cross-memory attach, more
 // descriptors.
 #include <errno.h>
-#include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,6 +11,7 @@
 
 #include <filesystem>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "stria/stria.h"
 #include "tests/transport/shm/inside.hpp"
