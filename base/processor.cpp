@@ -6,6 +6,7 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/variables.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -64,18 +65,19 @@ bool has_fast_strings() noexcept {
 }
 
 /// The value that was given; the default where it is malformed: opening a context says so.
-VarValue given(Var var) {
-  auto value = read_once(var);
-  return value ? *std::move(value) : Config().value(var);
+VarValue given(std::string_view name) {
+  const Variable& variable = *std::ranges::find(kBaseVariables, name, &Variable::name);
+  auto value = read_once(variable);
+  return value ? *std::move(value) : Config({Variables(&variable, 1)}).value(name);
 }
 
-bool choose(Var var, const char* yes, bool by_itself) {
-  const std::string wish = given(var).text;
+bool choose(std::string_view name, const char* yes, bool by_itself) {
+  const std::string wish = given(name).text;
   return wish == "auto" ? by_itself : wish == yes;
 }
 
-std::int64_t cache_bytes(Var var, [[maybe_unused]] int level) {
-  if (const std::int64_t bytes = given(var).number; bytes > 0) return bytes;
+std::int64_t cache_bytes(std::string_view name, [[maybe_unused]] int level) {
+  if (const std::int64_t bytes = given(name).number; bytes > 0) return bytes;
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
   return std::max(sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL3_CACHE_SIZE), 0L);
 #else
@@ -85,11 +87,11 @@ std::int64_t cache_bytes(Var var, [[maybe_unused]] int level) {
 
 Processor ask() {
   Processor found;
-  found.vectors = choose_vectors(given(Var::vectors).text, widest_vectors());
-  found.deep_store_queue = choose(Var::store_queue, "deep", has_deep_store_queue());
-  found.fast_strings = choose(Var::shm_strings, "on", has_fast_strings());
-  found.first_cache_bytes = cache_bytes(Var::first_cache, 1);
-  found.last_cache_bytes = cache_bytes(Var::last_cache, 3);
+  found.vectors = choose_vectors(given("STRIA_VECTORS").text, widest_vectors());
+  found.deep_store_queue = choose("STRIA_STORE_QUEUE", "deep", has_deep_store_queue());
+  found.fast_strings = choose("STRIA_STRINGS", "on", has_fast_strings());
+  found.first_cache_bytes = cache_bytes("STRIA_FIRST_CACHE", 1);
+  found.last_cache_bytes = cache_bytes("STRIA_LAST_CACHE", 3);
   return found;
 }
 

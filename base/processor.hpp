@@ -24,7 +24,7 @@ Vectors choose_vectors(std::string_view wish, Vectors widest) noexcept;
 struct Processor {
   Vectors vectors = Vectors::portable;  ///< STRIA_VECTORS; never more than the processor has
   bool deep_store_queue = false;        ///< STRIA_STORE_QUEUE; else AMD's processors from Zen 5 on
-  bool fast_strings = false;            ///< STRIA_SHM_STRINGS; else what the processor says (FSRM)
+  bool fast_strings = false;            ///< STRIA_STRINGS; else what the processor says (FSRM)
   std::int64_t first_cache_bytes = 0;   ///< STRIA_FIRST_CACHE; of a core, for data; 0: unknown
   std::int64_t last_cache_bytes = 0;    ///< STRIA_LAST_CACHE; 0: unknown
 };

@@ -6,7 +6,10 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "tag/known_variables.hpp"
 #include "tag/objects.hpp"
+#include "transport/loader.hpp"
+#include "transport/providers.hpp"
 
 namespace stria::tag {
 namespace {
@@ -23,18 +26,16 @@ std::vector<std::byte> default_secret() {
 
 Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* params,
                                               std::span<const stria_provider_t* const> builtins) {
-  auto config = Config::from_environment();
+  const VariableGroups variables = known_variables(builtins);
+  auto config = Config::from_environment(variables);
   if (!config) return std::move(config).error();
   auto context = std::make_unique<Context>();
   context->config = *std::move(config);
-  log::set_level(log::level_of(context->config.text(Var::log)));
-  std::string_view names = context->config.text(Var::providers);
-  while (!names.empty()) {
-    const auto comma = names.find(',');
-    const std::string_view name = names.substr(0, comma);
-    names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
-    if (name.empty()) continue;
-    auto provider = transport::find_provider(name, context->config.text(Var::provider_path), builtins);
+  context->settings = read_settings(context->config);
+  log::set_level(log::level_of(context->config.text("STRIA_LOG")));
+  report_unknown(variables);
+  for (const std::string& name : transport::split_list(context->config.text("STRIA_PROVIDERS"), ',')) {
+    auto provider = transport::find_provider(name, context->config.text("STRIA_PROVIDER_PATH"), builtins);
     if (!provider) return std::move(provider).error();
     context->providers.push_back(*std::move(provider));
   }

@@ -13,6 +13,7 @@
 #include "stria/provider.h"
 #include "stria/stria.h"
 #include "tag/mapped_memory.hpp"
+#include "tag/settings.hpp"
 #include "transport/loader.hpp"
 
 namespace stria::tag {
@@ -22,7 +23,8 @@ struct Peer;
 
 /// Configuration, providers and the job's secret; workers hold a reference.
 struct Context {
-  Config config;
+  Config config;  ///< as providers ask for it
+  Settings settings;
   std::vector<std::unique_ptr<const transport::LoadedProvider>> providers;  ///< best first
   std::vector<std::byte> job_secret;
   std::string name;

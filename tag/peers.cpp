@@ -294,7 +294,7 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
 void Worker::check_liveness(bool force) noexcept {
   const auto now = std::chrono::steady_clock::now();
   if (!force && now < next_check_) return;
-  next_check_ = now + std::chrono::milliseconds(context_.config.number(Var::liveness_ms));
+  next_check_ = now + context_.settings.liveness;
   constexpr auto kSoon = std::chrono::milliseconds(10);
   // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
   const bool inside = std::exchange(in_progress_, true);
@@ -321,11 +321,10 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.fallback = limits.fallback != nullptr ? limits.fallback : "";
   out.pio_mtu = limits.pio_max;
   out.pio_credits = limits.pio_credits;
-  const rndv::Force force = rndv::parse_force(context_.config.text(Var::rndv_scheme));
-  const bool shares = rndv::parse_share(context_.config.text(Var::rndv_share), force) &&
-                      limits.can_put != 0 && limits.pio_max != 0;
-  out.rendezvous = rndv::schemes_of_link(force, limits.can_get != 0, limits.can_map != 0, limits.offload != 0,
-                                         peer.link.self, shares);
+  const rndv::Options& options = context_.settings.rndv;
+  const bool shares = options.shares && limits.can_put != 0 && limits.pio_max != 0;
+  out.rendezvous = rndv::schemes_of_link(options.force, limits.can_get != 0, limits.can_map != 0,
+                                         limits.offload != 0, peer.link.self, shares);
 }
 
 }  // namespace stria::tag

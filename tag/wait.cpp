@@ -50,7 +50,7 @@ Status Worker::arm() noexcept {
     if (armed != Status::ok) return armed;
   }
   if (sleepers_ == 0) alarm_.silence();
-  alarm_.wake_after(context_.config.number(Var::liveness_ms));
+  alarm_.wake_after(context_.settings.liveness.count());
   armed_ = true;
   return Status::ok;
 }
@@ -63,9 +63,9 @@ void Worker::wake() noexcept {
 Status Worker::wait(int timeout_ms) noexcept {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  const auto spin_until = begin + std::chrono::microseconds(context_.config.number(Var::wait_spin_us));
+  const auto spin_until = begin + context_.settings.wait_spin;
   const auto deadline = begin + std::chrono::milliseconds(timeout_ms);
-  const auto liveness = static_cast<int>(context_.config.number(Var::liveness_ms));
+  const auto liveness = static_cast<int>(context_.settings.liveness.count());
   lock_.lock();
   const std::uint64_t before = handled_;
   lock_.unlock();

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "tag/address.hpp"
 #include "transport/capabilities.hpp"
+#include "transport/device_config.hpp"
 #include "transport/services.hpp"
 
 namespace stria::tag {
@@ -16,8 +17,8 @@ namespace {
 constexpr unsigned kPollBudget = 64;     // packets of one device before the others are looked after
 constexpr unsigned kLookAtClock = 1024;  // progress calls between two looks at the clock
 constexpr unsigned kMaxAddressPart = 256;
-constexpr std::size_t kMostDevices = 255;          // Peer::device has a byte
-constexpr std::int64_t kLongestClose = 3'600'000;  // milliseconds
+constexpr std::size_t kMostDevices = 255;  // Peer::device has a byte
+constexpr std::chrono::milliseconds kLongestClose{3'600'000};
 
 std::uint64_t random_id() {
   std::random_device source;
@@ -31,22 +32,13 @@ std::uint64_t random_id() {
 Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
       id_(random_id()),
-      buffers_(static_cast<std::uint64_t>(context.config.number(Var::unexpected_budget))),
-      budget_(static_cast<std::uint64_t>(context.config.number(Var::unexpected_budget))),
-      rndv_({rndv::parse_force(context.config.text(Var::rndv_scheme)),
-             static_cast<std::uint64_t>(context.config.number(Var::rndv_pull_slice)),
-             static_cast<std::uint32_t>(context.config.number(Var::rndv_fragment)),
-             context.config.is_given(Var::rndv_fragment),
-             static_cast<std::uint32_t>(context.config.number(Var::rndv_patience)),
-             rndv::parse_flows(context.config.text(Var::rndv_flows)),
-             rndv::parse_share(context.config.text(Var::rndv_share),
-                               rndv::parse_force(context.config.text(Var::rndv_scheme)))},
-            {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
+      buffers_(context.settings.unexpected_budget),
+      budget_(context.settings.unexpected_budget),
+      rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
       atomics_({this, &Worker::on_atomic_ended}),
-      eager_limit_(static_cast<std::uint64_t>(context.config.number(Var::eager_limit))),
-      overlaps_packing_(!context.config.is_given(Var::eager_limit) &&
-                        rndv::parse_force(context.config.text(Var::rndv_scheme)) == rndv::Force::automatic),
-      copies_own_(context.config.text(Var::self_copy) == "on"),
+      eager_limit_(context.settings.eager_limit),
+      overlaps_packing_(context.settings.overlaps_packing),
+      copies_own_(context.settings.copies_own),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
   threads_ = mode != STRIA_THREAD_SINGLE;
@@ -74,13 +66,6 @@ Result<void> Worker::open_devices() {
     device->ops = &loaded->ops;
     device->sink = {device.get(), &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down,
                     &Worker::on_link_changed};
-    const auto read_config = [](void* self, const char* name) -> const char* {
-      const auto& config = *static_cast<const Config*>(self);
-      const auto table = config_table();
-      for (std::size_t i = 0; i < table.size(); ++i)
-        if (std::string_view(name) == table[i].name) return config.value(i).text.c_str();
-      return "";
-    };
     const stria_device_params_t params = {
         .size = sizeof(params),
         .worker_id = id_,
@@ -88,8 +73,9 @@ Result<void> Worker::open_devices() {
         .job_secret_bytes = static_cast<std::uint32_t>(context_.job_secret.size()),
         .sink = &device->sink,
         .services = &transport::services(),
-        .config = read_config,
+        .config = transport::config_text,
         .config_self = &context_.config,
+        .config_number = transport::config_number,
     };
     char error[512] = "";
     const stria_status_t opened = provider->open(&params, &device->handle, error, sizeof(error));
@@ -134,8 +120,7 @@ void Worker::build_address() {
 Worker::~Worker() {
   // Nobody hears the ends of what is left: the caller closes on purpose.
   using Clock = std::chrono::steady_clock;
-  const std::chrono::milliseconds limit(
-      std::min<std::int64_t>(context_.config.number(Var::close_timeout_ms), kLongestClose));
+  const std::chrono::milliseconds limit = std::min(context_.settings.close_timeout, kLongestClose);
   const Clock::time_point deadline = Clock::now() + limit;
   leaving_ = true;
   drain(limit);

@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "base/result.hpp"
+#include "base/variable.hpp"
 #include "transport/contract.hpp"
 
 namespace stria::transport {
@@ -32,6 +33,7 @@ concept ProviderCore = requires(typename P::Device& device, typename P::Link& li
   typename P::Groups;
   { P::kName } -> std::convertible_to<const char*>;
   { P::kDescription } -> std::convertible_to<const char*>;
+  { P::kVariables } -> std::convertible_to<Variables>;
   { P::Device::open(params) } -> std::same_as<Result<std::unique_ptr<typename P::Device>>>;
   { device.close(int{}) }
   noexcept;

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "base/variable.hpp"
 #include "transport/group_rows.hpp"
+#include "transport/providers.hpp"
 
 // Set by cmake/install.cmake: the folder as configured, and where it lies seen from the installed library and
 // from an installed program.
@@ -122,6 +124,11 @@ Result<std::unique_ptr<const LoadedProvider>> check_provider(const stria_provide
       if (std::string_view(row.needs) == other.name && group_of(table, other) == nullptr)
         return wrong(fmt::format("group {} needs group {}", row.name, other.name));
   }
+  if (table.variable_count > 0 && table.variables == nullptr)
+    return wrong(fmt::format("{} variables are announced, but there is no list", table.variable_count));
+  if (auto checked = check_variables({table.variables, table.variable_count}, variable_prefix(name));
+      !checked)
+    return refuse(origin, checked.error().context);
   return std::make_unique<const LoadedProvider>(LoadedProvider{&table, flatten(table)});
 }
 

@@ -248,6 +248,8 @@ struct Core {
       .look = pointer<P, group::Look>(),
       .keep = pointer<P, group::Keep>(),
       .memory = pointer<P, group::Memory>(),
+      .variables = P::kVariables.data(),
+      .variable_count = static_cast<std::uint32_t>(P::kVariables.size()),
   };
 };
 

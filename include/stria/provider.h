@@ -25,6 +25,7 @@
 #include <sys/uio.h>
 
 #include "stria/stria.h"
+#include "stria/variable.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -311,14 +312,18 @@ typedef struct stria_device_params {
   uint32_t job_secret_bytes;
   const stria_sink_t* sink;         /* lives as long as the device */
   const stria_services_t* services; /* likewise */
-  /* The text in force of a configuration variable, "" if unknown. Valid during open. */
+  /* The text in force of a configuration variable, the provider's own among them, "" if unknown. Valid during
+   * open. */
   const char* (*config)(void* self, const char* name);
   void* config_self;
+  /* The number that such a text stands for, of variables of the kinds NUMBER and BYTES ("64K": 65536); 0 if
+   * unknown. */
+  int64_t (*config_number)(void* config_self, const char* name);
 } stria_device_params_t;
 
-/* A table in C++ may leave out the groups that it does not declare, as one in C may. */
+/* A table in C++ may leave out the groups and variables that it does not have, as one in C may. */
 #ifdef __cplusplus
-#define STRIA_NOT_DECLARED = nullptr
+#define STRIA_NOT_DECLARED = {}
 #else
 #define STRIA_NOT_DECLARED
 #endif
@@ -378,6 +383,11 @@ typedef struct stria_provider {
   const struct stria_group_look* look STRIA_NOT_DECLARED;
   const struct stria_group_keep* keep STRIA_NOT_DECLARED;
   const struct stria_group_memory* memory STRIA_NOT_DECLARED;
+
+  /* The provider's configuration variables; NULL and 0: it has none. stria lists them, checks the values that
+   * are given for them, and answers them by stria_device_params_t.config. */
+  const stria_variable_t* variables STRIA_NOT_DECLARED;
+  uint32_t variable_count STRIA_NOT_DECLARED;
 } stria_provider_t;
 
 #define STRIA_PROVIDER_SYMBOL "stria_provider_v7"

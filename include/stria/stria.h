@@ -123,9 +123,17 @@ typedef struct stria_config_variable {
 } stria_config_variable_t;
 
 /* stria_config_count: how many variables there are; stria_config_get: the one at `index`. Texts stay valid
- * until the next stria_config_set. */
+ * until the next stria_config_set. The providers that STRIA_PROVIDERS names bring variables of their own, so
+ * a set of that variable, or of STRIA_PROVIDER_PATH, may change the number and the places of those at the
+ * end. */
 STRIA_API size_t stria_config_count(void);
 STRIA_API stria_status_t stria_config_get(size_t index, stria_config_variable_t* out);
+
+/* Whom the variable at `index` is for: the users of programs, or people who tune or test stria. EXPERT for an
+ * index that is not there. */
+typedef enum stria_config_level { STRIA_CONFIG_USER = 0, STRIA_CONFIG_EXPERT = 1 } stria_config_level_t;
+STRIA_API stria_config_level_t stria_config_level(size_t index);
+
 /* Sets a variable for contexts opened afterwards; it wins over the environment. `origin` is shown by
  * stria_info. INVALID for an unknown name or a malformed value, and for one that the process has read once
  * and for all by now (STRIA_VECTORS and others: docs/configuration.md); nothing changes then. */

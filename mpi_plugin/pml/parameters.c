@@ -1,6 +1,7 @@
 /* Parameters and counters as MPI users know them. Every variable of the library's configuration is the MCA
  * parameter pml_stria_<its name without STRIA_, in lower case>; one that was given wins over the environment
- * variable, one that was not has its value. The library's counters are MPI_T performance variables.
+ * variable, one that was not has its value. The providers that pml_stria_providers names bring variables of
+ * their own. The library's counters are MPI_T performance variables.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -12,31 +13,35 @@
 #include "pml_stria.h"
 
 typedef struct parameter {
+  struct parameter* next;
   int index;      /* of the MCA variable */
-  char* value;    /* the MCA variable's storage */
+  char* value;    /* the MCA variable's storage, so a parameter stays where it is */
   char* variable; /* "STRIA_EAGER_LIMIT" */
 } parameter_t;
 
-static parameter_t* parameters;
-static size_t parameter_count;
+static parameter_t* parameters; /* in the order of their registration */
 
-/* The level from which on `ompi_info` shows a variable, which shows level 1 unless it is told another. The
- * names here are listed in docs/user-mpi.md. */
-static mca_base_var_info_lvl_t level_of(const char* variable) {
-  static const char* const kSetByUsers[] = {
-      "STRIA_LOG",          "STRIA_PROVIDERS",   "STRIA_PROVIDER_PATH",     "STRIA_EAGER_LIMIT",
-      "STRIA_RNDV_SCHEME",  "STRIA_LIVENESS_MS", "STRIA_UNEXPECTED_BUDGET", "STRIA_SHM_WINDOWS",
-      "STRIA_SHM_CMA",      "STRIA_VERBS_LINKS", "STRIA_SHM_HUGE_PAGES",    "STRIA_VERBS_CACHE_BYTES",
-      "STRIA_VERBS_DEVICE",
-  };
-  static const char kForTests[] = "STRIA_FAKE_";
-  for (size_t i = 0; i < sizeof kSetByUsers / sizeof kSetByUsers[0]; ++i) {
-    if (0 == strcmp(kSetByUsers[i], variable)) return OPAL_INFO_LVL_1;
+/* The parameter of a variable, as registered before, or a new one at the end. NULL: out of memory. */
+static parameter_t* parameter_of(const char* variable) {
+  parameter_t** place = &parameters;
+  for (; NULL != *place; place = &(*place)->next) {
+    if (0 == strcmp((*place)->variable, variable)) return *place;
   }
-  return 0 == strncmp(kForTests, variable, sizeof kForTests - 1) ? OPAL_INFO_LVL_9 : OPAL_INFO_LVL_5;
+  parameter_t* made = calloc(1, sizeof *made);
+  char* name = strdup(variable);
+  if (NULL == made || NULL == name) {
+    free(made);
+    free(name);
+    return NULL;
+  }
+  made->variable = name;
+  made->index = -1;
+  *place = made;
+  return made;
 }
 
-static void register_parameter(const stria_config_variable_t* variable, parameter_t* out) {
+static void register_parameter(const stria_config_variable_t* variable, stria_config_level_t level,
+                               parameter_t* out) {
   static const char kPrefix[] = "STRIA_";
   char name[128];
   char text[1024];
@@ -53,10 +58,40 @@ static void register_parameter(const stria_config_variable_t* variable, paramete
                  from_environment ? ", which is set and gives the default shown" : "");
   /* MCA makes its own copy of the default. */
   out->value = (char*)variable->value;
-  out->variable = strdup(variable->name);
   out->index = mca_base_component_var_register(&mca_pml_stria_component.pmlm_version, name, text,
-                                               MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, level_of(variable->name),
+                                               MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0,
+                                               STRIA_CONFIG_USER == level ? OPAL_INFO_LVL_1 : OPAL_INFO_LVL_9,
                                                MCA_BASE_VAR_SCOPE_READONLY, &out->value);
+}
+
+/* Sets the variable, where the parameter was given. False: the library refuses the value. */
+static bool apply(const parameter_t* parameter) {
+  mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+  if (parameter->index < 0 || NULL == parameter->value ||
+      OPAL_SUCCESS != mca_base_var_get_value(parameter->index, NULL, &source, NULL) ||
+      MCA_BASE_VAR_SOURCE_DEFAULT == source) {
+    return true;
+  }
+  return STRIA_OK == stria_config_set(parameter->variable, parameter->value, "MCA parameter");
+}
+
+/* Whether the variable decides which providers, and so which variables, there are. */
+static bool chooses_providers(const char* variable) {
+  return 0 == strcmp("STRIA_PROVIDERS", variable) || 0 == strcmp("STRIA_PROVIDER_PATH", variable);
+}
+
+/* Registers the variables that choose providers and applies them, or registers the others. */
+static int register_variables(bool choosing) {
+  for (size_t i = 0; i < stria_config_count(); ++i) {
+    stria_config_variable_t variable;
+    if (STRIA_OK != stria_config_get(i, &variable) || choosing != chooses_providers(variable.name)) continue;
+    parameter_t* parameter = parameter_of(variable.name);
+    if (NULL == parameter) return OMPI_ERR_OUT_OF_RESOURCE;
+    register_parameter(&variable, stria_config_level(i), parameter);
+    /* A value that is refused is so again, with its reason, when all parameters are applied. */
+    if (choosing) (void)apply(parameter);
+  }
+  return OMPI_SUCCESS;
 }
 
 static void register_integer(const char* name, const char* text, mca_base_var_info_lvl_t level,
@@ -135,18 +170,10 @@ int pml_stria_register(void) {
   register_integer("verbose",
                    "1: one line per peer, once it is connected, about the path to it; on standard error.",
                    OPAL_INFO_LVL_1, &pml_stria.verbose);
-  /* Open MPI may register a component twice; the first table is kept. */
-  if (NULL == parameters) {
-    parameter_count = stria_config_count();
-    parameters = calloc(parameter_count ? parameter_count : 1, sizeof *parameters);
-    if (NULL == parameters) return OMPI_ERR_OUT_OF_RESOURCE;
-  }
-  for (size_t i = 0; i < parameter_count; ++i) {
-    stria_config_variable_t variable;
-    free(parameters[i].variable);
-    parameters[i] = (parameter_t){.index = -1, .value = NULL, .variable = NULL};
-    if (STRIA_OK == stria_config_get(i, &variable)) register_parameter(&variable, &parameters[i]);
-  }
+  /* Open MPI may register a component twice; a parameter is registered again then, at the same place. */
+  int done = register_variables(true);
+  if (OMPI_SUCCESS == done) done = register_variables(false);
+  if (OMPI_SUCCESS != done) return done;
   register_counters();
   return OMPI_SUCCESS;
 }
@@ -162,7 +189,7 @@ static bool cores_are_shared(void) {
 
 /* What is not said, and depends on the job. */
 static bool apply_defaults(void) {
-  for (size_t i = 0; i < parameter_count; ++i) {
+  for (size_t i = 0; i < stria_config_count(); ++i) {
     stria_config_variable_t variable;
     if (STRIA_OK == stria_config_get(i, &variable) && 0 == strcmp("STRIA_RNDV_SHARE", variable.name)) {
       return 0 != strcmp("auto", variable.value) || !cores_are_shared() ||
@@ -173,16 +200,8 @@ static bool apply_defaults(void) {
 }
 
 bool pml_stria_apply_parameters(void) {
-  for (size_t i = 0; i < parameter_count; ++i) {
-    mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
-    if (parameters[i].index < 0 || NULL == parameters[i].value ||
-        OPAL_SUCCESS != mca_base_var_get_value(parameters[i].index, NULL, &source, NULL) ||
-        MCA_BASE_VAR_SOURCE_DEFAULT == source) {
-      continue;
-    }
-    if (STRIA_OK != stria_config_set(parameters[i].variable, parameters[i].value, "MCA parameter")) {
-      return false;
-    }
+  for (const parameter_t* parameter = parameters; NULL != parameter; parameter = parameter->next) {
+    if (!apply(parameter)) return false;
   }
   return apply_defaults();
 }

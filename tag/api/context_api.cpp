@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "tag/api/builtins.hpp"
 #include "tag/api/convert.hpp"
+#include "tag/known_variables.hpp"
 #include "tag/mappable.hpp"
 #include "transport/memory_hooks.hpp"
 
@@ -18,8 +19,16 @@ constexpr const char* kVersion = STRIA_PROJECT_VERSION;
 /// What stria_config_get shows: a snapshot that stria_config_set refreshes.
 struct ConfigView {
   std::mutex mutex;
+  VariableGroups variables;
   std::deque<Config> snapshots;  // texts handed out stay valid
   bool stale = true;
+
+  std::size_t count() {
+    if (stale) variables = known_variables(builtin_providers());
+    std::size_t all = 0;
+    for (const Variables group : variables) all += group.size();
+    return all;
+  }
 };
 ConfigView& config_view() {
   static auto* view = new ConfigView;
@@ -43,34 +52,61 @@ const char* stria_version(void) {
 }
 
 size_t stria_config_count(void) {
-  return kVarCount;
+  size_t count = 0;
+  (void)at_boundary("stria_config_count", [&] {
+    ConfigView& view = config_view();
+    const std::lock_guard lock(view.mutex);
+    count = view.count();
+    return STRIA_OK;
+  });
+  return count;
 }
 
 stria_status_t stria_config_get(size_t index, stria_config_variable_t* out) {
   return at_boundary("stria_config_get", [&] {
     if (out == nullptr) return refuse_null("stria_config_get", {{"out", out}});
-    if (index >= kVarCount)
-      return refuse(Status::invalid, "stria_config_get: index {} is not below {}, the number of variables",
-                    index, kVarCount);
     ConfigView& view = config_view();
     const std::lock_guard lock(view.mutex);
+    if (const std::size_t count = view.count(); index >= count)
+      return refuse(Status::invalid, "stria_config_get: index {} is not below {}, the number of variables",
+                    index, count);
     if (view.stale) {
-      auto config = Config::from_environment();
+      auto config = Config::from_environment(view.variables);
       if (!config) return refuse(config.error());
       view.snapshots.push_back(*std::move(config));
       view.stale = false;
     }
-    const VarSpec& spec = config_table()[index];
+    const Variable& variable = view.snapshots.back().variable(index);
     const VarValue& value = view.snapshots.back().value(index);
-    *out = {spec.name, spec.default_value, spec.unit, spec.meaning, value.text.c_str(), value.origin.c_str()};
+    *out = {variable.name,    variable.default_value, variable.unit,
+            variable.meaning, value.text.c_str(),     value.origin.c_str()};
     return STRIA_OK;
   });
+}
+
+stria_config_level_t stria_config_level(size_t index) {
+  stria_config_level_t level = STRIA_CONFIG_EXPERT;
+  (void)at_boundary("stria_config_level", [&] {
+    ConfigView& view = config_view();
+    const std::lock_guard lock(view.mutex);
+    (void)view.count();
+    for (const Variables group : view.variables) {
+      if (index < group.size()) {
+        level = static_cast<stria_config_level_t>(group[index].level);
+        break;
+      }
+      index -= group.size();
+    }
+    return STRIA_OK;
+  });
+  return level;
 }
 
 stria_status_t stria_config_set(const char* name, const char* value, const char* origin) {
   return at_boundary("stria_config_set", [&] {
     if (any_null(name, value)) return refuse_null("stria_config_set", {{"name", name}, {"value", value}});
-    auto done = set_config_override(name, value, origin == nullptr ? "application" : origin);
+    auto done = set_config_override(known_variables(builtin_providers()), name, value,
+                                    origin == nullptr ? "application" : origin);
     if (!done) return refuse(done.error());
     ConfigView& view = config_view();
     const std::lock_guard lock(view.mutex);

@@ -1,4 +1,5 @@
-// Configuration: what is accepted, what is refused with which words, and where a value came from.
+// Configuration: what is accepted, what is refused with which words, and where a value came from. The
+// variables are this test's own: base/ knows none of the other rooms'.
 #include "base/config.hpp"
 
 #include <gmock/gmock.h>
@@ -12,6 +13,17 @@ namespace stria {
 namespace {
 
 using testing::HasSubstr;
+
+constexpr Variable kFirst[] = {
+    bytes_variable(Level::user, "STRIA_ANY_LIMIT", "256K", {}, "A size."),
+    choice_variable(Level::user, "STRIA_ANY_WAY", "auto", "auto|off", "A choice."),
+    text_variable(Level::user, "STRIA_ANY_PATH", "", "A text."),
+};
+constexpr Variable kSecond[] = {
+    number_variable(Level::expert, "STRIA_MORE_QUEUE", "16", "packets", {1, 1 << 20}, "A number."),
+    number_variable(Level::expert, "STRIA_MORE_CELLS", "128", "", {8, 1 << 16}, "Another."),
+};
+const VariableGroups kGroups = {kFirst, kSecond};
 
 /// A variable of the environment for the length of a test.
 class Environment {
@@ -64,112 +76,122 @@ TEST(ParseBytes, refuses_what_a_suffix_carries_beyond_63_bits) {
   EXPECT_FALSE(parse_bytes("9007199254740992K").has_value());
 }
 
-TEST(Config, every_variable_has_a_unique_name_a_meaning_and_its_default) {
-  const Config config;
-  std::set<std::string> names;
-  ASSERT_EQ(config_table().size(), kVarCount);
-  for (std::size_t i = 0; i < kVarCount; ++i) {
-    const VarSpec& spec = config_table()[i];
-    EXPECT_EQ(std::string(spec.name).rfind("STRIA_", 0), 0u) << spec.name;
-    EXPECT_TRUE(names.insert(spec.name).second) << spec.name << " twice";
-    EXPECT_NE(std::string(spec.meaning), "") << spec.name;
-    EXPECT_EQ(config.value(i).text, spec.default_value) << spec.name;
-    EXPECT_EQ(config.value(i).origin, "default") << spec.name;
-  }
+TEST(CheckVariables, takes_complete_descriptions_and_names_what_is_wrong_with_others) {
+  EXPECT_TRUE(check_variables(kFirst, "STRIA_ANY_").has_value());
+  EXPECT_TRUE(check_variables({}, "STRIA_ANY_").has_value());
+  const auto refusal = [](void (*spoil)(Variable&)) {
+    Variable variables[] = {kFirst[0], kFirst[1]};
+    spoil(variables[1]);
+    const auto checked = check_variables(variables, "STRIA_ANY_");
+    return checked ? std::string("taken") : checked.error().context;
+  };
+  EXPECT_THAT(refusal([](Variable& v) { v.name = nullptr; }), HasSubstr("no name"));
+  EXPECT_THAT(refusal([](Variable& v) { v.name = "STRIA_ANY_"; }), HasSubstr("begin with 'STRIA_ANY_'"));
+  EXPECT_THAT(refusal([](Variable& v) { v.name = "STRIA_OTHER_WAY"; }), HasSubstr("begin with 'STRIA_ANY_'"));
+  EXPECT_THAT(refusal([](Variable& v) { v.name = "STRIA_ANY_LIMIT"; }), HasSubstr("twice"));
+  EXPECT_THAT(refusal([](Variable& v) { v.meaning = nullptr; }), HasSubstr("STRIA_ANY_WAY: a text"));
+  EXPECT_THAT(refusal([](Variable& v) { v.kind = 4; }), HasSubstr("kind 4"));
+  EXPECT_THAT(refusal([](Variable& v) { v.level = 2; }), HasSubstr("level 2"));
+  EXPECT_THAT(refusal([](Variable& v) { v.default_value = "perhaps"; }),
+              testing::AllOf(HasSubstr("default"), HasSubstr("'perhaps'"), HasSubstr("auto|off")));
 }
 
-TEST(Config, the_names_of_the_enumeration_are_those_of_the_table) {
-  const auto name = [](Var var) { return std::string(config_table()[static_cast<std::size_t>(var)].name); };
-  EXPECT_EQ(name(Var::log), "STRIA_LOG");
-  EXPECT_EQ(name(Var::providers), "STRIA_PROVIDERS");
-  EXPECT_EQ(name(Var::provider_path), "STRIA_PROVIDER_PATH");
-  EXPECT_EQ(name(Var::eager_limit), "STRIA_EAGER_LIMIT");
-  EXPECT_EQ(name(Var::rndv_scheme), "STRIA_RNDV_SCHEME");
-  EXPECT_EQ(name(Var::unexpected_budget), "STRIA_UNEXPECTED_BUDGET");
-  EXPECT_EQ(name(Var::liveness_ms), "STRIA_LIVENESS_MS");
-  EXPECT_EQ(name(Var::shm_windows), "STRIA_SHM_WINDOWS");
-  EXPECT_EQ(name(Var::shm_keys), "STRIA_SHM_KEYS");
-  EXPECT_EQ(name(Var::fake_seed), "STRIA_FAKE_SEED");
-  EXPECT_EQ(name(Var::fake_queue), "STRIA_FAKE_QUEUE");
+TEST(Config, has_the_variables_of_all_groups_in_their_order_with_their_defaults) {
+  const Config config(kGroups);
+  ASSERT_EQ(config.size(), std::size(kFirst) + std::size(kSecond));
+  for (std::size_t i = 0; i < config.size(); ++i) {
+    const Variable& variable = i < 3 ? kFirst[i] : kSecond[i - 3];
+    EXPECT_EQ(&config.variable(i), &variable);
+    EXPECT_EQ(config.value(i).text, variable.default_value);
+    EXPECT_EQ(config.value(i).origin, "default");
+  }
+  EXPECT_EQ(config.number("STRIA_ANY_LIMIT"), 256 << 10);
+  EXPECT_EQ(config.find("STRIA_ANY"), nullptr);
 }
 
 TEST(Config, set_keeps_value_and_origin) {
-  Config config;
-  ASSERT_TRUE(config.set("STRIA_EAGER_LIMIT", "12K", "a test").has_value());
-  EXPECT_EQ(config.number(Var::eager_limit), 12288);
-  EXPECT_EQ(config.text(Var::eager_limit), "12K");
-  EXPECT_EQ(config.value(Var::eager_limit).origin, "a test");
-  ASSERT_TRUE(config.set("STRIA_SHM_CMA", "off", "a test").has_value());
-  EXPECT_EQ(config.text(Var::shm_cma), "off");
-  ASSERT_TRUE(config.set("STRIA_PROVIDER_PATH", "/any text: at all", "a test").has_value());
-  EXPECT_EQ(config.text(Var::provider_path), "/any text: at all");
+  Config config(kGroups);
+  ASSERT_TRUE(config.set("STRIA_ANY_LIMIT", "12K", "a test").has_value());
+  EXPECT_EQ(config.number("STRIA_ANY_LIMIT"), 12288);
+  EXPECT_EQ(config.text("STRIA_ANY_LIMIT"), "12K");
+  EXPECT_EQ(config.value("STRIA_ANY_LIMIT").origin, "a test");
+  EXPECT_TRUE(config.is_given("STRIA_ANY_LIMIT"));
+  EXPECT_FALSE(config.is_given("STRIA_ANY_WAY"));
+  ASSERT_TRUE(config.set("STRIA_ANY_WAY", "off", "a test").has_value());
+  EXPECT_EQ(config.text("STRIA_ANY_WAY"), "off");
+  ASSERT_TRUE(config.set("STRIA_ANY_PATH", "/any text: at all", "a test").has_value());
+  EXPECT_EQ(config.text("STRIA_ANY_PATH"), "/any text: at all");
 }
 
 TEST(Config, a_refused_value_changes_nothing_and_says_what_is_allowed) {
-  Config config;
+  Config config(kGroups);
   const auto refusal = [&](const char* name, const char* value) {
     const auto done = config.set(name, value, "a test");
     EXPECT_FALSE(done.has_value()) << name << "=" << value;
     return done ? std::string() : done.error().context;
   };
-  EXPECT_THAT(refusal("STRIA_EAGER_LIMIT", "lots"),
-              testing::AllOf(HasSubstr("STRIA_EAGER_LIMIT"), HasSubstr("'lots'")));
-  EXPECT_THAT(refusal("STRIA_FAKE_QUEUE", "0"),
-              testing::AllOf(HasSubstr("STRIA_FAKE_QUEUE=0"), HasSubstr("[1, ")));
-  EXPECT_THAT(refusal("STRIA_FAKE_QUEUE", "7K"), HasSubstr("not a whole number"));
-  EXPECT_THAT(refusal("STRIA_SHM_CMA", "maybe"), testing::AllOf(HasSubstr("'maybe'"), HasSubstr("auto|off")));
-  EXPECT_THAT(refusal("STRIA_SHM_CMA", ""), HasSubstr("auto|off"));
-  EXPECT_THAT(refusal("STRIA_SHM_CMA", "auto|off"), HasSubstr("auto|off"));
-  EXPECT_THAT(refusal("STRIA_RNDV_SCHEME", "put"),
-              testing::AllOf(HasSubstr("'put'"), HasSubstr("auto|get|both|pipeline")));
+  EXPECT_THAT(
+      refusal("STRIA_ANY_LIMIT", "lots"),
+      testing::AllOf(HasSubstr("STRIA_ANY_LIMIT"), HasSubstr("'lots'"), HasSubstr("default is 256K")));
+  EXPECT_THAT(
+      refusal("STRIA_MORE_QUEUE", "0"),
+      testing::AllOf(HasSubstr("STRIA_MORE_QUEUE=0"), HasSubstr("[1, 1048576]"), HasSubstr("default is 16")));
+  EXPECT_THAT(refusal("STRIA_MORE_QUEUE", "7K"), HasSubstr("not a whole number"));
+  EXPECT_THAT(refusal("STRIA_ANY_WAY", "maybe"),
+              testing::AllOf(HasSubstr("'maybe'"), HasSubstr("auto|off"), HasSubstr("default is auto")));
+  EXPECT_THAT(refusal("STRIA_ANY_WAY", ""), HasSubstr("auto|off"));
+  EXPECT_THAT(refusal("STRIA_ANY_WAY", "auto|off"), HasSubstr("auto|off"));
   EXPECT_THAT(refusal("STRIA_NO_SUCH", "1"), HasSubstr("'STRIA_NO_SUCH'"));
   EXPECT_THAT(refusal("", "1"), HasSubstr("no variable"));
-  for (std::size_t i = 0; i < kVarCount; ++i) EXPECT_EQ(config.value(i).origin, "default");
+  for (std::size_t i = 0; i < config.size(); ++i) EXPECT_EQ(config.value(i).origin, "default");
 }
 
 TEST(Config, the_environment_is_taken_and_named) {
-  const Environment limit("STRIA_EAGER_LIMIT", "1M");
-  const auto config = Config::from_environment();
+  const Environment limit("STRIA_ANY_LIMIT", "1M");
+  const auto config = Config::from_environment(kGroups);
   ASSERT_TRUE(config.has_value()) << config.error().context;
-  EXPECT_EQ(config->number(Var::eager_limit), 1 << 20);
-  EXPECT_EQ(config->value(Var::eager_limit).origin, "environment");
-  EXPECT_EQ(config->value(Var::fake_seed).origin, "default");
+  EXPECT_EQ(config->number("STRIA_ANY_LIMIT"), 1 << 20);
+  EXPECT_EQ(config->value("STRIA_ANY_LIMIT").origin, "environment");
+  EXPECT_EQ(config->value("STRIA_MORE_QUEUE").origin, "default");
 }
 
 TEST(Config, a_malformed_environment_is_an_error_that_names_the_variable) {
-  const Environment limit("STRIA_FAKE_DELAY", "soon");
-  const auto config = Config::from_environment();
+  const Environment queue("STRIA_MORE_QUEUE", "soon");
+  const auto config = Config::from_environment(kGroups);
   ASSERT_FALSE(config.has_value());
   EXPECT_EQ(config.error().status, Status::invalid);
-  EXPECT_THAT(config.error().context, testing::AllOf(HasSubstr("STRIA_FAKE_DELAY"), HasSubstr("'soon'")));
+  EXPECT_THAT(config.error().context, testing::AllOf(HasSubstr("STRIA_MORE_QUEUE"), HasSubstr("'soon'")));
+  EXPECT_TRUE(Config::from_environment({kFirst}).has_value()) << "the variable is in no group";
 }
 
 TEST(Config, an_override_stands_above_the_environment_which_stands_above_the_default) {
   {
-    const Environment cells("STRIA_SHM_CELLS", "32");
-    const auto config = Config::from_environment();
+    const Environment cells("STRIA_MORE_CELLS", "32");
+    const auto config = Config::from_environment(kGroups);
     ASSERT_TRUE(config.has_value());
-    EXPECT_EQ(config->number(Var::shm_cells), 32);
-    EXPECT_EQ(config->value(Var::shm_cells).origin, "environment");
+    EXPECT_EQ(config->number("STRIA_MORE_CELLS"), 32);
+    EXPECT_EQ(config->value("STRIA_MORE_CELLS").origin, "environment");
   }
-  ASSERT_TRUE(set_config_override("STRIA_SHM_CELLS", "64", "a parameter").has_value());
-  const Environment cells("STRIA_SHM_CELLS", "32");
-  const auto config = Config::from_environment();
+  ASSERT_TRUE(set_config_override(kGroups, "STRIA_MORE_CELLS", "64", "a parameter").has_value());
+  const Environment cells("STRIA_MORE_CELLS", "32");
+  const auto config = Config::from_environment(kGroups);
   ASSERT_TRUE(config.has_value());
-  EXPECT_EQ(config->number(Var::shm_cells), 64);
-  EXPECT_EQ(config->value(Var::shm_cells).origin, "a parameter");
-  ASSERT_TRUE(set_config_override("STRIA_SHM_CELLS", "16", "a later one").has_value());
-  const auto later = Config::from_environment();
+  EXPECT_EQ(config->number("STRIA_MORE_CELLS"), 64);
+  EXPECT_EQ(config->value("STRIA_MORE_CELLS").origin, "a parameter");
+  ASSERT_TRUE(set_config_override(kGroups, "STRIA_MORE_CELLS", "16", "a later one").has_value());
+  const auto later = Config::from_environment(kGroups);
   ASSERT_TRUE(later.has_value());
-  EXPECT_EQ(later->value(Var::shm_cells).origin, "a later one");
+  EXPECT_EQ(later->value("STRIA_MORE_CELLS").origin, "a later one");
+  EXPECT_TRUE(Config::from_environment({kFirst}).has_value()) << "the variable is in no group";
 }
 
 TEST(Config, a_malformed_override_is_refused_at_once_and_forgotten) {
-  EXPECT_FALSE(set_config_override("STRIA_SHM_WINDOWS", "-3", "a parameter").has_value());
-  EXPECT_FALSE(set_config_override("STRIA_TYPO", "3", "a parameter").has_value());
-  const auto config = Config::from_environment();
+  EXPECT_FALSE(set_config_override(kGroups, "STRIA_MORE_QUEUE", "-3", "a parameter").has_value());
+  EXPECT_FALSE(set_config_override(kGroups, "STRIA_TYPO", "3", "a parameter").has_value());
+  EXPECT_FALSE(set_config_override({kFirst}, "STRIA_MORE_QUEUE", "3", "a parameter").has_value());
+  const auto config = Config::from_environment(kGroups);
   ASSERT_TRUE(config.has_value()) << config.error().context;
-  EXPECT_EQ(config->value(Var::shm_windows).origin, "default");
+  EXPECT_EQ(config->value("STRIA_MORE_QUEUE").origin, "default");
 }
 
 // In a process of its own: the warning comes once a process.
@@ -177,14 +199,18 @@ TEST(ConfigDeathTest, an_unknown_variable_is_reported_once_and_is_no_error) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        ::setenv("STRIA_EAGER_LIMITT", "1", 1);
+        ::setenv("STRIA_ANY_LIMITT", "1", 1);
+        ::setenv("STRIA_ANY_LIMIT", "1", 1);
+        ::setenv("STRIA_MORE_QUEUE", "1", 1);
+        ::setenv("STRIA_AWAY_QUEUE", "1", 1);
         ::setenv("STRIA_TEST_ANYTHING", "1", 1);
         ::setenv("STRIA_LAB_ANYTHING", "1", 1);
-        const bool first = Config::from_environment().has_value();
-        const bool second = Config::from_environment().has_value();
-        std::exit(first && second ? 0 : 1);
+        const auto away = [](std::string_view name) { return name.starts_with("STRIA_AWAY_"); };
+        report_unknown_variables(kGroups, away);
+        report_unknown_variables(kGroups, away);
+        std::exit(Config::from_environment(kGroups).has_value() ? 0 : 1);
       },
-      testing::ExitedWithCode(0), "^[^\n]*warning: STRIA_EAGER_LIMITT [^\n]*\n$");
+      testing::ExitedWithCode(0), "^[^\n]*warning: STRIA_ANY_LIMITT [^\n]*\n$");
 }
 
 }  // namespace

@@ -10,12 +10,15 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "base/variables.hpp"
 
 namespace stria {
 namespace {
 
 constexpr const char* kVariables[] = {"STRIA_VECTORS", "STRIA_STORE_QUEUE", "STRIA_FIRST_CACHE",
-                                      "STRIA_LAST_CACHE", "STRIA_SHM_STRINGS"};
+                                      "STRIA_LAST_CACHE", "STRIA_STRINGS"};
+
+const VariableGroups kOwn = {kBaseVariables};
 
 /// Ends the process with 0 where `holds` says so of what is known of the processor with these variables.
 [[noreturn]] void look(const std::map<std::string, std::string>& environment,
@@ -36,13 +39,13 @@ TEST_F(ProcessorDeathTest, is_what_the_variables_say) {
                     {"STRIA_STORE_QUEUE", "deep"},
                     {"STRIA_FIRST_CACHE", "48K"},
                     {"STRIA_LAST_CACHE", "96M"},
-                    {"STRIA_SHM_STRINGS", "on"}},
+                    {"STRIA_STRINGS", "on"}},
                    [](const Processor& p) {
                      return p.vectors == Vectors::portable && p.deep_store_queue && p.fast_strings &&
                             p.first_cache_bytes == 49152 && p.last_cache_bytes == 96 << 20;
                    }),
               kHolds, "^$");
-  EXPECT_EXIT(look({{"STRIA_STORE_QUEUE", "usual"}, {"STRIA_SHM_STRINGS", "off"}},
+  EXPECT_EXIT(look({{"STRIA_STORE_QUEUE", "usual"}, {"STRIA_STRINGS", "off"}},
                    [](const Processor& p) { return !p.deep_store_queue && !p.fast_strings; }),
               kHolds, "^$");
 }
@@ -60,14 +63,15 @@ TEST_F(ProcessorDeathTest, has_nothing_special_until_it_is_asked) {
 TEST_F(ProcessorDeathTest, takes_what_was_set_before_it_is_asked_and_refuses_another_value_afterwards) {
   EXPECT_EXIT(look({{"STRIA_VECTORS", "auto"}, {"STRIA_FIRST_CACHE", "32K"}},
                    [](const Processor&) {
-                     const auto late = set_config_override("STRIA_FIRST_CACHE", "48K", "a test");
+                     const auto late = set_config_override(kOwn, "STRIA_FIRST_CACHE", "48K", "a test");
                      if (!late) std::fputs(late.error().context.c_str(), stderr);
-                     return !late && set_config_override("STRIA_FIRST_CACHE", "32K", "a test").has_value();
+                     return !late &&
+                            set_config_override(kOwn, "STRIA_FIRST_CACHE", "32K", "a test").has_value();
                    }),
               kHolds, "STRIA_FIRST_CACHE=48K: .*already, as 32K");
   EXPECT_EXIT(
       {
-        if (!set_config_override("STRIA_VECTORS", "portable", "a test").has_value()) std::exit(2);
+        if (!set_config_override(kOwn, "STRIA_VECTORS", "portable", "a test").has_value()) std::exit(2);
         look({{"STRIA_VECTORS", "auto"}}, [](const Processor& p) { return p.vectors == Vectors::portable; });
       },
       kHolds, "^$");
@@ -76,7 +80,7 @@ TEST_F(ProcessorDeathTest, takes_what_was_set_before_it_is_asked_and_refuses_ano
 TEST_F(ProcessorDeathTest, is_the_machines_where_a_variable_is_malformed) {
   EXPECT_EXIT(look({{"STRIA_VECTORS", "sse9"}, {"STRIA_FIRST_CACHE", "much"}},
                    [](const Processor& p) {
-                     const auto config = Config::from_environment();
+                     const auto config = Config::from_environment(kOwn);
                      return p.first_cache_bytes >= 0 && !config.has_value();
                    }),
               kHolds, "^$");

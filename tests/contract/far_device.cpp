@@ -13,6 +13,7 @@
 #include "base/config.hpp"
 #include "datatype/layout.hpp"
 #include "tests/contract/far_wire.hpp"
+#include "transport/device_config.hpp"
 #include "transport/loader.hpp"
 #include "transport/payload.hpp"
 #include "transport/services.hpp"
@@ -248,7 +249,8 @@ void FarDevice::handle(Message& request, Message& reply) {
 }
 
 void FarDevice::open(Message& request, Message& reply) {
-  if (auto given = Config::from_environment()) config_ = *std::move(given);
+  if (auto given = Config::from_environment({{table_.variables, table_.variable_count}}))
+    config_ = *std::move(given);
   stria_device_params_t params{};
   params.size = sizeof params;
   params.worker_id = request.take<std::uint64_t>();
@@ -258,12 +260,8 @@ void FarDevice::open(Message& request, Message& reply) {
   params.sink = &sink_;
   params.services = &transport::services();
   params.config_self = &config_;
-  params.config = [](void* self, const char* name) -> const char* {
-    const auto specs = config_table();
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      if (std::strcmp(specs[i].name, name) == 0) return static_cast<Config*>(self)->value(i).text.c_str();
-    return "";
-  };
+  params.config = transport::config_text;
+  params.config_number = transport::config_number;
   char error[256] = "";
   const stria_status_t status = table_.open(&params, &device_, error, sizeof error);
   reply.add(status);

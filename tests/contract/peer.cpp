@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "transport/capabilities.hpp"
+#include "transport/contract.hpp"
+#include "transport/device_config.hpp"
 #include "transport/payload.hpp"
 #include "transport/services.hpp"
 
@@ -41,14 +43,11 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_v
   params.job_secret_bytes = static_cast<std::uint32_t>(secret.size());
   params.sink = &sink_;
   params.services = &transport::services();
-  if (auto given = Config::from_environment()) config_ = *std::move(given);
+  if (auto given = Config::from_environment({{table.variables, table.variable_count}}))
+    config_ = *std::move(given);
   params.config_self = &config_;
-  params.config = [](void* self, const char* name) -> const char* {
-    const auto specs = config_table();
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      if (std::strcmp(specs[i].name, name) == 0) return static_cast<Config*>(self)->value(i).text.c_str();
-    return "";
-  };
+  params.config = transport::config_text;
+  params.config_number = transport::config_number;
   char error[256] = "";
   const stria_status_t status = table.open(&params, &device_, error, sizeof error);
   EXPECT_EQ(status, STRIA_OK) << error;

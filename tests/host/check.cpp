@@ -13,8 +13,11 @@
 
 #include "base/config.hpp"
 #include "base/processor.hpp"
+#include "base/variables.hpp"
 #include "datatype/kernels/kernels.hpp"
+#include "transport/device_config.hpp"
 #include "transport/shm/settings.hpp"
+#include "transport/shm/variables.hpp"
 
 namespace stria {
 namespace {
@@ -29,21 +32,17 @@ bool is_set(const char* name) {
 }
 
 Config config() {
-  auto read = Config::from_environment();
+  const VariableGroups variables = {kBaseVariables, shm::kVariables};
+  auto read = Config::from_environment(variables);
   EXPECT_TRUE(read.has_value()) << read.error().context;
-  return read ? *read : Config();
+  return read ? *read : Config(variables);
 }
 
 shm::Settings settings() {
   Config given = config();
   stria_device_params_t params{};
   params.config_self = &given;
-  params.config = [](void* self, const char* name) -> const char* {
-    const auto specs = config_table();
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      if (std::string_view(specs[i].name) == name) return static_cast<Config*>(self)->value(i).text.c_str();
-    return nullptr;
-  };
+  params.config = transport::config_text;
   auto read = shm::read_settings(params);
   EXPECT_TRUE(read.has_value());
   return read ? *read : shm::Settings();
@@ -57,8 +56,8 @@ TEST(Host, is_a_profile_that_this_check_knows) {
 // Each profile that forces choices of the library forces all of them, by variables.
 TEST(Host, forces_every_choice_that_has_a_variable) {
   if (profile() != "near" && profile() != "far") return;
-  for (const char* name : {"STRIA_VECTORS", "STRIA_STORE_QUEUE", "STRIA_FIRST_CACHE", "STRIA_LAST_CACHE",
-                           "STRIA_RNDV_FLOWS", "STRIA_RNDV_SHARE", "STRIA_SHM_SHORT_LAPS",
+  for (const char* name : {"STRIA_VECTORS", "STRIA_STORE_QUEUE", "STRIA_STRINGS", "STRIA_FIRST_CACHE",
+                           "STRIA_LAST_CACHE", "STRIA_RNDV_FLOWS", "STRIA_RNDV_SHARE", "STRIA_SHM_SHORT_LAPS",
                            "STRIA_SHM_DISTANCE", "STRIA_SHM_STRINGS", "STRIA_SHM_HUGE_PAGES"})
     EXPECT_TRUE(is_set(name)) << name;
 }
@@ -66,22 +65,22 @@ TEST(Host, forces_every_choice_that_has_a_variable) {
 TEST(Host, has_the_processor_that_the_variables_say) {
   const Config given = config();
   const Processor& found = processor();
-  if (const std::string& vectors = given.text(Var::vectors); vectors != "auto") {
+  if (const std::string& vectors = given.text("STRIA_VECTORS"); vectors != "auto") {
     EXPECT_EQ(found.vectors, choose_vectors(vectors, found.vectors)) << "no more than " << vectors;
     EXPECT_LE(datatype::runnable_kernels().size(), vectors == "portable" ? 1u : vectors == "avx2" ? 2u : 3u);
   }
   EXPECT_STREQ(datatype::kernels().name, to_string(found.vectors));
   if (is_set("STRIA_STORE_QUEUE")) {
-    EXPECT_EQ(found.deep_store_queue, given.text(Var::store_queue) == "deep");
+    EXPECT_EQ(found.deep_store_queue, given.text("STRIA_STORE_QUEUE") == "deep");
   }
-  if (is_set("STRIA_SHM_STRINGS")) {
-    EXPECT_EQ(found.fast_strings, given.text(Var::shm_strings) == "on");
+  if (is_set("STRIA_STRINGS")) {
+    EXPECT_EQ(found.fast_strings, given.text("STRIA_STRINGS") == "on");
   }
   if (is_set("STRIA_FIRST_CACHE")) {
-    EXPECT_EQ(found.first_cache_bytes, given.number(Var::first_cache));
+    EXPECT_EQ(found.first_cache_bytes, given.number("STRIA_FIRST_CACHE"));
   }
   if (is_set("STRIA_LAST_CACHE")) {
-    EXPECT_EQ(found.last_cache_bytes, given.number(Var::last_cache));
+    EXPECT_EQ(found.last_cache_bytes, given.number("STRIA_LAST_CACHE"));
   }
 }
 
@@ -89,18 +88,18 @@ TEST(Host, has_shm_devices_that_do_what_the_variables_say) {
   const Config given = config();
   const shm::Settings found = settings();
   if (is_set("STRIA_SHM_SHORT_LAPS")) {
-    EXPECT_EQ(found.short_laps, given.text(Var::shm_short_laps) == "on");
+    EXPECT_EQ(found.short_laps, given.text("STRIA_SHM_SHORT_LAPS") == "on");
   }
   if (is_set("STRIA_SHM_DISTANCE")) {
     EXPECT_EQ(found.distance,
-              given.text(Var::shm_distance) == "near" ? shm::DistanceMode::near : shm::DistanceMode::far);
+              given.text("STRIA_SHM_DISTANCE") == "near" ? shm::DistanceMode::near : shm::DistanceMode::far);
   }
   if (is_set("STRIA_SHM_STRINGS")) {
-    EXPECT_EQ(found.near_string_least, given.text(Var::shm_strings) == "on" ? 0 : shm::Settings::kNever);
+    EXPECT_EQ(found.near_string_least, given.text("STRIA_SHM_STRINGS") == "on" ? 0 : shm::Settings::kNever);
   }
   if (is_set("STRIA_SHM_HUGE_PAGES")) {
     EXPECT_EQ(found.huge_pages,
-              given.text(Var::shm_huge_pages) == "off" ? shm::HugePages::off : shm::HugePages::start);
+              given.text("STRIA_SHM_HUGE_PAGES") == "off" ? shm::HugePages::off : shm::HugePages::start);
   }
 }
 

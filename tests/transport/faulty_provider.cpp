@@ -27,6 +27,20 @@ constexpr stria_group_put_t kPut = {
               stria_completion_t*) { return kNo; },
 };
 
+#ifdef FAULT_variable
+constexpr stria_variable_t kVariables[] = {{
+    .name = "STRIA_VARIABLE_SIZE",
+    .kind = STRIA_VARIABLE_BYTES,
+    .level = STRIA_CONFIG_EXPERT,
+    .default_value = "4T",
+    .unit = "bytes",
+    .choices = "",
+    .minimum = 0,
+    .maximum = 4096,
+    .meaning = "Nothing.",
+}};
+#endif
+
 }  // namespace
 
 #ifdef FAULT_symbol
@@ -70,4 +84,14 @@ const stria_provider_t stria_provider_v7 = {
     .keys = &kKeys,
 #endif
     .put = &kPut,
+#if defined(FAULT_variable)
+    .variables = kVariables,
+    .variable_count = 1,
+#elif defined(FAULT_no_variables)
+    .variables = nullptr,
+    .variable_count = 3,
+#else
+    .variables = nullptr,
+    .variable_count = 0,
+#endif
 };

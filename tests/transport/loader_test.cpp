@@ -101,6 +101,13 @@ TEST(Loader, names_the_group_without_which_another_makes_no_sense) {
               HasSubstr("provider 'group_needs': group put needs group keys"));
 }
 
+TEST(Loader, refuses_variables_that_cannot_be_used) {
+  EXPECT_THAT(error_of("variable").context,
+              testing::AllOf(HasSubstr(file("variable")), HasSubstr("STRIA_VARIABLE_SIZE"),
+                             HasSubstr("default"), HasSubstr("'4T'")));
+  EXPECT_THAT(error_of("no_variables").context, HasSubstr("3 variables are announced"));
+}
+
 TEST(Loader, refuses_a_provider_of_another_name) {
   EXPECT_THAT(error_of("name").context, HasSubstr("'name' wanted, 'somebody_else' found"));
 }

@@ -2,71 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <random>
 
 #include "base/format.hpp"
 #include "tag/api/builtins.hpp"
 #include "transport/capabilities.hpp"
+#include "transport/contract.hpp"
+#include "transport/device_config.hpp"
 #include "transport/group_rows.hpp"
 #include "transport/loader.hpp"
+#include "transport/providers.hpp"
 #include "transport/services.hpp"
 
 namespace stria::info {
 namespace {
-
-constexpr std::string_view kPrefix = "libstria_provider_";
-constexpr std::string_view kSuffix = ".so";
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const auto at = text.find(separator);
-    if (at != 0) parts.emplace_back(text.substr(0, at));
-    if (at == std::string_view::npos) break;
-    text.remove_prefix(at + 1);
-  }
-  return parts;
-}
-
-struct File {
-  std::string name;
-  std::string path;
-};
-
-/// Provider libraries in the folders, those that the loader would find first.
-std::vector<File> files_in(std::string_view path) {
-  std::vector<std::string> folders = split(path, ':');
-  if (!transport::installed_provider_folder().empty())
-    folders.emplace_back(transport::installed_provider_folder());
-  std::vector<File> files;
-  for (const std::string& folder : folders) {
-    std::error_code ignored;
-    std::vector<File> here;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename();
-      if (name.size() <= kPrefix.size() + kSuffix.size() || !name.starts_with(kPrefix) ||
-          !name.ends_with(kSuffix))
-        continue;
-      here.push_back(
-          {name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()), entry.path()});
-    }
-    std::sort(here.begin(), here.end(), [](const File& a, const File& b) { return a.name < b.name; });
-    for (File& file : here) {
-      const auto same = [&](const File& known) { return known.name == file.name; };
-      if (std::none_of(files.begin(), files.end(), same)) files.push_back(std::move(file));
-    }
-  }
-  return files;
-}
-
-const char* config_text(void* self, const char* name) {
-  const auto& config = *static_cast<const Config*>(self);
-  const auto table = config_table();
-  for (std::size_t i = 0; i < table.size(); ++i)
-    if (std::string_view(table[i].name) == name) return config.value(i).text.c_str();
-  return "";
-}
 
 /// Opens a device that talks to nobody, asks it, and closes it.
 void ask(const stria_provider_t& provider, const Config& config, Device& out) {
@@ -85,8 +34,9 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
   params.job_secret_bytes = sizeof secret;
   params.sink = &deaf;
   params.services = &transport::services();
-  params.config = config_text;
-  params.config_self = const_cast<Config*>(&config);  // read only, see config_text
+  params.config = transport::config_text;
+  params.config_number = transport::config_number;
+  params.config_self = const_cast<Config*>(&config);  // read only
   char text[512] = "";
   stria_device_t* device = nullptr;
   const stria_status_t status = provider.open(&params, &device, text, sizeof text);
@@ -116,17 +66,17 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
 }  // namespace
 
 std::vector<Device> look_for_devices(const Config& config) {
-  const std::string& path = config.text(Var::provider_path);
-  const std::vector<File> files = files_in(path);
+  const std::string& path = config.text("STRIA_PROVIDER_PATH");
+  const std::vector<transport::ProviderFile> files = transport::provider_files(path);
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
-  const std::vector<std::string> used = split(config.text(Var::providers), ',');
+  const std::vector<std::string> used = transport::split_list(config.text("STRIA_PROVIDERS"), ',');
   for (const std::string& name : used) add(name);
   const std::size_t ranked = names.size();
   for (const stria_provider_t* table : tag::builtin_providers()) add(table->name);
-  for (const File& file : files) add(file.name);
+  for (const transport::ProviderFile& file : files) add(file.name);
 
   std::vector<Device> devices;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -134,7 +84,7 @@ std::vector<Device> look_for_devices(const Config& config) {
     device.provider = names[i];
     device.rank = i < ranked ? static_cast<int>(i) + 1 : 0;
     device.origin = "not found";
-    for (const File& file : files)
+    for (const transport::ProviderFile& file : files)
       if (file.name == names[i]) device.origin = file.path;
     for (const stria_provider_t* table : tag::builtin_providers())
       if (table->name == names[i]) device.origin = "built in";

@@ -4,6 +4,8 @@
 #include <exception>
 
 #include "base/format.hpp"
+#include "tag/api/builtins.hpp"
+#include "tag/known_variables.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {
@@ -14,6 +16,7 @@ struct Wishes {
   bool providers = false;
   bool topology = false;
   bool config = false;
+  bool all_variables = false;
   bool schemes = false;
   bool json = false;
   bool no_io = false;
@@ -29,7 +32,8 @@ void declare(CLI::App& app, Wishes& wishes) {
   app.add_flag("-t,--topology", wishes.topology,
                "cores, caches, memory, binding, devices, and what is near what");
   app.add_flag("-c,--config", wishes.config,
-               "configuration variables: value, origin, default, unit, what is allowed, meaning");
+               "configuration variables for users: value, origin, default, unit, what is allowed, meaning");
+  app.add_flag("-a,--all", wishes.all_variables, "with the configuration: the variables for experts, too");
   CLI::Option* const schemes =
       app.add_flag("-s,--schemes", wishes.schemes, "which way messages go, by size and layout, and why");
   app.add_option("-l,--layout", wishes.layouts,
@@ -84,12 +88,14 @@ int run(const Wishes& wishes) {
   if (!wishes.into.empty() && !add_layout(wishes.into, into)) return 2;
   const bool all = wishes.none();
   std::string problem;
-  Config config;
-  if (auto read = Config::from_environment()) {
+  const VariableGroups variables = tag::all_variables(tag::builtin_providers());
+  Config config(variables);
+  if (auto read = Config::from_environment(variables)) {
     config = *std::move(read);
   } else {
     problem = read.error().context;
   }
+  tag::report_unknown(variables);
   std::vector<Device> devices;
   if (all || wishes.providers || wishes.schemes) devices = look_for_devices(config);
 
@@ -100,7 +106,8 @@ int run(const Wishes& wishes) {
     sections.push_back(rdma_section());
   }
   if (all || wishes.topology) sections.push_back(topology_section(!wishes.no_io));
-  if (all || wishes.config) sections.push_back(config_section(config, problem));
+  if (all || wishes.config)
+    sections.push_back(config_section(config, problem, wishes.all_variables ? Level::expert : Level::user));
   if (!layouts.empty()) sections.push_back(layout_section(layouts));
   if (all || wishes.schemes)
     sections.push_back(schemes_section(config, devices, layouts.empty() ? usual_layouts() : layouts,

@@ -32,8 +32,9 @@ Section devices_section(const std::vector<Device>& devices);
 Section rdma_section(const std::string& folder = "/sys/class/infiniband");
 /// Without I/O devices when `io` is false.
 Section topology_section(bool io);
-/// `problem`: why the environment could not be read, "" if it could.
-Section config_section(const Config& config, const std::string& problem);
+/// `problem`: why the environment could not be read, "" if it could. Level::user: without the variables for
+/// experts, but for those that are set.
+Section config_section(const Config& config, const std::string& problem, Level level);
 /// Which way a message goes, for sizes times layouts, over each device in use, and why. Each layout is the
 /// sender's, and the receiver's is `into`; null: the same.
 Section schemes_section(const Config& config, const std::vector<Device>& devices,

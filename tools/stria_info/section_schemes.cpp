@@ -6,6 +6,7 @@
 #include "base/format.hpp"
 #include "eager/send.hpp"
 #include "rndv/cost_model.hpp"
+#include "tag/settings.hpp"
 #include "tools/stria_info/section.hpp"
 #include "transport/payload.hpp"
 #include "transport/wire.hpp"
@@ -69,22 +70,21 @@ Path path_of(const Device& device, const Config& config) {
   Path path{};
   path.pio_max = hw::has(can, STRIA_CAP_PIO) ? can.pio_max : 0;
   path.eager_max = hw::has(can, STRIA_CAP_EAGER) ? can.eager_max : 0;
-  path.eager_limit = std::min<std::uint64_t>(static_cast<std::uint64_t>(config.number(Var::eager_limit)),
-                                             std::max(path.pio_max, path.eager_max));
+  const tag::Settings settings = tag::read_settings(config);
+  path.eager_limit = std::min<std::uint64_t>(settings.eager_limit, std::max(path.pio_max, path.eager_max));
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
-  const bool shares =
-      rndv::parse_share(config.text(Var::rndv_share), rndv::parse_force(config.text(Var::rndv_scheme)));
+  const bool shares = settings.rndv.shares;
   path.can_share = shares && path.can_get && hw::has(can, STRIA_CAP_PUT | STRIA_CAP_PIO);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
   path.can_store = shares && path.can_map && hw::has(can, STRIA_CAP_PIO);
   path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
   path.grows = hw::has(can, STRIA_CAP_GROWING);
   path.gathers = hw::has(can, STRIA_CAP_OFFLOAD | STRIA_CAP_COMPOSITE);
-  path.force = rndv::parse_force(config.text(Var::rndv_scheme));
-  path.flows = rndv::parse_flows(config.text(Var::rndv_flows));
-  path.fragment = static_cast<std::uint32_t>(config.number(Var::rndv_fragment));
-  path.fragment_is_given = config.is_given(Var::rndv_fragment);
-  path.overlaps_packing = !config.is_given(Var::eager_limit) && path.force == rndv::Force::automatic;
+  path.force = settings.rndv.force;
+  path.flows = settings.rndv.flows;
+  path.fragment = settings.rndv.fragment_bytes;
+  path.fragment_is_given = settings.rndv.fragment_fixed;
+  path.overlaps_packing = settings.overlaps_packing;
   return path;
 }
 
@@ -251,7 +251,7 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
     section.text +=
         fmt::format("{}: PIO up to {}, eager up to {} bytes, get {}, STRIA_RNDV_SCHEME={}\n", device.provider,
                     path.pio_max, path.eager_limit, path.can_get ? "where the link allows it" : "never",
-                    config.text(Var::rndv_scheme));
+                    config.text("STRIA_RNDV_SCHEME"));
     section.text += fmt::format(
         "A send without credit for unexpected payload, and a synchronous one while {} others wait, is a "
         "rendezvous.\n",

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstring>
 
 #include "base/format.hpp"
 #include "datatype/pack.hpp"
+#include "transport/device_config.hpp"
 #include "transport/fake/device.hpp"
+#include "transport/fake/variables.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::fake {
@@ -25,21 +26,11 @@ std::shared_ptr<Fabric>& selected() noexcept {
   return fabric;
 }
 
-std::uint64_t number(const transport::DeviceParams& params, const char* name,
-                     std::uint64_t otherwise) noexcept {
-  if (params.config == nullptr) return otherwise;
-  const char* text = params.config(params.config_self, name);
-  std::uint64_t value = otherwise;
-  if (text != nullptr)
-    std::from_chars(text, text + std::strlen(text), value);  // leaves value alone on failure
-  return value;
-}
-
-FabricOptions default_options(const transport::DeviceParams& params) noexcept {
+FabricOptions default_options(const Config& config) noexcept {
   FabricOptions options;
-  options.seed = number(params, "STRIA_FAKE_SEED", options.seed);
-  options.delay = static_cast<std::uint32_t>(number(params, "STRIA_FAKE_DELAY", options.delay));
-  options.queue = static_cast<std::uint32_t>(number(params, "STRIA_FAKE_QUEUE", options.queue));
+  options.seed = static_cast<std::uint64_t>(config.number("STRIA_FAKE_SEED"));
+  options.delay = static_cast<std::uint32_t>(config.number("STRIA_FAKE_DELAY"));
+  options.queue = static_cast<std::uint32_t>(config.number("STRIA_FAKE_QUEUE"));
   options.async_percent = options.delay > 0 ? 50 : 0;
   return options;
 }
@@ -114,7 +105,9 @@ Result<std::shared_ptr<Fabric>> fabric_for(const transport::DeviceParams& params
   if (selected() != nullptr) return selected();
   static auto* mutex = new std::mutex;
   static auto* shared = new std::weak_ptr<Fabric>;
-  const FabricOptions wanted = default_options(params);
+  const auto config = transport::read_device_config(kVariables, params);
+  if (!config) return config.error();
+  const FabricOptions wanted = default_options(*config);
   const std::lock_guard lock(*mutex);
   if (auto fabric = shared->lock()) {
     const FabricOptions& has = fabric->options();

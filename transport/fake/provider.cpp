@@ -1,5 +1,6 @@
 #include "transport/fake/device.hpp"
 #include "transport/fake/fake.hpp"
+#include "transport/fake/variables.hpp"
 #include "transport/provider_table.hpp"
 
 namespace stria::fake {
@@ -13,6 +14,7 @@ struct FakeProvider {
                                       transport::group::Offload, transport::group::Keep>;
   static constexpr const char* kName = "fake";
   static constexpr const char* kDescription = "devices of one process under a seeded scheduler, for tests";
+  static constexpr Variables kVariables = fake::kVariables;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "transport/provider_table.hpp"
 #include "transport/shm/device.hpp"
 #include "transport/shm/memory.hpp"
+#include "transport/shm/variables.hpp"
 
 namespace stria::shm {
 
@@ -18,6 +19,7 @@ struct ShmProvider {
   // Memory belongs to the process: every device of it, present and to come, can lend it to its peers.
   static Result<void*> mem_alloc(Device*, std::uint64_t bytes) { return allocate_memory(bytes); }
   static Status mem_free(Device*, void* memory) noexcept { return free_memory(memory); }
+  static constexpr Variables kVariables = shm::kVariables;
 };
 
 /// The provider's table. Constant, lives as long as the program.

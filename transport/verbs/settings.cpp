@@ -2,34 +2,30 @@
 
 #include <string_view>
 
-#include "base/config.hpp"
+#include "transport/device_config.hpp"
+#include "transport/verbs/variables.hpp"
 
 namespace stria::verbs {
 
 Result<Settings> read_settings(const stria_device_params_t& params) {
-  Config config;
-  for (const VarSpec& spec : config_table()) {
-    if (!std::string_view(spec.name).starts_with("STRIA_VERBS_") || params.config == nullptr) continue;
-    const char* text = params.config(params.config_self, spec.name);
-    if (text == nullptr || *text == '\0') continue;
-    auto set = config.set(spec.name, text, "device");
-    if (!set) return std::move(set).error();
-  }
-  const auto number = [&](Var var) { return static_cast<std::uint32_t>(config.number(var)); };
+  auto read = transport::read_device_config(kVariables, params);
+  if (!read) return std::move(read).error();
+  const Config config = *std::move(read);
+  const auto number = [&](std::string_view name) { return static_cast<std::uint32_t>(config.number(name)); };
   Settings out;
-  out.device = config.text(Var::verbs_device);
-  out.links = number(Var::verbs_links);
-  out.credits = number(Var::verbs_credits);
-  out.eager_bytes = number(Var::verbs_eager_bytes);
-  out.send_buffers = number(Var::verbs_send_buffers);
-  out.keys = number(Var::verbs_keys);
-  out.ack_timeout = static_cast<std::uint8_t>(number(Var::verbs_ack_timeout));
-  out.connect_ms = number(Var::verbs_connect_ms);
-  const std::string_view watch = config.text(Var::verbs_memory_watch);
+  out.device = config.text("STRIA_VERBS_DEVICE");
+  out.links = number("STRIA_VERBS_LINKS");
+  out.credits = number("STRIA_VERBS_CREDITS");
+  out.eager_bytes = number("STRIA_VERBS_EAGER_BYTES");
+  out.send_buffers = number("STRIA_VERBS_SEND_BUFFERS");
+  out.keys = number("STRIA_VERBS_KEYS");
+  out.ack_timeout = static_cast<std::uint8_t>(number("STRIA_VERBS_ACK_TIMEOUT"));
+  out.connect_ms = number("STRIA_VERBS_CONNECT_MS");
+  const std::string_view watch = config.text("STRIA_VERBS_MEMORY_WATCH");
   out.memory_watch = watch == "hooks"         ? MemoryWatch::Source::hooks
                      : watch == "userfaultfd" ? MemoryWatch::Source::kernel
                                               : MemoryWatch::Source::any;
-  out.cache_bytes = static_cast<std::uint64_t>(config.number(Var::verbs_cache_bytes));
+  out.cache_bytes = static_cast<std::uint64_t>(config.number("STRIA_VERBS_CACHE_BYTES"));
   return out;
 }
 

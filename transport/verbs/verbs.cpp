@@ -2,6 +2,7 @@
 
 #include "transport/provider_table.hpp"
 #include "transport/verbs/device.hpp"
+#include "transport/verbs/variables.hpp"
 
 namespace stria::verbs {
 namespace {
@@ -14,6 +15,7 @@ struct VerbsProvider {
                            transport::group::Put, transport::group::Atomic, transport::group::Offload>;
   static constexpr const char* kName = "verbs";
   static constexpr const char* kDescription = "InfiniBand, RoCE and iWARP through rdma-core";
+  static constexpr Variables kVariables = verbs::kVariables;
 };
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -35,9 +36,23 @@
 
 namespace {
 
-constexpr std::uint32_t kEagerMax = 16384;
+constexpr std::uint32_t kEagerMost = 65536;
 constexpr std::size_t kMaxEntries = 64;
 constexpr std::size_t kMaxSecret = 256;
+
+// What a user may set; stria lists it, and checks the value before a device is opened.
+constexpr stria_variable_t kVariables[] = {{
+    .name = "STRIA_SOCKET_EAGER_BYTES",
+    .kind = STRIA_VARIABLE_BYTES,
+    .level = STRIA_CONFIG_EXPERT,
+    .default_value = "16K",
+    .unit = "bytes",
+    .choices = "",
+    .minimum = 1024,
+    .maximum = kEagerMost,
+    .meaning =
+        "Longest payload of one packet. Longer messages are announced first, and come by several packets.",
+}};
 
 struct Address {
   char magic[8];
@@ -98,11 +113,13 @@ struct stria_device {
       : sink(*params.sink),
         services(*params.services),
         secret(static_cast<const char*>(params.job_secret), params.job_secret_bytes),
-        buffer(sizeof(stria_header_t) + kEagerMax) {}
+        eager_max(static_cast<std::uint32_t>(params.config_number(params.config_self, kVariables[0].name))),
+        buffer(sizeof(stria_header_t) + kEagerMost) {}
 
   const stria_sink_t& sink;
   const stria_services_t& services;
   const std::string secret;
+  const std::uint32_t eager_max;
   Address address{};
   Socket events{};  // epoll: all of the below
   Socket listener{};
@@ -313,9 +330,9 @@ stria_status_t open(const stria_device_params_t* params, stria_device_t** out, c
   return STRIA_OK;
 }
 
-void capabilities(stria_device_t*, stria_capabilities_t* out) {
+void capabilities(stria_device_t* device, stria_capabilities_t* out) {
   *out = {};
-  out->eager_max = kEagerMax;
+  out->eager_max = device->eager_max;
   out->max_sge = kMaxEntries;
 }
 
@@ -350,9 +367,9 @@ stria_status_t connect(stria_device_t* device, const void* bytes, std::uint32_t 
   return STRIA_OK;
 }
 
-void link_limits(stria_link_t*, stria_link_limits_t* out) {
+void link_limits(stria_link_t* link, stria_link_limits_t* out) {
   *out = {};
-  out->eager_max = kEagerMax;
+  out->eager_max = link->device->eager_max;
   out->path = "unix sockets";
   out->fallback = "";
 }
@@ -381,4 +398,6 @@ const stria_provider_t stria_provider_v7 = {
     .check = [](stria_device_t*) {},  // a dead peer shows itself as an end of file
     .event_fd = [](stria_device_t* device) { return device->events.get(); },
     .arm = arm,
+    .variables = kVariables,
+    .variable_count = std::size(kVariables),
 };

@@ -4,8 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "rndv/cost_model.hpp"
+#include "tag/api/builtins.hpp"
+#include "tag/known_variables.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {
@@ -13,6 +16,10 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+Config defaults() {
+  return Config(tag::known_variables(tag::builtin_providers()));
+}
 
 Device device_with(std::uint64_t flags, std::uint32_t pio_max, std::uint32_t eager_max) {
   Device device;
@@ -88,7 +95,7 @@ TEST(DevicesSection, says_why_a_device_cannot_be_used) {
 }
 
 TEST(Devices, the_built_in_ones_open_and_those_in_use_come_first) {
-  Config config;
+  Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_PROVIDERS", "fake,no_such_provider", "test"));
   const std::vector<Device> devices = look_for_devices(config);
   ASSERT_GE(devices.size(), 3u);
@@ -104,11 +111,11 @@ TEST(Devices, the_built_in_ones_open_and_those_in_use_come_first) {
 }
 
 TEST(ConfigSection, lists_each_variable_with_default_unit_meaning_and_origin) {
-  Config config;
+  Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_EAGER_LIMIT", "8K", "a parameter"));
-  const Section section = config_section(config, "");
+  const Section section = config_section(config, "", Level::expert);
   const Json& variables = section.json.at("variables");
-  ASSERT_EQ(variables.size(), kVarCount);
+  ASSERT_EQ(variables.size(), config.size());
   for (const Json& variable : variables) {
     EXPECT_NE(variable.at("meaning"), "");
     EXPECT_THAT(section.text, HasSubstr(variable.at("name").get<std::string>()));
@@ -123,8 +130,29 @@ TEST(ConfigSection, lists_each_variable_with_default_unit_meaning_and_origin) {
   }
 }
 
+TEST(ConfigSection, shows_users_a_dozen_variables_and_those_for_experts_that_are_set) {
+  Config config = defaults();
+  const auto names = [&](Level level) {
+    std::set<std::string> shown;
+    const Section section = config_section(config, "", level);
+    for (const Json& variable : section.json.at("variables"))
+      shown.insert(variable.at("name").get<std::string>());
+    return shown;
+  };
+  const std::set<std::string> users = names(Level::user);
+  EXPECT_GE(users.size(), 8u);
+  EXPECT_LE(users.size(), 16u);
+  EXPECT_TRUE(users.contains("STRIA_SHM_WINDOWS"));
+  EXPECT_FALSE(users.contains("STRIA_SHM_CELLS"));
+  EXPECT_TRUE(names(Level::expert).contains("STRIA_SHM_CELLS"));
+  EXPECT_THAT(config_section(config, "", Level::user).text,
+              HasSubstr(std::to_string(config.size() - users.size()) + " more for experts"));
+  ASSERT_TRUE(config.set("STRIA_SHM_CELLS", "64", "test"));
+  EXPECT_TRUE(names(Level::user).contains("STRIA_SHM_CELLS"));
+}
+
 TEST(SchemesSection, thresholds_fall_where_the_device_and_the_limit_put_them) {
-  Config config;
+  Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_EAGER_LIMIT", "4096", "test"));
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
   const Section section = schemes_section(config, {device_with(kAll, 100, 1 << 20)}, layouts);
@@ -136,7 +164,7 @@ TEST(SchemesSection, thresholds_fall_where_the_device_and_the_limit_put_them) {
 }
 
 TEST(SchemesSection, a_device_lowers_the_eager_limit) {
-  Config config;
+  Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_EAGER_LIMIT", "64K", "test"));
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
   const Section section = schemes_section(config, {device_with(kMessages, 100, 1000)}, layouts);
@@ -148,14 +176,14 @@ TEST(SchemesSection, what_takes_long_to_pack_is_announced_unless_the_receiver_un
   const std::vector<NamedLayout> layouts = {
       {"column", datatype::Layout::vector(1024, 1, 8192, datatype::Layout::bytes(8)).value()}};
   const auto way_of_4096 = [&](std::uint64_t flags) {
-    return way(schemes_section(Config(), {device_with(flags, 100, 16384)}, layouts), 0, 4096);
+    return way(schemes_section(defaults(), {device_with(flags, 100, 16384)}, layouts), 0, 4096);
   };
   EXPECT_EQ(way_of_4096(kMessages), "rendezvous pipeline");
   EXPECT_EQ(way_of_4096(kMessages | STRIA_CAP_GROWING), "buffered");
 }
 
 TEST(SchemesSection, what_is_forced_or_missing_is_named_as_the_reason) {
-  Config config;
+  Config config = defaults();
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
   ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "pipeline", "test"));
   const Section forced = schemes_section(config, {device_with(kAll, 100, 16384)}, layouts);
@@ -177,7 +205,7 @@ TEST(SchemesSection, what_is_forced_or_missing_is_named_as_the_reason) {
 }
 
 TEST(SchemesSection, every_row_of_every_usual_layout_has_a_reason) {
-  const Section section = schemes_section(Config(), {device_with(kAll, 2000, 32768)}, usual_layouts());
+  const Section section = schemes_section(defaults(), {device_with(kAll, 2000, 32768)}, usual_layouts());
   ASSERT_EQ(section.json.size(), usual_layouts().size());
   for (const Json& table : section.json) {
     ASSERT_GT(table.at("rows").size(), 12u);
@@ -188,7 +216,7 @@ TEST(SchemesSection, every_row_of_every_usual_layout_has_a_reason) {
 TEST(SchemesSection, memory_that_peers_map_has_a_way_of_its_own_where_the_device_has_such_memory) {
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
   const auto mapped = [&](std::uint64_t flags, std::uint64_t bytes) {
-    const Section section = schemes_section(Config(), {device_with(flags, 100, 16384)}, layouts);
+    const Section section = schemes_section(defaults(), {device_with(flags, 100, 16384)}, layouts);
     for (const Json& row : section.json[0].at("rows"))
       if (row.at("bytes") == bytes) return row.value("mapped", Json());
     return Json();
@@ -213,7 +241,7 @@ Json row_of(const Section& section, std::uint64_t bytes) {
 TEST(SchemesSection, the_scheme_of_both_sides_has_its_predicted_time) {
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
   constexpr std::uint64_t kCan = kAll | STRIA_CAP_PUT | STRIA_CAP_MAP_MEMORY;
-  Config config;
+  Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_RNDV_FLOWS", "off", "test"));
   rndv::Question question{.length = 1 << 20, .can_get = true, .can_share = true, .far = true};
   const Json row = row_of(schemes_section(config, {device_with(kCan, 100, 16384)}, layouts), 1 << 20);
@@ -242,7 +270,7 @@ TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_tur
   const NamedLayout columns{"by columns", *parse_layout("vector(256, 1, 8, vector(256, 1, 2K, double))")};
   const NamedLayout rows{"by rows", datatype::Layout::bytes(256 * 256 * 8)};
   const auto said = [&](const NamedLayout& from, const NamedLayout* into) {
-    return schemes_section(Config(), {device_with(kAll, 100, 128 << 10)}, {from}, into);
+    return schemes_section(defaults(), {device_with(kAll, 100, 128 << 10)}, {from}, into);
   };
   constexpr std::uint64_t kBytes = 256 * 256 * 8;
   const rndv::Question question{.length = kBytes, .sink_block = 8, .can_get = true, .turned = true};
@@ -265,7 +293,7 @@ TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_tur
 }
 
 TEST(SchemesSection, a_fragment_that_is_given_is_shown_as_it_is_used) {
-  Config config;
+  Config config = defaults();
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
   ASSERT_TRUE(config.set("STRIA_RNDV_FRAGMENT", "8K", "test"));
   const auto fragment = [&] {
@@ -280,7 +308,7 @@ TEST(SchemesSection, a_fragment_that_is_given_is_shown_as_it_is_used) {
 TEST(SchemesSection, only_devices_in_use_are_shown) {
   Device unused = device_with(kAll, 100, 1000);
   unused.rank = 0;
-  EXPECT_THAT(schemes_section(Config(), {unused}, usual_layouts()).text, Not(HasSubstr("sample")));
+  EXPECT_THAT(schemes_section(defaults(), {unused}, usual_layouts()).text, Not(HasSubstr("sample")));
 }
 
 TEST(LayoutSection, shows_size_blocks_and_extent) {

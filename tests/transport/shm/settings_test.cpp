@@ -50,14 +50,14 @@ TEST_F(SettingsDeathTest, strings_are_for_longer_payloads_to_near_peers_where_th
   const auto from = [](std::uint32_t near, std::uint32_t far) {
     return [=](const Settings& s) { return s.near_string_least == near && s.far_string_least == far; };
   };
-  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "usual"}}, {},
-                   from(kStringLeast, kStringLeast)),
-              kHolds, "");
-  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "deep"}}, {},
+  EXPECT_EXIT(
+      look({{"STRIA_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "usual"}}, {}, from(kStringLeast, kStringLeast)),
+      kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "deep"}}, {},
                    from(kDeepQueueStringLeast, kStringLeast)),
               kHolds, "");
-  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "off"}}, {}, from(Settings::kNever, Settings::kNever)), kHolds, "");
-  EXPECT_EXIT(look({{"STRIA_SHM_STRINGS", "off"}}, {{"STRIA_SHM_STRINGS", "on"}}, from(0, 0)), kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_STRINGS", "off"}}, {}, from(Settings::kNever, Settings::kNever)), kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_STRINGS", "off"}}, {{"STRIA_SHM_STRINGS", "on"}}, from(0, 0)), kHolds, "");
 }
 
 }  // namespace

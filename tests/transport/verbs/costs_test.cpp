@@ -9,6 +9,7 @@
 #include "tag/worker.hpp"
 #include "tests/transport/verbs/world.hpp"
 #include "transport/capabilities.hpp"
+#include "transport/variables.hpp"
 
 namespace stria::verbs::test {
 namespace {
@@ -251,7 +252,7 @@ const stria_provider_t& watched() {
 class Library : public ::testing::Test {
  protected:
   Library() {
-    EXPECT_TRUE(set_config_override("STRIA_PROVIDERS", "verbs", "test").has_value());
+    EXPECT_TRUE(set_config_override({transport::kVariables}, "STRIA_PROVIDERS", "verbs", "test").has_value());
     static const stria_provider_t* const kBuiltin[] = {&watched()};
     context_ = *tag::open_context(nullptr, kBuiltin);
     opened().clear();

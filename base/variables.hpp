@@ -1,0 +1,33 @@
+// The variables of base/: the log, and what is taken from the processor (base/processor.hpp), which is read
+// once in a process.
+#pragma once
+
+#include "base/variable.hpp"
+
+namespace stria {
+
+inline constexpr Variable kBaseVariables[] = {
+    choice_variable(Level::user, "STRIA_LOG", "warn", "trace|debug|info|warn|error|off",
+                    "How much is written to stderr."),
+    choice_variable(Level::expert, "STRIA_VECTORS", "auto", "auto|portable|avx2|avx512",
+                    "The widest vector instructions for copies. Auto: the widest that the processor has. One "
+                    "that it does not have is lowered, with a warning. Read once in a process, before its "
+                    "first context or layout."),
+    choice_variable(Level::expert, "STRIA_STORE_QUEUE", "auto", "auto|usual|deep",
+                    "How many stores a core can have under way, which decides between ways to copy. Auto: "
+                    "deep on Zen 5 and later. Read once in a process, before its first context or layout."),
+    choice_variable(Level::expert, "STRIA_STRINGS", "auto", "auto|on|off",
+                    "Whether the processor's string instruction is taken for fast, so that long contiguous "
+                    "copies are made by it. Auto: what the processor says. Read once in a process, before "
+                    "its first context or layout."),
+    bytes_variable(Level::expert, "STRIA_FIRST_CACHE", "0", {0, 1 << 30},
+                   "Size of a core's first-level data cache, by which a provider chooses how much memory its "
+                   "windows go round in. 0: what the system says. Read once in a process, before its first "
+                   "context or layout."),
+    bytes_variable(Level::expert, "STRIA_LAST_CACHE", "0", {},
+                   "Size of the last-level cache. Messages that are longer than a quarter of it (at least "
+                   "2M, at most 8M) are packed and unpacked past the caches. 0: what the system says. Read "
+                   "once in a process, before its first context or layout."),
+};
+
+}  // namespace stria

@@ -1,0 +1,17 @@
+#include "rndv/read_options.hpp"
+
+namespace stria::rndv {
+
+Options read_options(const Config& config) {
+  Options options;
+  options.force = parse_force(config.text("STRIA_RNDV_SCHEME"));
+  options.pull_slice = static_cast<std::uint64_t>(config.number("STRIA_RNDV_PULL_SLICE"));
+  options.fragment_bytes = static_cast<std::uint32_t>(config.number("STRIA_RNDV_FRAGMENT"));
+  options.fragment_fixed = config.is_given("STRIA_RNDV_FRAGMENT");
+  options.patience_us = static_cast<std::uint32_t>(config.number("STRIA_RNDV_PATIENCE"));
+  options.flows = parse_flows(config.text("STRIA_RNDV_FLOWS"));
+  options.shares = parse_share(config.text("STRIA_RNDV_SHARE"), options.force);
+  return options;
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,11 @@
+// The engine's options, from the STRIA_RNDV_* variables.
+#pragma once
+
+#include "base/config.hpp"
+#include "rndv/engine.hpp"
+
+namespace stria::rndv {
+
+Options read_options(const Config& config);
+
+}  // namespace stria::rndv

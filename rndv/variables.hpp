@@ -1,0 +1,30 @@
+// The variables of large messages (rndv/settings.hpp has their values).
+#pragma once
+
+#include "base/variable.hpp"
+
+namespace stria::rndv {
+
+inline constexpr Variable kVariables[] = {
+    choice_variable(
+        Level::user, "STRIA_RNDV_SCHEME", "auto", "auto|get|both|pipeline",
+        "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."),
+    bytes_variable(Level::expert, "STRIA_RNDV_FRAGMENT", "32K", {1024, 1 << 30},
+                   "Longest fragment of the packed pipeline; by default the cost model takes shorter ones. "
+                   "Set: all have this size, unless the provider's are shorter."),
+    bytes_variable(Level::expert, "STRIA_RNDV_PULL_SLICE", "4M", {4096, 1 << 30},
+                   "A get moves at most this much before other traffic is looked after."),
+    number_variable(Level::expert, "STRIA_RNDV_PATIENCE", "5", "microseconds", {0, 30000},
+                    "A receiver of the packed pipeline waits so long for a fragment before it reads a part "
+                    "of the message itself, where it can."),
+    choice_variable(
+        Level::expert, "STRIA_RNDV_FLOWS", "auto", "auto|on|off",
+        "Whether what goes through memory that both sides share flows between far caches, so that long "
+        "messages go there by fragments, too. Auto: where STRIA_STORE_QUEUE is deep (Zen 5 and later)."),
+    choice_variable(
+        Level::expert, "STRIA_RNDV_SHARE", "auto", "auto|on|off",
+        "Whether both sides may copy a part of a message each (schemes both, mapped by both). Auto: yes, but "
+        "not in MPI jobs with more ranks than cores, where one waits for the other's turn."),
+};
+
+}  // namespace stria::rndv
