@@ -7,6 +7,7 @@
 //     using Groups = transport::GroupList<group::Pio, group::Keys, group::Get>;
 //     static constexpr const char* kName = "shm";
 //     static constexpr const char* kDescription = "processes of one host, through shared memory";
+//     static constexpr Variables kVariables = shm::kVariables;
 //   };
 //
 // whose list of groups is the only place that says what it has. A group in the list with a missing or wrongly
