@@ -4,9 +4,9 @@
 #include <bit>
 #include <cmath>
 
+#include "base/cache_line.hpp"
 #include "base/processor.hpp"
 #include "transport/payload.hpp"
-#include "transport/wire.hpp"
 
 namespace stria::rndv {
 namespace {
@@ -89,16 +89,17 @@ double mapped_both_us(const Question& q, double source_blocks, double sink_block
          (mapped_us(q, source_blocks, sink_blocks) - p.mapped_start_us) / 2;
 }
 
-/// At most a sixteenth less, so that halving comes to wire::kSmall or less (Engine::shorten). Of 16 and more.
-std::uint32_t divisible(std::uint32_t bytes) noexcept {
-  return bytes & ~(std::bit_floor(bytes) / 16 - 1);
+/// Whole cache lines.
+std::uint32_t in_lines(std::uint32_t bytes) noexcept {
+  constexpr auto kLine = static_cast<std::uint32_t>(kCacheLine);
+  return bytes / kLine * kLine;
 }
 
 /// `wanted`, or what is nearest to it: at least `most`, and no longer than a link takes, if that is more.
 std::uint32_t long_fragment(std::uint64_t wanted, std::uint32_t most, std::uint32_t longest) noexcept {
   longest = std::max(most, std::min(longest, parameters().longest_fragment));
   const auto fragment = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, longest));
-  return fragment == most ? most : std::max(most, divisible(fragment));
+  return fragment == most ? most : std::max(most, in_lines(fragment));
 }
 
 }  // namespace
@@ -196,12 +197,12 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   const double bytes = std::floor(length / std::max(1.0, pieces) / kUnit) * kUnit;
   const auto fragment = static_cast<std::uint32_t>(
       std::clamp(bytes, std::min<double>(kLeast, most), static_cast<double>(most)));
-  return fragment == most ? most : divisible(fragment);
+  return fragment;
 }
 
 std::uint32_t piece_of(const Question& q) noexcept {
   constexpr std::uint64_t kMost = 524288;  // 32 us; each piece is a system call of 2 us
-  constexpr std::uint64_t kUnit = 32768;   // packed after all, it can be halved until it fits any link
+  constexpr std::uint64_t kUnit = 32768;
   const std::uint64_t half = q.length / 2;
   if (q.mapped) {
     constexpr std::uint64_t kLeastMapped = 1024;
@@ -209,7 +210,7 @@ std::uint32_t piece_of(const Question& q) noexcept {
     const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
     const double half_us = (mapped_us(q, source, sink) - p.mapped_start_us) / 2;
     const auto pieces = static_cast<std::uint64_t>(std::max(1.0, half_us / p.mapped_piece_us));
-    return divisible(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeastMapped, kMost)));
+    return in_lines(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeastMapped, kMost)));
   }
   const std::uint64_t pieces = half / kMost + (half % kMost != 0 ? 1 : 0);
   return static_cast<std::uint32_t>(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/log.hpp"
 #include "transport/payload.hpp"
@@ -11,6 +12,10 @@ namespace stria::rndv {
 using transport::Header;
 using transport::LinkRef;
 using transport::Packet;
+
+Engine::~Engine() {
+  while (spare_ahead_ != nullptr) delete std::exchange(spare_ahead_, spare_ahead_->next);
+}
 
 bool Engine::name(Operation& op) noexcept {
   if (op.id != 0) return true;
@@ -68,6 +73,7 @@ void Engine::finish(Operation& op) noexcept {
     table_.erase(op.id);
     op.id = 0;
   }
+  if (op.state == Operation::State::receiving) drop_ahead(static_cast<RecvOp&>(op));
   op.state = Operation::State::idle;
   ended(op);
   if (op.kind == Operation::Kind::recv && op.sink_key_bytes != 0) [[unlikely]]
@@ -352,9 +358,10 @@ void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   Operation* op = ended_by(*packet.header);
   const auto status = static_cast<std::int32_t>(packet.header->immediate);
   if (op == nullptr || op->link != &link) return;
-  // A receiver with a key may have read for itself what we are about to send.
-  const bool reads = op->state == Operation::State::streaming && static_cast<SendOp*>(op)->key.bytes != 0;
-  const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting || reads
+  // A receiver with a key may have read for itself what we are about to send; any may refuse it.
+  const bool streams =
+      op->state == Operation::State::streaming && (static_cast<SendOp*>(op)->key.bytes != 0 || status != 0);
+  const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting || streams
                                                          : op->state == Operation::State::receiving;
   if (!expects) return;
   const bool known = status <= 0 && status >= static_cast<int>(Status::io_error);

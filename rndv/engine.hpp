@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "base/cache_line.hpp"
+#include "rndv/ahead.hpp"
 #include "rndv/cost_model.hpp"
 #include "rndv/op_table.hpp"
 #include "rndv/operation.hpp"
@@ -46,10 +48,18 @@ struct Counters {
   std::uint64_t fallbacks = 0;
 };
 
+/// The payload of a fragment: `wanted`, or what fits `most`, in whole cache lines where that is so long.
+constexpr std::uint32_t cut(std::uint32_t wanted, std::uint32_t most) noexcept {
+  if (wanted <= most) return wanted;
+  constexpr auto kLine = static_cast<std::uint32_t>(kCacheLine);
+  return most < kLine ? most : most / kLine * kLine;
+}
+
 /// Threads: the worker's lock is held above.
 class Engine {
  public:
   Engine(const Options& options, const Events& events) noexcept : options_(options), events_(events) {}
+  ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -114,6 +124,13 @@ class Engine {
   [[gnu::cold, gnu::noinline]] void was_refused(const transport::LinkRef& link) noexcept;
   bool step_rtr(RecvOp& op) noexcept;
   void wait_for_fragments(RecvOp& op) noexcept;
+  static bool is_wanted(const RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept;
+  bool has_come(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept;
+  bool came_ahead(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept;
+  Ahead* take_ahead();
+  void drop_ahead(RecvOp& op) noexcept;
+  static void pass_ahead(RecvOp& op) noexcept;
+  void refuse_fragments(RecvOp& op) noexcept;
   bool help() noexcept;
   static bool is_silent(transport::Silence& silence, std::uint32_t patience_us) noexcept;
   bool read_slice(RecvOp& op) noexcept;
@@ -128,7 +145,6 @@ class Engine {
   static void end_offered_key(RecvOp& op) noexcept;
   bool step_sharing(RecvOp& op) noexcept;
   bool go_on_without_get(RecvOp& op) noexcept;
-  [[nodiscard]] bool on_piece(RecvOp& op, std::uint32_t index) noexcept;
   bool step_putting(SendOp& op) noexcept;
   Status put_piece(SendOp& op) noexcept;
   bool tell_piece(SendOp& op) noexcept;
@@ -163,6 +179,7 @@ class Engine {
   std::uint8_t sends_begun_ = 0;      // so many, modulo 256
   bool both_ways_ = false;            // the last receive that ended had a send beside it
   unsigned tries_ = 0;                // receives whose scheme depends on how far the peer is
+  Ahead* spare_ahead_ = nullptr;      // for receives whose fragments overtake each other
   Rewriting rewriting_;
   Counters counters_;
 };

@@ -1,7 +1,7 @@
 // A pipeline needs its sender inside the library. One that is silent may be computing: then the receiver, if
 // it has the sender's key, reads from the end of the message towards the fragments, a slice at a time, until
 // the two meet. So the sender's leaving costs a few microseconds, and its coming back is no loss: the slices
-// that remain are shared by both. It counts on what a provider promises of a path: fragments come in order.
+// that remain are shared by both.
 //
 //   sender   ── RTS{length, op, key} ──►  receiver: match
 //            ◄── RTR ──                             silence: get of the last slice, of the one before, …
@@ -45,6 +45,7 @@ bool Engine::is_silent(transport::Silence& silence, std::uint32_t patience_us) n
 void Engine::wait_for_fragments(RecvOp& op) noexcept {
   deactivate(op);
   if (!op.remote_half) op.tail = op.length;
+  op.ahead = nullptr;
   op.state = Operation::State::receiving;
   if (op.sink_key_bytes != 0) {
     op.link->silence.heard = true;
@@ -66,7 +67,8 @@ bool Engine::help() noexcept {
     next = helpers_.next(next);
     if (op.in_flight) continue;
     if (op.refused) get_was_refused(op);
-    if (op.failed || op.moved >= tail_of(op)) {  // a slice that was in flight was the last thing missing
+    // A slice that was in flight was the last thing missing, or waited for.
+    if (op.failed || op.outcome != Status::ok || op.moved >= tail_of(op)) {
       end_receiving(op);
       return true;
     }
@@ -87,11 +89,13 @@ void Engine::helped(RecvOp& op, Status status) noexcept {
     return;
   }
   op.helps = false;
-  if (op.sink_key_bytes != 0 && status != Status::unsupported) op.outcome = outcome_of_get(status);
+  if (op.sink_key_bytes != 0 && status != Status::unsupported && op.outcome == Status::ok)
+    op.outcome = outcome_of_get(status);
 }
 
 bool Engine::read_slice(RecvOp& op) noexcept {
   transport::Silence& silence = op.link->silence;
+  pass_ahead(op);
   const Status status = read_end(op, std::min(kFirstSlice << silence.slices, op.tail - op.moved));
   if (status == Status::in_progress) return true;
   if (status == Status::no_resource) return false;
@@ -123,12 +127,15 @@ void Engine::get_was_refused(RecvOp& op) noexcept {
   was_refused(*op.link);
 }
 
-/// All bytes are there. A sender that did not send all of them has to be told.
+/// All bytes are there, or the receive failed. A sender that did not send all of them has to be told; that of
+/// a remote get is not known by name.
 void Engine::end_receiving(RecvOp& op) noexcept {
-  if (op.failed || (!op.needs_fin && tail_of(op) == op.length)) {
+  const bool sent = op.outcome == Status::ok && !op.needs_fin && tail_of(op) == op.length;
+  if (op.failed || sent || op.peer_op == 0) {
     finish(op);
     return;
   }
+  drop_ahead(op);
   deactivate(op);
   op.state = Operation::State::fin_due;
   activate(op);

@@ -22,6 +22,8 @@
 
 namespace stria::rndv {
 
+class Ahead;
+
 /// An operation with work to do in progress() is a member of the engine's active list.
 struct Operation : ListNode {
   enum class Kind : std::uint8_t { send, recv };
@@ -39,12 +41,7 @@ struct Operation : ListNode {
   Kind kind;
   State state = State::idle;
   std::uint8_t sink_key_bytes = 0;  ///< bytes of the receiver's key, behind the sender's (share.cpp); 0: none
-  union {
-    /// SendOp: the receiver's fragment size, halved so often to fit our link.
-    std::uint8_t fragment_shift = 0;
-    /// RecvOp: what the engine had begun when this did.
-    std::uint8_t sends_before;
-  };
+  std::uint8_t sends_before = 0;    ///< RecvOp: what the engine had begun when this did
   Status outcome = Status::ok;
   bool active = false;  ///< in the active list
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
@@ -56,21 +53,24 @@ struct Operation : ListNode {
   bool gathered : 1 = false;     ///< SendOp: its key shows memory that lies apart as one run
   bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
   bool untold : 1 = false;       ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
-  bool begun : 1 = false;        ///< RecvOp: its sender is putting
+  bool begun : 1 = false;        ///< its sender is putting, and SendOp: has said so
   bool written : 1 = false;      ///< SendOp: all of it may be new (rewriting.hpp)
   bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;        ///< its peer's name for it; synchronous: the message's (wire::SyncName)
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move
-  std::uint64_t moved = 0;      ///< bytes done: streamed, read or received
+  std::uint64_t moved = 0;      ///< bytes done from the beginning on: streamed, read or received
   std::uint64_t length = 0;     ///< bytes to move
-  std::uint64_t start = 0;      ///< where fragment 0 begins
+  union {
+    std::uint64_t start = 0;  ///< until the request for a remote get or put is out: where in the region
+    Ahead* ahead;  ///< RecvOp in state receiving: what fragments brought beyond the first gap; null: nothing
+  };
   std::uint32_t fragment_bytes = 0;
   std::uint32_t slice_bytes = 0;  ///< RecvOp: of the get under way
   union {
     std::uint64_t region = 0;  ///< remote half: the region it works on
-    std::uint64_t tail;  ///< any other RecvOp that receives: what lies from here on was read, if anything
+    std::uint64_t tail;        ///< any other RecvOp that receives: what lies from here on is there
   };
 
   explicit Operation(Kind k) noexcept : kind(k) {}

@@ -5,7 +5,10 @@
 //            ◄── RTR{ops, range, fragment size} ──
 //            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both complete with the last fragment (help.cpp: or
 //            before)
+//
+// Each fragment says where in the message its bytes belong, and may overtake others (fragments.cpp).
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 #include "rndv/engine.hpp"
@@ -31,7 +34,6 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
   const bool shares = op.sink_key_bytes != 0;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
   if (!shares) op.fragment_bytes = std::min(op.fragment_bytes, op.link->eager_max);
-  op.start = op.moved;
   const std::uint64_t wanted = shares ? senders_part(op.length, op.fragment_bytes) : op.length - op.moved;
   struct {
     wire::RtrBody rtr;
@@ -60,9 +62,7 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   auto& op = static_cast<SendOp&>(*found);
   const auto all = static_cast<std::uint64_t>(op.memory.length);  // it may have been asked for a part before
   const bool fits = rtr.offset <= all && rtr.length <= all - rtr.offset;
-  std::uint8_t shift = 0;
-  while (shift < 31 && (rtr.fragment_bytes >> shift) > link.eager_max) ++shift;
-  if (!fits || rtr.fragment_bytes >> shift == 0) {
+  if (!fits || rtr.offset + rtr.length > wire::kPutting || rtr.fragment_bytes == 0 || link.eager_max == 0) {
     log::debug(
         "a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
         rtr.offset, rtr.length, rtr.fragment_bytes, all, link.eager_max);
@@ -72,9 +72,9 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
     return false;
   }
   op.peer_op = rtr.receiver_op;
-  op.start = op.moved = rtr.offset;
+  op.moved = rtr.offset;
   op.length = rtr.offset + rtr.length;
-  op.fragment_shift = shift;
+  op.begun = false;
   op.sink_key_bytes = 0;
   if (rtr.key_bytes != 0) {
     op.needs_fin = true;  // it is a part, whatever way it goes
@@ -84,25 +84,18 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
       if (link.can_put_by(op.key.key_behind(rtr.key_bytes))) op.sink_key_bytes = rtr.key_bytes;
     }
   }
-  op.fragment_bytes = op.sink_key_bytes != 0 ? rtr.fragment_bytes : rtr.fragment_bytes >> shift;
+  op.fragment_bytes = op.sink_key_bytes != 0 ? rtr.fragment_bytes : cut(rtr.fragment_bytes, link.eager_max);
   op.state = Operation::State::streaming;
   activate(op);
   step_streaming(op);
   return true;
 }
 
-/// The provider's memory is with others, who do not move: the rest goes in fragments that fit the link's own
-/// window, or what it has without one. Each says how often the receiver's unit was halved for it. False: they
-/// do already, or cannot.
+/// The provider's memory is with peers that do not give it back: the rest goes in fragments that fit the
+/// link's window, or what it has without one. False: they do already.
 bool Engine::shorten(SendOp& op) noexcept {
-  std::uint32_t bytes = op.fragment_bytes;
-  std::uint8_t shift = op.fragment_shift;
-  const std::uint32_t most = std::max(op.link->pio_below, wire::kSmall + 1) - 1;
-  for (; bytes > most && bytes % 2 == 0; bytes /= 2) ++shift;
-  if (bytes > most || bytes == op.fragment_bytes || shift > 31) return false;
-  op.fragment_bytes = bytes;
-  op.fragment_shift = shift;
-  return true;
+  const std::uint32_t bytes = cut(op.fragment_bytes, std::max(op.link->pio_below, wire::kSmall + 1) - 1);
+  return bytes != std::exchange(op.fragment_bytes, bytes);
 }
 
 bool Engine::step_streaming(SendOp& op) noexcept {
@@ -110,9 +103,7 @@ bool Engine::step_streaming(SendOp& op) noexcept {
   bool any = false;
   for (unsigned i = 0; i < kFragmentsPerStep && op.moved < op.length; ++i) {
     const std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
-    const auto index = static_cast<std::uint32_t>((op.moved - op.start) / op.fragment_bytes);
-    Header header = wire::make_header(wire::Kind::frag, op.peer_op, index);
-    header.flags = op.fragment_shift;
+    const Header header = wire::make_fragment(op.peer_op, op.moved);
     const Status sent = op.link->eager_send(header, transport::slice(op.memory, op.moved, bytes));
     if (sent == Status::unsupported && shorten(op)) continue;
     if (sent == Status::no_resource || sent == Status::unsupported) return any;
@@ -129,28 +120,6 @@ bool Engine::step_streaming(SendOp& op) noexcept {
     wait_for_fin(op);
   else
     finish(op);
-  return true;
-}
-
-bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
-  Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
-  if (found == nullptr || found->state != Operation::State::receiving) return true;
-  auto& op = static_cast<RecvOp&>(*found);
-  if (packet.bytes == 0 && op.sink_key_bytes != 0) return on_piece(op, packet.header->immediate);
-  if (packet.bytes == 0 && packet.header->immediate == wire::kPutting) return true;  // overtaken
-  // The sender's link may carry less than ours: it halves the fragments as often as its flags say.
-  const std::uint64_t unit = packet.header->flags < 32 ? op.fragment_bytes >> packet.header->flags : 0;
-  const std::uint64_t offset = op.start + packet.header->immediate * unit;
-  if (unit == 0 || offset >= op.length || packet.bytes != std::min(unit, op.length - offset)) {
-    log::debug("fragment {} of {} bytes does not fit a receive of {} bytes; dropped",
-               packet.header->immediate, packet.bytes, op.length);
-    return false;
-  }
-  // What a sender that died left unfinished ends with its link.
-  if (!transport::take(transport::slice(op.memory, offset, packet.bytes), packet)) return true;
-  op.moved += packet.bytes;
-  link.silence.heard = true;
-  moved_on(op);
   return true;
 }
 

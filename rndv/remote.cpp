@@ -46,9 +46,11 @@ bool Engine::step_remote(Operation& op) noexcept {
     finish(op);
     return true;
   }
-  op.start = 0;
   op.peer_op = 0;
-  if (is_get) static_cast<RecvOp&>(op).tail = op.length;
+  if (is_get) {
+    op.tail = op.length;
+    op.ahead = nullptr;
+  }
   op.state = is_get ? Operation::State::receiving : Operation::State::waiting;
   deactivate(op);
   return true;
@@ -71,10 +73,9 @@ bool Engine::owe_fin(const LinkRef& link, wire::OpId peer_op, Status status) noe
 
 void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
                        const Payload& memory, Status status) noexcept {
-  std::uint8_t shift = 0;
-  while (shift < 31 && (body.fragment_bytes >> shift) > link.eager_max) ++shift;
+  const std::uint32_t fragment_bytes = cut(body.fragment_bytes, link.eager_max);
   // A get of nothing would end without a packet.
-  if (status == Status::ok && (body.fragment_bytes >> shift == 0 || body.length == 0))
+  if (status == Status::ok && (fragment_bytes == 0 || body.length == 0 || body.length > wire::kPutting))
     status = Status::invalid;
   auto* op = status == Status::ok ? new (std::nothrow) SendOp : nullptr;
   if (op == nullptr) {
@@ -88,8 +89,7 @@ void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::Rm
   op->region = region;
   op->length = body.length;
   op->peer_op = body.initiator_op;
-  op->fragment_bytes = body.fragment_bytes >> shift;
-  op->fragment_shift = shift;
+  op->fragment_bytes = fragment_bytes;
   op->state = Operation::State::streaming;
   activate(*op);
   step_streaming(*op);

@@ -58,10 +58,11 @@ void Engine::end_offered_key(RecvOp& op) noexcept {
 bool Engine::step_sharing(RecvOp& op) noexcept {
   if (op.in_flight) return false;
   if (op.refused) get_was_refused(op);
-  if (op.failed || op.moved >= op.tail) {
+  if (op.failed || op.outcome != Status::ok || op.moved >= op.tail) {
     end_receiving(op);
     return true;
   }
+  pass_ahead(op);
   if (!op.helps) return go_on_without_get(op);
   const std::uint64_t piece = op.fragment_bytes, all = op.tail - op.moved;
   const std::uint64_t at_work = std::min(piece, senders_part(op.length, op.fragment_bytes) - op.moved);
@@ -77,13 +78,8 @@ bool Engine::step_sharing(RecvOp& op) noexcept {
   return true;
 }
 
-/// The get failed. Where it was refused the sender packs the rest, once its own part is done; else the sender
-/// is gone, or has given the message up.
+/// The get was refused: the sender packs the rest, once its own part is done.
 bool Engine::go_on_without_get(RecvOp& op) noexcept {
-  if (op.outcome != Status::ok) {
-    end_receiving(op);
-    return true;
-  }
   if (op.moved < senders_part(op.length, op.fragment_bytes)) {
     deactivate(op);  // the next piece brings it back
     return false;
@@ -92,18 +88,6 @@ bool Engine::go_on_without_get(RecvOp& op) noexcept {
   op.fragment_bytes = 0;
   op.state = Operation::State::rtr_due;
   return step_rtr(op);
-}
-
-/// The sender has put one more piece of its part.
-bool Engine::on_piece(RecvOp& op, std::uint32_t index) noexcept {
-  const std::uint64_t piece = op.fragment_bytes, part = senders_part(op.length, op.fragment_bytes);
-  op.begun = true;
-  if (index == wire::kPutting) return true;
-  if (index >= part / piece || op.moved >= part) return false;
-  op.moved += piece;
-  op.link->silence.heard = true;
-  moved_on(op);
-  return true;
 }
 
 /// More of the begin is there.
@@ -133,9 +117,9 @@ bool Engine::step_putting(SendOp& op) noexcept {
 
 Status Engine::put_piece(SendOp& op) noexcept {
   // Without room for it the receiver takes us for silent, and copies for itself what we do.
-  if (op.moved == op.start)
-    static_cast<void>(
-        op.link->send_control(wire::make_header(wire::Kind::frag, op.peer_op, wire::kPutting), nullptr, 0));
+  if (!op.begun)
+    static_cast<void>(op.link->send_control(wire::make_fragment(op.peer_op, wire::kPutting), nullptr, 0));
+  op.begun = true;
   const std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
   op.done = &Engine::on_put_done;
   op.in_flight = true;
@@ -146,9 +130,7 @@ Status Engine::put_piece(SendOp& op) noexcept {
 }
 
 bool Engine::tell_piece(SendOp& op) noexcept {
-  const auto index = static_cast<std::uint32_t>((op.moved - op.start) / op.fragment_bytes);
-  const Status told =
-      op.link->send_control(wire::make_header(wire::Kind::frag, op.peer_op, index), nullptr, 0);
+  const Status told = op.link->send_control(wire::make_fragment(op.peer_op, op.moved), nullptr, 0);
   if (told == Status::no_resource) return false;
   if (told != Status::ok) {
     op.outcome = told;
@@ -178,7 +160,7 @@ void Engine::was_put(SendOp& op, Status status) noexcept {
     case Status::unsupported:  // the rest of the part goes packed
       was_refused(*op.link);
       op.sink_key_bytes = 0;
-      op.fragment_bytes >>= op.fragment_shift;
+      op.fragment_bytes = cut(op.fragment_bytes, op.link->eager_max);
       break;
     default:
       op.outcome = status;

@@ -9,9 +9,9 @@
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     tag = sender operation; RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put
 //           your part"
-//   frag    tag = receiver operation, immediate = index of the fragment, payload = its bytes
-//           without bytes: a piece that was put, or kPutting: the first one is being put
-//           flags = how often the sender halved the fragment size that the receiver asked for
+//   frag    tag = receiver operation, the 56 bits between = the place of its bytes in the message,
+//           payload = the bytes
+//           without bytes: a piece that was put there, or kPutting: the first one is being put
 //   fin     tag = the operation that ends at whoever gets it, or the name of its sync message,
 //           immediate = Status
 //           from a receiver: the last message, which ends the sender's key; to a receiver: a refusal to send
@@ -39,7 +39,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 9;
+inline constexpr std::uint8_t kVersion = 10;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -59,14 +59,23 @@ enum class Kind : std::uint8_t {
   sync
 };
 
-inline constexpr std::uint32_t kPutting = ~0u;
-
 using Header = stria_header_t;
 static_assert(sizeof(Header) == 16 && offsetof(Header, sequence) == 2 && offsetof(Header, immediate) == 4 &&
               offsetof(Header, tag) == 8);
 
 constexpr Header make_header(Kind kind, std::uint64_t tag, std::uint32_t immediate = 0) noexcept {
   return Header{static_cast<std::uint8_t>(kind), 0, 0, immediate, tag};
+}
+
+/// The place of a fragment, in bytes from the beginning of its message, is what the header has between kind
+/// and tag. No fragment lies or ends beyond kPutting.
+inline constexpr std::uint64_t kPutting = (std::uint64_t{1} << 56) - 1;
+constexpr Header make_fragment(std::uint64_t receiver_op, std::uint64_t place) noexcept {
+  return Header{static_cast<std::uint8_t>(Kind::frag), static_cast<std::uint8_t>(place),
+                static_cast<std::uint16_t>(place >> 8), static_cast<std::uint32_t>(place >> 24), receiver_op};
+}
+constexpr std::uint64_t place_of(const Header& fragment) noexcept {
+  return fragment.flags | (std::uint64_t{fragment.sequence} << 8) | (std::uint64_t{fragment.immediate} << 24);
 }
 
 /// A synchronous message by its sequence number and the flags of its header. Never an OpId; 0: none.
@@ -120,7 +129,7 @@ struct RtrBody {
   OpId receiver_op;
   std::uint64_t offset;          // first byte the sender moves
   std::uint64_t length;          // bytes wanted from there on
-  std::uint32_t fragment_bytes;  // payload of every fragment but the last
+  std::uint32_t fragment_bytes;  // payload of a fragment at most; with a key: of every piece
   std::uint8_t key_bytes;        // 0: fragments; else put through the key that follows
   std::uint8_t reserved[3];
 };

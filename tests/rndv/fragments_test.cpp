@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "transport/wire.hpp"
+#include "base/cache_line.hpp"
 
 namespace stria::rndv {
 namespace {
@@ -43,8 +43,6 @@ TEST(Fragments, fragments_are_within_their_bounds_and_finer_where_packing_is_slo
           ASSERT_GE(fragment, std::min(1024u, most)) << length;
           ASSERT_LE(fragment, most) << length;
           ASSERT_TRUE(fragment % 512 == 0 || fragment == most) << fragment;
-          ASSERT_TRUE(fragment == most || fragment / (fragment & -fragment) <= wire::kSmall)
-              << fragment << " in halves";
         }
   Question column;
   column.length = 64 << 10;
@@ -101,17 +99,17 @@ TEST(Fragments, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of
   EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
 }
 
-TEST(Fragments, long_fragments_can_be_halved_until_every_link_takes_them) {
+TEST(Fragments, long_fragments_end_with_a_cache_line) {
   Question turned, grown;
   turned.length = grown.length = 4 << 20;
   turned.source_block = 8;
   turned.turned = true;
   grown.grows = true;
   for (const Question& question : {turned, grown})
-    for (std::uint32_t longest = 1u << 16; longest < 1u << 19; longest += 64) {
+    for (std::uint32_t longest = 1u << 16; longest < 1u << 19; longest += 24) {
       const std::uint32_t fragment = fragment_for(question, 1u << 15, longest);
       ASSERT_LE(fragment, longest);
-      ASSERT_LE(fragment / (fragment & -fragment), wire::kSmall) << fragment << " of " << longest;
+      ASSERT_EQ(fragment % kCacheLine, 0u) << fragment << " of " << longest;
     }
 }
 

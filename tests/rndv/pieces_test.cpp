@@ -101,8 +101,8 @@ class Pieces : public ::testing::Test {
     if (!wire_.sent.empty()) std::memcpy(&rtr, wire_.sent.back().bytes.data(), sizeof(rtr));
     return rtr;
   }
-  bool piece(wire::OpId op, std::uint32_t index) {
-    const auto header = wire::make_header(wire::Kind::frag, op, index);
+  bool piece(wire::OpId op, std::uint64_t place) {
+    const auto header = wire::make_fragment(op, place);
     return engine_.on_frag(link_, {&header, nullptr, 0, 0, 0});
   }
   wire::OpId announce(SendOp& op) {
@@ -120,10 +120,10 @@ class Pieces : public ::testing::Test {
     const auto header = wire::make_header(wire::Kind::rtr, op);
     return engine_.on_rtr(link_, {&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, 0});
   }
-  std::vector<std::uint32_t> told() const {
-    std::vector<std::uint32_t> out;
+  std::vector<std::uint64_t> told() const {
+    std::vector<std::uint64_t> out;
     for (const Sent& sent : wire_.sent)
-      if (sent.header.kind == static_cast<int>(wire::Kind::frag)) out.push_back(sent.header.immediate);
+      if (sent.header.kind == static_cast<int>(wire::Kind::frag)) out.push_back(wire::place_of(sent.header));
     return out;
   }
 
@@ -155,26 +155,46 @@ TEST_F(Pieces, a_receiver_reads_its_half_from_the_end_and_waits_for_the_other) {
   EXPECT_EQ(op.outcome, Status::ok);
   EXPECT_EQ(wire_.invalidated, 1) << "its own key";
   EXPECT_EQ(wire_.sent.back().header.kind, static_cast<int>(wire::Kind::fin));
-  EXPECT_TRUE(piece(asked.receiver_op, 1)) << "late";
+  EXPECT_TRUE(piece(asked.receiver_op, piece_bytes)) << "late";
   EXPECT_EQ(received_ends_, 1);
 }
 
-TEST_F(Pieces, no_more_are_believed_than_were_asked_for) {
+TEST_F(Pieces, may_be_told_of_in_any_order) {
   RecvOp op;
   const wire::RtrBody asked = accept(op);
   wire_.get = STRIA_ERR_NO_RESOURCE;
-  const auto pieces = static_cast<std::uint32_t>(asked.length / asked.fragment_bytes);
-  EXPECT_TRUE(piece(asked.receiver_op, wire::kPutting));
-  EXPECT_FALSE(piece(asked.receiver_op, pieces));
-  EXPECT_FALSE(piece(asked.receiver_op, wire::kPutting - 1));
-  EXPECT_EQ(op.moved, 0u);
-  for (std::uint32_t i = 0; i < pieces; ++i) EXPECT_TRUE(piece(asked.receiver_op, i));
-  EXPECT_FALSE(piece(asked.receiver_op, 0)) << "told twice";
+  const std::uint64_t bytes = asked.fragment_bytes;
+  ASSERT_GE(asked.length, 3 * bytes);
+  for (std::uint64_t at = asked.length; at != 0; at -= bytes) {
+    EXPECT_EQ(op.moved, 0u);
+    EXPECT_TRUE(piece(asked.receiver_op, at - bytes));
+  }
+  EXPECT_TRUE(piece(asked.receiver_op, wire::kPutting)) << "the first of all, overtaken";
   EXPECT_EQ(op.moved, asked.length);
   EXPECT_EQ(received_ends_, 0);
   engine_.fail_link(link_, Status::peer_failed);
   EXPECT_EQ(received_ends_, 1);
   EXPECT_EQ(wire_.invalidated, 1) << "its own key";
+}
+
+TEST_F(Pieces, that_were_not_asked_for_or_are_told_of_twice_end_the_receive_and_its_sender) {
+  for (const bool twice : {false, true})
+    for (const std::uint64_t past : {0u, 1u}) {
+      RecvOp op;
+      wire_ = {};
+      received_ends_ = 0;
+      const wire::RtrBody asked = accept(op);
+      wire_.get = STRIA_ERR_NO_RESOURCE;
+      EXPECT_TRUE(piece(asked.receiver_op, wire::kPutting));
+      EXPECT_TRUE(piece(asked.receiver_op, 0));
+      EXPECT_FALSE(piece(asked.receiver_op, (twice ? 0 : asked.length) + past));
+      EXPECT_EQ(received_ends_, 1);
+      EXPECT_EQ(op.outcome, Status::io_error);
+      EXPECT_EQ(wire_.invalidated, 1) << "its own key";
+      EXPECT_EQ(wire_.sent.back().header.kind, static_cast<int>(wire::Kind::fin));
+      EXPECT_EQ(wire_.sent.back().header.tag, 99u);
+      EXPECT_EQ(static_cast<std::int32_t>(wire_.sent.back().header.immediate), STRIA_ERR_IO);
+    }
 }
 
 TEST_F(Pieces, a_key_that_finds_no_room_is_taken_back_and_the_message_read) {
@@ -200,8 +220,8 @@ TEST_F(Pieces, a_sender_that_was_refused_a_get_is_asked_for_the_rest_in_fragment
   engine_.progress();
   engine_.progress();
   EXPECT_TRUE(engine_.resting()) << "the sender is waited for";
-  for (std::uint32_t i = 0; i < asked.length / asked.fragment_bytes; ++i)
-    EXPECT_TRUE(piece(asked.receiver_op, i));
+  for (std::uint64_t at = 0; at < asked.length; at += asked.fragment_bytes)
+    EXPECT_TRUE(piece(asked.receiver_op, at));
   wire_.sent.clear();
   engine_.progress();
   ASSERT_EQ(wire_.sent.size(), 1u);
@@ -221,7 +241,7 @@ TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_
   ASSERT_TRUE(rtr(id, {7, 0, 2 * bytes, bytes, 4, {}}, 4));
   for (int i = 0; i < 10; ++i) engine_.progress();
   EXPECT_EQ(wire_.puts, (std::vector<std::uint64_t>{0, bytes}));
-  EXPECT_EQ(told(), (std::vector<std::uint32_t>{wire::kPutting, 0, 1}));
+  EXPECT_EQ(told(), (std::vector<std::uint64_t>{wire::kPutting, 0, bytes}));
   EXPECT_EQ(sent_ends_, 0);
   const auto fin = wire::make_header(wire::Kind::fin, id, 0);
   engine_.on_fin(link_, {&fin, nullptr, 0, 0, 0});

@@ -126,6 +126,7 @@ TEST(Help, is_right_under_every_order_of_late_gets_and_fragments) {
     options.seed = seed;
     options.async_percent = random() % 101;
     options.no_resource_percent = random() % 40;
+    options.fragment_overtakes_percent = random() % 101;
     World world(2, options, {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
     std::vector<std::vector<unsigned char>> data, rooms;
     std::vector<Op> sends(6), recvs(6);
@@ -162,6 +163,7 @@ TEST(Help, a_sender_that_dies_meanwhile_ends_the_receive) {
     fake::FabricOptions options;
     options.seed = seed;
     options.async_percent = 70;
+    options.fragment_overtakes_percent = random() % 101;
     World world(2, options, {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
     const auto data = pattern(400000, seed);
     std::vector<unsigned char> room(data.size());

@@ -1,5 +1,5 @@
 // A link gets a window in the middle of a long message, while its earlier fragments still wait in the inbox
-// behind a sender that stands still there. Fragments have no number: none may overtake another.
+// behind a sender that stands still there. The link keeps the order of its packets.
 #include <unistd.h>
 
 #include "tag/address.hpp"

@@ -26,7 +26,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 9);
+  EXPECT_EQ(kVersion, 10);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -64,6 +64,15 @@ TEST(Wire, header_bytes) {
   header.flags = 0xf1;
   header.sequence = 0xd2e3;
   EXPECT_EQ(bytes_of(header), "02f1e3d2 ccbbaa99 88776655 44332211");
+}
+
+TEST(Wire, a_fragment_says_in_56_bits_where_its_bytes_belong) {
+  const Header header = make_fragment(0x1122334455667788, 0xa1a2a3a4a5a6a7);
+  EXPECT_EQ(bytes_of(header), "04a7a6a5 a4a3a2a1 88776655 44332211");
+  EXPECT_EQ(place_of(header), 0xa1a2a3a4a5a6a7u);
+  EXPECT_EQ(bytes_of(make_fragment(1, kPutting)), "04ffffff ffffffff 01000000 00000000");
+  EXPECT_EQ(place_of(make_fragment(1, kPutting)), kPutting);
+  EXPECT_EQ(place_of(make_fragment(1, 0)), 0u);
 }
 
 TEST(Wire, rts_bytes) {

@@ -1,5 +1,7 @@
 #include "transport/fake/control.hpp"
 
+#include <utility>
+
 #include "transport/fake/device.hpp"
 #include "transport/fake/fabric.hpp"
 
@@ -40,6 +42,11 @@ void refuse_copies(Fabric& fabric) {
 void refuse_memory(Fabric& fabric, const void* memory, std::size_t bytes) {
   const std::lock_guard lock(fabric.mutex());
   fabric.refuse_memory(static_cast<const std::byte*>(memory), bytes);
+}
+
+void meddle(Fabric& fabric, std::function<Fate(stria_header_t& fragment)> fate) {
+  const std::lock_guard lock(fabric.mutex());
+  fabric.meddle(std::move(fate));
 }
 
 Statistics statistics(Fabric& fabric) {

@@ -12,7 +12,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+
+#include "stria/provider.h"
 
 namespace stria::fake {
 
@@ -27,6 +30,8 @@ struct FabricOptions {
   std::uint32_t no_resource_percent = 0;
   std::uint32_t connect_delay = 0;  ///< longest time until a link is up; sends answer no_resource before
   std::uint32_t async_percent = 0;  ///< gets, puts and atomics that complete later instead of at once
+  /// Fragments that go before some of the older ones on their path, as if they came by another link.
+  std::uint32_t fragment_overtakes_percent = 0;
   bool death_seen_by_check_only = false;  ///< link_down comes from check(), not from progress()
 
   bool pio = true;  ///< what is switched off is absent from the capabilities and answers unsupported
@@ -85,20 +90,27 @@ void refuse_copies(Fabric& fabric);
 /// memory is one that the system does not pin for other processes.
 void refuse_memory(Fabric& fabric, const void* memory, std::size_t bytes);
 
+/// What becomes of a fragment on its way.
+enum class Fate : std::uint8_t { arrives, lost, doubled };
+/// From now on `fate` decides for each fragment of the fabric when it is sent, and may change its header. It
+/// is called under the fabric's lock, so it calls nothing of the fabric. An empty function: all arrive.
+void meddle(Fabric& fabric, std::function<Fate(stria_header_t& fragment)> fate);
+
 /// What the fabric did so far.
 struct Statistics {
   std::uint64_t delivered_pio = 0;
   std::uint64_t delivered_buffered = 0;
-  std::uint64_t overtakes = 0;        ///< packets delivered before an older one of the link's other path
-  std::uint64_t refused = 0;          ///< sends answered with no_resource
-  std::uint64_t completed_later = 0;  ///< gets, puts and atomics that were asynchronous
-  std::uint64_t atomics = 0;          ///< performed
-  std::uint64_t memory_refused = 0;   ///< gets and puts of memory that refuse_memory() named
-  std::uint64_t lost = 0;             ///< packets that died with a device
-  std::uint64_t kept = 0;             ///< payloads that were kept, and not released yet, now
-  std::uint64_t all_kept = 0;         ///< that were ever
-  std::uint64_t in_flight = 0;        ///< packets sent and not delivered, now
-  std::uint64_t looks = 0;            ///< at links, of progress calls that searched for something to deliver
+  std::uint64_t overtakes = 0;           ///< packets delivered before an older one of the link's other path
+  std::uint64_t fragment_overtakes = 0;  ///< fragments that went before an older one of their path
+  std::uint64_t refused = 0;             ///< sends answered with no_resource
+  std::uint64_t completed_later = 0;     ///< gets, puts and atomics that were asynchronous
+  std::uint64_t atomics = 0;             ///< performed
+  std::uint64_t memory_refused = 0;      ///< gets and puts of memory that refuse_memory() named
+  std::uint64_t lost = 0;                ///< packets that died with a device
+  std::uint64_t kept = 0;                ///< payloads that were kept, and not released yet, now
+  std::uint64_t all_kept = 0;            ///< that were ever
+  std::uint64_t in_flight = 0;           ///< packets sent and not delivered, now
+  std::uint64_t looks = 0;  ///< at links, of progress calls that searched for something to deliver
 };
 Statistics statistics(Fabric& fabric);
 

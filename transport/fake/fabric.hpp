@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -37,6 +39,8 @@ class Fabric {
   bool chance(std::uint32_t percent) noexcept { return percent > 0 && random(99) < percent; }
   Statistics& statistics() noexcept { return statistics_; }
   void refuse_memory(const std::byte* begin, std::size_t bytes) { refused_.push_back({begin, bytes}); }
+  void meddle(std::function<Fate(stria_header_t&)> fate) noexcept { fate_ = std::move(fate); }
+  Fate fate(stria_header_t& fragment) const { return fate_ ? fate_(fragment) : Fate::arrives; }
   /// Whether the range holds a byte that refuse_memory() named.
   bool refuses(const transport::Payload& payload) const noexcept;
 
@@ -55,6 +59,7 @@ class Fabric {
   std::vector<Device*> devices_;  // by number
   Statistics statistics_;
   std::vector<std::span<const std::byte>> refused_;
+  std::function<Fate(stria_header_t&)> fate_;
   std::atomic<bool> copies_refused_{false};
 };
 

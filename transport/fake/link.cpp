@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "transport/atomic_word.hpp"
 #include "transport/fake/device.hpp"
 #include "transport/fake/fabric.hpp"
 #include "transport/payload.hpp"
 #include "transport/services.hpp"
+#include "transport/wire.hpp"
 
 namespace stria::fake {
 namespace {
@@ -39,6 +42,12 @@ void demand_range(const transport::Payload& payload, const char* call) noexcept 
   if (const auto* layout = transport::layout_of(payload))
     demand(payload.length <= layout->size() * payload.count - payload.offset, call,
            "a payload range beyond the end of its stream");
+}
+}  // namespace
+
+namespace {
+bool is_fragment(const QueuedPacket& packet) noexcept {
+  return packet.header.kind == static_cast<std::uint8_t>(wire::Kind::frag);
 }
 }  // namespace
 
@@ -104,19 +113,37 @@ bool Link::has_room(const Message& message) const noexcept {
 }
 
 void Link::accept(const Message& message) noexcept {
-  Fabric& fabric = owner_.fabric();
   QueuedPacket packet;
   packet.header = message.header;
   packet.payload.resize(static_cast<std::size_t>(message.payload.length));
   transport::pack(message.payload, packet.payload.data());
   if (message.ends_key != nullptr) packet.ends_key = *message.ends_key;
-  packet.order = next_order_++;
   packet.path = message.path;
-  std::uint64_t& last = last_due_[index(message.path)];
+  Fate fate = Fate::arrives;
+  if (is_fragment(packet)) fate = owner_.fabric().fate(packet.header);
+  if (fate == Fate::lost) return;
+  if (fate == Fate::doubled) queue_up(packet);
+  queue_up(std::move(packet));
+}
+
+void Link::queue_up(QueuedPacket packet) noexcept {
+  Fabric& fabric = owner_.fabric();
+  packet.order = next_order_++;
+  std::uint64_t& last = last_due_[index(packet.path)];
   last = std::max(last, owner_.step() + fabric.random(fabric.options().delay));
   packet.due = last;
-  if (message.path == Path::pio) window_used_ += sizeof packet.header + packet.payload.size();
-  arriving_[index(message.path)].push_back(std::move(packet));
+  if (packet.path == Path::pio) window_used_ += sizeof packet.header + packet.payload.size();
+  auto& queue = arriving_[index(packet.path)];
+  auto place = queue.end();
+  if (is_fragment(packet) && fabric.chance(fabric.options().fragment_overtakes_percent)) {
+    for (std::uint64_t most = fabric.random(queue.size()); most > 0 && is_fragment(*std::prev(place));
+         --most) {
+      --place;
+      packet.due = place->due;
+    }
+    if (place != queue.end()) ++fabric.statistics().fragment_overtakes;
+  }
+  queue.insert(place, std::move(packet));
   ++fabric.statistics().in_flight;
   owner_.make_busy(*this);
   if (!blocked_) owner_.wake();

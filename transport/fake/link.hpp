@@ -106,6 +106,7 @@ class Link {
   void lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noexcept;
   bool has_room(const Message& message) const noexcept;
   void accept(const Message& message) noexcept;
+  void queue_up(QueuedPacket packet) noexcept;
   void check_use(const char* call) const noexcept;
   const std::list<QueuedPacket>& queue(Path path) const noexcept {
     return arriving_[static_cast<std::size_t>(path)];

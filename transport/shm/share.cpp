@@ -9,8 +9,8 @@
 // Low-latency links keep theirs.
 //
 // Order: what went by a window was taken out before the next record goes by the inbox, and what went by the
-// inbox before the first goes by the window. Fragments of a message have no number by which the worker could
-// put them back into their order.
+// inbox before the first goes by the window. So each of the two paths of a link keeps its order, as the
+// contract promises.
 #include <utility>
 
 #include "transport/shm/device.hpp"

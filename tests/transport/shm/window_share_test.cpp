@@ -197,7 +197,7 @@ TEST(ShmWindowShare, what_a_peer_wrote_into_a_new_window_is_delivered_when_it_en
   EXPECT_EQ(world.receiver.downs.size(), 2u);
 }
 
-// Fragments of a long message have no number by which the worker could put them back into their order.
+// Each path of a link keeps its order.
 TEST(ShmWindowShare, nothing_in_the_inbox_is_overtaken_by_what_goes_by_a_new_window) {
   Scarce world("1", 2);
   world.senders[0]->close(0);

@@ -1,0 +1,73 @@
+// What fragments brought of a message beyond the first byte that is missing. Fragments say where they belong,
+// and may come in any order: by several links, or by the two paths of one.
+//
+//   0 ........ moved      begin .... end      begin .. end       length
+//   |  all here  |  gap  |   a range   | gap |  a range |   gap   |
+//
+// Most messages never need one: fragments of one link come in order, and then only `moved` grows. A range
+// appears with a fragment that overtook another, grows with its neighbours, and goes when the gap before it
+// is closed. The number of ranges is limited, so that a peer that sends its fragments badly on purpose costs
+// a bounded amount of memory; an honest one has as many gaps as fragments under way at most.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stria::rndv {
+
+class Ahead {
+ public:
+  static constexpr std::size_t kMost = 1024;
+
+  bool empty() const noexcept { return ranges_.empty(); }
+  /// Whether a byte of [begin, end) is there.
+  bool meets(std::uint64_t begin, std::uint64_t end) const noexcept {
+    const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), end, begins_before);
+    return after != ranges_.begin() && (after - 1)->end > begin;
+  }
+  /// Adds [begin, end), which meets nothing. False: there are kMost ranges. Throws std::bad_alloc.
+  bool add(std::uint64_t begin, std::uint64_t end) {
+    const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), end, begins_before);
+    const bool joins_after = after != ranges_.end() && after->begin == end;
+    const bool joins_before = after != ranges_.begin() && (after - 1)->end == begin;
+    if (joins_before && joins_after) {
+      (after - 1)->end = after->end;
+      ranges_.erase(after);
+    } else if (joins_before) {
+      (after - 1)->end = end;
+    } else if (joins_after) {
+      after->begin = begin;
+    } else {
+      if (ranges_.size() == kMost) return false;
+      ranges_.insert(after, {begin, end});
+    }
+    return true;
+  }
+  /// All before `at` is there now. Takes out the range that begins there; where it ended, or `at`.
+  std::uint64_t take_from(std::uint64_t at) noexcept {
+    if (ranges_.empty() || ranges_.front().begin != at) return at;
+    const std::uint64_t end = ranges_.front().end;
+    ranges_.erase(ranges_.begin());
+    return end;
+  }
+  /// All from `at` on is there. The first byte of the range that reaches it, or `at`.
+  std::uint64_t reaching(std::uint64_t at) const noexcept {
+    const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at, begins_before);
+    return after != ranges_.begin() && (after - 1)->end >= at ? (after - 1)->begin : at;
+  }
+  void clear() noexcept { ranges_.clear(); }
+
+  Ahead* next = nullptr;  ///< of the engine's spare ones
+
+ private:
+  struct Range {
+    std::uint64_t begin, end;
+  };
+  static bool begins_before(const Range& range, std::uint64_t at) noexcept { return range.begin < at; }
+
+  std::vector<Range> ranges_;  // by begin; none meets or touches another
+};
+
+}  // namespace stria::rndv

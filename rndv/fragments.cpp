@@ -1,0 +1,101 @@
+// How a receiver takes fragments. Each says where in the message its bytes belong, so they may come in any
+// order: what lies beyond the first byte that is missing is remembered (ahead.hpp). A fragment that brings a
+// byte a second time, or lies outside of what was asked for, shows that its sender, or the path, is broken:
+// the receive ends with io_error, and its sender is told so. A completed receive has no hole.
+//
+// A fragment without bytes says that a piece was put there (share.cpp).
+#include <new>
+#include <utility>
+
+#include "base/log.hpp"
+#include "rndv/engine.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+using transport::LinkRef;
+using transport::Packet;
+
+/// Whether these bytes were asked for, and none of them is there.
+inline bool Engine::is_wanted(const RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
+  const std::uint64_t end = op.sink_key_bytes == 0 ? op.length : senders_part(op.length, op.fragment_bytes);
+  return place >= op.moved && place < end && bytes <= end - place &&
+         (op.ahead == nullptr || !op.ahead->meets(place, place + bytes));
+}
+
+bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
+  Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
+  if (found == nullptr || found->state != Operation::State::receiving || found->outcome != Status::ok)
+    return true;
+  auto& op = static_cast<RecvOp&>(*found);
+  const std::uint64_t place = wire::place_of(*packet.header);
+  std::uint64_t bytes = packet.bytes;
+  if (bytes == 0) [[unlikely]] {
+    op.begun = true;
+    if (place == wire::kPutting) return true;
+    if (op.sink_key_bytes != 0) bytes = op.fragment_bytes;
+  }
+  if (bytes == 0 || !is_wanted(op, place, bytes)) [[unlikely]] {
+    log::debug("a fragment of {} bytes at {} does not fit a receive that has {} of {} bytes", packet.bytes,
+               place, op.moved, op.length);
+    refuse_fragments(op);
+    return false;
+  }
+  // What a sender that died left unfinished ends with its link.
+  if (packet.bytes != 0 && !transport::take(transport::slice(op.memory, place, bytes), packet)) return true;
+  return has_come(op, place, bytes);
+}
+
+/// These bytes are there now. False: the operation cannot remember that, and ended.
+inline bool Engine::has_come(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
+  if (place == op.moved && op.ahead == nullptr) [[likely]] {
+    op.moved += bytes;
+  } else if (!came_ahead(op, place, bytes)) [[unlikely]] {
+    refuse_fragments(op);
+    return false;
+  }
+  op.link->silence.heard = true;
+  moved_on(op);
+  return true;
+}
+
+/// The same of bytes that are not the next ones, or beside such bytes.
+[[gnu::noinline]] bool Engine::came_ahead(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept try {
+  if (place == op.moved) {
+    op.moved = op.ahead->take_from(place + bytes);
+    if (op.ahead->empty()) drop_ahead(op);
+    return true;
+  }
+  if (op.ahead == nullptr) op.ahead = take_ahead();
+  if (op.ahead->add(place, place + bytes)) return true;
+  log::error("a receive of {} bytes ends: its fragments leave more than {} gaps", op.length, Ahead::kMost);
+  return false;
+} catch (const std::bad_alloc&) {
+  log::error("a receive of {} bytes ends: out of memory for the order of its fragments", op.length);
+  return false;
+}
+
+Ahead* Engine::take_ahead() {
+  if (spare_ahead_ == nullptr) return new Ahead;
+  return std::exchange(spare_ahead_, spare_ahead_->next);
+}
+
+void Engine::drop_ahead(RecvOp& op) noexcept {
+  Ahead* const ahead = std::exchange(op.ahead, nullptr);
+  if (ahead == nullptr) return;
+  ahead->clear();
+  ahead->next = std::exchange(spare_ahead_, ahead);
+}
+
+/// What came up to the tail need not be read.
+void Engine::pass_ahead(RecvOp& op) noexcept {
+  if (op.ahead != nullptr) op.tail = op.ahead->reaching(op.tail);
+}
+
+/// The receive ends, once nothing of it is in flight.
+void Engine::refuse_fragments(RecvOp& op) noexcept {
+  op.outcome = Status::io_error;
+  if (!op.in_flight) end_receiving(op);
+}
+
+}  // namespace stria::rndv
