@@ -210,8 +210,9 @@ TEST_F(Meddled, a_lost_fragment_is_waited_for_until_its_sender_dies) {
 
 TEST_F(Meddled, a_fragment_in_the_wrong_place_ends_the_receive_with_an_error) {
   for (const std::uint64_t at :
-       {std::uint64_t{kBytes}, kBytes - kFragment + 1, wire::kPutting - 1, std::uint64_t{4 * kFragment},
-        std::uint64_t{5 * kFragment - 1}, std::uint64_t{0}, std::uint64_t{5 * kFragment + 1}}) {
+       {std::uint64_t{kBytes}, kBytes - kFragment + 1, std::uint64_t{wire::kPutting} - 1,
+        std::uint64_t{4 * kFragment}, std::uint64_t{5 * kFragment - 1}, std::uint64_t{0},
+        std::uint64_t{5 * kFragment + 1}}) {
     fragments_ = 0;
     send_ = {};
     recv_ = {};
