@@ -9,12 +9,12 @@ namespace stria::rndv {
 
 using transport::LinkRef;
 
-Status Atomics::try_provider(AtomicOp& op, const transport::Key& key) noexcept {
+Status Atomics::try_provider(AtomicOp& op) noexcept {
   op.done = &Atomics::on_done;
   op.engine = this;
   in_flight_.push_back(&op);
   ++live_;
-  const Status status = op.link->atomic(op.what, key, &op);
+  const Status status = op.link->atomic(op.what, op.key, &op);
   if (status == Status::in_progress) return status;
   --live_;
   op.unlink();
@@ -98,7 +98,6 @@ bool Atomics::on_word(const LinkRef& link, const transport::Packet& packet) noex
   return true;
 }
 
-// An event may start others and end the link: nothing is remembered over it.
 unsigned Atomics::flush(const LinkRef& link, bool& rest) noexcept {
   unsigned moved = 0;
   for (Answer* answer = answers_.front(); answer != nullptr;) {
@@ -111,27 +110,6 @@ unsigned Atomics::flush(const LinkRef& link, bool& rest) noexcept {
     }
     answer = next;
   }
-  const auto first_due = [&] {
-    AtomicOp* op = due_.front();
-    while (op != nullptr && op->link != &link) op = due_.next(op);
-    return op;
-  };
-  while (AtomicOp* op = first_due()) {
-    op->unlink();
-    --live_;
-    transport::Key key;
-    transport::copy_key(key, op->key);
-    const Status status = key.bytes != 0 ? try_provider(*op, key) : try_ask(*op);
-    if (status == Status::no_resource) {
-      wait(*op);
-      rest = true;
-      return moved;
-    }
-    ++moved;
-    if (status == Status::in_progress) continue;
-    ++live_;
-    end(*op, status);
-  }
   return moved;
 }
 
@@ -141,18 +119,13 @@ void Atomics::fail_link(const LinkRef& link, Status why) noexcept {
     if (answer->link == &link) give(*answer);
     answer = next;
   }
-  for (;;) {  // events change table and list under our feet: this is the cold path
-    AtomicOp* victim = due_.front();
-    while (victim != nullptr && victim->link != &link) victim = due_.next(victim);
-    if (victim != nullptr) {
-      victim->unlink();
-    } else {
-      asked_.for_each([&](AtomicOp& op) {
-        if (op.link == &link) victim = &op;
-      });
-      if (victim == nullptr) return;
-      asked_.erase(victim->id);
-    }
+  for (;;) {  // events change the table under our feet: this is the cold path
+    AtomicOp* victim = nullptr;
+    asked_.for_each([&](AtomicOp& op) {
+      if (op.link == &link) victim = &op;
+    });
+    if (victim == nullptr) return;
+    asked_.erase(victim->id);
     end(*victim, why);
   }
 }

@@ -1,10 +1,9 @@
 // Remote atomics of one worker: by the provider where that may perform them, else the owner is asked and
-// answers with the word as it was. An atomic that finds no room waits, and so does an answer; nothing of both
-// is done twice.
+// answers with the word as it was. An answer that finds no room waits here, an atomic in its peer's queue
+// (tag/one_sided.cpp); nothing of both is done twice.
 //
 //   AtomicOp:  idle -> (asked) waiting -> ended by the answer
-//               |  \-> (a provider has it) in flight -> ended by its completion
-//               \---> (no room) due -> one of both, when the worker flushes the link
+//                  \-> (a provider has it) in flight -> ended by its completion
 #pragma once
 
 #include <cstdint>
@@ -21,13 +20,14 @@ class Atomics;
 
 /// In the memory of the request that owns it.
 struct AtomicOp : ListNode, transport::Completion {
-  AtomicOp() noexcept : transport::Completion{} {}
+  AtomicOp() noexcept : transport::Completion{} { key.bytes = 0; }
   Atomics* engine = nullptr;
   const transport::LinkRef* link = nullptr;
   wire::OpId id = 0;         ///< our name for it, while its owner is asked
   std::uint64_t region = 0;  ///< the owner's name of it
   transport::Atomic what{};
-  SmallKey key;  ///< of the provider that performs it; bytes == 0: the owner does
+  transport::Key key;      ///< of the provider that performs it; bytes == 0: the owner does
+  bool owner_may = false;  ///< where the provider refuses
 };
 
 /// Threads: the worker's lock is held above.
@@ -42,16 +42,11 @@ class Atomics {
   Atomics(const Atomics&) = delete;
   Atomics& operator=(const Atomics&) = delete;
 
-  /// Has the provider perform it (link and `what` set). ok and errors: ended, without an event. in_progress:
-  /// the event follows. no_resource: nothing changed.
-  Status try_provider(AtomicOp& op, const transport::Key& key) noexcept;
+  /// Has the provider perform it (link, `what` and key set). ok and errors: ended, without an event.
+  /// in_progress: the event follows. no_resource: nothing changed.
+  Status try_provider(AtomicOp& op) noexcept;
   /// Asks the owner (region set, too). in_progress, no_resource, or why not.
   Status try_ask(AtomicOp& op) noexcept;
-  /// After no_resource: the link has to be flushed. With a key the provider is asked again, else the owner.
-  void wait(AtomicOp& op) noexcept {
-    ++live_;
-    due_.push_back(&op);
-  }
 
   /// Answers the operation of a peer that was performed, or refused. no_resource: the answer waits, the link
   /// has to be flushed. io_error: there is no memory for that.
@@ -60,9 +55,9 @@ class Atomics {
   /// The answer to one of ours. One that names no operation under way is dropped. False: it is malformed.
   [[nodiscard]] bool on_word(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
-  /// Tries once what waits for the link; returns how many moved. `rest`: something still waits.
+  /// Sends the answers that wait for the link; returns how many went. `rest`: some still wait.
   unsigned flush(const transport::LinkRef& link, bool& rest) noexcept;
-  /// Ends what the link's owner was asked for, or is to be; what a provider has, that ends.
+  /// Ends what the link's owner was asked for; what a provider has, that ends.
   void fail_link(const transport::LinkRef& link, Status why) noexcept;
   /// Ends what providers had; only after they are closed.
   void end_all(Status why) noexcept;
@@ -84,7 +79,6 @@ class Atomics {
 
   Events events_;
   NameTable<AtomicOp> asked_;
-  IntrusiveList<AtomicOp> due_;
   IntrusiveList<AtomicOp> in_flight_;  // in the hands of a provider
   IntrusiveList<Answer> answers_;
   IntrusiveList<Answer> free_answers_;

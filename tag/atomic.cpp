@@ -44,42 +44,43 @@ Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t*
              atomic.result};
   const Status started = start_atomic(peer, op, key);
   if (started != Status::no_resource) return started;
-  atomics_.wait(op);
-  atomics_wait(peer);
+  wait_for_room(peer, op);
   return Status::in_progress;
 }
 
+/// Decides who performs it, and tries once. no_resource: it has to wait, and try_atomic() knows the way.
 Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
   const Device& device = *devices_[peer.device];
   const stria_provider_key_t& part = part_for(key, device.provider->name);
   if (key.head.performer == KeyHead::kAdapter) {
-    if (device.atomics != Device::Atomics::adapter || !peer.link.can_atomic || part.bytes == 0 ||
-        part.bytes > sizeof(op.key.data))
+    if (device.atomics != Device::Atomics::adapter || !peer.link.can_atomic || part.bytes == 0)
       return Status::unsupported;
     transport::copy_key(op.key, part);  // the caller's may be closed before there is room
-    const Status status = atomics_.try_provider(op, part);
-    if (status == Status::unsupported) renew_limits(peer);
-    return status;
+  } else {
+    op.owner_may = true;
+    const bool reaches = peer.link.can_atomic || (peer.link.can_map && transport::is_mapped(part));
+    if (device.atomics == Device::Atomics::cpu && part.bytes != 0 && reaches)
+      transport::copy_key(op.key, part);
   }
-  const bool reaches = peer.link.can_atomic || (peer.link.can_map && transport::is_mapped(part));
-  if (device.atomics == Device::Atomics::cpu && part.bytes != 0 && reaches) {
-    const Status status = atomics_.try_provider(op, part);
-    if (status != Status::unsupported && status != Status::no_resource) return status;
-    if (status == Status::unsupported) renew_limits(peer);
+  return peer.one_sided.empty() ? try_atomic(peer, op) : Status::no_resource;
+}
+
+/// By the provider where there is a key for that, else by the owner. no_resource: nothing changed.
+Status Worker::try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept {
+  if (op.key.bytes != 0) {
+    const Status status = atomics_.try_provider(op);
+    if (status != Status::unsupported) return status;
+    renew_limits(peer);
+    if (!op.owner_may) return status;
+    op.key.bytes = 0;
   }
   return atomics_.try_ask(op);
 }
 
-void Worker::atomics_wait(Peer& peer) noexcept {
-  peer.atomics_due = true;
-  add_to_backlog(peer);
-}
-
-unsigned Worker::flush_atomics(Peer& peer) noexcept {
-  peer.atomics_due = false;  // an event may set it again
+unsigned Worker::flush_answers(Peer& peer) noexcept {
   bool rest = false;
   const unsigned moved = atomics_.flush(peer.link, rest);
-  if (rest) peer.atomics_due = true;
+  peer.answers_due = rest;
   return moved;
 }
 
@@ -101,7 +102,8 @@ void Worker::serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept {
   const Status status = perform(packet.header->tag, what, before);
   switch (atomics_.answer(peer.link, body.initiator_op, status, before)) {
     case Status::no_resource:
-      atomics_wait(peer);
+      peer.answers_due = true;
+      add_to_backlog(peer);
       break;
     case Status::io_error:
       give_up(peer, "gets no answer, as there is no memory for it");

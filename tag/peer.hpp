@@ -12,6 +12,7 @@
 #include "base/assert.hpp"
 #include "base/cache_line.hpp"
 #include "base/intrusive_list.hpp"
+#include "base/intrusive_queue.hpp"
 #include "base/log.hpp"
 #include "eager/credit.hpp"
 #include "rndv/operation.hpp"
@@ -36,12 +37,13 @@ struct alignas(kCacheLine) Peer : ListNode {
   std::uint8_t device = 0;  ///< whose link it is, while up
   bool low_latency : 1 = false;
   bool window_due : 1 = false;     ///< it came to us while an endpoint wants a window: connect once more
-  bool atomics_due : 1 = false;    ///< some of them, or answers to them, wait for room
+  bool answers_due : 1 = false;    ///< answers to its atomics wait for room
   bool window_wanted : 1 = false;  ///< an endpoint wants a window, and there was none
   bool awaited : 1 = false;        ///< not connected, and a receive or a probe named it
   bool unmet : 1 = false;          ///< awaited, and could not be connected to when that was tried last
   std::uint32_t index = 0;
-  IntrusiveList<rndv::Operation> pending;  ///< sends in order, waiting for room
+  IntrusiveQueue<rndv::Operation> pending;  ///< sends in order, waiting for room
+  IntrusiveQueue<ListNode> one_sided;       ///< puts, gets and atomics in order, waiting for room
   std::uint64_t worker_id = 0;
   eager::Grant grant;
   KeptAddress address = nullptr;  ///< null when the peer came to us

@@ -277,7 +277,8 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
     complete(request, why);
   }
   rndv_.fail_link(peer.link, why);
-  peer.atomics_due = false;
+  end_one_sided(peer, why);
+  peer.answers_due = false;
   atomics_.fail_link(peer.link, why);
   // What it announced, or had begun to write, cannot come any more, and must not take a receive that others
   // can match; what came whole stays.

@@ -1,4 +1,6 @@
-// Regions and keys, puts and gets: by the provider where it can, else by the peer's engine.
+// Regions: registered with every device, found again by the name in a key, and served by the engine to peers
+// whose provider cannot.
+
 #include <sched.h>
 
 #include <cstring>
@@ -38,8 +40,7 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
         device.ops->fast_register(device.handle, nullptr, &region->memory, rights, &key) != STRIA_OK)
       continue;
     region->keys[i] = key;
-    if (device.atomics == Device::Atomics::adapter && (rights & STRIA_ACCESS_REMOTE_ATOMIC) != 0 &&
-        key.bytes <= sizeof(rndv::AtomicOp::key.data))
+    if (device.atomics == Device::Atomics::adapter && (rights & STRIA_ACCESS_REMOTE_ATOMIC) != 0)
       region->performer = KeyHead::kAdapter;
   }
   regions_[slot].region = region.get();
@@ -95,95 +96,6 @@ void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) no
   } else {
     rndv_.serve_put(peer.link, region_id, body, memory, status);
   }
-}
-
-void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept {
-  auto& op = static_cast<rndv::RecvOp&>(*completion);
-  Request& request = *Request::of(op);
-  Worker& worker = *request.worker;
-  op.unlink();
-  if (status == STRIA_ERR_UNSUPPORTED && request.peer->state == Peer::State::up) {
-    const stria_payload_t memory = op.memory;  // the request's next operation takes the place of this one
-    worker.renew_limits(*request.peer);
-    worker.ask_peer(request, memory, op.region, op.start);
-    return;
-  }
-  --worker.rma_in_flight_;
-  if (status == STRIA_OK) request.info.received = op.length;
-  complete(request, transport::from_c(status));
-}
-
-/// Has the peer's engine do what the provider does not.
-void Worker::ask_peer(Request& request, const stria_payload_t& memory, std::uint64_t region,
-                      std::uint64_t offset) noexcept {
-  const transport::LinkRef& link = request.peer->link;
-  if (request.kind == RequestKind::get) {
-    rndv::RecvOp& op = request.make_recv();
-    op.link = &link;
-    op.memory = memory;
-    op.length = static_cast<std::uint64_t>(memory.length);
-    rndv_.start_remote_get(op, region, offset);
-  } else {
-    rndv::SendOp& op = request.make_send();
-    op.link = &link;
-    op.memory = memory;
-    op.length = static_cast<std::uint64_t>(memory.length);
-    rndv_.start_remote_put(op, region, offset);
-  }
-  if (!rndv_.resting()) work_left();
-}
-
-Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept {
-  if (closing_) return Status::cancelled;
-  const auto& key = *reinterpret_cast<const RemoteKey*>(rma.key);
-  stria_payload_t memory;
-  if (describe_memory(rma.base, rma.layout, rma.count, memory) != Status::ok) return Status::invalid;
-  const auto length = static_cast<std::uint64_t>(memory.length);
-  const unsigned right = kind == RequestKind::get ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE;
-  if ((key.head.access & right) == 0) return Status::access_error;
-  if (rma.remote_offset > key.head.length || length > key.head.length - rma.remote_offset)
-    return Status::access_error;
-  if (peer.state != Peer::State::up) {
-    const Status connected = connect(peer);
-    if (connected != Status::ok) return connected;
-  }
-  if (length == 0) return Status::ok;
-
-  Request* made = Request::make(request, this, kind, rma.callback, rma.user);
-  made->peer = &peer;
-  made->info.length = length;
-  made->info.source = peer.worker_id;
-  made->state.store(RequestState::active, std::memory_order_relaxed);
-  ++rma_in_flight_;
-  const stria_provider_key_t part = part_for(key, devices_[peer.device]->provider->name);
-  const bool can = kind == RequestKind::get ? peer.link.can_get_by(part) : peer.link.can_put_by(part);
-  if (can && part.bytes != 0) {
-    rndv::RecvOp& op = made->make_recv();
-    op.done = &Worker::on_rma_done;
-    op.length = length;
-    // For ask_peer(), where the refusal comes later.
-    op.memory = memory;
-    op.region = key.head.region;
-    op.start = rma.remote_offset;
-    provider_rma_.push_back(&op);
-    const Status done = kind == RequestKind::get ? peer.link.get(memory, part, rma.remote_offset, &op)
-                                                 : peer.link.put(memory, part, rma.remote_offset, &op);
-    if (done == Status::in_progress) return done;
-    op.unlink();
-    if (done != Status::unsupported && done != Status::no_resource) {
-      --rma_in_flight_;
-      return done;
-    }
-    if (done == Status::unsupported) renew_limits(peer);
-  }
-  // The peer's engine does it. If its link turns out to be dead now, the call says so and nobody is called
-  // back.
-  made->callback = nullptr;
-  ask_peer(*made, memory, key.head.region, rma.remote_offset);
-  if (made->state.load(std::memory_order_relaxed) == RequestState::done)
-    return transport::from_c(made->info.status);
-  made->callback = rma.callback;
-  return Status::in_progress;
 }
 
 }  // namespace stria::tag

@@ -1,6 +1,7 @@
 // Request: an operation of the application, built in the memory the caller gave (stria_request_t). What it is
-// doing decides which part of the body is alive: a posted receive, or one half of a rendezvous (also a send
-// that waits for credit). The body comes last: a receive that is posted and matched touches three lines.
+// doing decides which part of the body is alive: a posted receive, one half of a rendezvous (also a send
+// that waits for room), or an access to remote memory. The body comes last: a receive that is posted and
+// matched touches three lines.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "rndv/atomics.hpp"
 #include "rndv/operation.hpp"
 #include "stria/stria.h"
+#include "tag/one_sided.hpp"
 #include "tag/posted_queue.hpp"
 
 namespace stria::tag {
@@ -23,7 +25,7 @@ enum class RequestKind : std::uint8_t { send, recv, put, get, atomic };
 enum class RequestState : std::uint8_t {
   posted,   ///< a receive in the posted queue
   pending,  ///< a send in its peer's backlog
-  active,   ///< in the hands of the rendezvous engine or of the provider
+  active,   ///< in the hands of the rendezvous engine or of the provider, or a put, get or atomic that waits
   done,
 };
 
@@ -47,6 +49,7 @@ struct Request {
     PostedRecv posted;
     rndv::SendOp send;
     rndv::RecvOp recv;
+    RmaOp rma;
     rndv::AtomicOp atomic;
     Failure failure;  ///< done, with another status than ok and truncated
   } body;
@@ -86,6 +89,7 @@ struct Request {
 
   rndv::SendOp& make_send() noexcept { return *new (&body.send) rndv::SendOp; }
   rndv::RecvOp& make_recv() noexcept { return *new (&body.recv) rndv::RecvOp; }
+  RmaOp& make_rma() noexcept { return *new (&body.rma) RmaOp; }
   rndv::AtomicOp& make_atomic() noexcept { return *new (&body.atomic) rndv::AtomicOp; }
 };
 

@@ -162,8 +162,9 @@ unsigned Worker::flush(Peer& peer) noexcept {
     peer.grant.due = 0;
     ++moved;
   }
-  if (peer.atomics_due) {
-    moved += flush_atomics(peer);
+  if (peer.answers_due) moved += flush_answers(peer);
+  if (!peer.one_sided.empty()) {
+    moved += flush_one_sided(peer);
     if (peer.state != Peer::State::up) return moved;
   }
   while (rndv::Operation* op = peer.pending.front()) {
@@ -171,12 +172,12 @@ unsigned Worker::flush(Peer& peer) noexcept {
     const Status started = start_send(peer, request);
     if (started == Status::no_resource) return moved;
     ++moved;
-    op->unlink();
+    peer.pending.pop_front();
     if (started != Status::in_progress) complete(request, started);
     if (peer.state != Peer::State::up) return moved;
   }
   // A callback may have received something meanwhile, and credit is due again.
-  if (peer.grant.due == 0 && !peer.atomics_due && peer.linked()) peer.unlink();
+  if (peer.grant.due == 0 && !peer.answers_due && peer.one_sided.empty() && peer.linked()) peer.unlink();
   return moved;
 }
 

@@ -145,7 +145,7 @@ Worker::~Worker() {
     device->provider->close(device->handle, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
   }
   // The providers let go of the memory: what they had ends now.
-  while (rndv::Operation* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
+  while (RmaOp* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
   atomics_.end_all(Status::cancelled);
   rndv_.end_all(Status::cancelled);
   for (auto& slot : regions_) delete slot.region;

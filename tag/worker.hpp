@@ -1,7 +1,7 @@
 // Worker: the progress engine. It owns the devices, the peers, the matching queues and the rendezvous engine,
 // and puts the protocols together: which way a message leaves (send.cpp), what an arriving packet means
-// (deliver.cpp), where it waits (store.cpp), what a receive finds (receive.cpp), puts and gets
-// (remote_memory.cpp), atomics (atomic.cpp), and the life of peers (peers.cpp).
+// (deliver.cpp), where it waits (store.cpp), what a receive finds (receive.cpp), regions (remote_memory.cpp),
+// puts and gets (one_sided.cpp), atomics (atomic.cpp), and the life of peers (peers.cpp).
 //
 // Threads: who calls a public function holds the worker's lock (Locked in api/convert.hpp), except for
 // wait(), which takes it itself.
@@ -108,9 +108,6 @@ class Worker {
   static void on_sent(void* self, rndv::SendOp& op) noexcept;
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
   static void on_refused(void* self, const transport::LinkRef& link) noexcept;
-  static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
-  void ask_peer(Request& request, const stria_payload_t& memory, std::uint64_t region,
-                std::uint64_t offset) noexcept;
   static void on_atomic_ended(void* self, rndv::AtomicOp& op, Status outcome) noexcept;
 
   // wait.cpp
@@ -217,14 +214,23 @@ class Worker {
     callback(handle, &info, user);
   }
 
+  // one_sided.cpp
+  static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
+  Status try_rma(Request& request, const stria_provider_key_t& key) noexcept;
+  void end_rma(Request& request, Status answered) noexcept;
+  void ask_peer(Request& request) noexcept;
+  void wait_for_room(Peer& peer, ListNode& op) noexcept;
+  unsigned flush_one_sided(Peer& peer) noexcept;
+  void end_one_sided(Peer& peer, Status why) noexcept;
+
   // atomic.cpp
   /// What of `access` the device is asked for in a region's key.
   unsigned rights_for(const Device& device, unsigned access) const noexcept;
   Status start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept;
+  Status try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept;
   void serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept;
   Status perform(std::uint64_t region_id, const transport::Atomic& what, std::uint64_t& before) noexcept;
-  void atomics_wait(Peer& peer) noexcept;
-  unsigned flush_atomics(Peer& peer) noexcept;
+  unsigned flush_answers(Peer& peer) noexcept;
 
   // peers.cpp
   Result<void> connect_new(Peer& peer);
@@ -289,10 +295,10 @@ class Worker {
   std::vector<RegionSlot> regions_;
   Region* find_region(std::uint64_t id) noexcept;
 
-  std::uint64_t rma_in_flight_ = 0;
-  IntrusiveList<rndv::Operation> provider_rma_;  // puts and gets in the hands of a provider
-  std::uint64_t handled_ = 0;  // events of all progress calls, to see what other threads did
-  bool leaving_ = false;       // being closed: what is under way goes on, and peers get no credit any more
+  std::uint64_t rma_in_flight_ = 0;    // puts and gets begun and not ended, also those that wait
+  IntrusiveList<RmaOp> provider_rma_;  // puts and gets in the hands of a provider
+  std::uint64_t handled_ = 0;          // events of all progress calls, to see what other threads did
+  bool leaving_ = false;  // being closed: what is under way goes on, and peers get no credit any more
   bool closing_ = false;
   bool armed_ = false;     // the devices tell the alarm what comes, and somebody may rely on it
   bool threads_ = false;   // other threads may use the worker while one sleeps

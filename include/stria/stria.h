@@ -517,8 +517,10 @@ typedef struct stria_rma {
 } stria_rma_t;
 
 /* stria_put moves bytes to a peer's region, stria_get from it. As stria_send for OK and IN_PROGRESS; a
- * completed put is visible to the peer. Errors: ACCESS (stale key, bounds, right: named), PEER_FAILED,
- * INVALID (a key of another worker than the endpoint leads to, among others). */
+ * completed put is visible to the peer. An operation that the path to the peer has no room for waits in the
+ * worker and goes by that path later: the peer need not make progress where the path needs none. Waiting
+ * puts, gets and atomics to one peer begin in the order of the calls. Errors: ACCESS (stale key, bounds,
+ * right: named), PEER_FAILED, INVALID (a key of another worker than the endpoint leads to, among others). */
 STRIA_API stria_status_t stria_put(stria_endpoint_t* endpoint, const stria_rma_t* rma,
                                    stria_request_t* request);
 STRIA_API stria_status_t stria_get(stria_endpoint_t* endpoint, const stria_rma_t* rma,

@@ -24,8 +24,9 @@ class Fabric;
 /// Times are steps: one call of a device's progress is one step of that device.
 struct FabricOptions {
   std::uint64_t seed = 1;
-  std::uint32_t delay = 4;   ///< longest delay of a packet in steps of the receiver; 0: none
-  std::uint32_t queue = 16;  ///< packets of one link and direction before no_resource
+  std::uint32_t delay = 4;       ///< longest delay of a packet in steps of the receiver; 0: none
+  std::uint32_t queue = 16;      ///< packets of one link and direction before no_resource
+  std::uint32_t accesses = ~0u;  ///< gets, puts and atomics of one link under way before no_resource
   /// Sends and atomics refused at random although there is room; below 100.
   std::uint32_t no_resource_percent = 0;
   std::uint32_t connect_delay = 0;  ///< longest time until a link is up; sends answer no_resource before

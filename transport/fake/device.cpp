@@ -260,6 +260,7 @@ Device::Event Device::deliver(Link& link, Path path) noexcept {
 Device::Event Device::finish(std::size_t access) noexcept {
   const Access done = accesses_[access];
   accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(access));
+  done.link->access_ended();
   const Status status = done.link->perform(done);
   if (status == Status::ok && done.finish.kind != 0) done.link->send_finish(done.finish, done.key);
   return {.kind = Event::Kind::access, .link = done.link, .completion = done.completion, .status = status};

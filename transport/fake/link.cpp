@@ -269,6 +269,10 @@ Status Link::remote_access(const Access& access) noexcept {
   check_use(call);
   if (twin_ == nullptr) return Status::peer_failed;
   if (params_.ready_at > owner_.step()) return Status::no_resource;
+  if (accesses_ >= fabric.options().accesses) {
+    ++fabric.statistics().refused;
+    return Status::no_resource;
+  }
   const bool finishes = access.finish.kind != 0;
   if (finishes && (fabric.chance(fabric.options().no_resource_percent) ||
                    !twin_->has_room({access.finish, contiguous(nullptr, 0), nullptr, Path::buffered})))
@@ -282,6 +286,7 @@ Status Link::remote_access(const Access& access) noexcept {
     Access later = access;
     later.due = owner_.step() + 1 + fabric.random(fabric.options().delay);
     owner_.complete_later(later);
+    ++accesses_;
     return Status::in_progress;
   }
   const Status done = perform(access);

@@ -91,6 +91,8 @@ class Link {
   QueuedPacket take(Path path) noexcept;
   /// The packet behind a get_finish, which had room when it was accepted.
   void send_finish(const transport::Header& header, const transport::Key& key) noexcept;
+  /// One that was to complete later is performed now.
+  void access_ended() noexcept { --accesses_; }
   /// Does it to the peer's memory now.
   Status perform(const Access& access) noexcept;
 
@@ -121,6 +123,7 @@ class Link {
   std::uint64_t next_order_ = 0;
   std::uint64_t window_used_ = 0;  // bytes of PIO packets in arriving_
   std::uint64_t gone_at_ = 0;
+  std::uint32_t accesses_ = 0;  // of this link, under way
   bool blocked_ = false;
   bool gone_ = false;
   bool down_ = false;
