@@ -113,21 +113,22 @@ unsigned Atomics::flush(const LinkRef& link, bool& rest) noexcept {
   return moved;
 }
 
-void Atomics::fail_link(const LinkRef& link, Status why) noexcept {
-  for (Answer* answer = answers_.front(); answer != nullptr;) {
-    Answer* const next = answers_.next(answer);
-    if (answer->link == &link) give(*answer);
-    answer = next;
+std::uint64_t Atomics::fail_link(const LinkRef& link, Status why) noexcept {
+  std::uint64_t steps = 0;
+  for (Answer* next = answers_.front(); next != nullptr; ++steps) {
+    Answer& answer = *next;
+    next = answers_.next(next);
+    if (answer.link == &link) give(answer);
   }
-  for (;;) {  // events change the table under our feet: this is the cold path
-    AtomicOp* victim = nullptr;
-    asked_.for_each([&](AtomicOp& op) {
-      if (op.link == &link) victim = &op;
-    });
-    if (victim == nullptr) return;
-    asked_.erase(victim->id);
-    end(*victim, why);
-  }
+  // Events may start others: the link's are taken out first, each looked at once.
+  IntrusiveList<AtomicOp> doomed;
+  steps += asked_.for_each([&](AtomicOp& op) {
+    if (op.link != &link) return;
+    asked_.erase(op.id);
+    doomed.push_back(&op);
+  });
+  for (; AtomicOp* op = doomed.pop_front(); ++steps) end(*op, why);
+  return steps;
 }
 
 void Atomics::end_all(Status why) noexcept {

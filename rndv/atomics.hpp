@@ -57,8 +57,9 @@ class Atomics {
 
   /// Sends the answers that wait for the link; returns how many went. `rest`: some still wait.
   unsigned flush(const transport::LinkRef& link, bool& rest) noexcept;
-  /// Ends what the link's owner was asked for; what a provider has, that ends.
-  void fail_link(const transport::LinkRef& link, Status why) noexcept;
+  /// Ends what the link's owner was asked for; what a provider has, that ends. Returns how many steps that
+  /// took, which is linear in the number of atomics and answers under way, of all links.
+  std::uint64_t fail_link(const transport::LinkRef& link, Status why) noexcept;
   /// Ends what providers had; only after they are closed.
   void end_all(Status why) noexcept;
   bool idle() const noexcept { return live_ == 0; }

@@ -47,9 +47,13 @@ void Engine::ended(const Operation& op) noexcept {
 }
 
 void Engine::activate(Operation& op) noexcept {
-  if (op.active) return;
+  if (!op.active) activate_in(active_, op);
+}
+
+/// The list is one of those that an operation leaves by deactivate().
+void Engine::activate_in(IntrusiveList<Operation>& list, Operation& op) noexcept {
   op.active = true;
-  active_.push_back(&op);
+  list.push_back(&op);
 }
 
 void Engine::deactivate(Operation& op) noexcept {
@@ -311,10 +315,10 @@ bool Engine::step(Operation& op) noexcept {
 
 unsigned Engine::progress() noexcept {
   unsigned moved = 0;
-  // Ends of operations may add and remove others: walk a private list, and give back what is still under way.
-  IntrusiveList<Operation> round;
-  while (Operation* op = active_.pop_front()) round.push_back(op);
-  while (Operation* op = round.pop_front()) {
+  // Ends of operations may add and remove others: walk a list of their own, and give back what is still under
+  // way.
+  while (Operation* op = active_.pop_front()) round_.push_back(op);
+  while (Operation* op = round_.pop_front()) {
     active_.push_back(op);
     moved += step(*op) ? 1 : 0;
   }
@@ -394,26 +398,30 @@ void Engine::end_all(Status why) noexcept {
     }
 }
 
-void Engine::fail_link(const LinkRef& link, Status why) noexcept {
-  // Ends change the table and the list under our feet, so start again after each; this is the cold path.
-  for (bool again = true; again;) {
-    again = false;
-    Operation* victim = nullptr;
-    table_.for_each([&](Operation& op) {
-      if (op.link == &link && !(op.in_flight && op.failed)) victim = &op;
-    });
-    if (victim == nullptr) {
-      for (Operation* op = active_.front(); op != nullptr; op = active_.next(op))
-        if (op->link == &link && !(op->in_flight && op->failed)) victim = op;
+std::uint64_t Engine::fail_link(const LinkRef& link, Status why) noexcept {
+  // The ends call the owner, which may start and end others. So all operations of the link are taken out
+  // first, each looked at once, and ended after.
+  IntrusiveList<Operation> doomed;
+  const auto doom = [&](Operation& op) {
+    if (op.link != &link || (op.in_flight && op.failed)) return;
+    op.outcome = why;
+    if (op.in_flight) {
+      op.failed = true;  // its completion ends it
+      return;
     }
-    if (victim == nullptr) continue;
-    again = true;
-    victim->outcome = why;
-    if (victim->in_flight)
-      victim->failed = true;  // its completion ends it
-    else
-      finish(*victim);
+    deactivate(op);
+    activate_in(doomed, op);
+  };
+  std::uint64_t steps = table_.for_each(doom);
+  for (auto* list : {&active_, &round_}) {  // some have no name
+    for (Operation* next = list->front(); next != nullptr; ++steps) {
+      Operation& op = *next;
+      next = list->next(next);
+      doom(op);
+    }
   }
+  for (; Operation* op = doomed.front(); ++steps) finish(*op);
+  return steps;
 }
 
 }  // namespace stria::rndv

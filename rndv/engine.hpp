@@ -106,8 +106,9 @@ class Engine {
   /// progress() has nothing to do: everything under way waits for a peer.
   bool resting() const noexcept { return active_.empty() && helpers_.empty(); }
 
-  /// Ends every operation of the link with `why`.
-  void fail_link(const transport::LinkRef& link, Status why) noexcept;
+  /// Ends every operation of the link with `why`. The link is down: nothing begins on it any more. Returns
+  /// how many steps that took, which is linear in the number of operations under way, of all links.
+  std::uint64_t fail_link(const transport::LinkRef& link, Status why) noexcept;
   /// Ends whatever is still under way; only after the provider is closed, which writes no memory any more.
   void end_all(Status why) noexcept;
   /// Whether a peer's put or get is under way on `region`.
@@ -164,6 +165,7 @@ class Engine {
   void ended(const Operation& op) noexcept;
   bool name(Operation& op) noexcept;  // gives it an id; false when out of memory
   void activate(Operation& op) noexcept;
+  static void activate_in(IntrusiveList<Operation>& list, Operation& op) noexcept;
   void deactivate(Operation& op) noexcept;
   Operation* find(wire::OpId id, Operation::Kind kind, const transport::LinkRef& link) noexcept;
   Operation* ended_by(const transport::Header& fin) const noexcept;
@@ -172,6 +174,7 @@ class Engine {
   Events events_;
   OpTable table_;
   IntrusiveList<Operation> active_;
+  IntrusiveList<Operation> round_;    // active ones that a progress() under way has not advanced yet
   IntrusiveList<Operation> helpers_;  // receives of the pipeline that may read for themselves (help.cpp)
   std::uint32_t rounds_ = 0;          // of progress() with helpers
   std::uint64_t live_ = 0;            // operations started and not ended

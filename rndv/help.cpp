@@ -54,8 +54,7 @@ void Engine::wait_for_fragments(RecvOp& op) noexcept {
   }
   if (!op.helps) return;
   op.link->silence.heard = true;  // patience begins now
-  op.active = true;
-  helpers_.push_back(&op);
+  activate_in(helpers_, op);
 }
 
 /// Now and then looks for a silent link, and reads one slice of its first receive: then the provider has to

@@ -38,11 +38,13 @@ class NameTable {
     if (++slot.generation == 0) slot.generation = 1;
     give(index);
   }
-  /// Calls f(Op&) for every operation; f may erase the one it is given.
+  /// Calls f(Op&) for every operation; f may erase the one it is given. Returns how many slots it looked at:
+  /// at most twice as many as there ever were operations at a time, or 64.
   template <class F>
-  void for_each(F&& f) {
+  std::size_t for_each(F&& f) {
     for (std::size_t i = 0; i < slots_.size(); ++i)
       if (slots_[i].op != nullptr) f(*slots_[i].op);
+    return slots_.size();
   }
   std::size_t size() const noexcept {
     std::size_t used = 0;

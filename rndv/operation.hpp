@@ -43,7 +43,7 @@ struct Operation : ListNode {
   std::uint8_t sink_key_bytes = 0;  ///< bytes of the receiver's key, behind the sender's (share.cpp); 0: none
   std::uint8_t sends_before = 0;    ///< RecvOp: what the engine had begun when this did
   Status outcome = Status::ok;
-  bool active = false;  ///< in the active list
+  bool active = false;  ///< in a list of the engine
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
   bool needs_fin : 1 = false;
   bool remote_half : 1 = false;  ///< on the heap, serves a peer's put or get
