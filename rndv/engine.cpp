@@ -80,17 +80,22 @@ void Engine::finish(Operation& op) noexcept {
   if (op.state == Operation::State::receiving) drop_ahead(static_cast<RecvOp&>(op));
   op.state = Operation::State::idle;
   ended(op);
-  if (op.kind == Operation::Kind::recv && op.sink_key_bytes != 0) [[unlikely]]
-    end_offered_key(static_cast<RecvOp&>(op));
+  if (op.kind == Operation::Kind::recv) {
+    auto& recv = static_cast<RecvOp&>(op);
+    if (op.sink_key_bytes != 0) [[unlikely]]
+      end_offered_key(recv);
+    if (recv.key.is_outside()) [[unlikely]]
+      recv.key.clear(keys_);
+  }
   if (op.kind == Operation::Kind::send) {
     auto& send = static_cast<SendOp&>(op);
-    if (send.key.bytes != 0) {
+    if (send.key.bytes() != 0) {
       // The last message invalidated the key; a peer that ended the operation without it must not keep it
       // alive.
       transport::Key key;
-      transport::copy_key(key, send.key);
+      send.key.copy_to(key);
       static_cast<void>(send.link->invalidate(key));
-      send.key.bytes = 0;
+      send.key.clear(keys_);
     }
     if (op.remote_half) {
       delete &send;
@@ -104,16 +109,15 @@ void Engine::finish(Operation& op) noexcept {
   }
 }
 
-/// False: the provider has none, or one that does not fit an announcement.
+/// False: the provider has none, or one that does not fit the link's packets; or there is no memory for it.
 bool Engine::give_key(SendOp& op, unsigned access) noexcept {
   transport::Key key;
   if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
-  if (key.bytes > sizeof(op.key.data)) {
-    static_cast<void>(op.link->invalidate(key));
-    return false;
-  }
-  transport::copy_key(op.key, key);
-  return true;
+  const std::uint32_t most = std::max(op.link->pio_below, op.link->eager_max + 1) - 1;
+  if (sizeof(wire::RtsBody) + key.bytes <= most && op.key.set(keys_, key)) return true;
+  log::debug("a key of {} bytes is not announced: packets of the link have up to {}", key.bytes, most);
+  static_cast<void>(op.link->invalidate(key));
+  return false;
 }
 
 Status Engine::announce(SendOp& op, const Header& header) noexcept {
@@ -156,14 +160,14 @@ Status Engine::announce(SendOp& op, const Header& header) noexcept {
   }
   struct {
     wire::RtsWords rts;
-    std::byte key[sizeof(op.key.data)];
+    std::uint8_t key[STRIA_PROVIDER_KEY_MAX];
   } body;
   body.rts = wire::rts_words(op.length, op.id, op.gathered ? 0 : block,
-                             static_cast<std::uint8_t>(op.key.bytes), sparse && !op.gathered,
+                             static_cast<std::uint8_t>(op.key.bytes()), sparse && !op.gathered,
                              transport::turned_bytes(op.memory) != 0 && !op.gathered, op.written);
-  transport::copy_key_bytes(body.key, op.key);
+  op.key.copy_bytes_to(body.key);
   const Status sent =
-      op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes));
+      op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes()));
   if (sent == Status::ok) {
     op.state = Operation::State::waiting;
     return sent;
@@ -177,11 +181,11 @@ void Engine::abandon(SendOp& op) noexcept {
   deactivate(op);
   if (op.id != 0) table_.erase(op.id);
   op.id = 0;
-  if (op.key.bytes != 0) {
+  if (op.key.bytes() != 0) {
     transport::Key key;
-    transport::copy_key(key, op.key);
+    op.key.copy_to(key);
     static_cast<void>(op.link->invalidate(key));
-    op.key.bytes = 0;
+    op.key.clear(keys_);
   }
   op.state = Operation::State::idle;
   op.peer_op = 0;
@@ -228,24 +232,26 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
 void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
   began(op);
   op.peer_op = announcement.sender_op;
-  transport::copy_key(op.key, announcement.key);
-  Question question{.length = op.length,
-                    .source_block = announcement.block_bytes,
-                    .sink_block = transport::mean_block(op.memory),
-                    .can_get = op.link->can_get && op.key.bytes != 0,
-                    .force = options_.force,
-                    .source_sparse = announcement.sparse,
-                    .sink_sparse = transport::is_sparse(op.memory),
-                    .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
-                    .far = op.link->far,
-                    .flows = options_.flows,
-                    .written = announcement.written,
-                    .busy = !op.link->offload && (sends_ != 0 || both_ways_),
-                    .offload = op.link->offload,
-                    .grows = op.link->grows,
-                    .self = op.link->self,
-                    .mapped = op.link->can_map && transport::is_mapped(op.key),
-                    .sink_mapped = true};  // until there is no such key to it
+  if (!op.key.set(keys_, announcement.key)) [[unlikely]]
+    log::debug("out of memory for a key of {} bytes; its message comes as fragments", announcement.key.bytes);
+  Question question{
+      .length = op.length,
+      .source_block = announcement.block_bytes,
+      .sink_block = transport::mean_block(op.memory),
+      .can_get = op.link->can_get && op.key.bytes() != 0,
+      .force = options_.force,
+      .source_sparse = announcement.sparse,
+      .sink_sparse = transport::is_sparse(op.memory),
+      .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
+      .far = op.link->far,
+      .flows = options_.flows,
+      .written = announcement.written,
+      .busy = !op.link->offload && (sends_ != 0 || both_ways_),
+      .offload = op.link->offload,
+      .grows = op.link->grows,
+      .self = op.link->self,
+      .mapped = op.link->can_map && op.key.bytes() != 0 && transport::is_mapped(announcement.key),
+      .sink_mapped = true};  // until there is no such key to it
   // Only what comes through the provider's own memory shows it how far the peer is: where that matters, some
   // does. Mapped memory that is sent again as it was is read the same way, near or far.
   constexpr unsigned kTry = 16;
@@ -338,9 +344,9 @@ bool Engine::step_fin(RecvOp& op) noexcept {
   }
   const Header header = fin_of(op);
   Status sent = Status::unsupported;
-  if (op.key.bytes != 0) {
+  if (op.key.bytes() != 0) {
     transport::Key key;
-    transport::copy_key(key, op.key);
+    op.key.copy_to(key);
     sent = op.link->send_invalidate(header, nullptr, 0, key);
   }
   // Without it the sender ends its key itself when it hears of the end.
@@ -364,7 +370,7 @@ void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   if (op == nullptr || op->link != &link) return;
   // A receiver with a key may have read for itself what we are about to send; any may refuse it.
   const bool streams =
-      op->state == Operation::State::streaming && (static_cast<SendOp*>(op)->key.bytes != 0 || status != 0);
+      op->state == Operation::State::streaming && (static_cast<SendOp*>(op)->key.bytes() != 0 || status != 0);
   const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting || streams
                                                          : op->state == Operation::State::receiving;
   if (!expects) return;
@@ -391,7 +397,7 @@ bool Engine::region_busy(std::uint64_t region) noexcept {
 void Engine::end_all(Status why) noexcept {
   for (auto* list : {&active_, &helpers_})
     while (Operation* op = list->front()) {
-      if (op->kind == Operation::Kind::send) static_cast<SendOp*>(op)->key.bytes = 0;
+      if (op->kind == Operation::Kind::send) static_cast<SendOp*>(op)->key.clear(keys_);
       op->sink_key_bytes = 0;  // keys went with the provider
       op->outcome = why;
       finish(*op);

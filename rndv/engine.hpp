@@ -142,7 +142,7 @@ class Engine {
   bool step_streaming(SendOp& op) noexcept;
   static bool shorten(SendOp& op) noexcept;
   bool can_share(const transport::LinkRef& link, bool mapped) const noexcept;
-  static bool offer_key(RecvOp& op, bool mapped) noexcept;
+  bool offer_key(RecvOp& op, bool mapped) noexcept;
   static void end_offered_key(RecvOp& op) noexcept;
   bool step_sharing(RecvOp& op) noexcept;
   bool go_on_without_get(RecvOp& op) noexcept;
@@ -153,7 +153,7 @@ class Engine {
   void was_put(SendOp& op, Status status) noexcept;
   bool step_fin(RecvOp& op) noexcept;
   static transport::Header fin_of(const RecvOp& op) noexcept;
-  static bool give_key(SendOp& op, unsigned access) noexcept;
+  bool give_key(SendOp& op, unsigned access) noexcept;
   void finish(Operation& op) noexcept;
   std::uint32_t fragment_of(const Question& question, const transport::LinkRef& link) const noexcept;
   bool owe_fin(const transport::LinkRef& link, wire::OpId peer_op, Status status) noexcept;
@@ -173,6 +173,7 @@ class Engine {
   Options options_;
   Events events_;
   OpTable table_;
+  KeyPool keys_;  // of operations whose keys are long
   IntrusiveList<Operation> active_;
   IntrusiveList<Operation> round_;    // active ones that a progress() under way has not advanced yet
   IntrusiveList<Operation> helpers_;  // receives of the pipeline that may read for themselves (help.cpp)

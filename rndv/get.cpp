@@ -58,7 +58,7 @@ bool Engine::step_reading(RecvOp& op) noexcept {
   if (op.moved < op.length) {
     const std::uint64_t bytes = std::min(options_.pull_slice, op.length - op.moved);
     transport::Key key;
-    transport::copy_key(key, op.key);
+    op.key.copy_to(key);
     op.done = &Engine::on_get_done;
     op.slice_bytes = static_cast<std::uint32_t>(bytes);
     op.in_flight = true;
@@ -72,7 +72,7 @@ bool Engine::step_reading(RecvOp& op) noexcept {
     if (status == Status::unsupported) status = op.link->get(local, key, op.moved, &op);
     // Counted when it moves something: one that is refused at once is no get.
     if (op.moved == 0 && (status == Status::ok || status == Status::in_progress))
-      ++(op.link->can_map && transport::is_mapped(op.key) ? counters_.mapped : counters_.get);
+      ++(op.link->can_map && transport::is_mapped(key) ? counters_.mapped : counters_.get);
     if (status == Status::in_progress) return true;
     op.in_flight = false;
     switch (status) {

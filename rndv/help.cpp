@@ -107,7 +107,7 @@ bool Engine::read_slice(RecvOp& op) noexcept {
 Status Engine::read_end(RecvOp& op, std::uint64_t bytes) noexcept {
   const std::uint64_t at = op.tail - bytes;
   transport::Key key;
-  transport::copy_key(key, op.key);
+  op.key.copy_to(key);
   op.done = &Engine::on_get_done;
   op.slice_bytes = static_cast<std::uint32_t>(bytes);
   op.in_flight = true;

@@ -13,11 +13,12 @@
 //            rma_due -> receiving -> done                         a get served by the peer's engine
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "base/intrusive_list.hpp"
 #include "rndv/cost_model.hpp"
+#include "rndv/stored_key.hpp"
 #include "transport/link_ref.hpp"
 
 namespace stria::rndv {
@@ -76,33 +77,16 @@ struct Operation : ListNode {
   explicit Operation(Kind k) noexcept : kind(k) {}
 };
 
-/// A provider's key, cut to what travels: enough for every path inside one host and for verbs. Behind it,
-/// where there is room for both, the receiver's of a message that both sides copy (share.cpp).
-struct SmallKey {
-  std::uint32_t bytes = 0;
-  std::uint8_t data[36] = {};
-
-  bool has_room(std::uint32_t more) const noexcept { return more <= sizeof(data) - bytes; }
-  std::uint8_t* behind() noexcept { return data + bytes; }
-  const std::uint8_t* behind() const noexcept { return data + bytes; }
-  transport::Key key_behind(std::uint32_t more) const noexcept {
-    transport::Key key;
-    key.bytes = more;
-    std::memcpy(key.data, behind(), more);
-    return key;
-  }
-};
-
 /// The base class Completion is what an asynchronous put hands back.
 struct SendOp : Operation, transport::Completion {
   SendOp() noexcept : Operation(Kind::send), transport::Completion{} {}
-  SmallKey key;
+  StoredKey key;
 };
 
 /// The base class Completion is what an asynchronous get or put hands back.
 struct RecvOp : Operation, transport::Completion {
   RecvOp() noexcept : Operation(Kind::recv), transport::Completion{} {}
-  SmallKey key;  ///< the sender's
+  StoredKey key;  ///< the sender's
 };
 
 /// Of the receive whose get failed. A key that is over before we are: its sender closed, or gave us up, and
@@ -124,7 +108,14 @@ struct Announcement {
   bool sparse = false;
   bool turned = false;
   bool written = false;
-  SmallKey key;
+  transport::Key key;  ///< the sender's
+
+  Announcement() noexcept { key.bytes = 0; }
+  /// How many bytes of one there are to store.
+  static constexpr std::uint32_t bytes_with(std::uint32_t key_bytes) noexcept;
 };
+constexpr std::uint32_t Announcement::bytes_with(std::uint32_t key_bytes) noexcept {
+  return static_cast<std::uint32_t>(offsetof(Announcement, key) + offsetof(transport::Key, data)) + key_bytes;
+}
 
 }  // namespace stria::rndv

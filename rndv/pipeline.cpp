@@ -37,9 +37,10 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
   const std::uint64_t wanted = shares ? senders_part(op.length, op.fragment_bytes) : op.length - op.moved;
   struct {
     wire::RtrBody rtr;
-    std::uint8_t key[sizeof(op.key.data)];
-  } body{{op.id, op.moved, wanted, op.fragment_bytes, op.sink_key_bytes, {}}, {}};
-  std::memcpy(body.key, op.key.behind(), op.sink_key_bytes);
+    std::uint8_t key[STRIA_PROVIDER_KEY_MAX];
+  } body;
+  body.rtr = {op.id, op.moved, wanted, op.fragment_bytes, op.sink_key_bytes, {}};
+  if (shares) std::memcpy(body.key, op.key.second(op.sink_key_bytes).data, op.sink_key_bytes);
   const Header header = wire::make_header(wire::Kind::rtr, op.peer_op);
   const Status sent = op.link->send_control(header, &body, sizeof(body.rtr) + op.sink_key_bytes);
   if (sent == Status::no_resource) return false;
@@ -56,7 +57,7 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   wire::RtrBody rtr;
   if (packet.bytes < sizeof(rtr)) return false;
   std::memcpy(&rtr, packet.payload, sizeof(rtr));
-  if (packet.bytes != sizeof(rtr) + rtr.key_bytes) return false;
+  if (packet.bytes != sizeof(rtr) + rtr.key_bytes || rtr.key_bytes > STRIA_PROVIDER_KEY_MAX) return false;
   Operation* found = find(packet.header->tag, Operation::Kind::send, link);
   if (found == nullptr || found->state != Operation::State::waiting) return true;
   auto& op = static_cast<SendOp&>(*found);
@@ -78,11 +79,9 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   op.sink_key_bytes = 0;
   if (rtr.key_bytes != 0) {
     op.needs_fin = true;  // it is a part, whatever way it goes
-    if (op.key.has_room(rtr.key_bytes)) {
-      std::memcpy(op.key.behind(), static_cast<const std::byte*>(packet.payload) + sizeof(rtr),
-                  rtr.key_bytes);
-      if (link.can_put_by(op.key.key_behind(rtr.key_bytes))) op.sink_key_bytes = rtr.key_bytes;
-    }
+    const auto* const key = static_cast<const std::byte*>(packet.payload) + sizeof(rtr);
+    if (op.key.set_second(keys_, key, rtr.key_bytes) && link.can_put_by(op.key.second(rtr.key_bytes)))
+      op.sink_key_bytes = rtr.key_bytes;
   }
   op.fragment_bytes = op.sink_key_bytes != 0 ? rtr.fragment_bytes : cut(rtr.fragment_bytes, link.eager_max);
   op.state = Operation::State::streaming;

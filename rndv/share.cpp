@@ -13,7 +13,6 @@
 // A piece may be copied by both: the bytes are the same. The receive is complete when its own key is dead,
 // which waits for a put that is under way; one that comes later is refused, and its sender waits for the FIN.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "rndv/engine.hpp"
@@ -27,10 +26,11 @@ constexpr std::uint32_t kKibPerUs = 4;  // a put that takes longer was interrupt
 
 }  // namespace
 
-/// The key travels in an RTR, which has to go by the window: beside others' memory there may be no room.
+/// The key travels in an RTR, which has to go by the window: beside others' memory there may be no room. A
+/// long one may not fit there even so (offer_key()).
 bool Engine::can_share(const transport::LinkRef& link, bool mapped) const noexcept {
   return options_.shares && (link.can_put || mapped) && !link.offload &&
-         link.pio_below > sizeof(wire::RtrBody) + sizeof(SmallKey::data);
+         link.pio_below > sizeof(wire::RtrBody) + StoredKey::kInside;
 }
 
 /// Makes the receiver's key; `mapped`: to memory that the sender maps. False: there is none, or no room for
@@ -40,17 +40,17 @@ bool Engine::offer_key(RecvOp& op, bool mapped) noexcept {
   if (op.memory.offset != 0) return false;  // a key is to all of the memory
   const unsigned access = STRIA_ACCESS_REMOTE_WRITE | (mapped ? STRIA_REGISTER_MAPPED : 0u);
   if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
-  if (!op.key.has_room(key.bytes)) {
+  const bool fits = op.link->pio_below > sizeof(wire::RtrBody) + key.bytes;
+  if (!fits || !op.key.set_second(keys_, key.data, key.bytes)) {
     static_cast<void>(op.link->invalidate(key));
     return false;
   }
   op.sink_key_bytes = static_cast<std::uint8_t>(key.bytes);
-  std::memcpy(op.key.behind(), key.data, key.bytes);
   return true;
 }
 
 void Engine::end_offered_key(RecvOp& op) noexcept {
-  static_cast<void>(op.link->invalidate(op.key.key_behind(op.sink_key_bytes)));
+  static_cast<void>(op.link->invalidate(op.key.second(op.sink_key_bytes)));
   op.sink_key_bytes = 0;
 }
 
@@ -124,7 +124,7 @@ Status Engine::put_piece(SendOp& op) noexcept {
   op.done = &Engine::on_put_done;
   op.in_flight = true;
   const Status status = op.link->put(transport::slice(op.memory, op.moved, bytes),
-                                     op.key.key_behind(op.sink_key_bytes), op.moved, &op);
+                                     op.key.second(op.sink_key_bytes), op.moved, &op);
   op.in_flight = status == Status::in_progress;
   return status;
 }

@@ -272,8 +272,9 @@ void Worker::on_sent(void* self, rndv::SendOp& op) noexcept {
 
 rndv::Announcement Worker::announcement_of(const Unexpected& entry) noexcept {
   rndv::Announcement announced;
-  if (entry.key_bytes > sizeof(entry.announced.key)) {
-    std::memcpy(&announced, entry.buffer, sizeof(announced));
+  if (entry.has_long_key()) {
+    std::memcpy(static_cast<void*>(&announced), entry.buffer, rndv::Announcement::bytes_with(0));
+    std::memcpy(announced.key.data, entry.buffer + rndv::Announcement::bytes_with(0), announced.key.bytes);
     return announced;
   }
   announced.length = entry.length;
@@ -313,8 +314,8 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
       top_up(peer);
       break;
     case Unexpected::Kind::announced:
-      if (entry.key_bytes > sizeof(entry.announced.key))
-        buffers_.give(entry.buffer, sizeof(rndv::Announcement));
+      if (entry.has_long_key())
+        buffers_.give(entry.buffer, rndv::Announcement::bytes_with(announcement_of(entry).key.bytes));
       break;
   }
   unexpected_.release(&entry);

@@ -68,7 +68,8 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
   Unexpected* entry = unexpected_.allocate();
   std::byte* buffer = nullptr;
   const bool long_key = announced.key.bytes > sizeof(entry->announced.key);
-  if (entry != nullptr && long_key) buffer = buffers_.take(sizeof(announced));
+  const std::uint32_t stored = rndv::Announcement::bytes_with(announced.key.bytes);
+  if (entry != nullptr && long_key) buffer = buffers_.take(stored);
   if (entry == nullptr || (long_key && buffer == nullptr)) {
     if (entry != nullptr) unexpected_.release(entry);
     log::error("out of memory for an announcement; its sender is given up");
@@ -82,9 +83,9 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
   entry->kind = static_cast<std::uint32_t>(Kind::announced);
   entry->about =
       Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned, announced.written});
-  entry->key_bytes = announced.key.bytes;
+  entry->key_bytes = long_key ? Unexpected::kLongKey : announced.key.bytes;
   if (long_key) {
-    std::memcpy(buffer, &announced, sizeof(announced));
+    std::memcpy(buffer, &announced, stored);
     entry->buffer = buffer;
   } else {
     entry->announced.sender_op = announced.sender_op;

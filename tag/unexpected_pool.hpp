@@ -18,6 +18,7 @@ struct Unexpected {
   enum class Kind : std::uint8_t { inline_payload, buffer, announced, in_place };
   static constexpr std::uint32_t kInlineMax = 16;
   static constexpr std::uint32_t kNone = ~0u;
+  static constexpr std::uint32_t kLongKey = 63;
 
   std::uint32_t next, chain;         ///< in the table of exact receives
   std::uint32_t all_next, all_prev;  ///< in order of arrival
@@ -29,7 +30,8 @@ struct Unexpected {
   /// Announced: the sender's blocks (blocks()). Else: 0, or the name of a message whose sender waits for its
   /// receive.
   std::uint32_t about : wire::kSyncNameBits;
-  std::uint32_t key_bytes : 6;  ///< of an announced one; in place: 1 when it was still being written
+  /// Of an announced one, or kLongKey; in place: 1 when it was still being written.
+  std::uint32_t key_bytes : 6;
   std::uint32_t kind : 2;
   union {
     std::byte payload[kInlineMax];
@@ -40,12 +42,13 @@ struct Unexpected {
     } in_place;
     struct {
       std::uint64_t sender_op;
-      std::uint8_t key[8];  ///< longer keys lie in a buffer, whose address is here
+      std::uint8_t key[8];  ///< with a longer one all of the announcement lies in `buffer`
     } announced;
   };
 
   Kind what() const noexcept { return static_cast<Kind>(kind); }
   bool was_coming() const noexcept { return what() == Kind::in_place && key_bytes != 0; }
+  bool has_long_key() const noexcept { return key_bytes == kLongKey; }
   wire::SyncName sync_name() const noexcept { return what() == Kind::announced ? 0 : about; }
 
   /// How an announced message lies at its sender, as its announcement says it; the mean run is saturated.

@@ -125,7 +125,7 @@ class Hostile : public ::testing::Test {
 };
 
 TEST_F(Hostile, an_announcement_of_the_wrong_length_is_refused) {
-  std::byte bytes[sizeof(wire::RtsBody) + 64] = {};
+  std::byte bytes[sizeof(wire::RtsBody) + 256] = {};
   const auto header = wire::make_header(wire::Kind::rts, 1);
   Announcement out;
   for (std::uint32_t length = 0; length < sizeof(wire::RtsBody); ++length)

@@ -197,8 +197,9 @@ TEST_F(Pieces, that_were_not_asked_for_or_are_told_of_twice_end_the_receive_and_
     }
 }
 
-TEST_F(Pieces, a_key_that_finds_no_room_is_taken_back_and_the_message_read) {
-  wire_.key_bytes = 25;
+TEST_F(Pieces, a_key_that_finds_no_room_in_the_window_is_taken_back_and_the_message_read) {
+  wire_.key_bytes = 40;
+  link_.pio_below = sizeof(wire::RtrBody) + 40;
   RecvOp op;
   prepare(op);
   Announcement announced;

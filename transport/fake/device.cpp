@@ -67,7 +67,7 @@ Device::Device(std::shared_ptr<Fabric> fabric, const transport::DeviceParams& pa
     : fabric_(std::move(fabric)), sink_(params.sink), worker_id_(params.worker_id) {
   const std::lock_guard lock(fabric_->mutex());
   number_ = fabric_->add(*this);
-  keys_ = std::make_unique<KeyTable>(number_, fabric_->options().max_keys);
+  keys_ = std::make_unique<KeyTable>(number_, fabric_->options().max_keys, fabric_->options().key_bytes);
 }
 
 Device::~Device() {

@@ -43,6 +43,8 @@ Fabric::Fabric(const FabricOptions& options)
   STRIA_CHECK(options.queue > 0, "a fabric whose links hold nothing");
   STRIA_CHECK(options.pio_window_bytes >= options.pio_max + sizeof(transport::Header),
               "a PIO window smaller than its longest message");
+  STRIA_CHECK(options.key_bytes >= 16 && options.key_bytes <= STRIA_PROVIDER_KEY_MAX,
+              "keys of such a length");
   STRIA_CHECK(options.max_keys <= 1u << 24, "more keys than a 24-bit index names");
 }
 

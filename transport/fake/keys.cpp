@@ -12,10 +12,17 @@ struct KeyData {
 };
 static_assert(sizeof(KeyData) == 16);
 
-std::optional<KeyData> read(const transport::Key& key) noexcept {
+/// What stands behind the data of a longer key.
+std::uint8_t filler(const KeyData& data, std::uint32_t at) noexcept {
+  return static_cast<std::uint8_t>(data.serial * 31 + at);
+}
+
+std::optional<KeyData> read(const transport::Key& key, std::uint32_t key_bytes) noexcept {
   KeyData data{};
-  if (key.bytes != sizeof data) return std::nullopt;
+  if (key.bytes != key_bytes) return std::nullopt;
   std::memcpy(&data, key.data, sizeof data);
+  for (std::uint32_t i = sizeof data; i < key_bytes; ++i)
+    if (key.data[i] != filler(data, i)) return std::nullopt;
   return data;
 }
 
@@ -46,13 +53,14 @@ Status KeyTable::add(const transport::Payload& memory, unsigned access, transpor
   ++valid_;
   const KeyData data{index << 8 | slot.consumer_key, device_, slot.serial};
   key = {};
-  key.bytes = sizeof data;
+  key.bytes = key_bytes_;
   std::memcpy(key.data, &data, sizeof data);
+  for (std::uint32_t i = sizeof data; i < key_bytes_; ++i) key.data[i] = filler(data, i);
   return Status::ok;
 }
 
 KeyTable::Slot* KeyTable::slot_of(const transport::Key& key) noexcept {
-  const auto data = read(key);
+  const auto data = read(key, key_bytes_);
   if (!data || data->device != device_) return nullptr;
   const std::uint32_t index = data->word >> 8;
   if (index >= slots_.size()) return nullptr;
@@ -83,7 +91,7 @@ std::optional<transport::Payload> KeyTable::find(const transport::Key& key, unsi
 }
 
 bool KeyTable::names_this_table(const transport::Key& key) const noexcept {
-  const auto data = read(key);
+  const auto data = read(key, key_bytes_);
   return data && data->device == device_;
 }
 

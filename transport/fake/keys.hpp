@@ -16,7 +16,9 @@ namespace stria::fake {
 /// Under the fabric's lock.
 class KeyTable {
  public:
-  KeyTable(std::uint32_t device, std::uint32_t max_keys) noexcept : device_(device), max_keys_(max_keys) {}
+  /// Keys have `key_bytes` bytes, 16 to STRIA_PROVIDER_KEY_MAX; all of them are looked at.
+  KeyTable(std::uint32_t device, std::uint32_t max_keys, std::uint32_t key_bytes) noexcept
+      : device_(device), max_keys_(max_keys), key_bytes_(key_bytes) {}
 
   /// no_resource when max_keys are valid.
   Status add(const transport::Payload& memory, unsigned access, transport::Key& key);
@@ -41,6 +43,7 @@ class KeyTable {
 
   std::uint32_t device_;
   std::uint32_t max_keys_;
+  std::uint32_t key_bytes_;
   std::size_t valid_ = 0;
   std::uint64_t next_serial_ = 1;
   std::vector<Slot> slots_;

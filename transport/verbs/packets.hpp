@@ -113,7 +113,7 @@ struct KeyStride {
   std::uint32_t block;
   std::uint32_t stride[2];  ///< low and high half of 64 signed bits
 };
-static_assert(sizeof(KeyData) + sizeof(KeyStride) == 36, "fits an announcement (rndv::SmallKey)");
+static_assert(sizeof(KeyData) + sizeof(KeyStride) == 36, "lies in an operation (rndv::StoredKey)");
 inline constexpr std::uint8_t kKeyMark = 0x56;
 
 }  // namespace stria::verbs
