@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/format.hpp"
+#include "stria/stria.h"
 #include "transport/wire.hpp"
 
 namespace stria::tag {
@@ -17,6 +18,8 @@ struct Head {
   std::uint64_t worker_id;
 };
 static_assert(sizeof(Head) == 16);
+static_assert(sizeof(Head) + STRIA_DEVICES_MAX * (1 + kMostNameBytes + 2 + kMostPartBytes) <=
+              STRIA_ADDRESS_MAX);
 
 /// One step through the parts; false at a malformed one.
 bool next_part(std::span<const std::byte>& rest, std::string_view& name,

@@ -14,6 +14,9 @@
 
 namespace stria::tag {
 
+inline constexpr std::uint32_t kMostNameBytes = 64;   ///< of a provider; the loader refuses longer ones
+inline constexpr std::uint32_t kMostPartBytes = 256;  ///< of a device's part, without its name
+
 class ParsedAddress {
  public:
   std::uint64_t worker_id = 0;
@@ -31,7 +34,7 @@ Result<ParsedAddress> parse_address(std::span<const std::byte> bytes);
 
 struct AddressPart {
   std::string_view provider;
-  std::vector<std::byte> bytes;
+  std::span<const std::byte> bytes;
 };
 std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const AddressPart> parts);
 

@@ -51,7 +51,7 @@ Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t*
 /// Decides who performs it, and tries once. no_resource: it has to wait, and try_atomic() knows the way.
 Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
   const Device& device = *devices_[peer.device];
-  const stria_provider_key_t& part = part_for(key, device.provider->name);
+  const stria_provider_key_t& part = key_part(key, peer);
   if (key.head.performer == KeyHead::kAdapter) {
     if (device.atomics != Device::Atomics::adapter || !peer.link.can_atomic || part.bytes == 0)
       return Status::unsupported;
@@ -116,7 +116,7 @@ void Worker::serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept {
 // Every field comes from the peer.
 Status Worker::perform(std::uint64_t region_id, const transport::Atomic& what,
                        std::uint64_t& before) noexcept {
-  const Region* region = find_region(region_id);
+  const Region* region = regions_.find(region_id);
   if (region == nullptr || (region->access & STRIA_ACCESS_REMOTE_ATOMIC) == 0) return Status::access_error;
   // Ours would not be atomic with the adapter's.
   if (region->performer == KeyHead::kAdapter) return Status::unsupported;

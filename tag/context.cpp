@@ -37,6 +37,10 @@ Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* para
   for (const std::string& name : transport::split_list(context->config.text("STRIA_PROVIDERS"), ',')) {
     auto provider = transport::find_provider(name, context->config.text("STRIA_PROVIDER_PATH"), builtins);
     if (!provider) return std::move(provider).error();
+    if (context->providers.size() == STRIA_DEVICES_MAX)
+      return Error{Status::invalid,
+                   fmt::format("STRIA_PROVIDERS: '{}' is one provider too many, the limit is {}", name,
+                               STRIA_DEVICES_MAX)};
     context->providers.push_back(*std::move(provider));
   }
   if (context->providers.empty()) return Error{Status::invalid, "STRIA_PROVIDERS names no provider"};

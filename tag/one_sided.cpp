@@ -34,7 +34,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   op.region = key.head.region;
   op.offset = rma.remote_offset;
   ++rma_in_flight_;
-  const stria_provider_key_t& part = part_for(key, devices_[peer.device]->provider->name);
+  const stria_provider_key_t& part = key_part(key, peer);
   const bool can = kind == RequestKind::get ? peer.link.can_get_by(part) : peer.link.can_put_by(part);
   if (can && part.bytes != 0) {
     const Status started = peer.one_sided.empty() ? try_rma(*made, part) : Status::no_resource;
@@ -57,6 +57,18 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
     return transport::from_c(made->info.status);
   made->callback = rma.callback;
   return Status::in_progress;
+}
+
+void Worker::take_up(RemoteKey& key) const noexcept {
+  key.user = id_;
+  for (const auto& device : devices_) key.of_device[device->number] = &part_for(key, device->provider->name);
+}
+
+/// The key of the peer's provider; bytes == 0: none.
+const stria_provider_key_t& Worker::key_part(const RemoteKey& key, const Peer& peer) const noexcept {
+  if (key.user == id_) [[likely]]
+    return *key.of_device[peer.device];
+  return part_for(key, devices_[peer.device]->provider->name);
 }
 
 /// Has the provider do it. in_progress: on_rma_done() follows. Else the operation is in no list, and the

@@ -3,9 +3,13 @@
 #include <cstring>
 
 #include "base/format.hpp"
+#include "tag/address.hpp"
 
 namespace stria::tag {
 namespace {
+
+static_assert(sizeof(KeyHead) + STRIA_DEVICES_MAX * (1 + kMostNameBytes + 1 + STRIA_PROVIDER_KEY_MAX) <=
+              STRIA_KEY_MAX);
 
 Error refuse(std::string text) {
   return {Status::invalid, std::move(text)};

@@ -1,8 +1,9 @@
-// The packed key of a region, read: what its owner allows, and for each of the owner's providers the key that
-// the provider gave. A packed key is a KeyHead, then for each provider the length of its name (1 byte), the
-// name, the length of its key (1 byte), and the key.
+// The packed key of a region, read once: what its owner allows, and for each of the owner's providers the key
+// that the provider gave, found by the number of the device that uses it. A packed key is a KeyHead, then for
+// each provider the length of its name (1 byte), the name, the length of its key (1 byte), and the key.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +19,13 @@ struct RemoteKey {
     std::string provider;
     stria_provider_key_t key;
   };
+  RemoteKey() = default;
+  RemoteKey(RemoteKey&&) = default;  // the parts stay where they are
+
   KeyHead head;
   std::vector<Part> parts;
+  std::uint64_t user = 0;  ///< the worker whose devices are meant; others may use the key, too
+  std::array<const stria_provider_key_t*, STRIA_DEVICES_MAX> of_device{};
 };
 
 /// invalid: no key of this version; another length than what it says it holds; unknown rights.

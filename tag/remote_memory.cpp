@@ -28,9 +28,7 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
   region->memory = memory;
   region->access = access;
   region->keys.resize(devices_.size());
-  std::size_t slot = 0;
-  while (slot < regions_.size() && regions_[slot].region != nullptr) ++slot;
-  if (slot == regions_.size()) regions_.emplace_back();
+  region->id = regions_.insert(region.get());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const Device& device = *devices_[i];
     const unsigned rights = rights_for(device, access);
@@ -43,22 +41,11 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
     if (device.atomics == Device::Atomics::adapter && (rights & STRIA_ACCESS_REMOTE_ATOMIC) != 0)
       region->performer = KeyHead::kAdapter;
   }
-  regions_[slot].region = region.get();
-  region->id = (static_cast<std::uint64_t>(regions_[slot].generation) << 32) | slot;
   return region.release();
 }
 
-Region* Worker::find_region(std::uint64_t id) noexcept {
-  const auto slot = static_cast<std::uint32_t>(id);
-  if (slot >= regions_.size() || regions_[slot].generation != static_cast<std::uint32_t>(id >> 32))
-    return nullptr;
-  return regions_[slot].region;
-}
-
 void Worker::deregister_region(Region* region) noexcept {
-  RegionSlot& slot = regions_[static_cast<std::uint32_t>(region->id)];
-  slot.region = nullptr;
-  ++slot.generation;
+  regions_.erase(region->id);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (region->keys[i].bytes != 0)
       static_cast<void>(devices_[i]->ops->invalidate(devices_[i]->handle, &region->keys[i]));
@@ -81,7 +68,7 @@ void Worker::serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) no
   }
   std::memcpy(&body, packet.payload, sizeof(body));
   const unsigned right = is_get ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE;
-  const Region* region = find_region(region_id);
+  const Region* region = regions_.find(region_id);
   stria_payload_t memory{};
   Status status = Status::access_error;
   if (region != nullptr && (region->access & right) != 0) {

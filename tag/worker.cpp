@@ -16,8 +16,6 @@ namespace {
 
 constexpr unsigned kPollBudget = 64;     // packets of one device before the others are looked after
 constexpr unsigned kLookAtClock = 1024;  // progress calls between two looks at the clock
-constexpr unsigned kMaxAddressPart = 256;
-constexpr std::size_t kMostDevices = 255;  // Peer::device has a byte
 constexpr std::chrono::milliseconds kLongestClose{3'600'000};
 
 std::uint64_t random_id() {
@@ -58,7 +56,6 @@ Result<void> Worker::open_devices() {
   std::string reasons;
   for (const auto& loaded : context_.providers) {
     const stria_provider_t* provider = loaded->table;
-    if (devices_.size() == kMostDevices) break;
     auto device = std::make_unique<Device>();
     device->worker = this;
     device->number = static_cast<std::uint8_t>(devices_.size());
@@ -87,6 +84,17 @@ Result<void> Worker::open_devices() {
                              without_name(why, provider->name));
       continue;
     }
+    device->address.resize(kMostPartBytes);
+    const std::uint32_t needed = provider->address(device->handle, device->address.data(), kMostPartBytes);
+    if (needed > kMostPartBytes) {
+      provider->close(device->handle, 0);
+      const std::string why =
+          fmt::format("its part of the address has {} bytes, the limit is {}", needed, kMostPartBytes);
+      log::warn("provider {} is not used: {}", provider->name, why);
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name, why);
+      continue;
+    }
+    device->address.resize(needed);
     const stria_capabilities_t capabilities = transport::capabilities_of(*provider, device->handle);
     if ((capabilities.flags & STRIA_CAP_ATOMICS) != 0)
       device->atomics =
@@ -102,19 +110,9 @@ Result<void> Worker::open_devices() {
 
 void Worker::build_address() {
   std::vector<AddressPart> parts;
-  for (const auto& device : devices_) {
-    std::vector<std::byte> bytes(kMaxAddressPart);
-    const std::uint32_t needed = device->provider->address(device->handle, bytes.data(), kMaxAddressPart);
-    if (needed > kMaxAddressPart) {
-      log::warn("provider {} wants {} bytes of the address, {} are allowed; it is not offered to peers",
-                device->provider->name, needed, kMaxAddressPart);
-      continue;
-    }
-    bytes.resize(needed);
-    parts.push_back({device->provider->name, std::move(bytes)});
-  }
+  for (const auto& device : devices_) parts.push_back({device->provider->name, device->address});
   address_ = make_address(id_, parts);
-  STRIA_CHECK(address_.size() <= STRIA_ADDRESS_MAX || parts.size() > 1, "one provider's address fits");
+  STRIA_CHECK(address_.size() <= STRIA_ADDRESS_MAX, "the parts of all devices fit");
 }
 
 Worker::~Worker() {
@@ -148,7 +146,7 @@ Worker::~Worker() {
   while (RmaOp* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
   atomics_.end_all(Status::cancelled);
   rndv_.end_all(Status::cancelled);
-  for (auto& slot : regions_) delete slot.region;
+  regions_.for_each([](Region& region) { delete &region; });
   --context_.workers;
 }
 

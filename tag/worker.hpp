@@ -37,6 +37,7 @@ struct Device {
   const transport::HotOps* ops;  ///< the provider's
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
+  std::vector<std::byte> address;  ///< its part of the worker's
   enum class Atomics : std::uint8_t { none, cpu, adapter } atomics = Atomics::none;  ///< who performs its
 };
 
@@ -91,6 +92,8 @@ class Worker {
   Result<Region*> register_region(void* base, const stria_layout_t* layout, std::uint64_t count,
                                   unsigned access);
   void deregister_region(Region* region) noexcept;
+  /// Finds the parts of a key for the devices of this worker.
+  void take_up(RemoteKey& key) const noexcept;
   Status rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept;
   Status atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept;
 
@@ -215,6 +218,7 @@ class Worker {
   }
 
   // one_sided.cpp
+  const stria_provider_key_t& key_part(const RemoteKey& key, const Peer& peer) const noexcept;
   static void on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept;
   Status try_rma(Request& request, const stria_provider_key_t& key) noexcept;
   void end_rma(Request& request, Status answered) noexcept;
@@ -288,13 +292,7 @@ class Worker {
   bool copies_own_;        // messages to itself, at once
   unsigned own_messages_ = 0;
 
-  struct RegionSlot {
-    Region* region = nullptr;
-    std::uint32_t generation = 1;
-  };
-  std::vector<RegionSlot> regions_;
-  Region* find_region(std::uint64_t id) noexcept;
-
+  rndv::NameTable<Region> regions_;
   std::uint64_t rma_in_flight_ = 0;    // puts and gets begun and not ended, also those that wait
   IntrusiveList<RmaOp> provider_rma_;  // puts and gets in the hands of a provider
   std::uint64_t handled_ = 0;          // events of all progress calls, to see what other threads did

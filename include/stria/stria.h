@@ -150,7 +150,7 @@ typedef struct stria_context_params {
 } stria_context_params_t;
 
 /* Opens a context. params may be NULL. Errors: INVALID (a malformed STRIA_* variable; params->size; a secret
- * without bytes, or bytes without a secret), IO. */
+ * without bytes, or bytes without a secret; more than STRIA_DEVICES_MAX providers: named), IO. */
 STRIA_API stria_status_t stria_context_open(const stria_context_params_t* params, stria_context_t** out);
 /* Closes it. NULL is ignored. INVALID, also in the log: workers of it are open; it stays as it is. */
 STRIA_API stria_status_t stria_context_close(stria_context_t* context);
@@ -196,7 +196,11 @@ typedef struct stria_worker_params {
   stria_thread_mode_t thread_mode;
 } stria_worker_params_t;
 
-/* Opens a worker: one device of each provider, and empty queues. params may be NULL: SINGLE. The context must
+/* Devices of a worker, of all its providers together. Addresses and packed keys have a part for each: a
+ * name of up to 64 bytes, and up to 256 bytes of an address, or 64 of a key. */
+#define STRIA_DEVICES_MAX 8
+/* Opens a worker: one device of each provider, and empty queues. A device whose part of the address is longer
+ * than 256 bytes is not used: named in the log. params may be NULL: SINGLE. The context must
  * outlive it. Errors: INVALID (params->size, thread_mode); IO (no provider opens: named with the reasons, for
  * instance no descriptor left). Any thread; from then on its thread mode counts. */
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
@@ -212,8 +216,8 @@ STRIA_API stria_status_t stria_worker_close(stria_worker_t* worker);
 /* Job-wide unique, random, never 0 (but for a NULL worker). */
 STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
 /* Copies the worker's address into `buffer`. *bytes: in, the room; out, what it needs. INVALID when too small
- * (with *bytes set). At most STRIA_ADDRESS_MAX bytes. */
-#define STRIA_ADDRESS_MAX 512
+ * (with *bytes set). At most STRIA_ADDRESS_MAX bytes, which the parts of all its devices always fit. */
+#define STRIA_ADDRESS_MAX 2600
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
 /* Moves everything that can move. Returns the number of events handled; 0 means idle, or a NULL worker. Waits
  * for nothing, with two exceptions: a message of 2 KiB to the eager limit, or a fragment, is taken while its
@@ -491,10 +495,11 @@ STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* bas
 /* Makes the key unusable, waits (with progress) for accesses under way, and frees the region. NULL is
  * ignored. INVALID, also in the log: inside a callback of its worker; nothing happens. */
 STRIA_API stria_status_t stria_region_deregister(stria_region_t* region);
-#define STRIA_KEY_MAX 128
+#define STRIA_KEY_MAX 1072
 /* Copies the region's packed key, to be given to peers by any means, into `buffer`. *bytes: in, the room;
- * out, what it needs, at most STRIA_KEY_MAX. INVALID when too small (with *bytes set). The bytes stay right
- * until the region is deregistered; later uses of them end with ACCESS. */
+ * out, what it needs, at most STRIA_KEY_MAX, which the keys of all devices always fit. INVALID when too small
+ * (with *bytes set). The bytes stay right until the region is deregistered; later uses of them end with
+ * ACCESS. */
 STRIA_API stria_status_t stria_region_key(const stria_region_t* region, void* buffer, size_t* bytes);
 /* Makes a key out of the `bytes` packed ones that the endpoint's peer gave, neither more nor fewer. Does not
  * connect. Errors: INVALID (no key, another version, cut short, bytes behind it, or of another worker than

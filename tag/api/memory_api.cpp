@@ -166,7 +166,7 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
     for (std::size_t i = 0; i < region.keys.size(); ++i) {
       const stria_provider_key_t& key = region.keys[i];
       const std::string_view name = region.worker->provider_name(i);
-      if (key.bytes == 0 || packed.size() + 2 + name.size() + key.bytes > STRIA_KEY_MAX) continue;
+      if (key.bytes == 0) continue;
       packed.push_back(static_cast<std::byte>(name.size()));
       append(packed, name.data(), name.size());
       packed.push_back(static_cast<std::byte>(key.bytes));
@@ -196,6 +196,7 @@ stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, si
     if (const stria_status_t wrong = check_key("stria_key_open", *key, *as_endpoint(endpoint));
         wrong != STRIA_OK)
       return wrong;
+    as_endpoint(endpoint)->worker->take_up(*key);
     *out = reinterpret_cast<stria_key_t*>(new RemoteKey(*std::move(key)));
     return STRIA_OK;
   });
