@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "transport/contract.hpp"
+#include "transport/key.hpp"
 
 namespace stria::rndv {
 

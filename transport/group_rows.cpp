@@ -73,8 +73,8 @@ static_assert(sizeof(stria_group_pio_t) == with_size(kPio) &&
               sizeof(stria_group_look_t) == with_size(kLook) &&
               sizeof(stria_group_keep_t) == with_size(kKeep) &&
               sizeof(stria_group_memory_t) == with_size(kMemory));
-static_assert(sizeof(stria_provider_t) == (3 + std::size(kCore) + std::size(kGroups)) *
-                                              sizeof(void*));  // size and version, name, description
+// Size and version, name, description, the variables and their number.
+static_assert(sizeof(stria_provider_t) == (5 + std::size(kCore) + std::size(kGroups)) * sizeof(void*));
 
 const void* pointer_at(const void* table, std::size_t at) noexcept {
   const void* pointer = nullptr;

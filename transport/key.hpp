@@ -9,7 +9,7 @@
 
 namespace stria::transport {
 
-/// Whether a key (transport::Key or rndv::SmallKey) of a device with STRIA_CAP_MAP_MEMORY names memory that
+/// Whether a key (transport::Key or rndv::StoredKey) of a device with STRIA_CAP_MAP_MEMORY names memory that
 /// peers map. Of other devices the byte means
 /// something else: ask LinkRef::can_map first.
 template <class AnyKey>

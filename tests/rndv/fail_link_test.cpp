@@ -15,8 +15,8 @@ constexpr std::uint64_t kStepsEach = 4;  // a table has at most twice as many sl
 constexpr std::uint64_t kLength = 100000;
 
 /// Whatever is sent goes nowhere, and a get finds no room: the operations stay as they began.
-stria_hot_ops_t operations() {
-  stria_hot_ops_t ops{};
+transport::HotOps operations() {
+  transport::HotOps ops;
   ops.eager_send = [](auto...) { return STRIA_OK; };
   ops.fast_register = [](auto...) { return STRIA_ERR_UNSUPPORTED; };
   ops.invalidate = [](auto...) { return STRIA_OK; };
@@ -70,7 +70,7 @@ class FailLink : public ::testing::TestWithParam<unsigned> {
     return engine_.fail_link(links_[link], expected_);
   }
 
-  stria_hot_ops_t ops_ = operations();
+  transport::HotOps ops_ = operations();
   transport::LinkRef links_[2];
   Engine engine_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(kLength);
@@ -134,7 +134,7 @@ TEST_P(FailLink, ends_what_a_round_of_progress_has_not_reached) {
 class FailAtomics : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(FailAtomics, takes_steps_linear_in_the_number_of_atomics) {
-  stria_hot_ops_t ops = operations();
+  transport::HotOps ops = operations();
   transport::LinkRef links[2];
   for (transport::LinkRef& link : links) link.ops = &ops, link.eager_max = 4096;
   unsigned ends = 0;
