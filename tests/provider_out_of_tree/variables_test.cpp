@@ -73,6 +73,7 @@ TEST(LoadedProvider, gets_what_was_set) {
   params.address_bytes = bytes;
   stria_endpoint_t* endpoint = nullptr;
   ASSERT_EQ(stria_endpoint_open(worker, &params, &endpoint), STRIA_OK) << stria_last_error();
+  ASSERT_EQ(stria_endpoint_connect(endpoint), STRIA_OK) << stria_last_error();
   stria_endpoint_state_t state{};
   state.size = sizeof state;
   EXPECT_EQ(stria_endpoint_info(endpoint, &state), STRIA_OK);
