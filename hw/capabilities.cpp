@@ -59,7 +59,8 @@ constexpr std::uint64_t named_bits() noexcept {
 }
 // A bit or a number added to provider.h without a line above fails here.
 static_assert(named_bits() == (STRIA_CAP_GROWING << 1) - 1, "a capability bit has no name");
-static_assert(sizeof(Capabilities) == 2 * sizeof(std::uint64_t) + sizeof(kLimits) / sizeof(kLimits[0]) * 4 + 4,
+static_assert(sizeof(Capabilities) ==
+                  2 * sizeof(std::uint64_t) + sizeof(kLimits) / sizeof(kLimits[0]) * 4 + 4,
               "a limit has no name (the last 4 bytes are padding)");
 
 }  // namespace

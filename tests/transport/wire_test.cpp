@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "stria/provider_coresident.h"
+
 namespace stria::wire {
 namespace {
 
