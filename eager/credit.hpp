@@ -66,6 +66,11 @@ class Budget {
     grant.outstanding -= bytes;
     committed_ -= most_memory(bytes);
   }
+  /// What passed() counted is still to come.
+  void take_back(Grant& grant, std::uint32_t bytes) noexcept {
+    grant.outstanding += bytes;
+    committed_ += most_memory(bytes);
+  }
   /// They lie in a buffer now that takes `memory`, or 0 when they need none.
   void kept(Grant& grant, std::uint64_t bytes, std::uint64_t memory) noexcept {
     release(grant, most_memory(bytes) - std::min(memory, most_memory(bytes)));

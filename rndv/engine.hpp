@@ -87,9 +87,11 @@ class Engine {
                  const transport::Payload& memory, Status status) noexcept;
 
   // Packets. One that names no operation under way is dropped: it may have been overtaken by the operation's
-  // end. False: it names one and does not fit it, or is no such packet at all, as only a confused peer sends.
+  // end. False or `misfit`: it names one and does not fit it, or is no such packet at all, as only a confused
+  // peer sends. `later`: nothing changed, its sender stands still while it writes it.
   [[nodiscard]] bool on_rtr(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
-  [[nodiscard]] bool on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  enum class Taken : std::uint8_t { well, misfit, later };
+  [[nodiscard]] Taken on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
   /// Reads an RTS's body; false when it is malformed.

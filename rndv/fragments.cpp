@@ -23,27 +23,31 @@ inline bool Engine::is_wanted(const RecvOp& op, std::uint64_t place, std::uint64
          (op.ahead == nullptr || !op.ahead->meets(place, place + bytes));
 }
 
-bool Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
+Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
   Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->state != Operation::State::receiving || found->outcome != Status::ok)
-    return true;
+    return Taken::well;
   auto& op = static_cast<RecvOp&>(*found);
   const std::uint64_t place = wire::place_of(*packet.header);
   std::uint64_t bytes = packet.bytes;
   if (bytes == 0) [[unlikely]] {
     op.begun = true;
-    if (place == wire::kPutting) return true;
+    if (place == wire::kPutting) return Taken::well;
     if (op.sink_key_bytes != 0) bytes = op.fragment_bytes;
   }
   if (bytes == 0 || !is_wanted(op, place, bytes)) [[unlikely]] {
     log::debug("a fragment of {} bytes at {} does not fit a receive that has {} of {} bytes", packet.bytes,
                place, op.moved, op.length);
     refuse_fragments(op);
-    return false;
+    return Taken::misfit;
   }
-  // What a sender that died left unfinished ends with its link.
-  if (packet.bytes != 0 && !transport::take(transport::slice(op.memory, place, bytes), packet)) return true;
-  return has_come(op, place, bytes);
+  if (packet.bytes != 0) {
+    const transport::Arrival came = transport::take(transport::slice(op.memory, place, bytes), packet);
+    // What a sender that died left unfinished ends with its link.
+    if (came != transport::Arrival::whole) [[unlikely]]
+      return came == transport::Arrival::later ? Taken::later : Taken::well;
+  }
+  return has_come(op, place, bytes) ? Taken::well : Taken::misfit;
 }
 
 /// These bytes are there now. False: the operation cannot remember that, and ended.

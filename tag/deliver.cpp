@@ -6,6 +6,7 @@
 
 namespace stria::tag {
 
+using transport::Arrival;
 using transport::Packet;
 using wire::Kind;
 
@@ -25,30 +26,30 @@ inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& p
 }
 
 /// A provider, after a delivery.
-constexpr std::uint32_t told(bool go_on, bool kept = false) noexcept {
-  return (go_on ? STRIA_DELIVERED_GO_ON : 0u) | (kept ? STRIA_DELIVERED_KEPT : 0u);
+constexpr std::uint32_t told(bool go_on) noexcept {
+  return go_on ? STRIA_DELIVERED_GO_ON : 0u;
 }
 
 inline bool is_nameless(const transport::Header& header) noexcept {
   return header.kind == static_cast<std::uint8_t>(Kind::sync) && header.flags == 0;
 }
 
-/// Most messages need no call. False: the rest of it never comes.
-[[gnu::always_inline]] inline bool take_payload(const stria_payload_t& memory, std::uint64_t bytes,
-                                                const Packet& packet) noexcept {
+/// Most messages need no call.
+[[gnu::always_inline]] inline Arrival take_payload(const stria_payload_t& memory, std::uint64_t bytes,
+                                                   const Packet& packet) noexcept {
   if (memory.layout == nullptr && packet.bytes <= kCacheLine) [[likely]] {
     hw::copy_line(transport::contiguous_begin(memory), static_cast<const std::byte*>(packet.payload),
                   static_cast<std::uint32_t>(bytes));
-    return true;
+    return Arrival::whole;
   }
   return transport::take(transport::slice(memory, 0, bytes), packet);
 }
 
 }  // namespace
 
-bool Worker::deliver(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
   if (peer.state == Peer::State::failed) [[unlikely]]
-    return false;  // given up, although its link still moves packets
+    return 0;  // given up, although its link still moves packets
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
     case Kind::sync:
@@ -69,8 +70,11 @@ bool Worker::deliver(Peer& peer, const Packet& packet) noexcept {
         dropped(peer, packet, "a request for fragments that its message has not");
       break;
     case Kind::frag:
-      if (!rndv_.on_frag(peer.link, packet)) [[unlikely]]
+      if (const auto taken = rndv_.on_frag(peer.link, packet); taken != rndv::Engine::Taken::well)
+          [[unlikely]] {
+        if (taken == rndv::Engine::Taken::later) return STRIA_DELIVERED_LATER;
         dropped(peer, packet, "a fragment that does not fit its receive");
+      }
       break;
     case Kind::fin:
       rndv_.on_fin(peer.link, packet);
@@ -96,18 +100,17 @@ bool Worker::deliver(Peer& peer, const Packet& packet) noexcept {
       dropped(peer, packet, "a packet of unknown kind");
       break;
   }
-  return false;
+  return 0;
 }
 
-bool Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
   if (packet.header->sequence == peer.recv_sequence) [[likely]] {
-    const bool stays = deliver_in_order(peer, packet);
+    const std::uint32_t answer = deliver_in_order(peer, packet);
     if (peer.has_early) [[unlikely]]
       deliver_early(peer);
-    return stays;
+    return answer;
   }
-  keep_early(peer, packet);
-  return false;
+  return keep_early(peer, packet);
 }
 
 /// What the message that just came was waited for by.
@@ -125,12 +128,20 @@ void Worker::deliver_early(Peer& peer) noexcept {
 
 /// It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
 /// half of the sequence numbers that means "early".
-void Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
+  const Arrival came = transport::arrival(packet);
+  if (came == Arrival::later) {
+    if (wire::has_payload(*packet.header)) {
+      budget_.consumed(peer.grant, packet.bytes);
+      budget_.take_back(peer.grant, packet.bytes);
+    }
+    return STRIA_DELIVERED_LATER;
+  }
   const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
   const auto* payload = static_cast<const std::byte*>(packet.payload);
   bool kept = false;
   try {
-    const bool whole = transport::is_whole(packet);
+    const bool whole = came == Arrival::whole;
     kept = whole && ahead <= kMaxAhead &&
            trouble_[peer.index]
                .early
@@ -146,6 +157,7 @@ void Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
     fail_peer(peer, Status::io_error);
   }
   if (!kept && wire::has_payload(*packet.header)) budget_.consumed(peer.grant, packet.bytes);
+  return 0;
 }
 
 void Worker::give_up(Peer& peer, const char* why) noexcept {
@@ -162,39 +174,62 @@ void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcep
   // Not worth more than a line.
 }
 
-bool Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
   ++peer.recv_sequence;
   if (wire::has_payload(*packet.header)) return arrive_eager(peer, packet);
   arrive_announcement(peer, packet);
-  return false;
+  return 0;
 }
 
-bool Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
+// A sender that waits for the match is told of it once, and then it is not undone: its payload has to be
+// there before.
+std::uint32_t Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   const wire::SyncName name = wire::sync_name(*packet.header);
-  if (posted == nullptr) {
-    if (!takes_at_once(peer, *packet.header) || !tell_matched(peer, name)) return store_payload(peer, packet);
+  if (posted == nullptr && !takes_at_once(peer, *packet.header)) return store_payload(peer, packet);
+  if (name != 0 && transport::arrival(packet) == Arrival::later) [[unlikely]] {
+    if (posted != nullptr) posted_.put_back(posted);
     budget_.consumed(peer.grant, packet.bytes);
-    finish_at_once(peer, packet);
-    return false;
+    return comes_later(peer, packet);
+  }
+  const bool told = tell_matched(peer, name);
+  if (posted == nullptr) {
+    if (!told) return store_payload(peer, packet);
+    budget_.consumed(peer.grant, packet.bytes);
+    return finish_at_once(peer, packet) ? 0 : STRIA_DELIVERED_LATER;
   }
   budget_.consumed(peer.grant, packet.bytes);
-  if (tell_matched(peer, name))
-    finish_eager(*posted, peer, packet);
-  else
-    cut_short(*Request::of(*posted), peer, packet);
+  if (told) return finish_eager(*posted, peer, packet) ? 0 : STRIA_DELIVERED_LATER;
+  cut_short(*Request::of(*posted), peer, packet);
+  return 0;
+}
+
+/// The message was counted, and matched or not, and its sender stands still while it writes it: it comes
+/// again.
+std::uint32_t Worker::comes_later(Peer& peer, const Packet& packet) noexcept {
+  --peer.recv_sequence;
+  budget_.take_back(peer.grant, packet.bytes);
+  return STRIA_DELIVERED_LATER;
+}
+
+/// The message that the receive had matched did not come whole.
+bool Worker::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, bool is_late) noexcept {
+  if (!is_late) {
+    cut_short(*Request::of(posted), peer, packet);
+    return true;
+  }
+  posted_.put_back(&posted);
+  comes_later(peer, packet);
   return false;
 }
 
-[[gnu::always_inline]] inline void Worker::finish_eager(PostedRecv& posted, Peer& peer,
+[[gnu::always_inline]] inline bool Worker::finish_eager(PostedRecv& posted, Peer& peer,
                                                         const Packet& packet) noexcept {
   Request& request = *Request::of(posted);
   const std::uint64_t received =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(posted.memory.length), packet.bytes);
-  if (!take_payload(posted.memory, received, packet)) [[unlikely]] {
-    cut_short(request, peer, packet);
-    return;
-  }
+  if (const Arrival came = take_payload(posted.memory, received, packet); came != Arrival::whole) [[unlikely]]
+    return not_whole(posted, peer, packet, came == Arrival::later);
   ++counters_.received_eager;
   if (budget_.is_low(peer.grant)) [[unlikely]]
     top_up(peer);
@@ -207,6 +242,7 @@ bool Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
     describe_eager(request.info, peer, packet, received);
     request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
   }
+  return true;
 }
 
 /// The sender of the message that the request had matched died while it wrote, or cannot be answered.
@@ -230,20 +266,27 @@ inline bool Worker::takes_at_once(const Peer& peer, const transport::Header& hea
          unexpected_.size() == 0;
 }
 
-inline void Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
+inline bool Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
   const stria_recv_t& recv = *std::exchange(starting_.recv, nullptr);
   Request& request = *Request::make_posted(starting_.request, this, recv);
   request.callback = nullptr;  // the call that starts it answers ok
   const std::uint64_t received = std::min<std::uint64_t>(recv.count, packet.bytes);
-  if (!take_payload(plain_memory(recv.base, recv.count), received, packet)) [[unlikely]] {
+  const Arrival came = take_payload(plain_memory(recv.base, recv.count), received, packet);
+  if (came == Arrival::later) [[unlikely]] {
+    starting_.recv = &recv;
+    comes_later(peer, packet);
+    return false;
+  }
+  if (came == Arrival::never) [[unlikely]] {
     cut_short(request, peer, packet);
-    return;
+    return true;
   }
   ++counters_.received_eager;
   if (budget_.is_low(peer.grant)) [[unlikely]]
     top_up(peer);
   describe_eager(request.info, peer, packet, received);
   request.state.store(RequestState::done, std::memory_order_relaxed);
+  return true;
 }
 
 // What came last may be all that its caller waits for. Of what comes next, which would go to the unexpected
@@ -262,19 +305,21 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
     if (posted == nullptr) {
       if (worker.takes_at_once(peer, header)) {
         worker.budget_.passed(peer.grant, packet->bytes);
-        worker.finish_at_once(peer, *packet);
+        if (!worker.finish_at_once(peer, *packet)) [[unlikely]]
+          return STRIA_DELIVERED_LATER;
         return told(worker.posted_.size() != 0);
       }
       worker.delivering_ = static_cast<Device*>(self)->number;
       (void)worker.budget_.arrived(peer.grant, packet->bytes);
-      return told(true, worker.store_payload(peer, *packet));
+      return told(true) | worker.store_payload(peer, *packet);
     }
     worker.budget_.passed(peer.grant, packet->bytes);
-    worker.finish_eager(*posted, peer, *packet);
+    if (!worker.finish_eager(*posted, peer, *packet)) [[unlikely]]
+      return STRIA_DELIVERED_LATER;
     return told(worker.posted_.size() != 0 || worker.starting_.recv != nullptr);
   }
   worker.delivering_ = static_cast<Device*>(self)->number;
-  return told(true, worker.deliver(peer, *packet));
+  return told(true) | worker.deliver(peer, *packet);
 }
 
 void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {

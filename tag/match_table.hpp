@@ -58,6 +58,18 @@ class MatchTable {
     }
     *link = item;
   }
+  /// Puts back what take() took as the oldest of its key.
+  void put_back(const Items& items, Ref item, const MatchKey& key) noexcept requires Items::kHasPrev {
+    const Ref youngest = *find(items, key);
+    if (youngest == kNone) {
+      push(items, item, key);
+      return;
+    }
+    const Ref oldest = items.next(youngest);
+    items.next(item) = oldest;
+    items.prev(oldest) = item;
+    items.next(youngest) = item;
+  }
   /// The oldest item of the key, or kNone.
   Ref oldest(const Items& items, const MatchKey& key) noexcept {
     const Ref youngest = *find(items, key);

@@ -40,6 +40,7 @@ struct alignas(kCacheLine) Peer : ListNode {
   bool answers_due : 1 = false;    ///< answers to its atomics wait for room
   bool window_wanted : 1 = false;  ///< an endpoint wants a window, and there was none
   bool awaited : 1 = false;        ///< not connected, and a receive or a probe named it
+  bool has_late : 1 = false;       ///< receives wait for the rest of messages of its that were kept
   bool unmet : 1 = false;          ///< awaited, and could not be connected to when that was tried last
   std::uint32_t index = 0;
   IntrusiveQueue<rndv::Operation> pending;  ///< sends in order, waiting for room

@@ -280,10 +280,11 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   end_one_sided(peer, why);
   peer.answers_due = false;
   atomics_.fail_link(peer.link, why);
+  if (peer.has_late) take_late(peer, why);
   // What it announced, or had begun to write, cannot come any more, and must not take a receive that others
   // can match; what came whole stays.
   unexpected_.remove_if([&](Unexpected& entry) {
-    if (entry.source != peer.index || (entry.what() != Unexpected::Kind::announced && !is_cut_short(entry)))
+    if (entry.source != peer.index || (entry.what() != Unexpected::Kind::announced && !is_half(entry)))
       return false;
     free_unexpected(entry);
     return true;

@@ -44,6 +44,24 @@ void PostedQueue::push_wildcard(PostedRecv* recv) noexcept {
   ++shape.count;
 }
 
+void PostedQueue::put_back(PostedRecv* recv) noexcept {
+  ++size_;
+  if (recv->shape != 0) ++wildcards_;
+  if (recv->shape == kShapes) {
+    PostedRecv* after = others_.head;
+    while (after != nullptr && after->stamp < recv->stamp) after = after->next;
+    recv->next = after;
+    recv->prev = after == nullptr ? others_.tail : after->prev;
+    (recv->prev == nullptr ? others_.head : recv->prev->next) = recv;
+    (after == nullptr ? others_.tail : after->prev) = recv;
+    return;
+  }
+  Shape& shape = shapes_[recv->shape];
+  const PostedItems items{shape.ignore};
+  shape.table.put_back(items, recv, items.key_of(recv));
+  if (recv->shape != 0) ++shape.count;
+}
+
 void PostedQueue::unlink_other(PostedRecv* recv) noexcept {
   (recv->prev == nullptr ? others_.head : recv->prev->next) = recv->next;
   (recv->next == nullptr ? others_.tail : recv->next->prev) = recv->prev;

@@ -76,6 +76,8 @@ class PostedQueue {
     if (found != nullptr) --size_;
     return found;
   }
+  /// Undoes match(): nothing was posted or removed since.
+  [[gnu::cold, gnu::noinline]] void put_back(PostedRecv* recv) noexcept;
   void remove(PostedRecv* recv) noexcept;
   std::uint64_t size() const noexcept { return size_; }
 

@@ -183,13 +183,10 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
   }
   if (!tell_matched(peer, entry.sync_name())) [[unlikely]]
     cannot_tell(request, peer);
-  const auto capacity = static_cast<std::uint64_t>(memory.length);
-  const std::uint64_t bytes = std::min(capacity, entry.length);
-  const bool fits = entry.length <= capacity;
+  const std::uint64_t bytes = std::min(static_cast<std::uint64_t>(memory.length), entry.length);
   if (entry.what() == Unexpected::Kind::in_place) {
     if (!take_in_place(entry, transport::slice(memory, 0, bytes))) [[unlikely]] {
-      free_unexpected(entry);
-      cut_short(request, peer);
+      wait_for_rest(entry, memory, request);
       return;
     }
   } else if (entry.what() == Unexpected::Kind::inline_payload) {
@@ -197,41 +194,17 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
   } else {
     transport::copy(plain_memory(entry.buffer, bytes), memory, static_cast<std::int64_t>(bytes));
   }
-  request.info.received = bytes;
+  finish_unexpected(entry, memory, request);
+}
+
+/// The memory has what it takes of the message.
+void Worker::finish_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
+  const auto capacity = static_cast<std::uint64_t>(memory.length);
+  const bool fits = entry.length <= capacity;
+  request.info.received = std::min(capacity, entry.length);
   ++counters_.received_eager;
   free_unexpected(entry);
   complete(request, fits ? Status::ok : Status::truncated);
-}
-
-/// A payload that was not all there when it was kept, as what it was delivered as.
-struct Worker::Coming {
-  Coming(const Unexpected& entry, const transport::LinkRef& from) noexcept
-      : arriving{{nullptr, entry.in_place.payload, static_cast<std::uint32_t>(entry.length),
-                  STRIA_PACKET_ARRIVING, entry.in_place.name},
-                 &Coming::arrived},
-        link(&from) {}
-  static std::uint32_t arrived(const stria_arriving_t* self, std::uint32_t bytes) noexcept {
-    const stria_packet_t& packet = self->packet;
-    return reinterpret_cast<const Coming*>(self)->link->kept_arrived(packet.keep, packet.bytes, bytes);
-  }
-  stria_arriving_t arriving;  // first: arrived() knows us by it
-  const transport::LinkRef* link;
-};
-
-/// False: its sender died while it wrote.
-bool Worker::take_in_place(const Unexpected& entry, const stria_payload_t& memory) noexcept {
-  if (!entry.was_coming()) {
-    transport::unpack(memory, entry.in_place.payload);
-    return true;
-  }
-  const Coming coming(entry, peers_[entry.source].link);
-  return transport::take(memory, coming.arriving.packet);
-}
-
-/// Whether a payload will never be all there, now that its sender is gone.
-bool Worker::is_cut_short(const Unexpected& entry) const noexcept {
-  const auto all = static_cast<std::uint32_t>(entry.length);
-  return entry.was_coming() && peers_[entry.source].link.kept_arrived(entry.in_place.name, all, 0) < all;
 }
 
 void Worker::start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/cache_line.hpp"
+#include "base/intrusive_list.hpp"
 #include "rndv/atomics.hpp"
 #include "rndv/operation.hpp"
 #include "stria/stria.h"
@@ -20,6 +21,7 @@ namespace stria::tag {
 
 class Worker;
 struct Peer;
+struct Unexpected;
 
 enum class RequestKind : std::uint8_t { send, recv, put, get, atomic };
 enum class RequestState : std::uint8_t {
@@ -33,6 +35,12 @@ enum class RequestState : std::uint8_t {
 struct Failure {
   std::uint64_t peer;  ///< the other worker's id; 0: none was named
   bool closed;         ///< its own worker was being closed
+};
+
+/// A receive whose message lies where it arrived (late.cpp).
+struct LateRecv : ListNode {
+  Unexpected* entry = nullptr;
+  stria_payload_t memory{};
 };
 
 struct Request {
@@ -51,6 +59,7 @@ struct Request {
     rndv::RecvOp recv;
     RmaOp rma;
     rndv::AtomicOp atomic;
+    LateRecv late;
     Failure failure;  ///< done, with another status than ok and truncated
   } body;
 
@@ -91,6 +100,7 @@ struct Request {
   rndv::RecvOp& make_recv() noexcept { return *new (&body.recv) rndv::RecvOp; }
   RmaOp& make_rma() noexcept { return *new (&body.rma) RmaOp; }
   rndv::AtomicOp& make_atomic() noexcept { return *new (&body.atomic) rndv::AtomicOp; }
+  LateRecv& make_late() noexcept { return *new (&body.late) LateRecv; }
 };
 
 /// Field by field, each as wide as it was stored: base/words.hpp.

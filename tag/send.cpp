@@ -153,6 +153,10 @@ unsigned Worker::flush(Peer& peer) noexcept {
     if (peer.linked()) peer.unlink();
     return 0;
   }
+  if (peer.has_late) [[unlikely]] {
+    moved += take_late(peer, Status::peer_failed);
+    if (peer.state != Peer::State::up) return moved;
+  }
   if (peer.window_due) ask_for_window(peer);
   if (leaving_) peer.grant.due = 0;
   if (peer.grant.due > 0) {
@@ -177,7 +181,8 @@ unsigned Worker::flush(Peer& peer) noexcept {
     if (peer.state != Peer::State::up) return moved;
   }
   // A callback may have received something meanwhile, and credit is due again.
-  if (peer.grant.due == 0 && !peer.answers_due && peer.one_sided.empty() && peer.linked()) peer.unlink();
+  if (peer.grant.due == 0 && !peer.answers_due && peer.one_sided.empty() && !peer.has_late && peer.linked())
+    peer.unlink();
   return moved;
 }
 

@@ -18,10 +18,16 @@ inline bool Worker::may_stay(const Peer& peer, const Packet& packet) const noexc
 
 /// Where it arrived, if it may stay there; else in the entry, or in a buffer. What came early and follows at
 /// once may call back, and there be received, before the provider has heard that the payload stays.
-bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   const Kind kind = packet.bytes <= Unexpected::kInlineMax ? Kind::inline_payload
                     : may_stay(peer, packet)               ? Kind::in_place
                                                            : Kind::buffer;
+  const transport::Arrival came =
+      kind == Kind::buffer ? transport::arrival(packet) : transport::Arrival::whole;
+  if (came == transport::Arrival::later) [[unlikely]] {
+    budget_.consumed(peer.grant, packet.bytes);
+    return comes_later(peer, packet);
+  }
   Unexpected* entry = unexpected_.allocate();
   std::byte* const buffer = entry != nullptr && kind == Kind::buffer ? buffers_.take(packet.bytes) : nullptr;
   if (entry == nullptr || (kind == Kind::buffer && buffer == nullptr)) {
@@ -29,7 +35,7 @@ bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
     log::error("out of memory for an unexpected message of {} bytes; its sender is given up", packet.bytes);
     budget_.consumed(peer.grant, packet.bytes);
     fail_peer(peer, Status::io_error);
-    return false;
+    return 0;
   }
   entry->tag = packet.header->tag;
   entry->immediate = packet.header->immediate;
@@ -39,7 +45,6 @@ bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   entry->kind = static_cast<std::uint32_t>(kind);
   budget_.kept(peer.grant, packet.bytes,
                kind == Kind::buffer ? eager::BufferPool::footprint(packet.bytes) : 0);
-  bool whole = true;
   switch (kind) {
     case Kind::in_place:
       entry->in_place = {static_cast<const std::byte*>(packet.payload), packet.keep};
@@ -47,20 +52,21 @@ bool Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
       break;
     case Kind::buffer:
       entry->buffer = buffer;
-      whole = transport::take({nullptr, buffer, packet.bytes, 0, packet.bytes}, packet);
+      if (came == transport::Arrival::whole)
+        transport::unpack({nullptr, buffer, packet.bytes, 0, packet.bytes}, packet.payload);
       break;
     default:
       if (packet.bytes > 0) std::memcpy(entry->payload, packet.payload, packet.bytes);
       break;
   }
-  if (!whole) [[unlikely]] {
+  if (came == transport::Arrival::never) [[unlikely]] {
     free_unexpected(*entry);
     fail_peer(peer, Status::peer_failed);
-    return false;
+    return 0;
   }
   unexpected_.push(entry);
   top_up(peer);
-  return kind == Kind::in_place;
+  return kind == Kind::in_place ? STRIA_DELIVERED_KEPT : 0;
 }
 
 void Worker::store_announcement(Peer& peer, const stria_header_t& header,

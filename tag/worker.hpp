@@ -139,32 +139,36 @@ class Worker {
   void add_to_backlog(Peer& peer) noexcept;
 
   // deliver.cpp
-  // Where a bool is answered: the payload stays where it is.
-  bool deliver(Peer& peer, const stria_packet_t& packet) noexcept;
-  bool deliver_matchable(Peer& peer, const stria_packet_t& packet) noexcept;
+  // What is answered are STRIA_DELIVERED_* bits but for GO_ON.
+  std::uint32_t deliver(Peer& peer, const stria_packet_t& packet) noexcept;
+  std::uint32_t deliver_matchable(Peer& peer, const stria_packet_t& packet) noexcept;
   /// The peer broke the protocol: all that names it ends.
   [[gnu::cold, gnu::noinline]] void give_up(Peer& peer, const char* why) noexcept;
   /// A packet that means nothing is dropped; the peer may send as many as it likes, but the log stays short.
   [[gnu::cold, gnu::noinline]] void dropped(Peer& peer, const stria_packet_t& packet,
                                             const char* what) noexcept;
-  [[gnu::cold, gnu::noinline]] void keep_early(Peer& peer, const stria_packet_t& packet) noexcept;
+  [[gnu::cold, gnu::noinline]] std::uint32_t keep_early(Peer& peer, const stria_packet_t& packet) noexcept;
   [[gnu::cold, gnu::noinline]] void deliver_early(Peer& peer) noexcept;
-  bool deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
-  bool arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
+  std::uint32_t deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
+  std::uint32_t arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   bool takes_at_once(const Peer& peer, const stria_header_t& header) const noexcept;
-  void finish_at_once(Peer& peer, const stria_packet_t& packet) noexcept;
+  /// False: its sender stands still, and everything is as it was before the message came.
+  bool finish_at_once(Peer& peer, const stria_packet_t& packet) noexcept;
   [[gnu::cold, gnu::noinline]] void cut_short(Request& request, Peer& peer) noexcept;
   [[gnu::cold, gnu::noinline]] void cut_short(Request& request, Peer& peer,
                                               const transport::Packet& packet) noexcept;
-  /// The receive left the queue, and the credit is counted.
-  void finish_eager(PostedRecv& posted, Peer& peer, const stria_packet_t& packet) noexcept;
+  /// The receive left the queue, and the credit is counted. False: as finish_at_once().
+  bool finish_eager(PostedRecv& posted, Peer& peer, const stria_packet_t& packet) noexcept;
+  [[gnu::cold, gnu::noinline]] bool not_whole(PostedRecv& posted, Peer& peer, const stria_packet_t& packet,
+                                              bool is_late) noexcept;
+  [[gnu::cold, gnu::noinline]] std::uint32_t comes_later(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;
   void top_up(Peer& peer) noexcept;
   void serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
 
   // store.cpp
   bool may_stay(const Peer& peer, const stria_packet_t& packet) const noexcept;
-  bool store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
+  std::uint32_t store_payload(Peer& peer, const stria_packet_t& packet) noexcept;
   void store_announcement(Peer& peer, const stria_header_t& header,
                           const rndv::Announcement& announced) noexcept;
 
@@ -195,9 +199,16 @@ class Worker {
   void start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
                         const stria_payload_t& memory) noexcept;
   void free_unexpected(Unexpected& entry) noexcept;
+  void finish_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept;
+
+  // late.cpp
   struct Coming;
   bool take_in_place(const Unexpected& entry, const stria_payload_t& memory) noexcept;
-  bool is_cut_short(const Unexpected& entry) const noexcept;
+  bool is_half(const Unexpected& entry) const noexcept;
+  [[gnu::cold, gnu::noinline]] void wait_for_rest(Unexpected& entry, const stria_payload_t& memory,
+                                                  Request& request) noexcept;
+  [[gnu::cold, gnu::noinline]] unsigned take_late(Peer& peer, Status why) noexcept;
+
   rndv::Announcement announcement_of(const Unexpected& entry) noexcept;
   void describe(const Unexpected& entry, stria_info_t& info) noexcept;
   /// Posted receives that name the peer; null: all.
@@ -272,6 +283,7 @@ class Worker {
   Endpoint* free_endpoint_ = nullptr;
   Peer nobody_;  // given up from the start: stands for peers that there was no memory for
   IntrusiveList<Peer> backlog_;
+  IntrusiveList<LateRecv> late_;  // of peers in the backlog
 
   PostedQueue posted_;
   UnexpectedQueue unexpected_;

@@ -105,19 +105,30 @@ inline bool is_arriving(const Packet& packet) noexcept {
   return (packet.buffered & STRIA_PACKET_ARRIVING) != 0;
 }
 
-/// Waits until all of a packet is there. False: it never will be.
-inline bool is_whole(const Packet& packet) noexcept {
-  if (!is_arriving(packet) || packet.bytes == 0) return true;
-  const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
-  return arriving.arrived(&arriving, packet.bytes) != 0;
+/// Whether what was wanted of a packet came.
+enum class Arrival : std::uint8_t {
+  whole,
+  later,  ///< its sender stands still: STRIA_DELIVERED_LATER
+  never   ///< its sender is gone
+};
+/// Of `there` bytes, where at least `wanted` were asked for.
+constexpr Arrival arrival_of(std::uint32_t there, std::uint32_t wanted) noexcept {
+  return there >= wanted ? Arrival::whole : there != 0 ? Arrival::later : Arrival::never;
 }
 
-/// Copies the first memory.length bytes of a packet that is still being written, as they come. False: the
-/// rest never will.
-bool take_arriving(const Payload& memory, const Packet& packet) noexcept;
+/// Waits a little until all of a packet is there.
+inline Arrival arrival(const Packet& packet) noexcept {
+  if (!is_arriving(packet) || packet.bytes == 0) return Arrival::whole;
+  const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
+  return arrival_of(arriving.arrived(&arriving, packet.bytes), packet.bytes);
+}
+
+/// Copies the first memory.length bytes of a packet that is still being written, as they come. Unless the
+/// answer is `whole`, a part of them was copied.
+Arrival take_arriving(const Payload& memory, const Packet& packet) noexcept;
 
 /// The same of any packet.
-inline bool take(const Payload& memory, const Packet& packet) noexcept {
+inline Arrival take(const Payload& memory, const Packet& packet) noexcept {
   if (is_arriving(packet)) [[unlikely]]
     return take_arriving(memory, packet);
   if (goes_by_string(memory, packet)) [[unlikely]]
@@ -125,7 +136,7 @@ inline bool take(const Payload& memory, const Packet& packet) noexcept {
                      static_cast<std::size_t>(memory.length));
   else
     unpack(memory, packet.payload);
-  return true;
+  return Arrival::whole;
 }
 
 /// Whether the runs are short and lie so far apart that each is a line of its own, and none that the

@@ -110,20 +110,21 @@ void copy_long_across(std::byte* to, const std::byte* from, std::size_t bytes) n
   if (!fast || !hw::string_copy_anywhere(to, from, bytes)) datatype::copy_bytes(to, from, bytes);
 }
 
-bool take_arriving(const Payload& memory, const Packet& packet) noexcept {
+Arrival take_arriving(const Payload& memory, const Packet& packet) noexcept {
   const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
   const auto bytes = static_cast<std::uint32_t>(memory.length);  // of a packet: 32 bits
   if (bytes > 0 && !goes_by_pieces(memory) && runs_of(memory) < kManyRuns) {
-    if (arriving.arrived(&arriving, bytes) == 0) return false;
-    unpack(memory, packet.payload);
-    return true;
+    const Arrival came = arrival_of(arriving.arrived(&arriving, bytes), bytes);
+    if (came == Arrival::whole) unpack(memory, packet.payload);
+    return came;
   }
   const auto step = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(turned_bytes(memory), 1, std::max<std::int64_t>(memory.length, 1)));
   const bool by_string = goes_by_string(memory, packet);
   for (std::uint32_t at = 0; at < bytes;) {
-    const std::uint32_t there = arriving.arrived(&arriving, at + std::min(step, bytes - at));
-    if (there == 0) return false;
+    const std::uint32_t wanted = at + std::min(step, bytes - at);
+    const std::uint32_t there = arriving.arrived(&arriving, wanted);
+    if (there < wanted) return arrival_of(there, wanted);
     const std::uint32_t part = std::min(there, bytes) - at;
     const std::byte* from = static_cast<const std::byte*>(packet.payload) + at;
     if (by_string)
@@ -132,7 +133,7 @@ bool take_arriving(const Payload& memory, const Packet& packet) noexcept {
       unpack(slice(memory, at, part), from);
     at += part;
   }
-  return true;
+  return Arrival::whole;
 }
 
 const stria_services_t& services() noexcept {

@@ -25,7 +25,7 @@ typedef struct stria_group_look {
   /* Receives the next packet of the link where it lies, without delivering it, if that can be looked at as by
    * poll, has a header like *header but for the immediate, and not more than `capacity` bytes of payload:
    * copies them to `memory` and the immediate to *header, and returns how many bytes. Else the packet stays
-   * (and `memory` is as it was, unless the sender went in the middle of it), and the answer is
+   * (and `memory` is as it was, unless the sender stopped in the middle of it), and the answer is
    * STRIA_TAKE_NOTHING when nothing came since the last look, or STRIA_TAKE_OTHER when poll has to say. May
    * always answer the latter. */
   int32_t (*take)(stria_link_t* link, stria_header_t* header, void* memory, uint32_t capacity);
@@ -40,8 +40,9 @@ typedef struct stria_group_look {
 
 typedef struct stria_arriving {
   stria_packet_t packet;
-  /* Waits until at least `bytes` (1 to packet.bytes) of the payload are there, from its beginning on, and
-   * answers how many are. 0: its sender is gone, and the rest will not come. */
+  /* Waits a few microseconds, at most, for `bytes` (1 to packet.bytes) of the payload to be there, from its
+   * beginning on, and answers how many are. Fewer: the sender stands still, and the packet is to be left
+   * (STRIA_DELIVERED_LATER). 0: the sender is gone, and the rest will not come. */
   uint32_t (*arrived)(const struct stria_arriving* self, uint32_t bytes);
 } stria_arriving_t;
 
@@ -51,12 +52,18 @@ typedef struct stria_arriving {
  * says how far it is. Neither is called before deliver has returned. */
 #define STRIA_DELIVERED_KEPT 2u
 
+/* Only of a packet with STRIA_PACKET_ARRIVING: its payload does not go on coming. The packet counts as not
+ * delivered, whatever the other bits say, and is delivered again when all of it is there, or its sender is
+ * gone. Packets of the link that follow it wait, and no others. */
+#define STRIA_DELIVERED_LATER 4u
+
 typedef struct stria_group_keep {
   uint32_t size;
   /* The payload of a packet of the link that was kept is of no use any more; once for each. */
   void (*release)(stria_link_t* link, uint64_t keep);
   /* Of a packet of `all` bytes that was kept while it was still being written: answers as stria_arriving_t's
-   * `arrived` does; for 0 bytes it does not wait. Also when the link is down. */
+   * `arrived` does, but for 0 bytes it does not wait, and nothing says that the sender is gone but the link,
+   * which is down then. Also when the link is down. */
   uint32_t (*kept_arrived)(stria_link_t* link, uint64_t keep, uint32_t all, uint32_t bytes);
 } stria_group_keep_t;
 

@@ -220,10 +220,9 @@ STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
 #define STRIA_ADDRESS_MAX 2600
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
 /* Moves everything that can move. Returns the number of events handled; 0 means idle, or a NULL worker. Waits
- * for nothing, with two exceptions: a message of 2 KiB to the eager limit, or a fragment, is taken while its
- * sender still copies it, and a message that both sides copy ends when the sender's copy does, so when that
- * process is stopped in those microseconds (SIGSTOP), the call lasts until it goes on or is killed; and a
- * peer on this host that is new, or whose mapped memory is, and is stopped, is waited for up to a second
+ * for nothing, with two exceptions: a message that both sides copy ends when the sender's copy does, so when
+ * that process is stopped in those microseconds (SIGSTOP), the call lasts until it goes on or is killed; and
+ * a peer on this host that is new, or whose mapped memory is, and is stopped, is waited for up to a second
  * once. */
 STRIA_API unsigned stria_worker_progress(stria_worker_t* worker);
 /* A descriptor that becomes readable when something arrives for an armed worker by any of its providers, when

@@ -41,13 +41,15 @@ class FarDevice {
       : table_(table), ops_(transport::flatten(table)), channel_(fd) {
     sink_.self = this;
     sink_.deliver = [](void* self, void* peer, const stria_packet_t* packet) {
-      if (!transport::is_whole(*packet)) return 1u;
+      const transport::Arrival came = transport::arrival(*packet);
+      if (came == transport::Arrival::later) return STRIA_DELIVERED_LATER;
+      if (came == transport::Arrival::never) return STRIA_DELIVERED_GO_ON;
       Message message = begin(Upcall::deliver, peer);
       message.add(*packet->header);
       message.add(packet->buffered != 0 ? 1u : 0u);
       message.add_bytes(packet->payload, packet->bytes);
       static_cast<FarDevice*>(self)->upcall(message);
-      return 1u;
+      return STRIA_DELIVERED_GO_ON;
     };
     sink_.peer_up = [](void* self, std::uint64_t worker, stria_link_t* link) {
       Message message = begin(Upcall::peer_up, nullptr);

@@ -27,6 +27,7 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_v
     : table_(table), ops_(transport::flatten(table)), worker_id_(worker_id) {
   sink_.self = this;
   sink_.deliver = [](void* self, void* cookie, const stria_packet_t* packet) {
+    if (transport::arrival(*packet) == transport::Arrival::later) return STRIA_DELIVERED_LATER;
     return static_cast<Peer*>(self)->deliver(cookie, *packet);
   };
   sink_.peer_up = [](void* self, std::uint64_t worker, stria_link_t* link) {
@@ -174,7 +175,8 @@ std::uint32_t Peer::deliver(void* cookie, const stria_packet_t& packet) {
   if (packet.keep != 0) {
     EXPECT_NE(table_.keep, nullptr) << "a packet that may stay, of a provider without the group keep";
   }
-  if (!transport::is_whole(packet)) return STRIA_DELIVERED_GO_ON;  // its sender died; link_down follows
+  if (transport::arrival(packet) != transport::Arrival::whole)
+    return STRIA_DELIVERED_GO_ON;  // its sender died; link_down follows
   if (packet.keep != 0 && keeps && keeps(packet)) return STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT;
   Received got;
   got.header = *packet.header;

@@ -67,7 +67,7 @@ TEST_F(Services, long_contiguous_payloads_of_a_near_core_are_taken_to_the_byte) 
                                       static_cast<std::int64_t>(to + 1), static_cast<std::int64_t>(length)};
         const Packet packet{nullptr, in.data() + from, static_cast<std::uint32_t>(length),
                             1 | STRIA_PACKET_NEAR, 0};
-        ASSERT_TRUE(take(payload, packet));
+        ASSERT_EQ(take(payload, packet), Arrival::whole);
         const auto begin = room.begin() + static_cast<std::ptrdiff_t>(to + 1);
         ASSERT_EQ(*(begin - 1), std::byte{0xee});
         ASSERT_TRUE(std::equal(begin, begin + static_cast<std::ptrdiff_t>(length), in.data() + from));
@@ -196,7 +196,7 @@ std::vector<std::uint32_t> waited_for(const Payload& memory, std::uint32_t bytes
                return least;
              }},
             {}};
-  EXPECT_TRUE(take(memory, slow.arriving.packet));
+  EXPECT_EQ(take(memory, slow.arriving.packet), Arrival::whole);
   return slow.asked;
 }
 

@@ -20,7 +20,8 @@ void Device::look(Link& link, const std::byte* payload, std::uint32_t bytes) noe
 /// The same of a growing one: lines that are timed have to be there.
 void Device::look_growing(Link& link, const Growing& growing) noexcept {
   const stria_packet_t& packet = growing.packet();
-  if (packet.bytes < kLookBytes || (link.distance_.looks() && growing.wait(packet.bytes) == 0)) return;
+  if (packet.bytes < kLookBytes || (link.distance_.looks() && growing.wait(packet.bytes) < packet.bytes))
+    return;
   look(link, static_cast<const std::byte*>(packet.payload), packet.bytes);
 }
 
@@ -74,7 +75,7 @@ void Link::release(std::uint64_t keep) noexcept {
 std::uint32_t Link::kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept {
   const CellPlace place = CellPlace::of(keep);
   STRIA_CHECK(kept_ > 0 && place.cell < all_cells(remote_.shape()), "what is asked for was kept");
-  return wait_grown(remote_.cell_growth(place.cell), place.use, bytes, all, attached_);
+  return wait_grown(remote_.cell_growth(place.cell), place.use, bytes, all);
 }
 
 /// After the last look at the peer's segment.
@@ -97,7 +98,8 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   return true;
 }
 
-/// As deliver_cell, of a cell that its sender may still be writing.
+/// As deliver_cell, of a cell that its sender may still be writing. Afterwards link.is_half_ says whether the
+/// record stays where it is, and comes again.
 bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* header,
                              std::uint32_t bytes) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
@@ -107,9 +109,13 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
-                        link.attached_, distance_of(link), keep_name(place));
+                        link.is_over_, distance_of(link), keep_name(place));
+  if (link.is_half_ && !growing.is_done()) return true;
   if (!place.few) look_growing(link, growing);
-  delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &growing.packet()));
+  const std::uint32_t answer = sink_->deliver(sink_->self, link.cookie_, &growing.packet());
+  link.is_half_ = (answer & STRIA_DELIVERED_LATER) != 0 && !link.is_over_;
+  if (!link.is_half_) [[likely]]
+    delivered(link, place, answer);
   return true;
 }
 
@@ -161,9 +167,12 @@ std::int32_t Device::take_growing(Polled& polled, std::uint64_t control, transpo
   const std::uint32_t bytes = control_bytes(control);
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   const Growing growing(kind, wanted, link.remote_.cell(place.cell) + place.at, bytes,
-                        link.remote_.cell_growth(place.cell), place.use, link.attached_, distance_of(link));
+                        link.remote_.cell_growth(place.cell), place.use, link.is_over_, distance_of(link));
+  if (link.is_half_ && !growing.is_done()) return STRIA_TAKE_OTHER;
   if (!place.few) look_growing(link, growing);
-  if (!transport::take(out, growing.packet())) return STRIA_TAKE_OTHER;
+  const transport::Arrival came = transport::take(out, growing.packet());
+  link.is_half_ = came == transport::Arrival::later;
+  if (came != transport::Arrival::whole) return STRIA_TAKE_OTHER;
   return took_cell(polled, place, wanted, bytes);
 }
 

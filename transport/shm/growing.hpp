@@ -7,8 +7,10 @@
 //   receiver                record ── copies the first step ── copies up to word ── … ── frees the cell
 //
 // The word also says for which use of the cell it speaks, so that nothing has to be stored, and no line to
-// change hands, before the record. A sender that dies, or is stopped, in the middle keeps the receiver in
-// deliver(): it gives its core away, and looks whether the sender lives.
+// change hands, before the record. When the sender stands still in the middle, the receiver waits some
+// microseconds, and then leaves the record in the window: it is delivered again when the word says that the
+// payload is all there, or when the sender is gone. Only this sender's packets wait meanwhile, and it has
+// none behind it: it is in the middle of this one.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +19,6 @@
 
 #include "stria/provider.h"
 #include "transport/payload.hpp"
-#include "transport/shm/attach.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/record.hpp"
 #include "transport/shm/segment.hpp"
@@ -107,29 +108,36 @@ void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::u
   }
 }
 
-/// Waits until so many bytes of such a cell are there, by its word, and answers how many: at most `all`,
-/// whatever a peer writes. 0: its sender died before. For no bytes it does not wait.
+/// Waits some microseconds, at most, until so many bytes of such a cell are there, by its word, and answers
+/// how many: at most `all`, whatever a peer writes. For no bytes it does not wait.
 std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t use, std::uint32_t bytes,
-                         std::uint32_t all, const Attached& sender) noexcept;
+                         std::uint32_t all) noexcept;
 
-/// A packet out of such a cell, as the sink sees it; `distance`: STRIA_PACKET_NEAR, or 0.
+/// A packet out of such a cell, as the sink sees it; is_over: its sender writes nothing any more; `distance`:
+/// STRIA_PACKET_NEAR, or 0.
 class Growing {
  public:
   Growing(RecordKind kind, const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
-          const std::atomic<std::uint64_t>& word, std::uint32_t use, const Attached& sender,
-          std::uint32_t distance = 0, std::uint64_t keep = 0) noexcept
+          const std::atomic<std::uint64_t>& word, std::uint32_t use, bool is_over, std::uint32_t distance = 0,
+          std::uint64_t keep = 0) noexcept
       : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING | distance, keep}, &Growing::arrived},
         first_(std::min(growth_step(kind, bytes), bytes)),
         use_(use),
-        word_(&word),
-        sender_(&sender) {
+        is_over_(is_over),
+        word_(&word) {
     __builtin_prefetch(&word);
   }
 
   const stria_packet_t& packet() const noexcept { return arriving_.packet; }
   /// As stria_arriving_t says.
   std::uint32_t wait(std::uint32_t bytes) const noexcept {
-    return bytes <= first_ ? first_ : wait_grown(*word_, use_, bytes, arriving_.packet.bytes, *sender_);
+    if (bytes <= first_) return first_;
+    const std::uint32_t there = wait_grown(*word_, use_, bytes, arriving_.packet.bytes);
+    return there >= bytes ? there : is_over_ ? 0 : std::max(there, first_);
+  }
+  /// Whether there is nothing to wait for: all of it came, or no more will.
+  bool is_done() const noexcept {
+    return is_over_ || wait_grown(*word_, use_, 0, arriving_.packet.bytes) == arriving_.packet.bytes;
   }
 
  private:
@@ -140,8 +148,8 @@ class Growing {
   stria_arriving_t arriving_;  // first: the sink knows us by it
   std::uint32_t first_;
   std::uint32_t use_;
+  bool is_over_;
   const std::atomic<std::uint64_t>* word_;
-  const Attached* sender_;
 };
 
 }  // namespace stria::shm

@@ -183,6 +183,8 @@ class alignas(kCacheLine) Link {
   std::uint32_t refused_slot_ = kNone;   // of one that was given up, and may still read
   std::uint32_t rx_window_ = kNone;      // the window it took there, which is polled
   std::uint32_t came_by_inbox_ = 0;      // records since the last look (share.cpp)
+  bool is_half_ = false;                 // the next record's payload did not go on coming (growing.hpp)
+  bool is_over_ = false;                 // the peer writes nothing any more
   Distance distance_;                    // of its cells
   std::array<CellPages, 2> cell_pages_;  // of each size: the peer's, in our mapping
   // The rest.

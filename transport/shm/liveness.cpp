@@ -100,8 +100,12 @@ bool Device::drain(Link& link, bool is_over) noexcept {
   // Records without a window are in the inbox.
   if (!drain_inbox(link.rx_slot_, is_over)) return false;
   follow_window(link);  // it may have taken one just now
+  link.is_over_ = is_over;
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr)
-    while (!link.broken_ && polled->window.peek() != 0) poll_window(*polled, 1024);
+    while (!link.broken_ && polled->window.peek() != 0) {
+      poll_window(*polled, 1024);
+      if (link.is_half_) return false;
+    }
   return true;
 }
 

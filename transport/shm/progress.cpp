@@ -142,6 +142,10 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
       case RecordKind::packing:
       case RecordKind::packing_sparse:
         good = good && deliver_growing(link, kind, line + 8, bytes);
+        if (good && link.is_half_) [[unlikely]] {
+          window.publish();
+          return done;
+        }
         ++done;
         break;
       case RecordKind::pad:

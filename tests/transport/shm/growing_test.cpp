@@ -12,6 +12,7 @@ namespace stria::shm {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+using transport::Arrival;
 
 constexpr std::uint32_t kBytes = 49152;
 
@@ -27,24 +28,24 @@ transport::Payload contiguous(Bytes& memory, std::size_t bytes) {
 
 class GrowingCell : public testing::Test {
  protected:
-  GrowingCell() {
-    sender.same_process = true;
-    sender.nonce = 77;
-    register_device(sender.nonce, -1, 0);
-  }
-  ~GrowingCell() override { unregister_device(sender.nonce); }
   Growing growing(std::uint32_t bytes, std::uint32_t use = 1, RecordKind kind = RecordKind::growing) {
-    return {kind, header, cell.data(), bytes, word, use, sender};
+    return {kind, header, cell.data(), bytes, word, use, is_over};
   }
   template <class Publish>
   void write(Bytes& memory, std::uint32_t bytes, std::uint32_t use, Publish publish) {
     const Way way = use % 2 == 0 ? Way::string : Way::gather;
     grow(contiguous(memory, bytes), cell.data(), word, use, way, RecordKind::growing, publish);
   }
+  /// However slow the thread is that writes it.
+  static void take_all(const transport::Payload& memory, const Growing& one) {
+    Arrival came = Arrival::later;
+    while (came == Arrival::later) came = transport::take(memory, one.packet());
+    ASSERT_EQ(came, Arrival::whole);
+  }
   stria_header_t header{};
   Bytes cell = Bytes(kBytes);
   std::atomic<std::uint64_t> word{0};
-  Attached sender;  // a device of this process
+  bool is_over = false;  // the sender is gone
 };
 
 TEST_F(GrowingCell, is_published_once_with_its_first_step_and_is_whole_in_the_end) {
@@ -80,7 +81,7 @@ TEST_F(GrowingCell, says_what_is_there_and_never_more_than_the_packet_has) {
 }
 
 TEST_F(GrowingCell, does_not_believe_a_word_of_another_use) {
-  unregister_device(sender.nonce);  // a wait ends
+  is_over = true;
   for (const std::uint64_t other : {growth_of(2, 5000), growth_of(4, 5000), growth_of(0, 5000)}) {
     word.store(other);
     EXPECT_EQ(growing(5000, 3).wait(5000), 0u);
@@ -89,16 +90,34 @@ TEST_F(GrowingCell, does_not_believe_a_word_of_another_use) {
   EXPECT_EQ(growing(5000, 3).wait(5000), 5000u);
 }
 
-TEST_F(GrowingCell, ends_the_wait_when_its_sender_is_gone_but_what_came_counts) {
-  unregister_device(sender.nonce);
+TEST_F(GrowingCell, whose_sender_is_gone_comes_no_more_but_what_came_counts) {
+  is_over = true;
   const Growing one = growing(5000);
   word.store(growth_of(1, 4800));
   EXPECT_EQ(one.wait(4800), 4800u);
   EXPECT_EQ(one.wait(4801), 0u);
+  EXPECT_TRUE(one.is_done());
   Bytes memory(5000);
-  EXPECT_FALSE(transport::take(contiguous(memory, 5000), one.packet()));
-  EXPECT_FALSE(transport::is_whole(one.packet()));
-  EXPECT_TRUE(transport::take(contiguous(memory, 4000), one.packet())) << "no more is asked for";
+  EXPECT_EQ(transport::take(contiguous(memory, 5000), one.packet()), Arrival::never);
+  EXPECT_EQ(transport::arrival(one.packet()), Arrival::never);
+  EXPECT_EQ(transport::take(contiguous(memory, 4000), one.packet()), Arrival::whole)
+      << "no more is asked for";
+}
+
+TEST_F(GrowingCell, whose_sender_stands_still_comes_later_and_nobody_waits_for_it) {
+  Bytes memory(5000);
+  for (const std::uint32_t there : {0u, 4800u}) {  // the word is written for the second step first
+    const Growing one = growing(5000);
+    word.store(growth_of(1, there));
+    EXPECT_EQ(one.wait(4900), std::max(there, growth_step(RecordKind::growing, 5000)));
+    EXPECT_FALSE(one.is_done());
+    EXPECT_EQ(transport::take(contiguous(memory, 5000), one.packet()), Arrival::later);
+    EXPECT_EQ(transport::arrival(one.packet()), Arrival::later);
+    EXPECT_EQ(wait_grown(word, 1, 5000, 5000), there);
+  }
+  word.store(growth_of(1, 5000));
+  EXPECT_TRUE(growing(5000).is_done());
+  EXPECT_EQ(transport::take(contiguous(memory, 5000), growing(5000).packet()), Arrival::whole);
 }
 
 // Out of blocks and into others, by pieces that end in the midst of them.
@@ -124,7 +143,7 @@ class GrowingBlocks : public GrowingCell {
     std::thread writer(
         [&] { grow(source, cell.data(), word, use, way, kind, [&] { published.store(true); }); });
     while (!published.load()) std::this_thread::yield();
-    ASSERT_TRUE(transport::take(sink, growing(bytes, use, kind).packet()));
+    take_all(sink, growing(bytes, use, kind));
     writer.join();
     ASSERT_EQ(room, wanted) << "use " << use << ", seed " << kSeed;
     ASSERT_TRUE(std::equal(expected.begin(), expected.begin() + bytes, cell.begin())) << use;
@@ -154,10 +173,10 @@ TEST_F(GrowingBlocks, that_are_short_are_unpacked_as_far_as_they_came) {
   constexpr std::uint32_t kAll = 8000;
   const auto to = datatype::Layout::vector(kAll / 8, 8, 16, datatype::Layout::bytes(1)).value();
   cell = pattern(1);
-  unregister_device(sender.nonce);  // a wait ends
+  is_over = true;
   Bytes room(2 * kAll, std::byte{0xee});
   const transport::Payload sink{&to, room.data(), 1, 0, kAll};
-  EXPECT_FALSE(transport::take(sink, growing(kAll, 1, RecordKind::packing).packet()));
+  EXPECT_EQ(transport::take(sink, growing(kAll, 1, RecordKind::packing).packet()), Arrival::never);
   const std::uint32_t first = growth_step(RecordKind::packing, kAll);
   ASSERT_LT(first, kAll);
   for (std::uint32_t i = 0; i < kAll; ++i)
@@ -224,7 +243,7 @@ TEST_F(GrowingCell, is_copied_right_while_another_thread_writes_it) {
     std::thread writer([&] { write(memory, kBytes, round, [&] { published.store(true); }); });
     while (!published.load()) std::this_thread::yield();
     const std::uint32_t bytes = round % 3 == 0 ? 7000 : kBytes;  // some receives are shorter
-    ASSERT_TRUE(transport::take(contiguous(got, bytes), growing(kBytes, round).packet()));
+    take_all(contiguous(got, bytes), growing(kBytes, round));
     ASSERT_TRUE(std::equal(got.begin(), got.begin() + bytes, memory.begin())) << "round " << round;
     writer.join();
   }

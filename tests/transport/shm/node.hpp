@@ -69,7 +69,9 @@ class Node {
     sink_ = {this,
              [](void* self, void* peer, const stria_packet_t* packet) {
                auto& node = *static_cast<Node*>(self);
-               if (!transport::is_whole(*packet)) return 1u;
+               const transport::Arrival came = transport::arrival(*packet);
+               if (came == transport::Arrival::later) return STRIA_DELIVERED_LATER;
+               if (came == transport::Arrival::never) return STRIA_DELIVERED_GO_ON;
                const auto* bytes = static_cast<const std::byte*>(packet->payload);
                if (node.keeps && packet->keep != 0) {
                  node.kept.push_back({packet->header->tag, packet->keep, bytes, packet->bytes});
@@ -87,7 +89,7 @@ class Node {
                  node.on_deliver(one);
                else
                  node.got.push_back(std::move(one));
-               return 1u;
+               return STRIA_DELIVERED_GO_ON;
              },
              [](void* self, std::uint64_t worker, stria_link_t* link) {
                auto& node = *static_cast<Node*>(self);
