@@ -15,12 +15,6 @@
 
 namespace stria::shm {
 
-Link* Device::link_of_worker(std::uint64_t worker_id) noexcept {
-  for (const auto& link : links_)
-    if (link->worker_id_ == worker_id) return link.get();
-  return nullptr;
-}
-
 Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* peer, int low_latency) {
   auto identity = decode_address({static_cast<const std::byte*>(address), bytes});
   if (!identity) return std::move(identity).error();
@@ -29,7 +23,7 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
   };
   if (identity->host != identity_.host && identity->host != 0 && identity_.host != 0)
     return Error{Status::unreachable, fmt::format("shm: process {} runs on another host", identity->pid)};
-  if (Link* known = link_of_worker(identity->worker_id); known != nullptr) {
+  if (Link* known = links_.find(identity->worker_id); known != nullptr) {
     if (known->state_ == Link::State::down && is_gone(*identity))
       return gone("it ended, or closed its worker, after it had connected");
     if (known->state_ == Link::State::down)
@@ -52,11 +46,10 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
     return std::move(made).error();
   }
   if (has_closed(**made)) return gone("it closed its worker");
-  Link* link = made->get();
-  link->cookie_ = peer;
-  links_.push_back(*std::move(made));
-  greet(*link);
-  return link;
+  Link& link = links_.add(identity->worker_id, *std::move(made));
+  link.cookie_ = peer;
+  greet(link);
+  return &link;
 }
 
 Result<void> Device::check_header(const Identity& identity, const Attached& attached) const {
@@ -120,7 +113,7 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   link->device_ = this;
   link->learns_speed_ = settings_.distance != DistanceMode::near;
   if (settings_.distance == DistanceMode::far) link->stores_ = StoreSpeed::always_slow();
-  link->id_ = static_cast<std::uint32_t>(links_.size());
+  link->id_ = links_.size();
   link->worker_id_ = identity.worker_id;
   link->low_latency_ = low_latency;
   link->remote_ = SegmentView(attached->map.data(), shape);
@@ -243,7 +236,7 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
                             peer.fd,        peer.segment_bytes, identity_.host, slot_pid_space(state),
                             peer.door_space};
     if (link == nullptr) {
-      link = link_of_worker(identity.worker_id);
+      link = links_.find(identity.worker_id);
       if (link == nullptr) {
         const auto [awaited, is_first] = awaited_.try_emplace(slot);
         auto made = bring_up(identity, false, &awaited->second.question);
@@ -261,8 +254,7 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
                      made.error().context);
           return refuse(slot);
         }
-        links_.push_back(*std::move(made));
-        link = links_.back().get();
+        link = &links_.add(identity.worker_id, *std::move(made));
         greet(*link);
         link->cookie_ = sink_->peer_up(sink_->self, link->worker_id_, reinterpret_cast<stria_link_t*>(link));
       } else if (link->state_ == Link::State::down || link->rx_slot_ != kNone ||

@@ -116,7 +116,8 @@ void Device::close(int timeout_ms) noexcept {
   const std::int64_t end = now_ms() + timeout_ms;
   for (unsigned round = 0;; ++round) {
     bool needed = false;
-    for (const auto& link : links_) needed = needed || is_needed_by(*link, round % 64 == 63);
+    for (std::uint32_t i = 0; i < links_.living() && !needed; ++i)
+      needed = is_needed_by(links_.living(i), round % 64 == 63);
     if (!needed) return;
     if (now_ms() >= end) break;
     const timespec pause{0, 50'000};

@@ -15,6 +15,7 @@
 #include "transport/shm/bell.hpp"
 #include "transport/shm/cma.hpp"
 #include "transport/shm/link.hpp"
+#include "transport/shm/links.hpp"
 #include "transport/shm/memory.hpp"
 #include "transport/shm/polled.hpp"
 #include "transport/shm/settings.hpp"
@@ -85,7 +86,6 @@ class Device {
   std::uint64_t own_state(SlotPhase phase) const noexcept {
     return slot_state(phase, identity_.pid, identity_.pid_space);
   }
-  Link* link_of_worker(std::uint64_t worker_id) noexcept;
   Link* link_of_slot(std::uint32_t slot) const noexcept {
     return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
   }
@@ -195,7 +195,8 @@ class Device {
   MemoryRanges ranges_;
   std::vector<std::uint32_t> key_layouts_;  // by key index: the published layout that the key counts on
   std::vector<std::byte> bounce_;
-  std::vector<std::unique_ptr<Link>> links_;
+  Links links_;
+  Link* refused_links_ = nullptr;  // down, and their peers may still read what was sent (forget())
   std::vector<Link*> by_slot_;
   std::map<std::uint32_t, Awaited> awaited_;  // by peer slot
   std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full, or that move to a window

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -54,17 +55,20 @@ void Device::check() noexcept {
   const std::uint32_t wanted = windows_wanted();
   cool_idle(wanted);
   ask_back(wanted);
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    Link& link = *links_[i];
-    if (link.state_ == Link::State::down) continue;
+  for (std::uint32_t i = 0; i < links_.living();) {
+    Link& link = links_.living(i);
     const Status why = fate(link);
     if (why == Status::ok) {
       link.memory_.refresh();
       adapt_window(link);
+      ++i;
       continue;
     }
     const bool is_over = has_ended(link);  // asked once: what comes after the drain stays in the inbox
-    if (drain(link, is_over)) take_down(link, why, is_over);
+    if (drain(link, is_over))
+      take_down(link, why, is_over);  // another link is in its place
+    else
+      ++i;
   }
 }
 
@@ -125,6 +129,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   if (link.state_ == Link::State::connecting || link.moving_) --greeting_;
   link.moving_ = false;
   link.state_ = Link::State::down;
+  links_.went_down(link);
   link.tx_.shut();
   link.pio_max_ = 0;
   link.can_copy_ = link.can_map_ = false;
@@ -140,6 +145,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
     } else {
       refuse(link.rx_slot_);
       link.refused_slot_ = link.rx_slot_;
+      link.next_refused_ = std::exchange(refused_links_, &link);
     }
   }
   link.rx_slot_ = link.rx_window_ = kNone;
@@ -164,10 +170,15 @@ void Device::forget(std::uint32_t slot) noexcept {
   // It may be known by a link of ours; then check() drains it.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
   static_cast<void>(drain_inbox(slot, true));
-  for (const auto& link : links_) {
-    if (link->refused_slot_ != slot) continue;
-    link->refused_slot_ = kNone;
-    cells_.reclaim(link->id_);
+  for (Link** at = &refused_links_; *at != nullptr;) {
+    Link& link = **at;
+    if (link.refused_slot_ != slot) {
+      at = &link.next_refused_;
+      continue;
+    }
+    *at = link.next_refused_;
+    link.refused_slot_ = kNone;
+    cells_.reclaim(link.id_);
   }
   free_slot(slot);
 }
@@ -210,11 +221,11 @@ std::uint32_t Device::slots_used() const noexcept {
 /// Whether a peer that we are about to connect to will find a slot here for its answer, beside those whose
 /// answers are still to come. Without one it is refused, and what was sent to it by then is lost.
 bool Device::has_room_for(const Identity& identity) const {
-  if (own_.shape().max_peers - slots_used() > links_.size()) return true;
+  if (own_.shape().max_peers - slots_used() > links_.living()) return true;
   std::vector<std::uint64_t> to_answer{identity.nonce};
-  for (const auto& link : links_)
-    if (link->rx_slot_ == kNone && link->state_ != Link::State::down)
-      to_answer.push_back(link->attached_.nonce);
+  for (std::uint32_t i = 0; i < links_.living(); ++i)
+    if (const Link& link = links_.living(i); link.rx_slot_ == kNone)
+      to_answer.push_back(link.attached_.nonce);
   std::sort(to_answer.begin(), to_answer.end());
   std::size_t room = 0;
   for (std::uint32_t slot = 0; slot < own_.shape().max_peers; ++slot) {

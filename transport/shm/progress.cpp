@@ -56,11 +56,12 @@ unsigned Device::progress_some(unsigned budget) noexcept {
   }
   done += poll_inbox(budget - done);
   if (greeting_ > 0) [[unlikely]] {
-    for (const auto& link : links_) {
-      if (link->moving_) move_in(*link);
-      if (link->state_ != Link::State::connecting) continue;
+    for (std::uint32_t i = 0; i < links_.living(); ++i) {
+      Link& link = links_.living(i);
+      if (link.moving_) move_in(link);
+      if (link.state_ != Link::State::connecting) continue;
       --greeting_;
-      greet(*link);
+      greet(link);
     }
   }
   return done;

@@ -26,9 +26,10 @@ constexpr std::uint32_t kIdleLooks = 2;  // without a record: its sender is aske
 /// How many windows busy peers lack.
 std::uint32_t Device::windows_wanted() noexcept {
   std::uint32_t wanted = 0;
-  for (const auto& link : links_) {
-    const bool busy = std::exchange(link->came_by_inbox_, 0) >= kBusy;
-    if (busy && link->rx_slot_ != kNone && link->rx_window_ == kNone) ++wanted;
+  for (std::uint32_t i = 0; i < links_.living(); ++i) {
+    Link& link = links_.living(i);
+    const bool busy = std::exchange(link.came_by_inbox_, 0) >= kBusy;
+    if (busy && link.rx_slot_ != kNone && link.rx_window_ == kNone) ++wanted;
   }
   const std::uint32_t open = open_windows(own_.shape());
   for (std::uint32_t i = 0; i < open && wanted > 0; ++i)
