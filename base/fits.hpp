@@ -13,10 +13,6 @@ constexpr bool fits(From value) noexcept {
   return std::in_range<To>(value);
 }
 
-/// a + b into `out`; true on overflow (`out` is then meaningless).
-constexpr bool add_overflows(long long a, long long b, long long* out) noexcept {
-  return __builtin_add_overflow(a, b, out);
-}
 /// a * b into `out`; true on overflow (`out` is then meaningless).
 constexpr bool mul_overflows(long long a, long long b, long long* out) noexcept {
   return __builtin_mul_overflow(a, b, out);

@@ -22,10 +22,6 @@ TEST(Fits, asks_for_the_value_and_not_for_the_bits) {
 
 TEST(Fits, overflow_is_told_and_the_result_is_right_without) {
   long long out = 0;
-  EXPECT_FALSE(add_overflows(LLONG_MAX - 1, 1, &out));
-  EXPECT_EQ(out, LLONG_MAX);
-  EXPECT_TRUE(add_overflows(LLONG_MAX, 1, &out));
-  EXPECT_TRUE(add_overflows(LLONG_MIN, -1, &out));
   EXPECT_FALSE(mul_overflows(1ll << 31, 1ll << 31, &out));
   EXPECT_EQ(out, 1ll << 62);
   EXPECT_TRUE(mul_overflows(1ll << 32, 1ll << 31, &out));
