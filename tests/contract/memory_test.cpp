@@ -88,6 +88,30 @@ TEST_P(MemoryContract, is_page_aligned_zero_and_given_back_once) {
   EXPECT_EQ(provider().mem_free(b->device(), &other), STRIA_ERR_INVALID);
 }
 
+TEST_P(MemoryContract, outlives_the_device_that_it_was_for) {
+  auto c = open(3);
+  void* out = nullptr;
+  ASSERT_EQ(provider().mem_alloc(c->device(), 5000, &out, nullptr, 0), STRIA_OK);
+  auto* memory = static_cast<std::byte*>(out);
+  const Bytes fill = pattern(4, 5000);
+  std::copy(fill.begin(), fill.end(), memory);
+  c->close(100);
+  EXPECT_TRUE(std::equal(fill.begin(), fill.end(), memory));
+  EXPECT_EQ(provider().mem_free(nullptr, memory), STRIA_OK);
+  EXPECT_EQ(provider().mem_free(nullptr, memory), STRIA_ERR_INVALID);
+}
+
+TEST_P(MemoryContract, of_before_the_first_device_is_lent_by_any_or_not_to_be_had) {
+  void* out = nullptr;
+  const stria_status_t status = provider().mem_alloc(nullptr, 4096, &out, nullptr, 0);
+  if (status == STRIA_ERR_UNSUPPORTED) GTEST_SKIP() << lacks("memory without a device");
+  ASSERT_EQ(status, STRIA_OK);
+  const auto key = key_for(contiguous(out, 4096), kRead);
+  EXPECT_TRUE(transport::is_mapped(key));
+  EXPECT_EQ(b->invalidate(key), Status::ok);
+  EXPECT_EQ(provider().mem_free(nullptr, out), STRIA_OK);
+}
+
 TEST_P(MemoryContract, what_cannot_be_had_is_an_error_with_a_reason) {
   for (const std::uint64_t bytes : {~0ull, ~0ull - 5000, 1ull << 62, 1ull << 47}) {
     void* out = this;

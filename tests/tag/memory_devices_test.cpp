@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "stria/provider_coresident.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 /// Memory by the device that gave it; null: no device was open.
 std::map<void*, stria_device_t*> given;
+std::set<stria_device_t*> open_devices;
 bool needs_a_device = false;
 
 const stria_group_memory_t kMemory = {
@@ -30,7 +32,10 @@ const stria_group_memory_t kMemory = {
     },
     .mem_free = [](stria_device_t* device, void* memory) -> stria_status_t {
       const auto found = given.find(memory);
-      if (found == given.end() || (device != nullptr && found->second != device)) return STRIA_ERR_INVALID;
+      if (found == given.end()) return STRIA_ERR_INVALID;
+      // Without a device it is asked for memory of those that are closed.
+      if (device == nullptr ? open_devices.contains(found->second) : found->second != device)
+        return STRIA_ERR_INVALID;
       delete[] static_cast<char*>(memory);
       given.erase(found);
       return STRIA_OK;
@@ -41,6 +46,7 @@ class MappedMemoryTest : public testing::Test {
  protected:
   MappedMemoryTest() {
     needs_a_device = false;
+    open_devices.clear();
     with_memory_.name = "with";
     with_memory_.memory = &kMemory;
     without_.name = "without";
@@ -50,6 +56,10 @@ class MappedMemoryTest : public testing::Test {
   }
   ~MappedMemoryTest() override { EXPECT_TRUE(given.empty()); }
   static stria_device_t* device(std::uintptr_t number) { return reinterpret_cast<stria_device_t*>(number); }
+  void open(const stria_provider_t& provider, stria_device_t* device) {
+    open_devices.insert(device);
+    memory_.opened(provider, device);
+  }
   void* allocate() {
     const auto made = memory_.allocate(providers_, 64);
     EXPECT_TRUE(made.has_value());
@@ -63,17 +73,18 @@ class MappedMemoryTest : public testing::Test {
 TEST_F(MappedMemoryTest, is_had_before_any_device_is_open_and_freed_while_one_is) {
   void* early = allocate();
   EXPECT_EQ(given.at(early), nullptr);
-  memory_.opened(with_memory_, device(1));
+  open(with_memory_, device(1));
   EXPECT_EQ(memory_.free(providers_, early), Status::ok);
 }
 
 TEST_F(MappedMemoryTest, belongs_to_an_open_device_and_outlives_it) {
-  memory_.opened(without_, device(7));
-  memory_.opened(with_memory_, device(1));
-  memory_.opened(with_memory_, device(2));
+  open(without_, device(7));
+  open(with_memory_, device(1));
+  open(with_memory_, device(2));
   void* of_first = allocate();
   EXPECT_EQ(given.at(of_first), device(1));
   memory_.closing(device(1));
+  open_devices.erase(device(1));
   void* of_second = allocate();
   EXPECT_EQ(given.at(of_second), device(2));
   EXPECT_EQ(memory_.free(providers_, of_second), Status::ok);
