@@ -30,7 +30,7 @@ prefix=$work/prefix
 step "what must be there"
 libdir=$(dirname "$(find "$prefix" -name libstria.so -print -quit)")
 [[ $libdir == "$prefix"/* ]] || die "no libstria.so"
-for file in include/stria/stria.h include/stria/stria.hpp include/stria/provider.h bin/stria_info bin/osu_compare; do
+for file in include/stria/stria.h include/stria/stria.hpp include/stria/provider.h include/stria/provider_coresident.h bin/stria_info bin/osu_compare; do
   [[ -e $prefix/$file ]] || die "no $file"
 done
 diff <(cd "$source/include" && find stria -type f | sort) <(cd "$prefix/include" && find stria -type f | sort) ||
