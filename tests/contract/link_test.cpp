@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 #include <thread>
+#include <tuple>
 
 #include "tests/contract/subject.hpp"
 
@@ -32,12 +33,16 @@ TEST_P(LinkContract, limits_are_within_the_capabilities_and_true) {
     if (limits.low_latency != 0) {
       EXPECT_GT(limits.pio_max, 0u) << "a low latency link has a window";
     }
-    if (limits.can_get != 0) {
-      EXPECT_TRUE(a->has(STRIA_CAP_GET));
-    }
-    if (limits.can_put != 0) {
-      EXPECT_TRUE(a->has(STRIA_CAP_PUT));
-    }
+    const std::tuple<const char*, std::uint32_t, std::uint64_t> facts[] = {
+        {"can_get", limits.can_get, STRIA_CAP_GET},
+        {"can_put", limits.can_put, STRIA_CAP_PUT},
+        {"can_atomic", limits.can_atomic, STRIA_CAP_ATOMICS},
+        {"gathers", limits.gathers, STRIA_CAP_GET},
+        {"offload", limits.offload, STRIA_CAP_OFFLOAD},
+        {"can_map", limits.can_map, STRIA_CAP_MAP_MEMORY},
+        {"grows", limits.grows, STRIA_CAP_GROWING}};
+    for (const auto& [name, fact, capability] : facts)
+      EXPECT_TRUE(fact == 0 || a->has(capability)) << name << " of a device that cannot";
     ASSERT_NE(limits.path, nullptr);
     ASSERT_NE(limits.fallback, nullptr);
     EXPECT_NE(std::string_view(limits.path), "");
