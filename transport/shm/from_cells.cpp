@@ -104,13 +104,13 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
                              std::uint32_t bytes) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(link, place, bytes)) return false;
-  count_cell(link, place, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = link.remote_.cell(place.cell) + place.at;
   const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
                         link.is_over_, distance_of(link), keep_name(place));
   if (link.is_half_ && !growing.is_done()) return true;
+  count_cell(link, place, bytes);
   if (!place.few) look_growing(link, growing);
   const std::uint32_t answer = sink_->deliver(sink_->self, link.cookie_, &growing.packet());
   link.is_half_ = (answer & STRIA_DELIVERED_LATER) != 0 && !link.is_over_;
@@ -162,13 +162,13 @@ std::int32_t Device::take_growing(Polled& polled, std::uint64_t control, transpo
                                   std::byte* memory, std::uint32_t capacity) noexcept {
   const RecordKind kind = control_kind(control);
   CellPlace place;
-  if (!is_growing(kind) || !names_wanted(polled, control, wanted, capacity, place)) return STRIA_TAKE_OTHER;
   Link& link = *polled.link;
+  if (!is_growing(kind) || link.is_half_ || !names_wanted(polled, control, wanted, capacity, place))
+    return STRIA_TAKE_OTHER;
   const std::uint32_t bytes = control_bytes(control);
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   const Growing growing(kind, wanted, link.remote_.cell(place.cell) + place.at, bytes,
                         link.remote_.cell_growth(place.cell), place.use, link.is_over_, distance_of(link));
-  if (link.is_half_ && !growing.is_done()) return STRIA_TAKE_OTHER;
   if (!place.few) look_growing(link, growing);
   const transport::Arrival came = transport::take(out, growing.packet());
   link.is_half_ = came == transport::Arrival::later;
