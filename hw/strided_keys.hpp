@@ -1,5 +1,5 @@
 // Strided keys of mlx5 adapters: a layout behind one key, made by a work request (UMR), so that a peer's read
-// sees it as contiguous. Encoders with checked widths, and the one call that posts them.
+// sees it as contiguous. An encoder with checked widths, and the call that makes a work request of it.
 //
 //   interleaved  repeat 32 bits; per entry address, bytes, skip; the adapter keeps bytes and bytes + skip in
 //                16 bits each. One repeat count for all entries: deeper nesting is refused.
@@ -16,25 +16,12 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
-#include "base/result.hpp"
+#include "datatype/layout.hpp"
 #include "hw/descriptor_encoders.hpp"
 #include "hw/verbs_capabilities.hpp"
 
 namespace stria::hw {
-
-struct InterleavedKey {
-  std::uint32_t repeat = 0;
-  std::vector<mlx5dv_mr_interleaved> entries;
-};
-
-/// `count` >= 1 instances of `layout` at `base`, all inside the region behind `lkey`. errors  unsupported:
-/// the shape is not of this form, or a field is too narrow; the context names the value and the limit.
-Result<InterleavedKey> encode_interleaved_key(const datatype::Layout& layout, std::int64_t count,
-                                              std::uint64_t base, std::uint32_t lkey, std::uint32_t entries);
-Result<std::vector<ibv_sge>> encode_list_key(const datatype::Layout& layout, std::int64_t count,
-                                             std::uint64_t base, std::uint32_t lkey, std::uint32_t entries);
 
 /// Entries of a work request of 256 inline bytes, beyond which each one in the queue would be longer.
 inline constexpr std::uint32_t kPatternEntries = 16;
@@ -52,8 +39,9 @@ struct KeyPattern {
   void set_lkey(std::uint32_t lkey) noexcept;
 };
 
-/// As the encoders above, without their words and their allocation: the interleaved form where it repeats, a
-/// list else. False: neither takes it. The lkey is set later, when the region is known.
+/// What a key to `count` instances of the layout at `base` shows: the interleaved form where it repeats, a
+/// list else. False: neither takes it, as it has too many runs, or a field is too narrow. The lkey is set
+/// later, when the region is known.
 bool fill_pattern(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
                   const StridedKeys& limits, KeyPattern& out) noexcept;
 
@@ -72,11 +60,5 @@ void turn_consumer_key(mlx5dv_mkey& key) noexcept;
 /// flags IBV_SEND_INLINE, as the library demands. access: IBV_ACCESS_*.
 void build_strided_key(mlx5dv_qp_ex* extension, mlx5dv_mkey& key, unsigned access,
                        KeyPattern& pattern) noexcept;
-
-/// One work request by itself. 0, or an errno value.
-int post_strided_key(ibv_qp_ex& queue_pair, mlx5dv_qp_ex& extension, mlx5dv_mkey& key, unsigned access,
-                     InterleavedKey& description, std::uint64_t request_id) noexcept;
-int post_strided_key(ibv_qp_ex& queue_pair, mlx5dv_qp_ex& extension, mlx5dv_mkey& key, unsigned access,
-                     std::vector<ibv_sge>& description, std::uint64_t request_id) noexcept;
 
 }  // namespace stria::hw

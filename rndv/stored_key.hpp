@@ -7,6 +7,7 @@
 //   they do not   | bytes | address of a block | … |    block: | the sender's key | the receiver's |
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -22,7 +23,7 @@ namespace stria::rndv {
 class KeyPool {
  public:
   union Block {
-    std::uint8_t data[2 * STRIA_PROVIDER_KEY_MAX];
+    std::uint8_t data[std::size_t{2} * STRIA_PROVIDER_KEY_MAX];
     Block* next;  ///< of the free ones
   };
   KeyPool() = default;
@@ -105,10 +106,11 @@ class StoredKey {
   }
 
  private:
-  static_assert(2 * STRIA_PROVIDER_KEY_MAX == sizeof(KeyPool::Block) && STRIA_PROVIDER_KEY_MAX < 256);
+  static_assert(STRIA_PROVIDER_KEY_MAX < 256);
+  static constexpr std::size_t kAddressBytes = sizeof(std::uintptr_t);
   KeyPool::Block* block() const noexcept {
     KeyPool::Block* block = nullptr;
-    std::memcpy(&block, data_, sizeof block);
+    std::memcpy(&block, data_, kAddressBytes);
     return block;
   }
   const std::uint8_t* data() const noexcept { return outside_ ? block()->data : data_; }
@@ -117,7 +119,7 @@ class StoredKey {
     KeyPool::Block* const block = pool.take();
     if (block == nullptr) return false;
     std::memcpy(block->data, data_, bytes_);
-    std::memcpy(data_, &block, sizeof block);
+    std::memcpy(data_, &block, kAddressBytes);
     outside_ = true;
     return true;
   }

@@ -18,7 +18,7 @@ struct Head {
   std::uint64_t worker_id;
 };
 static_assert(sizeof(Head) == 16);
-static_assert(sizeof(Head) + STRIA_DEVICES_MAX * (1 + kMostNameBytes + 2 + kMostPartBytes) <=
+static_assert(sizeof(Head) + std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 2 + kMostPartBytes) <=
               STRIA_ADDRESS_MAX);
 
 /// One step through the parts; false at a malformed one.

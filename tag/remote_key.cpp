@@ -8,7 +8,8 @@
 namespace stria::tag {
 namespace {
 
-static_assert(sizeof(KeyHead) + STRIA_DEVICES_MAX * (1 + kMostNameBytes + 1 + STRIA_PROVIDER_KEY_MAX) <=
+static_assert(sizeof(KeyHead) +
+                  std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 1 + STRIA_PROVIDER_KEY_MAX) <=
               STRIA_KEY_MAX);
 
 Error refuse(std::string text) {
