@@ -205,7 +205,12 @@ TEST(ConfigDeathTest, an_unknown_variable_is_reported_once_and_is_no_error) {
         ::setenv("STRIA_AWAY_QUEUE", "1", 1);
         ::setenv("STRIA_TEST_ANYTHING", "1", 1);
         ::setenv("STRIA_LAB_ANYTHING", "1", 1);
-        const auto away = [](std::string_view name) { return name.starts_with("STRIA_AWAY_"); };
+        // So are the variables by which a profile of tests/host runs this program.
+        const auto away = [](std::string_view name) {
+          for (const char* ours : {"STRIA_ANY_", "STRIA_MORE_", "STRIA_TEST_", "STRIA_LAB_"})
+            if (name.starts_with(ours)) return false;
+          return true;
+        };
         report_unknown_variables(kGroups, away);
         report_unknown_variables(kGroups, away);
         std::exit(Config::from_environment(kGroups).has_value() ? 0 : 1);
