@@ -196,7 +196,6 @@ class Device {
   std::vector<std::uint32_t> key_layouts_;  // by key index: the published layout that the key counts on
   std::vector<std::byte> bounce_;
   Links links_;
-  Link* refused_links_ = nullptr;  // down, and their peers may still read what was sent (forget())
   std::vector<Link*> by_slot_;
   std::map<std::uint32_t, Awaited> awaited_;  // by peer slot
   std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full, or that move to a window

@@ -181,7 +181,6 @@ class alignas(kCacheLine) Link {
   std::uint32_t kept_ = 0;               // payloads that lie in the peer's cells on
   std::uint32_t rx_slot_ = kNone;        // the peer's slot in our table
   std::uint32_t refused_slot_ = kNone;   // of one that was given up, and may still read
-  Link* next_refused_ = nullptr;         // of these
   std::uint32_t rx_window_ = kNone;      // the window it took there, which is polled
   std::uint32_t came_by_inbox_ = 0;      // records since the last look (share.cpp)
   bool is_half_ = false;                 // the next record's payload did not go on coming (growing.hpp)
@@ -192,8 +191,8 @@ class alignas(kCacheLine) Link {
   std::uint32_t tx_slot_ = kNone;  // our slot in the peer's table
   std::uint32_t tx_window_ = kNone;
   bool low_latency_ = false;
+  std::uint32_t place_ = 0;         // among the device's living links; of one that is down: see Links
   std::uint64_t sent_at_look_ = 0;  // by the inbox (share.cpp)
-  std::uint32_t place_ = 0;         // among the device's living links
   std::uint64_t worker_id_ = 0;
   hw::KeyTableView keys_;
   DecodedLayouts layouts_;

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "transport/shm/link.hpp"
@@ -19,43 +18,78 @@ class Links {
  public:
   /// The link to a worker, up or down; null: there never was one.
   Link* find(std::uint64_t worker_id) const noexcept {
-    const auto found = by_worker_.find(worker_id);
-    return found == by_worker_.end() ? nullptr : found->second;
+    if (slots_.empty()) return nullptr;
+    const std::uint32_t found = slots_[slot_of(worker_id)];
+    return found == 0 ? nullptr : all_[found - 1].get();
   }
-  /// Takes the first link to that worker. Throws bad_alloc, and then nothing changed.
+  /// Takes the first link to the worker that it names. Throws bad_alloc, and then nothing changed.
   Link& add(std::uint64_t worker_id, std::unique_ptr<Link> made) {
     make_room(all_);
     make_room(living_);
+    if (std::size_t{size()} * 4 >= slots_.size() * 3) grow();
     Link& link = *made;
-    by_worker_.emplace(worker_id, &link);
+    link.worker_id_ = worker_id;
+    slots_[slot_of(worker_id)] = size() + 1;
     link.place_ = living();
-    living_.push_back(&link);
+    living_.push_back(size());
     all_.push_back(std::move(made));
     return link;
   }
   /// The link is down, for good: the last of the living takes its place.
-  void went_down(const Link& link) noexcept {
-    Link* const last = living_.back();
+  void went_down(Link& link) noexcept {
+    const std::uint32_t last = living_.back();
     living_[link.place_] = last;
-    last->place_ = link.place_;
+    all_[last]->place_ = link.place_;
     living_.pop_back();
   }
   /// Those that are not down are living(0) to living(living() - 1), in no order. One that is added during a
   /// walk is met by it; the place of one that goes down during a walk has to be looked at again.
   std::uint32_t living() const noexcept { return static_cast<std::uint32_t>(living_.size()); }
-  Link& living(std::uint32_t place) const noexcept { return *living_[place]; }
-  /// How many there ever were.
+  Link& living(std::uint32_t place) const noexcept { return *all_[living_[place]]; }
+  /// How many there ever were; the number of the next.
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
 
+  /// Remembers the link `number`, which went down while its peer goes on.
+  void refused(std::uint32_t number) noexcept {
+    all_[number]->place_ = first_refused_;
+    first_refused_ = number + 1;
+  }
+  /// Forgets those of them for which f(Link&) is true.
+  template <class F>
+  void forget_refused(F&& f) {
+    for (std::uint32_t* at = &first_refused_; *at != 0;) {
+      Link& link = *all_[*at - 1];
+      if (f(link))
+        *at = link.place_;
+      else
+        at = &link.place_;
+    }
+  }
+
  private:
+  static constexpr std::size_t kFirstSlots = 16;
+
   /// For one more element.
   template <class T>
   static void make_room(std::vector<T>& list) {
     if (list.size() == list.capacity()) list.reserve(2 * list.size() + 8);
   }
-  std::vector<std::unique_ptr<Link>> all_;
-  std::vector<Link*> living_;
-  std::unordered_map<std::uint64_t, Link*> by_worker_;
+  /// Where the worker is, or would be. Ids are random, but a peer chose its own: hence the multiplication.
+  std::size_t slot_of(std::uint64_t worker_id) const noexcept {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = static_cast<std::size_t>((worker_id * 0x9e3779b97f4a7c15u) >> 32) & mask;
+    while (slots_[at] != 0 && all_[slots_[at] - 1]->worker_id_ != worker_id) at = (at + 1) & mask;
+    return at;
+  }
+  void grow() {
+    slots_ = std::vector<std::uint32_t>(slots_.empty() ? kFirstSlots : 2 * slots_.size());
+    for (std::uint32_t i = 0; i < size(); ++i) slots_[slot_of(all_[i]->worker_id_)] = i + 1;
+  }
+
+  std::vector<std::unique_ptr<Link>> all_;  // by number
+  std::vector<std::uint32_t> living_;       // numbers
+  std::vector<std::uint32_t> slots_;        // number + 1, or 0; open addressing, at most three quarters full
+  std::uint32_t first_refused_ = 0;         // number + 1; its place_ is the next one
 };
 
 }  // namespace stria::shm

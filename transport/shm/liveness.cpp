@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -145,7 +144,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
     } else {
       refuse(link.rx_slot_);
       link.refused_slot_ = link.rx_slot_;
-      link.next_refused_ = std::exchange(refused_links_, &link);
+      links_.refused(link.id_);
     }
   }
   link.rx_slot_ = link.rx_window_ = kNone;
@@ -170,16 +169,12 @@ void Device::forget(std::uint32_t slot) noexcept {
   // It may be known by a link of ours; then check() drains it.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
   static_cast<void>(drain_inbox(slot, true));
-  for (Link** at = &refused_links_; *at != nullptr;) {
-    Link& link = **at;
-    if (link.refused_slot_ != slot) {
-      at = &link.next_refused_;
-      continue;
-    }
-    *at = link.next_refused_;
+  links_.forget_refused([&](Link& link) {
+    if (link.refused_slot_ != slot) return false;
     link.refused_slot_ = kNone;
     cells_.reclaim(link.id_);
-  }
+    return true;
+  });
   free_slot(slot);
 }
 

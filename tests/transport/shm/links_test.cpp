@@ -63,5 +63,29 @@ TEST(ShmLinks, go_down_during_a_walk_that_meets_each_once) {
   EXPECT_EQ(links.living(), 50u - 17u);
 }
 
+TEST(ShmLinks, that_were_refused_are_asked_and_forgotten_one_by_one) {
+  Links links;
+  std::vector<Link*> made;
+  for (std::uint64_t worker = 1; worker <= 6; ++worker)
+    made.push_back(&links.add(worker, std::make_unique<Link>()));
+  for (const std::uint32_t number : {1u, 3u, 4u}) {
+    links.went_down(*made[number]);
+    links.refused(number);
+  }
+  const auto asked = [&](Link* victim) {
+    std::set<Link*> out;
+    links.forget_refused([&](Link& link) {
+      EXPECT_TRUE(out.insert(&link).second);
+      return &link == victim;
+    });
+    return out;
+  };
+  EXPECT_EQ(asked(made[3]), (std::set<Link*>{made[1], made[3], made[4]}));
+  EXPECT_EQ(asked(made[4]), (std::set<Link*>{made[1], made[4]}));
+  EXPECT_EQ(asked(made[1]), (std::set<Link*>{made[1]}));
+  EXPECT_TRUE(asked(nullptr).empty());
+  EXPECT_EQ(links.living(), 3u);
+}
+
 }  // namespace
 }  // namespace stria::shm::test
