@@ -80,6 +80,7 @@ void send_and_stop(const ProcessSide& side, Way way) {
   if (way == Way::copied) {
     const std::vector<std::byte> fill(kFillBytes);
     for (std::size_t i = 0; i < kFills; ++i) send(side, fill.data(), fill.size(), kFillTag);
+    stria_worker_progress(side.worker);  // or the next would be one of a row, which shm publishes whole
   }
   struct sigaction action {};
   action.sa_handler = at_the_page;
