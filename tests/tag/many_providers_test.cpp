@@ -48,6 +48,9 @@ class ManyProviders : public testing::Test {
     table.name = names_.back().c_str();
     table.address = long_address<kLongestPart>;
     table.connect = connect;
+    // Their names would have to begin with that of the provider.
+    table.variables = nullptr;
+    table.variable_count = 0;
   }
   stria_status_t open_context(bool reversed = false) {
     std::string list;
