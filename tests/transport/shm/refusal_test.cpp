@@ -240,8 +240,11 @@ TEST_P(ShmScarcity, of_descriptors_keeps_a_new_peer_waiting_with_all_it_said) {
       settings);
   Node hub(1, settings);
   ASSERT_EQ(hub.opened, Status::ok) << hub.error;
+  const std::size_t before = open_descriptors();
   visitor.connect_to(hub);
   visitor.act();
+  // The hub's thread closes the visitor's connection some time after the visitor has its answer.
+  ASSERT_TRUE(until([&] { return open_descriptors() <= before; }, [] {}, 3));
   {
     const Scarcity scarcity(std::get<1>(GetParam()));
     for (int i = 0; i < 50; ++i) hub.progress(), hub.check();
