@@ -67,10 +67,10 @@ TEST_P(LongKeys, bring_messages_that_both_sides_copy) {
 }
 
 TEST_P(LongKeys, of_a_sender_that_dies_end_with_their_operations) {
-  World world(2, with_keys(), {{"STRIA_RNDV_SCHEME", "both"}});
   const std::vector<unsigned char> data(kBytes);
   std::vector<unsigned char> room(kBytes);
   std::deque<Op> sends(kMessages), receives(kMessages);
+  World world(2, with_keys(), {{"STRIA_RNDV_SCHEME", "both"}});  // the dead worker's sends end when it closes
   for (unsigned i = 0; i < kMessages; ++i) {
     world.send(sends[i], 0, 1, i, data.data(), kBytes);
     world.recv(receives[i], 1, 0, i, 0, room.data(), kBytes);
