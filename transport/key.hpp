@@ -9,9 +9,8 @@
 
 namespace stria::transport {
 
-/// Whether a key (transport::Key or rndv::StoredKey) of a device with STRIA_CAP_MAP_MEMORY names memory that
-/// peers map. Of other devices the byte means
-/// something else: ask LinkRef::can_map first.
+/// Whether a key of a device with STRIA_CAP_MAP_MEMORY names memory that peers map. In keys of other devices
+/// the byte means something else: ask LinkRef::can_map first.
 template <class AnyKey>
 bool is_mapped(const AnyKey& key) noexcept {
   return key.bytes > STRIA_KEY_FLAGS_AT && (key.data[STRIA_KEY_FLAGS_AT] & STRIA_KEY_MAPPED) != 0;
