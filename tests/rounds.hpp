@@ -20,7 +20,7 @@
 namespace stria::test {
 
 #ifdef STRIA_TEST_SANITIZED
-inline constexpr std::int64_t kSanitizerDivisor = 5;
+inline constexpr std::int64_t kSanitizerDivisor = 10;
 #else
 inline constexpr std::int64_t kSanitizerDivisor = 1;
 #endif
