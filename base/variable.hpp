@@ -19,7 +19,7 @@ using Variables = std::span<const Variable>;
 /// Arrays in the order in which they are listed. The arrays outlive what refers to them.
 using VariableGroups = std::vector<Variables>;
 
-/// Whom a variable is for: users of programs, or people who tune or test stria.
+/// The audience of a variable: `user` runs programs over stria, `expert` tunes or tests stria.
 enum class Level : std::uint32_t { user = STRIA_CONFIG_USER, expert = STRIA_CONFIG_EXPERT };
 
 /// What a number may be, both ends included.

@@ -12,9 +12,10 @@ inline constexpr Variable kVariables[] = {
     choice_variable(Level::expert, "STRIA_SELF_COPY", "on", "on|off",
                     "Whether a worker's message to itself whose receive waits is copied there at once. Off: "
                     "it goes as to any other peer."),
-    bytes_variable(Level::user, "STRIA_UNEXPECTED_BUDGET", "64M", {.minimum = 1 << 20},
-                   "Memory of a worker's buffers for messages nobody asked for yet; beyond it senders are "
-                   "turned to rendezvous."),
+    bytes_variable(
+        Level::user, "STRIA_UNEXPECTED_BUDGET", "64M", {.minimum = 1 << 20},
+        "Memory of the buffers that a worker keeps for messages without a posted receive. Beyond it, "
+        "peers must announce their messages (rendezvous)."),
     number_variable(
         Level::expert, "STRIA_CLOSE_TIMEOUT_MS", "5000", "milliseconds", {},
         "How long closing a worker waits for sends under way, and for peers that have not answered yet."),

@@ -26,9 +26,10 @@ inline constexpr Variable kVariables[] = {
                     "then its peer is given up."),
     number_variable(Level::expert, "STRIA_VERBS_CONNECT_MS", "10000", "milliseconds", {10, 3600000},
                     "How long connecting waits for the peer."),
-    bytes_variable(
-        Level::user, "STRIA_VERBS_CACHE_BYTES", "1G", {},
-        "Memory that stays registered between messages, where somebody tells when it goes; 0: none."),
+    bytes_variable(Level::user, "STRIA_VERBS_CACHE_BYTES", "1G", {},
+                   "Memory that stays registered between messages, if memory hooks or the kernel report when "
+                   "it is freed. "
+                   "0: none stays registered."),
     choice_variable(Level::expert, "STRIA_VERBS_MEMORY_WATCH", "auto", "auto|hooks|userfaultfd",
                     "Who tells that registered memory goes away: hooks of the application, as Open MPI has "
                     "them, or the kernel; auto: hooks where there are, else the kernel."),
