@@ -19,7 +19,7 @@ unsigned Worker::rights_for(const Device& device, unsigned access) const noexcep
 }
 
 Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept {
-  if (closing_) return Status::cancelled;
+  if (activity_.closing()) return Status::cancelled;
   const auto& key = *reinterpret_cast<const RemoteKey*>(atomic.key);
   if ((key.head.access & STRIA_ACCESS_REMOTE_ATOMIC) == 0 || key.head.length < kWordBytes ||
       atomic.remote_offset > key.head.length - kWordBytes)
@@ -50,7 +50,7 @@ Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t*
 
 /// Decides who performs it, and tries once. no_resource: it has to wait, and try_atomic() knows the way.
 Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
-  const Device& device = *devices_[peer.device];
+  const Device& device = devices_[peer.device];
   const stria_provider_key_t& part = key_part(key, peer);
   if (key.head.performer == KeyHead::kAdapter) {
     if (device.atomics != Device::Atomics::adapter || !peer.link.can_atomic || part.bytes == 0)
@@ -103,7 +103,7 @@ void Worker::serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept {
   switch (atomics_.answer(peer.link, body.initiator_op, status, before)) {
     case Status::no_resource:
       peer.answers_due = true;
-      add_to_backlog(peer);
+      activity_.add_to_backlog(peer);
       break;
     case Status::io_error:
       give_up(peer, "gets no answer, as there is no memory for it");

@@ -34,17 +34,6 @@ inline bool is_nameless(const transport::Header& header) noexcept {
   return header.kind == static_cast<std::uint8_t>(Kind::sync) && header.flags == 0;
 }
 
-/// Most messages need no call.
-[[gnu::always_inline]] inline Arrival take_payload(const stria_payload_t& memory, std::uint64_t bytes,
-                                                   const Packet& packet) noexcept {
-  if (memory.layout == nullptr && packet.bytes <= kCacheLine) [[likely]] {
-    hw::copy_line(transport::contiguous_begin(memory), static_cast<const std::byte*>(packet.payload),
-                  static_cast<std::uint32_t>(bytes));
-    return Arrival::whole;
-  }
-  return transport::take(transport::slice(memory, 0, bytes), packet);
-}
-
 }  // namespace
 
 std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
@@ -58,7 +47,7 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
         break;
       }
       // Counted on arrival, also when the message has to wait for its turn: both sides count the same.
-      if (!budget_.arrived(peer.grant, packet.bytes)) [[unlikely]] {
+      if (!receiver_.arrived(peer, packet.bytes)) [[unlikely]] {
         give_up(peer, "sent more eager payload than it was granted");
         break;
       }
@@ -132,8 +121,8 @@ std::uint32_t Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
   const Arrival came = transport::arrival(packet);
   if (came == Arrival::later) {
     if (wire::has_payload(*packet.header)) {
-      budget_.consumed(peer.grant, packet.bytes);
-      budget_.take_back(peer.grant, packet.bytes);
+      receiver_.consumed(peer, packet.bytes);
+      receiver_.take_back(peer, packet.bytes);
     }
     return STRIA_DELIVERED_LATER;
   }
@@ -156,7 +145,7 @@ std::uint32_t Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
                packet.bytes);
     fail_peer(peer, Status::io_error);
   }
-  if (!kept && wire::has_payload(*packet.header)) budget_.consumed(peer.grant, packet.bytes);
+  if (!kept && wire::has_payload(*packet.header)) receiver_.consumed(peer, packet.bytes);
   return 0;
 }
 
@@ -189,16 +178,16 @@ std::uint32_t Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   if (posted == nullptr && !takes_at_once(peer, *packet.header)) return store_payload(peer, packet);
   if (name != 0 && transport::arrival(packet) == Arrival::later) [[unlikely]] {
     if (posted != nullptr) posted_.put_back(posted);
-    budget_.consumed(peer.grant, packet.bytes);
+    receiver_.consumed(peer, packet.bytes);
     return comes_later(peer, packet);
   }
   const bool told = tell_matched(peer, name);
   if (posted == nullptr) {
     if (!told) return store_payload(peer, packet);
-    budget_.consumed(peer.grant, packet.bytes);
+    receiver_.consumed(peer, packet.bytes);
     return finish_at_once(peer, packet) ? 0 : STRIA_DELIVERED_LATER;
   }
-  budget_.consumed(peer.grant, packet.bytes);
+  receiver_.consumed(peer, packet.bytes);
   if (told) return finish_eager(*posted, peer, packet) ? 0 : STRIA_DELIVERED_LATER;
   cut_short(*Request::of(*posted), peer, packet);
   return 0;
@@ -208,7 +197,7 @@ std::uint32_t Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
 /// again.
 std::uint32_t Worker::comes_later(Peer& peer, const Packet& packet) noexcept {
   --peer.recv_sequence;
-  budget_.take_back(peer.grant, packet.bytes);
+  receiver_.take_back(peer, packet.bytes);
   return STRIA_DELIVERED_LATER;
 }
 
@@ -228,10 +217,11 @@ bool Worker::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, boo
   Request& request = *Request::of(posted);
   const std::uint64_t received =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(posted.memory.length), packet.bytes);
-  if (const Arrival came = take_payload(posted.memory, received, packet); came != Arrival::whole) [[unlikely]]
+  if (const Arrival came = eager::take_payload(posted.memory, received, packet); came != Arrival::whole)
+      [[unlikely]]
     return not_whole(posted, peer, packet, came == Arrival::later);
   ++counters_.received_eager;
-  if (budget_.is_low(peer.grant)) [[unlikely]]
+  if (receiver_.is_low(peer)) [[unlikely]]
     top_up(peer);
   if (request.callback != nullptr) {
     stria_info_t info;
@@ -271,7 +261,7 @@ inline bool Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
   Request& request = *Request::make_posted(starting_.request, this, recv);
   request.callback = nullptr;  // the call that starts it answers ok
   const std::uint64_t received = std::min<std::uint64_t>(recv.count, packet.bytes);
-  const Arrival came = take_payload(plain_memory(recv.base, recv.count), received, packet);
+  const Arrival came = eager::take_payload(plain_memory(recv.base, recv.count), received, packet);
   if (came == Arrival::later) [[unlikely]] {
     starting_.recv = &recv;
     comes_later(peer, packet);
@@ -282,7 +272,7 @@ inline bool Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
     return true;
   }
   ++counters_.received_eager;
-  if (budget_.is_low(peer.grant)) [[unlikely]]
+  if (receiver_.is_low(peer)) [[unlikely]]
     top_up(peer);
   describe_eager(request.info, peer, packet, received);
   request.state.store(RequestState::done, std::memory_order_relaxed);
@@ -304,16 +294,16 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
     PostedRecv* const posted = worker.posted_.match(peer.index, header.tag);
     if (posted == nullptr) {
       if (worker.takes_at_once(peer, header)) {
-        worker.budget_.passed(peer.grant, packet->bytes);
+        worker.receiver_.passed(peer, packet->bytes);
         if (!worker.finish_at_once(peer, *packet)) [[unlikely]]
           return STRIA_DELIVERED_LATER;
         return told(worker.posted_.size() != 0);
       }
       worker.delivering_ = static_cast<Device*>(self)->number;
-      (void)worker.budget_.arrived(peer.grant, packet->bytes);
+      (void)worker.receiver_.arrived(peer, packet->bytes);
       return told(true) | worker.store_payload(peer, *packet);
     }
-    worker.budget_.passed(peer.grant, packet->bytes);
+    worker.receiver_.passed(peer, packet->bytes);
     if (!worker.finish_eager(*posted, peer, *packet)) [[unlikely]]
       return STRIA_DELIVERED_LATER;
     return told(worker.posted_.size() != 0 || worker.starting_.recv != nullptr);
@@ -346,7 +336,7 @@ void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
 }
 
 void Worker::top_up(Peer& peer) noexcept {
-  if (peer.state == Peer::State::up && budget_.top_up(peer.grant)) add_to_backlog(peer);
+  if (peer.state == Peer::State::up && receiver_.top_up(peer)) activity_.add_to_backlog(peer);
 }
 
 }  // namespace stria::tag

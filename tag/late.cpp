@@ -53,7 +53,7 @@ void Worker::wait_for_rest(Unexpected& entry, const stria_payload_t& memory, Req
   late.memory = memory;
   late_.push_back(&late);
   peer.has_late = true;
-  add_to_backlog(peer);
+  activity_.add_to_backlog(peer);
 }
 
 /// Ends the receives of the peer whose messages are all there; of a peer that failed the others, too, with

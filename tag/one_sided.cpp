@@ -8,7 +8,7 @@
 namespace stria::tag {
 
 Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept {
-  if (closing_) return Status::cancelled;
+  if (activity_.closing()) return Status::cancelled;
   const auto& key = *reinterpret_cast<const RemoteKey*>(rma.key);
   stria_payload_t memory;
   if (describe_memory(rma.base, rma.layout, rma.count, memory) != Status::ok) return Status::invalid;
@@ -60,15 +60,15 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
 }
 
 void Worker::take_up(RemoteKey& key) const noexcept {
-  key.user = id_;
-  for (const auto& device : devices_) key.of_device[device->number] = &part_for(key, device->provider->name);
+  key.user = id();
+  for (const auto& device : devices_) key.of_device[device->number] = &part_for(key, device->name());
 }
 
 /// The key of the peer's provider; bytes == 0: none.
 const stria_provider_key_t& Worker::key_part(const RemoteKey& key, const Peer& peer) const noexcept {
-  if (key.user == id_) [[likely]]
+  if (key.user == id()) [[likely]]
     return *key.of_device[peer.device];
-  return part_for(key, devices_[peer.device]->provider->name);
+  return part_for(key, devices_[peer.device].name());
 }
 
 /// Has the provider do it. in_progress: on_rma_done() follows. Else the operation is in no list, and the
@@ -123,12 +123,12 @@ void Worker::ask_peer(Request& request) noexcept {
     begin(op);
     rndv_.start_remote_put(op, region, offset);
   }
-  if (!rndv_.resting()) work_left();
+  if (!rndv_.resting()) activity_.work_left();
 }
 
 void Worker::wait_for_room(Peer& peer, ListNode& op) noexcept {
   peer.one_sided.push_back(&op);
-  add_to_backlog(peer);
+  activity_.add_to_backlog(peer);
 }
 
 /// Tries what waits for the peer, until there is no room any more. Returns how many moved. A callback may

@@ -55,7 +55,7 @@ const char* reason_of(Status status, RequestKind kind, bool closed) noexcept {
 // The body of an operation that ended is free: what the request's other fields do not tell goes there, as the
 // worker and its peers may be gone when the outcome is asked for.
 void Worker::remember_failure(Request& request) noexcept {
-  const bool closed = request.worker->closing_;
+  const bool closed = request.worker->activity_.closing();
   const std::uint64_t peer = request.kind == RequestKind::send && request.peer != nullptr
                                  ? request.peer->worker_id
                                  : request.info.source;

@@ -20,7 +20,8 @@ bool Worker::send_own(Peer& peer, const stria_send_t& send, const stria_payload_
 bool Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
   constexpr unsigned kAtOnce = 256;
   const bool all_matched = peer.send_sequence == peer.recv_sequence && peer.pending.empty();
-  if (posted_.size() == 0 || in_progress_ || !all_matched || peer.state == Peer::State::failed) return false;
+  if (posted_.size() == 0 || activity_.in_progress() || !all_matched || peer.state == Peer::State::failed)
+    return false;
   if (static_cast<std::uint64_t>(memory.length) > rndv_.pull_slice() || ++own_messages_ % kAtOnce == 0)
     return false;
   PostedRecv* const posted = posted_.match(peer.index, send.tag);
@@ -33,12 +34,11 @@ bool Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_
   request.info.tag = send.tag;
   request.info.length = static_cast<std::uint64_t>(memory.length);
   request.info.received = static_cast<std::uint64_t>(bytes);
-  request.info.source = id_;
+  request.info.source = id();
   complete(request, bytes < memory.length ? Status::truncated : Status::ok);
-  ++handled_;
+  activity_.add_handled(1);
   // Whoever sleeps may wait for that receive.
-  if (armed_ || sleepers_ != 0) [[unlikely]]
-    wake();
+  activity_.an_operation_ended();
   return true;
 }
 

@@ -14,24 +14,18 @@
 #include "base/intrusive_list.hpp"
 #include "base/intrusive_queue.hpp"
 #include "base/log.hpp"
-#include "eager/credit.hpp"
+#include "eager/flow.hpp"
 #include "rndv/operation.hpp"
 #include "tag/address_store.hpp"
-#include "transport/link_ref.hpp"
 
 namespace stria::tag {
 
-/// In the worker's backlog list while something waits to be sent to it.
-struct alignas(kCacheLine) Peer : ListNode {
+/// In the worker's backlog list while something waits to be sent to it. The eager path knows the flow alone.
+struct alignas(kCacheLine) Peer : ListNode, eager::Flow {
   enum class State : std::uint8_t { unconnected, up, failed };
 
-  // One line for what a send needs of the link, the other for what a send and a delivery change.
-  transport::LinkRef link;
-  std::uint64_t credit = eager::kFirstGrant;  ///< payload bytes we may still send eagerly
-
-  std::uint32_t eager_limit = 0;
-  std::uint16_t send_sequence = 0;
-  std::uint16_t recv_sequence = 0;
+  // One line for what a send needs of the link, the other for what a send and a delivery change: the bases
+  // fill the first and begin the second.
   State state = State::unconnected;
   bool has_early = false;   ///< its Trouble has messages that came before their turn
   std::uint8_t device = 0;  ///< whose link it is, while up
@@ -46,18 +40,16 @@ struct alignas(kCacheLine) Peer : ListNode {
   IntrusiveQueue<rndv::Operation> pending;  ///< sends in order, waiting for room
   IntrusiveQueue<ListNode> one_sided;       ///< puts, gets and atomics in order, waiting for room
   std::uint64_t worker_id = 0;
-  eager::Grant grant;
   KeptAddress address = nullptr;  ///< null when the peer came to us
 };
 static_assert(sizeof(Peer) == 2 * kCacheLine, "docs/user-library.md says what an idle peer costs");
 
 /// The peer whose link it is; every link that a worker gives to its engines is a peer's.
 inline Peer& peer_of(const transport::LinkRef& link) noexcept {
-  constexpr std::size_t kLinkAt = sizeof(ListNode);  // offsetof takes no class that has a base
-  static_assert(kLinkAt % alignof(transport::LinkRef) == 0);
-  auto* const begin = reinterpret_cast<std::byte*>(const_cast<transport::LinkRef*>(&link)) - kLinkAt;
-  Peer& peer = *reinterpret_cast<Peer*>(begin);
-  STRIA_ASSERT(&peer.link == &link, "a peer begins with its place in the backlog, then its link");
+  static_assert(offsetof(eager::Flow, link) == 0);
+  auto& flow = reinterpret_cast<eager::Flow&>(const_cast<transport::LinkRef&>(link));
+  auto& peer = static_cast<Peer&>(flow);
+  STRIA_ASSERT(&peer.link == &link, "a flow begins with its link");
   return peer;
 }
 

@@ -39,7 +39,7 @@ void Worker::close_endpoint(Endpoint* endpoint) noexcept {
 }
 
 Status Worker::connect(Peer& peer) noexcept {
-  if (closing_) return Status::cancelled;
+  if (activity_.closing()) return Status::cancelled;
   if (peer.state == Peer::State::up) return Status::ok;
   if (peer.state == Peer::State::failed) {
     if (const auto known = trouble_.find(peer.index); known != trouble_.end() && !known->second.why.empty())
@@ -60,7 +60,7 @@ Status Worker::connect(Peer& peer) noexcept {
 Result<void> Worker::connect_new(Peer& peer) {
   std::string reasons;
   Status answer = Status::unreachable;
-  for (auto& device : devices_) {
+  for (const auto& device : devices_) {
     const std::span<const std::byte> part = part_of(peer.address, device->number);
     if (part.empty()) {
       reasons +=
@@ -100,10 +100,11 @@ void Worker::lose(Peer& peer, std::string_view why) noexcept {
   } catch (const std::bad_alloc&) {
     // The status says the most important.
   }
-  const bool inside = std::exchange(in_progress_, true);  // as in every callback
-  fail_peer(peer, Status::peer_failed);
-  in_progress_ = inside;
-  if (armed_ || sleepers_ != 0) wake();  // a sleeper's own request may be among those that ended
+  {
+    const Activity::Inside inside(activity_);  // as in every callback
+    fail_peer(peer, Status::peer_failed);
+  }
+  activity_.an_operation_ended();  // a sleeper's own request may be among those that ended
 }
 
 /// A peer that failed after a message, either way: that may be lost, and what came after it would have no
@@ -112,7 +113,7 @@ bool Worker::is_lost(const Peer& peer) noexcept {
   return peer.state == Peer::State::failed && (peer.send_sequence != 0 || peer.recv_sequence != 0);
 }
 
-void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
+void Worker::link_up(Peer& peer, const Device& device, stria_link_t* link) noexcept {
   // Its own connection came in while we connected; or it failed for good.
   if (peer.state == Peer::State::up || is_lost(peer)) return;
   peer.device = device.number;
@@ -124,15 +125,15 @@ void Worker::link_up(Peer& peer, Device& device, stria_link_t* link) noexcept {
   // A path that is refused from the start is one fallback: no message tries it any more.
   const stria_link_limits_t limits = renew_limits(peer);
   if (limits.fallback != nullptr && *limits.fallback != '\0') ++counters_.fallbacks;
-  budget_.peer_joined(peer.grant);
+  receiver_.peer_joined(peer);
 }
 
 stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   stria_link_limits_t limits{};
   if (peer.state != Peer::State::up) return limits;
-  devices_[peer.device]->provider->link_limits(peer.link.link, &limits);
+  devices_[peer.device].provider->link_limits(peer.link.link, &limits);
   peer.link.take(limits);
-  peer.link.self = peer.worker_id == id_ && !peer.link.offload;
+  peer.link.self = peer.worker_id == id() && !peer.link.offload;
   const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
   peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(eager_limit_, most));
   if (peer.link.self && peer.link.can_get && overlaps_packing_)
@@ -140,7 +141,7 @@ stria_link_limits_t Worker::renew_limits(Peer& peer) noexcept {
   else if (peer.link.far && overlaps_packing_ && !rndv_.flows())
     peer.eager_limit = std::min(peer.eager_limit, rndv::kFarEager);
   peer.link.inline_below = 0;
-  if (limits.pio_max != 0 && !closing_ && !is_own(peer)) {
+  if (limits.pio_max != 0 && !activity_.closing() && !is_own(peer)) {
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint16_t>::max();
     peer.link.inline_below =
         static_cast<std::uint16_t>(std::min({limits.pio_max + 1, peer.eager_limit + 1, kMost}));
@@ -191,7 +192,7 @@ void Worker::want_window(Peer& peer, bool wanted) noexcept {
 // Connecting once more tells it; that there is none for us is no error.
 void Worker::ask_for_window(Peer& peer) noexcept try {
   peer.window_due = false;
-  const Device& device = *devices_[peer.device];
+  const Device& device = devices_[peer.device];
   const std::span<const std::byte> part = part_of(peer.address, peer.device);
   if (part.empty()) return;
   char error[512] = "";
@@ -241,7 +242,7 @@ void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link
   worker.link_up(peer, device, link);
   if (peer.low_latency) {  // after this upcall: the provider is in the middle of making the link
     peer.window_due = true;
-    worker.add_to_backlog(peer);
+    worker.activity_.add_to_backlog(peer);
   }
   return &peer;
 }
@@ -258,16 +259,16 @@ void Worker::on_link_changed(void* self, void* peer) noexcept {
 void Worker::fail_peer(Peer& peer, Status why) noexcept {
   if (peer.state == Peer::State::failed) return;
   const bool was_up = std::exchange(peer.state, Peer::State::failed) == Peer::State::up;
-  ++handled_;  // requests end: a wait is over
+  activity_.add_handled(1);  // requests end: a wait is over
   set_awaited(peer, false);
   peer.link.pio_below = peer.link.inline_below = 0;
   if (peer.linked()) peer.unlink();
-  if (was_up) budget_.peer_left(peer.grant);
+  if (was_up) receiver_.peer_left(peer);
   want_window(peer, false);
   if (peer.has_early) {
     auto& early = trouble_.find(peer.index)->second.early;
     for (const auto& [sequence, stashed] : early)
-      if (wire::has_payload(stashed.header)) budget_.consumed(peer.grant, stashed.payload.size());
+      if (wire::has_payload(stashed.header)) receiver_.consumed(peer, stashed.payload.size());
     early.clear();
     peer.has_early = false;
   }
@@ -299,11 +300,10 @@ void Worker::check_liveness(bool force) noexcept {
   next_check_ = now + context_.settings.liveness;
   constexpr auto kSoon = std::chrono::milliseconds(10);
   // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
-  const bool inside = std::exchange(in_progress_, true);
-  for (auto& device : devices_) device->provider->check(device->handle);
+  const Activity::Inside inside(activity_);
+  devices_.check();
   ask_for_windows_again();
   if (!meet_awaited()) next_check_ = std::min(next_check_, now + kSoon);
-  in_progress_ = inside;
 }
 
 void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& out) noexcept {
@@ -316,7 +316,7 @@ void Worker::endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& ou
   out.eager_limit = peer.eager_limit;
   if (peer.state != Peer::State::up) return;
   stria_link_limits_t limits{};
-  const Device& device = *devices_[peer.device];
+  const Device& device = devices_[peer.device];
   device.provider->link_limits(peer.link.link, &limits);
   out.provider = device.provider->name;
   out.path = limits.path != nullptr ? limits.path : "";

@@ -18,14 +18,12 @@ void Worker::complete(Request& request, Status status) noexcept {
   }
   stria_info_t info;
   copy_info(info, request.info);
-  Worker& worker = *request.worker;
-  const bool inside = std::exchange(worker.in_progress_, true);
+  const Activity::Inside inside(request.worker->activity_);
   call_back(request, info);
-  worker.in_progress_ = inside;
 }
 
 Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
-  if (closing_) return Status::cancelled;
+  if (activity_.closing()) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
   Peer* source =
@@ -91,42 +89,23 @@ Status Worker::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
   return Status::ok;
 }
 
-namespace {
-
-[[gnu::noinline]] std::int32_t take_waiting(const transport::LinkRef& link, transport::Header& header,
-                                            void* memory, std::uint32_t most) noexcept {
-  constexpr unsigned kTurns = 128;  // of about 10 ns
-  std::int32_t bytes = STRIA_TAKE_NOTHING;
-  for (unsigned turn = 0; turn < kTurns && bytes == STRIA_TAKE_NOTHING; ++turn)
-    bytes = link.take(header, memory, most);
-  return bytes;
-}
-
-}  // namespace
-
 /// The receive's message out of the window of its source, when that lies there next and nobody else can want
 /// it. Bytes, or STRIA_TAKE_*.
 [[gnu::always_inline]] inline std::int32_t Worker::take(const stria_recv_t& recv, Peer& source,
                                                         stria_request_t* request) noexcept {
   const bool whole_round = ++looks_ % kWholeRound == 0;
-  if (recv.count > kTakeMost || in_progress_ || posted_.size() != 0 || source.has_early ||
-      !backlog_.empty() || whole_round)
+  if (recv.count > eager::kTakeMost || activity_.in_progress() || posted_.size() != 0 || source.has_early ||
+      activity_.has_backlog() || whole_round)
     return STRIA_TAKE_OTHER;
   transport::Header header = wire::make_header(wire::Kind::eager, recv.match.tag);
-  header.sequence = source.recv_sequence;
-  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(recv.count, source.grant.outstanding));
-  std::int32_t bytes = source.link.take(header, recv.base, most);
-  if (bytes == STRIA_TAKE_NOTHING && (recv.flags & STRIA_RECV_WAITS) != 0)
-    bytes = take_waiting(source.link, header, recv.base, most);
+  const auto waits = [&] { return (recv.flags & STRIA_RECV_WAITS) != 0; };
+  const std::int32_t bytes = receiver_.take(source, header, recv.base, recv.count, waits);
   if (bytes < 0) return bytes;
-  ++source.recv_sequence;
-  budget_.passed(source.grant, static_cast<std::uint32_t>(bytes));
-  if (budget_.is_low(source.grant)) [[unlikely]]
+  if (receiver_.is_low(source)) [[unlikely]]
     top_up(source);
   ++counters_.received_eager;
-  ++handled_;
-  if (sleepers_ != 0) [[unlikely]]
-    wake();
+  activity_.add_handled(1);
+  activity_.tell_sleepers();
   const auto length = static_cast<std::uint32_t>(bytes);
   const stria_info_t outcome{STRIA_OK, header.immediate, header.tag, length, length, source.worker_id};
   Request::make_ended(request, outcome);
@@ -137,22 +116,21 @@ namespace {
 // Takes what lies in the window of its source, for older receives first. True: the message was there.
 bool Worker::look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
   constexpr unsigned kMostOthers = 15;  // records of one look
-  if (in_progress_) return false;
-  if (looks_ % kWholeRound == 0 || !backlog_.empty()) [[unlikely]] {
+  if (activity_.in_progress()) return false;
+  if (looks_ % kWholeRound == 0 || activity_.has_backlog()) [[unlikely]] {
     progress();
     return false;
   }
   const auto others = static_cast<unsigned>(std::min<std::uint64_t>(posted_.size(), kMostOthers));
-  in_progress_ = true;
+  activity_.begin_round();
   starting_ = {&recv, &source, request};
   const unsigned handled = source.link.poll(1 + others);
   const bool took = starting_.recv == nullptr;
   starting_.recv = nullptr;
-  in_progress_ = false;
+  activity_.end_round();
   look_in_ = handled == 0 ? kNotSoonAgain : 0;
-  handled_ += handled;
-  if (sleepers_ != 0 && handled != 0) [[unlikely]]
-    wake();
+  activity_.add_handled(handled);
+  if (handled != 0) activity_.tell_sleepers();
   return took;
 }
 
@@ -169,7 +147,7 @@ Status Worker::look(const stria_recv_t& recv, Peer& source, stria_request_t* req
     tell_outcome(recv, *reinterpret_cast<Request*>(request));
     return Status::ok;
   }
-  return unexpected_.size() != 0 || closing_ ? Status::no_resource : Status::in_progress;
+  return unexpected_.size() != 0 || activity_.closing() ? Status::no_resource : Status::in_progress;
 }
 
 void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
@@ -223,7 +201,7 @@ void Worker::start_rendezvous(Request& request, Peer& peer, const rndv::Announce
     return;
   }
   rndv_.accept(op, announced);
-  if (!rndv_.resting()) work_left();
+  if (!rndv_.resting()) activity_.work_left();
 }
 
 void Worker::on_received(void* self, rndv::RecvOp& op) noexcept {
@@ -275,8 +253,7 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
   Peer& peer = peers_[entry.source];
   switch (entry.what()) {
     case Unexpected::Kind::buffer:
-      buffers_.give(entry.buffer, entry.length);
-      budget_.release(peer.grant, eager::BufferPool::footprint(entry.length));
+      receiver_.free_buffer(peer, entry.buffer, entry.length);
       top_up(peer);
       break;
     case Unexpected::Kind::in_place:
@@ -288,7 +265,8 @@ void Worker::free_unexpected(Unexpected& entry) noexcept {
       break;
     case Unexpected::Kind::announced:
       if (entry.has_long_key())
-        buffers_.give(entry.buffer, rndv::Announcement::bytes_with(announcement_of(entry).key.bytes));
+        receiver_.free_uncounted(entry.buffer,
+                                 rndv::Announcement::bytes_with(announcement_of(entry).key.bytes));
       break;
   }
   unexpected_.release(&entry);
@@ -320,8 +298,8 @@ Status Worker::cancel(Request& request) noexcept {
   posted_.remove(&request.body.posted);
   request.info = {};
   complete(request, Status::cancelled);
-  ++handled_;
-  if (armed_ || sleepers_ != 0) wake();  // it may be a sleeper's own request
+  activity_.add_handled(1);
+  activity_.an_operation_ended();  // it may be a sleeper's own request
   return Status::ok;
 }
 

@@ -30,7 +30,7 @@ Result<Region*> Worker::register_region(void* base, const stria_layout_t* layout
   region->keys.resize(devices_.size());
   region->id = regions_.insert(region.get());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    const Device& device = *devices_[i];
+    const Device& device = devices_[i];
     const unsigned rights = rights_for(device, access);
     stria_provider_key_t key{};
     // A device without a key for this memory is no obstacle: the engine serves puts, gets and atomics itself.
@@ -48,7 +48,7 @@ void Worker::deregister_region(Region* region) noexcept {
   regions_.erase(region->id);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (region->keys[i].bytes != 0)
-      static_cast<void>(devices_[i]->ops->invalidate(devices_[i]->handle, &region->keys[i]));
+      static_cast<void>(devices_[i].ops->invalidate(devices_[i].handle, &region->keys[i]));
   }
   // Accesses that this engine serves go on until they ended or their peer died.
   while (rndv_.region_busy(region->id)) {

@@ -1,7 +1,6 @@
 // How a message leaves: inline or buffered while the receiver's credit lasts, announced otherwise; behind
 // earlier messages to the same peer when there is no room, so that sequence numbers are given in the order of
 // the calls.
-#include "eager/send.hpp"
 #include "base/fits.hpp"
 #include "tag/mappable.hpp"
 #include "tag/worker.hpp"
@@ -12,8 +11,7 @@ namespace stria::tag {
 using transport::Header;
 
 namespace {
-constexpr std::uint64_t kPacksFast = 512;       // whatever the blocks are: not worth a look at the cost model
-constexpr std::uint64_t kWaitsForRoom = 32768;  // there are few buffers for more: announced when none is free
+constexpr std::uint64_t kPacksFast = 512;  // whatever the blocks are: not worth a look at the cost model
 constexpr std::uint64_t kCopiesFast = rndv::Parameters{}.mapped_long_bytes - 1;  // the same, contiguous
 /// So long, or so slow to pack, that it is announced.
 bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
@@ -44,7 +42,7 @@ Status describe_layout(const void* base, const stria_layout_t& layout, std::uint
 }
 
 Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
-  if (closing_) return Status::cancelled;
+  if (activity_.closing()) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
   if (is_own(peer) && send_own(peer, send, memory)) return Status::ok;
@@ -72,20 +70,12 @@ Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_
 }
 
 // no_resource: nothing changed. unsupported: too long, or for the credit left; to be announced.
-Status Worker::send_eager(Peer& peer, Header header, const stria_payload_t& memory) noexcept {
+Status Worker::send_eager(Peer& peer, const Header& header, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
-  if (bytes > peer.eager_limit || bytes > peer.credit) return Status::unsupported;
+  if (!eager::Sender::admits(peer, bytes)) return Status::unsupported;
   const std::uint64_t least = memory.layout != nullptr ? kPacksFast : kCopiesFast;
   if (bytes > least && overlaps_packing_ && is_announced(peer.link, memory)) return Status::unsupported;
-  header.sequence = peer.send_sequence;
-  eager::Path path;
-  const Status sent = eager::try_send(peer.link, header, memory, path);
-  if (sent != Status::ok)
-    return sent == Status::no_resource && bytes > kWaitsForRoom ? Status::unsupported : sent;
-  ++peer.send_sequence;
-  peer.credit -= bytes;
-  ++(path == eager::Path::pio ? counters_.sent_pio : counters_.sent_buffered);
-  return Status::ok;
+  return sender_.send(peer, header, memory);
 }
 
 // By a request. `full`: there was no room for it, and it waits.
@@ -102,7 +92,7 @@ Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payl
   made->info.tag = send.tag;
   made->info.immediate = send.immediate;
   made->info.length = static_cast<std::uint64_t>(memory.length);
-  made->info.source = id_;
+  made->info.source = id();
   rndv::SendOp& op = made->make_send();
   op.link = &peer.link;
   transport::copy_payload(op.memory, memory);
@@ -112,7 +102,7 @@ Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payl
   if (started == Status::no_resource) {
     made->state.store(RequestState::pending, std::memory_order_relaxed);
     peer.pending.push_back(&op);
-    add_to_backlog(peer);
+    activity_.add_to_backlog(peer);
     return Status::in_progress;
   }
   return started;
@@ -140,12 +130,6 @@ Status Worker::start_send(Peer& peer, Request& request) noexcept {
   return Status::in_progress;
 }
 
-void Worker::add_to_backlog(Peer& peer) noexcept {
-  if (peer.linked()) return;
-  backlog_.push_back(&peer);
-  work_left();
-}
-
 // Sends what waits for the peer, credits first. The peer leaves the backlog when nothing waits any more.
 unsigned Worker::flush(Peer& peer) noexcept {
   unsigned moved = 0;
@@ -158,12 +142,9 @@ unsigned Worker::flush(Peer& peer) noexcept {
     if (peer.state != Peer::State::up) return moved;
   }
   if (peer.window_due) ask_for_window(peer);
-  if (leaving_) peer.grant.due = 0;
+  if (activity_.leaving()) peer.grant.due = 0;
   if (peer.grant.due > 0) {
-    const Header header = wire::make_header(wire::Kind::credit, peer.grant.due);
-    const Status sent = peer.link.send_control(header, nullptr, 0);
-    if (sent == Status::no_resource) return moved;
-    peer.grant.due = 0;
+    if (eager::Sender::send_credit(peer) == Status::no_resource) return moved;
     ++moved;
   }
   if (peer.answers_due) moved += flush_answers(peer);

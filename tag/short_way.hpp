@@ -7,22 +7,10 @@
 
 namespace stria::tag {
 
-/// Contiguous, shorter than `below`, and nothing waits before it. False: nothing happened. `below` is 0 while
-/// the peer is not up, as all limits of its link are.
+/// Sends a message at once when it needs no second look and none waits before it. False: nothing happened.
 [[gnu::always_inline]] inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send,
                                                            std::uint32_t below) noexcept {
-  if (send.layout != nullptr || send.count >= below || send.count > peer.credit || !peer.pending.empty() ||
-      (send.flags & ~std::uint32_t{STRIA_SEND_IMMEDIATE}) != 0)
-    return false;
-  STRIA_ASSERT(peer.state == Peer::State::up, "a peer whose link has limits is up");
-  transport::Header header = wire::make_header(wire::Kind::eager, send.tag, send.immediate);
-  header.sequence = peer.send_sequence;
-  if (peer.link.pio_send(header, send.base, static_cast<std::uint32_t>(send.count)) != Status::ok)
-    return false;
-  ++peer.send_sequence;
-  peer.credit -= send.count;
-  ++counters_.sent_pio;
-  return true;
+  return peer.pending.empty() && sender_.try_inline(peer, send, below);
 }
 
 /// Into contiguous memory, of a source that is connected.
@@ -46,7 +34,7 @@ namespace stria::tag {
                                                       stria_request_t* request) noexcept {
   constexpr std::uint32_t kFlags = STRIA_RECV_LOOK | STRIA_RECV_WAITS;
   if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
-      (recv.flags & ~kFlags) != 0 || static_cast<std::int64_t>(recv.count) < 0 || closing_)
+      (recv.flags & ~kFlags) != 0 || static_cast<std::int64_t>(recv.count) < 0 || activity_.closing())
     return Status::no_resource;
   const Endpoint& endpoint = *reinterpret_cast<const Endpoint*>(recv.match.source);
   if (endpoint.worker != this) [[unlikely]]
@@ -55,7 +43,7 @@ namespace stria::tag {
   if (unexpected_.size() != 0) [[unlikely]]
     return recv_beside_unexpected(recv, source, request);
   if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
-    if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= kTakeMost)) {
+    if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= eager::kTakeMost)) {
       const Status seen = look(recv, source, request);
       if (seen != Status::in_progress) return seen;
     } else {

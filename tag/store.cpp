@@ -25,15 +25,16 @@ std::uint32_t Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   const transport::Arrival came =
       kind == Kind::buffer ? transport::arrival(packet) : transport::Arrival::whole;
   if (came == transport::Arrival::later) [[unlikely]] {
-    budget_.consumed(peer.grant, packet.bytes);
+    receiver_.consumed(peer, packet.bytes);
     return comes_later(peer, packet);
   }
   Unexpected* entry = unexpected_.allocate();
-  std::byte* const buffer = entry != nullptr && kind == Kind::buffer ? buffers_.take(packet.bytes) : nullptr;
+  std::byte* const buffer =
+      entry != nullptr && kind == Kind::buffer ? receiver_.buffer_for(packet.bytes) : nullptr;
   if (entry == nullptr || (kind == Kind::buffer && buffer == nullptr)) {
     if (entry != nullptr) unexpected_.release(entry);
     log::error("out of memory for an unexpected message of {} bytes; its sender is given up", packet.bytes);
-    budget_.consumed(peer.grant, packet.bytes);
+    receiver_.consumed(peer, packet.bytes);
     fail_peer(peer, Status::io_error);
     return 0;
   }
@@ -43,8 +44,10 @@ std::uint32_t Worker::store_payload(Peer& peer, const Packet& packet) noexcept {
   entry->source = peer.index;
   entry->about = wire::sync_name(*packet.header);
   entry->kind = static_cast<std::uint32_t>(kind);
-  budget_.kept(peer.grant, packet.bytes,
-               kind == Kind::buffer ? eager::BufferPool::footprint(packet.bytes) : 0);
+  if (kind == Kind::buffer)
+    receiver_.kept_in_buffer(peer, packet.bytes);
+  else
+    receiver_.kept_elsewhere(peer, packet.bytes);
   switch (kind) {
     case Kind::in_place:
       entry->in_place = {static_cast<const std::byte*>(packet.payload), packet.keep};
@@ -75,7 +78,7 @@ void Worker::store_announcement(Peer& peer, const stria_header_t& header,
   std::byte* buffer = nullptr;
   const bool long_key = announced.key.bytes > sizeof(entry->announced.key);
   const std::uint32_t stored = rndv::Announcement::bytes_with(announced.key.bytes);
-  if (entry != nullptr && long_key) buffer = buffers_.take(stored);
+  if (entry != nullptr && long_key) buffer = receiver_.buffer_for(stored);
   if (entry == nullptr || (long_key && buffer == nullptr)) {
     if (entry != nullptr) unexpected_.release(entry);
     log::error("out of memory for an announcement; its sender is given up");

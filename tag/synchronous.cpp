@@ -1,8 +1,6 @@
 // Synchronous messages that are short enough go at once, as eager ones do, and the receiver ends the sender's
 // operation by a FIN when it has a receive for them, before it copies a byte. Long ones, those for which the
 // receiver granted no credit, and those for whose operations no slot is left, are announced.
-#include <utility>
-
 #include "base/log.hpp"
 #include "tag/worker.hpp"
 
@@ -28,9 +26,8 @@ Status Worker::send_synchronous(Peer& peer, Request& request) noexcept {
 /// The request has the message; others may call back, and must not meet it half done.
 void Worker::cannot_tell(Request& request, Peer& peer) noexcept {
   request.state.store(RequestState::active, std::memory_order_relaxed);
-  const bool inside = std::exchange(in_progress_, true);
+  const Activity::Inside inside(activity_);
   fail_peer(peer, Status::io_error);
-  in_progress_ = inside;
 }
 
 bool Worker::tell_matched(Peer& peer, wire::SyncName name) noexcept {
@@ -39,7 +36,7 @@ bool Worker::tell_matched(Peer& peer, wire::SyncName name) noexcept {
     log::error("out of memory for the answer to a synchronous message of worker {:#x}", peer.worker_id);
     return false;
   }
-  if (!rndv_.resting()) work_left();
+  if (!rndv_.resting()) activity_.work_left();
   return true;
 }
 

@@ -19,45 +19,30 @@ constexpr int kNapMs = 1;
 }  // namespace
 
 bool Worker::open_alarm() noexcept {
-  if (alarm_.is_open()) return true;
+  if (activity_.alarm_is_open()) return true;
   try {
-    std::vector<int> fds;
-    for (const auto& device : devices_) {
-      const int fd = device->provider->event_fd(device->handle);
-      if (fd < 0) return false;  // what comes by this device would wake nobody
-      fds.push_back(fd);
-    }
-    return alarm_.open(fds);
+    const std::vector<int> fds = devices_.event_fds();
+    return !fds.empty() && activity_.open_alarm(fds);
   } catch (const std::bad_alloc&) {
     return false;
   }
 }
 
 int Worker::event_fd() noexcept {
-  return open_alarm() ? alarm_.fd() : -1;
+  return open_alarm() ? activity_.alarm_fd() : -1;
 }
 
 Status Worker::arm() noexcept {
-  if (!rndv_.resting() || !backlog_.empty()) return Status::no_resource;
+  if (!rndv_.resting() || activity_.has_backlog()) return Status::no_resource;
   if (!open_alarm()) return Status::unsupported;
-  if (!in_progress_) {
-    const std::uint64_t before = handled_;
+  if (!activity_.in_progress()) {
+    const std::uint64_t before = activity_.handled();
     check_liveness(false);
-    if (handled_ != before || !backlog_.empty()) return Status::no_resource;
+    if (activity_.handled() != before || activity_.has_backlog()) return Status::no_resource;
   }
-  for (auto& device : devices_) {
-    const Status armed = transport::from_c(device->provider->arm(device->handle));
-    if (armed != Status::ok) return armed;
-  }
-  if (sleepers_ == 0) alarm_.silence();
-  alarm_.wake_after(context_.settings.liveness.count());
-  armed_ = true;
-  return Status::ok;
-}
-
-void Worker::wake() noexcept {
-  armed_ = false;
-  if (threads_) alarm_.ring();
+  const Status armed = devices_.arm();
+  if (armed == Status::ok) activity_.set_armed(context_.settings.liveness.count());
+  return armed;
 }
 
 Status Worker::wait(int timeout_ms) noexcept {
@@ -67,13 +52,13 @@ Status Worker::wait(int timeout_ms) noexcept {
   const auto deadline = begin + std::chrono::milliseconds(timeout_ms);
   const auto liveness = static_cast<int>(context_.settings.liveness.count());
   lock_.lock();
-  const std::uint64_t before = handled_;
+  const std::uint64_t before = activity_.handled();
   lock_.unlock();
   bool disturbed = false;
   for (unsigned round = 0;; ++round) {
     lock_.lock_to_look();
     progress();
-    const bool handled = handled_ != before;  // by this thread or another
+    const bool handled = activity_.handled() != before;  // by this thread or another
     lock_.unlock();
     if (handled) return Status::ok;
     const auto now = Clock::now();
@@ -93,14 +78,13 @@ Status Worker::wait(int timeout_ms) noexcept {
     pollfd entry{-1, POLLIN, 0};
     lock_.lock();
     if (nap) {
-      if (sleepers_ == 0) alarm_.silence();
-      entry.fd = alarm_.bell_fd();
+      entry.fd = activity_.bell_fd();
       sleep_ms = std::min(sleep_ms, kNapMs);
     } else if (arm() == Status::ok) {
-      entry.fd = alarm_.fd();
+      entry.fd = activity_.alarm_fd();
     }
-    const bool asleep = entry.fd >= 0 && handled_ == before;
-    if (asleep) ++sleepers_;
+    const bool asleep = entry.fd >= 0 && activity_.handled() == before;
+    if (asleep) activity_.fall_asleep();
     lock_.unlock();
     if (!asleep) {
       ::sched_yield();
@@ -108,12 +92,7 @@ Status Worker::wait(int timeout_ms) noexcept {
     }
     const int woken = ::poll(&entry, 1, sleep_ms);
     lock_.lock();
-    --sleepers_;
-    disturbed = !nap && !armed_;
-    if (sleepers_ == 0) {
-      armed_ = false;
-      alarm_.silence();
-    }
+    disturbed = activity_.wake_up() && !nap;
     if (woken == 0) check_liveness(false);
     lock_.unlock();
   }

@@ -4,12 +4,7 @@
 
 #include <random>
 
-#include "base/format.hpp"
 #include "base/log.hpp"
-#include "tag/address.hpp"
-#include "transport/capabilities.hpp"
-#include "transport/device_config.hpp"
-#include "transport/services.hpp"
 
 namespace stria::tag {
 namespace {
@@ -29,9 +24,8 @@ std::uint64_t random_id() {
 
 Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
-      id_(random_id()),
-      buffers_(context.settings.unexpected_budget),
-      budget_(context.settings.unexpected_budget),
+      activity_(random_id(), mode != STRIA_THREAD_SINGLE),
+      receiver_(context.settings.unexpected_budget),
       rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
       atomics_({this, &Worker::on_atomic_ended}),
       eager_limit_(context.settings.eager_limit),
@@ -39,80 +33,17 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
       copies_own_(context.settings.copies_own),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
-  threads_ = mode != STRIA_THREAD_SINGLE;
   nobody_.state = Peer::State::failed;
   ++context_.workers;
 }
 
 Result<std::unique_ptr<Worker>> Worker::open(Context& context, stria_thread_mode_t mode) {
   std::unique_ptr<Worker> worker(new Worker(context, mode));
-  auto opened = worker->open_devices();
+  const stria_sink_t upcalls = {nullptr, &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down,
+                                &Worker::on_link_changed};
+  auto opened = worker->devices_.open(context, *worker, worker->id(), upcalls);
   if (!opened) return std::move(opened).error();
-  worker->build_address();
   return worker;
-}
-
-Result<void> Worker::open_devices() {
-  std::string reasons;
-  for (const auto& loaded : context_.providers) {
-    const stria_provider_t* provider = loaded->table;
-    auto device = std::make_unique<Device>();
-    device->worker = this;
-    device->number = static_cast<std::uint8_t>(devices_.size());
-    device->provider = provider;
-    device->ops = &loaded->ops;
-    device->sink = {device.get(), &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down,
-                    &Worker::on_link_changed};
-    const stria_device_params_t params = {
-        .size = sizeof(params),
-        .worker_id = id_,
-        .job_secret = context_.job_secret.data(),
-        .job_secret_bytes = static_cast<std::uint32_t>(context_.job_secret.size()),
-        .sink = &device->sink,
-        .services = &transport::services(),
-        .config = transport::config_text,
-        .config_self = &context_.config,
-        .config_number = transport::config_number,
-    };
-    char error[512] = "";
-    const stria_status_t opened = provider->open(&params, &device->handle, error, sizeof(error));
-    if (opened != STRIA_OK || device->handle == nullptr) {
-      const char* why =
-          opened != STRIA_OK ? error : "it said yes and gave no device, which breaks its contract";
-      log::warn("provider {} is not used: {}", provider->name, without_name(why, provider->name));
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name,
-                             without_name(why, provider->name));
-      continue;
-    }
-    device->address.resize(kMostPartBytes);
-    const std::uint32_t needed = provider->address(device->handle, device->address.data(), kMostPartBytes);
-    if (needed > kMostPartBytes) {
-      provider->close(device->handle, 0);
-      const std::string why =
-          fmt::format("its part of the address has {} bytes, the limit is {}", needed, kMostPartBytes);
-      log::warn("provider {} is not used: {}", provider->name, why);
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name, why);
-      continue;
-    }
-    device->address.resize(needed);
-    const stria_capabilities_t capabilities = transport::capabilities_of(*provider, device->handle);
-    if ((capabilities.flags & STRIA_CAP_ATOMICS) != 0)
-      device->atomics =
-          (capabilities.flags & STRIA_CAP_MAP_MEMORY) != 0 ? Device::Atomics::cpu : Device::Atomics::adapter;
-    polls_.push_back({provider->progress, device->handle});
-    devices_.push_back(std::move(device));
-    context_.memory.opened(*provider, devices_.back()->handle);
-  }
-  if (devices_.empty())
-    return Error{Status::io_error, fmt::format("no provider could be opened ({})", reasons)};
-  return {};
-}
-
-void Worker::build_address() {
-  std::vector<AddressPart> parts;
-  for (const auto& device : devices_) parts.push_back({device->provider->name, device->address});
-  address_ = make_address(id_, parts);
-  STRIA_CHECK(address_.size() <= STRIA_ADDRESS_MAX, "the parts of all devices fit");
 }
 
 Worker::~Worker() {
@@ -120,10 +51,10 @@ Worker::~Worker() {
   using Clock = std::chrono::steady_clock;
   const std::chrono::milliseconds limit = std::min(context_.settings.close_timeout, kLongestClose);
   const Clock::time_point deadline = Clock::now() + limit;
-  leaving_ = true;
+  activity_.leave();
   drain(limit);
-  closing_ = true;      // callbacks start nothing any more, nor by the short way,
-  in_progress_ = true;  // and progress is none of theirs
+  activity_.close();
+  // Callbacks start nothing by the short way either.
   for (std::uint32_t i = 0; i < peers_.size(); ++i) peers_[i].link.inline_below = 0;
   end_receives(nullptr, Status::cancelled);
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
@@ -137,11 +68,7 @@ Worker::~Worker() {
     unexpected_.let_go(entry);
     free_unexpected(*entry);
   }
-  for (auto& device : devices_) {  // one limit for all
-    context_.memory.closing(device->handle);
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    device->provider->close(device->handle, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-  }
+  devices_.close(context_.memory, deadline);
   // The providers let go of the memory: what they had ends now.
   while (RmaOp* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
   atomics_.end_all(Status::cancelled);
@@ -152,7 +79,7 @@ Worker::~Worker() {
 
 void Worker::drain(std::chrono::milliseconds limit) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!backlog_.empty() || !rndv_.idle() || !atomics_.idle() || rma_in_flight_ > 0) {
+  while (activity_.has_backlog() || !rndv_.idle() || !atomics_.idle() || rma_in_flight_ > 0) {
     const bool idle = progress() == 0;
     if (std::chrono::steady_clock::now() > deadline) {  // also while others keep it busy
       log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());
@@ -163,23 +90,21 @@ void Worker::drain(std::chrono::milliseconds limit) noexcept {
 }
 
 unsigned Worker::progress() noexcept {
-  if (in_progress_) return 0;  // a callback asked; the outer call goes on
-  in_progress_ = true;
-  unsigned handled = 0;
-  for (const Poll* poll = polls_.data(); poll != polls_.data() + polls_.size(); ++poll)
-    handled += poll->progress(poll->device, kPollBudget);
+  if (activity_.in_progress()) return 0;  // a callback asked; the outer call goes on
+  activity_.begin_round();
+  const unsigned handled = devices_.progress(kPollBudget);
   // Most rounds of a program that asks while it computes find nothing, and have nothing to go on with.
-  const bool goes_on = handled != 0 || !rndv_.resting() || !backlog_.empty() || armed_;
+  const bool goes_on = handled != 0 || !rndv_.resting() || activity_.has_backlog() || activity_.armed();
   if (goes_on || quiet_ + 1 >= kLookAtClock) return end_round(handled);
   ++quiet_;
-  in_progress_ = false;
+  activity_.end_round();
   return 0;
 }
 
 unsigned Worker::end_round(unsigned handled) noexcept {
   if (!rndv_.resting()) handled += rndv_.progress();
-  for (Peer* peer = backlog_.front(); peer != nullptr;) {
-    Peer* next = backlog_.next(peer);
+  for (Peer* peer = activity_.backlog().front(); peer != nullptr;) {
+    Peer* next = activity_.backlog().next(peer);
     handled += flush(*peer);
     peer = next;
   }
@@ -187,12 +112,10 @@ unsigned Worker::end_round(unsigned handled) noexcept {
     quiet_ = 0;
     check_liveness(false);
   }
-  in_progress_ = false;
-  handled_ += handled;
+  activity_.end_round();
+  activity_.add_handled(handled);
   // The devices are not armed any more, and a sleeper wants to hear what was handled.
-  if (armed_ || sleepers_ != 0) [[unlikely]] {
-    if (armed_ || handled != 0) wake();
-  }
+  if (activity_.armed() || handled != 0) activity_.an_operation_ended();
   return handled;
 }
 
@@ -200,6 +123,8 @@ void Worker::counters(stria_counters_t& out) noexcept {
   const std::size_t size = out.size;
   out = counters_;
   out.size = size;
+  out.sent_pio = sender_.counters().pio;
+  out.sent_buffered = sender_.counters().buffered;
   out.received_get = rndv_.counters().get;
   out.received_mapped = rndv_.counters().mapped;
   out.received_mapped_both = rndv_.counters().mapped_both;
@@ -207,8 +132,8 @@ void Worker::counters(stria_counters_t& out) noexcept {
   out.received_pipeline = rndv_.counters().pipeline;
   out.fallbacks += rndv_.counters().fallbacks;
   out.unexpected_messages = unexpected_.size();
-  out.unexpected_bytes = buffers_.in_use();
-  out.unexpected_bytes_max = buffers_.in_use_max();
+  out.unexpected_bytes = receiver_.in_use();
+  out.unexpected_bytes_max = receiver_.in_use_max();
   out.posted_receives = posted_.size();
 }
 

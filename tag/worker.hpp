@@ -13,11 +13,12 @@
 #include <vector>
 
 #include "base/stable_array.hpp"
-#include "eager/buffer_pool.hpp"
-#include "eager/credit.hpp"
+#include "eager/receive.hpp"
+#include "eager/send.hpp"
 #include "rndv/atomics.hpp"
 #include "rndv/engine.hpp"
-#include "tag/alarm.hpp"
+#include "tag/activity.hpp"
+#include "tag/devices.hpp"
 #include "tag/last_error.hpp"
 #include "tag/lock.hpp"
 #include "tag/objects.hpp"
@@ -29,24 +30,6 @@
 
 namespace stria::tag {
 
-/// A provider's device under this worker.
-struct Device {
-  Worker* worker;
-  std::uint8_t number;
-  const stria_provider_t* provider;
-  const transport::HotOps* ops;  ///< the provider's
-  stria_device_t* handle = nullptr;
-  stria_sink_t sink;
-  std::vector<std::byte> address;  ///< its part of the worker's
-  enum class Atomics : std::uint8_t { none, cpu, adapter } atomics = Atomics::none;  ///< who performs its
-};
-
-/// What a round of progress needs of a device.
-struct Poll {
-  unsigned (*progress)(stria_device_t*, unsigned budget);
-  stria_device_t* device;
-};
-
 class Worker {
  public:
   static Result<std::unique_ptr<Worker>> open(Context& context, stria_thread_mode_t mode);
@@ -55,13 +38,15 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  std::uint64_t id() const noexcept { return id_; }
-  const char* provider_name(std::size_t device) const noexcept { return devices_[device]->provider->name; }
-  const std::vector<std::byte>& address() const noexcept { return address_; }
+  std::uint64_t id() const noexcept { return activity_.worker_id(); }
+  const char* provider_name(std::size_t device) const noexcept { return devices_[device].name(); }
+  const std::vector<std::byte>& address() const noexcept { return devices_.address(); }
   WorkerLock& lock() noexcept { return lock_; }
-  /// Whether the calling thread is inside a callback of this worker. Every callback runs while in_progress_
-  /// is set, and no other thread makes calls meanwhile, unless the lock tells the threads apart.
-  bool inside_callback() const noexcept { return (!lock_.shared() || lock_.is_mine()) && in_progress_; }
+  /// Whether the calling thread is inside a callback of this worker. Every callback runs inside a round, and
+  /// no other thread makes calls meanwhile, unless the lock tells the threads apart.
+  bool inside_callback() const noexcept {
+    return (!lock_.shared() || lock_.is_mine()) && activity_.in_progress();
+  }
 
   // Progress and waiting.
   unsigned progress() noexcept;
@@ -99,8 +84,6 @@ class Worker {
 
  private:
   Worker(Context& context, stria_thread_mode_t mode);
-  Result<void> open_devices();
-  void build_address();
   [[gnu::noinline]] unsigned end_round(unsigned handled) noexcept;
 
   // Upcalls of providers; self is the Device.
@@ -115,28 +98,19 @@ class Worker {
 
   // wait.cpp
   bool open_alarm() noexcept;
-  [[gnu::cold, gnu::noinline]] void wake() noexcept;
-  /// Work was left for progress(): whoever sleeps must not sleep on.
-  void work_left() noexcept {
-    if (armed_) [[unlikely]]
-      wake();
-  }
 
   // send.cpp
   Status start_send(Peer& peer, Request& request) noexcept;
-  Status send_eager(Peer& peer, stria_header_t header, const stria_payload_t& memory) noexcept;
+  Status send_eager(Peer& peer, const stria_header_t& header, const stria_payload_t& memory) noexcept;
   Status send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
   [[gnu::noinline]] Status send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory,
                                       bool full, stria_request_t* request) noexcept;
   unsigned flush(Peer& peer) noexcept;
 
   // own.cpp
-  bool is_own(const Peer& peer) const noexcept { return copies_own_ && peer.worker_id == id_; }
+  bool is_own(const Peer& peer) const noexcept { return copies_own_ && peer.worker_id == id(); }
   bool send_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
   bool copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
-
-  // send.cpp
-  void add_to_backlog(Peer& peer) noexcept;
 
   // deliver.cpp
   // What is answered are STRIA_DELIVERED_* bits but for GO_ON.
@@ -180,9 +154,8 @@ class Worker {
   [[nodiscard]] bool tell_matched(Peer& peer, wire::SyncName name) noexcept;
 
   // receive.cpp
-  static constexpr std::uint64_t kTakeMost = 262144;  // what a longer receive waits for is announced
-  static constexpr unsigned kNotSoonAgain = 3;        // receives that do not look after one in vain
-  static constexpr unsigned kWholeRound = 1024;       // looks between two rounds of progress, which take more
+  static constexpr unsigned kNotSoonAgain = 3;   // receives that do not look after one in vain
+  static constexpr unsigned kWholeRound = 1024;  // looks between two rounds of progress, which take more
   Status look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   std::int32_t take(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   /// Of a receive that is complete at once, where its caller wants it.
@@ -250,7 +223,7 @@ class Worker {
   // peers.cpp
   Result<void> connect_new(Peer& peer);
   static bool is_lost(const Peer& peer) noexcept;
-  void link_up(Peer& peer, Device& device, stria_link_t* link) noexcept;
+  void link_up(Peer& peer, const Device& device, stria_link_t* link) noexcept;
   /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.
   stria_link_limits_t renew_limits(Peer& peer) noexcept;
   /// A receive or a probe names a peer that may be unconnected: from then on it is asked whether it lives.
@@ -269,20 +242,16 @@ class Worker {
 
   Context& context_;
   WorkerLock lock_;
-  std::uint64_t id_;
-  bool in_progress_ = false;
+  Activity activity_;
+  Devices devices_;
   unsigned quiet_ = 0;  // progress calls since the clock was looked at
-  std::vector<std::unique_ptr<Device>> devices_;
-  std::vector<Poll> polls_;  // of devices_, in their order
-  std::vector<std::byte> address_;
 
   PeerTable peers_;
   AddressStore addresses_;
   std::unordered_map<std::uint32_t, Trouble> trouble_;  // by peer index; entries stay
   StableArray<Endpoint, 4> endpoints_;
   Endpoint* free_endpoint_ = nullptr;
-  Peer nobody_;  // given up from the start: stands for peers that there was no memory for
-  IntrusiveList<Peer> backlog_;
+  Peer nobody_;                   // given up from the start: stands for peers that there was no memory for
   IntrusiveList<LateRecv> late_;  // of peers in the backlog
 
   PostedQueue posted_;
@@ -295,8 +264,8 @@ class Worker {
   unsigned look_in_ = 0;  // so many receives do not look
   unsigned looks_ = 0;
   std::uint8_t delivering_ = 0;  // the device whose packet may have to wait
-  eager::BufferPool buffers_;
-  eager::Budget budget_;
+  eager::Receiver receiver_;
+  eager::Sender sender_;
   rndv::Engine rndv_;
   rndv::Atomics atomics_;
   std::uint64_t eager_limit_;
@@ -307,13 +276,6 @@ class Worker {
   rndv::NameTable<Region> regions_;
   std::uint64_t rma_in_flight_ = 0;    // puts and gets begun and not ended, also those that wait
   IntrusiveList<RmaOp> provider_rma_;  // puts and gets in the hands of a provider
-  std::uint64_t handled_ = 0;          // events of all progress calls, to see what other threads did
-  bool leaving_ = false;  // being closed: what is under way goes on, and peers get no credit any more
-  bool closing_ = false;
-  bool armed_ = false;     // the devices tell the alarm what comes, and somebody may rely on it
-  bool threads_ = false;   // other threads may use the worker while one sleeps
-  unsigned sleepers_ = 0;  // threads in wait() that gave up the lock to sleep
-  Alarm alarm_;
   std::chrono::steady_clock::time_point next_check_;
   std::uint32_t wishes_ = 0;        // peers whose window_wanted is set
   std::uint32_t next_wish_ = 0;     // the peer from which on windows are asked for again

@@ -1,4 +1,4 @@
-// Credit for unexpected payload (eager/credit.hpp; tag/send.cpp, deliver.cpp, receive.cpp): two senders and one
+// Credit for unexpected payload (eager/credit.hpp, send.hpp, receive.hpp; tag/deliver.cpp): two senders and one
 // receiver, which asks for the messages of a sender last first. Units of 32 KiB; README.md says which step
 // stands for what.
 //

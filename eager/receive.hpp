@@ -1,0 +1,98 @@
+// The receiving side of the eager path: it counts what arrives against what was granted (credit.hpp), has the
+// buffers for payload that comes before its receive (buffer_pool.hpp), and takes a message out of the window
+// of its source where the receive is there first. What a message is matched with is not its business.
+#pragma once
+
+#include <algorithm>
+
+#include "base/cache_line.hpp"
+#include "eager/buffer_pool.hpp"
+#include "eager/flow.hpp"
+#include "hw/pio.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::eager {
+
+/// A message for a longer receive is probably announced, so that receive looks for none in the window.
+inline constexpr std::uint64_t kTakeMost = 262144;
+
+/// Messages of one worker, from all peers. Threads: the worker's lock.
+class Receiver {
+ public:
+  /// Buffers and grants take at most `budget_bytes` of memory, apart from the first grant of each peer.
+  explicit Receiver(std::uint64_t budget_bytes) noexcept : budget_(budget_bytes), buffers_(budget_bytes) {}
+
+  void peer_joined(Flow& flow) noexcept { budget_.peer_joined(flow.grant); }
+  void peer_left(Flow& flow) noexcept { budget_.peer_left(flow.grant); }
+
+  // Counting payload. Budget says what each step means.
+  [[nodiscard]] bool arrived(Flow& flow, std::uint64_t bytes) noexcept {
+    return budget_.arrived(flow.grant, bytes);
+  }
+  void passed(Flow& flow, std::uint32_t bytes) noexcept { budget_.passed(flow.grant, bytes); }
+  void take_back(Flow& flow, std::uint32_t bytes) noexcept { budget_.take_back(flow.grant, bytes); }
+  void consumed(Flow& flow, std::uint64_t bytes) noexcept { budget_.consumed(flow.grant, bytes); }
+  bool is_low(const Flow& flow) const noexcept { return budget_.is_low(flow.grant); }
+  /// Grants more when the peer is low. True: Sender::send_credit() has to tell the peer.
+  bool top_up(Flow& flow) noexcept { return budget_.top_up(flow.grant); }
+
+  // Keeping payload that arrived() counted.
+  /// It lies in a buffer of its length, which buffer_for() gave.
+  void kept_in_buffer(Flow& flow, std::uint64_t bytes) noexcept {
+    budget_.kept(flow.grant, bytes, BufferPool::footprint(bytes));
+  }
+  /// It takes no memory of the budget: it is short, or stays where it arrived.
+  void kept_elsewhere(Flow& flow, std::uint64_t bytes) noexcept { budget_.kept(flow.grant, bytes, 0); }
+  /// The buffer is free again.
+  void free_buffer(Flow& flow, std::byte* buffer, std::uint64_t bytes) noexcept {
+    buffers_.give(buffer, bytes);
+    budget_.release(flow.grant, BufferPool::footprint(bytes));
+  }
+  /// A buffer of at least `bytes`; null when memory is out. The budget does not count it yet.
+  std::byte* buffer_for(std::uint64_t bytes) noexcept { return buffers_.take(bytes); }
+  /// A buffer that the budget does not count, as it holds no payload, is free again.
+  void free_uncounted(std::byte* buffer, std::uint64_t bytes) noexcept { buffers_.give(buffer, bytes); }
+
+  /// Takes the next message of the flow out of its window into `memory`, which has room for `room` bytes,
+  /// when that is the message that `header` asks for. When nothing is there it looks for a moment if
+  /// `waits()`, which is asked then alone.
+  /// Bytes, counted as passed(), and `header` is the message's; or STRIA_TAKE_*, and nothing changed.
+  template <class Waits>
+  [[gnu::always_inline]] std::int32_t take(Flow& flow, transport::Header& header, void* memory,
+                                           std::uint64_t room, const Waits& waits) noexcept {
+    header.sequence = flow.recv_sequence;
+    const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(room, flow.grant.outstanding));
+    std::int32_t bytes = flow.link.take(header, memory, most);
+    if (bytes == STRIA_TAKE_NOTHING && waits()) bytes = take_waiting(flow.link, header, memory, most);
+    if (bytes < 0) return bytes;
+    ++flow.recv_sequence;
+    budget_.passed(flow.grant, static_cast<std::uint32_t>(bytes));
+    return bytes;
+  }
+
+  /// Memory of the buffers that hold something.
+  std::uint64_t in_use() const noexcept { return buffers_.in_use(); }
+  std::uint64_t in_use_max() const noexcept { return buffers_.in_use_max(); }
+
+ private:
+  [[gnu::noinline]] static std::int32_t take_waiting(const transport::LinkRef& link,
+                                                     transport::Header& header, void* memory,
+                                                     std::uint32_t most) noexcept;
+
+  Budget budget_;
+  BufferPool buffers_;
+};
+
+/// Copies the first `bytes` of a packet's payload to a receive's memory. Most messages need no call.
+[[gnu::always_inline]] inline transport::Arrival take_payload(const transport::Payload& memory,
+                                                              std::uint64_t bytes,
+                                                              const transport::Packet& packet) noexcept {
+  if (memory.layout == nullptr && packet.bytes <= kCacheLine) [[likely]] {
+    hw::copy_line(transport::contiguous_begin(memory), static_cast<const std::byte*>(packet.payload),
+                  static_cast<std::uint32_t>(bytes));
+    return transport::Arrival::whole;
+  }
+  return transport::take(transport::slice(memory, 0, bytes), packet);
+}
+
+}  // namespace stria::eager

@@ -1,0 +1,109 @@
+// Activity: what a worker is in the middle of, what it has left for its next progress(), and the threads that
+// sleep until there is something to do. The parts of a worker share it and know nothing else of each other's
+// work: they ask whether a callback runs or the worker is being closed, put a peer into the backlog, and say
+// that something was handled.
+//
+// A message that is taken where it lies looks at most of these members, so they are together in one line.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/cache_line.hpp"
+#include "base/intrusive_list.hpp"
+#include "tag/alarm.hpp"
+#include "tag/peer.hpp"
+
+namespace stria::tag {
+
+/// Threads: the worker's lock, but for sleeping on the descriptors.
+class alignas(kCacheLine) Activity {
+ public:
+  Activity(std::uint64_t worker_id, bool threads) noexcept : threads_(threads), worker_id_(worker_id) {}
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+  std::uint64_t worker_id() const noexcept { return worker_id_; }
+
+  /// Whether a round of progress, or a callback, is under way: another one must not begin inside it.
+  bool in_progress() const noexcept { return in_progress_; }
+  void begin_round() noexcept { in_progress_ = true; }
+  void end_round() noexcept { in_progress_ = false; }
+  /// Marks a scope that calls back as part of a round.
+  class Inside {
+   public:
+    explicit Inside(Activity& activity) noexcept
+        : activity_(activity), before_(std::exchange(activity.in_progress_, true)) {}
+    ~Inside() { activity_.in_progress_ = before_; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Activity& activity_;
+    const bool before_;
+  };
+
+  /// The worker is being closed: what is under way goes on, and peers get no credit any more.
+  bool leaving() const noexcept { return leaving_; }
+  void leave() noexcept { leaving_ = true; }
+  /// The worker ends what is left: nothing is started any more, and callbacks make no progress.
+  bool closing() const noexcept { return closing_; }
+  void close() noexcept { closing_ = in_progress_ = true; }
+
+  /// The peers for which something waits that the next progress() tries to send.
+  IntrusiveList<Peer>& backlog() noexcept { return backlog_; }
+  bool has_backlog() const noexcept { return !backlog_.empty(); }
+  void add_to_backlog(Peer& peer) noexcept;
+
+  /// The number of events so far, by which a thread sees what other threads did.
+  std::uint64_t handled() const noexcept { return handled_; }
+  void add_handled(std::uint64_t events) noexcept { handled_ += events; }
+
+  // Waking. A sleeper must not sleep on when work was left for progress(), when the devices are not armed any
+  // more, or when an operation ended that may be its own.
+  void work_left() noexcept {
+    if (armed_) [[unlikely]]
+      wake();
+  }
+  void an_operation_ended() noexcept {
+    if (armed_ || sleepers_ != 0) [[unlikely]]
+      wake();
+  }
+  /// For a caller that handled something beside a round: the devices stay armed.
+  void tell_sleepers() noexcept {
+    if (sleepers_ != 0) [[unlikely]]
+      wake();
+  }
+  [[gnu::cold, gnu::noinline]] void wake() noexcept;
+  /// The devices tell the alarm what comes, and a sleeper may rely on that.
+  bool armed() const noexcept { return armed_; }
+  bool has_sleepers() const noexcept { return sleepers_ != 0; }
+
+  // Sleeping (wait.cpp).
+  bool alarm_is_open() const noexcept { return alarm_.is_open(); }
+  bool open_alarm(std::span<const int> devices) noexcept { return alarm_.open(devices); }
+  int alarm_fd() const noexcept { return alarm_.fd(); }
+  /// All devices are armed. The alarm goes off after `ms` in any case.
+  void set_armed(std::int64_t ms) noexcept;
+  /// The descriptor of the bell alone, for a sleep without the devices; -1 before the alarm is open.
+  int bell_fd() noexcept;
+  void fall_asleep() noexcept { ++sleepers_; }
+  /// Returns whether another thread disarmed the devices meanwhile.
+  bool wake_up() noexcept;
+
+ private:
+  bool in_progress_ = false;
+  bool leaving_ = false;
+  bool closing_ = false;
+  bool armed_ = false;
+  const bool threads_;     // other threads may use the worker while one sleeps
+  unsigned sleepers_ = 0;  // threads in wait() that gave up the lock to sleep
+  std::uint64_t handled_ = 0;
+  IntrusiveList<Peer> backlog_;
+  const std::uint64_t worker_id_;
+  Alarm alarm_;
+};
+static_assert(sizeof(Activity) == kCacheLine, "what a message looks at is one line");
+
+}  // namespace stria::tag

@@ -1,0 +1,74 @@
+// Devices: the devices that a worker has open, one of each provider that can be used, in the order of the
+// context's providers. A device's number is its place there.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+#include "tag/objects.hpp"
+#include "transport/hot_ops.hpp"
+
+namespace stria::tag {
+
+/// A provider's device under a worker.
+struct Device {
+  Worker* worker;  ///< for the upcalls of the provider, whose `self` the device is
+  std::uint8_t number;
+  const stria_provider_t* provider;
+  const transport::HotOps* ops;  ///< the provider's
+  stria_device_t* handle = nullptr;
+  stria_sink_t sink;
+  std::vector<std::byte> address;  ///< its part of the worker's
+  enum class Atomics : std::uint8_t { none, cpu, adapter } atomics = Atomics::none;  ///< who performs its
+
+  const char* name() const noexcept { return provider->name; }
+};
+
+/// Threads: the worker's lock.
+class Devices {
+ public:
+  /// Opens all that can be opened, and makes the worker's address. `upcalls` has the functions that each
+  /// device's sink gets. An error says why there is no device at all.
+  Result<void> open(Context& context, Worker& worker, std::uint64_t worker_id, const stria_sink_t& upcalls);
+  /// Closes all. They have until the deadline together to send what they still have.
+  void close(MappedMemory& memory, std::chrono::steady_clock::time_point deadline) noexcept;
+
+  std::size_t size() const noexcept { return devices_.size(); }
+  const Device& operator[](std::size_t number) const noexcept { return *devices_[number]; }
+  auto begin() const noexcept { return devices_.begin(); }
+  auto end() const noexcept { return devices_.end(); }
+  /// The worker's address: the parts of all devices.
+  const std::vector<std::byte>& address() const noexcept { return address_; }
+
+  /// A round of progress of each. Returns how many events they handled.
+  unsigned progress(unsigned budget) const noexcept {
+    unsigned handled = 0;
+    for (const Poll* poll = polls_.data(); poll != polls_.data() + polls_.size(); ++poll)
+      handled += poll->progress(poll->device, budget);
+    return handled;
+  }
+  /// Has each look whether its peers live. Its upcalls end requests.
+  void check() const noexcept;
+  /// ok: each tells its descriptor what comes. Else the answer of the first that does not.
+  Status arm() const noexcept;
+  /// The descriptors that become readable when something comes; empty when a device has none. Throws
+  /// bad_alloc.
+  std::vector<int> event_fds() const;
+
+ private:
+  /// What a round of progress needs of a device.
+  struct Poll {
+    unsigned (*progress)(stria_device_t*, unsigned budget);
+    stria_device_t* device;
+  };
+  static Result<void> open_one(Context& context, std::uint64_t worker_id, Device& device);
+
+  std::vector<Poll> polls_;  // of devices_, in their order
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::byte> address_;
+};
+
+}  // namespace stria::tag
