@@ -25,7 +25,7 @@ Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t*
       atomic.remote_offset > key.head.length - kWordBytes)
     return Status::access_error;
   if (peer.state != Peer::State::up) {
-    const Status connected = connect(peer);
+    const Status connected = peers_.connect(peer);
     if (connected != Status::ok) return connected;
   }
   Request* made = Request::make(request, this, RequestKind::atomic, atomic.callback, atomic.user);
@@ -70,7 +70,7 @@ Status Worker::try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept {
   if (op.key.bytes != 0) {
     const Status status = atomics_.try_provider(op);
     if (status != Status::unsupported) return status;
-    renew_limits(peer);
+    peers_.renew_limits(peer);
     if (!op.owner_may) return status;
     op.key.bytes = 0;
   }

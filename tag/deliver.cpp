@@ -102,17 +102,9 @@ std::uint32_t Worker::deliver_matchable(Peer& peer, const Packet& packet) noexce
   return keep_early(peer, packet);
 }
 
-/// What the message that just came was waited for by.
+/// Delivers the stashed messages that were waiting for the one that just came.
 void Worker::deliver_early(Peer& peer) noexcept {
-  auto& early = trouble_.find(peer.index)->second.early;
-  for (auto next = early.find(peer.recv_sequence); next != early.end();
-       next = early.find(peer.recv_sequence)) {
-    const Stashed stashed = std::move(next->second);
-    early.erase(next);
-    deliver_in_order(peer, Packet{&stashed.header, stashed.payload.data(),
-                                  static_cast<std::uint32_t>(stashed.payload.size()), stashed.buffered, 0});
-  }
-  peer.has_early = !early.empty();
+  while (const auto stashed = early_.take_next(peer)) deliver_in_order(peer, stashed->packet());
 }
 
 /// It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
@@ -127,17 +119,10 @@ std::uint32_t Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
     return STRIA_DELIVERED_LATER;
   }
   const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
-  const auto* payload = static_cast<const std::byte*>(packet.payload);
   bool kept = false;
   try {
     const bool whole = came == Arrival::whole;
-    kept = whole && ahead <= kMaxAhead &&
-           trouble_[peer.index]
-               .early
-               .try_emplace(packet.header->sequence,
-                            Stashed{*packet.header, packet.buffered != 0, {payload, payload + packet.bytes}})
-               .second;
-    if (kept) peer.has_early = true;
+    kept = whole && ahead <= kMaxAhead && early_.keep(peer, packet);
     if (!whole) fail_peer(peer, Status::peer_failed);
     if (whole && !kept) give_up(peer, "used a sequence number a second time");
   } catch (const std::bad_alloc&) {
@@ -155,7 +140,7 @@ void Worker::give_up(Peer& peer, const char* why) noexcept {
 }
 
 void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcept try {
-  log::Repeated& malformed = trouble_[peer.index].malformed;
+  log::Repeated& malformed = malformed_[peer.index];
   if (!malformed.is_worth_a_line()) return;
   log::error("worker {:#x} sent {} (kind {}, {} bytes); dropped, as {} of its packets so far", peer.worker_id,
              what, packet.header->kind, packet.bytes, malformed.count());

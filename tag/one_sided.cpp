@@ -18,7 +18,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   if (rma.remote_offset > key.head.length || length > key.head.length - rma.remote_offset)
     return Status::access_error;
   if (peer.state != Peer::State::up) {
-    const Status connected = connect(peer);
+    const Status connected = peers_.connect(peer);
     if (connected != Status::ok) return connected;
   }
   if (length == 0) return Status::ok;
@@ -48,7 +48,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
       --rma_in_flight_;
       return started;
     }
-    renew_limits(peer);
+    peers_.renew_limits(peer);
   }
   // If the link turns out to be dead now, the call says so and nobody is called back.
   made->callback = nullptr;
@@ -94,7 +94,7 @@ void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) 
 /// peer's engine does it then.
 void Worker::end_rma(Request& request, Status answered) noexcept {
   if (answered == Status::unsupported && request.peer->state == Peer::State::up) {
-    renew_limits(*request.peer);
+    peers_.renew_limits(*request.peer);
     ask_peer(request);
     return;
   }

@@ -1,19 +1,15 @@
 // Peer: what a worker knows of one remote worker, whoever spoke first. Endpoints point to it. Jobs are large,
 // and most of their processes never talk to each other: a peer is two lines, and what only few of them need
-// is kept elsewhere (Trouble).
+// is kept elsewhere, by peer index.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "base/assert.hpp"
 #include "base/cache_line.hpp"
 #include "base/intrusive_list.hpp"
 #include "base/intrusive_queue.hpp"
-#include "base/log.hpp"
 #include "eager/flow.hpp"
 #include "rndv/operation.hpp"
 #include "tag/address_store.hpp"
@@ -27,7 +23,7 @@ struct alignas(kCacheLine) Peer : ListNode, eager::Flow {
   // One line for what a send needs of the link, the other for what a send and a delivery change: the bases
   // fill the first and begin the second.
   State state = State::unconnected;
-  bool has_early = false;   ///< its Trouble has messages that came before their turn
+  bool has_early = false;   ///< EarlyMessages has some that came before their turn
   std::uint8_t device = 0;  ///< whose link it is, while up
   bool low_latency : 1 = false;
   bool window_due : 1 = false;     ///< it came to us while an endpoint wants a window: connect once more
@@ -52,19 +48,5 @@ inline Peer& peer_of(const transport::LinkRef& link) noexcept {
   STRIA_ASSERT(&peer.link == &link, "a flow begins with its link");
   return peer;
 }
-
-/// A matchable packet that overtook an earlier one of its peer on another path.
-struct Stashed {
-  stria_header_t header;
-  bool buffered;
-  std::vector<std::byte> payload;
-};
-
-/// What few peers have, made when it is needed first.
-struct Trouble {
-  std::map<std::uint16_t, Stashed> early;
-  log::Repeated malformed;  ///< packets of it that were dropped
-  std::string why;          ///< it failed without ever having had a link
-};
 
 }  // namespace stria::tag

@@ -40,7 +40,7 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
     return Status::peer_failed;
 
   if (entry != nullptr) return recv_entry(*entry, recv, memory, request);
-  if (source != nullptr) await(*source);
+  if (source != nullptr) peers_.await(*source);
   PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.ignore = recv.match.ignore;
@@ -285,7 +285,7 @@ Unexpected* Worker::probe(const stria_match_t& match, bool take, stria_info_t* i
 Status Worker::probe_later(const stria_match_t& match) noexcept {
   if (match.source == nullptr) return Status::in_progress;
   Peer& source = *reinterpret_cast<const Endpoint*>(match.source)->peer;
-  await(source);
+  peers_.await(source);
   return source.state == Peer::State::failed ? Status::peer_failed : Status::in_progress;
 }
 

@@ -45,7 +45,7 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
   if (activity_.closing()) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
-  if (is_own(peer) && send_own(peer, send, memory)) return Status::ok;
+  if (peers_.is_own(peer) && send_own(peer, send, memory)) return Status::ok;
   if ((send.flags & STRIA_SEND_IMMEDIATE) != 0) return send_immediate(peer, send, memory);
   bool full = false;
   if (peer.state == Peer::State::up && peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0) {
@@ -59,7 +59,7 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
 
 Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
   if (peer.state != Peer::State::up) {
-    const Status connected = connect(peer);  // or whoever asks again would ask for ever
+    const Status connected = peers_.connect(peer);  // or whoever asks again would ask for ever
     return connected == Status::ok ? Status::no_resource : connected;
   }
   const bool can = peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0;
@@ -83,7 +83,7 @@ Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payl
                           stria_request_t* request) noexcept {
   if (peer.state != Peer::State::up) {
     if (peer.state == Peer::State::failed) return Status::peer_failed;
-    const Status connected = connect(peer);
+    const Status connected = peers_.connect(peer);
     if (connected != Status::ok) return connected;
   }
   Request* made = Request::make(request, this, RequestKind::send, send.callback, send.user);
@@ -141,7 +141,7 @@ unsigned Worker::flush(Peer& peer) noexcept {
     moved += take_late(peer, Status::peer_failed);
     if (peer.state != Peer::State::up) return moved;
   }
-  if (peer.window_due) ask_for_window(peer);
+  if (peer.window_due) peers_.ask_for_window(peer);
   if (activity_.leaving()) peer.grant.due = 0;
   if (peer.grant.due > 0) {
     if (eager::Sender::send_credit(peer) == Status::no_resource) return moved;

@@ -26,14 +26,12 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
       activity_(random_id(), mode != STRIA_THREAD_SINGLE),
       receiver_(context.settings.unexpected_budget),
+      peers_(context.settings, devices_, activity_, receiver_, {this, &Worker::on_broken}),
       rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
       atomics_({this, &Worker::on_atomic_ended}),
-      eager_limit_(context.settings.eager_limit),
       overlaps_packing_(context.settings.overlaps_packing),
-      copies_own_(context.settings.copies_own),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
-  nobody_.state = Peer::State::failed;
   ++context_.workers;
 }
 
@@ -55,7 +53,7 @@ Worker::~Worker() {
   drain(limit);
   activity_.close();
   // Callbacks start nothing by the short way either.
-  for (std::uint32_t i = 0; i < peers_.size(); ++i) peers_[i].link.inline_below = 0;
+  peers_.stop_inline();
   end_receives(nullptr, Status::cancelled);
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);
@@ -119,6 +117,65 @@ unsigned Worker::end_round(unsigned handled) noexcept {
   return handled;
 }
 
+void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept {
+  const auto& device = *static_cast<Device*>(self);
+  return &device.worker->peers_.joined(device, worker_id, link);
+}
+
+void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
+  const Status status = why == STRIA_OK ? Status::peer_failed : transport::from_c(why);
+  static_cast<Device*>(self)->worker->fail_peer(*static_cast<Peer*>(peer), status);
+}
+
+void Worker::on_link_changed(void* self, void* peer) noexcept {
+  static_cast<Device*>(self)->worker->peers_.renew_limits(*static_cast<Peer*>(peer));
+}
+
+void Worker::on_refused(void* self, const transport::LinkRef& link) noexcept {
+  static_cast<Worker*>(self)->peers_.renew_limits(peer_of(link));
+}
+
+void Worker::on_broken(void* self, Peer& peer, Status why) noexcept {
+  static_cast<Worker*>(self)->fail_peer(peer, why);
+}
+
+void Worker::fail_peer(Peer& peer, Status why) noexcept {
+  if (!peers_.leave(peer)) return;
+  activity_.add_handled(1);  // requests end: a wait is over
+  early_.drop(peer, receiver_);
+  while (rndv::Operation* op = peer.pending.pop_front()) {
+    Request& request = *Request::of(*op);
+    rndv_.abandon(request.body.send);
+    complete(request, why);
+  }
+  rndv_.fail_link(peer.link, why);
+  end_one_sided(peer, why);
+  peer.answers_due = false;
+  atomics_.fail_link(peer.link, why);
+  if (peer.has_late) take_late(peer, why);
+  // What it announced, or had begun to write, cannot come any more, and must not take a receive that others
+  // can match; what came whole stays.
+  unexpected_.remove_if([&](Unexpected& entry) {
+    if (entry.source != peer.index || (entry.what() != Unexpected::Kind::announced && !is_half(entry)))
+      return false;
+    free_unexpected(entry);
+    return true;
+  });
+  // Receives that name the peer end; those from any source stay while others can match them.
+  end_receives(&peer, why);
+}
+
+void Worker::check_liveness(bool force) noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  if (!force && now < next_check_) return;
+  next_check_ = now + context_.settings.liveness;
+  constexpr auto kSoon = std::chrono::milliseconds(10);
+  // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
+  const Activity::Inside inside(activity_);
+  devices_.check();
+  if (!peers_.look_after()) next_check_ = std::min(next_check_, now + kSoon);
+}
+
 void Worker::counters(stria_counters_t& out) noexcept {
   const std::size_t size = out.size;
   out = counters_;
@@ -130,7 +187,7 @@ void Worker::counters(stria_counters_t& out) noexcept {
   out.received_mapped_both = rndv_.counters().mapped_both;
   out.received_both = rndv_.counters().both;
   out.received_pipeline = rndv_.counters().pipeline;
-  out.fallbacks += rndv_.counters().fallbacks;
+  out.fallbacks = peers_.fallbacks() + rndv_.counters().fallbacks;
   out.unexpected_messages = unexpected_.size();
   out.unexpected_bytes = receiver_.in_use();
   out.unexpected_bytes_max = receiver_.in_use_max();

@@ -12,17 +12,18 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/stable_array.hpp"
+#include "base/log.hpp"
 #include "eager/receive.hpp"
 #include "eager/send.hpp"
 #include "rndv/atomics.hpp"
 #include "rndv/engine.hpp"
 #include "tag/activity.hpp"
 #include "tag/devices.hpp"
+#include "tag/early_messages.hpp"
 #include "tag/last_error.hpp"
 #include "tag/lock.hpp"
 #include "tag/objects.hpp"
-#include "tag/peer_table.hpp"
+#include "tag/peers.hpp"
 #include "tag/posted_queue.hpp"
 #include "tag/remote_key.hpp"
 #include "tag/request.hpp"
@@ -55,11 +56,7 @@ class Worker {
   Status arm() noexcept;
   void counters(stria_counters_t& out) noexcept;
 
-  // Endpoints. connect: ok, or why not.
-  Result<Endpoint*> open_endpoint(const stria_endpoint_params_t& params);
-  void close_endpoint(Endpoint* endpoint) noexcept;
-  Status connect(Peer& peer) noexcept;
-  void endpoint_state(const Endpoint& endpoint, stria_endpoint_state_t& out) noexcept;
+  Peers& peers() noexcept { return peers_; }
 
   // Messages; the first two are in short_way.hpp.
   bool try_send_inline(Peer& peer, const stria_send_t& send, std::uint32_t below) noexcept;
@@ -93,6 +90,7 @@ class Worker {
   static void on_link_changed(void* self, void* peer) noexcept;
   static void on_sent(void* self, rndv::SendOp& op) noexcept;
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
+  static void on_broken(void* self, Peer& peer, Status why) noexcept;
   static void on_refused(void* self, const transport::LinkRef& link) noexcept;
   static void on_atomic_ended(void* self, rndv::AtomicOp& op, Status outcome) noexcept;
 
@@ -108,7 +106,6 @@ class Worker {
   unsigned flush(Peer& peer) noexcept;
 
   // own.cpp
-  bool is_own(const Peer& peer) const noexcept { return copies_own_ && peer.worker_id == id(); }
   bool send_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
   bool copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept;
 
@@ -220,22 +217,7 @@ class Worker {
   Status perform(std::uint64_t region_id, const transport::Atomic& what, std::uint64_t& before) noexcept;
   unsigned flush_answers(Peer& peer) noexcept;
 
-  // peers.cpp
-  Result<void> connect_new(Peer& peer);
-  static bool is_lost(const Peer& peer) noexcept;
-  void link_up(Peer& peer, const Device& device, stria_link_t* link) noexcept;
-  /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.
-  stria_link_limits_t renew_limits(Peer& peer) noexcept;
-  /// A receive or a probe names a peer that may be unconnected: from then on it is asked whether it lives.
-  void await(Peer& peer) noexcept {
-    if (peer.state == Peer::State::unconnected && peer.address != nullptr) set_awaited(peer, true);
-  }
-  void set_awaited(Peer& peer, bool awaited) noexcept;
-  bool meet_awaited() noexcept;
-  [[gnu::cold, gnu::noinline]] void lose(Peer& peer, std::string_view why) noexcept;
-  void want_window(Peer& peer, bool wanted) noexcept;
-  void ask_for_window(Peer& peer) noexcept;
-  void ask_for_windows_again() noexcept;
+  // worker.cpp
   void fail_peer(Peer& peer, Status why) noexcept;
   void check_liveness(bool force) noexcept;
   void drain(std::chrono::milliseconds limit) noexcept;
@@ -246,13 +228,11 @@ class Worker {
   Devices devices_;
   unsigned quiet_ = 0;  // progress calls since the clock was looked at
 
-  PeerTable peers_;
-  AddressStore addresses_;
-  std::unordered_map<std::uint32_t, Trouble> trouble_;  // by peer index; entries stay
-  StableArray<Endpoint, 4> endpoints_;
-  Endpoint* free_endpoint_ = nullptr;
-  Peer nobody_;                   // given up from the start: stands for peers that there was no memory for
-  IntrusiveList<LateRecv> late_;  // of peers in the backlog
+  eager::Receiver receiver_;
+  Peers peers_;
+  EarlyMessages early_;
+  std::unordered_map<std::uint32_t, log::Repeated> malformed_;  // packets that were dropped, by peer index
+  IntrusiveList<LateRecv> late_;                                // of peers in the backlog
 
   PostedQueue posted_;
   UnexpectedQueue unexpected_;
@@ -264,24 +244,16 @@ class Worker {
   unsigned look_in_ = 0;  // so many receives do not look
   unsigned looks_ = 0;
   std::uint8_t delivering_ = 0;  // the device whose packet may have to wait
-  eager::Receiver receiver_;
   eager::Sender sender_;
   rndv::Engine rndv_;
   rndv::Atomics atomics_;
-  std::uint64_t eager_limit_;
   bool overlaps_packing_;  // announces what packs_long(), although it is short enough to go eagerly
-  bool copies_own_;        // messages to itself, at once
   unsigned own_messages_ = 0;
 
   rndv::NameTable<Region> regions_;
   std::uint64_t rma_in_flight_ = 0;    // puts and gets begun and not ended, also those that wait
   IntrusiveList<RmaOp> provider_rma_;  // puts and gets in the hands of a provider
   std::chrono::steady_clock::time_point next_check_;
-  std::uint32_t wishes_ = 0;        // peers whose window_wanted is set
-  std::uint32_t next_wish_ = 0;     // the peer from which on windows are asked for again
-  std::uint32_t awaited_ = 0;       // peers whose awaited is set
-  std::uint32_t next_awaited_ = 0;  // the peer from which on they are connected to
-  unsigned meetings_ = 0;           // rounds in which that was tried
   stria_counters_t counters_{};
 };
 

@@ -158,7 +158,7 @@ stria_status_t stria_endpoint_open(stria_worker_t* handle, const stria_endpoint_
       return refuse(Status::invalid, "stria_endpoint_open: endpoint_class {} is no STRIA_CLASS_*",
                     static_cast<int>(params->endpoint_class));
     const Locked lock(*as_worker(handle));
-    auto endpoint = as_worker(handle)->open_endpoint(*params);
+    auto endpoint = as_worker(handle)->peers().open(*as_worker(handle), *params);
     if (!endpoint) return refuse("stria_endpoint_open", endpoint.error());
     *out = reinterpret_cast<stria_endpoint_t*>(*endpoint);
     return STRIA_OK;
@@ -170,7 +170,7 @@ stria_status_t stria_endpoint_connect(stria_endpoint_t* handle) {
   return at_boundary("stria_endpoint_connect", [&] {
     Endpoint& endpoint = *as_endpoint(handle);
     const Locked lock(*endpoint.worker);
-    return answer(endpoint.worker->connect(*endpoint.peer), "stria_endpoint_connect", endpoint.peer);
+    return answer(endpoint.worker->peers().connect(*endpoint.peer), "stria_endpoint_connect", endpoint.peer);
   });
 }
 
@@ -182,7 +182,7 @@ stria_status_t stria_endpoint_info(stria_endpoint_t* handle, stria_endpoint_stat
                   sizeof(*out));
   Endpoint& endpoint = *as_endpoint(handle);
   const Locked lock(*endpoint.worker);
-  endpoint.worker->endpoint_state(endpoint, *out);
+  endpoint.worker->peers().describe(endpoint, *out);
   out->path = keep(out->path, path_text);
   out->fallback = keep(out->fallback, fallback_text);
   return STRIA_OK;
@@ -195,7 +195,7 @@ stria_status_t stria_endpoint_close(stria_endpoint_t* handle) {
     return refuse(Status::invalid, "stria_endpoint_close: the endpoint is closed already");
   if (worker->inside_callback()) return refuse_close("stria_endpoint_close");
   const Locked lock(*worker);
-  worker->close_endpoint(as_endpoint(handle));
+  worker->peers().close(as_endpoint(handle));
   return STRIA_OK;
 }
 

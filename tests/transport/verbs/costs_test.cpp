@@ -261,7 +261,7 @@ class Library : public ::testing::Test {
     params.size = sizeof params;
     params.address = workers_[1]->address().data();
     params.address_bytes = workers_[1]->address().size();
-    endpoint_ = *workers_[0]->open_endpoint(params);
+    endpoint_ = *workers_[0]->peers().open(*workers_[0], params);
   }
   bool progress_until(const std::function<bool()>& done) {
     for (int i = 0; i < 2000000; ++i) {

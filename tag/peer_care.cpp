@@ -1,0 +1,69 @@
+// Looking after peers that have no link yet, or not the window that an endpoint asked for.
+#include "base/log.hpp"
+#include "tag/peers.hpp"
+
+namespace stria::tag {
+
+/// A peer that died before it connected, or before this worker saw that it had, has no link that could go
+/// down. To connect to it tells, and costs nothing that the message that is waited for would not cost. False:
+/// the time for one call was used up before all were asked, or there was no memory.
+bool Peers::meet_awaited() noexcept try {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kLongest = std::chrono::milliseconds(2);
+  constexpr unsigned kUnmetEvery = 64;  // rounds: to ask may take seconds where a host does not answer
+  if (awaited_ == 0) return true;
+  const bool all = next_awaited_ == 0 && meetings_++ % kUnmetEvery == 0;
+  const auto end = Clock::now() + kLongest;
+  for (; next_awaited_ < table_.size() && awaited_ != 0; ++next_awaited_) {
+    Peer& peer = table_[next_awaited_];
+    if (!peer.awaited || (peer.unmet && !all)) continue;
+    peer.unmet = !connect_new(peer);  // no call of the application asked, so none is told the reason
+    if (Clock::now() > end) {
+      ++next_awaited_;
+      return false;
+    }
+  }
+  next_awaited_ = 0;
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+// The peer connected first, so that its provider did not know of our wish, or it had no window then.
+// Connecting once more tells it; that there is none for us is no error.
+void Peers::ask_for_window(Peer& peer) noexcept try {
+  peer.window_due = false;
+  const Device& device = devices_[peer.device];
+  const std::span<const std::byte> part = part_of(peer.address, peer.device);
+  if (part.empty()) return;
+  char error[512] = "";
+  stria_link_t* link = nullptr;
+  const stria_status_t connected =
+      device.provider->connect(device.handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer, 1,
+                               &link, error, sizeof(error));
+  if (connected != STRIA_OK && connected != STRIA_IN_PROGRESS) log::debug("{}", error);
+  renew_limits(peer);
+} catch (const std::bad_alloc&) {
+  // It is a wish: the next time, perhaps.
+}
+
+// A window comes back when another peer of theirs goes, and nobody tells us. So wishes are repeated, some of
+// them each time that peers are looked after, all in turn.
+void Peers::ask_for_windows_again() noexcept {
+  constexpr unsigned kWishes = 8;
+  unsigned asked = 0;
+  for (std::uint32_t i = wishes_ == 0 ? 0 : table_.size(); i > 0 && asked < kWishes; --i) {
+    if (next_wish_ >= table_.size()) next_wish_ = 0;
+    Peer& peer = table_[next_wish_++];
+    if (!peer.window_wanted || peer.state != Peer::State::up) continue;
+    ask_for_window(peer);
+    ++asked;
+  }
+}
+
+bool Peers::look_after() noexcept {
+  ask_for_windows_again();
+  return meet_awaited();
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,99 @@
+// Peers: who a worker can reach. It has the endpoints and the addresses, connects on first use, keeps what
+// each link can do up to date, and looks after peers that have no link, or not the window that an endpoint
+// asked for. What is sent to a peer or received from it is not its business.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/stable_array.hpp"
+#include "eager/receive.hpp"
+#include "tag/activity.hpp"
+#include "tag/address_store.hpp"
+#include "tag/devices.hpp"
+#include "tag/fail_peer.hpp"
+#include "tag/peer_table.hpp"
+
+namespace stria::tag {
+
+/// Threads: the worker's lock.
+class Peers {
+ public:
+  /// Grants of `receiver` begin and end with links.
+  Peers(const Settings& settings, const Devices& devices, Activity& activity, eager::Receiver& receiver,
+        const FailPeer& fail) noexcept;
+
+  std::uint32_t size() const noexcept { return table_.size(); }
+  Peer& operator[](std::uint32_t index) const noexcept { return table_[index]; }
+
+  // Endpoints.
+  Result<Endpoint*> open(Worker& worker, const stria_endpoint_params_t& params);
+  void close(Endpoint* endpoint) noexcept;
+  void describe(const Endpoint& endpoint, stria_endpoint_state_t& out) const noexcept;
+
+  /// ok: the peer has a link. Else why not, and stria_last_error() has the reasons.
+  Status connect(Peer& peer) noexcept;
+  /// A receive or a probe names a peer that may be unconnected: from then on it is asked whether it lives.
+  void await(Peer& peer) noexcept {
+    if (peer.state == Peer::State::unconnected && peer.address != nullptr) set_awaited(peer, true);
+  }
+  /// Whether the peer is the worker itself, and its messages are copied at once.
+  bool is_own(const Peer& peer) const noexcept {
+    return settings_.copies_own && peer.worker_id == activity_.worker_id();
+  }
+
+  // What providers say.
+  /// The peer of a link that came in; one that is given up when nothing of it may be taken.
+  Peer& joined(const Device& device, std::uint64_t worker_id, stria_link_t* link) noexcept;
+  /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.
+  stria_link_limits_t renew_limits(Peer& peer) noexcept;
+
+  /// Marks the peer as failed, for Worker::fail_peer(). False: it was.
+  bool leave(Peer& peer) noexcept;
+  /// No message goes by the short way any more.
+  void stop_inline() noexcept;
+
+  // Looking after peers (peer_care.cpp).
+  /// Connects once more, so that the peer's provider hears that an endpoint wants a window.
+  void ask_for_window(Peer& peer) noexcept;
+  /// Asks for some windows again, and connects to peers that are awaited. False: some of these are left for a
+  /// next time soon.
+  bool look_after() noexcept;
+
+  /// Links whose best path was refused from the start.
+  std::uint64_t fallbacks() const noexcept { return fallbacks_; }
+
+ private:
+  Result<void> connect_new(Peer& peer);
+  static bool is_lost(const Peer& peer) noexcept;
+  void link_up(Peer& peer, const Device& device, stria_link_t* link) noexcept;
+  [[gnu::cold, gnu::noinline]] void lose(Peer& peer, std::string_view why) noexcept;
+  void set_awaited(Peer& peer, bool awaited) noexcept;
+  bool meet_awaited() noexcept;
+  void want_window(Peer& peer, bool wanted) noexcept;
+  void ask_for_windows_again() noexcept;
+
+  const Settings& settings_;
+  const Devices& devices_;
+  Activity& activity_;
+  eager::Receiver& receiver_;
+  const FailPeer fail_;
+
+  PeerTable table_;
+  AddressStore addresses_;
+  std::unordered_map<std::uint32_t, std::string>
+      why_lost_;  // by peer index: failed without ever having had a link
+  StableArray<Endpoint, 4> endpoints_;
+  Endpoint* free_endpoint_ = nullptr;
+  Peer nobody_;  // given up from the start: stands for peers that there was no memory for
+  std::uint64_t fallbacks_ = 0;
+  std::uint32_t wishes_ = 0;        // peers whose window_wanted is set
+  std::uint32_t next_wish_ = 0;     // the peer from which on windows are asked for again
+  std::uint32_t awaited_ = 0;       // peers whose awaited is set
+  std::uint32_t next_awaited_ = 0;  // the peer from which on they are connected to
+  unsigned meetings_ = 0;           // rounds in which that was tried
+};
+
+}  // namespace stria::tag
