@@ -28,7 +28,7 @@ Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t*
     const Status connected = peers_.connect(peer);
     if (connected != Status::ok) return connected;
   }
-  Request* made = Request::make(request, this, RequestKind::atomic, atomic.callback, atomic.user);
+  Request* made = Request::make(request, &activity_, RequestKind::atomic, atomic.callback, atomic.user);
   made->peer = &peer;
   made->info.length = kWordBytes;
   made->info.source = peer.worker_id;

@@ -47,13 +47,13 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
         break;
       }
       // Counted on arrival, also when the message has to wait for its turn: both sides count the same.
-      if (!receiver_.arrived(peer, packet.bytes)) [[unlikely]] {
+      if (!receives_.eager().arrived(peer, packet.bytes)) [[unlikely]] {
         give_up(peer, "sent more eager payload than it was granted");
         break;
       }
       [[fallthrough]];
     case Kind::rts:
-      return deliver_matchable(peer, packet);
+      return receives_.arrive(peer, packet);
     case Kind::rtr:
       if (!rndv_.on_rtr(peer.link, packet)) [[unlikely]]
         dropped(peer, packet, "a request for fragments that its message has not");
@@ -92,48 +92,6 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
   return 0;
 }
 
-std::uint32_t Worker::deliver_matchable(Peer& peer, const Packet& packet) noexcept {
-  if (packet.header->sequence == peer.recv_sequence) [[likely]] {
-    const std::uint32_t answer = deliver_in_order(peer, packet);
-    if (peer.has_early) [[unlikely]]
-      deliver_early(peer);
-    return answer;
-  }
-  return keep_early(peer, packet);
-}
-
-/// Delivers the stashed messages that were waiting for the one that just came.
-void Worker::deliver_early(Peer& peer) noexcept {
-  while (const auto stashed = early_.take_next(peer)) deliver_in_order(peer, stashed->packet());
-}
-
-/// It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
-/// half of the sequence numbers that means "early".
-std::uint32_t Worker::keep_early(Peer& peer, const Packet& packet) noexcept {
-  const Arrival came = transport::arrival(packet);
-  if (came == Arrival::later) {
-    if (wire::has_payload(*packet.header)) {
-      receiver_.consumed(peer, packet.bytes);
-      receiver_.take_back(peer, packet.bytes);
-    }
-    return STRIA_DELIVERED_LATER;
-  }
-  const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
-  bool kept = false;
-  try {
-    const bool whole = came == Arrival::whole;
-    kept = whole && ahead <= kMaxAhead && early_.keep(peer, packet);
-    if (!whole) fail_peer(peer, Status::peer_failed);
-    if (whole && !kept) give_up(peer, "used a sequence number a second time");
-  } catch (const std::bad_alloc&) {
-    log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
-               packet.bytes);
-    fail_peer(peer, Status::io_error);
-  }
-  if (!kept && wire::has_payload(*packet.header)) receiver_.consumed(peer, packet.bytes);
-  return 0;
-}
-
 void Worker::give_up(Peer& peer, const char* why) noexcept {
   log::error("worker {:#x} {}; it is given up", peer.worker_id, why);
   fail_peer(peer, Status::io_error);
@@ -148,7 +106,52 @@ void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcep
   // Not worth more than a line.
 }
 
-std::uint32_t Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Receives::arrive(Peer& peer, const Packet& packet) noexcept {
+  if (packet.header->sequence == peer.recv_sequence) [[likely]] {
+    const std::uint32_t answer = deliver_in_order(peer, packet);
+    if (peer.has_early) [[unlikely]]
+      deliver_early(peer);
+    return answer;
+  }
+  return keep_early(peer, packet);
+}
+
+/// Delivers the stashed messages that were waiting for the one that just came.
+void Receives::deliver_early(Peer& peer) noexcept {
+  while (const auto stashed = early_.take_next(peer)) deliver_in_order(peer, stashed->packet());
+}
+
+/// It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
+/// half of the sequence numbers that means "early".
+std::uint32_t Receives::keep_early(Peer& peer, const Packet& packet) noexcept {
+  const Arrival came = transport::arrival(packet);
+  if (came == Arrival::later) {
+    if (wire::has_payload(*packet.header)) {
+      store_.eager().consumed(peer, packet.bytes);
+      store_.eager().take_back(peer, packet.bytes);
+    }
+    return STRIA_DELIVERED_LATER;
+  }
+  const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
+  bool kept = false;
+  try {
+    const bool whole = came == Arrival::whole;
+    kept = whole && ahead <= kMaxAhead && early_.keep(peer, packet);
+    if (!whole) fail_(peer, Status::peer_failed);
+    if (whole && !kept) {
+      log::error("worker {:#x} used a sequence number a second time; it is given up", peer.worker_id);
+      fail_(peer, Status::io_error);
+    }
+  } catch (const std::bad_alloc&) {
+    log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
+               packet.bytes);
+    fail_(peer, Status::io_error);
+  }
+  if (!kept && wire::has_payload(*packet.header)) store_.eager().consumed(peer, packet.bytes);
+  return 0;
+}
+
+std::uint32_t Receives::deliver_in_order(Peer& peer, const Packet& packet) noexcept {
   ++peer.recv_sequence;
   if (wire::has_payload(*packet.header)) return arrive_eager(peer, packet);
   arrive_announcement(peer, packet);
@@ -157,37 +160,45 @@ std::uint32_t Worker::deliver_in_order(Peer& peer, const Packet& packet) noexcep
 
 // A sender that waits for the match is told of it once, and then it is not undone: its payload has to be
 // there before.
-std::uint32_t Worker::arrive_eager(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Receives::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   const wire::SyncName name = wire::sync_name(*packet.header);
-  if (posted == nullptr && !takes_at_once(peer, *packet.header)) return store_payload(peer, packet);
+  if (posted == nullptr && !takes_at_once(peer, *packet.header)) return keep(peer, packet);
   if (name != 0 && transport::arrival(packet) == Arrival::later) [[unlikely]] {
     if (posted != nullptr) posted_.put_back(posted);
-    receiver_.consumed(peer, packet.bytes);
+    store_.eager().consumed(peer, packet.bytes);
     return comes_later(peer, packet);
   }
   const bool told = tell_matched(peer, name);
   if (posted == nullptr) {
-    if (!told) return store_payload(peer, packet);
-    receiver_.consumed(peer, packet.bytes);
+    if (!told) return keep(peer, packet);
+    store_.eager().consumed(peer, packet.bytes);
     return finish_at_once(peer, packet) ? 0 : STRIA_DELIVERED_LATER;
   }
-  receiver_.consumed(peer, packet.bytes);
+  store_.eager().consumed(peer, packet.bytes);
   if (told) return finish_eager(*posted, peer, packet) ? 0 : STRIA_DELIVERED_LATER;
   cut_short(*Request::of(*posted), peer, packet);
   return 0;
 }
 
+/// Keeps a message that no receive waits for. What came early and follows at once may call back, and there be
+/// received, before the provider has heard that the payload stays.
+std::uint32_t Receives::keep(Peer& peer, const Packet& packet) noexcept {
+  const bool may_stay = !peer.has_early && peer.device == delivering_;
+  const std::uint32_t answer = store_.keep(peer, packet, may_stay);
+  return answer == STRIA_DELIVERED_LATER ? comes_later(peer, packet) : answer;
+}
+
 /// The message was counted, and matched or not, and its sender stands still while it writes it: it comes
 /// again.
-std::uint32_t Worker::comes_later(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Receives::comes_later(Peer& peer, const Packet& packet) noexcept {
   --peer.recv_sequence;
-  receiver_.take_back(peer, packet.bytes);
+  store_.eager().take_back(peer, packet.bytes);
   return STRIA_DELIVERED_LATER;
 }
 
 /// The message that the receive had matched did not come whole.
-bool Worker::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, bool is_late) noexcept {
+bool Receives::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, bool is_late) noexcept {
   if (!is_late) {
     cut_short(*Request::of(posted), peer, packet);
     return true;
@@ -197,17 +208,17 @@ bool Worker::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, boo
   return false;
 }
 
-[[gnu::always_inline]] inline bool Worker::finish_eager(PostedRecv& posted, Peer& peer,
-                                                        const Packet& packet) noexcept {
+[[gnu::always_inline]] inline bool Receives::finish_eager(PostedRecv& posted, Peer& peer,
+                                                          const Packet& packet) noexcept {
   Request& request = *Request::of(posted);
   const std::uint64_t received =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(posted.memory.length), packet.bytes);
   if (const Arrival came = eager::take_payload(posted.memory, received, packet); came != Arrival::whole)
       [[unlikely]]
     return not_whole(posted, peer, packet, came == Arrival::later);
-  ++counters_.received_eager;
-  if (receiver_.is_low(peer)) [[unlikely]]
-    top_up(peer);
+  ++received_;
+  if (store_.eager().is_low(peer)) [[unlikely]]
+    store_.top_up(peer);
   if (request.callback != nullptr) {
     stria_info_t info;
     describe_eager(info, peer, packet, received);
@@ -221,29 +232,21 @@ bool Worker::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, boo
 }
 
 /// The sender of the message that the request had matched died while it wrote, or cannot be answered.
-void Worker::cut_short(Request& request, Peer& peer, const Packet& packet) noexcept {
+void Receives::cut_short(Request& request, Peer& peer, const Packet& packet) noexcept {
   describe_eager(request.info, peer, packet, 0);
-  cut_short(request, peer);
-}
-
-/// The same of a request whose message is described.
-void Worker::cut_short(Request& request, Peer& peer) noexcept {
-  // It is in no queue, but not complete either, and fail_peer() calls back: nobody may cancel it there.
-  request.state.store(RequestState::active, std::memory_order_relaxed);
-  fail_peer(peer, Status::peer_failed);
-  complete(request, Status::peer_failed);
+  tag::cut_short(request, peer, fail_);
 }
 
 // The receive that is being started is younger than all that are posted, and none of those wanted the
 // message. What came before it and was announced, or is kept, may be one that it accepts, too.
-inline bool Worker::takes_at_once(const Peer& peer, const transport::Header& header) const noexcept {
+inline bool Receives::takes_at_once(const Peer& peer, const transport::Header& header) const noexcept {
   return starting_.recv != nullptr && starting_.source == &peer && starting_.recv->match.tag == header.tag &&
-         unexpected_.size() == 0;
+         store_.queue().size() == 0;
 }
 
-inline bool Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
+inline bool Receives::finish_at_once(Peer& peer, const Packet& packet) noexcept {
   const stria_recv_t& recv = *std::exchange(starting_.recv, nullptr);
-  Request& request = *Request::make_posted(starting_.request, this, recv);
+  Request& request = *Request::make_posted(starting_.request, &activity_, recv);
   request.callback = nullptr;  // the call that starts it answers ok
   const std::uint64_t received = std::min<std::uint64_t>(recv.count, packet.bytes);
   const Arrival came = eager::take_payload(plain_memory(recv.base, recv.count), received, packet);
@@ -256,60 +259,27 @@ inline bool Worker::finish_at_once(Peer& peer, const Packet& packet) noexcept {
     cut_short(request, peer, packet);
     return true;
   }
-  ++counters_.received_eager;
-  if (receiver_.is_low(peer)) [[unlikely]]
-    top_up(peer);
+  ++received_;
+  if (store_.eager().is_low(peer)) [[unlikely]]
+    store_.top_up(peer);
   describe_eager(request.info, peer, packet, received);
   request.state.store(RequestState::done, std::memory_order_relaxed);
   return true;
 }
 
-// What came last may be all that its caller waits for. Of what comes next, which would go to the unexpected
-// queue and be copied twice, the receive may be there at the next call; and a caller that lets others go on
-// by its next send does not copy their messages before it.
-std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noexcept {
-  Worker& worker = *static_cast<Device*>(self)->worker;
-  Peer& peer = *static_cast<Peer*>(of);
-  // Nearly every message: short, in its turn, within its credit.
-  const transport::Header& header = *packet->header;
-  if (header.kind == static_cast<std::uint8_t>(Kind::eager) && header.sequence == peer.recv_sequence &&
-      peer.state == Peer::State::up && !peer.has_early && packet->bytes <= peer.grant.outstanding)
-      [[likely]] {
-    ++peer.recv_sequence;
-    PostedRecv* const posted = worker.posted_.match(peer.index, header.tag);
-    if (posted == nullptr) {
-      if (worker.takes_at_once(peer, header)) {
-        worker.receiver_.passed(peer, packet->bytes);
-        if (!worker.finish_at_once(peer, *packet)) [[unlikely]]
-          return STRIA_DELIVERED_LATER;
-        return told(worker.posted_.size() != 0);
-      }
-      worker.delivering_ = static_cast<Device*>(self)->number;
-      (void)worker.receiver_.arrived(peer, packet->bytes);
-      return told(true) | worker.store_payload(peer, *packet);
-    }
-    worker.receiver_.passed(peer, packet->bytes);
-    if (!worker.finish_eager(*posted, peer, *packet)) [[unlikely]]
-      return STRIA_DELIVERED_LATER;
-    return told(worker.posted_.size() != 0 || worker.starting_.recv != nullptr);
-  }
-  worker.delivering_ = static_cast<Device*>(self)->number;
-  return told(true) | worker.deliver(peer, *packet);
-}
-
-void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
+void Receives::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
   rndv::Announcement announced;
   if (!rndv::Engine::parse_announcement(packet, announced)) {
     log::error("a malformed announcement of {} bytes from worker {:#x}; its sender is given up", packet.bytes,
                peer.worker_id);
-    fail_peer(peer, Status::invalid);
+    fail_(peer, Status::invalid);
     return;
   }
-  top_up(peer);
+  store_.top_up(peer);
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   if (posted == nullptr) {
     if (peer.link.can_map) transport::drop_hint(announced.key);
-    store_announcement(peer, *packet.header, announced);
+    store_.keep_announcement(peer, *packet.header, announced);
     return;
   }
   Request& request = *Request::of(*posted);
@@ -320,8 +290,41 @@ void Worker::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
   start_rendezvous(request, peer, announced, memory);
 }
 
-void Worker::top_up(Peer& peer) noexcept {
-  if (peer.state == Peer::State::up && receiver_.top_up(peer)) activity_.add_to_backlog(peer);
+// What came last may be all that its caller waits for. Of what comes next, which would go to the unexpected
+// queue and be copied twice, the receive may be there at the next call; and a caller that lets others go on
+// by its next send does not copy their messages before it.
+[[gnu::always_inline]] inline std::uint32_t Receives::arrive_next(Peer& peer, const Packet& packet,
+                                                                  const Device& device) noexcept {
+  ++peer.recv_sequence;
+  PostedRecv* const posted = posted_.match(peer.index, packet.header->tag);
+  if (posted == nullptr) {
+    if (takes_at_once(peer, *packet.header)) {
+      store_.eager().passed(peer, packet.bytes);
+      if (!finish_at_once(peer, packet)) [[unlikely]]
+        return STRIA_DELIVERED_LATER;
+      return told(posted_.size() != 0);
+    }
+    delivering_ = device.number;
+    (void)store_.eager().arrived(peer, packet.bytes);
+    return told(true) | keep(peer, packet);
+  }
+  store_.eager().passed(peer, packet.bytes);
+  if (!finish_eager(*posted, peer, packet)) [[unlikely]]
+    return STRIA_DELIVERED_LATER;
+  return told(posted_.size() != 0 || starting_.recv != nullptr);
+}
+
+std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noexcept {
+  const Device& device = *static_cast<Device*>(self);
+  Worker& worker = *device.worker;
+  Peer& peer = *static_cast<Peer*>(of);
+  // Nearly every message: short, in its turn, within its credit.
+  const transport::Header& header = *packet->header;
+  if (header.kind == static_cast<std::uint8_t>(Kind::eager) && header.sequence == peer.recv_sequence &&
+      peer.state == Peer::State::up && !peer.has_early && packet->bytes <= peer.grant.outstanding) [[likely]]
+    return worker.receives_.arrive_next(peer, *packet, device);
+  worker.receives_.set_delivering(device.number);
+  return told(true) | worker.deliver(peer, *packet);
 }
 
 }  // namespace stria::tag

@@ -23,13 +23,14 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   }
   if (length == 0) return Status::ok;
 
-  Request* made = Request::make(request, this, kind, rma.callback, rma.user);
+  Request* made = Request::make(request, &activity_, kind, rma.callback, rma.user);
   made->peer = &peer;
   made->info.length = length;
   made->info.source = peer.worker_id;
   made->state.store(RequestState::active, std::memory_order_relaxed);
   RmaOp& op = made->make_rma();
   op.done = &Worker::on_rma_done;
+  op.by = this;
   transport::copy_payload(op.memory, memory);
   op.region = key.head.region;
   op.offset = rma.remote_offset;
@@ -87,7 +88,7 @@ void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) 
   auto& op = static_cast<RmaOp&>(*completion);
   Request& request = *Request::of(op);
   op.unlink();
-  request.worker->end_rma(request, transport::from_c(status));
+  op.by->end_rma(request, transport::from_c(status));
 }
 
 /// With the provider's last word on an operation that was under way, or waited. A refusal is not the end: the

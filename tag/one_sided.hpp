@@ -14,8 +14,11 @@
 
 namespace stria::tag {
 
+class Worker;
+
 struct RmaOp : ListNode, transport::Completion {
   RmaOp() noexcept : transport::Completion{} {}
+  Worker* by;
   transport::Payload memory;  ///< ours
   std::uint64_t region;       ///< the owner's name of it, for its engine
   std::uint64_t offset;       ///< in the region's packed stream

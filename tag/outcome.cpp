@@ -1,7 +1,7 @@
 // Why an operation failed, in words: made from its request when its outcome is asked for, so that a failure
 // costs nothing before.
 #include "tag/last_error.hpp"
-#include "tag/worker.hpp"
+#include "tag/request.hpp"
 #include "transport/services.hpp"
 
 namespace stria::tag {
@@ -51,16 +51,6 @@ const char* reason_of(Status status, RequestKind kind, bool closed) noexcept {
 }
 
 }  // namespace
-
-// The body of an operation that ended is free: what the request's other fields do not tell goes there, as the
-// worker and its peers may be gone when the outcome is asked for.
-void Worker::remember_failure(Request& request) noexcept {
-  const bool closed = request.worker->activity_.closing();
-  const std::uint64_t peer = request.kind == RequestKind::send && request.peer != nullptr
-                                 ? request.peer->worker_id
-                                 : request.info.source;
-  request.body.failure = {peer, closed};
-}
 
 stria_status_t explain_outcome(const Request& request) noexcept {
   const stria_info_t& info = request.info;

@@ -2,39 +2,40 @@
 // both are complete. No packet, no key, no window. Any other goes as to any peer, which keeps the order.
 #include <utility>
 
-#include "tag/short_way.hpp"
+#include "tag/sends.hpp"
 #include "transport/services.hpp"
 
 namespace stria::tag {
 
 // True: it is complete. False: nothing happened.
-bool Worker::send_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
+bool Sends::send_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
   if (copy_own(peer, send, memory)) return true;
-  return try_send_inline(peer, send, std::min(peer.link.pio_below, peer.eager_limit + 1));
+  return try_inline(peer, send, std::min(peer.link.pio_below, peer.eager_limit + 1));
 }
 
 // True: its receive is complete, too. What goes the other way: a callback's message, as its receive's
 // callback may send the next one, and so on for ever deeper; a long one, as peers and other threads would
 // wait for the whole copy; and now and then any, or a program that exchanges with itself alone would never
 // make progress.
-bool Worker::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
+bool Sends::copy_own(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
   constexpr unsigned kAtOnce = 256;
   const bool all_matched = peer.send_sequence == peer.recv_sequence && peer.pending.empty();
-  if (posted_.size() == 0 || activity_.in_progress() || !all_matched || peer.state == Peer::State::failed)
+  if (!receives_.has_posted() || activity_.in_progress() || !all_matched || peer.state == Peer::State::failed)
     return false;
   if (static_cast<std::uint64_t>(memory.length) > rndv_.pull_slice() || ++own_messages_ % kAtOnce == 0)
     return false;
-  PostedRecv* const posted = posted_.match(peer.index, send.tag);
-  if (posted == nullptr) return false;
-  Request& request = *Request::of(*posted);
-  const std::int64_t bytes = std::min(memory.length, posted->memory.length);
-  transport::copy(memory, posted->memory, bytes);
-  ++counters_.copied_own;
+  Request* const taken = receives_.take_posted(peer, send.tag);
+  if (taken == nullptr) return false;
+  Request& request = *taken;
+  const stria_payload_t& into = request.body.posted.memory;
+  const std::int64_t bytes = std::min(memory.length, into.length);
+  transport::copy(memory, into, bytes);
+  ++copied_own_;
   request.info.immediate = send.immediate;
   request.info.tag = send.tag;
   request.info.length = static_cast<std::uint64_t>(memory.length);
   request.info.received = static_cast<std::uint64_t>(bytes);
-  request.info.source = id();
+  request.info.source = activity_.worker_id();
   complete(request, bytes < memory.length ? Status::truncated : Status::ok);
   activity_.add_handled(1);
   // Whoever sleeps may wait for that receive.

@@ -1,28 +1,38 @@
 // Receives: what is already here is taken at once, everything else is posted. Probes and cancels work on the
 // same two queues.
-#include <utility>
-
 #include "hw/pio.hpp"
 #include "tag/short_way.hpp"
 #include "transport/services.hpp"
 
 namespace stria::tag {
 
-void Worker::complete(Request& request, Status status) noexcept {
-  request.info.status = transport::to_c(status);
-  if (status != Status::ok) [[unlikely]]
-    remember_failure(request);
-  if (request.callback == nullptr) {
-    request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
-    return;
-  }
-  stria_info_t info;
-  copy_info(info, request.info);
-  const Activity::Inside inside(request.worker->activity_);
-  call_back(request, info);
+Receives::Receives(std::uint64_t budget_bytes, Peers& peers, Activity& activity, rndv::Engine& rndv,
+                   const FailPeer& fail, const Progress& progress) noexcept
+    : activity_(activity),
+      peers_(peers),
+      store_(budget_bytes, peers, activity, fail),
+      rndv_(rndv),
+      fail_(fail),
+      progress_(progress),
+      late_(store_, activity, fail) {}
+
+void Receives::fail(Peer& peer, Status why) noexcept {
+  early_.drop(peer, eager());
+  if (peer.has_late) late_.take(peer, why);
+  store_.drop_unfinished(peer);
+  // Receives that name the peer end; those from any source stay while others can match them.
+  end_receives(&peer, why);
 }
 
-Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
+void Receives::counters(stria_counters_t& out) const noexcept {
+  out.received_eager = received_ + store_.received();
+  out.unexpected_messages = store_.queue().size();
+  out.unexpected_bytes = store_.eager().in_use();
+  out.unexpected_bytes_max = store_.eager().in_use_max();
+  out.posted_receives = posted_.size();
+}
+
+Status Receives::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t* request) noexcept {
   if (activity_.closing()) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(recv.base, recv.layout, recv.count, memory) != Status::ok) return Status::invalid;
@@ -32,16 +42,16 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
 
   Unexpected* entry = taken;
   if (entry != nullptr) {
-    unexpected_.let_go(entry);
+    store_.queue().let_go(entry);
   } else {
-    entry = unexpected_.take(index, recv.match.tag, recv.match.ignore);
+    entry = store_.queue().take(index, recv.match.tag, recv.match.ignore);
   }
   if (entry == nullptr && source != nullptr && source->state == Peer::State::failed)
     return Status::peer_failed;
 
   if (entry != nullptr) return recv_entry(*entry, recv, memory, request);
   if (source != nullptr) peers_.await(*source);
-  PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
+  PostedRecv& posted = Request::make_posted(request, &activity_, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.ignore = recv.match.ignore;
   posted.source = index;
@@ -51,9 +61,9 @@ Status Worker::recv(const stria_recv_t& recv, Unexpected* taken, stria_request_t
 }
 
 /// A message that is in no list any more.
-Status Worker::recv_entry(Unexpected& entry, const stria_recv_t& recv, const stria_payload_t& memory,
-                          stria_request_t* request) noexcept {
-  Request* made = Request::make(request, this, RequestKind::recv, nullptr, recv.user);
+Status Receives::recv_entry(Unexpected& entry, const stria_recv_t& recv, const stria_payload_t& memory,
+                            stria_request_t* request) noexcept {
+  Request* made = Request::make(request, &activity_, RequestKind::recv, nullptr, recv.user);
   // A call that completes its request answers ok instead of calling back.
   take_unexpected(entry, memory, *made);
   if (made->state.load(std::memory_order_relaxed) == RequestState::done) {
@@ -66,9 +76,9 @@ Status Worker::recv_entry(Unexpected& entry, const stria_recv_t& recv, const str
 
 /// As try_post() beside messages that nobody asked for. One that lies in its entry, and whose sender does not
 /// wait, goes from there to the caller.
-Status Worker::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
-                                      stria_request_t* request) noexcept {
-  Unexpected* const entry = unexpected_.take(source.index, recv.match.tag, 0);
+Status Receives::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
+                                        stria_request_t* request) noexcept {
+  Unexpected* const entry = store_.queue().take(source.index, recv.match.tag, 0);
   if (entry == nullptr) {
     if (source.state != Peer::State::up) return Status::no_resource;
     post_exact(recv, source, request);
@@ -83,27 +93,27 @@ Status Worker::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
   if (recv.info != nullptr) copy_info(*recv.info, outcome);
   hw::copy_line(static_cast<std::byte*>(recv.base), entry->payload,
                 static_cast<std::uint32_t>(entry->length));
-  ++counters_.received_eager;
-  top_up(source);
-  unexpected_.release(entry);
+  ++received_;
+  store_.top_up(source);
+  store_.queue().release(entry);
   return Status::ok;
 }
 
 /// The receive's message out of the window of its source, when that lies there next and nobody else can want
 /// it. Bytes, or STRIA_TAKE_*.
-[[gnu::always_inline]] inline std::int32_t Worker::take(const stria_recv_t& recv, Peer& source,
-                                                        stria_request_t* request) noexcept {
+[[gnu::always_inline]] inline std::int32_t Receives::take(const stria_recv_t& recv, Peer& source,
+                                                          stria_request_t* request) noexcept {
   const bool whole_round = ++looks_ % kWholeRound == 0;
   if (recv.count > eager::kTakeMost || activity_.in_progress() || posted_.size() != 0 || source.has_early ||
       activity_.has_backlog() || whole_round)
     return STRIA_TAKE_OTHER;
   transport::Header header = wire::make_header(wire::Kind::eager, recv.match.tag);
   const auto waits = [&] { return (recv.flags & STRIA_RECV_WAITS) != 0; };
-  const std::int32_t bytes = receiver_.take(source, header, recv.base, recv.count, waits);
+  const std::int32_t bytes = store_.eager().take(source, header, recv.base, recv.count, waits);
   if (bytes < 0) return bytes;
-  if (receiver_.is_low(source)) [[unlikely]]
-    top_up(source);
-  ++counters_.received_eager;
+  if (store_.eager().is_low(source)) [[unlikely]]
+    store_.top_up(source);
+  ++received_;
   activity_.add_handled(1);
   activity_.tell_sleepers();
   const auto length = static_cast<std::uint32_t>(bytes);
@@ -114,11 +124,11 @@ Status Worker::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
 }
 
 // Takes what lies in the window of its source, for older receives first. True: the message was there.
-bool Worker::look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
+bool Receives::look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
   constexpr unsigned kMostOthers = 15;  // records of one look
   if (activity_.in_progress()) return false;
   if (looks_ % kWholeRound == 0 || activity_.has_backlog()) [[unlikely]] {
-    progress();
+    progress_.progress(progress_.self);
     return false;
   }
   const auto others = static_cast<unsigned>(std::min<std::uint64_t>(posted_.size(), kMostOthers));
@@ -136,7 +146,7 @@ bool Worker::look_first(const stria_recv_t& recv, Peer& source, stria_request_t*
 
 /// ok: the message was there; in_progress: post the receive; no_resource: something came that nobody asked
 /// for.
-Status Worker::look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
+Status Receives::look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
   const std::int32_t taken = take(recv, source, request);
   if (taken >= 0) return Status::ok;
   if (taken == STRIA_TAKE_NOTHING) {
@@ -147,15 +157,15 @@ Status Worker::look(const stria_recv_t& recv, Peer& source, stria_request_t* req
     tell_outcome(recv, *reinterpret_cast<Request*>(request));
     return Status::ok;
   }
-  return unexpected_.size() != 0 || activity_.closing() ? Status::no_resource : Status::in_progress;
+  return store_.queue().size() != 0 || activity_.closing() ? Status::no_resource : Status::in_progress;
 }
 
-void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
-  Peer& peer = peers_[entry.source];
-  describe(entry, request.info);
+void Receives::take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
+  Peer& peer = store_.source_of(entry);
+  store_.describe(entry, request.info);
   if (entry.what() == Unexpected::Kind::announced) {
-    const rndv::Announcement announced = announcement_of(entry);
-    free_unexpected(entry);
+    const rndv::Announcement announced = UnexpectedStore::announcement_of(entry);
+    store_.free(entry);
     start_rendezvous(request, peer, announced, memory);
     return;
   }
@@ -163,8 +173,8 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
     cannot_tell(request, peer);
   const std::uint64_t bytes = std::min(static_cast<std::uint64_t>(memory.length), entry.length);
   if (entry.what() == Unexpected::Kind::in_place) {
-    if (!take_in_place(entry, transport::slice(memory, 0, bytes))) [[unlikely]] {
-      wait_for_rest(entry, memory, request);
+    if (!store_.take_in_place(entry, transport::slice(memory, 0, bytes))) [[unlikely]] {
+      late_.wait_for_rest(entry, memory, request);
       return;
     }
   } else if (entry.what() == Unexpected::Kind::inline_payload) {
@@ -172,21 +182,11 @@ void Worker::take_unexpected(Unexpected& entry, const stria_payload_t& memory, R
   } else {
     transport::copy(plain_memory(entry.buffer, bytes), memory, static_cast<std::int64_t>(bytes));
   }
-  finish_unexpected(entry, memory, request);
+  store_.finish(entry, memory, request);
 }
 
-/// The memory has what it takes of the message.
-void Worker::finish_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept {
-  const auto capacity = static_cast<std::uint64_t>(memory.length);
-  const bool fits = entry.length <= capacity;
-  request.info.received = std::min(capacity, entry.length);
-  ++counters_.received_eager;
-  free_unexpected(entry);
-  complete(request, fits ? Status::ok : Status::truncated);
-}
-
-void Worker::start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
-                              const stria_payload_t& memory) noexcept {
+void Receives::start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
+                                const stria_payload_t& memory) noexcept {
   request.peer = &peer;
   request.info.source = peer.worker_id;
   request.info.length = announced.length;
@@ -204,95 +204,27 @@ void Worker::start_rendezvous(Request& request, Peer& peer, const rndv::Announce
   if (!rndv_.resting()) activity_.work_left();
 }
 
-void Worker::on_received(void* self, rndv::RecvOp& op) noexcept {
-  Request& request = *Request::of(op);
-  if (request.kind == RequestKind::get) --static_cast<Worker*>(self)->rma_in_flight_;
-  if (op.outcome != Status::ok) {
-    complete(request, op.outcome);
-    return;
-  }
-  request.info.received = op.length;
-  complete(request, request.info.length > op.length ? Status::truncated : Status::ok);
-}
-
-void Worker::on_sent(void* self, rndv::SendOp& op) noexcept {
-  Request& request = *Request::of(op);
-  if (request.kind == RequestKind::put) --static_cast<Worker*>(self)->rma_in_flight_;
-  complete(request, op.outcome);
-}
-
-rndv::Announcement Worker::announcement_of(const Unexpected& entry) noexcept {
-  rndv::Announcement announced;
-  if (entry.has_long_key()) {
-    std::memcpy(static_cast<void*>(&announced), entry.buffer, rndv::Announcement::bytes_with(0));
-    std::memcpy(announced.key.data, entry.buffer + rndv::Announcement::bytes_with(0), announced.key.bytes);
-    return announced;
-  }
-  announced.length = entry.length;
-  announced.sender_op = entry.announced.sender_op;
-  const Unexpected::Blocks blocks = entry.blocks();
-  announced.block_bytes = blocks.mean_bytes;
-  announced.sparse = blocks.sparse;
-  announced.turned = blocks.turned;
-  announced.written = blocks.written;
-  announced.key.bytes = entry.key_bytes;
-  std::memcpy(announced.key.data, entry.announced.key, entry.key_bytes);
-  return announced;
-}
-
-void Worker::describe(const Unexpected& entry, stria_info_t& info) noexcept {
-  info.status = STRIA_OK;
-  info.tag = entry.tag;
-  info.immediate = entry.immediate;
-  info.length = entry.length;
-  info.received = 0;
-  info.source = peers_[entry.source].worker_id;
-}
-
-void Worker::free_unexpected(Unexpected& entry) noexcept {
-  Peer& peer = peers_[entry.source];
-  switch (entry.what()) {
-    case Unexpected::Kind::buffer:
-      receiver_.free_buffer(peer, entry.buffer, entry.length);
-      top_up(peer);
-      break;
-    case Unexpected::Kind::in_place:
-      peer.link.release(entry.in_place.name);
-      top_up(peer);
-      break;
-    case Unexpected::Kind::inline_payload:
-      top_up(peer);
-      break;
-    case Unexpected::Kind::announced:
-      if (entry.has_long_key())
-        receiver_.free_uncounted(entry.buffer,
-                                 rndv::Announcement::bytes_with(announcement_of(entry).key.bytes));
-      break;
-  }
-  unexpected_.release(&entry);
-}
-
-Unexpected* Worker::probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept {
+Unexpected* Receives::probe(const stria_match_t& match, bool take, stria_info_t* info) noexcept {
   const std::uint32_t index =
       match.source == nullptr ? kAnySource : reinterpret_cast<const Endpoint*>(match.source)->peer->index;
-  Unexpected* entry = unexpected_.find(index, match.tag, match.ignore);
+  Unexpected* entry = store_.queue().find(index, match.tag, match.ignore);
   if (entry == nullptr) return nullptr;
-  if (info != nullptr) describe(*entry, *info);
-  if (take) unexpected_.set_aside(entry);
+  if (info != nullptr) store_.describe(*entry, *info);
+  if (take) store_.queue().set_aside(entry);
   return entry;
 }
 
-Status Worker::probe_later(const stria_match_t& match) noexcept {
+Status Receives::probe_later(const stria_match_t& match) noexcept {
   if (match.source == nullptr) return Status::in_progress;
   Peer& source = *reinterpret_cast<const Endpoint*>(match.source)->peer;
   peers_.await(source);
   return source.state == Peer::State::failed ? Status::peer_failed : Status::in_progress;
 }
 
-Status Worker::cancel(Request& request) noexcept {
+Status Receives::cancel(Request& request) noexcept {
   const RequestState state = request.state.load(std::memory_order_relaxed);
   if (state == RequestState::done) return Status::no_resource;
-  if (request.worker != this) return Status::invalid;
+  if (request.owner != &activity_) return Status::invalid;
   if (request.kind != RequestKind::recv) return Status::unsupported;
   if (state != RequestState::posted) return Status::no_resource;
   posted_.remove(&request.body.posted);
@@ -303,7 +235,7 @@ Status Worker::cancel(Request& request) noexcept {
   return Status::ok;
 }
 
-void Worker::end_receives(const Peer* peer, Status why) noexcept {
+void Receives::end_receives(const Peer* peer, Status why) noexcept {
   // They leave the queue first: a callback may post receives, and cancel any but these.
   PostedRecv* ended = posted_.remove_if([&](PostedRecv& recv) {
     if (peer != nullptr && recv.source != peer->index) return false;

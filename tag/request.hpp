@@ -19,7 +19,7 @@
 
 namespace stria::tag {
 
-class Worker;
+class Activity;
 struct Peer;
 struct Unexpected;
 
@@ -37,15 +37,15 @@ struct Failure {
   bool closed;         ///< its own worker was being closed
 };
 
-/// A receive whose message lies where it arrived (late.cpp).
+/// A receive whose message lies where it arrived (LateReceives).
 struct LateRecv : ListNode {
   Unexpected* entry = nullptr;
   stria_payload_t memory{};
 };
 
 struct Request {
-  Worker* worker;
-  Peer* peer;  ///< null for a receive from any source that was not matched
+  Activity* owner;  ///< of the worker that it was started on
+  Peer* peer;       ///< null for a receive from any source that was not matched
   stria_callback_t callback;
   void* user;
   stria_info_t info;
@@ -63,10 +63,10 @@ struct Request {
     Failure failure;  ///< done, with another status than ok and truncated
   } body;
 
-  static Request* make(stria_request_t* memory, Worker* worker, RequestKind kind, stria_callback_t callback,
+  static Request* make(stria_request_t* memory, Activity* owner, RequestKind kind, stria_callback_t callback,
                        void* user) noexcept {
     auto* request = new (memory) Request;
-    request->worker = worker;
+    request->owner = owner;
     request->peer = nullptr;
     request->callback = callback;
     request->user = user;
@@ -77,9 +77,9 @@ struct Request {
   }
   /// A receive that goes to the posted queue; what tells its outcome is set when it ends, and what it is
   /// matched on by the caller.
-  static Request* make_posted(stria_request_t* memory, Worker* worker, const stria_recv_t& recv) noexcept {
+  static Request* make_posted(stria_request_t* memory, Activity* owner, const stria_recv_t& recv) noexcept {
     auto* request = new (memory) Request;
-    request->worker = worker;
+    request->owner = owner;
     request->peer = nullptr;
     request->callback = recv.callback;
     request->user = recv.user;

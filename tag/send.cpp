@@ -1,9 +1,6 @@
-// How a message leaves: inline or buffered while the receiver's credit lasts, announced otherwise; behind
-// earlier messages to the same peer when there is no room, so that sequence numbers are given in the order of
-// the calls.
 #include "base/fits.hpp"
 #include "tag/mappable.hpp"
-#include "tag/worker.hpp"
+#include "tag/sends.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::tag {
@@ -25,23 +22,7 @@ bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory)
 }
 }  // namespace
 
-Status describe_layout(const void* base, const stria_layout_t& layout, std::uint64_t count,
-                       stria_payload_t& out) noexcept {
-  auto* memory = static_cast<std::byte*>(const_cast<void*>(base));
-  const auto n = static_cast<std::int64_t>(count);
-  if (n < 0) return Status::invalid;
-  const datatype::Layout& shape = layout.value;
-  const auto reach = shape.reach(n);
-  if (!reach) return Status::invalid;
-  if (shape.is_contiguous(n)) {
-    out = {nullptr, memory + shape.true_lb(), reach->bytes, 0, reach->bytes};
-  } else {
-    out = {&shape, memory, n, 0, reach->bytes};
-  }
-  return Status::ok;
-}
-
-Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
+Status Sends::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
   if (activity_.closing()) return Status::cancelled;
   stria_payload_t memory;
   if (describe_memory(send.base, send.layout, send.count, memory) != Status::ok) return Status::invalid;
@@ -57,7 +38,7 @@ Status Worker::send(Peer& peer, const stria_send_t& send, stria_request_t* reque
   return send_later(peer, send, memory, full, request);
 }
 
-Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
+Status Sends::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
   if (peer.state != Peer::State::up) {
     const Status connected = peers_.connect(peer);  // or whoever asks again would ask for ever
     return connected == Status::ok ? Status::no_resource : connected;
@@ -70,7 +51,7 @@ Status Worker::send_immediate(Peer& peer, const stria_send_t& send, const stria_
 }
 
 // no_resource: nothing changed. unsupported: too long, or for the credit left; to be announced.
-Status Worker::send_eager(Peer& peer, const Header& header, const stria_payload_t& memory) noexcept {
+Status Sends::send_eager(Peer& peer, const Header& header, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (!eager::Sender::admits(peer, bytes)) return Status::unsupported;
   const std::uint64_t least = memory.layout != nullptr ? kPacksFast : kCopiesFast;
@@ -79,26 +60,26 @@ Status Worker::send_eager(Peer& peer, const Header& header, const stria_payload_
 }
 
 // By a request. `full`: there was no room for it, and it waits.
-Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory, bool full,
-                          stria_request_t* request) noexcept {
+Status Sends::send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory, bool full,
+                         stria_request_t* request) noexcept {
   if (peer.state != Peer::State::up) {
     if (peer.state == Peer::State::failed) return Status::peer_failed;
     const Status connected = peers_.connect(peer);
     if (connected != Status::ok) return connected;
   }
-  Request* made = Request::make(request, this, RequestKind::send, send.callback, send.user);
+  Request* made = Request::make(request, &activity_, RequestKind::send, send.callback, send.user);
   made->peer = &peer;
   made->synchronous = (send.flags & STRIA_SEND_SYNCHRONOUS) != 0;
   made->info.tag = send.tag;
   made->info.immediate = send.immediate;
   made->info.length = static_cast<std::uint64_t>(memory.length);
-  made->info.source = id();
+  made->info.source = activity_.worker_id();
   rndv::SendOp& op = made->make_send();
   op.link = &peer.link;
   transport::copy_payload(op.memory, memory);
   op.length = made->info.length;
   Status started = Status::no_resource;
-  if (!full && peer.pending.empty()) started = start_send(peer, *made);
+  if (!full && peer.pending.empty()) started = start(peer, *made);
   if (started == Status::no_resource) {
     made->state.store(RequestState::pending, std::memory_order_relaxed);
     peer.pending.push_back(&op);
@@ -109,7 +90,7 @@ Status Worker::send_later(Peer& peer, const stria_send_t& send, const stria_payl
 }
 
 // ok: gone, the request is not needed. in_progress: announced. no_resource: nothing changed.
-Status Worker::start_send(Peer& peer, Request& request) noexcept {
+Status Sends::start(Peer& peer, Request& request) noexcept {
   rndv::SendOp& op = request.body.send;
   const bool announced = op.state == rndv::Operation::State::announce;
   if (!announced) {
@@ -125,46 +106,37 @@ Status Worker::start_send(Peer& peer, Request& request) noexcept {
   const Status sent = rndv_.announce(op, header);
   if (sent != Status::ok) return sent;
   ++peer.send_sequence;
-  ++counters_.sent_rendezvous;
+  ++announced_;
   request.state.store(RequestState::active, std::memory_order_relaxed);
   return Status::in_progress;
 }
 
-// Sends what waits for the peer, credits first. The peer leaves the backlog when nothing waits any more.
-unsigned Worker::flush(Peer& peer) noexcept {
-  unsigned moved = 0;
-  if (peer.state != Peer::State::up) {
-    if (peer.linked()) peer.unlink();
-    return 0;
-  }
-  if (peer.has_late) [[unlikely]] {
-    moved += take_late(peer, Status::peer_failed);
-    if (peer.state != Peer::State::up) return moved;
-  }
-  if (peer.window_due) peers_.ask_for_window(peer);
-  if (activity_.leaving()) peer.grant.due = 0;
-  if (peer.grant.due > 0) {
-    if (eager::Sender::send_credit(peer) == Status::no_resource) return moved;
-    ++moved;
-  }
-  if (peer.answers_due) moved += flush_answers(peer);
-  if (!peer.one_sided.empty()) {
-    moved += flush_one_sided(peer);
-    if (peer.state != Peer::State::up) return moved;
-  }
+bool Sends::flush(Peer& peer, unsigned& moved) noexcept {
   while (rndv::Operation* op = peer.pending.front()) {
     Request& request = *Request::of(*op);
-    const Status started = start_send(peer, request);
-    if (started == Status::no_resource) return moved;
+    const Status started = start(peer, request);
+    if (started == Status::no_resource) return false;
     ++moved;
     peer.pending.pop_front();
     if (started != Status::in_progress) complete(request, started);
-    if (peer.state != Peer::State::up) return moved;
+    if (peer.state != Peer::State::up) return false;
   }
-  // A callback may have received something meanwhile, and credit is due again.
-  if (peer.grant.due == 0 && !peer.answers_due && peer.one_sided.empty() && !peer.has_late && peer.linked())
-    peer.unlink();
-  return moved;
+  return true;
+}
+
+void Sends::fail(Peer& peer, Status why) noexcept {
+  while (rndv::Operation* op = peer.pending.pop_front()) {
+    Request& request = *Request::of(*op);
+    rndv_.abandon(request.body.send);
+    complete(request, why);
+  }
+}
+
+void Sends::counters(stria_counters_t& out) const noexcept {
+  out.sent_pio = sender_.counters().pio;
+  out.sent_buffered = sender_.counters().buffered;
+  out.sent_rendezvous = announced_;
+  out.copied_own = copied_own_;
 }
 
 }  // namespace stria::tag

@@ -7,16 +7,10 @@
 
 namespace stria::tag {
 
-/// Sends a message at once when it needs no second look and none waits before it. False: nothing happened.
-[[gnu::always_inline]] inline bool Worker::try_send_inline(Peer& peer, const stria_send_t& send,
-                                                           std::uint32_t below) noexcept {
-  return peer.pending.empty() && sender_.try_inline(peer, send, below);
-}
-
 /// Into contiguous memory, of a source that is connected.
-[[gnu::always_inline]] inline void Worker::post_exact(const stria_recv_t& recv, const Peer& source,
-                                                      stria_request_t* request) noexcept {
-  PostedRecv& posted = Request::make_posted(request, this, recv)->body.posted;
+[[gnu::always_inline]] inline void Receives::post_exact(const stria_recv_t& recv, const Peer& source,
+                                                        stria_request_t* request) noexcept {
+  PostedRecv& posted = Request::make_posted(request, &activity_, recv)->body.posted;
   posted.tag = recv.match.tag;
   posted.source = source.index;
   posted.ignore = 0;
@@ -28,19 +22,13 @@ namespace stria::tag {
   posted_.push_exact(&posted);
 }
 
-/// Contiguous memory for a message of a named source and tag. ok: it was there; in_progress: posted, or its
-/// data is on its way; no_resource: neither, or an argument is wrong.
-[[gnu::always_inline]] inline Status Worker::try_post(const stria_recv_t& recv,
-                                                      stria_request_t* request) noexcept {
+[[gnu::always_inline]] inline Status Receives::try_post(const stria_recv_t& recv, Peer& source,
+                                                        stria_request_t* request) noexcept {
   constexpr std::uint32_t kFlags = STRIA_RECV_LOOK | STRIA_RECV_WAITS;
-  if (recv.layout != nullptr || recv.match.source == nullptr || recv.match.ignore != 0 ||
-      (recv.flags & ~kFlags) != 0 || static_cast<std::int64_t>(recv.count) < 0 || activity_.closing())
+  if (recv.layout != nullptr || recv.match.ignore != 0 || (recv.flags & ~kFlags) != 0 ||
+      static_cast<std::int64_t>(recv.count) < 0 || stopped_)
     return Status::no_resource;
-  const Endpoint& endpoint = *reinterpret_cast<const Endpoint*>(recv.match.source);
-  if (endpoint.worker != this) [[unlikely]]
-    return Status::no_resource;
-  Peer& source = *endpoint.peer;
-  if (unexpected_.size() != 0) [[unlikely]]
+  if (store_.queue().size() != 0) [[unlikely]]
     return recv_beside_unexpected(recv, source, request);
   if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
     if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= eager::kTakeMost)) {
@@ -54,6 +42,15 @@ namespace stria::tag {
     return Status::no_resource;
   post_exact(recv, source, request);
   return Status::in_progress;
+}
+
+[[gnu::always_inline]] inline Status Worker::try_post(const stria_recv_t& recv,
+                                                      stria_request_t* request) noexcept {
+  if (recv.match.source == nullptr) return Status::no_resource;
+  const Endpoint& endpoint = *reinterpret_cast<const Endpoint*>(recv.match.source);
+  if (endpoint.worker != this) [[unlikely]]
+    return Status::no_resource;
+  return receives_.try_post(recv, *endpoint.peer, request);
 }
 
 }  // namespace stria::tag

@@ -2,14 +2,14 @@
 // operation by a FIN when it has a receive for them, before it copies a byte. Long ones, those for which the
 // receiver granted no credit, and those for whose operations no slot is left, are announced.
 #include "base/log.hpp"
-#include "tag/worker.hpp"
+#include "tag/sends.hpp"
 
 namespace stria::tag {
 
 using transport::Header;
 
 // in_progress: gone. no_resource: nothing changed. unsupported: to be announced.
-Status Worker::send_synchronous(Peer& peer, Request& request) noexcept {
+Status Sends::send_synchronous(Peer& peer, Request& request) noexcept {
   rndv::SendOp& op = request.body.send;
   Header header = wire::make_header(wire::Kind::sync, request.info.tag, request.info.immediate);
   header.flags = rndv_.await_match(op, peer.send_sequence);
@@ -24,13 +24,13 @@ Status Worker::send_synchronous(Peer& peer, Request& request) noexcept {
 }
 
 /// The request has the message; others may call back, and must not meet it half done.
-void Worker::cannot_tell(Request& request, Peer& peer) noexcept {
+void Receives::cannot_tell(Request& request, Peer& peer) noexcept {
   request.state.store(RequestState::active, std::memory_order_relaxed);
   const Activity::Inside inside(activity_);
-  fail_peer(peer, Status::io_error);
+  fail_(peer, Status::io_error);
 }
 
-bool Worker::tell_matched(Peer& peer, wire::SyncName name) noexcept {
+bool Receives::tell_matched(Peer& peer, wire::SyncName name) noexcept {
   if (name == 0 || peer.state != Peer::State::up) return true;  // there is nobody to tell
   if (!rndv_.confirm_match(peer.link, name)) {
     log::error("out of memory for the answer to a synchronous message of worker {:#x}", peer.worker_id);

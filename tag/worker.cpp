@@ -25,11 +25,12 @@ std::uint64_t random_id() {
 Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
       activity_(random_id(), mode != STRIA_THREAD_SINGLE),
-      receiver_(context.settings.unexpected_budget),
-      peers_(context.settings, devices_, activity_, receiver_, {this, &Worker::on_broken}),
       rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
+      receives_(context.settings.unexpected_budget, peers_, activity_, rndv_, {this, &Worker::on_broken},
+                {this, &Worker::progress_of}),
+      peers_(context.settings, devices_, activity_, receives_.eager(), {this, &Worker::on_broken}),
+      sends_(context.settings, activity_, peers_, rndv_, receives_),
       atomics_({this, &Worker::on_atomic_ended}),
-      overlaps_packing_(context.settings.overlaps_packing),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
   ++context_.workers;
@@ -52,20 +53,14 @@ Worker::~Worker() {
   activity_.leave();
   drain(limit);
   activity_.close();
-  // Callbacks start nothing by the short way either.
+  // Callbacks start nothing by the short ways either.
   peers_.stop_inline();
-  end_receives(nullptr, Status::cancelled);
+  receives_.stop_short_way();
+  receives_.end_all(Status::cancelled);
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);
   }
-  while (Unexpected* entry = unexpected_.first()) {
-    unexpected_.remove(entry);
-    free_unexpected(*entry);
-  }
-  while (Unexpected* entry = unexpected_.first_aside()) {
-    unexpected_.let_go(entry);
-    free_unexpected(*entry);
-  }
+  receives_.drop_all();
   devices_.close(context_.memory, deadline);
   // The providers let go of the memory: what they had ends now.
   while (RmaOp* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
@@ -142,27 +137,12 @@ void Worker::on_broken(void* self, Peer& peer, Status why) noexcept {
 void Worker::fail_peer(Peer& peer, Status why) noexcept {
   if (!peers_.leave(peer)) return;
   activity_.add_handled(1);  // requests end: a wait is over
-  early_.drop(peer, receiver_);
-  while (rndv::Operation* op = peer.pending.pop_front()) {
-    Request& request = *Request::of(*op);
-    rndv_.abandon(request.body.send);
-    complete(request, why);
-  }
+  sends_.fail(peer, why);
   rndv_.fail_link(peer.link, why);
   end_one_sided(peer, why);
   peer.answers_due = false;
   atomics_.fail_link(peer.link, why);
-  if (peer.has_late) take_late(peer, why);
-  // What it announced, or had begun to write, cannot come any more, and must not take a receive that others
-  // can match; what came whole stays.
-  unexpected_.remove_if([&](Unexpected& entry) {
-    if (entry.source != peer.index || (entry.what() != Unexpected::Kind::announced && !is_half(entry)))
-      return false;
-    free_unexpected(entry);
-    return true;
-  });
-  // Receives that name the peer end; those from any source stay while others can match them.
-  end_receives(&peer, why);
+  receives_.fail(peer, why);
 }
 
 void Worker::check_liveness(bool force) noexcept {
@@ -176,22 +156,69 @@ void Worker::check_liveness(bool force) noexcept {
   if (!peers_.look_after()) next_check_ = std::min(next_check_, now + kSoon);
 }
 
-void Worker::counters(stria_counters_t& out) noexcept {
+// Sends what waits for the peer, credits first. The peer leaves the backlog when nothing waits any more.
+unsigned Worker::flush(Peer& peer) noexcept {
+  unsigned moved = 0;
+  if (peer.state != Peer::State::up) {
+    if (peer.linked()) peer.unlink();
+    return 0;
+  }
+  if (peer.has_late) [[unlikely]] {
+    moved += receives_.take_late(peer);
+    if (peer.state != Peer::State::up) return moved;
+  }
+  if (peer.window_due) peers_.ask_for_window(peer);
+  if (activity_.leaving()) peer.grant.due = 0;
+  if (peer.grant.due > 0) {
+    if (eager::Sender::send_credit(peer) == Status::no_resource) return moved;
+    ++moved;
+  }
+  if (peer.answers_due) moved += flush_answers(peer);
+  if (!peer.one_sided.empty()) {
+    moved += flush_one_sided(peer);
+    if (peer.state != Peer::State::up) return moved;
+  }
+  if (!sends_.flush(peer, moved)) return moved;
+  // A callback may have received something meanwhile, and credit is due again.
+  if (peer.grant.due == 0 && !peer.answers_due && peer.one_sided.empty() && !peer.has_late && peer.linked())
+    peer.unlink();
+  return moved;
+}
+
+void Worker::on_received(void* self, rndv::RecvOp& op) noexcept {
+  Request& request = *Request::of(op);
+  if (request.kind == RequestKind::get) --static_cast<Worker*>(self)->rma_in_flight_;
+  if (op.outcome != Status::ok) {
+    complete(request, op.outcome);
+    return;
+  }
+  request.info.received = op.length;
+  complete(request, request.info.length > op.length ? Status::truncated : Status::ok);
+}
+
+void Worker::on_sent(void* self, rndv::SendOp& op) noexcept {
+  Request& request = *Request::of(op);
+  if (request.kind == RequestKind::put) --static_cast<Worker*>(self)->rma_in_flight_;
+  complete(request, op.outcome);
+}
+
+unsigned Worker::progress_of(void* self) noexcept {
+  return static_cast<Worker*>(self)->progress();
+}
+
+void Worker::counters(stria_counters_t& out) const noexcept {
   const std::size_t size = out.size;
-  out = counters_;
+  out = {};
   out.size = size;
-  out.sent_pio = sender_.counters().pio;
-  out.sent_buffered = sender_.counters().buffered;
-  out.received_get = rndv_.counters().get;
-  out.received_mapped = rndv_.counters().mapped;
-  out.received_mapped_both = rndv_.counters().mapped_both;
-  out.received_both = rndv_.counters().both;
-  out.received_pipeline = rndv_.counters().pipeline;
-  out.fallbacks = peers_.fallbacks() + rndv_.counters().fallbacks;
-  out.unexpected_messages = unexpected_.size();
-  out.unexpected_bytes = receiver_.in_use();
-  out.unexpected_bytes_max = receiver_.in_use_max();
-  out.posted_receives = posted_.size();
+  sends_.counters(out);
+  receives_.counters(out);
+  const rndv::Counters& rndv = rndv_.counters();
+  out.received_get = rndv.get;
+  out.received_mapped = rndv.mapped;
+  out.received_mapped_both = rndv.mapped_both;
+  out.received_both = rndv.both;
+  out.received_pipeline = rndv.pipeline;
+  out.fallbacks = peers_.fallbacks() + rndv.fallbacks;
 }
 
 }  // namespace stria::tag

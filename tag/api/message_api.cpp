@@ -37,8 +37,8 @@ constexpr std::uint32_t kRecvFlags = STRIA_RECV_LOOK | STRIA_RECV_WAITS;
   Worker& worker = *endpoint.worker;
   const Locked lock(worker);
   const bool short_way = worker.lock().shared() &&
-                         worker.try_send_inline(*endpoint.peer, send, endpoint.peer->link.inline_below);
-  const Status status = short_way ? Status::ok : worker.send(*endpoint.peer, send, request);
+                         worker.sends().try_inline(*endpoint.peer, send, endpoint.peer->link.inline_below);
+  const Status status = short_way ? Status::ok : worker.sends().send(*endpoint.peer, send, request);
   if (status == Status::ok && request != nullptr) {
     const std::uint64_t bytes = send.layout == nullptr
                                     ? send.count
@@ -64,7 +64,7 @@ const Peer* source_of(const stria_match_t& match) noexcept {
   constexpr const char* kName = "stria_recv";
   if (const stria_status_t wrong = check_recv(kName, worker, recv); wrong != STRIA_OK) [[unlikely]]
     return wrong;
-  return answer(worker.recv(recv, nullptr, request), kName, source_of(recv.match));
+  return answer(worker.receives().recv(recv, nullptr, request), kName, source_of(recv.match));
 }
 
 [[gnu::noinline]] stria_status_t recv_shared(Worker& worker, const stria_recv_t& recv,
@@ -88,7 +88,7 @@ stria_status_t stria_send(stria_endpoint_t* handle, const stria_send_t* send, st
   const Endpoint& endpoint = *as_endpoint(handle);
   Worker& worker = *endpoint.worker;
   if (!worker.lock().shared() &&
-      worker.try_send_inline(*endpoint.peer, *send, endpoint.peer->link.inline_below)) [[likely]] {
+      worker.sends().try_inline(*endpoint.peer, *send, endpoint.peer->link.inline_below)) [[likely]] {
     if (request != nullptr) end_send(request, *send, send->count, worker.id());
     return STRIA_OK;
   }
@@ -154,9 +154,9 @@ stria_status_t stria_request_wait(stria_worker_t* handle, stria_request_t* reque
   if (worker.inside_callback()) [[unlikely]]
     return refuse_inside_callback(kName);
   const Request& waited = *as_request(request);
-  if (waited.state.load(std::memory_order_acquire) != RequestState::done && waited.worker != &worker)
-      [[unlikely]]
-    return refuse_stranger(kName, "request", worker, waited.worker);
+  if (waited.state.load(std::memory_order_acquire) != RequestState::done &&
+      waited.owner != &worker.activity()) [[unlikely]]
+    return refuse_stranger(kName, "request", worker);
   return wait_for(worker, waited, info);
 }
 
@@ -165,10 +165,10 @@ stria_status_t stria_request_cancel(stria_worker_t* handle, stria_request_t* req
   if (any_null(handle, request)) return refuse_null(kName, {{"worker", handle}, {"request", request}});
   Worker& worker = *as_worker(handle);
   const Locked lock(worker);
-  const Status status = worker.cancel(*as_request(request));
+  const Status status = worker.receives().cancel(*as_request(request));
   switch (status) {
     case Status::invalid:
-      return refuse_stranger(kName, "request", worker, as_request(request)->worker);
+      return refuse_stranger(kName, "request", worker);
     case Status::no_resource:
       return refuse(status, "{}: too late, the operation ended or its message has arrived", kName);
     case Status::unsupported:
@@ -186,8 +186,8 @@ stria_status_t stria_probe(stria_worker_t* handle, const stria_match_t* match, s
       [[unlikely]]
     return wrong;
   const Locked lock(worker, LockedFor::look);
-  if (worker.probe(*match, false, info) != nullptr) return STRIA_OK;
-  return answer(worker.probe_later(*match), "stria_probe", source_of(*match));
+  if (worker.receives().probe(*match, false, info) != nullptr) return STRIA_OK;
+  return answer(worker.receives().probe_later(*match), "stria_probe", source_of(*match));
 }
 
 stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, stria_message_t** message,
@@ -200,9 +200,10 @@ stria_status_t stria_mprobe(stria_worker_t* handle, const stria_match_t* match, 
       [[unlikely]]
     return wrong;
   const Locked lock(worker, LockedFor::look);
-  Unexpected* taken = worker.probe(*match, true, info);
+  Unexpected* taken = worker.receives().probe(*match, true, info);
   *message = reinterpret_cast<stria_message_t*>(taken);
-  return taken != nullptr ? STRIA_OK : answer(worker.probe_later(*match), "stria_mprobe", source_of(*match));
+  return taken != nullptr ? STRIA_OK
+                          : answer(worker.receives().probe_later(*match), "stria_mprobe", source_of(*match));
 }
 
 stria_status_t stria_mrecv(stria_worker_t* handle, stria_message_t* message, const stria_recv_t* recv,
@@ -218,12 +219,12 @@ stria_status_t stria_mrecv(stria_worker_t* handle, stria_message_t* message, con
   Worker& worker = *as_worker(handle);
   auto* taken = reinterpret_cast<Unexpected*>(message);
   const Locked lock(worker);
-  if (!worker.has_message(*taken)) [[unlikely]]
+  if (!worker.receives().has_message(*taken)) [[unlikely]]
     return refuse(Status::invalid, "{}: message is none that stria_mprobe() of worker {:#x} gave", kName,
                   worker.id());
   stria_recv_t plain = *recv;
   plain.match = {};
-  return answer(worker.recv(plain, taken, request), kName, nullptr);
+  return answer(worker.receives().recv(plain, taken, request), kName, nullptr);
 }
 
 }  // extern "C"

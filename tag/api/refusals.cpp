@@ -32,11 +32,13 @@ stria_status_t refuse_callback(const char* function) noexcept {
   return refuse(Status::invalid, "{}: callback must be NULL, as the call itself waits for the end", function);
 }
 
-stria_status_t refuse_stranger(const char* function, const char* object, const Worker& worker,
-                               const Worker* owner) noexcept {
-  if (owner == nullptr) return refuse(Status::invalid, "{}: {} is closed", function, object);
+stria_status_t refuse_stranger(const char* function, const char* object, const Worker& worker) noexcept {
   return refuse(Status::invalid, "{}: {} belongs to another worker than {:#x}", function, object,
                 worker.id());
+}
+
+stria_status_t refuse_closed(const char* function, const char* object) noexcept {
+  return refuse(Status::invalid, "{}: {} is closed", function, object);
 }
 
 bool is_no_address(const stria_layout_t* layout) noexcept {

@@ -42,10 +42,11 @@ struct Argument {
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_close(const char* function) noexcept;
 /// A call that waits was given a callback.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_callback(const char* function) noexcept;
-/// An object belongs to another worker, or to none any more (null).
+/// An object belongs to another worker.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_stranger(const char* function, const char* object,
-                                                            const Worker& worker,
-                                                            const Worker* owner) noexcept;
+                                                            const Worker& worker) noexcept;
+/// An object was closed.
+[[gnu::cold, gnu::noinline]] stria_status_t refuse_closed(const char* function, const char* object) noexcept;
 
 /// Whether `base` cannot be right. A NULL base with a layout is allowed where its displacements are
 /// addresses.
@@ -62,7 +63,8 @@ inline stria_status_t check_source(const char* function, const Worker& worker,
   const auto* source = reinterpret_cast<const Endpoint*>(match.source);
   if (source == nullptr || source->worker == &worker) [[likely]]
     return STRIA_OK;
-  return refuse_stranger(function, "source", worker, source->worker);
+  return source->worker == nullptr ? refuse_closed(function, "source")
+                                   : refuse_stranger(function, "source", worker);
 }
 
 /// Names a refusal of the engine; where the engine left a reason, that.

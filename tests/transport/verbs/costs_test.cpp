@@ -280,9 +280,9 @@ class Library : public ::testing::Test {
     send.base = from;
     send.layout = layout;
     send.count = layout == nullptr ? bytes : 1;
-    const Status received = workers_[1]->recv(recv, nullptr, &recv_request);
+    const Status received = workers_[1]->receives().recv(recv, nullptr, &recv_request);
     ASSERT_EQ(received, Status::in_progress);
-    const Status sent = workers_[0]->send(*endpoint_->peer, send, &send_request);
+    const Status sent = workers_[0]->sends().send(*endpoint_->peer, send, &send_request);
     ASSERT_TRUE(sent == Status::ok || sent == Status::in_progress) << to_string(sent);
     const auto is_done = [](stria_request_t& request) {
       return reinterpret_cast<tag::Request*>(&request)->state.load() == tag::RequestState::done;

@@ -1,0 +1,42 @@
+#include "tag/completion.hpp"
+
+#include "transport/services.hpp"
+
+namespace stria::tag {
+namespace {
+
+/// The body of an operation that ended is free: what explain_outcome() needs beside the request's other
+/// fields goes there, as the worker and its peers may be gone when it is asked.
+[[gnu::cold, gnu::noinline]] void remember_failure(Request& request) noexcept {
+  const bool closed = request.owner->closing();
+  const std::uint64_t peer = request.kind == RequestKind::send && request.peer != nullptr
+                                 ? request.peer->worker_id
+                                 : request.info.source;
+  request.body.failure = {peer, closed};
+}
+
+}  // namespace
+
+void complete(Request& request, Status status) noexcept {
+  request.info.status = transport::to_c(status);
+  if (status != Status::ok) [[unlikely]]
+    remember_failure(request);
+  if (request.callback == nullptr) {
+    request.state.store(RequestState::done, std::memory_order_release);  // pairs with stria_request_test
+    return;
+  }
+  stria_info_t info;
+  copy_info(info, request.info);
+  const Activity::Inside inside(*request.owner);
+  call_back(request, info);
+}
+
+void cut_short(Request& request, Peer& peer, const FailPeer& fail) noexcept {
+  // It is in no queue, but not complete either, and the end of the peer calls back: nobody may cancel it
+  // there.
+  request.state.store(RequestState::active, std::memory_order_relaxed);
+  fail(peer, Status::peer_failed);
+  complete(request, Status::peer_failed);
+}
+
+}  // namespace stria::tag

@@ -1,0 +1,29 @@
+// The bytes that a call of the application means.
+#pragma once
+
+#include <cstdint>
+
+#include "tag/objects.hpp"
+#include "transport/contract.hpp"
+
+namespace stria::tag {
+
+/// `count` bytes at an address; a length below 0 when they are more than 2^63 - 1.
+inline stria_payload_t plain_memory(const void* base, std::uint64_t count) noexcept {
+  const auto bytes = static_cast<std::int64_t>(count);
+  return {nullptr, const_cast<void*>(base), bytes, 0, bytes};
+}
+
+/// describe_memory() of a layout.
+Status describe_layout(const void* base, const stria_layout_t& layout, std::uint64_t count,
+                       stria_payload_t& out) noexcept;
+/// The bytes a send or receive means: a layout that is contiguous for this count becomes plain memory. ok, or
+/// invalid for a negative or overflowing amount.
+inline Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
+                              stria_payload_t& out) noexcept {
+  if (layout != nullptr) return describe_layout(base, *layout, count, out);
+  out = plain_memory(base, count);
+  return out.length < 0 ? Status::invalid : Status::ok;
+}
+
+}  // namespace stria::tag
