@@ -3,22 +3,14 @@
 // owner's on request, or a peer's that has the memory mapped.
 #include <cstring>
 
-#include "tag/worker.hpp"
+#include "tag/remote_access.hpp"
 #include "transport/atomic_word.hpp"
 
 namespace stria::tag {
 
 using transport::kWordBytes;
 
-unsigned Worker::rights_for(const Device& device, unsigned access) const noexcept {
-  constexpr unsigned kMoves = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE;
-  const bool performs = device.atomics == Device::Atomics::cpu ||
-                        (device.atomics == Device::Atomics::adapter && devices_.size() == 1 &&
-                         (access & STRIA_ACCESS_ATOMIC_WITH_CPU) == 0);
-  return access & (performs ? kMoves | STRIA_ACCESS_REMOTE_ATOMIC : kMoves);
-}
-
-Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept {
+Status RemoteAccess::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept {
   if (activity_.closing()) return Status::cancelled;
   const auto& key = *reinterpret_cast<const RemoteKey*>(atomic.key);
   if ((key.head.access & STRIA_ACCESS_REMOTE_ATOMIC) == 0 || key.head.length < kWordBytes ||
@@ -49,7 +41,7 @@ Status Worker::atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t*
 }
 
 /// Decides who performs it, and tries once. no_resource: it has to wait, and try_atomic() knows the way.
-Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
+Status RemoteAccess::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
   const Device& device = devices_[peer.device];
   const stria_provider_key_t& part = key_part(key, peer);
   if (key.head.performer == KeyHead::kAdapter) {
@@ -66,7 +58,7 @@ Status Worker::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key
 }
 
 /// By the provider where there is a key for that, else by the owner. no_resource: nothing changed.
-Status Worker::try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept {
+Status RemoteAccess::try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept {
   if (op.key.bytes != 0) {
     const Status status = atomics_.try_provider(op);
     if (status != Status::unsupported) return status;
@@ -77,57 +69,36 @@ Status Worker::try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept {
   return atomics_.try_ask(op);
 }
 
-unsigned Worker::flush_answers(Peer& peer) noexcept {
+unsigned RemoteAccess::flush_answers(Peer& peer) noexcept {
   bool rest = false;
   const unsigned moved = atomics_.flush(peer.link, rest);
   peer.answers_due = rest;
   return moved;
 }
 
-void Worker::on_atomic_ended(void*, rndv::AtomicOp& op, Status outcome) noexcept {
+void RemoteAccess::on_atomic_ended(void*, rndv::AtomicOp& op, Status outcome) noexcept {
   Request& request = *Request::of(op);
   if (outcome == Status::ok) request.info.received = kWordBytes;
   complete(request, outcome);
 }
 
-void Worker::serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept {
+RemoteAccess::Served RemoteAccess::serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept {
   wire::AtomicBody body;
-  if (packet.bytes != sizeof(body)) {
-    dropped(peer, packet, "a request for an atomic of the wrong length");
-    return;
-  }
+  if (packet.bytes != sizeof(body)) return Served::misfit;
   std::memcpy(&body, packet.payload, sizeof(body));
   const transport::Atomic what{packet.header->immediate, 0, body.offset, body.operand, body.compare, nullptr};
   std::uint64_t before = 0;
-  const Status status = perform(packet.header->tag, what, before);
+  const Status status = regions_.perform(packet.header->tag, what, before);
   switch (atomics_.answer(peer.link, body.initiator_op, status, before)) {
     case Status::no_resource:
       peer.answers_due = true;
       activity_.add_to_backlog(peer);
-      break;
+      return Served::well;
     case Status::io_error:
-      give_up(peer, "gets no answer, as there is no memory for it");
-      break;
+      return Served::no_memory;
     default:
-      break;
+      return Served::well;
   }
-}
-
-// Every field comes from the peer.
-Status Worker::perform(std::uint64_t region_id, const transport::Atomic& what,
-                       std::uint64_t& before) noexcept {
-  const Region* region = regions_.find(region_id);
-  if (region == nullptr || (region->access & STRIA_ACCESS_REMOTE_ATOMIC) == 0) return Status::access_error;
-  // Ours would not be atomic with the adapter's.
-  if (region->performer == KeyHead::kAdapter) return Status::unsupported;
-  const auto length = static_cast<std::uint64_t>(region->memory.length);
-  if (length < kWordBytes || what.offset > length - kWordBytes) return Status::access_error;
-  if (!transport::is_atomic_op(what.op) || what.offset % kWordBytes != 0) return Status::invalid;
-  std::uint64_t* word = nullptr;
-  if (const Status found = transport::find_word(region->memory, what.offset, word); found != Status::ok)
-    return found;
-  before = transport::perform(what, *word);
-  return Status::ok;
 }
 
 }  // namespace stria::tag

@@ -72,16 +72,25 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
       peer.credit += packet.header->tag;
       break;
     case Kind::rma_get:
-      serve_rma(peer, packet, true);
-      break;
     case Kind::rma_put:
-      serve_rma(peer, packet, false);
+      if (!remote_.serve_rma(peer, packet, packet.header->kind == static_cast<std::uint8_t>(Kind::rma_get)))
+          [[unlikely]]
+        dropped(peer, packet, "a request for remote memory of the wrong length");
       break;
     case Kind::atomic:
-      serve_atomic(peer, packet);
+      switch (remote_.serve_atomic(peer, packet)) {
+        case RemoteAccess::Served::misfit:
+          dropped(peer, packet, "a request for an atomic of the wrong length");
+          break;
+        case RemoteAccess::Served::no_memory:
+          give_up(peer, "gets no answer, as there is no memory for it");
+          break;
+        default:
+          break;
+      }
       break;
     case Kind::word:
-      if (!atomics_.on_word(peer.link, packet)) [[unlikely]]
+      if (!remote_.on_word(peer, packet)) [[unlikely]]
         dropped(peer, packet, "an answer to an atomic that means nothing");
       break;
     case Kind::none:

@@ -3,11 +3,12 @@
 // order of the calls. A full queue means waiting, never another way: the target need not make progress for
 // what its provider does. What waits lies in its request, so nothing is allocated; progress tries the first
 // again, the end of the peer ends all.
-#include "tag/worker.hpp"
+#include "tag/remote_access.hpp"
 
 namespace stria::tag {
 
-Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept {
+Status RemoteAccess::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma,
+                         stria_request_t* request) noexcept {
   if (activity_.closing()) return Status::cancelled;
   const auto& key = *reinterpret_cast<const RemoteKey*>(rma.key);
   stria_payload_t memory;
@@ -29,7 +30,7 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   made->info.source = peer.worker_id;
   made->state.store(RequestState::active, std::memory_order_relaxed);
   RmaOp& op = made->make_rma();
-  op.done = &Worker::on_rma_done;
+  op.done = &RemoteAccess::on_rma_done;
   op.by = this;
   transport::copy_payload(op.memory, memory);
   op.region = key.head.region;
@@ -60,21 +61,21 @@ Status Worker::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_r
   return Status::in_progress;
 }
 
-void Worker::take_up(RemoteKey& key) const noexcept {
-  key.user = id();
+void RemoteAccess::take_up(RemoteKey& key) const noexcept {
+  key.user = activity_.worker_id();
   for (const auto& device : devices_) key.of_device[device->number] = &part_for(key, device->name());
 }
 
 /// The key of the peer's provider; bytes == 0: none.
-const stria_provider_key_t& Worker::key_part(const RemoteKey& key, const Peer& peer) const noexcept {
-  if (key.user == id()) [[likely]]
+const stria_provider_key_t& RemoteAccess::key_part(const RemoteKey& key, const Peer& peer) const noexcept {
+  if (key.user == activity_.worker_id()) [[likely]]
     return *key.of_device[peer.device];
   return part_for(key, devices_[peer.device].name());
 }
 
 /// Has the provider do it. in_progress: on_rma_done() follows. Else the operation is in no list, and the
 /// answer is the provider's.
-Status Worker::try_rma(Request& request, const stria_provider_key_t& key) noexcept {
+Status RemoteAccess::try_rma(Request& request, const stria_provider_key_t& key) noexcept {
   RmaOp& op = request.body.rma;
   const transport::LinkRef& link = request.peer->link;
   provider_rma_.push_back(&op);
@@ -84,7 +85,7 @@ Status Worker::try_rma(Request& request, const stria_provider_key_t& key) noexce
   return answered;
 }
 
-void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept {
+void RemoteAccess::on_rma_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RmaOp&>(*completion);
   Request& request = *Request::of(op);
   op.unlink();
@@ -93,7 +94,7 @@ void Worker::on_rma_done(stria_completion_t* completion, stria_status_t status) 
 
 /// With the provider's last word on an operation that was under way, or waited. A refusal is not the end: the
 /// peer's engine does it then.
-void Worker::end_rma(Request& request, Status answered) noexcept {
+void RemoteAccess::end_rma(Request& request, Status answered) noexcept {
   if (answered == Status::unsupported && request.peer->state == Peer::State::up) {
     peers_.renew_limits(*request.peer);
     ask_peer(request);
@@ -105,7 +106,7 @@ void Worker::end_rma(Request& request, Status answered) noexcept {
 }
 
 /// Has the peer's engine do what the provider does not.
-void Worker::ask_peer(Request& request) noexcept {
+void RemoteAccess::ask_peer(Request& request) noexcept {
   const transport::LinkRef& link = request.peer->link;
   const RmaOp& asked = request.body.rma;
   const stria_payload_t memory = asked.memory;  // the engine's operation takes the place of this one
@@ -127,14 +128,14 @@ void Worker::ask_peer(Request& request) noexcept {
   if (!rndv_.resting()) activity_.work_left();
 }
 
-void Worker::wait_for_room(Peer& peer, ListNode& op) noexcept {
+void RemoteAccess::wait_for_room(Peer& peer, ListNode& op) noexcept {
   peer.one_sided.push_back(&op);
   activity_.add_to_backlog(peer);
 }
 
 /// Tries what waits for the peer, until there is no room any more. Returns how many moved. A callback may
 /// start others, and end the peer.
-unsigned Worker::flush_one_sided(Peer& peer) noexcept {
+unsigned RemoteAccess::flush_one_sided(Peer& peer) noexcept {
   unsigned moved = 0;
   while (ListNode* first = peer.one_sided.pop_front()) {
     Request& request = *Request::of(*first);
@@ -157,7 +158,7 @@ unsigned Worker::flush_one_sided(Peer& peer) noexcept {
 }
 
 /// Ends what waits for the peer, which is not up any more, so that nothing is added.
-void Worker::end_one_sided(Peer& peer, Status why) noexcept {
+void RemoteAccess::end_one_sided(Peer& peer, Status why) noexcept {
   while (ListNode* op = peer.one_sided.pop_front()) {
     Request& request = *Request::of(*op);
     if (request.kind != RequestKind::atomic) --rma_in_flight_;

@@ -14,11 +14,11 @@
 
 namespace stria::tag {
 
-class Worker;
+class RemoteAccess;
 
 struct RmaOp : ListNode, transport::Completion {
   RmaOp() noexcept : transport::Completion{} {}
-  Worker* by;
+  RemoteAccess* by;           ///< of the worker that started it
   transport::Payload memory;  ///< ours
   std::uint64_t region;       ///< the owner's name of it, for its engine
   std::uint64_t offset;       ///< in the region's packed stream

@@ -30,7 +30,8 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
                 {this, &Worker::progress_of}),
       peers_(context.settings, devices_, activity_, receives_.eager(), {this, &Worker::on_broken}),
       sends_(context.settings, activity_, peers_, rndv_, receives_),
-      atomics_({this, &Worker::on_atomic_ended}),
+      regions_(devices_),
+      remote_(devices_, activity_, peers_, rndv_, regions_),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
   ++context_.workers;
@@ -63,16 +64,14 @@ Worker::~Worker() {
   receives_.drop_all();
   devices_.close(context_.memory, deadline);
   // The providers let go of the memory: what they had ends now.
-  while (RmaOp* op = provider_rma_.pop_front()) complete(*Request::of(*op), Status::cancelled);
-  atomics_.end_all(Status::cancelled);
+  remote_.end_all(Status::cancelled);
   rndv_.end_all(Status::cancelled);
-  regions_.for_each([](Region& region) { delete &region; });
   --context_.workers;
 }
 
 void Worker::drain(std::chrono::milliseconds limit) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (activity_.has_backlog() || !rndv_.idle() || !atomics_.idle() || rma_in_flight_ > 0) {
+  while (activity_.has_backlog() || !rndv_.idle() || !remote_.idle()) {
     const bool idle = progress() == 0;
     if (std::chrono::steady_clock::now() > deadline) {  // also while others keep it busy
       log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());
@@ -139,9 +138,7 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   activity_.add_handled(1);  // requests end: a wait is over
   sends_.fail(peer, why);
   rndv_.fail_link(peer.link, why);
-  end_one_sided(peer, why);
-  peer.answers_due = false;
-  atomics_.fail_link(peer.link, why);
+  remote_.fail(peer, why);
   receives_.fail(peer, why);
 }
 
@@ -173,9 +170,8 @@ unsigned Worker::flush(Peer& peer) noexcept {
     if (eager::Sender::send_credit(peer) == Status::no_resource) return moved;
     ++moved;
   }
-  if (peer.answers_due) moved += flush_answers(peer);
-  if (!peer.one_sided.empty()) {
-    moved += flush_one_sided(peer);
+  if (peer.answers_due || !peer.one_sided.empty()) {
+    moved += remote_.flush(peer);
     if (peer.state != Peer::State::up) return moved;
   }
   if (!sends_.flush(peer, moved)) return moved;
@@ -187,7 +183,7 @@ unsigned Worker::flush(Peer& peer) noexcept {
 
 void Worker::on_received(void* self, rndv::RecvOp& op) noexcept {
   Request& request = *Request::of(op);
-  if (request.kind == RequestKind::get) --static_cast<Worker*>(self)->rma_in_flight_;
+  if (request.kind == RequestKind::get) static_cast<Worker*>(self)->remote_.engine_ended();
   if (op.outcome != Status::ok) {
     complete(request, op.outcome);
     return;
@@ -198,8 +194,19 @@ void Worker::on_received(void* self, rndv::RecvOp& op) noexcept {
 
 void Worker::on_sent(void* self, rndv::SendOp& op) noexcept {
   Request& request = *Request::of(op);
-  if (request.kind == RequestKind::put) --static_cast<Worker*>(self)->rma_in_flight_;
+  if (request.kind == RequestKind::put) static_cast<Worker*>(self)->remote_.engine_ended();
   complete(request, op.outcome);
+}
+
+void Worker::deregister_region(Region* region) noexcept {
+  regions_.withdraw(*region);
+  // Accesses that this engine serves go on until they ended or their peer died.
+  while (rndv_.region_busy(region->id)) {
+    if (progress() > 0) continue;
+    check_liveness(false);
+    ::sched_yield();
+  }
+  Regions::remove(region);
 }
 
 unsigned Worker::progress_of(void* self) noexcept {

@@ -56,7 +56,7 @@ stria_status_t start(RequestKind kind, const char* name, stria_endpoint_t* handl
   if (const stria_status_t wrong = check_key(name, key, endpoint); wrong != STRIA_OK) [[unlikely]]
     return wrong;
   const Locked lock(*endpoint.worker);
-  const Status status = endpoint.worker->rma(kind, *endpoint.peer, *rma, request);
+  const Status status = endpoint.worker->remote().rma(kind, *endpoint.peer, *rma, request);
   const std::uint64_t bytes = bytes_of(rma->layout, rma->count);
   if (status == Status::ok)
     Request::make_ended(request, {STRIA_OK, 0, 0, bytes, bytes, endpoint.peer->worker_id});
@@ -99,7 +99,7 @@ stria_status_t start_atomic(const char* name, stria_endpoint_t* handle, const st
   if (const stria_status_t wrong = check_key(name, key, endpoint); wrong != STRIA_OK) [[unlikely]]
     return wrong;
   const Locked lock(*endpoint.worker);
-  const Status status = endpoint.worker->atomic(*endpoint.peer, *atomic, request);
+  const Status status = endpoint.worker->remote().atomic(*endpoint.peer, *atomic, request);
   constexpr std::uint64_t kBytes = transport::kWordBytes;
   if (status < Status::ok && claim_last_error(status)) [[unlikely]]
     return transport::to_c(status);  // connecting failed
@@ -132,7 +132,7 @@ stria_status_t stria_region_register(stria_worker_t* handle, void* base, const s
     *out = nullptr;
     if (lacks_memory(base, layout, count)) return no_memory("stria_region_register", layout, count);
     const Locked lock(*as_worker(handle));
-    auto region = as_worker(handle)->register_region(base, layout, count, access);
+    auto region = as_worker(handle)->regions().add(*as_worker(handle), base, layout, count, access);
     if (!region) return refuse("stria_region_register", region.error());
     *out = reinterpret_cast<stria_region_t*>(*region);
     return STRIA_OK;
@@ -196,7 +196,7 @@ stria_status_t stria_key_open(stria_endpoint_t* endpoint, const void* packed, si
     if (const stria_status_t wrong = check_key("stria_key_open", *key, *as_endpoint(endpoint));
         wrong != STRIA_OK)
       return wrong;
-    as_endpoint(endpoint)->worker->take_up(*key);
+    as_endpoint(endpoint)->worker->remote().take_up(*key);
     *out = reinterpret_cast<stria_key_t*>(new RemoteKey(*std::move(key)));
     return STRIA_OK;
   });
