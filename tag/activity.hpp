@@ -78,7 +78,6 @@ class alignas(kCacheLine) Activity {
   [[gnu::cold, gnu::noinline]] void wake() noexcept;
   /// The devices tell the alarm what comes, and a sleeper may rely on that.
   bool armed() const noexcept { return armed_; }
-  bool has_sleepers() const noexcept { return sleepers_ != 0; }
 
   // Sleeping (wait.cpp).
   bool alarm_is_open() const noexcept { return alarm_.is_open(); }

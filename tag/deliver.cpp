@@ -12,8 +12,6 @@ using wire::Kind;
 
 namespace {
 
-constexpr std::uint16_t kMaxAhead = 0x7fff;
-
 /// What an eager message was, for a receive that had room for `received` bytes of it.
 inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& packet,
                            std::uint64_t received) noexcept {
@@ -118,46 +116,13 @@ void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcep
 std::uint32_t Receives::arrive(Peer& peer, const Packet& packet) noexcept {
   if (packet.header->sequence == peer.recv_sequence) [[likely]] {
     const std::uint32_t answer = deliver_in_order(peer, packet);
-    if (peer.has_early) [[unlikely]]
-      deliver_early(peer);
+    if (peer.has_early) [[unlikely]] {
+      // Those that were waiting for this sequence number.
+      while (const auto stashed = early_.take_next(peer)) deliver_in_order(peer, stashed->packet());
+    }
     return answer;
   }
-  return keep_early(peer, packet);
-}
-
-/// Delivers the stashed messages that were waiting for the one that just came.
-void Receives::deliver_early(Peer& peer) noexcept {
-  while (const auto stashed = early_.take_next(peer)) deliver_in_order(peer, stashed->packet());
-}
-
-/// It overtook an earlier message on another path. Payload is bounded by the peer's credit, headers by the
-/// half of the sequence numbers that means "early".
-std::uint32_t Receives::keep_early(Peer& peer, const Packet& packet) noexcept {
-  const Arrival came = transport::arrival(packet);
-  if (came == Arrival::later) {
-    if (wire::has_payload(*packet.header)) {
-      store_.eager().consumed(peer, packet.bytes);
-      store_.eager().take_back(peer, packet.bytes);
-    }
-    return STRIA_DELIVERED_LATER;
-  }
-  const auto ahead = static_cast<std::uint16_t>(packet.header->sequence - peer.recv_sequence);
-  bool kept = false;
-  try {
-    const bool whole = came == Arrival::whole;
-    kept = whole && ahead <= kMaxAhead && early_.keep(peer, packet);
-    if (!whole) fail_(peer, Status::peer_failed);
-    if (whole && !kept) {
-      log::error("worker {:#x} used a sequence number a second time; it is given up", peer.worker_id);
-      fail_(peer, Status::io_error);
-    }
-  } catch (const std::bad_alloc&) {
-    log::error("out of memory for a message of {} bytes that came out of order; its sender is given up",
-               packet.bytes);
-    fail_(peer, Status::io_error);
-  }
-  if (!kept && wire::has_payload(*packet.header)) store_.eager().consumed(peer, packet.bytes);
-  return 0;
+  return early_.keep(peer, packet, store_.eager(), fail_);
 }
 
 std::uint32_t Receives::deliver_in_order(Peer& peer, const Packet& packet) noexcept {

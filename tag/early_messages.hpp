@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "eager/receive.hpp"
-#include "tag/peer.hpp"
+#include "tag/fail_peer.hpp"
 #include "transport/contract.hpp"
 
 namespace stria::tag {
@@ -27,14 +27,19 @@ class EarlyMessages {
     }
   };
 
-  /// Copies a packet that is all there. False: there is one with its number already. Throws bad_alloc.
-  bool keep(Peer& peer, const transport::Packet& packet);
+  /// Copies a packet whose turn is later, and whose payload `eager` counted. Payload is bounded by the peer's
+  /// credit, headers by the half of the sequence numbers that means "early". A packet that cannot be kept
+  /// ends its peer. LATER: its sender stands still, and the packet is not counted any more. Else 0.
+  [[gnu::cold, gnu::noinline]] std::uint32_t keep(Peer& peer, const transport::Packet& packet,
+                                                  eager::Receiver& eager, const FailPeer& fail) noexcept;
   /// Takes out the packet whose turn it is; none when that did not come yet.
-  std::optional<Stashed> take_next(Peer& peer) noexcept;
-  /// Drops all of the peer, whose payload `receiver` counted.
-  void drop(Peer& peer, eager::Receiver& receiver) noexcept;
+  [[gnu::cold, gnu::noinline]] std::optional<Stashed> take_next(Peer& peer) noexcept;
+  /// Drops all packets of the peer.
+  void drop(Peer& peer, eager::Receiver& eager) noexcept;
 
  private:
+  bool store(Peer& peer, const transport::Packet& packet);
+
   std::unordered_map<std::uint32_t, std::map<std::uint16_t, Stashed>> of_peer_;  // entries stay
 };
 

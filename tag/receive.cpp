@@ -21,7 +21,7 @@ void Receives::fail(Peer& peer, Status why) noexcept {
   if (peer.has_late) late_.take(peer, why);
   store_.drop_unfinished(peer);
   // Receives that name the peer end; those from any source stay while others can match them.
-  end_receives(&peer, why);
+  end_posted(&peer, why);
 }
 
 void Receives::counters(stria_counters_t& out) const noexcept {
@@ -169,8 +169,12 @@ void Receives::take_unexpected(Unexpected& entry, const stria_payload_t& memory,
     start_rendezvous(request, peer, announced, memory);
     return;
   }
-  if (!tell_matched(peer, entry.sync_name())) [[unlikely]]
-    cannot_tell(request, peer);
+  if (!tell_matched(peer, entry.sync_name())) [[unlikely]] {
+    // The request has the message; others may call back, and must not meet it half done.
+    request.state.store(RequestState::active, std::memory_order_relaxed);
+    const Activity::Inside inside(activity_);
+    fail_(peer, Status::io_error);
+  }
   const std::uint64_t bytes = std::min(static_cast<std::uint64_t>(memory.length), entry.length);
   if (entry.what() == Unexpected::Kind::in_place) {
     if (!store_.take_in_place(entry, transport::slice(memory, 0, bytes))) [[unlikely]] {
@@ -235,7 +239,7 @@ Status Receives::cancel(Request& request) noexcept {
   return Status::ok;
 }
 
-void Receives::end_receives(const Peer* peer, Status why) noexcept {
+void Receives::end_posted(const Peer* peer, Status why) noexcept {
   // They leave the queue first: a callback may post receives, and cancel any but these.
   PostedRecv* ended = posted_.remove_if([&](PostedRecv& recv) {
     if (peer != nullptr && recv.source != peer->index) return false;

@@ -63,8 +63,9 @@ class alignas(kCacheLine) Receives {
   void fail(Peer& peer, Status why) noexcept;
   /// Nothing is posted by the short way any more: the worker is being closed.
   void stop_short_way() noexcept { stopped_ = true; }
-  void end_all(Status why) noexcept { end_receives(nullptr, why); }
-  void drop_all() noexcept { store_.clear(); }
+  /// Ends posted receives that name the peer; null: all.
+  void end_posted(const Peer* peer, Status why) noexcept;
+  void drop_unexpected() noexcept { store_.clear(); }
   void counters(stria_counters_t& out) const noexcept;
 
  private:
@@ -82,12 +83,8 @@ class alignas(kCacheLine) Receives {
   void take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept;
   void start_rendezvous(Request& request, Peer& peer, const rndv::Announcement& announced,
                         const stria_payload_t& memory) noexcept;
-  /// Posted receives that name the peer; null: all.
-  void end_receives(const Peer* peer, Status why) noexcept;
 
   // deliver.cpp
-  [[gnu::cold, gnu::noinline]] std::uint32_t keep_early(Peer& peer, const stria_packet_t& packet) noexcept;
-  [[gnu::cold, gnu::noinline]] void deliver_early(Peer& peer) noexcept;
   std::uint32_t deliver_in_order(Peer& peer, const stria_packet_t& packet) noexcept;
   std::uint32_t arrive_eager(Peer& peer, const stria_packet_t& packet) noexcept;
   void arrive_announcement(Peer& peer, const stria_packet_t& packet) noexcept;
@@ -107,7 +104,6 @@ class alignas(kCacheLine) Receives {
   /// A receive has the message, and its sender, where it waits for that, is to hear of it. False: out of
   /// memory, it would wait for ever.
   [[nodiscard]] bool tell_matched(Peer& peer, wire::SyncName name) noexcept;
-  [[gnu::cold, gnu::noinline]] void cannot_tell(Request& request, Peer& peer) noexcept;
 
   // What a short message looks at beside the queues, in one line.
   struct {

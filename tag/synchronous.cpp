@@ -23,13 +23,6 @@ Status Sends::send_synchronous(Peer& peer, Request& request) noexcept {
   return Status::in_progress;
 }
 
-/// The request has the message; others may call back, and must not meet it half done.
-void Receives::cannot_tell(Request& request, Peer& peer) noexcept {
-  request.state.store(RequestState::active, std::memory_order_relaxed);
-  const Activity::Inside inside(activity_);
-  fail_(peer, Status::io_error);
-}
-
 bool Receives::tell_matched(Peer& peer, wire::SyncName name) noexcept {
   if (name == 0 || peer.state != Peer::State::up) return true;  // there is nobody to tell
   if (!rndv_.confirm_match(peer.link, name)) {

@@ -25,16 +25,25 @@ std::uint64_t random_id() {
 Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
       activity_(random_id(), mode != STRIA_THREAD_SINGLE),
-      rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received, &Worker::on_refused}),
-      receives_(context.settings.unexpected_budget, peers_, activity_, rndv_, {this, &Worker::on_broken},
-                {this, &Worker::progress_of}),
-      peers_(context.settings, devices_, activity_, receives_.eager(), {this, &Worker::on_broken}),
+      rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received,
+                                    [](void* self, const transport::LinkRef& link) {
+                                      static_cast<Worker*>(self)->peers_.renew_limits(peer_of(link));
+                                    }}),
+      receives_(context.settings.unexpected_budget, peers_, activity_, rndv_, peer_failer(),
+                {this, [](void* self) noexcept { return static_cast<Worker*>(self)->progress(); }}),
+      peers_(context.settings, devices_, activity_, receives_.eager(), peer_failer()),
       sends_(context.settings, activity_, peers_, rndv_, receives_),
       regions_(devices_),
       remote_(devices_, activity_, peers_, rndv_, regions_),
       next_check_(std::chrono::steady_clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
   ++context_.workers;
+}
+
+FailPeer Worker::peer_failer() noexcept {
+  return {this, [](void* self, Peer& peer, Status why) noexcept {
+            static_cast<Worker*>(self)->fail_peer(peer, why);
+          }};
 }
 
 Result<std::unique_ptr<Worker>> Worker::open(Context& context, stria_thread_mode_t mode) {
@@ -57,11 +66,11 @@ Worker::~Worker() {
   // Callbacks start nothing by the short ways either.
   peers_.stop_inline();
   receives_.stop_short_way();
-  receives_.end_all(Status::cancelled);
+  receives_.end_posted(nullptr, Status::cancelled);
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);
   }
-  receives_.drop_all();
+  receives_.drop_unexpected();
   devices_.close(context_.memory, deadline);
   // The providers let go of the memory: what they had ends now.
   remote_.end_all(Status::cancelled);
@@ -123,14 +132,6 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
 
 void Worker::on_link_changed(void* self, void* peer) noexcept {
   static_cast<Device*>(self)->worker->peers_.renew_limits(*static_cast<Peer*>(peer));
-}
-
-void Worker::on_refused(void* self, const transport::LinkRef& link) noexcept {
-  static_cast<Worker*>(self)->peers_.renew_limits(peer_of(link));
-}
-
-void Worker::on_broken(void* self, Peer& peer, Status why) noexcept {
-  static_cast<Worker*>(self)->fail_peer(peer, why);
 }
 
 void Worker::fail_peer(Peer& peer, Status why) noexcept {
@@ -207,10 +208,6 @@ void Worker::deregister_region(Region* region) noexcept {
     ::sched_yield();
   }
   Regions::remove(region);
-}
-
-unsigned Worker::progress_of(void* self) noexcept {
-  return static_cast<Worker*>(self)->progress();
 }
 
 void Worker::counters(stria_counters_t& out) const noexcept {

@@ -69,6 +69,7 @@ class Worker {
 
  private:
   Worker(Context& context, stria_thread_mode_t mode);
+  FailPeer peer_failer() noexcept;
   [[gnu::noinline]] unsigned end_round(unsigned handled) noexcept;
 
   // Upcalls of providers; self is the Device.
@@ -76,11 +77,9 @@ class Worker {
   static void* on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept;
   static void on_link_down(void* self, void* peer, stria_status_t why) noexcept;
   static void on_link_changed(void* self, void* peer) noexcept;
+  // The rendezvous engine ended an operation; self is the worker.
   static void on_sent(void* self, rndv::SendOp& op) noexcept;
   static void on_received(void* self, rndv::RecvOp& op) noexcept;
-  static unsigned progress_of(void* self) noexcept;
-  static void on_broken(void* self, Peer& peer, Status why) noexcept;
-  static void on_refused(void* self, const transport::LinkRef& link) noexcept;
 
   bool open_alarm() noexcept;
   unsigned flush(Peer& peer) noexcept;
