@@ -6,20 +6,13 @@
 #include <string>
 
 #include "tests/rounds.hpp"
-#include "tests/tag/world.hpp"
+#include "tests/tag/random_world.hpp"
 #include "transport/wire.hpp"
 
 namespace stria::test {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
-
-Bytes pattern(std::size_t bytes, unsigned seed) {
-  Bytes data(bytes);
-  std::mt19937 random(seed);
-  for (auto& byte : data) byte = static_cast<unsigned char>(random());
-  return data;
-}
 
 /// What is forced: with patience 0 a receiver reads from the end of the message whenever it can.
 std::vector<std::array<std::string, 2>> configured(const char* scheme) {
@@ -42,11 +35,7 @@ TEST_F(FragmentOrder, is_free_by_every_scheme_into_columns_and_into_receives_tha
   for (unsigned seed = 1; seed <= rounds(300); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    fake::FabricOptions options;
-    options.seed = seed;
-    options.async_percent = random() % 101;
-    options.no_resource_percent = random() % 40;
-    options.fragment_overtakes_percent = random() % 101;
+    fake::FabricOptions options = random_fabric(seed, random);
     options.get = random() % 4 != 0;
     options.put = random() % 4 != 0;
     const char* kSchemes[] = {"auto", "pipeline", "both"};
@@ -74,14 +63,10 @@ TEST_F(FragmentOrder, is_free_by_every_scheme_into_columns_and_into_receives_tha
                            m.in_columns ? column : nullptr),
                 0);
     }
-    const unsigned slow = random() % 2;  // one of them is seldom inside the library
-    const auto ended = [&] {
+    ASSERT_TRUE(run_unevenly(world, random, [&] {
       return std::all_of(messages.begin(), messages.end(),
                          [](Message& m) { return m.send.ended() && m.recv.ended(); });
-    };
-    for (unsigned steps = 0; !ended() && steps < 400000; ++steps)
-      stria_worker_progress(world.worker(random() % 8 == 0 ? slow : 1 - slow));
-    ASSERT_TRUE(ended());
+    }));
     for (Message& m : messages) {
       ASSERT_EQ(m.recv.info.status, m.received < m.bytes ? STRIA_ERR_TRUNCATED : STRIA_OK);
       ASSERT_EQ(m.send.info.status, STRIA_OK);

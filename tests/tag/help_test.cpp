@@ -5,18 +5,11 @@
 #include <random>
 
 #include "tests/rounds.hpp"
+#include "tests/tag/random_world.hpp"
 #include "tests/tag/shm_pair.hpp"
-#include "tests/tag/world.hpp"
 
 namespace stria::test {
 namespace {
-
-std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
-  std::vector<unsigned char> data(bytes);
-  std::mt19937 random(seed);
-  for (auto& byte : data) byte = static_cast<unsigned char>(random());
-  return data;
-}
 
 /// Two workers of this process, driven one by one.
 class SilentSender : public ShmPair {
@@ -122,12 +115,8 @@ TEST(Help, is_right_under_every_order_of_late_gets_and_fragments) {
   for (unsigned seed = 1; seed <= rounds(300); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    fake::FabricOptions options;
-    options.seed = seed;
-    options.async_percent = random() % 101;
-    options.no_resource_percent = random() % 40;
-    options.fragment_overtakes_percent = random() % 101;
-    World world(2, options, {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
+    World world(2, random_fabric(seed, random),
+                {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
     std::vector<std::vector<unsigned char>> data, rooms;
     std::vector<Op> sends(6), recvs(6);
     for (std::size_t i = 0; i < sends.size(); ++i) {
@@ -138,16 +127,11 @@ TEST(Help, is_right_under_every_order_of_late_gets_and_fragments) {
       ASSERT_GE(world.send(sends[i], 0, 1, i, data[i].data(), data[i].size()), 0);
       ASSERT_GE(world.recv(recvs[i], 1, 0, i, 0, rooms[i].data(), rooms[i].size()), 0);
     }
-    const unsigned slow = random() % 2;  // one of them is seldom inside the library
-    unsigned steps = 0;
-    const auto ended = [&] {
+    ASSERT_TRUE(run_unevenly(world, random, [&] {
       for (std::size_t i = 0; i < sends.size(); ++i)
         if (!sends[i].ended() || !recvs[i].ended()) return false;
       return true;
-    };
-    while (!ended() && ++steps < 400000)
-      stria_worker_progress(world.worker(random() % 8 == 0 ? slow : 1 - slow));
-    ASSERT_TRUE(ended());
+    }));
     for (std::size_t i = 0; i < sends.size(); ++i) {
       ASSERT_EQ(recvs[i].info.status, STRIA_OK) << i;
       ASSERT_EQ(sends[i].info.status, STRIA_OK) << i;
