@@ -53,13 +53,13 @@ class Sender {
     STRIA_ASSERT(admits(flow, static_cast<std::uint64_t>(payload.length)), "it was asked before");
     header.sequence = flow.send_sequence;
     const auto bytes = static_cast<std::uint32_t>(payload.length);
-    std::uint64_t* counter = &counters_.pio;
-    const Status sent = send_packet(flow.link, header, payload, counter);
+    bool buffered;
+    const Status sent = send_packet(flow.link, header, payload, buffered);
     if (sent != Status::ok)
       return sent == Status::no_resource && bytes > kWaitsForRoom ? Status::unsupported : sent;
     ++flow.send_sequence;
     flow.credit -= bytes;
-    ++*counter;
+    ++(buffered ? counters_.buffered : counters_.pio);
     return Status::ok;
   }
 
@@ -69,9 +69,9 @@ class Sender {
   const Counters& counters() const noexcept { return counters_; }
 
  private:
-  /// `counter` is the one of the path that was taken last.
-  Status send_packet(const transport::LinkRef& link, const transport::Header& header,
-                     const transport::Payload& payload, std::uint64_t*& counter) noexcept {
+  /// `buffered` says by which path the packet left.
+  static Status send_packet(const transport::LinkRef& link, const transport::Header& header,
+                            const transport::Payload& payload, bool& buffered) noexcept {
     const auto bytes = static_cast<std::uint32_t>(payload.length);
     if (bytes < link.pio_below) {
       Status sent = Status::no_resource;
@@ -84,10 +84,11 @@ class Sender {
       } else if (bytes > link.eager_max) {
         return Status::unsupported;  // neither the stack nor a cell takes it: the caller announces
       }
+      buffered = false;
       if (sent != Status::no_resource) return sent;
     }
     if (bytes > link.eager_max) return Status::no_resource;
-    counter = &counters_.buffered;
+    buffered = true;
     return link.eager_send(header, payload);
   }
 
