@@ -64,33 +64,34 @@ Status Peers::connect(Peer& peer) noexcept {
   }
 }
 
-Result<void> Peers::connect_new(Peer& peer) {
+Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
   std::string reasons;
   Status answer = Status::unreachable;
-  for (const auto& device : devices_) {
-    const std::span<const std::byte> part = part_of(peer.address, device->number);
+  for (std::size_t i = first; i < devices_.size(); ++i) {
+    const Device& device = devices_[i];
+    const std::span<const std::byte> part = part_of(peer.address, device.number);
     if (part.empty()) {
       reasons +=
-          fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device->provider->name);
+          fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device.provider->name);
       continue;
     }
     char error[512] = "";
     stria_link_t* link = nullptr;
     const stria_status_t connected =
-        device->provider->connect(device->handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer,
-                                  peer.low_latency ? 1 : 0, &link, error, sizeof(error));
+        device.provider->connect(device.handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer,
+                                 peer.low_latency ? 1 : 0, &link, error, sizeof(error));
     const bool accepted = connected == STRIA_OK || connected == STRIA_IN_PROGRESS;
     if (accepted && link != nullptr) {
-      link_up(peer, *device, link);
+      link_up(peer, device, link);
       if (peer.state == Peer::State::up) return {};
       return Error{Status::peer_failed, fmt::format("worker {:#x} was given up before", peer.worker_id)};
     }
     const Status reason = accepted ? Status::io_error : transport::from_c(connected);
     // A provider that knows that the peer is gone knows it for all of them.
     if (answer != Status::peer_failed) answer = reason;
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->provider->name,
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device.provider->name,
                            accepted ? "it said yes and gave no link, which breaks its contract"
-                                    : without_name(error, device->provider->name));
+                                    : without_name(error, device.provider->name));
   }
   const bool gone = answer == Status::peer_failed;
   std::string text =
@@ -200,6 +201,33 @@ bool Peers::leave(Peer& peer) noexcept {
   if (was_up) receiver_.peer_left(peer);
   want_window(peer, false);
   return true;
+}
+
+bool Peers::refuse(Peer& peer) noexcept {
+  if (peer.state != Peer::State::up || peer.address == nullptr || peer.send_sequence != 0 ||
+      peer.recv_sequence != 0 || peer.has_early || peer.has_late)
+    return false;
+  peer.state = Peer::State::failed;
+  peer.link.pio_below = peer.link.inline_below = 0;
+  receiver_.peer_left(peer);
+  want_window(peer, false);
+  return true;
+}
+
+bool Peers::reach_by_others(Peer& peer) noexcept try {
+  peer.state = Peer::State::unconnected;
+  const std::size_t next = peer.device + std::size_t{1};
+  if (next < devices_.size() && connect_new(peer, next)) return true;
+  if (peer.linked()) peer.unlink();
+  return false;
+} catch (const std::bad_alloc&) {
+  if (peer.linked()) peer.unlink();
+  return false;
+}
+
+void Peers::await_unmet(Peer& peer) noexcept {
+  await(peer);
+  peer.unmet = peer.awaited;
 }
 
 void Peers::stop_inline() noexcept {

@@ -52,6 +52,14 @@ class Peers {
 
   /// Marks the peer as failed, for Worker::fail_peer(). False: it was.
   bool leave(Peer& peer) noexcept;
+  // A link that goes down as its peer cannot be reached (refused_link.cpp).
+  /// Marks the peer as failed while what was under way ends. False, and nothing changed: a message went by
+  /// the link, so the peer is lost; or the peer came by itself, and there is no other way to it.
+  bool refuse(Peer& peer) noexcept;
+  /// After refuse(): connects by the providers behind the one that had the link. False: none of them can.
+  bool reach_by_others(Peer& peer) noexcept;
+  /// As await(), when the peer could not be connected to just now.
+  void await_unmet(Peer& peer) noexcept;
   /// No message goes by the short way any more.
   void stop_inline() noexcept;
 
@@ -66,7 +74,8 @@ class Peers {
   std::uint64_t fallbacks() const noexcept { return fallbacks_; }
 
  private:
-  Result<void> connect_new(Peer& peer);
+  /// By the first of the devices from `first` on that will.
+  Result<void> connect_new(Peer& peer, std::size_t first = 0);
   static bool is_lost(const Peer& peer) noexcept;
   void link_up(Peer& peer, const Device& device, stria_link_t* link) noexcept;
   [[gnu::cold, gnu::noinline]] void lose(Peer& peer, std::string_view why) noexcept;

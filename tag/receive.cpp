@@ -24,6 +24,15 @@ void Receives::fail(Peer& peer, Status why) noexcept {
   end_posted(&peer, why);
 }
 
+bool Receives::names(const Peer& peer) noexcept {
+  bool found = false;
+  posted_.remove_if([&](const PostedRecv& recv) {
+    found = found || recv.source == peer.index;
+    return false;
+  });
+  return found;
+}
+
 void Receives::counters(stria_counters_t& out) const noexcept {
   out.received_eager = received_ + store_.received();
   out.unexpected_messages = store_.queue().size();

@@ -59,6 +59,8 @@ class alignas(kCacheLine) Receives {
   }
 
   unsigned take_late(Peer& peer) noexcept { return late_.take(peer, Status::peer_failed); }
+  /// Whether a posted receive names the peer.
+  bool names(const Peer& peer) noexcept;
   /// Ends what names the peer, which has failed.
   void fail(Peer& peer, Status why) noexcept;
   /// Nothing is posted by the short way any more: the worker is being closed.

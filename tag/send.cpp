@@ -132,6 +132,21 @@ void Sends::fail(Peer& peer, Status why) noexcept {
   }
 }
 
+void Sends::take_back(Peer& peer, Waiting& waiting) noexcept {
+  while (rndv::Operation* op = peer.pending.pop_front()) {
+    rndv_.abandon(Request::of(*op)->body.send);  // its key was the provider's
+    waiting.push_back(op);
+  }
+}
+
+void Sends::give_back(Peer& peer, Waiting& waiting) noexcept {
+  while (rndv::Operation* op = waiting.pop_front()) peer.pending.push_back(op);
+}
+
+void Sends::end(Waiting& waiting, Status why) noexcept {
+  while (rndv::Operation* op = waiting.pop_front()) complete(*Request::of(*op), why);
+}
+
 void Sends::counters(stria_counters_t& out) const noexcept {
   out.sent_pio = sender_.counters().pio;
   out.sent_buffered = sender_.counters().buffered;

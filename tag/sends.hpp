@@ -37,6 +37,12 @@ class Sends {
   bool flush(Peer& peer, unsigned& moved) noexcept;
   /// The peer failed: ends what waits for it.
   void fail(Peer& peer, Status why) noexcept;
+  /// Sends that wait for room, in order.
+  using Waiting = IntrusiveQueue<rndv::Operation>;
+  /// What waits for a peer whose link went down before any message, for another link or for its end.
+  void take_back(Peer& peer, Waiting& waiting) noexcept;
+  static void give_back(Peer& peer, Waiting& waiting) noexcept;
+  static void end(Waiting& waiting, Status why) noexcept;
   void counters(stria_counters_t& out) const noexcept;
 
  private:

@@ -127,7 +127,9 @@ void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link
 
 void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   const Status status = why == STRIA_OK ? Status::peer_failed : transport::from_c(why);
-  static_cast<Device*>(self)->worker->fail_peer(*static_cast<Peer*>(peer), status);
+  Worker& worker = *static_cast<Device*>(self)->worker;
+  if (status == Status::unreachable && worker.refused(*static_cast<Peer*>(peer))) return;
+  worker.fail_peer(*static_cast<Peer*>(peer), status);
 }
 
 void Worker::on_link_changed(void* self, void* peer) noexcept {

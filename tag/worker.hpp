@@ -84,6 +84,8 @@ class Worker {
   bool open_alarm() noexcept;
   unsigned flush(Peer& peer) noexcept;
   void fail_peer(Peer& peer, Status why) noexcept;
+  /// The peer of a link cannot be reached. False: it had been, and has failed.
+  bool refused(Peer& peer) noexcept;
   void check_liveness(bool force) noexcept;
   void drain(std::chrono::milliseconds limit) noexcept;
 

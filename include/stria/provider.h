@@ -105,8 +105,8 @@ typedef struct stria_sink {
   /* The link is dead. Before it, everything received was delivered, and the completions of all gets, puts and
    * atomics of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No
    * call on the link may follow but those of the group keep. `why`: PEER_FAILED when the peer is gone,
-   * whether it died or closed; UNREACHABLE when it refuses us; IO when what it sent makes no sense, or the
-   * system ended the link. */
+   * whether it died or closed; UNREACHABLE when it refuses us, or did not answer a connect; IO when what it
+   * sent makes no sense, or the system ended the link. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
   /* What link_limits answers of the link is different now (but for its credits). During progress or check, or
    * a call of the group look. */
