@@ -54,16 +54,18 @@ Result<Chunk> Chunk::make(ibv_pd* pd, std::size_t bytes) {
   return chunk;
 }
 
-Result<void> ReceiveBuffers::add(std::uint32_t count) {
+Result<void> ReceiveBuffers::provide_for(std::uint32_t links) {
   const std::size_t stride = stride_of(sizeof(ReceiveBuffer) + packet_bytes_);
-  auto made = Chunk::make(pd_, stride * count);
-  if (!made) return std::move(made).error();
-  chunks_.push_back(*std::move(made));
-  const Chunk& chunk = chunks_.back();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    auto* buffer = reinterpret_cast<ReceiveBuffer*>(chunk.data() + stride * i);
-    buffer->lkey = chunk.lkey();
-    if (!post(&buffer, 1)) return Error{Status::io_error, "verbs: ibv_post_srq_recv"};
+  while (chunks_.size() < links) {
+    auto made = Chunk::make(pd_, stride * per_link_);
+    if (!made) return std::move(made).error();
+    chunks_.push_back(*std::move(made));
+    const Chunk& chunk = chunks_.back();
+    for (std::uint32_t i = 0; i < per_link_; ++i) {
+      auto* buffer = reinterpret_cast<ReceiveBuffer*>(chunk.data() + stride * i);
+      buffer->lkey = chunk.lkey();
+      if (!post(&buffer, 1)) return Error{Status::io_error, "verbs: ibv_post_srq_recv"};
+    }
   }
   return {};
 }

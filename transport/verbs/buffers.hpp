@@ -43,10 +43,11 @@ struct ReceiveBuffer {
 
 class ReceiveBuffers {
  public:
-  ReceiveBuffers(ibv_pd* pd, ibv_srq* srq, std::uint32_t packet_bytes) noexcept
-      : pd_(pd), srq_(srq), packet_bytes_(packet_bytes) {}
-  /// Makes `count` more and posts them. The connection manager's thread.
-  Result<void> add(std::uint32_t count);
+  /// `per_link`: as many as a peer may have packets under way.
+  ReceiveBuffers(ibv_pd* pd, ibv_srq* srq, std::uint32_t packet_bytes, std::uint32_t per_link) noexcept
+      : pd_(pd), srq_(srq), packet_bytes_(packet_bytes), per_link_(per_link) {}
+  /// Makes and posts more until there are enough for so many links. The connector's thread.
+  Result<void> provide_for(std::uint32_t links);
   /// Posts them again, as one piece of work. The worker's thread.
   bool post(ReceiveBuffer* const* buffers, unsigned count) noexcept;
   static constexpr unsigned kBatch = 16;
@@ -55,7 +56,8 @@ class ReceiveBuffers {
   ibv_pd* pd_;
   ibv_srq* srq_;
   std::uint32_t packet_bytes_;
-  std::vector<Chunk> chunks_;
+  std::uint32_t per_link_;
+  std::vector<Chunk> chunks_;  // of a link each
 };
 
 /// Slots for what is sent: taken with the message, free again when its completion, or that of a later one of

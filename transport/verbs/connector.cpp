@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/format.hpp"
-#include "transport/verbs/device.hpp"
 #include "transport/verbs/quiet_thread.hpp"
 
 namespace stria::verbs {
@@ -27,8 +27,7 @@ void drain(int fd) noexcept {
 
 }  // namespace
 
-Connector::Connector(Device& device, std::uint64_t worker_id, std::vector<std::byte> secret)
-    : device_(device), worker_id_(worker_id), secret_(std::move(secret)) {}
+Connector::Connector(Params params) : params_(std::move(params)), numbers_(params_.adapter.max_links) {}
 
 Connector::~Connector() {
   stop();
@@ -52,17 +51,17 @@ Result<void> Connector::start() {
 void Connector::stop() noexcept {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    const std::lock_guard lock(mailbox_.mutex);
+    mailbox_.stopping = true;
   }
-  wake();
+  ring(wake_fd_.get());
   thread_.join();
   for (auto& [key, connection] : connections_) {
-    if (connection->id == nullptr || connection->link == nullptr) continue;
+    if (connection->id == nullptr || connection->id->qp == nullptr) continue;
     ::rdma_disconnect(connection->id);
     ibv_qp_attr error{};
     error.qp_state = IBV_QPS_ERR;
-    if (connection->id->qp != nullptr) ::ibv_modify_qp(connection->id->qp, &error, IBV_QP_STATE);
+    ::ibv_modify_qp(connection->id->qp, &error, IBV_QP_STATE);
   }
 }
 
@@ -70,125 +69,123 @@ void Connector::destroy_all() noexcept {
   while (!connections_.empty()) destroy(*connections_.begin()->first);
 }
 
-void Connector::wake() noexcept {
+// ---- the worker's thread ---------------------------------------------------------------------------------
+
+void Connector::post(const Command& command) {
+  {
+    const std::lock_guard lock(mailbox_.mutex);
+    mailbox_.commands.push_back(command);
+  }
   ring(wake_fd_.get());
 }
-void Connector::silence() noexcept {
-  drain(news_fd_.get());
+
+void Connector::connect(const Address& address) {
+  post({Command::What::connect, nullptr, address});
 }
 
-void Connector::tell(News news) {
-  news_.push_back(news);
-  has_news_.store(true, std::memory_order_release);  // pairs with take_news
-  ring(news_fd_.get());
+void Connector::disconnect(Connection& connection) noexcept try {
+  post({Command::What::disconnect, &connection, {}});
+} catch (const std::bad_alloc&) {
+  // The peer learns of it when it is spoken to.
+}
+
+void Connector::dispose(Connection& connection) noexcept try {
+  post({Command::What::dispose, &connection, {}});
+} catch (const std::bad_alloc&) {
+  // It stays until the device closes.
 }
 
 bool Connector::take_news(std::vector<News>& out) noexcept {
   if (!has_news_.load(std::memory_order_acquire)) [[likely]]
     return false;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mailbox_.mutex);
   has_news_.store(false, std::memory_order_relaxed);
-  out.swap(news_);
+  out.swap(mailbox_.news);
   return !out.empty();
 }
 
-// ---- the worker's thread ---------------------------------------------------------------------------------
-
-Result<Link*> Connector::connect(const Address& address) {
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(device_.settings().connect_ms);
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    if (const auto live = live_.find(address.worker); live != live_.end()) {
-      attempts_.erase(address.worker);
-      return live->second->link.get();
-    }
-    const auto known = attempts_.find(address.worker);
-    if (known == attempts_.end()) {
-      auto made = std::make_unique<Connection>();
-      Connection* const connection = made.get();
-      connection->worker = address.worker;
-      connection->asked = true;
-      attempts_[address.worker] = {Attempt::State::pending, connection, {}};
-      targets_[connection] = address;
-      connections_[connection] = std::move(made);
-      commands_.emplace_back(Command::connect, connection);
-      wake();
-    } else if (known->second.state == Attempt::State::failed) {
-      Error error = std::move(known->second.error);
-      attempts_.erase(known);
-      return error;
-    } else if (known->second.state == Attempt::State::busy) {
-      const bool late = Clock::now() >= deadline;
-      Error error = std::move(known->second.error);
-      attempts_.erase(known);
-      if (late) return error;
-      changed_.wait_for(lock, std::chrono::milliseconds(5));
-      continue;
-    }
-    if (changed_.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
-    if (live_.count(address.worker) != 0) continue;
-    const auto late = attempts_.find(address.worker);
-    if (late == attempts_.end()) continue;
-    if (late->second.state != Attempt::State::pending && late->second.state != Attempt::State::superseded)
-      continue;
-    Error error{Status::unreachable, fmt::format("no answer within {} ms (STRIA_VERBS_CONNECT_MS)",
-                                                 device_.settings().connect_ms)};
-    if (late->second.connection != nullptr) commands_.emplace_back(Command::dispose, late->second.connection);
-    attempts_.erase(late);
-    wake();
-    return error;
-  }
-}
-
-void Connector::disconnect(Link& link) noexcept try {
-  const std::lock_guard lock(mutex_);
-  commands_.emplace_back(Command::disconnect, link.connection());
-  wake();
-} catch (const std::bad_alloc&) {
-  // The peer learns of it when it is spoken to.
-}
-
-void Connector::dispose(Link& link) noexcept try {
-  const std::lock_guard lock(mutex_);
-  commands_.emplace_back(Command::dispose, link.connection());
-  wake();
-} catch (const std::bad_alloc&) {
-  // It stays until the device closes.
+void Connector::silence() noexcept {
+  drain(news_fd_.get());
 }
 
 // ---- the connector's thread ------------------------------------------------------------------------------
 
+void Connector::tell(News news) {
+  {
+    const std::lock_guard lock(mailbox_.mutex);
+    mailbox_.news.push_back(std::move(news));
+    has_news_.store(true, std::memory_order_release);  // pairs with take_news
+  }
+  ring(news_fd_.get());
+}
+
+/// One that runs out of memory spoils no other.
+template <class Step>
+void Connector::guard(Step step) noexcept try {
+  step();
+} catch (const std::bad_alloc&) {
+  params_.services.log(4, "verbs: out of memory while connecting");
+}
+
 void Connector::run() noexcept {
+  std::vector<Command> commands;
   for (;;) {
-    pollfd fds[2] = {{device_.adapter().channel->fd, POLLIN, 0}, {wake_fd_.get(), POLLIN, 0}};
-    ::poll(fds, 2, -1);
+    pollfd fds[2] = {{params_.adapter.channel->fd, POLLIN, 0}, {wake_fd_.get(), POLLIN, 0}};
+    ::poll(fds, 2, wait_ms());
     if (fds[1].revents != 0) drain(wake_fd_.get());
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    try {
-      for (Event event; next_event(event);) handle(event);
-      for (std::size_t i = 0; i < commands_.size(); ++i) {
-        const auto [command, connection] = commands_[i];
-        if (connections_.count(connection) == 0) continue;
-        if (command == Command::dispose)
-          destroy(*connection);
-        else if (command == Command::disconnect)
-          break_off(*connection);
-        else
-          begin(*connection, targets_[connection]);
-      }
-      commands_.clear();
-    } catch (const std::bad_alloc&) {
-      device_.services().log(4, "verbs: out of memory while connecting");
+    for (Event event; next_event(event);) guard([&] { handle(event); });
+    {
+      const std::lock_guard lock(mailbox_.mutex);
+      if (mailbox_.stopping) return;
+      commands.swap(mailbox_.commands);
     }
+    for (const Command& command : commands) guard([&] { obey(command); });
+    commands.clear();
+    guard([&] { look_at_clock(); });
+  }
+}
+
+/// Until the next timer; -1: there is none.
+int Connector::wait_ms() const noexcept {
+  if (timers_.empty()) return -1;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(timers_.begin()->first - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 3600000));
+}
+
+void Connector::obey(const Command& command) {
+  if (command.what == Command::What::connect)
+    begin(command.address);
+  else if (command.what == Command::What::disconnect)
+    break_off(*command.connection);
+  else
+    destroy(*command.connection);
+}
+
+/// Attempts that are late, and those whose peer is to be asked again. A timer of an attempt that has its
+/// answer finds none, or a later one of the same worker, which it does not concern.
+void Connector::look_at_clock() {
+  const Clock::time_point now = Clock::now();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const std::uint64_t worker = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    const auto attempt = attempts_.find(worker);
+    if (attempt == attempts_.end()) continue;
+    if (attempt->second.deadline <= now)
+      give_up(attempt,
+              {Status::unreachable, attempt->second.why.empty()
+                                        ? fmt::format("no answer within {} ms (STRIA_VERBS_CONNECT_MS)",
+                                                      params_.settings.connect_ms)
+                                        : attempt->second.why});
+    else if (attempt->second.state == Attempt::State::paused)
+      ask(attempt->second);
   }
 }
 
 /// Copied and acknowledged before it is looked at, so that its id may be destroyed meanwhile.
 bool Connector::next_event(Event& out) noexcept {
   rdma_cm_event* event = nullptr;
-  if (::rdma_get_cm_event(device_.adapter().channel, &event) != 0) return false;
+  if (::rdma_get_cm_event(params_.adapter.channel, &event) != 0) return false;
   out.type = event->event;
   out.id = event->id;
   out.status = event->status;

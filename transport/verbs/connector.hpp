@@ -1,17 +1,23 @@
 // Connecting by rdma_cm, on a thread of its own that sleeps on the connection manager's events: a process
-// that computes is connected to without its help. The worker's thread asks for connections and waits; what
-// peers do on their own comes to it as news, which it takes in progress().
+// that computes is connected to without its help. The worker's thread asks for a connection and goes on at
+// once; what becomes of it, and what peers do on their own, comes to it as news, which it takes in
+// progress().
 //
 //   connect   resolve address ── resolve route ── request{Hello} ──►  worker? secret? version? answer{Hello}
 //   both      the connection of the smaller worker id is kept; the other is refused (yours_comes), and
 //   connect   whoever asked for it waits for the one that comes
-//   end       disconnect, the queue pair goes to error, news for the worker, which gives the link back
+//   late      an attempt that has no answer within STRIA_VERBS_CONNECT_MS fails, by the connector's own clock
+//   end       disconnect, the queue pair goes to error, news for the worker, which gives the connection back
+//
+// The two threads share a mailbox: commands one way, news the other. Its lock is held for no system call, so
+// that the worker never waits for the connection manager. For each command `connect` there is one answer: a
+// connection to that worker that is up, whoever asked for it, or `failed`.
 #pragma once
 
 #include <rdma/rdma_cma.h>
 
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,30 +27,26 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
-#include "transport/verbs/link.hpp"
+#include "transport/verbs/adapter.hpp"
+#include "transport/verbs/buffers.hpp"
+#include "transport/verbs/connection.hpp"
+#include "transport/verbs/link_numbers.hpp"
 #include "transport/verbs/packets.hpp"
+#include "transport/verbs/settings.hpp"
 
 namespace stria::verbs {
 
-class Device;
-
-struct Connection {
-  rdma_cm_id* id = nullptr;
-  std::uint64_t worker = 0;
-  bool asked = false;   ///< by us
-  bool up = false;      ///< the link may be used, or will be when the peer greets
-  bool broken = false;  ///< its end was told
-  std::unique_ptr<Link> link;
-};
-
-struct News {
-  enum class What : std::uint8_t { arrived, broken } what;
-  Link* link;
-};
-
 class Connector {
  public:
-  Connector(Device& device, std::uint64_t worker_id, std::vector<std::byte> secret);
+  struct Params {
+    const Adapter& adapter;
+    const Settings& settings;
+    const stria_services_t& services;
+    ReceiveBuffers& receives;  ///< to which only the connector adds
+    std::uint64_t worker_id;
+    std::vector<std::byte> secret;
+  };
+  explicit Connector(Params params);
   ~Connector();
   Result<void> start();
   /// Ends the thread; all connections are disconnected, and their queue pairs in error.
@@ -53,22 +55,38 @@ class Connector {
   void destroy_all() noexcept;
 
   // The worker's thread.
-  /// The link that is there or coming from the peer, or a new one; waits for it.
-  Result<Link*> connect(const Address& address);
+  /// Asks for a connection, of which news will come. Throws std::bad_alloc.
+  void connect(const Address& address);
+  /// Ends the connection; it stays the worker's, and news will say that it is broken.
+  void disconnect(Connection& connection) noexcept;
+  /// Gives the connection back.
+  void dispose(Connection& connection) noexcept;
   /// News since the last time; false: there are none.
   bool take_news(std::vector<News>& out) noexcept;
   bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
-  void disconnect(Link& link) noexcept;
-  void dispose(Link& link) noexcept;
   int fd() const noexcept { return news_fd_.get(); }
   void silence() noexcept;
 
  private:
-  struct Attempt {
-    enum class State : std::uint8_t { pending, superseded, busy, failed } state = State::pending;
-    Connection* connection = nullptr;
-    Error error;
+  using Clock = std::chrono::steady_clock;
+  struct Command {
+    enum class What : std::uint8_t { connect, disconnect, dispose } what;
+    Connection* connection;  ///< null: connect
+    Address address;
   };
+  /// A command `connect` that has no answer yet.
+  struct Attempt {
+    enum class State : std::uint8_t {
+      asking,   ///< by a connection of ours
+      awaited,  ///< the peer's own request is to come
+      paused,   ///< the peer is to be asked again soon
+    } state = State::asking;
+    Connection* connection = nullptr;
+    Address address{};
+    Clock::time_point deadline;
+    std::string why;  ///< what was last heard, for one that is late
+  };
+  using Attempts = std::map<std::uint64_t, Attempt>;
   struct Event {
     rdma_cm_event_type type;
     rdma_cm_id* id;
@@ -77,44 +95,59 @@ class Connector {
     std::byte data[64];
     std::uint8_t data_bytes;
   };
-  enum class Command : std::uint8_t { connect, disconnect, dispose };
 
+  // The connector's thread: connector.cpp,
   void run() noexcept;
+  int wait_ms() const noexcept;
+  template <class Step>
+  void guard(Step step) noexcept;
   bool next_event(Event& out) noexcept;
   void handle(const Event& event);
-  void begin(Connection& connection, const Address& address);
+  void obey(const Command& command);
+  void look_at_clock();
+  void tell(News news);
+  void post(const Command& command);
+  // and the steps: connecting.cpp.
+  void begin(const Address& address);
+  void ask(Attempt& attempt);
   void resolved(Connection& connection);
   void request(Connection& connection);
   void welcome(const Event& event);
   void refuse(rdma_cm_id* id, Reason reason) noexcept;
   void answered(Connection& connection, const Event& event);
+  void up(Connection& connection);
   void ended(Connection& connection, const Event& event);
-  void fail(Connection& connection, Attempt::State state, Error error);
+  void refused(Connection& connection, const Refusal& refusal);
+  void fail(Connection& connection, Error error);
+  void give_up(Attempts::iterator attempt, Error error);
   void break_off(Connection& connection);
   void destroy(Connection& connection) noexcept;
-  Result<void> make_link(Connection& connection);
+  Attempts::iterator attempt_of(const Connection& connection) noexcept;
+  Result<void> make_queue_pair(Connection& connection);
   rdma_conn_param parameters(const Hello& hello) const noexcept;
   Hello hello_to(const Connection& connection) const noexcept;
   bool is_good(const Hello& hello, std::uint64_t from, Reason& reason) const noexcept;
-  void tell(News news);
-  void wake() noexcept;
 
-  Device& device_;
-  const std::uint64_t worker_id_;
-  const std::vector<std::byte> secret_;
+  const Params params_;
   std::thread thread_;
   UniqueFd wake_fd_;
   UniqueFd news_fd_;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  std::vector<std::pair<Command, Connection*>> commands_;
-  std::map<Connection*, Address> targets_;
-  std::map<Connection*, std::unique_ptr<Connection>> connections_;
-  std::map<std::uint64_t, Connection*> live_;  // by worker: up and not broken; not the echo of our own
-  std::map<std::uint64_t, Attempt> attempts_;
-  std::vector<News> news_;
+
+  struct Mailbox {
+    std::mutex mutex;
+    bool stopping = false;
+    std::vector<Command> commands;
+    std::vector<News> news;
+  } mailbox_;
   std::atomic<bool> has_news_{false};
+
+  // The connector's thread, or any when that has ended.
+  LinkNumbers numbers_;
+  std::map<Connection*, std::unique_ptr<Connection>> connections_;
+  /// By worker: told to the worker's thread, and not given back. Not the accepting end of one to ourselves.
+  std::map<std::uint64_t, Connection*> live_;
+  Attempts attempts_;
+  std::multimap<Clock::time_point, std::uint64_t> timers_;  // when to look at an attempt, by its worker
 };
 
 }  // namespace stria::verbs

@@ -63,7 +63,8 @@ Result<void> Device::prepare(std::unique_ptr<Adapter> adapter, const transport::
   adapter_ = std::move(adapter);
   const hw::VerbsTraits& traits = adapter_->traits;
   const std::uint32_t packet_bytes = kHeadBytes + settings_.eager_bytes;
-  receives_ = std::make_unique<ReceiveBuffers>(adapter_->pd, adapter_->srq, packet_bytes);
+  receives_ = std::make_unique<ReceiveBuffers>(adapter_->pd, adapter_->srq, packet_bytes,
+                                               settings_.credits + packets_beside_credits(traits.iwarp));
   if (auto opened = slots_.open(adapter_->pd, settings_.send_buffers, packet_bytes); !opened)
     return std::move(opened).error();
   // As many atomics may be under way as requests of one link; more wait for those.
@@ -79,14 +80,17 @@ Result<void> Device::prepare(std::unique_ptr<Adapter> adapter, const transport::
                  ? std::min({traits.inline_bytes - kHeadBytes, settings_.eager_bytes, kMostShort})
                  : 0;
   sends_invalidate_ = traits.send_invalidate && traits.has_windows();
-  links_ = std::make_unique<std::atomic<Link*>[]>(adapter_->max_links);
-  generations_.resize(adapter_->max_links);
-  taken_.resize(adapter_->max_links);
+  path_ = fmt::format("{}: {} queue pair, {}", adapter_->name, traits.iwarp ? "iWARP" : "RC",
+                      !traits.has_windows() ? "reads through a region for each message"
+                      : adapter_->strided   ? "reads through memory windows and strided keys"
+                                            : "reads through memory windows");
+  links_ = std::make_unique<Links>(adapter_->max_links);
   credits_due_.reserve(adapter_->max_links);
 
   const auto* secret = static_cast<const std::byte*>(params.job_secret);
-  connector_ = std::make_unique<Connector>(*this, worker_id_,
-                                           std::vector<std::byte>(secret, secret + params.job_secret_bytes));
+  connector_ = std::make_unique<Connector>(
+      Connector::Params{*adapter_, settings_, *services_, *receives_, worker_id_,
+                        std::vector<std::byte>(secret, secret + params.job_secret_bytes)});
   return {};
 }
 
@@ -101,18 +105,15 @@ void Device::close(int timeout_ms) noexcept {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   const auto is_idle = [&] {
     reap();
-    for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
-      if (Link* link = at(i); link != nullptr && !link->dying && !link->settle()) return false;
-    return true;
+    return std::ranges::all_of(links_->all(), [](const auto& link) { return link->dying || link->settle(); });
   };
   while (!is_idle() && std::chrono::steady_clock::now() < end) ::sched_yield();
   connector_->stop();
   // Queue pairs are in error: no adapter touches the memory of moves any more. They let go of it, untold.
-  for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
-    if (Link* link = at(i); link != nullptr) {
-      link->dying = true;
-      link->abandon();
-    }
+  for (const auto& link : links_->all()) {
+    link->dying = true;
+    link->abandon();
+  }
   while (Move* move = stalled_.pop_front()) move->link->resume(*move);
   keys_.close();
   connector_->destroy_all();
@@ -166,41 +167,25 @@ Result<Link*> Device::connect(const void* bytes, std::uint32_t length, void* pee
   if (address.version != kVersion)
     return Error{Status::unreachable, fmt::format("verbs: the peer's provider has version {}, this has {}",
                                                   address.version, kVersion)};
-  auto link = connector_->connect(address);
-  if (!link) return std::move(link).error();
-  (*link)->cookie = peer;
-  (*link)->announced = true;
-  if ((*link)->has_to_greet()) (*link)->greet();
-  return link;
-}
-
-Result<Link*> Device::add_link(Connection& connection) {
-  std::uint32_t number = 0;
-  while (number < adapter_->max_links && taken_[number]) ++number;
-  if (number == adapter_->max_links)
-    return Error{Status::no_resource,
-                 fmt::format("all {} links are in use (STRIA_VERBS_LINKS)", adapter_->max_links)};
-  if (receives_for_ == links_used_) {
-    if (auto added = receives_->add(settings_.credits + packets_beside_credits(adapter_->traits.iwarp));
-        !added)
-      return std::move(added).error();
-    ++receives_for_;
+  if (Link* const known = links_->to_worker(address.worker)) {
+    if (known->dying) return Error{Status::unreachable, "verbs: the peer's earlier link is being ended"};
+    known->cookie = peer;
+    known->announced = true;
+    return known;
   }
-  connection.link = std::make_unique<Link>(
-      Link::Params{this, &connection, connection.worker, number, ++generations_[number], connection.asked});
-  ++links_used_;
-  taken_[number] = true;
-  return connection.link.get();
-}
-
-void Device::publish(Link& link) noexcept {
-  links_[link.number()].store(&link, std::memory_order_release);
-}
-
-void Device::remove_link(Link& link) noexcept {
-  links_[link.number()].store(nullptr, std::memory_order_release);
-  taken_[link.number()] = false;
-  --links_used_;
+  if (links_->is_full())
+    return Error{Status::no_resource,
+                 fmt::format("verbs: all {} links are in use (STRIA_VERBS_LINKS)", adapter_->max_links)};
+  Link& link = links_->add(*this, address.worker);
+  link.cookie = peer;
+  link.announced = true;
+  try {
+    connector_->connect(address);
+  } catch (const std::bad_alloc&) {
+    links_->remove(link);
+    throw;
+  }
+  return &link;
 }
 
 }  // namespace stria::verbs

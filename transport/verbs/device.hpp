@@ -1,10 +1,10 @@
 // A worker's device: it owns the adapter's queues, the pools, the keys and the links, and moves completions.
 //
-// Threads: the worker's, and the connector's. What both touch is the table of links, whose entries are set
-// before the peer can know of them, and the pool of receive buffers, which only the connector adds to.
+// Threads: all of it is the worker's but the connector, which has its own (connector.hpp). What both touch is
+// the pool of receive buffers, to which only the connector adds, and each connection, which has one owner at
+// a time (connection.hpp).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +18,7 @@
 #include "transport/verbs/connector.hpp"
 #include "transport/verbs/keys.hpp"
 #include "transport/verbs/link.hpp"
+#include "transport/verbs/links.hpp"
 #include "transport/verbs/regions.hpp"
 #include "transport/verbs/settings.hpp"
 
@@ -76,9 +77,11 @@ class Device {
   bool can_put() const noexcept { return !adapter_->traits.iwarp; }
   bool has_atomics() const noexcept { return adapter_->traits.atomics; }
   bool sends_invalidate() const noexcept { return sends_invalidate_; }
-  std::uint64_t request_id(const Link& link, std::uint32_t sequence) const noexcept {
-    return std::uint64_t{link.number()} << 40 | std::uint64_t{link.generation()} << 32 | sequence;
+  static std::uint64_t request_id(LinkNumber link, std::uint32_t sequence) noexcept {
+    return std::uint64_t{link.number} << 40 | std::uint64_t{link.generation} << 32 | sequence;
   }
+  /// What links say of their path; of all the same.
+  const char* path() const noexcept { return path_.c_str(); }
   /// Takes completions of what we posted; makes no upcall, so that any call may do it.
   void reap() noexcept;
   /// The link is of no use any more: everything under way on it ends.
@@ -89,12 +92,9 @@ class Device {
   void stall(Move& move) noexcept { stalled_.push_back(&move); }
   std::uint32_t moves_under_way = 0;
 
-  // For the connector, on its thread.
-  /// A number for a new link, with buffers posted for its peer. Errors: no_resource, all are used.
-  Result<Link*> add_link(Connection& connection);
-  /// From here on the worker's thread may meet it, and it stays until that gives it back.
-  void publish(Link& link) noexcept;
-  void remove_link(Link& link) noexcept;
+  // For tests with a stand-in.
+  Links& links() noexcept { return *links_; }
+  ReceiveBuffers& receives() noexcept { return *receives_; }
   Connector& connector() noexcept { return *connector_; }
   std::uint32_t valid_keys() const noexcept { return keys_.valid(); }
 
@@ -110,6 +110,9 @@ class Device {
   void tell_counts() const noexcept;
   void disarm() noexcept;
   unsigned take_news(unsigned budget) noexcept;
+  void take(const News& news) noexcept;
+  void take_up(Connection& connection) noexcept;
+  void take_failed(std::uint64_t worker, const Error& error) noexcept;
   unsigned end_moves(unsigned budget) noexcept;
   unsigned receive(unsigned budget) noexcept;
   void receive_one(const ibv_wc& completion) noexcept;
@@ -119,10 +122,6 @@ class Device {
   void return_credits() noexcept;
   unsigned bury(unsigned budget) noexcept;
   void end_windows_of(Link& link) noexcept;
-  Link* other_end(Link& link) const noexcept;  ///< null: it is no connection to ourselves, or that is gone
-  Link* at(std::uint64_t number) const noexcept {
-    return number < adapter_->max_links ? links_[number].load(std::memory_order_acquire) : nullptr;
-  }
 
   const transport::Sink* sink_;
   const stria_services_t* services_;
@@ -139,13 +138,8 @@ class Device {
   bool sends_invalidate_ = false;
   UniqueFd events_;  // epoll: completions, news
 
-  // acquire pairs with the release in publish: the link is complete when its number is seen. The worker's
-  // thread takes a link out before it gives it back (bury); the number stays taken until it is freed.
-  std::unique_ptr<std::atomic<Link*>[]> links_;
-  std::vector<std::uint8_t> generations_;  // the connector's thread
-  std::vector<bool> taken_;                // likewise: numbers
-  std::uint32_t receives_for_ = 0;         // links that buffers are posted for, in use or not; likewise
-  std::uint32_t links_used_ = 0;           // likewise
+  std::string path_;
+  std::unique_ptr<Links> links_;
 
   ibv_wc batch_[ReceiveBuffers::kBatch]{};
   unsigned batch_next_ = 0, batch_end_ = 0;

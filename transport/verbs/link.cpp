@@ -10,27 +10,32 @@
 
 namespace stria::verbs {
 
-Link::Link(const Params& params) noexcept : params_(params), device_(*params.device) {}
+Link::Link(Device& device, std::uint64_t worker) noexcept
+    : device_(device),
+      worker_(worker),
+      half_(static_cast<std::uint16_t>(std::max(1u, device.settings().credits / 2))),
+      peer_eager_(device.settings().eager_bytes) {}
 
-void Link::set_queue_pair(ibv_qp* qp, bool builder) noexcept {
+void Link::attach(Connection& connection) noexcept {
   const Adapter& adapter = device_.adapter();
-  poster_.use(qp, builder, adapter.strided ? &*adapter.strided : nullptr, device_.counters());
-  path_ = fmt::format("{}: {} queue pair, {}", adapter.name, adapter.traits.iwarp ? "iWARP" : "RC",
-                      !adapter.traits.has_windows() ? "reads through a region for each message"
-                      : adapter.strided             ? "reads through memory windows and strided keys"
-                                                    : "reads through memory windows");
-}
-
-void Link::set_peer(const Hello& hello) noexcept {
-  credits_ = most_credits_ = hello.credits;
-  half_ = static_cast<std::uint16_t>(std::max(1u, device_.settings().credits / 2));
-  peer_link_ = hello.link;
-  peer_eager_ = hello.eager_bytes;
+  connection_ = &connection;
+  connection.link = this;
+  poster_.use(connection.id->qp, adapter.builder, adapter.strided ? &*adapter.strided : nullptr,
+              device_.counters());
+  credits_ = most_credits_ = connection.peer.credits;
+  peer_link_ = connection.peer.link;
+  peer_eager_ = connection.peer.eager_bytes;
 }
 
 void Link::set_echo(Link& link) noexcept {
   echo_ = &link;
   link.origin = this;
+}
+
+void Link::part() noexcept {
+  if (echo_ != nullptr) echo_->origin = nullptr;
+  if (origin != nullptr) origin->echo_ = nullptr;
+  echo_ = origin = nullptr;
 }
 
 bool Link::has_room(unsigned requests) noexcept {
@@ -97,7 +102,7 @@ Status Link::post(ibv_send_wr* requests, const Entry* entries, unsigned count, b
   }
   const unsigned all = before + count;
   for (unsigned i = 0; i < all; ++i) {
-    requests[i].wr_id = device_.request_id(*this, head_ + i);
+    requests[i].wr_id = Device::request_id(connection_->number, head_ + i);
     ring_[(head_ + i) & kMask] = i < before ? Entry{} : entries[i - before];
   }
   unsignalled_ += all;
@@ -238,7 +243,7 @@ bool Link::greet() noexcept {
 // that lies there until more comes. The peer waits for it, and so perhaps do we for the peer.
 void Link::greet_again(std::uint64_t now_ms) noexcept {
   constexpr std::uint64_t kPatienceMs = 100;
-  if (heard_ || dying || !ready_ || !params_.connected || greetings_ == kMoreGreetings ||
+  if (heard_ || dying || !ready_ || !connection_->asked || greetings_ == kMoreGreetings ||
       !device_.adapter().traits.iwarp)
     return;
   if (greeted_ms_ == 0) greeted_ms_ = now_ms;
@@ -387,7 +392,11 @@ Status Link::send_nothing() noexcept {
 }
 
 bool Link::probe(std::uint64_t now_ms) noexcept {
-  if (dying || has_to_greet()) return true;
+  if (dying || !is_attached()) return true;
+  if (has_to_greet()) {  // there was no room for it
+    greet();
+    return true;
+  }
   if (!ready_) {
     // A peer that connected greets when it has our answer; until then its adapter may drop what it is asked.
     // One that has not after so long would have given up, or is gone.
@@ -427,7 +436,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.gathers = device_.adapter().strided ? 1 : 0;
   out.pio_credits = ready_ && !dying ? credits_ * device_.pio_mtu() : 0;
   out.low_latency = 0;
-  out.path = path_.c_str();
+  out.path = device_.path();
   out.fallback = "";
 }
 

@@ -11,14 +11,13 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
-#include <string>
 
 #include "base/intrusive_list.hpp"
 #include "transport/contract.hpp"
 #include "transport/verbs/adapter.hpp"
 #include "transport/verbs/blocks.hpp"
+#include "transport/verbs/connection.hpp"
 #include "transport/verbs/keys.hpp"
 #include "transport/verbs/packets.hpp"
 #include "transport/verbs/poster.hpp"
@@ -26,7 +25,6 @@
 namespace stria::verbs {
 
 class Device;
-struct Connection;
 
 /// A get or put under way: posted piece by piece as there is room, over when the last piece completed. An
 /// atomic is one piece, with a slot of the adapter's memory for what the word was. The device lists those
@@ -48,15 +46,7 @@ struct Move : ListNode {
 
 class Link {
  public:
-  struct Params {
-    Device* device;
-    Connection* connection;
-    std::uint64_t worker;
-    std::uint32_t number;     ///< ours
-    std::uint8_t generation;  ///< of the number
-    bool connected;           ///< we connected; else the peer did, and greets first
-  };
-  explicit Link(const Params& params) noexcept;
+  Link(Device& device, std::uint64_t worker) noexcept;
 
   // The contract.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
@@ -73,15 +63,19 @@ class Link {
                 transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
 
-  // Set up, before anybody sends (connector.cpp).
-  void set_queue_pair(ibv_qp* qp, bool builder) noexcept;
-  void set_peer(const Hello& hello) noexcept;
+  // For the device.
+  /// Gives the link its connection, whose queue pair it uses from here on. Until then sends answer
+  /// no_resource.
+  void attach(Connection& connection) noexcept;
+  bool is_attached() const noexcept { return connection_ != nullptr; }
   void set_echo(Link& link) noexcept;  ///< of a connection to ourselves: the end that packets come out of
+  /// The other end of a connection to ourselves, while there is one; else null.
+  Link* other_end() const noexcept { return echo_ != nullptr ? echo_ : origin; }
+  /// The other end of a connection to ourselves knows it no more.
+  void part() noexcept;
   std::uint32_t queue_pair_number() const noexcept { return poster_.queue_pair()->qp_num; }
-
-  // For the device, on the worker's thread.
-  /// Who connected speaks first (iWARP's rule, and a sign that the other side may send).
-  bool has_to_greet() const noexcept { return params_.connected && !ready_; }
+  /// The side that connected speaks first (iWARP's rule, and a sign that the other side may send).
+  bool has_to_greet() const noexcept { return is_attached() && connection_->asked && !ready_; }
   bool greet() noexcept;
   /// Greets a peer that has not been heard of since, where a greeting may be lost.
   void greet_again(std::uint64_t now_ms) noexcept;
@@ -113,15 +107,15 @@ class Link {
   bool probe(std::uint64_t now_ms) noexcept;
   Link& responder() noexcept { return echo_ != nullptr ? *echo_ : *this; }
 
-  std::uint64_t worker() const noexcept { return params_.worker; }
-  std::uint32_t number() const noexcept { return params_.number; }
-  std::uint8_t generation() const noexcept { return params_.generation; }
-  Connection* connection() const noexcept { return params_.connection; }
+  std::uint64_t worker() const noexcept { return worker_; }
+  LinkNumber number() const noexcept { return connection_->number; }
+  Connection* connection() const noexcept { return connection_; }  ///< null: none yet
   bool ready() const noexcept { return ready_; }
   IntrusiveList<Window>& windows() noexcept { return windows_; }
 
   void* cookie = nullptr;
   Link* origin = nullptr;  ///< of a connection to ourselves: the end that we send on; else null
+  std::size_t place = 0;   ///< in the table of links
   bool announced = false;  ///< the worker has a cookie for it
   bool dying = false;
   bool broken = false;  ///< its queue pair is known to be in error: all of it will be flushed
@@ -172,9 +166,10 @@ class Link {
   // atomic.cpp
   void end_atomic(Move& move) noexcept;
 
-  Params params_;
-  Poster poster_;
   Device& device_;
+  const std::uint64_t worker_;
+  Connection* connection_ = nullptr;  // its queue pair is ready
+  Poster poster_;
   std::uint32_t head_ = 0;  // requests posted, and completed, in all
   std::uint32_t tail_ = 0;
   std::uint32_t unsignalled_ = 0;
@@ -203,7 +198,6 @@ class Link {
   std::array<Window*, kMostChosen> chosen_{};
   IntrusiveList<Window> windows_;
   std::array<Entry, kSendDepth> ring_{};
-  std::string path_;
 };
 
 }  // namespace stria::verbs

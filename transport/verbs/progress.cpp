@@ -35,8 +35,9 @@ void Device::reap() noexcept {
   for (int n = 16; n == 16;) {
     n = ::ibv_poll_cq(adapter_->send_cq, 16, done);
     for (int i = 0; i < n; ++i) {
-      Link* const link = at(done[i].wr_id >> 40);
-      if (link == nullptr || link->generation() != static_cast<std::uint8_t>(done[i].wr_id >> 32)) continue;
+      Link* const link = links_->by_number(done[i].wr_id >> 40);
+      if (link == nullptr || link->number().generation != static_cast<std::uint8_t>(done[i].wr_id >> 32))
+        continue;
       // Flushed: what broke the queue pair was told before, or the peer took its leave.
       if (done[i].status == IBV_WC_WR_FLUSH_ERR)
         fail(*link, Status::peer_failed, "");
@@ -58,21 +59,9 @@ void Device::fail(Link& link, Status why, const std::string& text) noexcept {
   if (!text.empty())
     services_->log(3,
                    fmt::format("verbs: the link to worker {:#x} is broken: {}", link.worker(), text).c_str());
-  if (!link.broken) connector_->disconnect(link);
-  if (Link* const other = other_end(link)) fail(*other, why, "");
-}
-
-/// Of a connection to ourselves. Only links of the table are there to be looked at.
-Link* Device::other_end(Link& link) const noexcept {
-  if (link.worker() != worker_id_) [[likely]]
-    return nullptr;
-  const auto are_one = [](Link& near, const Link& far) {
-    return far.origin == &near && &near.responder() == &far;
-  };
-  for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
-    if (Link* const other = at(i); other != nullptr && (are_one(link, *other) || are_one(*other, link)))
-      return other;
-  return nullptr;
+  if (!link.broken) connector_->disconnect(*link.connection());
+  // One that has no connection yet hears from the connector what becomes of it.
+  if (Link* const other = link.other_end(); other != nullptr && other->is_attached()) fail(*other, why, "");
 }
 
 Move* Device::take_move() noexcept try {
@@ -121,18 +110,72 @@ unsigned Device::take_news(unsigned budget) noexcept {
     news_next_ = 0;
     if (!connector_->take_news(news_)) return 0;
   }
-  for (; news_next_ < news_.size() && handled < budget; ++handled) {
-    const News news = news_[news_next_++];
-    Link& link = *news.link;
-    if (news.what == News::What::broken) {
-      link.broken = true;
-      fail(link, Status::peer_failed, "");
-    } else if (!link.announced) {
-      link.announced = true;
-      link.cookie = sink_->peer_up(sink_->self, link.worker(), reinterpret_cast<stria_link_t*>(&link));
-    }
-  }
+  for (; news_next_ < news_.size() && handled < budget; ++handled) take(news_[news_next_++]);
   return handled;
+}
+
+void Device::take(const News& news) noexcept {
+  switch (news.what) {
+    case News::What::up:
+      take_up(*news.connection);
+      break;
+    case News::What::broken:
+      if (Link* const link = news.connection->link) {
+        link->broken = true;
+        fail(*link, Status::peer_failed, "");
+      }
+      break;
+    case News::What::failed:
+      take_failed(news.worker, news.error);
+      break;
+  }
+}
+
+/// Gives a connection to the link that waits for one to that worker, or to one that is made for it now.
+void Device::take_up(Connection& connection) noexcept {
+  Link* const known = links_->to_worker(connection.worker);
+  const bool is_echo = connection.worker == worker_id_ && !connection.asked;
+  const bool is_due = is_echo ? known != nullptr && !known->dying && known->other_end() == nullptr
+                              : known == nullptr || (!known->dying && !known->is_attached());
+  if (!is_due) {  // the end that it belongs to is gone
+    connector_->dispose(connection);
+    return;
+  }
+  Link* made = nullptr;
+  try {
+    if (is_echo)
+      made = &links_->add_echo(*this, *known);
+    else if (known == nullptr)
+      made = &links_->add(*this, connection.worker);
+    links_->attach(made != nullptr ? *made : *known, connection);
+  } catch (const std::bad_alloc&) {
+    if (made != nullptr) links_->remove(*made);
+    connector_->dispose(connection);
+    take_failed(connection.worker, {Status::io_error, "out of memory for its connection"});
+    return;
+  }
+  if (is_echo) return;
+  Link& link = *connection.link;
+  if (link.has_to_greet()) link.greet();
+  if (made != nullptr) {
+    link.announced = true;
+    link.cookie = sink_->peer_up(sink_->self, link.worker(), reinterpret_cast<stria_link_t*>(&link));
+  } else if (connection.peer.eager_bytes < settings_.eager_bytes) {
+    sink_->link_changed(sink_->self, link.cookie);
+  }
+}
+
+/// No connection comes for the link that waits for one.
+void Device::take_failed(std::uint64_t worker, const Error& error) noexcept {
+  Link* const link = links_->to_worker(worker);
+  if (link == nullptr || link->is_attached() || link->dying) return;
+  // That a peer closed is nothing unusual.
+  services_->log(error.status == Status::peer_failed ? 2 : 3,
+                 fmt::format("verbs: no connection to worker {:#x}: {}", worker, error.context).c_str());
+  link->dying = link->broken = true;  // there is nothing to be flushed
+  link->why = error.status;
+  dying_.push_back(link);
+  if (Link* const other = link->other_end()) fail(*other, Status::peer_failed, "");
 }
 
 /// The link that a completion of the receive queue belongs to; null: it is gone.
@@ -140,12 +183,15 @@ Link* Device::link_of(const ibv_wc& completion) noexcept {
   if (completion.status == IBV_WC_SUCCESS && completion.byte_len >= sizeof(Prefix)) {
     Prefix prefix;
     std::memcpy(&prefix, reinterpret_cast<ReceiveBuffer*>(completion.wr_id)->packet(), sizeof prefix);
-    Link* const link = at(prefix.link);
-    if (link != nullptr && link->queue_pair_number() == completion.qp_num) return link;
+    Link* const link = links_->by_number(prefix.link);
+    if (link != nullptr && link->queue_pair_number() == completion.qp_num) [[likely]]
+      return link;
   }
-  for (std::uint32_t i = 0; i < adapter_->max_links; ++i)
-    if (Link* link = at(i); link != nullptr && link->queue_pair_number() == completion.qp_num) return link;
-  return nullptr;
+  Link* const link = links_->by_queue_pair(completion.qp_num);
+  if (link != nullptr || (news_next_ == news_.size() && !connector_->has_news())) return link;
+  // A peer's first packet may come before the news of its connection was taken.
+  static_cast<void>(take_news(~0u));
+  return links_->by_queue_pair(completion.qp_num);
 }
 
 unsigned Device::receive(unsigned budget) noexcept {
@@ -159,7 +205,6 @@ unsigned Device::receive(unsigned budget) noexcept {
       drained_ = batch_end_ == 0;
       if (drained_) break;
     }
-    // A peer's first packet may come before the news of its connection was taken.
     const ibv_wc completion = batch_[batch_next_];
     batch_[batch_next_++].invalidated_rkey = 0;  // libraries write it only where there is one
     receive_one(completion);
@@ -216,11 +261,7 @@ void Device::receive_one(const ibv_wc& completion) noexcept {
 
 void Device::deliver(Link& link, const Prefix& prefix, const std::byte* packet,
                      std::uint32_t bytes) noexcept {
-  Link& known = link.origin != nullptr ? *link.origin : link;
-  if (!known.announced && link.origin == nullptr) {
-    known.announced = true;
-    known.cookie = sink_->peer_up(sink_->self, known.worker(), reinterpret_cast<stria_link_t*>(&known));
-  }
+  const Link& known = link.origin != nullptr ? *link.origin : link;
   stria_header_t header;
   std::memcpy(&header, packet + sizeof prefix, sizeof header);
   const transport::Packet arrived{&header, packet + kHeadBytes, bytes - kHeadBytes,
@@ -257,7 +298,7 @@ unsigned Device::bury(unsigned budget) noexcept {
     for (Move* move = stalled_.front(); move != nullptr && !moves; move = stalled_.next(move))
       moves = move->link == &link;
     // Packets of a connection to ourselves come out of the other end, which names this one.
-    const bool has_to_wait = link.origin == nullptr && other_end(link) != nullptr;
+    const bool has_to_wait = link.origin == nullptr && link.other_end() != nullptr;
     if (!link.broken || (!link.idle() && !late) || moves || has_to_wait) {
       ++i;
       continue;
@@ -267,10 +308,10 @@ unsigned Device::bury(unsigned budget) noexcept {
     end_windows_of(link);
     while (!ended_.empty()) handled += end_moves(1);  // link_down is last
     std::erase(credits_due_, &link);
-    if (link.origin == nullptr && link.announced)
-      sink_->link_down(sink_->self, link.cookie, transport::to_c(link.why));
-    links_[link.number()].store(nullptr, std::memory_order_release);  // not met while it is freed
-    connector_->dispose(link);
+    const bool is_told = link.announced;
+    const std::unique_ptr<Link> gone = links_->remove(link);
+    if (link.is_attached()) connector_->dispose(*link.connection());
+    if (is_told) sink_->link_down(sink_->self, link.cookie, transport::to_c(link.why));
     ++handled;
   }
   return std::min(handled, budget);
@@ -306,9 +347,8 @@ Status Device::arm() noexcept {
 void Device::check() noexcept {
   const std::uint64_t now = now_ms();
   reap();
-  for (std::uint32_t i = 0; i < adapter_->max_links; ++i) {
-    Link* const link = at(i);
-    if (link == nullptr || !link->announced) continue;
+  for (const auto& link : links_->all()) {
+    if (!link->announced) continue;
     link->greet_again(now);
     if (!link->probe(now))
       fail(*link, Status::peer_failed, fmt::format("no answer for {} ms", longest_silence_ms()));

@@ -44,6 +44,9 @@ bool Device::describe(const transport::Payload& memory, Blocks& out, Span& span)
 Status Device::fast_register(Link* link, const transport::Payload& memory, unsigned access,
                              transport::Key& key) noexcept {
   if ((access & STRIA_REGISTER_MAPPED) != 0) return Status::unsupported;
+  // A key for ourselves belongs to the other end of the connection, which comes with it.
+  if (link != nullptr && link->worker() == worker_id_ && !link->is_attached() && !link->dying)
+    return Status::no_resource;
   if (link != nullptr && adapter_->strided) {
     const Status answer = register_strided(*link, memory, access, key);
     if (answer != Status::unsupported) return answer;

@@ -25,7 +25,7 @@ inline constexpr Variable kVariables[] = {
                     "A packet without an answer is sent again after 4 us times two to this power, six times; "
                     "then its peer is given up."),
     number_variable(Level::expert, "STRIA_VERBS_CONNECT_MS", "10000", "milliseconds", {10, 3600000},
-                    "How long connecting waits for the peer."),
+                    "Time that a peer has to answer a connection; then its link ends."),
     bytes_variable(Level::user, "STRIA_VERBS_CACHE_BYTES", "1G", {},
                    "Memory that stays registered between messages, if memory hooks or the kernel report when "
                    "it is freed. "

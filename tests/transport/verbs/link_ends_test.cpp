@@ -9,20 +9,15 @@ class ToOneself : public ::testing::Test {
  protected:
   void SetUp() override {
     side = std::make_unique<Side>(1, stand_in.adapter());
-    side->connect(1, true);
-    far_connection.worker = 1;
-    near = side->link;
-    far = *side->device->add_link(far_connection);
     near_queue = &stand_in.queue_pair();
     far_queue = &stand_in.queue_pair();
     StandIn::join(*near_queue, *far_queue);
-    near->set_queue_pair(&near_queue->qp.qp_base, true);
-    far->set_queue_pair(&far_queue->qp.qp_base, true);
-    near->set_peer(hello_of(*far));
-    far->set_peer(hello_of(*near));
-    near->set_echo(*far);
-    side->device->publish(*far);
-    side->device->publish(*near);
+    side->connect(1, true, *near_queue, 1);
+    near = side->link;
+    ASSERT_TRUE(side->device->receives().provide_for(2));
+    far_made.make(1, false, 1, *far_queue);
+    far = &side->device->links().add_echo(*side->device, *near);
+    side->device->links().attach(*far, far_made.connection);
     ASSERT_TRUE(near->greet());
     progress();
     ASSERT_TRUE(far->ready());
@@ -31,7 +26,7 @@ class ToOneself : public ::testing::Test {
     for (int i = 0; i < 4; ++i) side->device->progress(64);
   }
   StandIn stand_in{false};
-  Connection far_connection;
+  MadeConnection far_made;
   std::unique_ptr<Side> side;
   Link *near = nullptr, *far = nullptr;
   StandInQueuePair *near_queue = nullptr, *far_queue = nullptr;
@@ -124,7 +119,7 @@ class KeyOfB : public PlainWorld {
     struct {
       Prefix prefix;
       stria_header_t header;
-    } packet{{0, kind, 0, b->link->number()}, contract::header(1)};
+    } packet{{0, kind, 0, b->link->number().number}, contract::header(1)};
     ibv_qp_ex* const queue = &a_queue->qp;
     queue->wr_id = queue->wr_flags = 0;
     ::ibv_wr_start(queue);

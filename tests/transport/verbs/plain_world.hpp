@@ -6,15 +6,6 @@
 
 namespace stria::verbs::test {
 
-/// What the device of `link` says while it connects.
-inline Hello hello_of(const Link& link) {
-  Hello out{};
-  out.credits = 32;
-  out.link = link.number();
-  out.eager_bytes = 8192;
-  return out;
-}
-
 class PlainWorld : public ::testing::Test {
  protected:
   /// What the two adapters are like.
@@ -33,17 +24,11 @@ class PlainWorld : public ::testing::Test {
   void join(const Kind& kind) {
     a = std::make_unique<Side>(1, adapter_of(a_adapter, kind));
     b = std::make_unique<Side>(2, adapter_of(b_adapter, kind));
-    a->connect(2, true);
-    b->connect(1, false);
     a_queue = &a_adapter.queue_pair();
     b_queue = &b_adapter.queue_pair();
     StandIn::join(*a_queue, *b_queue);
-    a->link->set_queue_pair(&a_queue->qp.qp_base, true);
-    b->link->set_queue_pair(&b_queue->qp.qp_base, true);
-    a->link->set_peer(hello_of(*b->link));
-    b->link->set_peer(hello_of(*a->link));
-    a->device->publish(*a->link);
-    b->device->publish(*b->link);
+    a->connect(2, true, *a_queue);
+    b->connect(1, false, *b_queue);
   }
   void greet() {
     ASSERT_TRUE(a->link->greet());

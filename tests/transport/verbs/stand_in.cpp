@@ -35,6 +35,7 @@ struct Calls {
   static StandIn& at(const ibv_context* context) { return *by_context().at(context); }
 
   static int poll(ibv_cq* cq, int most, ibv_wc* out) {
+    const std::lock_guard lock(StandIn::mutex());
     StandIn& self = at(cq->context);
     int n = 0;
     if (cq == &self.send_cq_) {
@@ -56,6 +57,7 @@ struct Calls {
     return n;
   }
   static int post_receive(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr**) {
+    const std::lock_guard lock(StandIn::mutex());
     for (; request != nullptr; request = request->next)
       at(srq->context).buffers_.push_back({request->wr_id, *request->sg_list});
     return 0;
@@ -65,6 +67,7 @@ struct Calls {
     return EINVAL;
   }
   static ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
+    const std::lock_guard lock(StandIn::mutex());
     StandIn& self = at(pd->context);
     const std::uint32_t index = self.next_++;
     ibv_mw& mw = self.windows_[index];
@@ -73,12 +76,14 @@ struct Calls {
     return &mw;
   }
   static int dealloc_mw(ibv_mw* mw) {
+    const std::lock_guard lock(StandIn::mutex());
     StandIn& self = at(mw->context);
     self.keys_.erase(mw->rkey >> 8);
     self.windows_.erase(mw->rkey >> 8);
     return 0;
   }
   static ibv_mr* reg_mr(ibv_pd* pd, void* memory, std::size_t bytes, unsigned rights) {
+    const std::lock_guard lock(StandIn::mutex());
     StandIn& self = at(pd->context);
     if (self.is_refused(memory, bytes, rights)) {
       ++self.refusals;
@@ -96,12 +101,14 @@ struct Calls {
     return &mr;
   }
   static void dereg_mr(ibv_mr* mr) {
+    const std::lock_guard lock(StandIn::mutex());
     StandIn& self = at(mr->context);
     self.keys_.erase(mr->rkey >> 8);
     self.regions_.erase(mr->lkey);
   }
 
   static mlx5dv_mkey* create_key(mlx5dv_mkey_init_attr* attributes) {
+    const std::lock_guard lock(StandIn::mutex());
     StandIn& self = at(attributes->pd->context);
     constexpr std::uint32_t kWanted = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
                                       MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE |
@@ -114,6 +121,7 @@ struct Calls {
     return &(self.mkeys_[index] = {index << 8, index << 8});
   }
   static int destroy_key(mlx5dv_mkey* key) {
+    const std::lock_guard lock(StandIn::mutex());
     const std::uint32_t index = key->rkey >> 8;
     for (const auto& [context, self] : by_context())
       if (const auto found = self->mkeys_.find(index); found != self->mkeys_.end() && &found->second == key) {
@@ -125,6 +133,7 @@ struct Calls {
     return EINVAL;
   }
   static ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex*, mlx5dv_qp_init_attr*) {
+    const std::lock_guard lock(StandIn::mutex());
     return &at(context).queue_pair().qp.qp_base;
   }
 
@@ -295,10 +304,33 @@ void StandIn::flush_receive(std::uint32_t queue_pair) {
 }
 
 void StandIn::destroy(ibv_qp* qp) {
+  const std::lock_guard lock(mutex());
+  auto& gone = *reinterpret_cast<StandInQueuePair*>(qp);
+  StandIn& self = *gone.owner;
+  std::erase_if(self.sent_, [&](const Sent& one) { return one.from == &gone; });
+  std::erase_if(self.received_, [&](const ibv_wc& one) { return one.qp_num == qp->qp_num; });
+  if (gone.peer != nullptr) gone.peer->peer = nullptr;
   ::mprotect(qp, sizeof(StandInQueuePair), PROT_NONE);
 }
 
+void StandIn::join(StandInQueuePair& one, StandInQueuePair& other) {
+  const std::lock_guard lock(mutex());
+  one.peer = &other;
+  other.peer = &one;
+}
+
+void StandIn::break_off(ibv_qp* qp) {
+  const std::lock_guard lock(mutex());
+  reinterpret_cast<StandInQueuePair*>(qp)->in_error = true;
+}
+
+std::recursive_mutex& StandIn::mutex() {
+  static std::recursive_mutex one;
+  return one;
+}
+
 int StandIn::ring(StandInQueuePair& from) {
+  const std::lock_guard lock(mutex());
   ++doorbells;
   const std::vector<Posted> requests = std::move(from.building);
   from.building.clear();
@@ -323,6 +355,7 @@ int StandIn::ring(StandInQueuePair& from) {
 }
 
 ibv_wc_status StandIn::carry_out(StandInQueuePair& from, const Posted& request) {
+  if (from.peer == nullptr) return IBV_WC_RETRY_EXC_ERR;
   switch (request.opcode) {
     case IBV_WR_DRIVER1: {
       Key key{true, request.rkey, request.rights, 0, {}};

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,7 @@ class StandIn {
   /// What a device is opened on. `inline_bytes`: that queue pairs take.
   std::unique_ptr<Adapter> adapter(std::uint32_t inline_bytes = 256);
   StandInQueuePair& queue_pair();
-  static void join(StandInQueuePair& one, StandInQueuePair& other) {
-    one.peer = &other;
-    other.peer = &one;
-  }
+  static void join(StandInQueuePair& one, StandInQueuePair& other);
   /// The calls of the adapter's own library.
   static hw::StridedLibrary library();
 
@@ -103,11 +101,15 @@ class StandIn {
   std::size_t registrations() const { return regions_.size(); }
   /// A buffer comes back unused, from a queue pair of this number.
   void flush_receive(std::uint32_t queue_pair);
-  /// Who reads it from here on dies.
+  /// A thread that reads it from here on dies. What it left in completion queues goes with it.
   static void destroy(ibv_qp* qp);
+  /// Puts it into the error state: all that is posted to it is flushed.
+  static void break_off(ibv_qp* qp);
 
  private:
   friend struct Calls;
+  /// Of all stand-ins: the worker's thread and the connector's call them.
+  static std::recursive_mutex& mutex();
   int ring(StandInQueuePair& from);
   ibv_wc_status carry_out(StandInQueuePair& from, const Posted& request);
   ibv_wc_status send(StandInQueuePair& from, const Posted& request);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,17 +23,42 @@ namespace stria::verbs::test {
 using contract::Bytes;
 using contract::Ending;
 
+/// As if the connection manager had made it. Both ends have the same number, unless they are of one device.
+struct MadeConnection {
+  void make(std::uint64_t worker, bool asked, std::uint32_t number, StandInQueuePair& queue,
+            std::uint32_t far_number = 0) {
+    id.qp = &queue.qp.qp_base;
+    connection.id = &id;
+    connection.worker = worker;
+    connection.asked = asked;
+    connection.number = {number, 1};
+    connection.peer.credits = 32;
+    connection.peer.link = far_number;
+    connection.peer.eager_bytes = 8192;
+  }
+  rdma_cm_id id{};
+  Connection connection;
+};
+
 /// A device with what its worker would hear.
 struct Side {
-  explicit Side(std::uint64_t worker, std::unique_ptr<Adapter> adapter, const char* keys = "64")
-      : most_keys(keys) {
+  explicit Side(std::uint64_t worker, std::unique_ptr<Adapter> adapter, const char* keys = "64",
+                const char* patience = "100")
+      : most_keys(keys), connect_ms(patience) {
     sink.self = this;
-    sink.deliver = [](void* self, void*, const stria_packet_t* packet) {
+    sink.deliver = [](void* self, void* peer, const stria_packet_t* packet) {
       static_cast<Side*>(self)->arrived.push_back(packet->header->sequence);
+      static_cast<Side*>(self)->arrived_from = peer;
       return 1u;
     };
-    sink.peer_up = [](void* self, std::uint64_t, stria_link_t*) { return self; };
-    sink.link_down = [](void* self, void*, stria_status_t) { ++static_cast<Side*>(self)->downs; };
+    sink.peer_up = [](void* self, std::uint64_t, stria_link_t* up) {
+      static_cast<Side*>(self)->ups.push_back(reinterpret_cast<Link*>(up));
+      return self;
+    };
+    sink.link_down = [](void* self, void* peer, stria_status_t why) {
+      ++static_cast<Side*>(self)->downs;
+      static_cast<Side*>(self)->ended[peer] = transport::from_c(why);
+    };
     sink.link_changed = [](void*, void*) {};
     transport::DeviceParams params{};
     params.size = sizeof params;
@@ -43,29 +69,33 @@ struct Side {
     params.services = &transport::services();
     params.config_self = this;
     params.config = [](void* self, const char* name) -> const char* {
-      if (std::string_view(name) == "STRIA_VERBS_CONNECT_MS") return "100";  // nobody waits for a network
+      if (std::string_view(name) == "STRIA_VERBS_CONNECT_MS")
+        return static_cast<Side*>(self)->connect_ms.c_str();
       return std::string_view(name) == "STRIA_VERBS_KEYS" ? static_cast<Side*>(self)->most_keys.c_str() : "";
     };
     auto opened = Device::open_on(std::move(adapter), params);
     EXPECT_TRUE(opened.has_value());
     device = *std::move(opened);
   }
-  void connect(std::uint64_t to, bool asked) {
-    connection.worker = to;
-    connection.asked = asked;
-    auto added = device->add_link(connection);
-    ASSERT_TRUE(added.has_value());
-    link = *added;
+  /// Gives the device a link with a connection that nobody had to make, over this queue pair.
+  void connect(std::uint64_t to, bool asked, StandInQueuePair& queue, std::uint32_t far_number = 0) {
+    ASSERT_TRUE(device->receives().provide_for(1));
+    made.make(to, asked, 0, queue, far_number);
+    link = &device->links().add(*device, to);
     link->announced = true;
+    device->links().attach(*link, made.connection);
   }
 
-  std::string most_keys;
+  std::string most_keys, connect_ms;
   stria_sink_t sink{};
-  Connection connection;  // outlives the device, which lets go of its links when it closes
+  MadeConnection made;  // outlives the device, which lets go of its links when it closes
   std::unique_ptr<Device> device;
   Link* link = nullptr;
-  std::vector<std::uint16_t> arrived;
+  std::vector<std::uint16_t> arrived;  // sequence numbers
+  void* arrived_from = nullptr;        // the cookie of the last
+  std::vector<Link*> ups;              // links that peers made
   int downs = 0;
+  std::map<void*, Status> ended;  // why, by cookie
 };
 
 class StridedWorld : public ::testing::Test {
@@ -79,17 +109,11 @@ class StridedWorld : public ::testing::Test {
     owner_adapter.most_keys = most_strided;
     owner = std::make_unique<Side>(1, std::move(adapter), keys);
     reader = std::make_unique<Side>(2, reader_adapter.adapter());
-    owner->connect(2, true);
-    reader->connect(1, false);
     StandInQueuePair& one = owner_adapter.queue_pair();
     StandInQueuePair& other = reader_adapter.queue_pair();
     StandIn::join(one, other);
-    owner->link->set_queue_pair(&one.qp.qp_base, true);
-    reader->link->set_queue_pair(&other.qp.qp_base, true);
-    owner->link->set_peer(hello(reader->link->number()));
-    reader->link->set_peer(hello(owner->link->number()));
-    owner->device->publish(*owner->link);
-    reader->device->publish(*reader->link);
+    owner->connect(2, true, one);
+    reader->connect(1, false, other);
     ASSERT_TRUE(owner->link->greet());
     progress();
     ASSERT_TRUE(reader->link->ready());
@@ -98,13 +122,6 @@ class StridedWorld : public ::testing::Test {
   void TearDown() override {
     EXPECT_EQ(owner_adapter.misuse, "");
     EXPECT_EQ(reader_adapter.misuse, "");
-  }
-  static Hello hello(std::uint32_t link) {
-    Hello out{};
-    out.credits = 32;
-    out.link = link;
-    out.eager_bytes = 8192;
-    return out;
   }
   void progress() {
     for (int i = 0; i < 4; ++i) {

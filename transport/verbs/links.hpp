@@ -1,0 +1,53 @@
+// The links of a device, found in O(1) by what names them: a peer's worker id, the number in a packet or a
+// completion, or a queue pair. The worker's thread alone.
+//
+// A link is one from its first connect, or its peer's, to its link_down. Numbers and queue pairs name it from
+// the time that it has its connection.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/verbs/link.hpp"
+
+namespace stria::verbs {
+
+class Links {
+ public:
+  explicit Links(std::uint32_t most) : by_number_(most) {}
+  /// A link without connection. Throws std::bad_alloc.
+  Link& add(Device& device, std::uint64_t worker);
+  /// The accepting end of a connection of `near`'s worker to itself; packets to `near` come out of it.
+  Link& add_echo(Device& device, Link& near);
+  /// Gives the link its connection. Throws std::bad_alloc, and changes nothing then.
+  void attach(Link& link, Connection& connection);
+  /// Nothing names it any more.
+  std::unique_ptr<Link> remove(Link& link) noexcept;
+
+  /// To the worker; of a connection to ourselves the end that sends. Null: there is none.
+  Link* to_worker(std::uint64_t worker) const noexcept {
+    const auto found = by_worker_.find(worker);
+    return found != by_worker_.end() ? found->second : nullptr;
+  }
+  Link* by_number(std::uint64_t number) const noexcept {
+    return number < by_number_.size() ? by_number_[number] : nullptr;
+  }
+  Link* by_queue_pair(std::uint32_t number) const noexcept {
+    const auto found = by_queue_pair_.find(number);
+    return found != by_queue_pair_.end() ? found->second : nullptr;
+  }
+  const std::vector<std::unique_ptr<Link>>& all() const noexcept { return all_; }
+  bool is_full() const noexcept { return all_.size() >= by_number_.size(); }
+
+ private:
+  Link& keep(std::unique_ptr<Link> link);
+
+  std::vector<std::unique_ptr<Link>> all_;  // each knows its place
+  std::vector<Link*> by_number_;
+  std::unordered_map<std::uint64_t, Link*> by_worker_;
+  std::unordered_map<std::uint32_t, Link*> by_queue_pair_;
+};
+
+}  // namespace stria::verbs
