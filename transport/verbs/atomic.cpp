@@ -4,17 +4,17 @@
 #include <cstring>
 
 #include "transport/atomic_word.hpp"
-#include "transport/verbs/device.hpp"
 #include "transport/verbs/link.hpp"
+#include "transport/verbs/moves.hpp"
 
 namespace stria::verbs {
 
 using transport::kWordBytes;
 
-Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
-                    transport::Completion* completion) noexcept {
-  if (dying) return Status::peer_failed;
-  if (!device_.has_atomics()) return Status::unsupported;
+Status Moves::start_atomic(Link& link, const transport::Atomic& atomic, const transport::Key& key,
+                           transport::Completion* completion) noexcept {
+  if (link.dying) return Status::peer_failed;
+  if (!shared_.can.has_atomics) return Status::unsupported;
   KeyContent data;
   if (!read_key(key, data)) return Status::access_error;
   if ((data.access & STRIA_ACCESS_REMOTE_ATOMIC) == 0 || data.memory.bytes < kWordBytes ||
@@ -22,22 +22,20 @@ Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
     return Status::access_error;
   const Span run = run_at(data.memory, atomic.offset);
   if (run.bytes < kWordBytes || run.begin % kWordBytes != 0) return Status::invalid;
-  if (!ready_ || binds_wait_ || !has_room(1)) return Status::no_resource;
-  const std::uint32_t slot = device_.words().take();
+  if (!link.ready() || link.queue().do_binds_wait() || !link.queue().has_room(1)) return Status::no_resource;
+  const std::uint32_t slot = shared_.words.take();
   if (slot == SendSlots::kNone) return Status::no_resource;
-  Move* const move = device_.take_move();
+  Move* const move = take();
   if (move == nullptr) {
-    device_.words().give(slot);
+    shared_.words.give(slot);
     return Status::no_resource;
   }
   *move = {};
-  move->link = this;
+  move->link = &link;
   move->completion = completion;
-  move->under_way = 1;
   move->result = atomic.result;
   move->slot = slot;
-  ibv_sge piece{reinterpret_cast<std::uint64_t>(device_.words().at(slot)), kWordBytes,
-                device_.words().lkey()};
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(shared_.words.at(slot)), kWordBytes, shared_.words.lkey()};
   ibv_send_wr request{};
   request.sg_list = &piece;
   request.num_sge = 1;
@@ -51,16 +49,16 @@ Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
     request.wr.atomic.compare_add = atomic.compare;
     request.wr.atomic.swap = atomic.operand;
   }
-  const Entry entry{Doing::move, 0, move};
-  ++pieces_;
-  ++device_.moves_under_way;
-  static_cast<void>(post(&request, &entry, 1, true));  // refused: the link dies, and ends the move
+  const Entry entry{Entry::Doing::move, 0, move};
+  count(*move, 1);
+  static_cast<void>(
+      link.queue().post(&request, &entry, 1, true));  // refused: the link dies, and ends the move
   return Status::in_progress;
 }
 
-void Link::end_atomic(Move& move) noexcept {
-  if (move.status == Status::ok) std::memcpy(move.result, device_.words().at(move.slot), kWordBytes);
-  device_.words().give(move.slot);
+void Moves::end_atomic(Move& move) noexcept {
+  if (move.status == Status::ok) std::memcpy(move.result, shared_.words.at(move.slot), kWordBytes);
+  shared_.words.give(move.slot);
 }
 
 }  // namespace stria::verbs

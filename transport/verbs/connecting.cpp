@@ -1,4 +1,4 @@
-// The steps of a connection on the connector's thread: resolving, asking, being asked, refusing, ending.
+// How the connector asks a peer for a connection, and what becomes of that: an answer, a refusal, or nothing.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -7,17 +7,12 @@
 #include <cstring>
 
 #include "base/format.hpp"
-#include "transport/fingerprint.hpp"
 #include "transport/verbs/connector.hpp"
-#include "transport/wire.hpp"
 
 namespace stria::verbs {
 namespace {
 
 constexpr int kResolveMs = 2000;
-constexpr std::uint8_t kMostReads = 16;
-constexpr std::uint8_t kRetries = 6;          // of three bits; 7 has no end with rxe
-constexpr std::uint8_t kRetriesNotReady = 7;  // without end
 
 constexpr const char* kNobodyListens = "the peer is gone: no process listens at its address";
 
@@ -44,30 +39,7 @@ sockaddr_storage to_sockaddr(const Address& address) noexcept {
   return out;
 }
 
-std::string text_of(const Refusal& refusal) {
-  switch (refusal.reason) {
-    case Reason::version:
-      return fmt::format("the peer's verbs provider has version {} and wire version {}, this has {} and {}",
-                         refusal.version, refusal.wire_version, kVersion, wire::kVersion);
-    case Reason::secret:
-      return "the peer has another job secret";
-    case Reason::other_worker:
-      return "another worker has the peer's address now: it is gone";
-    case Reason::full:
-      return "the peer has no room for another link (STRIA_VERBS_LINKS, or memory for its buffers)";
-    case Reason::yours_comes:
-      return "the peer connects itself, and its connection did not come";
-    case Reason::busy:
-      return "the peer did not let go of an earlier connection";
-    case Reason::broken:
-      break;
-  }
-  return "the peer could not accept";
-}
-
 }  // namespace
-
-// ---- asking ----------------------------------------------------------------------------------------------
 
 void Connector::begin(const Address& address) {
   // One that the peer asked for is up: the worker is told of it, or will be.
@@ -117,43 +89,6 @@ void Connector::resolved(Connection& connection) {
     fail(connection, {Status::unreachable, fmt::format("no route: {}", std::strerror(errno))});
 }
 
-rdma_conn_param Connector::parameters(const Hello& hello) const noexcept {
-  rdma_conn_param out{};
-  out.private_data = &hello;
-  out.private_data_len = sizeof hello;
-  const auto reads =
-      static_cast<std::uint8_t>(std::min<std::uint32_t>(params_.adapter.traits.max_reads, kMostReads));
-  out.responder_resources = reads;
-  out.initiator_depth = reads;
-  out.retry_count = kRetries;
-  out.rnr_retry_count = kRetriesNotReady;
-  return out;
-}
-
-Hello Connector::hello_to(const Connection& connection) const noexcept {
-  return {kHelloMagic,
-          kVersion,
-          wire::kVersion,
-          static_cast<std::uint16_t>(params_.settings.credits),
-          params_.worker_id,
-          connection.worker,
-          transport::fingerprint(params_.secret, params_.worker_id, connection.worker),
-          connection.number.number,
-          params_.settings.eager_bytes};
-}
-
-bool Connector::is_good(const Hello& hello, std::uint64_t from, Reason& reason) const noexcept {
-  reason = Reason::version;
-  if (hello.magic != kHelloMagic || hello.version != kVersion || hello.wire_version != wire::kVersion)
-    return false;
-  reason = Reason::other_worker;
-  if (hello.to != params_.worker_id || hello.from == 0 || (from != 0 && hello.from != from)) return false;
-  reason = Reason::secret;
-  if (hello.proof != transport::fingerprint(params_.secret, hello.from, params_.worker_id)) return false;
-  reason = Reason::broken;
-  return hello.credits > 0 && hello.eager_bytes > 0;
-}
-
 /// With buffers posted for the peer's packets.
 Result<void> Connector::make_queue_pair(Connection& connection) {
   const auto number = numbers_.take();
@@ -174,8 +109,8 @@ void Connector::request(Connection& connection) {
     fail(connection, std::move(made).error());
     return;
   }
-  const Hello hello = hello_to(connection);
-  rdma_conn_param param = parameters(hello);
+  const Hello hello = handshake_.hello_to(connection);
+  rdma_conn_param param = handshake_.parameters(hello);
   if (::rdma_connect(connection.id, &param) == 0) return;
   if (errno == ECONNREFUSED)  // devices of iWARP that connect by TCP before the call returns
     fail(connection, {Status::peer_failed, kNobodyListens});
@@ -189,92 +124,15 @@ void Connector::answered(Connection& connection, const Event& event) {
     destroy(connection);
     return;
   }
-  Hello hello{};
-  if (event.data_bytes >= sizeof hello) std::memcpy(&hello, event.data, sizeof hello);
-  Reason reason = Reason::broken;
-  if (!is_good(hello, connection.worker, reason)) {
+  Reason reason{};
+  if (!handshake_.read(event.data, event.data_bytes, connection.worker, connection.peer, reason)) {
     fail(connection,
          {Status::unreachable, reason == Reason::secret ? "the peer has another job secret"
                                                         : "the peer's answer is none of this version"});
     return;
   }
-  connection.peer = hello;
   up(connection);
 }
-
-// ---- being asked -----------------------------------------------------------------------------------------
-
-void Connector::refuse(rdma_cm_id* id, Reason reason) noexcept {
-  const Refusal refusal{kHelloMagic, kVersion, wire::kVersion, reason, 0};
-  ::rdma_reject(id, &refusal, sizeof refusal);
-  ::rdma_destroy_id(id);
-}
-
-void Connector::welcome(const Event& event) {
-  Hello hello{};
-  if (event.data_bytes >= sizeof hello) std::memcpy(&hello, event.data, sizeof hello);
-  Reason reason = Reason::broken;
-  if (!is_good(hello, 0, reason)) {
-    if (reason == Reason::secret || reason == Reason::version)
-      params_.services.log(3, reason == Reason::secret
-                                  ? "verbs: refused a connection without this job's secret"
-                                  : "verbs: refused a connection of another version of stria");
-    refuse(event.id, reason);
-    return;
-  }
-  const bool self = hello.from == params_.worker_id;
-  const auto attempt = attempts_.find(hello.from);
-  const bool asks = attempt != attempts_.end() && attempt->second.state == Attempt::State::asking;
-  if (self && !asks) {  // the end that asked is gone
-    refuse(event.id, Reason::broken);
-    return;
-  }
-  if (!self && live_.count(hello.from) != 0) {
-    refuse(event.id, Reason::busy);
-    return;
-  }
-  if (asks && hello.from > params_.worker_id) {
-    refuse(event.id, Reason::yours_comes);
-    return;
-  }
-  auto made = std::make_unique<Connection>();
-  Connection& connection = *made;
-  connection.id = event.id;
-  connection.worker = hello.from;
-  connection.peer = hello;
-  event.id->context = &connection;
-  connections_[&connection] = std::move(made);
-  if (auto queue_pair = make_queue_pair(connection); !queue_pair) {
-    params_.services.log(
-        3, fmt::format("verbs: a peer's connection is refused: {}", queue_pair.error().context).c_str());
-    const Refusal refusal{kHelloMagic, kVersion, wire::kVersion, Reason::full, 0};
-    ::rdma_reject(connection.id, &refusal, sizeof refusal);
-    destroy(connection);
-    return;
-  }
-  if (asks && !self) destroy(*attempt->second.connection);  // ours gives way
-  // Before the answer: from then on packets may come by it.
-  up(connection);
-  const Hello answer = hello_to(connection);
-  rdma_conn_param param = parameters(answer);
-  param.responder_resources = std::min(param.responder_resources, event.param.initiator_depth);
-  param.initiator_depth = std::min(param.initiator_depth, event.param.responder_resources);
-  if (::rdma_accept(connection.id, &param) != 0) break_off(connection);
-}
-
-/// It is the worker's from here on. The accepting end of a connection to ourselves is no answer to the
-/// attempt: the asking end is.
-void Connector::up(Connection& connection) {
-  connection.told = true;
-  const bool is_answer = connection.asked || connection.worker != params_.worker_id;
-  if (is_answer) {
-    live_[connection.worker] = &connection;
-    attempts_.erase(connection.worker);
-  }
-  tell({News::What::up, &connection, connection.worker, {}});
-}
-
-// ---- ending ----------------------------------------------------------------------------------------------
 
 void Connector::ended(Connection& connection, const Event& event) {
   if (connection.told) {
@@ -301,11 +159,11 @@ void Connector::refused(Connection& connection, const Refusal& refusal) {
   const bool may_come = refusal.reason == Reason::yours_comes || refusal.reason == Reason::busy;
   if (attempt == attempts_.end() || !may_come) {
     fail(connection, {refusal.reason == Reason::other_worker ? Status::peer_failed : Status::unreachable,
-                      text_of(refusal)});
+                      Handshake::text_of(refusal)});
     return;
   }
   Attempt& waits = attempt->second;
-  waits.why = text_of(refusal);
+  waits.why = Handshake::text_of(refusal);
   waits.connection = nullptr;
   waits.state = refusal.reason == Reason::busy ? Attempt::State::paused : Attempt::State::awaited;
   if (waits.state == Attempt::State::paused) timers_.emplace(Clock::now() + kPause, connection.worker);
@@ -330,29 +188,7 @@ void Connector::give_up(Attempts::iterator attempt, Error error) {
   const std::uint64_t worker = attempt->first;
   if (attempt->second.connection != nullptr) destroy(*attempt->second.connection);
   attempts_.erase(attempt);
-  tell({News::What::failed, nullptr, worker, std::move(error)});
-}
-
-/// Of a connection that the worker was told of.
-void Connector::break_off(Connection& connection) {
-  if (connection.broken) return;
-  connection.broken = true;
-  ::rdma_disconnect(connection.id);
-  ibv_qp_attr error{};
-  error.qp_state = IBV_QPS_ERR;
-  if (connection.id->qp != nullptr) ::ibv_modify_qp(connection.id->qp, &error, IBV_QP_STATE);
-  tell({News::What::broken, &connection, connection.worker, {}});
-}
-
-void Connector::destroy(Connection& connection) noexcept {
-  if (connection.id != nullptr) {
-    if (connection.id->qp != nullptr) ::rdma_destroy_qp(connection.id);
-    ::rdma_destroy_id(connection.id);
-  }
-  const auto live = live_.find(connection.worker);
-  if (live != live_.end() && live->second == &connection) live_.erase(live);
-  if (connection.has_number) numbers_.give(connection.number);
-  connections_.erase(&connection);
+  mailbox_.tell({News::What::failed, nullptr, worker, std::move(error)});
 }
 
 }  // namespace stria::verbs

@@ -1,8 +1,6 @@
 #include "transport/verbs/connector.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,20 +12,11 @@
 #include "transport/verbs/quiet_thread.hpp"
 
 namespace stria::verbs {
-namespace {
-
-void ring(int fd) noexcept {
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(fd, &one, sizeof one));
-}
-void drain(int fd) noexcept {
-  std::uint64_t count = 0;
-  static_cast<void>(::read(fd, &count, sizeof count));
-}
-
-}  // namespace
-
-Connector::Connector(Params params) : params_(std::move(params)), numbers_(params_.adapter.max_links) {}
+Connector::Connector(const Params& params, std::vector<std::byte> secret)
+    : params_(params),
+      handshake_({params.worker_id, std::move(secret), static_cast<std::uint16_t>(params.settings.credits),
+                  params.settings.eager_bytes, params.adapter.traits.max_reads}),
+      numbers_(params.adapter.max_links) {}
 
 Connector::~Connector() {
   stop();
@@ -35,10 +24,7 @@ Connector::~Connector() {
 }
 
 Result<void> Connector::start() {
-  wake_fd_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  news_fd_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake_fd_ || !news_fd_)
-    return Error{Status::io_error, fmt::format("verbs: eventfd: {}", std::strerror(errno))};
+  if (auto opened = mailbox_.open(); !opened) return opened;
   try {
     thread_ = quiet_thread([this] { run(); });
   } catch (const std::system_error& error) {
@@ -50,11 +36,7 @@ Result<void> Connector::start() {
 
 void Connector::stop() noexcept {
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mailbox_.mutex);
-    mailbox_.stopping = true;
-  }
-  ring(wake_fd_.get());
+  mailbox_.stop();
   thread_.join();
   for (auto& [key, connection] : connections_) {
     if (connection->id == nullptr || connection->id->qp == nullptr) continue;
@@ -71,53 +53,23 @@ void Connector::destroy_all() noexcept {
 
 // ---- the worker's thread ---------------------------------------------------------------------------------
 
-void Connector::post(const Command& command) {
-  {
-    const std::lock_guard lock(mailbox_.mutex);
-    mailbox_.commands.push_back(command);
-  }
-  ring(wake_fd_.get());
-}
-
 void Connector::connect(const Address& address) {
-  post({Command::What::connect, nullptr, address});
+  mailbox_.post({Command::What::connect, nullptr, address});
 }
 
 void Connector::disconnect(Connection& connection) noexcept try {
-  post({Command::What::disconnect, &connection, {}});
+  mailbox_.post({Command::What::disconnect, &connection, {}});
 } catch (const std::bad_alloc&) {
   // The peer learns of it when it is spoken to.
 }
 
 void Connector::dispose(Connection& connection) noexcept try {
-  post({Command::What::dispose, &connection, {}});
+  mailbox_.post({Command::What::dispose, &connection, {}});
 } catch (const std::bad_alloc&) {
   // It stays until the device closes.
 }
 
-bool Connector::take_news(std::vector<News>& out) noexcept {
-  if (!has_news_.load(std::memory_order_acquire)) [[likely]]
-    return false;
-  const std::lock_guard lock(mailbox_.mutex);
-  has_news_.store(false, std::memory_order_relaxed);
-  out.swap(mailbox_.news);
-  return !out.empty();
-}
-
-void Connector::silence() noexcept {
-  drain(news_fd_.get());
-}
-
 // ---- the connector's thread ------------------------------------------------------------------------------
-
-void Connector::tell(News news) {
-  {
-    const std::lock_guard lock(mailbox_.mutex);
-    mailbox_.news.push_back(std::move(news));
-    has_news_.store(true, std::memory_order_release);  // pairs with take_news
-  }
-  ring(news_fd_.get());
-}
 
 /// One that runs out of memory spoils no other.
 template <class Step>
@@ -130,15 +82,10 @@ void Connector::guard(Step step) noexcept try {
 void Connector::run() noexcept {
   std::vector<Command> commands;
   for (;;) {
-    pollfd fds[2] = {{params_.adapter.channel->fd, POLLIN, 0}, {wake_fd_.get(), POLLIN, 0}};
+    pollfd fds[2] = {{params_.adapter.channel->fd, POLLIN, 0}, {mailbox_.commands_fd(), POLLIN, 0}};
     ::poll(fds, 2, wait_ms());
-    if (fds[1].revents != 0) drain(wake_fd_.get());
     for (Event event; next_event(event);) guard([&] { handle(event); });
-    {
-      const std::lock_guard lock(mailbox_.mutex);
-      if (mailbox_.stopping) return;
-      commands.swap(mailbox_.commands);
-    }
+    if (!mailbox_.take_commands(commands)) return;
     for (const Command& command : commands) guard([&] { obey(command); });
     commands.clear();
     guard([&] { look_at_clock(); });

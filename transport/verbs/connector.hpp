@@ -9,28 +9,27 @@
 //   late      an attempt that has no answer within STRIA_VERBS_CONNECT_MS fails, by the connector's own clock
 //   end       disconnect, the queue pair goes to error, news for the worker, which gives the connection back
 //
-// The two threads share a mailbox: commands one way, news the other. Its lock is held for no system call, so
-// that the worker never waits for the connection manager. For each command `connect` there is one answer: a
-// connection to that worker that is up, whoever asked for it, or `failed`.
+// The two threads share a mailbox and nothing else (mailbox.hpp), so that the worker never waits for the
+// connection manager. For each command `connect` there is one answer: a connection to that worker that is up,
+// whoever asked for it, or `failed`.
 #pragma once
 
 #include <rdma/rdma_cma.h>
 
-#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/fd.hpp"
 #include "base/result.hpp"
 #include "transport/verbs/adapter.hpp"
 #include "transport/verbs/buffers.hpp"
 #include "transport/verbs/connection.hpp"
+#include "transport/verbs/handshake.hpp"
 #include "transport/verbs/link_numbers.hpp"
+#include "transport/verbs/mailbox.hpp"
 #include "transport/verbs/packets.hpp"
 #include "transport/verbs/settings.hpp"
 
@@ -44,9 +43,8 @@ class Connector {
     const stria_services_t& services;
     ReceiveBuffers& receives;  ///< to which only the connector adds
     std::uint64_t worker_id;
-    std::vector<std::byte> secret;
   };
-  explicit Connector(Params params);
+  Connector(const Params& params, std::vector<std::byte> secret);
   ~Connector();
   Result<void> start();
   /// Ends the thread; all connections are disconnected, and their queue pairs in error.
@@ -62,18 +60,13 @@ class Connector {
   /// Gives the connection back.
   void dispose(Connection& connection) noexcept;
   /// News since the last time; false: there are none.
-  bool take_news(std::vector<News>& out) noexcept;
-  bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
-  int fd() const noexcept { return news_fd_.get(); }
-  void silence() noexcept;
+  bool take_news(std::vector<News>& out) noexcept { return mailbox_.take_news(out); }
+  bool has_news() const noexcept { return mailbox_.has_news(); }
+  int fd() const noexcept { return mailbox_.news_fd(); }
+  void silence() noexcept { mailbox_.silence(); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Command {
-    enum class What : std::uint8_t { connect, disconnect, dispose } what;
-    Connection* connection;  ///< null: connect
-    Address address;
-  };
   /// A command `connect` that has no answer yet.
   struct Attempt {
     enum class State : std::uint8_t {
@@ -105,8 +98,6 @@ class Connector {
   void handle(const Event& event);
   void obey(const Command& command);
   void look_at_clock();
-  void tell(News news);
-  void post(const Command& command);
   // and the steps: connecting.cpp.
   void begin(const Address& address);
   void ask(Attempt& attempt);
@@ -124,22 +115,11 @@ class Connector {
   void destroy(Connection& connection) noexcept;
   Attempts::iterator attempt_of(const Connection& connection) noexcept;
   Result<void> make_queue_pair(Connection& connection);
-  rdma_conn_param parameters(const Hello& hello) const noexcept;
-  Hello hello_to(const Connection& connection) const noexcept;
-  bool is_good(const Hello& hello, std::uint64_t from, Reason& reason) const noexcept;
 
   const Params params_;
   std::thread thread_;
-  UniqueFd wake_fd_;
-  UniqueFd news_fd_;
-
-  struct Mailbox {
-    std::mutex mutex;
-    bool stopping = false;
-    std::vector<Command> commands;
-    std::vector<News> news;
-  } mailbox_;
-  std::atomic<bool> has_news_{false};
+  const Handshake handshake_;
+  Mailbox mailbox_;
 
   // The connector's thread, or any when that has ended.
   LinkNumbers numbers_;

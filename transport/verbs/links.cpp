@@ -10,8 +10,8 @@ Link& Links::keep(std::unique_ptr<Link> link) {
   return *all_.back();
 }
 
-Link& Links::add(Device& device, std::uint64_t worker) {
-  Link& link = keep(std::make_unique<Link>(device, worker));
+Link& Links::add(Shared& shared, std::uint64_t worker) {
+  Link& link = keep(std::make_unique<Link>(shared, worker));
   try {
     by_worker_[worker] = &link;
   } catch (...) {
@@ -21,8 +21,8 @@ Link& Links::add(Device& device, std::uint64_t worker) {
   return link;
 }
 
-Link& Links::add_echo(Device& device, Link& near) {
-  Link& link = keep(std::make_unique<Link>(device, near.worker()));
+Link& Links::add_echo(Shared& shared, Link& near) {
+  Link& link = keep(std::make_unique<Link>(shared, near.worker()));
   near.set_echo(link);
   return link;
 }
@@ -36,7 +36,7 @@ void Links::attach(Link& link, Connection& connection) {
 std::unique_ptr<Link> Links::remove(Link& link) noexcept {
   if (link.is_attached()) {
     by_number_[link.number().number] = nullptr;
-    by_queue_pair_.erase(link.queue_pair_number());
+    by_queue_pair_.erase(link.queue().queue_pair_number());
   }
   const auto known = by_worker_.find(link.worker());
   if (known != by_worker_.end() && known->second == &link) by_worker_.erase(known);

@@ -18,9 +18,9 @@ class Links {
  public:
   explicit Links(std::uint32_t most) : by_number_(most) {}
   /// A link without connection. Throws std::bad_alloc.
-  Link& add(Device& device, std::uint64_t worker);
+  Link& add(Shared& shared, std::uint64_t worker);
   /// The accepting end of a connection of `near`'s worker to itself; packets to `near` come out of it.
-  Link& add_echo(Device& device, Link& near);
+  Link& add_echo(Shared& shared, Link& near);
   /// Gives the link its connection. Throws std::bad_alloc, and changes nothing then.
   void attach(Link& link, Connection& connection);
   /// Nothing names it any more.

@@ -9,18 +9,19 @@
 namespace stria::verbs {
 
 void Device::tell_limits() const noexcept try {
-  std::string limits = hw::to_text(adapter_->traits);
+  std::string limits = hw::to_text(shared_.adapter->traits);
   if (limits.ends_with('\n')) limits.pop_back();
   std::ranges::replace(limits, '\n', ',');
-  services_->log(
-      2, fmt::format("verbs: {}: {}", ::ibv_get_device_name(adapter_->context->device), limits).c_str());
+  shared_.services->log(
+      2,
+      fmt::format("verbs: {}: {}", ::ibv_get_device_name(shared_.adapter->context->device), limits).c_str());
 } catch (const std::bad_alloc&) {
   // Only the words are lost.
 }
 
 void Device::tell_counts() const noexcept try {
-  const Counters& did = counters_;
-  services_->log(
+  const Counters& did = shared_.counters;
+  shared_.services->log(
       2, fmt::format("verbs: {} work requests at {} doorbells; {} registrations, {} found again, {} "
                      "whose memory went away, {} that made room; {} windows and strided keys, {} ended by "
                      "peers, {} here",

@@ -87,7 +87,7 @@ TEST_F(ConnectingEnds, a_peer_connects_anew_only_when_its_earlier_link_is_down) 
   Side &a = open(1), &b = open(2);
   Link* const link = connect(a, 2);
   ASSERT_TRUE(exchange(*link, b, 1));
-  a.device->fail(*link, Status::io_error, "");
+  a.device->ends().fail(*link, Status::io_error, "");
   while (a.downs == 0) a.device->progress(64);
   Link* const again = connect(a, 2);
   for (int i = 0; i < 100; ++i) a.device->progress(64);

@@ -173,7 +173,7 @@ TEST_F(Connecting, that_fails_takes_the_keys_that_were_made_for_it_along) {
   ASSERT_EQ(a.device->fast_register(link, contract::contiguous(memory), STRIA_ACCESS_REMOTE_READ, key),
             Status::ok);
   ASSERT_TRUE(drive([&] { return a.downs == 1; }));
-  EXPECT_EQ(a.device->valid_keys(), 0u);
+  EXPECT_EQ(a.device->keys().valid(), 0u);
   EXPECT_EQ(a.device->invalidate(key), Status::access_error);
 }
 

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "tests/transport/verbs/connection_manager.hpp"
-#include "tests/transport/verbs/strided_world.hpp"
+#include "tests/transport/verbs/side.hpp"
 #include "transport/fingerprint.hpp"
 #include "transport/wire.hpp"
 

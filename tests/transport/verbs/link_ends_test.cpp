@@ -16,7 +16,7 @@ class ToOneself : public ::testing::Test {
     near = side->link;
     ASSERT_TRUE(side->device->receives().provide_for(2));
     far_made.make(1, false, 1, *far_queue);
-    far = &side->device->links().add_echo(*side->device, *near);
+    far = &side->device->links().add_echo(side->device->shared(), *near);
     side->device->links().attach(*far, far_made.connection);
     ASSERT_TRUE(near->greet());
     progress();
@@ -33,7 +33,7 @@ class ToOneself : public ::testing::Test {
 };
 
 TEST_F(ToOneself, no_key_is_asked_of_an_end_that_was_given_back) {
-  side->device->fail(*far, Status::io_error, "");
+  side->device->ends().fail(*far, Status::io_error, "");
   far_queue->in_error = far->broken = true;
   progress();
   EXPECT_TRUE(near->dying);
@@ -48,7 +48,7 @@ TEST_F(ToOneself, no_key_is_asked_of_an_end_that_was_given_back) {
 
 TEST_F(ToOneself, the_end_that_packets_come_out_of_goes_first) {
   ASSERT_EQ(near->pio_send(contract::header(7), nullptr, 0), Status::ok);
-  side->device->fail(*near, Status::io_error, "");
+  side->device->ends().fail(*near, Status::io_error, "");
   near_queue->in_error = near->broken = true;
   progress();
   EXPECT_EQ(side->downs, 0) << "more may come, in the name of the near end";
@@ -62,7 +62,7 @@ using LinkEnds = PlainWorld;
 
 TEST_F(LinkEnds, a_peer_that_connected_and_died_before_it_greeted_is_noticed) {
   join({});
-  const std::uint64_t patience = b->device->settings().connect_ms;
+  const std::uint64_t patience = b->device->shared().settings.connect_ms;
   EXPECT_TRUE(b->link->probe(1000));
   EXPECT_TRUE(b->link->probe(1000 + patience));
   EXPECT_TRUE(b_adapter.posted.empty()) << "it may still be busy with our answer";
@@ -78,7 +78,8 @@ TEST_F(LinkEnds, a_peer_that_connected_and_died_before_it_greeted_is_noticed) {
 
 TEST_F(LinkEnds, where_no_adapter_can_be_asked_a_greeting_is_waited_for_as_long_as_for_an_answer) {
   join({.iwarp = true});
-  const std::uint64_t most = b->device->settings().connect_ms + b->device->longest_silence_ms();
+  const std::uint64_t most =
+      b->device->shared().settings.connect_ms + b->device->shared().can.longest_silence_ms;
   EXPECT_TRUE(b->link->probe(1000));
   EXPECT_TRUE(b->link->probe(1000 + most));
   EXPECT_FALSE(b->link->probe(1001 + most));

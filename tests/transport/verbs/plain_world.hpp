@@ -2,7 +2,8 @@
 // them whose connection nobody had to make.
 #pragma once
 
-#include "tests/transport/verbs/strided_world.hpp"
+#include "tests/datatype/random_type.hpp"
+#include "tests/transport/verbs/side.hpp"
 
 namespace stria::verbs::test {
 

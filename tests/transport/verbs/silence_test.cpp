@@ -15,7 +15,7 @@ class Silence : public PlainWorld {
     open();
     progress();
     a_adapter.completions = 0;
-    limit = a->device->longest_silence_ms();
+    limit = a->device->shared().can.longest_silence_ms;
   }
   /// A look every `step` ms until the link is given up; ms that took, 0 when it never is.
   std::uint64_t gives_up_after(std::uint64_t step) {
@@ -54,8 +54,8 @@ TEST_F(Silence, is_noticed_by_one_who_looks_seldom) {
 TEST_F(Silence, does_not_begin_before_the_request) {
   open({.iwarp = true});  // nothing is asked there of a link that is idle
   progress();
-  limit = a->device->longest_silence_ms();
-  ASSERT_TRUE(a->link->idle());
+  limit = a->device->shared().can.longest_silence_ms;
+  ASSERT_TRUE(a->link->queue().is_idle());
   ASSERT_TRUE(a->link->probe(now));
   now += 3 * limit;
   a_adapter.completions = 0;

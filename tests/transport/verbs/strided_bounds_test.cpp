@@ -209,7 +209,7 @@ TEST_F(StridedWorld, the_owner_takes_no_word_but_its_own_for_which_key_is_ended)
   data.kind = KeyKind::strided;
   data.address = 0;
   EXPECT_EQ(owner->device->invalidate(key_of(data)), Status::access_error);
-  EXPECT_EQ(owner->device->valid_keys(), 2u);
+  EXPECT_EQ(owner->device->keys().valid(), 2u);
   EXPECT_EQ(owner->device->invalidate(strided), Status::ok);
   EXPECT_EQ(owner->device->invalidate(window), Status::ok);
 }

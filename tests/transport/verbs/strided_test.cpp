@@ -163,7 +163,7 @@ TEST_F(StridedWorld, the_last_message_of_the_reader_ends_the_key) {
   EXPECT_NE(reader_adapter.posted[1].flags & IBV_SEND_FENCE, 0u);
   EXPECT_EQ(owner->arrived.back(), 9);
   EXPECT_EQ(owner->device->counters().closed_by_peer, 1u);
-  EXPECT_EQ(owner->device->valid_keys(), 0u);
+  EXPECT_EQ(owner->device->keys().valid(), 0u);
   EXPECT_FALSE(owner_adapter.is_valid(data_of(key).rkey));
   EXPECT_EQ(owner->device->invalidate(key), Status::access_error) << "it ended before";
   EXPECT_EQ(owner->device->counters().closed_here, 0u);
@@ -179,7 +179,7 @@ TEST_F(StridedWorld, a_message_without_a_read_ends_it_too) {
   ASSERT_EQ(reader->link->send_invalidate(contract::header(4), nullptr, 0, key), Status::ok);
   progress();
   EXPECT_EQ(owner->device->counters().closed_by_peer, 1u);
-  EXPECT_EQ(owner->device->valid_keys(), 0u);
+  EXPECT_EQ(owner->device->keys().valid(), 0u);
 }
 
 TEST_F(StridedWorld, the_owner_ends_it_by_a_work_request_and_a_late_read_is_refused) {
@@ -194,7 +194,7 @@ TEST_F(StridedWorld, the_owner_ends_it_by_a_work_request_and_a_late_read_is_refu
   EXPECT_EQ(owner_adapter.posted[0].opcode, IBV_WR_LOCAL_INV);
   EXPECT_EQ(owner_adapter.posted[0].rkey, data_of(key).rkey);
   EXPECT_EQ(owner->device->counters().closed_here, 1u);
-  EXPECT_EQ(owner->device->valid_keys(), 0u);
+  EXPECT_EQ(owner->device->keys().valid(), 0u);
   EXPECT_EQ(read(local, key), Status::access_error);
   EXPECT_EQ(local, Bytes(200 * 24));
 }
@@ -208,7 +208,7 @@ TEST_F(StridedWorld, one_that_never_went_out_costs_nothing) {
   announce();
   ASSERT_EQ(owner_adapter.posted.size(), 1u) << "the packet alone";
   EXPECT_EQ(owner_adapter.posted[0].opcode, IBV_WR_SEND);
-  EXPECT_EQ(owner->device->valid_keys(), 0u);
+  EXPECT_EQ(owner->device->keys().valid(), 0u);
   EXPECT_EQ(owner_adapter.keys_destroyed, 0u);
 }
 
@@ -220,10 +220,10 @@ TEST_F(StridedWorld, a_link_that_dies_takes_its_keys_with_it) {
   announce();
   ASSERT_EQ(make_key(column(), 1, memory.data(), kept), Status::ok);
   owner->link->broken = true;
-  owner->device->fail(*owner->link, Status::peer_failed, "");
+  owner->device->ends().fail(*owner->link, Status::peer_failed, "");
   for (int i = 0; i < 50 && owner->downs == 0; ++i) owner->device->progress(64);
   ASSERT_EQ(owner->downs, 1);
-  EXPECT_EQ(owner->device->valid_keys(), 0u);
+  EXPECT_EQ(owner->device->keys().valid(), 0u);
   EXPECT_EQ(owner_adapter.keys_destroyed, 1u) << "the one that was posted; the other never was";
   EXPECT_FALSE(owner_adapter.is_valid(data_of(out).rkey));
   EXPECT_EQ(owner->device->invalidate(out), Status::access_error);
