@@ -34,6 +34,8 @@ constexpr CapabilityBit kBits[] = {
     {STRIA_CAP_EVENT_FD, "event_fd", "a waiting process can sleep on a descriptor"},
     {STRIA_CAP_MAP_MEMORY, "map_memory", "memory that it allocates is loaded and stored by peers directly"},
     {STRIA_CAP_OFFLOAD, "offload", "gets and puts are moved, and keys checked, by an adapter"},
+    {STRIA_CAP_ZCOPY, "zcopy", "packets are sent out of the caller's memory, without a copy"},
+    {STRIA_CAP_PLACES, "places", "payloads that arrive are put into the memory of their receive"},
     {STRIA_CAP_GROWING, "growing", "what takes long to pack is unpacked meanwhile"},
 };
 
@@ -58,7 +60,7 @@ constexpr std::uint64_t named_bits() noexcept {
   return all;
 }
 // A bit or a number added to provider.h without a line above fails here.
-static_assert(named_bits() == (STRIA_CAP_GROWING << 1) - 1, "a capability bit has no name");
+static_assert(named_bits() == (STRIA_CAP_PLACES << 1) - 1, "a capability bit has no name");
 static_assert(sizeof(Capabilities) ==
                   2 * sizeof(std::uint64_t) + sizeof(kLimits) / sizeof(kLimits[0]) * 4 + 4,
               "a limit has no name (the last 4 bytes are padding)");

@@ -301,4 +301,9 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
   return told(true) | worker.deliver(peer, *packet);
 }
 
+/// Every payload lands in the provider's memory.
+int Worker::on_place(void*, void*, const stria_header_t*, std::uint32_t, stria_payload_t*) noexcept {
+  return 0;
+}
+
 }  // namespace stria::tag

@@ -48,8 +48,12 @@ FailPeer Worker::peer_failer() noexcept {
 
 Result<std::unique_ptr<Worker>> Worker::open(Context& context, stria_thread_mode_t mode) {
   std::unique_ptr<Worker> worker(new Worker(context, mode));
-  const stria_sink_t upcalls = {nullptr, &Worker::on_deliver, &Worker::on_peer_up, &Worker::on_link_down,
-                                &Worker::on_link_changed};
+  const stria_sink_t upcalls = {nullptr,
+                                &Worker::on_deliver,
+                                &Worker::on_peer_up,
+                                &Worker::on_link_down,
+                                &Worker::on_link_changed,
+                                &Worker::on_place};
   auto opened = worker->devices_.open(context, *worker, worker->id(), upcalls);
   if (!opened) return std::move(opened).error();
   return worker;

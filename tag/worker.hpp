@@ -77,6 +77,8 @@ class Worker {
   static void* on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept;
   static void on_link_down(void* self, void* peer, stria_status_t why) noexcept;
   static void on_link_changed(void* self, void* peer) noexcept;
+  static int on_place(void* self, void* peer, const stria_header_t* header, std::uint32_t bytes,
+                      stria_payload_t* memory) noexcept;
   // The rendezvous engine ended an operation; self is the worker.
   static void on_sent(void* self, rndv::SendOp& op) noexcept;
   static void on_received(void* self, rndv::RecvOp& op) noexcept;

@@ -31,6 +31,7 @@ constexpr TableEntry kGet[] = {{"get", offsetof(stria_group_get_t, get)}};
 constexpr TableEntry kPut[] = {{"put", offsetof(stria_group_put_t, put)}};
 constexpr TableEntry kAtomic[] = {{"atomic", offsetof(stria_group_atomic_t, atomic)}};
 constexpr TableEntry kOffload[] = {{"get_finish", offsetof(stria_group_offload_t, get_finish)}};
+constexpr TableEntry kBulk[] = {{"zcopy_send", offsetof(stria_group_bulk_t, zcopy_send)}};
 constexpr TableEntry kLook[] = {
     {"poll", offsetof(stria_group_look_t, poll)},
     {"take", offsetof(stria_group_look_t, take)},
@@ -54,6 +55,7 @@ constexpr GroupRow kGroups[] = {
      "keys"},
     {"offload", offsetof(stria_provider_t, offload), sizeof(stria_group_offload_t), kOffload,
      STRIA_CAP_OFFLOAD, "get"},
+    {"bulk", offsetof(stria_provider_t, bulk), sizeof(stria_group_bulk_t), kBulk, STRIA_CAP_ZCOPY, ""},
     {"look", offsetof(stria_provider_t, look), sizeof(stria_group_look_t), kLook, 0, ""},
     {"keep", offsetof(stria_provider_t, keep), sizeof(stria_group_keep_t), kKeep, 0, ""},
     {"memory", offsetof(stria_provider_t, memory), sizeof(stria_group_memory_t), kMemory,
@@ -70,6 +72,7 @@ static_assert(sizeof(stria_group_pio_t) == with_size(kPio) &&
               sizeof(stria_group_get_t) == with_size(kGet) && sizeof(stria_group_put_t) == with_size(kPut) &&
               sizeof(stria_group_atomic_t) == with_size(kAtomic) &&
               sizeof(stria_group_offload_t) == with_size(kOffload) &&
+              sizeof(stria_group_bulk_t) == with_size(kBulk) &&
               sizeof(stria_group_look_t) == with_size(kLook) &&
               sizeof(stria_group_keep_t) == with_size(kKeep) &&
               sizeof(stria_group_memory_t) == with_size(kMemory));

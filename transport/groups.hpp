@@ -105,6 +105,13 @@ concept OffloadGroup = requires(typename P::Link& link, const Payload& local, co
 };
 
 template <class P>
+concept BulkGroup = requires(typename P::Link& link, const Header& header, const Payload& payload,
+                             Completion* completion) {
+  { link.zcopy_send(header, payload, completion) }
+  noexcept->std::same_as<Status>;
+};
+
+template <class P>
 concept LookGroup = requires(typename P::Link& link, Header& header, void* memory, std::uint32_t capacity) {
   { link.poll(unsigned{}) }
   noexcept->std::same_as<unsigned>;
@@ -136,6 +143,7 @@ struct Get {};
 struct Put {};
 struct Atomic {};
 struct Offload {};
+struct Bulk {};
 struct Look {};
 struct Keep {};
 struct Memory {};
@@ -145,7 +153,7 @@ template <class G, class... Any>
 concept OneOf = (std::same_as<G, Any> || ...);
 template <class G>
 concept Group = OneOf<G, group::Pio, group::Keys, group::Get, group::Put, group::Atomic, group::Offload,
-                      group::Look, group::Keep, group::Memory>;
+                      group::Bulk, group::Look, group::Keep, group::Memory>;
 
 template <Group... G>
 struct GroupList {

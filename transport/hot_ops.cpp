@@ -16,6 +16,7 @@ HotOps flatten(const stria_provider_t& table) noexcept {
   if (table.put != nullptr) ops.put = table.put->put;
   if (table.atomic != nullptr) ops.atomic = table.atomic->atomic;
   if (table.offload != nullptr) ops.get_finish = table.offload->get_finish;
+  if (table.bulk != nullptr) ops.zcopy_send = table.bulk->zcopy_send;
   if (table.look != nullptr) {
     ops.poll = table.look->poll;
     ops.take = table.look->take;

@@ -25,6 +25,7 @@ struct alignas(kCacheLine) HotOps {
   decltype(stria_group_put_t::put) put = [](auto...) { return STRIA_ERR_UNSUPPORTED; };
   decltype(stria_group_atomic_t::atomic) atomic = [](auto...) { return STRIA_ERR_UNSUPPORTED; };
   decltype(stria_group_offload_t::get_finish) get_finish = [](auto...) { return STRIA_ERR_UNSUPPORTED; };
+  decltype(stria_group_bulk_t::zcopy_send) zcopy_send = [](auto...) { return STRIA_ERR_UNSUPPORTED; };
   decltype(stria_group_keys_t::invalidate) invalidate = [](auto...) { return STRIA_ERR_UNSUPPORTED; };
   /// A provider without the group keeps nothing that is still being written.
   decltype(stria_group_keep_t::kept_arrived) kept_arrived =

@@ -129,6 +129,19 @@ struct Of<P, group::Offload> {
 };
 
 template <class P>
+struct Of<P, group::Bulk> {
+  static_assert(BulkGroup<P>, "group bulk is declared and lacks a function: Link::zcopy_send");
+  static constexpr stria_group_bulk_t kTable = {
+      .size = sizeof(stria_group_bulk_t),
+      .zcopy_send =
+          [](stria_link_t* link, const stria_header_t* header, const stria_payload_t* payload,
+             stria_completion_t* completion) {
+            return to_c(link_of<P>(link).zcopy_send(*header, *payload, completion));
+          },
+  };
+};
+
+template <class P>
 struct Of<P, group::Look> {
   static_assert(LookGroup<P>, "group look is declared and lacks a function: Link::poll, Link::take");
   static constexpr stria_group_look_t kTable = {
@@ -245,6 +258,7 @@ struct Core {
       .put = pointer<P, group::Put>(),
       .atomic = pointer<P, group::Atomic>(),
       .offload = pointer<P, group::Offload>(),
+      .bulk = pointer<P, group::Bulk>(),
       .look = pointer<P, group::Look>(),
       .keep = pointer<P, group::Keep>(),
       .memory = pointer<P, group::Memory>(),

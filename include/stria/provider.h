@@ -63,7 +63,8 @@ typedef struct stria_provider_key {
   uint8_t data[STRIA_PROVIDER_KEY_MAX];
 } stria_provider_key_t;
 
-/* Called once from progress when a get, put or atomic that answered STRIA_IN_PROGRESS ends. */
+/* Called from progress or check when a get, put, atomic or zero-copy send that answered STRIA_IN_PROGRESS
+ * ends: once for each. */
 typedef struct stria_completion {
   void (*done)(struct stria_completion* self, stria_status_t status);
 } stria_completion_t;
@@ -85,10 +86,16 @@ typedef struct stria_packet {
   const stria_header_t* header;
   const void* payload; /* valid during the call of deliver */
   uint32_t bytes;
-  /* 0: it came through the PIO path; 1: through the buffered path. The group keep has more bits. */
+  /* 0: it came through the PIO path; 1: through the buffered path. STRIA_PACKET_PLACED may be beside it, and
+   * the group keep has more bits. */
   uint32_t buffered;
   uint64_t keep; /* 0, unless the provider has the group keep */
 } stria_packet_t;
+
+/* A bit of stria_packet_t.buffered: all of the payload is in the memory that the sink's `place` named, and
+ * `payload` is NULL.
+ */
+#define STRIA_PACKET_PLACED 8u
 
 /* A bit of deliver's answer. When it is not set, stop delivering from this link until the next call: the
  * receive for the next packet may be posted by then. */
@@ -102,15 +109,29 @@ typedef struct stria_sink {
   /* A remote worker connected on its own. Returns the cookie of its packets. Comes before its first packet.
    */
   void* (*peer_up)(void* self, uint64_t worker_id, stria_link_t* link);
-  /* The link is dead. Before it, everything received was delivered, and the completions of all gets, puts and
-   * atomics of the link that answered IN_PROGRESS were called: no memory of theirs is touched any more. No
-   * call on the link may follow but those of the group keep. `why`: PEER_FAILED when the peer is gone,
-   * whether it died or closed; UNREACHABLE when it refuses us, or did not answer a connect; IO when what it
-   * sent makes no sense, or the system ended the link. */
+  /* The link is dead. Before it, everything received was delivered, and the completions of all gets, puts,
+   * atomics and zero-copy sends of the link that answered IN_PROGRESS were called: no memory of theirs is
+   * touched any more, and no payload of the link is placed any more. A packet whose payload was being placed
+   * and did not come whole is not delivered. No call on the link may follow but those of the group keep.
+   * `why`: PEER_FAILED when the peer is gone, whether it died or closed; UNREACHABLE when it refuses us, or
+   * did not answer a connect; IO when what it sent makes no sense, or the system ended the link. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
   /* What link_limits answers of the link is different now (but for its credits). During progress or check, or
    * a call of the group look. */
   void (*link_changed)(void* self, void* peer);
+  /* Where the payload of a packet is to go. For a provider that reads a header before its payload, as from a
+   * socket; any other need not ask. `bytes` of payload, more than 0, belong to the header, which came on the
+   * link whose cookie is `peer`.
+   * 1: into *memory, a range of as many bytes that belongs to a receive. From now on the provider may write
+   * the payload there, in any number of steps and any order, and nothing else. When all of it is there it
+   * delivers the packet with STRIA_PACKET_PLACED, in its turn. The memory stays the provider's until then, or
+   * until link_down of the link, or until close returns, whatever becomes of the receive: the sink gives it
+   * back to its owner only after that. A provider drops no packet that is placed unless the link dies.
+   * 0: into memory of the provider. The packet is delivered as any other.
+   * Asked at most once for a packet, from progress, check or a call of the group look, also before earlier
+   * packets are delivered, and for several packets of a link at a time. *memory is valid during the call, and
+   * its layout as long as the memory is the provider's. The sink calls nothing of the device from inside. */
+  int (*place)(void* self, void* peer, const stria_header_t* header, uint32_t bytes, stria_payload_t* memory);
 } stria_sink_t;
 
 /* Equal blocks at equal distances, in the order of the stream. */
@@ -165,6 +186,7 @@ typedef struct stria_services {
 #define STRIA_CAP_EVENT_FD (1ull << 22)   /* can sleep */
 #define STRIA_CAP_MAP_MEMORY (1ull << 23) /* group memory: peers load and store it directly */
 #define STRIA_CAP_OFFLOAD (1ull << 24)    /* an adapter moves what is got and put on links with `offload` */
+#define STRIA_CAP_ZCOPY (1ull << 26)      /* group bulk: packets are sent out of the caller's memory */
 
 /* These are facts that no function shows; a provider states them in `flags`. */
 #define STRIA_CAP_INVALIDATE_FENCE (1ull << 6) /* invalidate is ordered after earlier work */
@@ -182,6 +204,7 @@ typedef struct stria_services {
 #define STRIA_CAP_LOW_LATENCY_QP (1ull << 20)
 #define STRIA_CAP_ON_DEMAND_PAGING (1ull << 21)
 #define STRIA_CAP_GROWING (1ull << 25) /* its links may have `grows` */
+#define STRIA_CAP_PLACES (1ull << 27)  /* it asks the sink where payloads are to go */
 
 typedef struct stria_capabilities {
   uint64_t flags;       /* the facts; engines see the bits that follow from the table beside them */
@@ -211,6 +234,9 @@ typedef struct stria_link_limits {
   uint32_t can_put;    /* 0: put does */
   uint32_t can_atomic; /* 0: atomic does, unless `can_map` and the key allow it */
   uint32_t gathers;    /* keys may show memory that lies apart as one run: STRIA_REGISTER_GATHERED */
+  /* Group bulk: payload bytes of one zcopy_send, which may be more than eager_max; 0: zcopy_send answers
+   * UNSUPPORTED on this link. */
+  uint32_t zcopy_max;
   /* Group offload. 1: gets and puts are moved, and keys checked, by an adapter. Both processes go on
    * meanwhile, get_finish works, a key is ended by one side alone, and an access that the adapter refuses
    * ends the link: ACCESS, or PEER_FAILED where it does not say why. */
@@ -303,6 +329,26 @@ typedef struct stria_group_offload {
                                const stria_header_t* header, stria_completion_t* completion);
 } stria_group_offload_t;
 
+/* bulk: a packet whose payload is sent out of the caller's memory. The placing of payloads at the receiver is
+ * independent of it, and no group: a provider that places calls `place` of the sink, and states
+ * STRIA_CAP_PLACES. */
+typedef struct stria_group_bulk {
+  uint32_t size;
+  /* Sends as eager_send does, in its turn among the packets of that, but without taking a copy first.
+   * payload->length is 1 to zcopy_max of the link's limits; the payload may have a layout. *header and
+   * *payload are the caller's again on return.
+   * IN_PROGRESS: the packet goes. The memory that the payload describes, and its layout, stay as they are
+   * until the completion is called: the provider may read them at any time before. One completion may stand
+   * for several sends, and is called once for each. OK there: the memory is the caller's again, which says
+   * nothing of the peer. Any other status: the link is dead, and its link_down follows; a send that is
+   * outstanding then ends so.
+   * OK: the provider took a copy, as it may of what is short; the memory is the caller's, and no completion
+   * follows. NO_RESOURCE. PEER_FAILED. UNSUPPORTED: not out of this memory, because its layout has too many
+   * runs or the system does not pin it; nothing was sent, and the engine uses eager_send. */
+  stria_status_t (*zcopy_send)(stria_link_t* link, const stria_header_t* header,
+                               const stria_payload_t* payload, stria_completion_t* completion);
+} stria_group_bulk_t;
+
 /* ---- the table ---- */
 
 typedef struct stria_device_params {
@@ -340,7 +386,10 @@ typedef struct stria_provider {
    * value. */
   stria_status_t (*open)(const stria_device_params_t* params, stria_device_t** device, char* error,
                          uint32_t error_bytes);
-  /* Delivers nothing more; waits at most timeout_ms until peers took over what was sent; frees all links. */
+  /* Delivers nothing more; waits at most timeout_ms until peers took over what was sent; frees all links. On
+   * return no memory that an operation with IN_PROGRESS named, or that a payload is placed into, is read or
+   * written any more; what a zero-copy send has not read by then is copied or lost. Completions that were not
+   * called before are not called. */
   void (*close)(stria_device_t* device, int timeout_ms);
   void (*capabilities)(stria_device_t* device, stria_capabilities_t* out);
   /* The device's own part of the worker's address, at most 256 bytes. Returns the bytes needed. */
@@ -365,20 +414,20 @@ typedef struct stria_provider {
   unsigned (*progress)(stria_device_t* device, unsigned budget);
   /* Checks that peers are alive; calls link_down for those that are not. Called every STRIA_LIVENESS_MS. */
   void (*check)(stria_device_t* device);
-  /* A descriptor readable when something arrived for an armed device; the same for the device's life. -1: the
-   * device cannot sleep. */
+  /* A descriptor readable when something arrived for an armed device, or a completion is due; the same for
+   * the device's life. -1: the device cannot sleep. */
   int (*event_fd)(stria_device_t* device);
-  /* OK: nothing waits, the caller may sleep. NO_RESOURCE: progress first. */
+  /* OK: nothing waits, no packet and no completion; the caller may sleep. NO_RESOURCE: progress first. */
   stria_status_t (*arm)(stria_device_t* device);
 
-  /* The groups; NULL: not declared. A later version may add groups: `bulk`, a send whose memory is the
-   * caller's again at a completion, and the placing of a payload into the memory of its receive. */
+  /* The groups; NULL: not declared. */
   const stria_group_pio_t* pio STRIA_NOT_DECLARED;
   const stria_group_keys_t* keys STRIA_NOT_DECLARED;
   const stria_group_get_t* get STRIA_NOT_DECLARED;
   const stria_group_put_t* put STRIA_NOT_DECLARED;
   const stria_group_atomic_t* atomic STRIA_NOT_DECLARED;
   const stria_group_offload_t* offload STRIA_NOT_DECLARED;
+  const stria_group_bulk_t* bulk STRIA_NOT_DECLARED;
   /* For peers that share memory with the provider: stria/provider_coresident.h. */
   const struct stria_group_look* look STRIA_NOT_DECLARED;
   const struct stria_group_keep* keep STRIA_NOT_DECLARED;

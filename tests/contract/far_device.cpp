@@ -62,6 +62,8 @@ class FarDevice {
       message.add(why);
       static_cast<FarDevice*>(self)->upcall(message);
     };
+    // The memory to place into is in the other process.
+    sink_.place = [](void*, void*, const stria_header_t*, std::uint32_t, stria_payload_t*) { return 0; };
     sink_.link_changed = [](void* self, void* peer) {
       static_cast<FarDevice*>(self)->upcall(begin(Upcall::link_changed, peer));
     };

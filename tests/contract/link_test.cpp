@@ -34,13 +34,10 @@ TEST_P(LinkContract, limits_are_within_the_capabilities_and_true) {
       EXPECT_GT(limits.pio_max, 0u) << "a low latency link has a window";
     }
     const std::tuple<const char*, std::uint32_t, std::uint64_t> facts[] = {
-        {"can_get", limits.can_get, STRIA_CAP_GET},
-        {"can_put", limits.can_put, STRIA_CAP_PUT},
-        {"can_atomic", limits.can_atomic, STRIA_CAP_ATOMICS},
-        {"gathers", limits.gathers, STRIA_CAP_GET},
-        {"offload", limits.offload, STRIA_CAP_OFFLOAD},
-        {"can_map", limits.can_map, STRIA_CAP_MAP_MEMORY},
-        {"grows", limits.grows, STRIA_CAP_GROWING}};
+        {"can_get", limits.can_get, STRIA_CAP_GET},           {"can_put", limits.can_put, STRIA_CAP_PUT},
+        {"can_atomic", limits.can_atomic, STRIA_CAP_ATOMICS}, {"gathers", limits.gathers, STRIA_CAP_GET},
+        {"zcopy_max", limits.zcopy_max, STRIA_CAP_ZCOPY},     {"offload", limits.offload, STRIA_CAP_OFFLOAD},
+        {"can_map", limits.can_map, STRIA_CAP_MAP_MEMORY},    {"grows", limits.grows, STRIA_CAP_GROWING}};
     for (const auto& [name, fact, capability] : facts)
       EXPECT_TRUE(fact == 0 || a->has(capability)) << name << " of a device that cannot";
     ASSERT_NE(limits.path, nullptr);

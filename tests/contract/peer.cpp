@@ -37,6 +37,10 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_v
   sink_.link_down = [](void* self, void* cookie, stria_status_t why) {
     static_cast<Peer*>(self)->link_down(cookie, why);
   };
+  sink_.place = [](void* self, void* cookie, const stria_header_t* header, std::uint32_t bytes,
+                   stria_payload_t* place) {
+    return static_cast<Peer*>(self)->place(cookie, *header, bytes, *place) ? 1 : 0;
+  };
   stria_device_params_t params{};
   params.size = sizeof params;
   params.worker_id = worker_id;
@@ -148,6 +152,11 @@ Status Peer::put(stria_link_t* link, const stria_payload_t& local, const stria_p
   return transport::from_c(ops_.put(link, &local, &key, offset, &ending.base));
 }
 
+Status Peer::zcopy_send(stria_link_t* link, const stria_header_t& header, const stria_payload_t& payload,
+                        Ending& ending) {
+  return transport::from_c(ops_.zcopy_send(link, &header, &payload, &ending.base));
+}
+
 Status Peer::atomic(stria_link_t* link, const stria_remote_atomic_t& atomic, const stria_provider_key_t& key,
                     Ending& ending) {
   return transport::from_c(ops_.atomic(link, &atomic, &key, &ending.base));
@@ -180,8 +189,17 @@ std::uint32_t Peer::deliver(void* cookie, const stria_packet_t& packet) {
   if (packet.keep != 0 && keeps && keeps(packet)) return STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT;
   Received got;
   got.header = *packet.header;
-  const auto* data = static_cast<const std::byte*>(packet.payload);
-  got.payload.assign(data, data + packet.bytes);
+  got.placed = (packet.buffered & STRIA_PACKET_PLACED) != 0;
+  const auto asked = std::find(placing_.begin(), placing_.end(),
+                               std::pair<const void*, std::uint16_t>(cookie, packet.header->sequence));
+  EXPECT_EQ(asked != placing_.end(), got.placed) << "placed exactly when there was a place";
+  if (asked != placing_.end()) placing_.erase(asked);
+  if (got.placed) {
+    EXPECT_EQ(packet.payload, nullptr);
+  } else {
+    const auto* data = static_cast<const std::byte*>(packet.payload);
+    got.payload.assign(data, data + packet.bytes);
+  }
   got.path = packet.buffered != 0 ? Path::buffered : Path::pio;
   got.from = from;
   received.push_back(got);
@@ -198,6 +216,17 @@ void* Peer::peer_up(std::uint64_t worker, stria_link_t* link) {
   known.named_by_peer_up = true;
   if (on_peer_up) on_peer_up(worker, link);
   return &known;
+}
+
+bool Peer::place(void* cookie, const stria_header_t& header, std::uint32_t bytes, stria_payload_t& place) {
+  EXPECT_TRUE(inside_) << "place outside of progress and check";
+  EXPECT_TRUE(knows(cookie)) << "a payload with a cookie that nobody gave";
+  EXPECT_GT(bytes, 0u);
+  if (!knows(cookie) || !places) return false;
+  EXPECT_FALSE(static_cast<Contact*>(cookie)->down) << "a payload after link_down";
+  if (!places(header, bytes, place)) return false;
+  placing_.emplace_back(cookie, header.sequence);
+  return true;
 }
 
 void Peer::link_down(void* cookie, stria_status_t why) {

@@ -35,6 +35,7 @@ struct Received {
   stria_header_t header{};
   Bytes payload;
   Path path = Path::pio;
+  bool placed = false;  ///< the payload is not here, but where `places` said
   Contact* from = nullptr;
 };
 
@@ -88,6 +89,8 @@ class Peer {
   Status put(stria_link_t* link, const stria_payload_t& local, const stria_provider_key_t& key,
              std::uint64_t offset, Ending& ending);
 
+  Status zcopy_send(stria_link_t* link, const stria_header_t& header, const stria_payload_t& payload,
+                    Ending& ending);
   Status atomic(stria_link_t* link, const stria_remote_atomic_t& atomic, const stria_provider_key_t& key,
                 Ending& ending);
 
@@ -102,12 +105,15 @@ class Peer {
   std::function<void(const Received&)> on_deliver;
   /// Not empty: is asked whether a packet that may stay where it is shall be kept.
   std::function<bool(const stria_packet_t&)> keeps;
+  /// Not empty: answers for the sink's `place`.
+  std::function<bool(const stria_header_t&, std::uint32_t bytes, stria_payload_t& place)> places;
   std::function<void(std::uint64_t, stria_link_t*)> on_peer_up;
 
  private:
   std::uint32_t deliver(void* cookie, const stria_packet_t& packet);
   void* peer_up(std::uint64_t worker, stria_link_t* link);
   void link_down(void* cookie, stria_status_t why);
+  bool place(void* cookie, const stria_header_t& header, std::uint32_t bytes, stria_payload_t& place);
   bool knows(const void* cookie) const;
   Contact& contact(std::uint64_t worker);
 
@@ -120,7 +126,8 @@ class Peer {
   std::deque<Contact> contacts_;
   std::vector<const Contact*> foreign_;  // contacts of the test itself
   std::string error_;
-  bool inside_ = false;  // progress or check is running
+  std::vector<std::pair<const void*, std::uint16_t>> placing_;  // cookie and sequence number of a packet
+  bool inside_ = false;                                         // progress or check is running
 };
 
 /// Progresses all peers in turn, checks them now and then, until `done` or 20 s have passed. Returns done().

@@ -24,6 +24,7 @@ class CapabilitiesOf : public testing::Test {
   stria_group_put_t put{};
   stria_group_atomic_t atomic{};
   stria_group_offload_t offload{};
+  stria_group_bulk_t bulk{};
   stria_group_memory_t memory{};
   stria_provider_t table{};
 };
@@ -49,6 +50,14 @@ TEST_F(CapabilitiesOf, each_group_brings_its_bits) {
   EXPECT_EQ(ask().flags, with_keys | STRIA_CAP_OFFLOAD);
   table.offload = nullptr, table.memory = &memory;
   EXPECT_EQ(ask().flags, with_keys | STRIA_CAP_MAP_MEMORY);
+}
+
+TEST_F(CapabilitiesOf, a_zero_copy_send_is_a_function_and_placing_a_fact) {
+  table.bulk = &bulk;
+  EXPECT_EQ(ask().flags, STRIA_CAP_EAGER | STRIA_CAP_ZCOPY);
+  table.bulk = nullptr;
+  stated.flags = STRIA_CAP_PLACES | STRIA_CAP_ZCOPY;
+  EXPECT_EQ(ask().flags, STRIA_CAP_EAGER | STRIA_CAP_PLACES);
 }
 
 TEST_F(CapabilitiesOf, pio_needs_windows_on_the_device) {

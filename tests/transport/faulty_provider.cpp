@@ -26,6 +26,15 @@ constexpr stria_group_put_t kPut = {
     .put = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, uint64_t,
               stria_completion_t*) { return kNo; },
 };
+constexpr stria_group_bulk_t kBulk = {
+    .size = sizeof(stria_group_bulk_t),
+#ifdef FAULT_bulk
+    .zcopy_send = nullptr,
+#else
+    .zcopy_send = [](stria_link_t*, const stria_header_t*, const stria_payload_t*,
+                     stria_completion_t*) { return kNo; },
+#endif
+};
 
 #ifdef FAULT_variable
 constexpr stria_variable_t kVariables[] = {{
@@ -84,6 +93,7 @@ const stria_provider_t stria_provider_v7 = {
     .keys = &kKeys,
 #endif
     .put = &kPut,
+    .bulk = &kBulk,
 #if defined(FAULT_variable)
     .variables = kVariables,
     .variable_count = 1,

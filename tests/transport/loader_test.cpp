@@ -89,6 +89,10 @@ TEST(Loader, names_the_group_and_the_function_that_it_lacks) {
               HasSubstr("provider 'group_function': group keys lacks invalidate"));
 }
 
+TEST(Loader, refuses_a_group_bulk_without_its_zero_copy_send) {
+  EXPECT_THAT(error_of("bulk").context, HasSubstr("provider 'bulk': group bulk lacks zcopy_send"));
+}
+
 TEST(Loader, names_the_group_that_is_too_small) {
   EXPECT_THAT(
       error_of("group_size").context,

@@ -23,6 +23,7 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
   deaf.deliver = [](void*, void*, const stria_packet_t*) { return 1u; };
   deaf.peer_up = [](void*, std::uint64_t, stria_link_t*) -> void* { return nullptr; };
   deaf.link_down = [](void*, void*, stria_status_t) {};
+  deaf.place = [](void*, void*, const stria_header_t*, std::uint32_t, stria_payload_t*) { return 0; };
   std::random_device random;
   const std::uint64_t high = random();
   const std::array<std::uint32_t, 4> secret = {random(), random(), random(),

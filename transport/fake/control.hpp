@@ -42,14 +42,21 @@ struct FabricOptions {
   bool fast_register = true;
   bool send_invalidate = true;
   bool event_fd = true;
-  bool offload = false;               ///< get_finish works, as with an adapter
-  bool keeps = false;                 ///< payloads of every other packet may stay where they are
-  bool contiguous_keys_only = false;  ///< fast_register of anything else answers unsupported
+  bool zcopy = true;                   ///< payloads are sent out of the caller's memory
+  bool offload = false;                ///< get_finish works, as with an adapter
+  bool keeps = false;                  ///< payloads of every other packet may stay where they are
+  bool contiguous_keys_only = false;   ///< fast_register of anything else answers unsupported
+  bool contiguous_zcopy_only = false;  ///< and zcopy_send
+  /// Zero-copy sends that take a copy and answer OK.
+  std::uint32_t zcopy_copies_percent = 10;
+  /// Payloads of the buffered path and of zero-copy sends for which the sink is asked where they are to go.
+  std::uint32_t places_percent = 75;
 
   std::uint32_t pio_max = 256;            ///< payload bytes
   std::uint32_t pio_windows = 1024;       ///< links of a device that have a window
   std::uint32_t pio_window_bytes = 8192;  ///< credit of one link and direction, headers included
   std::uint32_t eager_max = 16384;        ///< payload bytes
+  std::uint32_t zcopy_max = 40960;        ///< payload bytes
   std::uint32_t max_keys = 4096;
   std::uint32_t key_bytes = 16;  ///< of every key; 16 to 64
 };
@@ -108,6 +115,8 @@ struct Statistics {
   std::uint64_t completed_later = 0;     ///< gets, puts and atomics that were asynchronous
   std::uint64_t atomics = 0;             ///< performed
   std::uint64_t memory_refused = 0;      ///< gets and puts of memory that refuse_memory() named
+  std::uint64_t zcopy_sends = 0;         ///< that answered IN_PROGRESS
+  std::uint64_t placed = 0;              ///< payloads that went into memory that the sink named
   std::uint64_t lost = 0;                ///< packets that died with a device
   std::uint64_t kept = 0;                ///< payloads that were kept, and not released yet, now
   std::uint64_t all_kept = 0;            ///< that were ever

@@ -10,6 +10,8 @@
 #include <random>
 
 #include "base/format.hpp"
+#include "transport/fake/event.hpp"
+#include "transport/fake/zcopy.hpp"
 
 namespace stria::fake {
 namespace {
@@ -38,16 +40,6 @@ std::uint64_t this_process() noexcept {
 
 }  // namespace
 
-struct Device::Event {
-  enum class Kind : std::uint8_t { none, up, packet, down, access };
-  Kind kind = Kind::none;
-  Link* link = nullptr;
-  void* cookie = nullptr;
-  QueuedPacket packet{};
-  transport::Completion* completion = nullptr;
-  Status status = Status::ok;
-};
-
 Device::Use::Use(Device& device, const char* call) noexcept : device_(device) {
   thread_local const char me = 0;
   const void* user = device.user_.load(std::memory_order_relaxed);
@@ -57,6 +49,7 @@ Device::Use::Use(Device& device, const char* call) noexcept : device_(device) {
     if (!device.user_.compare_exchange_strong(nobody, &me, std::memory_order_acquire))
       broken_contract(call, "two threads in one device at a time");
   }
+  if (device.asking_) broken_contract(call, "called from inside place");
   ++device.depth_;
 }
 Device::Use::~Use() {
@@ -115,8 +108,12 @@ void Device::die(Loss loss) noexcept {
   abandon_peers(loss);
 }
 
+// Nobody reads the memory of this process any more: what peers need of it, they read now.
 void Device::abandon_peers(Loss loss) noexcept {
   accesses_.clear();
+  for (auto& link : links_)
+    if (link->twin() != nullptr) link->twin()->read_from(*link);
+  zcopy_sends_.clear();
   for (auto& link : links_) {
     link->discard();
     Link* twin = link->twin();
@@ -138,6 +135,8 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   lack(options.put, STRIA_CAP_PUT);
   lack(options.atomics && options.fast_register, STRIA_CAP_ATOMICS);
   lack(options.offload, STRIA_CAP_OFFLOAD);
+  lack(options.zcopy, STRIA_CAP_ZCOPY);
+  if (options.places_percent != 0) out.flags |= STRIA_CAP_PLACES;
   if (options.fast_register) out.flags |= STRIA_CAP_ZERO_BASED;
   if (options.fast_register && !options.contiguous_keys_only)
     out.flags |= STRIA_CAP_STRIDED | STRIA_CAP_BLOCK_LIST | STRIA_CAP_COMPOSITE;
@@ -251,6 +250,7 @@ Status Device::invalidate(const transport::Key& key) noexcept {
 }
 
 Device::Event Device::deliver(Link& link, Path path) noexcept {
+  if (Event event = place_more(link, link.front(path)); event.kind != Event::Kind::none) return event;
   Event event{.kind = Event::Kind::packet, .link = &link, .cookie = link.cookie(), .packet = link.take(path)};
   // A key that its owner ended in the meantime is just as unusable.
   if (event.packet.ends_key.bytes != 0) static_cast<void>(keys_->remove(event.packet.ends_key));
@@ -280,6 +280,8 @@ Device::Event Device::next_event() noexcept {
   };
   for (std::size_t i = 0; i < accesses_.size(); ++i)
     if (accesses_[i].due <= step_) consider({.kind = Event::Kind::access, .access = i});
+  for (std::size_t i = 0; i < zcopy_sends_.size(); ++i)
+    if (zcopy_sends_[i]->is_due(step_)) consider({.kind = Event::Kind::sent, .access = i});
   std::erase_if(busy_, [](const Link* link) { return !link->is_busy(); });
   fabric_->statistics().looks += busy_.size();
   for (Link* link : busy_) {
@@ -298,6 +300,10 @@ Device::Event Device::next_event() noexcept {
     case Event::Kind::up:
       chosen.link->set_announced();
       return {.kind = Event::Kind::up, .link = chosen.link};
+    case Event::Kind::sent:
+      return end_zcopy_send(chosen.access);
+    case Event::Kind::ask:
+    case Event::Kind::placing:
     case Event::Kind::none:
       break;
   }
@@ -314,6 +320,8 @@ Device::Event Device::next_event_of_lost(Link& link) noexcept {
     if (link.due(path, kNever)) return deliver(link, path);
   for (std::size_t i = 0; i < accesses_.size(); ++i)
     if (accesses_[i].link == &link) return finish(i);
+  for (std::size_t i = 0; i < zcopy_sends_.size(); ++i)
+    if (zcopy_sends_[i]->link == &link) return end_zcopy_send(i);
   if (link.is_down()) return {};
   link.set_down();
   return {.kind = Event::Kind::down, .link = &link, .cookie = link.cookie()};
@@ -329,12 +337,18 @@ void Device::dispatch(Event event) noexcept {
       if (!dead_) event.link->set_cookie(cookie);
       break;
     }
+    case Event::Kind::ask:
+      ask(event);
+      break;
     case Event::Kind::packet: {
       std::vector<std::byte>& payload = event.packet.payload;
-      const bool may_stay = fabric_->options().keeps && !payload.empty() && ++payloads_ % 2 == 0;
-      const transport::Packet packet{&event.packet.header, payload.data(),
-                                     static_cast<std::uint32_t>(payload.size()),
-                                     event.packet.path == Path::buffered ? 1u : 0u, may_stay ? payloads_ : 0};
+      const bool is_placed = event.packet.is_placed;
+      const bool may_stay =
+          fabric_->options().keeps && !is_placed && !payload.empty() && ++payloads_ % 2 == 0;
+      const transport::Packet packet{
+          &event.packet.header, is_placed ? nullptr : payload.data(), event.packet.bytes,
+          (event.packet.path == Path::buffered ? 1u : 0u) | (is_placed ? STRIA_PACKET_PLACED : 0u),
+          may_stay ? payloads_ : 0};
       const std::uint64_t name = packet.keep;
       if ((sink_->deliver(sink_->self, event.cookie, &packet) & STRIA_DELIVERED_KEPT) == 0) break;
       if (name == 0) broken_contract("deliver", "a payload was kept that may not stay");
@@ -350,6 +364,8 @@ void Device::dispatch(Event event) noexcept {
     case Event::Kind::access:
       event.completion->done(event.completion, transport::to_c(event.status));
       break;
+    case Event::Kind::placing:  // done already, under the lock
+    case Event::Kind::sent:     // told as the end of an access
     case Event::Kind::none:
       break;
   }
@@ -419,6 +435,8 @@ Status Device::arm() noexcept {
   const std::lock_guard lock(fabric_->mutex());
   if (!dead_) {
     if (!accesses_.empty()) return Status::no_resource;
+    for (const auto& send : zcopy_sends_)
+      if (send->unread == 0) return Status::no_resource;
     for (const auto& link : links_)
       if (link->waits()) return Status::no_resource;
   }

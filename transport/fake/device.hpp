@@ -79,6 +79,9 @@ class Device {
   /// The link has something for progress.
   void make_busy(Link& link);
   void complete_later(const Access& access) { accesses_.push_back(access); }
+  /// One that `link` of this device sends. The caller is its first reader (ZcopySend::was_read).
+  std::shared_ptr<ZcopySend> add_zcopy_send(Link& link, const transport::Payload& memory,
+                                            transport::Completion* completion);
   /// False: nothing was kept by that name.
   bool release(std::uint64_t keep) noexcept { return kept_.erase(keep) == 1; }
 
@@ -90,6 +93,9 @@ class Device {
   Event next_event_of_lost(Link& link) noexcept;
   Event finish(std::size_t access) noexcept;
   Event deliver(Link& link, Path path) noexcept;
+  Event place_more(Link& link, QueuedPacket& packet) noexcept;
+  Event end_zcopy_send(std::size_t at) noexcept;
+  void ask(Event& event) noexcept;
   void dispatch(Event event) noexcept;
   void leave(Loss loss) noexcept;
   void abandon_peers(Loss loss) noexcept;
@@ -108,6 +114,7 @@ class Device {
   std::vector<Link*>
       busy_;  // in the order of links_: those that progress looks at; some of them for the last time
   std::vector<Access> accesses_;
+  std::vector<std::shared_ptr<ZcopySend>> zcopy_sends_;
   std::unordered_map<std::uint64_t, std::vector<std::byte>> kept_;  // by their names
   std::uint64_t payloads_ = 0;
   UniqueFd event_fd_;
@@ -115,6 +122,7 @@ class Device {
   bool signalled_ = false;
   bool dead_ = false;
   bool in_progress_ = false;
+  bool asking_ = false;                     // the sink is in `place`
   std::atomic<const void*> user_{nullptr};  // identifies the thread inside
   unsigned depth_ = 0;                      // of that thread
 };

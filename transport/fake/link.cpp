@@ -10,6 +10,7 @@
 #include "transport/atomic_word.hpp"
 #include "transport/fake/device.hpp"
 #include "transport/fake/fabric.hpp"
+#include "transport/fake/zcopy.hpp"
 #include "transport/payload.hpp"
 #include "transport/services.hpp"
 #include "transport/wire.hpp"
@@ -91,8 +92,10 @@ Status Link::send(const Message& message, const char* call) noexcept {
   if (params_.ready_at > owner_.step()) return Status::no_resource;
   if (twin_ == nullptr) {
     // Gone, but link_down was not seen yet: like a peer whose memory is still mapped, or a closed connection.
-    constexpr Status kAnswers[] = {Status::ok, Status::no_resource, Status::peer_failed};
-    return kAnswers[fabric.random(2)];
+    constexpr Status kAnswers[] = {Status::ok, Status::no_resource, Status::peer_failed, Status::in_progress};
+    const Status answer = kAnswers[fabric.random(message.completion != nullptr ? 3 : 2)];
+    if (answer == Status::in_progress) owner_.add_zcopy_send(*this, message.payload, message.completion);
+    return answer;
   }
   if (message.ends_key != nullptr && !twin_->owner_.keys().names_this_table(*message.ends_key))
     return Status::access_error;
@@ -100,8 +103,8 @@ Status Link::send(const Message& message, const char* call) noexcept {
     ++fabric.statistics().refused;
     return Status::no_resource;
   }
-  twin_->accept(message);
-  return Status::ok;
+  if (message.completion != nullptr && !can_send_from(message.payload)) return Status::unsupported;
+  return twin_->accept(message);
 }
 
 bool Link::has_room(const Message& message) const noexcept {
@@ -112,32 +115,42 @@ bool Link::has_room(const Message& message) const noexcept {
          options.pio_window_bytes;
 }
 
-void Link::accept(const Message& message) noexcept {
+Status Link::accept(const Message& message) noexcept {
+  Fabric& fabric = owner_.fabric();
   QueuedPacket packet;
   packet.header = message.header;
-  packet.payload.resize(static_cast<std::size_t>(message.payload.length));
-  transport::pack(message.payload, packet.payload.data());
+  packet.bytes = static_cast<std::uint32_t>(message.payload.length);
+  if (message.completion != nullptr && !fabric.chance(fabric.options().zcopy_copies_percent)) {
+    packet.source = twin_->owner_.add_zcopy_send(*twin_, message.payload, message.completion);
+  } else {
+    packet.payload.resize(packet.bytes);
+    transport::pack(message.payload, packet.payload.data());
+  }
+  const std::shared_ptr<ZcopySend> source = packet.source;
   if (message.ends_key != nullptr) packet.ends_key = *message.ends_key;
   packet.path = message.path;
   Fate fate = Fate::arrives;
-  if (is_fragment(packet)) fate = owner_.fabric().fate(packet.header);
-  if (fate == Fate::lost) return;
+  if (is_fragment(packet)) fate = fabric.fate(packet.header);
   if (fate == Fate::doubled) queue_up(packet);
-  queue_up(std::move(packet));
+  if (fate != Fate::lost) queue_up(std::move(packet));
+  if (source == nullptr) return Status::ok;
+  source->was_read();  // as far as this call is concerned
+  return Status::in_progress;
 }
 
 void Link::queue_up(QueuedPacket packet) noexcept {
   Fabric& fabric = owner_.fabric();
   packet.order = next_order_++;
+  if (packet.source != nullptr) ++packet.source->unread;
   std::uint64_t& last = last_due_[index(packet.path)];
   last = std::max(last, owner_.step() + fabric.random(fabric.options().delay));
   packet.due = last;
-  if (packet.path == Path::pio) window_used_ += sizeof packet.header + packet.payload.size();
+  if (packet.path == Path::pio) window_used_ += sizeof packet.header + packet.bytes;
   auto& queue = arriving_[index(packet.path)];
   auto place = queue.end();
   if (is_fragment(packet) && fabric.chance(fabric.options().fragment_overtakes_percent)) {
-    for (std::uint64_t most = fabric.random(queue.size()); most > 0 && is_fragment(*std::prev(place));
-         --most) {
+    for (std::uint64_t most = fabric.random(queue.size());
+         most > 0 && is_fragment(*std::prev(place)) && !std::prev(place)->is_under_way(); --most) {
       --place;
       packet.due = place->due;
     }
@@ -153,12 +166,13 @@ QueuedPacket Link::take(Path path) noexcept {
   auto& queue = arriving_[index(path)];
   QueuedPacket packet = std::move(queue.front());
   queue.pop_front();
+  if (packet.source != nullptr) packet.read();
   Statistics& statistics = owner_.fabric().statistics();
   --statistics.in_flight;
   const auto& other = arriving_[1 - index(path)];
   if (!other.empty() && other.front().order < packet.order) ++statistics.overtakes;
   if (path == Path::pio) {
-    window_used_ -= sizeof packet.header + packet.payload.size();
+    window_used_ -= sizeof packet.header + packet.bytes;
     ++statistics.delivered_pio;
   } else {
     ++statistics.delivered_buffered;
@@ -255,7 +269,8 @@ void Link::release(std::uint64_t keep) noexcept {
 }
 
 void Link::send_finish(const transport::Header& header, const transport::Key& key) noexcept {
-  if (twin_ != nullptr) twin_->accept({header, contiguous(nullptr, 0), &key, Path::buffered});
+  if (twin_ != nullptr)
+    static_cast<void>(twin_->accept({header, contiguous(nullptr, 0), &key, Path::buffered}));
 }
 
 Status Link::remote_access(const Access& access) noexcept {
@@ -327,6 +342,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   const bool window = options.pio && params_.window;
   out = {};
   out.pio_max = window ? options.pio_max : 0;
+  out.zcopy_max = options.zcopy ? options.zcopy_max : 0;
   out.eager_max = options.eager_max;
   const bool copies = !owner_.fabric().copies_refused();
   out.can_get = options.get && copies ? 1 : 0;

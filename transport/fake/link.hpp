@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <vector>
 
 #include "base/status.hpp"
@@ -15,16 +16,30 @@ namespace stria::fake {
 
 class Device;
 struct Access;
+struct ZcopySend;
 
 enum class Path : std::uint8_t { pio = 0, buffered = 1 };
 
 struct QueuedPacket {
   transport::Header header{};
-  std::vector<std::byte> payload;
-  transport::Key ends_key{};  ///< bytes == 0: none
-  std::uint64_t order = 0;    ///< of all packets sent to this end
-  std::uint64_t due = 0;      ///< step of the receiver
+  std::uint32_t bytes = 0;            ///< of the payload
+  std::vector<std::byte> payload;     ///< of a zero-copy send: empty, while its sender is there
+  std::shared_ptr<ZcopySend> source;  ///< null: not of a zero-copy send, or its sender is gone
+  transport::Payload place{};         ///< memory that the sink named
+  std::uint32_t written = 0;          ///< bytes that are there
+  bool asked = false;                 ///< the sink was asked, or by chance is not
+  bool is_placed = false;             ///< the sink named memory
+  transport::Key ends_key{};          ///< bytes == 0: none
+  std::uint64_t order = 0;            ///< of all packets sent to this end
+  std::uint64_t due = 0;              ///< step of the receiver
   Path path = Path::pio;
+
+  /// The sink was asked for it: no other may go before it.
+  bool is_under_way() const noexcept { return asked; }
+  /// Copies the payload from where its sender has it, unless it is placed already, and lets go of that.
+  void read() noexcept;
+  /// Writes so many bytes more to the memory that the sink named.
+  void write(std::uint32_t more) noexcept;
 };
 
 class Link {
@@ -43,6 +58,8 @@ class Link {
   // The contract.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
+  Status zcopy_send(const transport::Header& header, const transport::Payload& payload,
+                    transport::Completion* completion) noexcept;
   Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                          const transport::Key& key) noexcept;
   Status get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
@@ -89,6 +106,11 @@ class Link {
   /// Anything that progress would see to in this or a later step.
   bool waits() const noexcept;
   QueuedPacket take(Path path) noexcept;
+  QueuedPacket& front(Path path) noexcept { return arriving_[static_cast<std::size_t>(path)].front(); }
+  /// The packet that the sink was just asked for, at the head of its queue; null: it was lost meanwhile.
+  QueuedPacket* find(Path path, std::uint64_t order) noexcept;
+  /// Copies what the owner's peer sends without a copy and nobody has read yet.
+  void read_from(const Link& sender) noexcept;
   /// The packet behind a get_finish, which had room when it was accepted.
   void send_finish(const transport::Header& header, const transport::Key& key) noexcept;
   /// One that was to complete later is performed now.
@@ -102,12 +124,14 @@ class Link {
     const transport::Payload& payload;
     const transport::Key* ends_key;
     Path path;
+    transport::Completion* completion = nullptr;  ///< of a zero-copy send
   };
   Status send(const Message& message, const char* call) noexcept;
   Status remote_access(const Access& access) noexcept;
   void lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noexcept;
   bool has_room(const Message& message) const noexcept;
-  void accept(const Message& message) noexcept;
+  Status accept(const Message& message) noexcept;
+  bool can_send_from(const transport::Payload& memory) const noexcept;
   void queue_up(QueuedPacket packet) noexcept;
   void check_use(const char* call) const noexcept;
   const std::list<QueuedPacket>& queue(Path path) const noexcept {

@@ -317,5 +317,32 @@ TEST_F(FakeDeathTest, two_threads_in_one_device) {
   EXPECT_DEATH(drive_for({&world[1]}, 20), "two threads");
 }
 
+TEST_F(FakeDeathTest, a_zero_copy_send_of_nothing_or_beyond_its_limit_or_without_a_completion) {
+  Bytes data(50000);
+  contract::Ending ending, none;
+  none.base.done = nullptr;
+  for (const std::size_t bytes : {0, 40961})
+    EXPECT_DEATH(static_cast<void>(
+                     world[0].zcopy_send(link, header(1), contract::contiguous(data.data(), bytes), ending)),
+                 "more than zcopy_max");
+  EXPECT_DEATH(
+      static_cast<void>(world[0].zcopy_send(link, header(1), contract::contiguous(data.data(), 5), none)),
+      "no completion");
+}
+
+TEST_F(FakeDeathTest, a_place_of_another_length_and_a_call_from_inside_place) {
+  Bytes room(100);
+  for (std::uint16_t i = 0; i < 10; ++i) ASSERT_EQ(send(world[0], link, Path::buffered, i), Status::ok);
+  world[1].places = [&](const stria_header_t&, std::uint32_t bytes, stria_payload_t& place) {
+    place = contract::contiguous(room.data(), bytes - 1);
+    return true;
+  };
+  EXPECT_DEATH(drive_for({&world[1]}, 100), "another length");
+  world[1].places = [&](const stria_header_t&, std::uint32_t, stria_payload_t&) {
+    return send(world[1], world[1].ups.at(1), Path::buffered, 1) == Status::ok;
+  };
+  EXPECT_DEATH(drive_for({&world[1]}, 100), "inside place");
+}
+
 }  // namespace
 }  // namespace stria::fake

@@ -5,7 +5,9 @@
 // STRIA_TEST_SEED=n runs one seed; STRIA_TEST_SECONDS=s runs longer than the usual few seconds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <random>
 #include <tuple>
@@ -34,6 +36,11 @@ class Campaign {
         links_[{me.worker_id(), worker}] = link;
       };
       me.on_deliver = [this, &me](const contract::Received& got) { delivered(me, got); };
+      me.places = [this](const stria_header_t& header, std::uint32_t bytes, stria_payload_t& place) {
+        if (one_in(4)) return false;
+        place = contract::contiguous(rooms_[header.tag].emplace_back(bytes).data(), bytes);
+        return true;
+      };
     }
   }
 
@@ -69,6 +76,10 @@ class Campaign {
     made.pio_window_bytes = made.pio_max + 16 + static_cast<std::uint32_t>(below(1000));
     made.eager_max = static_cast<std::uint32_t>(64 + below(2000));
     made.max_keys = static_cast<std::uint32_t>(1 + below(8));
+    made.zcopy = !one_in(4);
+    made.zcopy_max = static_cast<std::uint32_t>(1 + below(5000));
+    made.zcopy_copies_percent = static_cast<std::uint32_t>(below(101));
+    made.places_percent = static_cast<std::uint32_t>(below(101));
     return made;
   }
 
@@ -119,6 +130,10 @@ class Campaign {
     if (link == nullptr) return;
     const auto limits = from.limits(link);
     const Path path = limits.pio_max > 0 && one_in(2) ? Path::pio : Path::buffered;
+    if (path == Path::buffered && limits.zcopy_max > 0 && one_in(2)) {
+      send_without_copy(from, to, link, 1 + below(limits.zcopy_max));
+      return;
+    }
     const std::size_t bytes = below((path == Path::pio ? limits.pio_max : limits.eager_max) + 1);
     const std::uint64_t id = next_id_++;
     const Bytes data = contract::pattern(id, bytes);
@@ -130,12 +145,39 @@ class Campaign {
     }
   }
 
+  /// Its memory is written anew at once when it ends.
+  struct ZcopySend : contract::Ending {
+    Bytes memory;
+    std::uint64_t from = 0, to = 0;
+  };
+  void send_without_copy(Peer& from, const Peer& to, stria_link_t* link, std::size_t bytes) {
+    const std::uint64_t id = next_id_++;
+    ZcopySend& one = zcopy_sends_.emplace_back();
+    one.memory = contract::pattern(id, bytes);
+    one.from = from.worker_id();
+    one.to = to.worker_id();
+    one.base.done = [](stria_completion_t* self, stria_status_t how) {
+      auto& ended = *static_cast<ZcopySend*>(reinterpret_cast<contract::Ending*>(self));
+      ++ended.calls;
+      ended.status = static_cast<Status>(how);
+      std::fill(ended.memory.begin(), ended.memory.end(), std::byte{0xdd});
+    };
+    const Status status = from.zcopy_send(link, contract::header(static_cast<std::uint16_t>(id), id),
+                                          contract::contiguous(one.memory), one);
+    if (status == Status::ok || status == Status::in_progress)
+      expected_[{one.from, one.to, Path::buffered}].push_back({id, bytes});
+    else
+      EXPECT_TRUE(status == Status::no_resource || one.to == dead_) << to_string(status);
+    if (status != Status::in_progress) zcopy_sends_.pop_back();
+  }
+
   void delivered(Peer& at, const contract::Received& got) {
     EXPECT_TRUE(alive(at.worker_id())) << "a packet for the dead";
     auto& queue = expected_[{got.from->worker, at.worker_id(), got.path}];
     ASSERT_FALSE(queue.empty()) << "a packet that nobody sent, or twice";
     EXPECT_EQ(got.header.tag, queue.front().id);
-    EXPECT_EQ(got.payload, contract::pattern(queue.front().id, queue.front().bytes));
+    EXPECT_EQ(got.placed ? rooms_.at(got.header.tag).front() : got.payload,
+              contract::pattern(queue.front().id, queue.front().bytes));
     queue.pop_front();
   }
 
@@ -176,13 +218,20 @@ class Campaign {
   void finish() {
     for (std::uint64_t from = 1; from <= peers_.size(); ++from)
       for (std::uint64_t to = 1; to <= peers_.size(); ++to) block(*fabric_, from, to, false);
-    for (int round = 0; round < 100; ++round)
+    for (int round = 0; round < 2000; ++round)
       for (auto& peer : peers_) peer->progress();
     for (auto& peer : peers_) peer->check();
     for (const auto& [way, queue] : expected_) {
       const auto [from, to, path] = way;
       if (alive(from) && alive(to)) {
         EXPECT_TRUE(queue.empty()) << queue.size() << " lost from " << from << " to " << to;
+      }
+    }
+    for (const ZcopySend& one : zcopy_sends_) {
+      EXPECT_EQ(one.calls, alive(one.from) ? 1 : one.calls);
+      EXPECT_LE(one.calls, 1);
+      if (one.calls == 1 && one.to != dead_) {
+        EXPECT_EQ(one.status, Status::ok);
       }
     }
     EXPECT_EQ(statistics(*fabric_).in_flight, 0u);
@@ -197,6 +246,8 @@ class Campaign {
   std::shared_ptr<Fabric> fabric_;
   std::map<Pair, stria_link_t*> links_;
   std::map<std::tuple<std::uint64_t, std::uint64_t, Path>, std::deque<Expected>> expected_;
+  std::deque<ZcopySend> zcopy_sends_;
+  std::map<std::uint64_t, std::deque<Bytes>> rooms_;  // of payloads that are placed, by their packets' tags
   std::uint64_t next_id_ = 1;
   std::uint64_t dead_ = 0;  // 0: nobody
   std::vector<std::unique_ptr<Peer>> peers_;

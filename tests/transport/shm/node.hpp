@@ -101,7 +101,8 @@ class Node {
                static_cast<Node*>(self)->downs[reinterpret_cast<std::uint64_t>(peer)] =
                    static_cast<Status>(why);
              },
-             [](void* self, void*) { ++static_cast<Node*>(self)->changes; }};
+             [](void* self, void*) { ++static_cast<Node*>(self)->changes; },
+             [](void*, void*, const stria_header_t*, std::uint32_t, stria_payload_t*) { return 0; }};
     stria_device_params_t params{};
     params.size = sizeof params;
     params.worker_id = worker_id;

@@ -77,7 +77,9 @@ struct Device {
               return 1u;
             },
             [](void* self, std::uint64_t, stria_link_t*) { return self; },
-            [](void*, void*, stria_status_t) { std::abort(); }, [](void*, void*) {}};
+            [](void*, void*, stria_status_t) { std::abort(); },
+            [](void*, void*) {},
+            [](void*, void*, const stria_header_t*, std::uint32_t, stria_payload_t*) { return 0; }};
     stria_device_params_t params{};
     params.size = sizeof params;
     params.worker_id = id;
