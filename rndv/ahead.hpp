@@ -8,6 +8,9 @@
 // appears with a fragment that overtook another, grows with its neighbours, and goes when the gap before it
 // is closed. The number of ranges is limited, so that a peer that sends its fragments badly on purpose costs
 // a bounded amount of memory; an honest one has as many gaps as fragments under way at most.
+//
+// Beside them are the ranges that a provider is placing: their bytes are spoken for, and not there yet. Each
+// remembers the device whose link they come by, as they are given up when that link dies.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +23,14 @@ namespace stria::rndv {
 class Ahead {
  public:
   static constexpr std::size_t kMost = 1024;
+  static constexpr std::size_t kMostPlaced =
+      64;  ///< at a time; links deliver in order, and read one or two ahead
 
-  bool empty() const noexcept { return ranges_.empty(); }
-  /// Whether a byte of [begin, end) is there.
+  bool empty() const noexcept { return ranges_.empty() && placed_.empty(); }
+  /// Whether a byte of [begin, end) is there, or is being placed.
   bool meets(std::uint64_t begin, std::uint64_t end) const noexcept {
+    for (const Placed& one : placed_)
+      if (one.begin < end && begin < one.end) return true;
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), end, begins_before);
     return after != ranges_.begin() && (after - 1)->end > begin;
   }
@@ -57,7 +64,28 @@ class Ahead {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at, begins_before);
     return after != ranges_.begin() && (after - 1)->end >= at ? (after - 1)->begin : at;
   }
-  void clear() noexcept { ranges_.clear(); }
+  void clear() noexcept {
+    ranges_.clear();
+    placed_.clear();
+  }
+
+  bool is_placing() const noexcept { return !placed_.empty(); }
+  /// [begin, end), which meets nothing, is placed from now on. False: there are kMostPlaced. Throws
+  /// std::bad_alloc.
+  bool start_placing(std::uint64_t begin, std::uint64_t end, std::uint8_t device) {
+    if (placed_.size() == kMostPlaced) return false;
+    placed_.push_back({begin, end, device});
+    return true;
+  }
+  /// [begin, end) is not placed any more. False: it was not.
+  bool stop_placing(std::uint64_t begin, std::uint64_t end) noexcept {
+    return std::erase_if(placed_, [=](const Placed& one) { return one.begin == begin && one.end == end; }) !=
+           0;
+  }
+  /// Nothing is placed by the device any more.
+  void stop_placing_by(std::uint8_t device) noexcept {
+    std::erase_if(placed_, [=](const Placed& one) { return one.device == device; });
+  }
 
   Ahead* next = nullptr;  ///< of the engine's spare ones
 
@@ -65,9 +93,14 @@ class Ahead {
   struct Range {
     std::uint64_t begin, end;
   };
+  struct Placed {
+    std::uint64_t begin, end;
+    std::uint8_t device;
+  };
   static bool begins_before(const Range& range, std::uint64_t at) noexcept { return range.begin < at; }
 
   std::vector<Range> ranges_;  // by begin; none meets or touches another
+  std::vector<Placed> placed_;
 };
 
 }  // namespace stria::rndv

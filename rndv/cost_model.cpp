@@ -89,6 +89,10 @@ double mapped_both_us(const Question& q, double source_blocks, double sink_block
          (mapped_us(q, source_blocks, sink_blocks) - p.mapped_start_us) / 2;
 }
 
+bool by_pieces(std::uint32_t block) noexcept {
+  return block == 0 || block >= transport::kBlockOfPieces;
+}
+
 /// Whole cache lines.
 std::uint32_t in_lines(std::uint32_t bytes) noexcept {
   constexpr auto kLine = static_cast<std::uint32_t>(kCacheLine);
@@ -176,7 +180,6 @@ bool can_help(const Question& q, const Answer& chosen) noexcept {
 }
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t longest) noexcept {
-  const auto by_pieces = [](std::uint32_t block) { return block == 0 || block >= transport::kBlockOfPieces; };
   // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
   const bool read_meanwhile = q.source_block == 0 || q.source_block >= transport::kLongBlock;
   const bool costs_nothing = !q.far || (q.flows && q.source_block == 0);
@@ -198,6 +201,13 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   const auto fragment = static_cast<std::uint32_t>(
       std::clamp(bytes, std::min<double>(kLeast, most), static_cast<double>(most)));
   return fragment;
+}
+
+std::uint32_t fragment_on_link(const Question& q, std::uint32_t most, std::uint32_t eager_max,
+                               std::uint32_t zcopy_max) noexcept {
+  if (zcopy_max == 0 || !by_pieces(q.source_block)) return fragment_for(q, most, eager_max);
+  const std::uint32_t in_place = std::min(zcopy_max, parameters(q.offload).longest_fragment);
+  return fragment_for(q, std::max(most, in_place), std::max(eager_max, zcopy_max));
 }
 
 std::uint32_t piece_of(const Question& q) noexcept {

@@ -78,6 +78,11 @@ bool can_help(const Question& question, const Answer& chosen) noexcept;
 /// a matrix is turned, whose fragments are to hold as many of its columns as they can.
 std::uint32_t fragment_for(const Question& question, std::uint32_t most, std::uint32_t longest) noexcept;
 
+/// The same on a link whose packets have up to `eager_max` bytes, or `zcopy_max` where they are sent out of
+/// the memory itself (0: they are not). Those are not packed, so they may be longer than `most`.
+std::uint32_t fragment_on_link(const Question& question, std::uint32_t most, std::uint32_t eager_max,
+                               std::uint32_t zcopy_max) noexcept;
+
 /// What each side of the schemes both and mapped_both copies between two looks at the other; and how much of
 /// the message is the sender's part, half of it in whole pieces. 0: too short to be shared.
 std::uint32_t piece_of(const Question& question) noexcept;

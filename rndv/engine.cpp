@@ -378,24 +378,26 @@ void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   const auto outcome = known ? static_cast<Status>(status) : Status::invalid;
   // A receive under way is ended by a FIN only when the peer refuses to send.
   if (op->kind == Operation::Kind::recv && outcome == Status::ok) return;
+  if (op->ending) return;
   op->outcome = outcome;
   if (op->in_flight) {
     op->failed = true;  // its completion ends it
     return;
   }
-  finish(*op);
+  end(*op);
 }
 
 bool Engine::region_busy(std::uint64_t region) noexcept {
   bool busy = false;
   table_.for_each([&](const Operation& op) { busy = busy || (op.remote_half && op.region == region); });
-  for (Operation* op = active_.front(); op != nullptr; op = active_.next(op))
-    busy = busy || (op->remote_half && op->region == region);
+  for (auto* list : {&active_, &round_, &held_})
+    for (Operation* op = list->front(); op != nullptr; op = list->next(op))
+      busy = busy || (op->remote_half && op->region == region);
   return busy;
 }
 
 void Engine::end_all(Status why) noexcept {
-  for (auto* list : {&active_, &helpers_})
+  for (auto* list : {&active_, &helpers_, &held_})
     while (Operation* op = list->front()) {
       if (op->kind == Operation::Kind::send) static_cast<SendOp*>(op)->key.clear(keys_);
       op->sink_key_bytes = 0;  // keys went with the provider
@@ -409,10 +411,15 @@ std::uint64_t Engine::fail_link(const LinkRef& link, Status why) noexcept {
   // first, each looked at once, and ended after.
   IntrusiveList<Operation> doomed;
   const auto doom = [&](Operation& op) {
-    if (op.link != &link || (op.in_flight && op.failed)) return;
+    const bool waits = op.in_flight || is_held(op);
+    if (op.link != &link || op.ending || (waits && op.failed)) return;
     op.outcome = why;
     if (op.in_flight) {
       op.failed = true;  // its completion ends it
+      return;
+    }
+    if (waits) {
+      end(op);
       return;
     }
     deactivate(op);

@@ -1,7 +1,7 @@
 // The rendezvous engine of one worker: starts, advances and ends the operations of operation.hpp. One file a
 // scheme: get.cpp reads through the sender's key, pipeline.cpp moves packed fragments, help.cpp reads what
 // the sender of a pipeline leaves lying, share.cpp has both sides copy; remote.cpp serves puts and gets that
-// a provider cannot do itself.
+// a provider cannot do itself. holding.cpp has what a provider does to memory of operations on its own.
 //
 // Whatever cannot be sent at once stays in the active list and is tried again by progress(), so that nothing
 // is ever lost to back-pressure. Every function that ends an operation calls the owner's event last: the
@@ -94,6 +94,16 @@ class Engine {
   [[nodiscard]] Taken on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
+  /// Where a fragment's payload is to go, before it is there. False: nowhere, the operation has no such
+  /// memory, or the fragment does not fit it. `device`: the number of the one whose link it comes by.
+  [[nodiscard]] bool place(const transport::LinkRef& link, std::uint8_t device,
+                           const transport::Header& header, std::uint32_t bytes,
+                           transport::Payload& memory) noexcept;
+  /// It is there. Also of a link whose peer was given up.
+  [[nodiscard]] Taken on_placed(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  /// The link of this device is dead: nothing is placed by it any more. Comes before fail_link.
+  void end_placing(const transport::LinkRef& link, std::uint8_t device) noexcept;
+
   /// Reads an RTS's body; false when it is malformed.
   static bool parse_announcement(const transport::Packet& packet, Announcement& out) noexcept;
 
@@ -143,6 +153,16 @@ class Engine {
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;
   static bool shorten(SendOp& op) noexcept;
+  Status send_fragment(SendOp& op, std::uint64_t& bytes) noexcept;
+  Status send_in_place(SendOp& op, std::uint64_t bytes) noexcept;
+  static std::uint32_t fragment_max(const SendOp& op) noexcept;
+  void choose_packing(SendOp& op, std::uint32_t wanted) noexcept;
+  static bool is_held(const Operation& op) noexcept;
+  void hold(Operation& op) noexcept;
+  void end(Operation& op) noexcept;
+  void end_sending(SendOp& op, Status outcome) noexcept;
+  void zcopy_ended(SendOp& op, Status status) noexcept;
+  bool start_placing(RecvOp& op, std::uint64_t begin, std::uint64_t end, std::uint8_t device) noexcept;
   bool can_share(const transport::LinkRef& link, bool mapped) const noexcept;
   bool offer_key(RecvOp& op, bool mapped) noexcept;
   static void end_offered_key(RecvOp& op) noexcept;
@@ -162,6 +182,7 @@ class Engine {
   static void helped(RecvOp& op, Status status) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
   static void on_put_done(stria_completion_t* completion, stria_status_t status) noexcept;
+  static void on_zcopy_done(stria_completion_t* completion, stria_status_t status) noexcept;
 
   void began(Operation& op) noexcept;
   void ended(const Operation& op) noexcept;
@@ -179,13 +200,14 @@ class Engine {
   IntrusiveList<Operation> active_;
   IntrusiveList<Operation> round_;    // active ones that a progress() under way has not advanced yet
   IntrusiveList<Operation> helpers_;  // receives of the pipeline that may read for themselves (help.cpp)
-  std::uint32_t rounds_ = 0;          // of progress() with helpers
-  std::uint64_t live_ = 0;            // operations started and not ended
-  std::uint64_t sends_ = 0;           // sends among them
-  std::uint8_t sends_begun_ = 0;      // so many, modulo 256
-  bool both_ways_ = false;            // the last receive that ended had a send beside it
-  unsigned tries_ = 0;                // receives whose scheme depends on how far the peer is
-  Ahead* spare_ahead_ = nullptr;      // for receives whose fragments overtake each other
+  IntrusiveList<Operation> held_;  // over, but for what a provider still does to their memory (holding.cpp)
+  std::uint32_t rounds_ = 0;       // of progress() with helpers
+  std::uint64_t live_ = 0;         // operations started and not ended
+  std::uint64_t sends_ = 0;        // sends among them
+  std::uint8_t sends_begun_ = 0;   // so many, modulo 256
+  bool both_ways_ = false;         // the last receive that ended had a send beside it
+  unsigned tries_ = 0;             // receives whose scheme depends on how far the peer is
+  Ahead* spare_ahead_ = nullptr;   // for receives whose fragments overtake each other
   Rewriting rewriting_;
   Counters counters_;
 };

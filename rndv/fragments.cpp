@@ -3,6 +3,8 @@
 // byte a second time, or lies outside of what was asked for, shows that its sender, or the path, is broken:
 // the receive ends with io_error, and its sender is told so. A completed receive has no hole.
 //
+// The same check comes before a fragment is placed (holding.cpp).
+//
 // A fragment without bytes says that a piece was put there (share.cpp).
 #include <new>
 #include <utility>
@@ -17,7 +19,7 @@ using transport::LinkRef;
 using transport::Packet;
 
 /// Whether these bytes were asked for, and none of them is there.
-inline bool Engine::is_wanted(const RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
+bool Engine::is_wanted(const RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
   const std::uint64_t end = op.sink_key_bytes == 0 ? op.length : senders_part(op.length, op.fragment_bytes);
   return place >= op.moved && place < end && bytes <= end - place &&
          (op.ahead == nullptr || !op.ahead->meets(place, place + bytes));
@@ -51,7 +53,7 @@ Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet) noexcep
 }
 
 /// These bytes are there now. False: the operation cannot remember that, and ended.
-inline bool Engine::has_come(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
+bool Engine::has_come(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
   if (place == op.moved && op.ahead == nullptr) [[likely]] {
     op.moved += bytes;
   } else if (!came_ahead(op, place, bytes)) [[unlikely]] {

@@ -129,6 +129,10 @@ void Engine::get_was_refused(RecvOp& op) noexcept {
 /// All bytes are there, or the receive failed. A sender that did not send all of them has to be told; that of
 /// a remote get is not known by name.
 void Engine::end_receiving(RecvOp& op) noexcept {
+  if (is_held(op)) [[unlikely]] {
+    hold(op);
+    return;
+  }
   const bool sent = op.outcome == Status::ok && !op.needs_fin && tail_of(op) == op.length;
   if (op.failed || sent || op.peer_op == 0) {
     finish(op);

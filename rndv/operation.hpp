@@ -5,6 +5,7 @@
 //   SendOp:  announce -> waiting -> (RTR) streaming -> done, or (FIN) done
 //                            \-----> (FIN) done
 //            after what it put for the scheme both, streaming -> waiting
+//            with zero-copy sends outstanding, ... -> ending -> done
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
 //            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
 //                                                                 is silent (help.cpp)
@@ -24,6 +25,7 @@
 namespace stria::rndv {
 
 class Ahead;
+class Engine;
 
 /// An operation with work to do in progress() is a member of the engine's active list.
 struct Operation : ListNode {
@@ -56,6 +58,8 @@ struct Operation : ListNode {
   bool untold : 1 = false;       ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
   bool begun : 1 = false;        ///< its sender is putting, and SendOp: has said so
   bool written : 1 = false;      ///< SendOp: all of it may be new (rewriting.hpp)
+  bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory
+  bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends are
   bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;        ///< its peer's name for it; synchronous: the message's (wire::SyncName)
@@ -66,9 +70,13 @@ struct Operation : ListNode {
   union {
     std::uint64_t start = 0;  ///< until the request for a remote get or put is out: where in the region
     Ahead* ahead;  ///< RecvOp in state receiving: what fragments brought beyond the first gap; null: nothing
+    Engine* engine;  ///< SendOp with zero-copy sends: whose it is
   };
   std::uint32_t fragment_bytes = 0;
-  std::uint32_t slice_bytes = 0;  ///< RecvOp: of the get under way
+  union {
+    std::uint32_t slice_bytes = 0;  ///< RecvOp: of the get under way
+    std::uint32_t zcopy_sends;      ///< SendOp: outstanding, the provider still reads the memory
+  };
   union {
     std::uint64_t region = 0;  ///< remote half: the region it works on
     std::uint64_t tail;        ///< any other RecvOp that receives: what lies from here on is there
@@ -77,7 +85,8 @@ struct Operation : ListNode {
   explicit Operation(Kind k) noexcept : kind(k) {}
 };
 
-/// The base class Completion is what an asynchronous put hands back.
+/// The base class Completion is what an asynchronous put, or a zero-copy send, hands back: there is no put
+/// while there are such sends.
 struct SendOp : Operation, transport::Completion {
   SendOp() noexcept : Operation(Kind::send), transport::Completion{} {}
   StoredKey key;

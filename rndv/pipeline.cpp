@@ -6,7 +6,10 @@
 //            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both complete with the last fragment (help.cpp: or
 //            before)
 //
-// Each fragment says where in the message its bytes belong, and may overtake others (fragments.cpp).
+// Each fragment says where in the message its bytes belong, and may overtake others (fragments.cpp). Where
+// the link can, fragments are not packed but sent out of the memory itself (zero-copy sends), and are placed
+// into the memory of the receive: then the send ends when the provider has given its memory back
+// (holding.cpp).
 #include <algorithm>
 #include <utility>
 
@@ -25,15 +28,16 @@ constexpr unsigned kFragmentsPerStep = 8;  // then other traffic is looked after
 }
 
 std::uint32_t Engine::fragment_of(const Question& question, const LinkRef& link) const noexcept {
-  return options_.fragment_fixed ? options_.fragment_bytes
-                                 : fragment_for(question, options_.fragment_bytes, link.eager_max);
+  return options_.fragment_fixed
+             ? options_.fragment_bytes
+             : fragment_on_link(question, options_.fragment_bytes, link.eager_max, link.zcopy_max());
 }
 
 bool Engine::step_rtr(RecvOp& op) noexcept {
   if (!name(op)) return false;
   const bool shares = op.sink_key_bytes != 0;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
-  if (!shares) op.fragment_bytes = std::min(op.fragment_bytes, op.link->eager_max);
+  if (!shares) op.fragment_bytes = std::min(op.fragment_bytes, op.link->packet_max());
   const std::uint64_t wanted = shares ? senders_part(op.length, op.fragment_bytes) : op.length - op.moved;
   struct {
     wire::RtrBody rtr;
@@ -59,7 +63,7 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   std::memcpy(&rtr, packet.payload, sizeof(rtr));
   if (packet.bytes != sizeof(rtr) + rtr.key_bytes || rtr.key_bytes > STRIA_PROVIDER_KEY_MAX) return false;
   Operation* found = find(packet.header->tag, Operation::Kind::send, link);
-  if (found == nullptr || found->state != Operation::State::waiting) return true;
+  if (found == nullptr || found->state != Operation::State::waiting || found->ending) return true;
   auto& op = static_cast<SendOp&>(*found);
   const auto all = static_cast<std::uint64_t>(op.memory.length);  // it may have been asked for a part before
   const bool fits = rtr.offset <= all && rtr.length <= all - rtr.offset;
@@ -68,8 +72,7 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
         "a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
         rtr.offset, rtr.length, rtr.fragment_bytes, all, link.eager_max);
     owe_fin(link, rtr.receiver_op, Status::invalid);  // or it would wait for ever
-    op.outcome = Status::invalid;
-    finish(op);
+    end_sending(op, Status::invalid);
     return false;
   }
   op.peer_op = rtr.receiver_op;
@@ -80,10 +83,12 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   if (rtr.key_bytes != 0) {
     op.needs_fin = true;  // it is a part, whatever way it goes
     const auto* const key = static_cast<const std::byte*>(packet.payload) + sizeof(rtr);
-    if (op.key.set_second(keys_, key, rtr.key_bytes) && link.can_put_by(op.key.second(rtr.key_bytes)))
+    if (op.zcopy_sends == 0 && op.key.set_second(keys_, key, rtr.key_bytes) &&
+        link.can_put_by(op.key.second(rtr.key_bytes)))
       op.sink_key_bytes = rtr.key_bytes;
   }
-  op.fragment_bytes = op.sink_key_bytes != 0 ? rtr.fragment_bytes : cut(rtr.fragment_bytes, link.eager_max);
+  choose_packing(op, rtr.fragment_bytes);
+  if (op.sink_key_bytes != 0) op.fragment_bytes = rtr.fragment_bytes;
   op.state = Operation::State::streaming;
   activate(op);
   step_streaming(op);
@@ -97,18 +102,39 @@ bool Engine::shorten(SendOp& op) noexcept {
   return bytes != std::exchange(op.fragment_bytes, bytes);
 }
 
+/// Whether its fragments are packed, and how long they are at most: `wanted`, where the link takes that.
+void Engine::choose_packing(SendOp& op, std::uint32_t wanted) noexcept {
+  op.packs = op.link->zcopy_max() == 0 || !transport::goes_by_pieces(op.memory);
+  op.fragment_bytes = cut(wanted, fragment_max(op));
+}
+
+std::uint32_t Engine::fragment_max(const SendOp& op) noexcept {
+  return op.packs ? op.link->eager_max : op.link->zcopy_max();
+}
+
+/// Sends the next `bytes`, or as many as a packed fragment takes, and says how many.
+Status Engine::send_fragment(SendOp& op, std::uint64_t& bytes) noexcept {
+  if (!op.packs) {
+    const Status sent = send_in_place(op, bytes);
+    if (sent != Status::unsupported) return sent;
+    op.packs = true;
+    op.fragment_bytes = cut(op.fragment_bytes, fragment_max(op));
+    bytes = std::min<std::uint64_t>(bytes, op.fragment_bytes);
+  }
+  return op.link->eager_send(wire::make_fragment(op.peer_op, op.moved),
+                             transport::slice(op.memory, op.moved, bytes));
+}
+
 bool Engine::step_streaming(SendOp& op) noexcept {
   if (op.sink_key_bytes != 0 || op.failed) return step_putting(op);
   bool any = false;
   for (unsigned i = 0; i < kFragmentsPerStep && op.moved < op.length; ++i) {
-    const std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
-    const Header header = wire::make_fragment(op.peer_op, op.moved);
-    const Status sent = op.link->eager_send(header, transport::slice(op.memory, op.moved, bytes));
+    std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
+    const Status sent = send_fragment(op, bytes);
     if (sent == Status::unsupported && shorten(op)) continue;
     if (sent == Status::no_resource || sent == Status::unsupported) return any;
     if (sent != Status::ok) {
-      op.outcome = sent;
-      finish(op);
+      end_sending(op, sent);
       return true;
     }
     op.moved += bytes;
@@ -118,7 +144,7 @@ bool Engine::step_streaming(SendOp& op) noexcept {
   if (op.needs_fin)
     wait_for_fin(op);
   else
-    finish(op);
+    end_sending(op, Status::ok);
   return true;
 }
 

@@ -36,7 +36,7 @@ void Engine::start_remote_put(SendOp& op, std::uint64_t region, std::uint64_t of
 bool Engine::step_remote(Operation& op) noexcept {
   if (!name(op)) return false;
   const bool is_get = op.kind == Operation::Kind::recv;
-  op.fragment_bytes = std::min(options_.fragment_bytes, op.link->eager_max);
+  op.fragment_bytes = std::min(options_.fragment_bytes, op.link->packet_max());
   const wire::RmaBody body{op.start, op.length, op.id, op.fragment_bytes, 0};
   const auto kind = is_get ? wire::Kind::rma_get : wire::Kind::rma_put;
   const Status sent = op.link->send_control(wire::make_header(kind, op.peer_op), &body, sizeof(body));
@@ -73,9 +73,9 @@ bool Engine::owe_fin(const LinkRef& link, wire::OpId peer_op, Status status) noe
 
 void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
                        const Payload& memory, Status status) noexcept {
-  const std::uint32_t fragment_bytes = cut(body.fragment_bytes, link.eager_max);
   // A get of nothing would end without a packet.
-  if (status == Status::ok && (fragment_bytes == 0 || body.length == 0 || body.length > wire::kPutting))
+  if (status == Status::ok &&
+      (body.fragment_bytes == 0 || link.eager_max == 0 || body.length == 0 || body.length > wire::kPutting))
     status = Status::invalid;
   auto* op = status == Status::ok ? new (std::nothrow) SendOp : nullptr;
   if (op == nullptr) {
@@ -89,7 +89,7 @@ void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::Rm
   op->region = region;
   op->length = body.length;
   op->peer_op = body.initiator_op;
-  op->fragment_bytes = fragment_bytes;
+  choose_packing(*op, body.fragment_bytes);
   op->state = Operation::State::streaming;
   activate(*op);
   step_streaming(*op);

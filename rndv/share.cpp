@@ -160,7 +160,7 @@ void Engine::was_put(SendOp& op, Status status) noexcept {
     case Status::unsupported:  // the rest of the part goes packed
       was_refused(*op.link);
       op.sink_key_bytes = 0;
-      op.fragment_bytes = cut(op.fragment_bytes, op.link->eager_max);
+      op.fragment_bytes = cut(op.fragment_bytes, fragment_max(op));
       break;
     default:
       op.outcome = status;

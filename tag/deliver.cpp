@@ -34,7 +34,21 @@ inline bool is_nameless(const transport::Header& header) noexcept {
 
 }  // namespace
 
+/// Fragments alone are placed. What is placed for a peer that was given up is waited for all the same.
+int Worker::on_place(void* self, void* of, const stria_header_t* header, std::uint32_t bytes,
+                     stria_payload_t* memory) noexcept {
+  const auto& device = *static_cast<Device*>(self);
+  const Peer& peer = *static_cast<Peer*>(of);
+  if (peer.state != Peer::State::up || header->kind != static_cast<std::uint8_t>(Kind::frag)) return 0;
+  return device.worker->rndv_.place(peer.link, device.number, *header, bytes, *memory) ? 1 : 0;
+}
+
 std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
+  if ((packet.buffered & STRIA_PACKET_PLACED) != 0) [[unlikely]] {
+    if (rndv_.on_placed(peer.link, packet) != rndv::Engine::Taken::well)
+      dropped(peer, packet, "a fragment for which no memory was named");
+    return 0;
+  }
   if (peer.state == Peer::State::failed) [[unlikely]]
     return 0;  // given up, although its link still moves packets
   switch (static_cast<Kind>(packet.header->kind)) {
@@ -299,11 +313,6 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
     return worker.receives_.arrive_next(peer, *packet, device);
   worker.receives_.set_delivering(device.number);
   return told(true) | worker.deliver(peer, *packet);
-}
-
-/// Every payload lands in the provider's memory.
-int Worker::on_place(void*, void*, const stria_header_t*, std::uint32_t, stria_payload_t*) noexcept {
-  return 0;
 }
 
 }  // namespace stria::tag

@@ -131,9 +131,11 @@ void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link
 
 void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   const Status status = why == STRIA_OK ? Status::peer_failed : transport::from_c(why);
-  Worker& worker = *static_cast<Device*>(self)->worker;
-  if (status == Status::unreachable && worker.refused(*static_cast<Peer*>(peer))) return;
-  worker.fail_peer(*static_cast<Peer*>(peer), status);
+  const auto& device = *static_cast<Device*>(self);
+  Peer& gone = *static_cast<Peer*>(peer);
+  device.worker->rndv_.end_placing(gone.link, device.number);
+  if (status == Status::unreachable && device.worker->refused(gone)) return;
+  device.worker->fail_peer(gone, status);
 }
 
 void Worker::on_link_changed(void* self, void* peer) noexcept {

@@ -3,6 +3,8 @@
 // connect.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -36,11 +38,16 @@ struct LinkRef {
   bool can_atomic : 1 = false;  ///< without asking the key
   bool gathers : 1 = false;     ///< and has keys that show memory that lies apart as one run
   bool grows : 1 = false;       ///< the receiver of an eager message unpacks while its sender packs
-  bool self : 1 = false;        ///< to the worker itself, without an adapter; its owner knows
+  /// Zero-copy sends have up to 2^zcopy_log2 bytes of payload; 0: there are none.
+  std::uint8_t zcopy_log2 : 5 = 0;
+  bool self : 1 = false;  ///< to the worker itself, without an adapter; its owner knows
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
   bool can_put_by(const Key& key) const noexcept { return can_put || (can_map && is_mapped(key)); }
+  std::uint32_t zcopy_max() const noexcept { return zcopy_log2 == 0 ? 0 : 1u << zcopy_log2; }
+  /// Payload of the longest packet, by whichever way.
+  std::uint32_t packet_max() const noexcept { return std::max(eager_max, zcopy_max()); }
 
   void take(const LinkLimits& limits) noexcept {
     pio_below = limits.pio_max == 0 ? 0 : limits.pio_max + 1;
@@ -53,6 +60,7 @@ struct LinkRef {
     can_atomic = limits.can_atomic != 0;
     gathers = limits.gathers != 0;
     grows = limits.grows != 0;
+    zcopy_log2 = static_cast<std::uint8_t>(std::bit_width(limits.zcopy_max | 1u) - 1) & 31u;
   }
 
   Status pio_send(const Header& header, const void* payload, std::uint32_t bytes) const noexcept {
@@ -69,6 +77,9 @@ struct LinkRef {
   }
   Status eager_send(const Header& header, const Payload& payload) const noexcept {
     return from_c(ops->eager_send(link, &header, &payload));
+  }
+  Status zcopy_send(const Header& header, const Payload& payload, Completion* completion) const noexcept {
+    return from_c(ops->zcopy_send(link, &header, &payload, completion));
   }
   Status send_invalidate(const Header& header, const void* body, std::uint32_t bytes,
                          const Key& key) const noexcept {

@@ -99,6 +99,19 @@ TEST(Fragments, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of
   EXPECT_LE(fragment_for(question, kMost, kLongest), kMost);
 }
 
+TEST(Fragments, fragments_that_are_not_packed_are_as_long_as_the_model_wants_and_the_link_takes) {
+  constexpr std::uint32_t kMost = 32768, kEager = 16384;
+  Question question;
+  question.length = 8 << 20;
+  EXPECT_EQ(fragment_on_link(question, kMost, kEager, 0), fragment_for(question, kMost, kEager));
+  EXPECT_EQ(fragment_on_link(question, kMost, kEager, 65536), fragment_for(question, 65536, 65536));
+  EXPECT_GT(fragment_on_link(question, kMost, kEager, 1 << 20), kMost);
+  EXPECT_LE(fragment_on_link(question, kMost, kEager, 1 << 20), Parameters{}.longest_fragment);
+  EXPECT_LE(fragment_on_link(question, kMost, kEager, 4096), kMost);
+  question.source_block = 512;
+  EXPECT_LE(fragment_on_link(question, kMost, kEager, 1 << 20), kMost) << "blocks that are packed";
+}
+
 TEST(Fragments, long_fragments_end_with_a_cache_line) {
   Question turned, grown;
   turned.length = grown.length = 4 << 20;

@@ -59,6 +59,7 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
       stria_link_limits_t limits{};
       provider.link_limits(link, &limits);
       out.path = limits.path == nullptr ? "" : limits.path;
+      out.zcopy_max = limits.zcopy_max;
     }
   }
   provider.close(device, 0);

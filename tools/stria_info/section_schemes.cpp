@@ -1,6 +1,7 @@
 // Which way a message goes, by size and layout, and why: the rules of eager/send.hpp and tag/send.cpp for
 // what travels with its header, and rndv::choose() itself, the function the engine calls, for what does not.
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "base/format.hpp"
@@ -50,6 +51,7 @@ struct Way {
 struct Path {
   std::uint64_t pio_max;
   std::uint64_t eager_max;
+  std::uint32_t zcopy_max;
   std::uint64_t eager_limit;
   bool overlaps_packing = false;
   bool can_get;
@@ -70,6 +72,7 @@ Path path_of(const Device& device, const Config& config) {
   Path path{};
   path.pio_max = hw::has(can, STRIA_CAP_PIO) ? can.pio_max : 0;
   path.eager_max = hw::has(can, STRIA_CAP_EAGER) ? can.eager_max : 0;
+  path.zcopy_max = device.zcopy_max == 0 ? 0 : std::bit_floor(device.zcopy_max);  // as LinkRef
   const tag::Settings settings = tag::read_settings(config);
   path.eager_limit = std::min<std::uint64_t>(settings.eager_limit, std::max(path.pio_max, path.eager_max));
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
@@ -154,10 +157,11 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& source, const B
   Way way{fmt::format("rendezvous {}", near.scheme), near.answer.reason, near};
   way.turned = question.turned;
   if (near.answer.scheme == rndv::Scheme::pipeline) {
-    const auto longest = static_cast<std::uint32_t>(path.eager_max);
-    way.fragment =
-        path.fragment_is_given ? path.fragment : rndv::fragment_for(question, path.fragment, longest);
-    way.fragment = std::min(way.fragment, longest);
+    const auto eager_max = static_cast<std::uint32_t>(path.eager_max);
+    way.fragment = path.fragment_is_given
+                       ? path.fragment
+                       : rndv::fragment_on_link(question, path.fragment, eager_max, path.zcopy_max);
+    way.fragment = std::min(way.fragment, std::max(eager_max, path.zcopy_max));
   }
   if (!path.offload) {
     question.far = true;
