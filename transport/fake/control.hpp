@@ -21,7 +21,8 @@ namespace stria::fake {
 
 class Fabric;
 
-/// Times are steps: one call of a device's progress is one step of that device.
+/// Times are steps: one call of a device's progress, or a look at one of its links, is one step of that
+/// device.
 struct FabricOptions {
   std::uint64_t seed = 1;
   std::uint32_t delay = 4;       ///< longest delay of a packet in steps of the receiver; 0: none
@@ -44,6 +45,7 @@ struct FabricOptions {
   bool event_fd = true;
   bool zcopy = true;                   ///< payloads are sent out of the caller's memory
   bool offload = false;                ///< get_finish works, as with an adapter
+  bool looks = true;                   ///< at the next packet of one link
   bool keeps = false;                  ///< payloads of every other packet may stay where they are
   bool contiguous_keys_only = false;   ///< fast_register of anything else answers unsupported
   bool contiguous_zcopy_only = false;  ///< and zcopy_send
@@ -115,6 +117,7 @@ struct Statistics {
   std::uint64_t completed_later = 0;     ///< gets, puts and atomics that were asynchronous
   std::uint64_t atomics = 0;             ///< performed
   std::uint64_t memory_refused = 0;      ///< gets and puts of memory that refuse_memory() named
+  std::uint64_t taken = 0;               ///< packets, where they lay
   std::uint64_t zcopy_sends = 0;         ///< that answered IN_PROGRESS
   std::uint64_t placed = 0;              ///< payloads that went into memory that the sink named
   std::uint64_t lost = 0;                ///< packets that died with a device

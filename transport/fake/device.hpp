@@ -49,6 +49,8 @@ class Device {
                        transport::Key& key) noexcept;
   Status invalidate(const transport::Key& key) noexcept;
   unsigned progress(unsigned budget) noexcept;
+  unsigned poll(Link& link, unsigned budget) noexcept;
+  std::int32_t take(Link& link, transport::Header& header, void* memory, std::uint32_t capacity) noexcept;
 
   ~Device();
   Device(const Device&) = delete;
@@ -91,6 +93,7 @@ class Device {
   Link* add_link(Device& peer, Link::Params params, bool low_latency);
   Event next_event() noexcept;
   Event next_event_of_lost(Link& link) noexcept;
+  Event next_packet(Link& link) noexcept;
   Event finish(std::size_t access) noexcept;
   Event deliver(Link& link, Path path) noexcept;
   Event place_more(Link& link, QueuedPacket& packet) noexcept;

@@ -71,6 +71,8 @@ class Link {
   Status atomic(const transport::Atomic& atomic, const transport::Key& key,
                 transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
+  unsigned poll(unsigned budget) noexcept;
+  std::int32_t take(transport::Header& header, void* memory, std::uint32_t capacity) noexcept;
   void release(std::uint64_t keep) noexcept;
   /// What is kept here came whole.
   std::uint32_t kept_arrived(std::uint64_t, std::uint32_t all, std::uint32_t) noexcept { return all; }

@@ -12,7 +12,7 @@ struct FakeProvider {
   using Groups =
       transport::GroupList<transport::group::Pio, transport::group::Keys, transport::group::Get,
                            transport::group::Put, transport::group::Atomic, transport::group::Offload,
-                           transport::group::Bulk, transport::group::Keep>;
+                           transport::group::Bulk, transport::group::Look, transport::group::Keep>;
   static constexpr const char* kName = "fake";
   static constexpr const char* kDescription = "devices of one process under a seeded scheduler, for tests";
   static constexpr Variables kVariables = fake::kVariables;
