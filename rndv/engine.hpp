@@ -101,7 +101,7 @@ class Engine {
                            transport::Payload& memory) noexcept;
   /// It is there. Also of a link whose peer was given up.
   [[nodiscard]] Taken on_placed(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
-  /// The link of this device is dead: nothing is placed by it any more. Comes before fail_link.
+  /// The link of this device is dead: nothing is placed by it any more. Comes after fail_link.
   void end_placing(const transport::LinkRef& link, std::uint8_t device) noexcept;
 
   /// Reads an RTS's body; false when it is malformed.

@@ -157,12 +157,29 @@ unsigned RemoteAccess::flush_one_sided(Peer& peer) noexcept {
   return moved;
 }
 
-/// Ends what waits for the peer, which is not up any more, so that nothing is added.
-void RemoteAccess::end_one_sided(Peer& peer, Status why) noexcept {
-  while (ListNode* op = peer.one_sided.pop_front()) {
+void RemoteAccess::end(Waiting& waiting, Status why) noexcept {
+  while (ListNode* op = waiting.pop_front()) {
     Request& request = *Request::of(*op);
     if (request.kind != RequestKind::atomic) --rma_in_flight_;
     complete(request, why);
+  }
+}
+
+void RemoteAccess::take_back(Peer& peer, Waiting& waiting) noexcept {
+  while (ListNode* op = peer.one_sided.pop_front()) waiting.push_back(op);
+}
+
+void RemoteAccess::give_back(Peer& peer, Waiting& waiting) noexcept {
+  while (ListNode* op = waiting.pop_front()) {
+    Request& request = *Request::of(*op);
+    if (request.kind != RequestKind::atomic) {
+      ask_peer(request);
+    } else if (request.body.atomic.owner_may) {
+      request.body.atomic.key.bytes = 0;
+      peer.one_sided.push_back(op);
+    } else {
+      complete(request, Status::unsupported);
+    }
   }
 }
 

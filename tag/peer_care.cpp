@@ -34,13 +34,10 @@ bool Peers::meet_awaited() noexcept try {
 void Peers::ask_for_window(Peer& peer) noexcept try {
   peer.window_due = false;
   const Device& device = devices_[peer.device];
-  const std::span<const std::byte> part = part_of(peer.address, peer.device);
-  if (part.empty()) return;
+  if (part_of(peer.address, peer.device).empty()) return;
   char error[512] = "";
   stria_link_t* link = nullptr;
-  const stria_status_t connected =
-      device.provider->connect(device.handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer, 1,
-                               &link, error, sizeof(error));
+  const stria_status_t connected = ask(device, peer, link, error);
   if (connected != STRIA_OK && connected != STRIA_IN_PROGRESS) log::debug("{}", error);
   renew_limits(peer);
 } catch (const std::bad_alloc&) {

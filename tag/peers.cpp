@@ -53,6 +53,10 @@ Status Peers::connect(Peer& peer) noexcept {
       set_last_error(known->second);
     return Status::peer_failed;
   }
+  if (refused_.erase(peer.index) != 0) {
+    set_last_error("no provider reaches the peer; the log has the reason of each");
+    return Status::unreachable;
+  }
   try {
     const Result<void> connected = connect_new(peer);
     if (connected) return Status::ok;
@@ -62,6 +66,39 @@ Status Peers::connect(Peer& peer) noexcept {
     set_last_error("out of memory while connecting");
     return Status::io_error;
   }
+}
+
+Status Peers::reach(Peer& peer) noexcept {
+  const Status connected = connect(peer);
+  return connected == Status::ok && is_coming(peer) ? Status::in_progress : connected;
+}
+
+/// Asks the provider again; a message that went by the link is an answer, too.
+bool Peers::is_coming(Peer& peer) noexcept {
+  const auto known = coming_.find(peer.index);
+  if (known == coming_.end()) return false;
+  char error[512] = "";
+  stria_link_t* link = nullptr;
+  if (peer.send_sequence == 0 && peer.recv_sequence == 0 &&
+      ask(devices_[peer.device], peer, link, error) != STRIA_OK)
+    return true;  // also when the link is going down: link_down follows
+  coming_.erase(known);
+  return false;
+}
+
+stria_status_t Peers::ask(const Device& device, Peer& peer, stria_link_t*& link,
+                          std::span<char> error) noexcept {
+  const std::span<const std::byte> part = part_of(peer.address, device.number);
+  return device.provider->connect(device.handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer,
+                                  peer.low_latency ? 1 : 0, &link, error.data(),
+                                  static_cast<std::uint32_t>(error.size()));
+}
+
+Peer* Peers::coming_by_other(const Device& device, std::uint64_t worker_id) noexcept {
+  if (coming_.empty()) return nullptr;
+  Peer* const peer = table_.find(worker_id);
+  if (peer == nullptr || peer->state != Peer::State::up || peer->device == device.number) return nullptr;
+  return is_coming(*peer) ? peer : nullptr;
 }
 
 Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
@@ -77,11 +114,10 @@ Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
     }
     char error[512] = "";
     stria_link_t* link = nullptr;
-    const stria_status_t connected =
-        device.provider->connect(device.handle, part.data(), static_cast<std::uint32_t>(part.size()), &peer,
-                                 peer.low_latency ? 1 : 0, &link, error, sizeof(error));
+    const stria_status_t connected = ask(device, peer, link, error);
     const bool accepted = connected == STRIA_OK || connected == STRIA_IN_PROGRESS;
     if (accepted && link != nullptr) {
+      if (connected == STRIA_IN_PROGRESS) coming_.insert(peer.index);
       link_up(peer, device, link);
       if (peer.state == Peer::State::up) return {};
       return Error{Status::peer_failed, fmt::format("worker {:#x} was given up before", peer.worker_id)};
@@ -199,6 +235,7 @@ bool Peers::leave(Peer& peer) noexcept {
   peer.link.pio_below = peer.link.inline_below = 0;
   if (peer.linked()) peer.unlink();
   if (was_up) receiver_.peer_left(peer);
+  coming_.erase(peer.index);
   want_window(peer, false);
   return true;
 }
@@ -211,6 +248,7 @@ bool Peers::refuse(Peer& peer) noexcept {
   peer.link.pio_below = peer.link.inline_below = 0;
   receiver_.peer_left(peer);
   want_window(peer, false);
+  coming_.erase(peer.index);
   return true;
 }
 
@@ -223,6 +261,12 @@ bool Peers::reach_by_others(Peer& peer) noexcept try {
 } catch (const std::bad_alloc&) {
   if (peer.linked()) peer.unlink();
   return false;
+}
+
+void Peers::tell_refusal(Peer& peer) noexcept try {
+  refused_.insert(peer.index);
+} catch (const std::bad_alloc&) {
+  // The next call asks the providers again.
 }
 
 void Peers::await_unmet(Peer& peer) noexcept {

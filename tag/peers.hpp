@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/stable_array.hpp"
 #include "eager/receive.hpp"
@@ -35,6 +37,8 @@ class Peers {
 
   /// ok: the peer has a link. Else why not, and stria_last_error() has the reasons.
   Status connect(Peer& peer) noexcept;
+  /// As connect(), and in_progress while the provider of the link has not reached the peer yet.
+  Status reach(Peer& peer) noexcept;
   /// A receive or a probe names a peer that may be unconnected: from then on it is asked whether it lives.
   void await(Peer& peer) noexcept {
     if (peer.state == Peer::State::unconnected && peer.address != nullptr) set_awaited(peer, true);
@@ -60,6 +64,10 @@ class Peers {
   bool reach_by_others(Peer& peer) noexcept;
   /// As await(), when the peer could not be connected to just now.
   void await_unmet(Peer& peer) noexcept;
+  /// The next connect() tells that the peer cannot be reached, as no operation did.
+  void tell_refusal(Peer& peer) noexcept;
+  /// The peer of that id, if it is up by a link of another device that has not reached it yet; else null.
+  Peer* coming_by_other(const Device& device, std::uint64_t worker_id) noexcept;
   /// No message goes by the short way any more.
   void stop_inline() noexcept;
 
@@ -83,6 +91,8 @@ class Peers {
   bool meet_awaited() noexcept;
   void want_window(Peer& peer, bool wanted) noexcept;
   void ask_for_windows_again() noexcept;
+  bool is_coming(Peer& peer) noexcept;
+  stria_status_t ask(const Device& device, Peer& peer, stria_link_t*& link, std::span<char> error) noexcept;
 
   const Settings& settings_;
   const Devices& devices_;
@@ -93,7 +103,9 @@ class Peers {
   PeerTable table_;
   AddressStore addresses_;
   std::unordered_map<std::uint32_t, std::string>
-      why_lost_;  // by peer index: failed without ever having had a link
+      why_lost_;                               // by peer index: failed without ever having had a link
+  std::unordered_set<std::uint32_t> coming_;   // by peer index: links that were not up when last asked
+  std::unordered_set<std::uint32_t> refused_;  // by peer index: tell_refusal()
   StableArray<Endpoint, 4> endpoints_;
   Endpoint* free_endpoint_ = nullptr;
   Peer nobody_;  // given up from the start: stands for peers that there was no memory for

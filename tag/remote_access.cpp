@@ -37,7 +37,7 @@ unsigned RemoteAccess::flush(Peer& peer) noexcept {
 }
 
 void RemoteAccess::fail(Peer& peer, Status why) noexcept {
-  end_one_sided(peer, why);
+  end(peer.one_sided, why);  // it is not up any more, so nothing is added
   peer.answers_due = false;
   atomics_.fail_link(peer.link, why);
 }

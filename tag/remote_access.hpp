@@ -40,6 +40,14 @@ class RemoteAccess {
   void engine_ended() noexcept { --rma_in_flight_; }
   /// Nothing is under way.
   bool idle() const noexcept { return rma_in_flight_ == 0 && atomics_.idle(); }
+  /// Puts, gets and atomics that wait for room, in order.
+  using Waiting = IntrusiveQueue<ListNode>;
+  /// What waits for a peer whose link went down before any message, for another link or for its end.
+  static void take_back(Peer& peer, Waiting& waiting) noexcept;
+  /// Their keys were for the other link, so the peer's engine is asked; an atomic that only an adapter may
+  /// perform ends with UNSUPPORTED.
+  void give_back(Peer& peer, Waiting& waiting) noexcept;
+  void end(Waiting& waiting, Status why) noexcept;
   /// The peer failed: ends what is under way to it, but for what a provider has.
   void fail(Peer& peer, Status why) noexcept;
   /// The providers are closed, and let go of all memory: ends what they had.
@@ -54,7 +62,6 @@ class RemoteAccess {
   void ask_peer(Request& request) noexcept;
   void wait_for_room(Peer& peer, ListNode& op) noexcept;
   unsigned flush_one_sided(Peer& peer) noexcept;
-  void end_one_sided(Peer& peer, Status why) noexcept;
   // atomic.cpp
   Status start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept;
   Status try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept;

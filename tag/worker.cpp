@@ -126,16 +126,18 @@ unsigned Worker::end_round(unsigned handled) noexcept {
 
 void* Worker::on_peer_up(void* self, std::uint64_t worker_id, stria_link_t* link) noexcept {
   const auto& device = *static_cast<Device*>(self);
-  return &device.worker->peers_.joined(device, worker_id, link);
+  return &device.worker->joined(device, worker_id, link);
 }
 
 void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   const Status status = why == STRIA_OK ? Status::peer_failed : transport::from_c(why);
   const auto& device = *static_cast<Device*>(self);
   Peer& gone = *static_cast<Peer*>(peer);
+  // The peer may have been reached by another device meanwhile.
+  const bool is_its_own = gone.state == Peer::State::up && gone.device == device.number;
+  if (is_its_own && !(status == Status::unreachable && device.worker->refused(gone)))
+    device.worker->fail_peer(gone, status);
   device.worker->rndv_.end_placing(gone.link, device.number);
-  if (status == Status::unreachable && device.worker->refused(gone)) return;
-  device.worker->fail_peer(gone, status);
 }
 
 void Worker::on_link_changed(void* self, void* peer) noexcept {

@@ -86,8 +86,13 @@ class Worker {
   bool open_alarm() noexcept;
   unsigned flush(Peer& peer) noexcept;
   void fail_peer(Peer& peer, Status why) noexcept;
+  // refused_link.cpp
+  struct Waiting;
+  bool take_back(Peer& peer, Waiting& waiting) noexcept;
+  void give_back(Peer& peer, Waiting& waiting) noexcept;
   /// The peer of a link cannot be reached. False: it had been, and has failed.
   bool refused(Peer& peer) noexcept;
+  Peer& joined(const Device& device, std::uint64_t worker_id, stria_link_t* link) noexcept;
   void check_liveness(bool force) noexcept;
   void drain(std::chrono::milliseconds limit) noexcept;
 

@@ -198,8 +198,17 @@ constexpr auto pointer() noexcept {
     return nullptr;
 }
 
-/// connect answers OK with a link or the error's status: a link that is still coming up answers no_resource
-/// to sends.
+/// True while the link is not up yet; only a provider whose connecting takes time says so.
+template <class L>
+constexpr bool is_coming(const L& link) noexcept {
+  if constexpr (requires { link.is_coming(); })
+    return link.is_coming();
+  else
+    return false;
+}
+
+/// connect answers OK or IN_PROGRESS with a link, or the error's status. A link that is still coming up
+/// answers no_resource to sends.
 template <class P>
 struct Core {
   static_assert(ProviderCore<P>, "the core of a provider (ProviderCore) lacks a function or a name");
@@ -237,7 +246,7 @@ struct Core {
           auto connected = device_of<P>(device).connect(address, bytes, peer, low_latency);
           if (!connected) return refuse(connected.error(), error, error_bytes);
           *link = reinterpret_cast<stria_link_t*>(*connected);
-          return STRIA_OK;
+          return is_coming(**connected) ? STRIA_IN_PROGRESS : STRIA_OK;
         } catch (const std::bad_alloc&) {
           return out_of_memory(P::kName, error, error_bytes);
         }

@@ -281,7 +281,7 @@ typedef struct stria_endpoint_state {
   size_t size;
   uint64_t peer; /* the remote worker's id */
   void* user;
-  int connected;        /* 0 until the first message makes it connect */
+  int connected;        /* 0 until the first message makes it connect; 1 also while its provider still asks */
   const char* provider; /* "shm"; "" before it is connected. Valid while the endpoint is open */
   const char* path;     /* for people: "pio window 8 KiB + cma + mapped memory (attached by proc)" */
   const char* fallback; /* why a better path is not used; "" if none */
@@ -296,8 +296,9 @@ typedef struct stria_endpoint_state {
  * UNREACHABLE. */
 STRIA_API stria_status_t stria_endpoint_open(stria_worker_t* worker, const stria_endpoint_params_t* params,
                                              stria_endpoint_t** out);
-/* Connects now instead of with the first message. OK, IN_PROGRESS, or PEER_FAILED when the peer is gone (its
- * process ended, or its worker was closed), UNREACHABLE when no provider reaches it. */
+/* Connects now instead of with the first message. OK; IN_PROGRESS: the provider asks its network, progress
+ * and the same call again tell what becomes of it; PEER_FAILED when the peer is gone (its process ended, or
+ * its worker was closed), UNREACHABLE when no provider reaches it. */
 STRIA_API stria_status_t stria_endpoint_connect(stria_endpoint_t* endpoint);
 /* Describes the endpoint as it is now in *out, whose `size` the caller has set to
  * sizeof(stria_endpoint_state_t). Does not connect. The texts are the library's: `provider` is valid while

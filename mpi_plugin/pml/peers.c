@@ -1,6 +1,7 @@
 /* Peers: an endpoint is opened when Open MPI announces a process or, at the latest, when something is sent to
  * it. Whether a peer can be reached is stria's judgement, by connecting.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +15,23 @@ static bool elsewhere(const char* host) {
 
 /* A job that spans hosts does so for its first rank too, which speaks for all. What is wrong between two
  * processes of one host, or with another job, may be seen by this process alone. */
-static pml_stria_speaker_t speaker_about(const ompi_proc_t* proc, const char* host) {
-  const bool same_job = proc->super.proc_name.jobid == OMPI_PROC_MY_NAME->jobid;
+static pml_stria_speaker_t speaker_about(const opal_process_name_t* name, const char* host) {
+  const bool same_job = name->jobid == OMPI_PROC_MY_NAME->jobid;
   return same_job && elsewhere(host) ? PML_STRIA_FIRST_RANK : PML_STRIA_EVERY_RANK;
+}
+
+static void tell_out_of_reach(const opal_process_name_t* name, const char* host, const char* why) {
+  pml_stria_tell(
+      speaker_about(name, host),
+      "process %s on host '%s' cannot be reached from host '%s': %s. Run the job on one host, or choose "
+      "a layer that spans hosts: `--mca pml ob1`.",
+      OMPI_NAME_PRINT(name), host, ompi_process_info.nodename, why);
 }
 
 /* An endpoint connects with its first message, so that processes that never talk cost each other nothing. One
  * on another host is tried now: it may be a container of this machine, or out of reach, which has to be known
- * while the job or the new communicator can still be refused as a whole. */
+ * while the job or the new communicator can still be refused as a whole. A provider that asks a network has
+ * its answer later: are_reached() waits for it. */
 static stria_status_t open_and_try(const stria_endpoint_params_t* params, const char* host,
                                    stria_endpoint_t** endpoint) {
   stria_status_t status = stria_endpoint_open(pml_stria.worker, params, endpoint);
@@ -91,16 +101,32 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
     pml_stria.show_peers = pml_stria.verbose > 0;
     __atomic_store_n(&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML], endpoint, __ATOMIC_RELEASE);
   } else {
-    pml_stria_tell(
-        speaker_about(proc, card.host),
-        "process %s on host '%s' cannot be reached from host '%s': %s. Run the job on one host, or choose "
-        "a layer that spans hosts: `--mca pml ob1`.",
-        OMPI_NAME_PRINT(&proc->super.proc_name), card.host, ompi_process_info.nodename,
-        has_room ? stria_last_error() : "out of memory");
+    tell_out_of_reach(&proc->super.proc_name, card.host, has_room ? stria_last_error() : "out of memory");
     endpoint = NULL;
   }
   pml_stria_free_card(&card);
   return endpoint;
+}
+
+/* Whether the network has an answer of all processes on other hosts that were added from `first` on, and each
+ * can be reached. All are asked at the same time, and the provider ends an attempt that is late. */
+static bool are_reached(size_t first) {
+  for (size_t i = first;; ++i) {
+    OPAL_THREAD_LOCK(&pml_stria.lock);
+    const bool is_last = i >= pml_stria.peers.count;
+    const pml_stria_peer_t peer = is_last ? (pml_stria_peer_t){0} : pml_stria.peers.all[i];
+    const char* host = is_last ? NULL : pml_stria.peers.hosts[peer.host];
+    OPAL_THREAD_UNLOCK(&pml_stria.lock);
+    if (is_last) return true;
+    if (NULL == peer.endpoint || !elsewhere(host)) continue;
+    stria_status_t status;
+    while (STRIA_IN_PROGRESS == (status = stria_endpoint_connect(peer.endpoint))) {
+      if (stria_worker_progress(pml_stria.worker) == 0) sched_yield();
+    }
+    if (STRIA_OK == status) continue;
+    tell_out_of_reach(&peer.name, host, stria_last_error());
+    return false;
+  }
 }
 
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
@@ -109,11 +135,12 @@ int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
   if (OMPI_SUCCESS != rc) return rc;
   OPAL_THREAD_LOCK(&pml_stria.lock);
   (void)make_room(count); /* exactly, once; what fails is found again below */
+  const size_t first = pml_stria.peers.count;
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
   for (size_t i = 0; i < count; ++i) {
     if (NULL == pml_stria_late_endpoint(procs[i])) return OMPI_ERR_UNREACH;
   }
-  return OMPI_SUCCESS;
+  return are_reached(first) ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
 }
 
 stria_endpoint_t* pml_stria_late_endpoint(ompi_proc_t* proc) {

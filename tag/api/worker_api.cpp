@@ -170,7 +170,7 @@ stria_status_t stria_endpoint_connect(stria_endpoint_t* handle) {
   return at_boundary("stria_endpoint_connect", [&] {
     Endpoint& endpoint = *as_endpoint(handle);
     const Locked lock(*endpoint.worker);
-    return answer(endpoint.worker->peers().connect(*endpoint.peer), "stria_endpoint_connect", endpoint.peer);
+    return answer(endpoint.worker->peers().reach(*endpoint.peer), "stria_endpoint_connect", endpoint.peer);
   });
 }
 

@@ -34,6 +34,12 @@ void Ends::fail_unconnected(Link& link, Status why) noexcept {
   if (Link* const other = link.other_end()) fail(*other, Status::peer_failed, "");
 }
 
+void Ends::revive(Link& link) noexcept {
+  std::erase(dying_, &link);
+  link.dying = link.broken = false;
+  link.why = Status::ok;
+}
+
 void Ends::broke(Link& link) noexcept {
   link.broken = true;
   fail(link, Status::peer_failed, "");

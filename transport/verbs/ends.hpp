@@ -35,6 +35,8 @@ class Ends {
   [[gnu::cold]] void fail(Link& link, Status why, const std::string& text) noexcept;
   /// No connection comes for the link, which has none.
   [[gnu::cold]] void fail_unconnected(Link& link, Status why) noexcept;
+  /// After fail_unconnected(), and before its link_down: a connection came all the same.
+  [[gnu::cold]] void revive(Link& link) noexcept;
   /// The link's queue pair is in error.
   [[gnu::cold]] void broke(Link& link) noexcept;
   bool are_due() const noexcept { return !dying_.empty(); }

@@ -45,6 +45,7 @@ class Link {
   /// The link uses the queue pair of this connection from here on. Until then sends answer no_resource.
   void attach(Connection& connection) noexcept;
   bool is_attached() const noexcept { return connection_ != nullptr; }
+  bool is_coming() const noexcept { return !is_attached(); }       // connect then answers IN_PROGRESS
   Connection* connection() const noexcept { return connection_; }  ///< null: none yet
   LinkNumber number() const noexcept { return connection_->number; }
   std::uint64_t worker() const noexcept { return worker_; }

@@ -52,7 +52,10 @@ void Peers::take(const News& news) noexcept {
       take_up(*news.connection);
       break;
     case News::What::broken:
-      if (news.connection->link != nullptr) parts_.shared.ends->broke(*news.connection->link);
+      if (Link* const link = news.connection->link)
+        parts_.shared.ends->broke(*link);
+      else  // take_up() had no use for it
+        parts_.connector.dispose(*news.connection);
       break;
     case News::What::failed:
       take_failed(news.worker, news.error);
@@ -60,20 +63,24 @@ void Peers::take(const News& news) noexcept {
   }
 }
 
-/// Gives a connection to the link that waits for one to that worker, or to one that is made for it now.
+/// Gives a connection to the link that waits for one to that worker, or to one that is made for it now. One
+/// that is of no use is disconnected, and disposed of when it is broken: that may be told already.
 void Peers::take_up(Connection& connection) noexcept {
   const transport::Sink& sink = parts_.sink;
   Link* const known = parts_.links.to_worker(connection.worker);
   const bool is_echo = connection.worker == parts_.worker_id && !connection.asked;
+  // Our own attempt came to nothing just before the peer came by itself: the peer counts on this connection.
+  if (!is_echo && known != nullptr && known->dying && !known->is_attached())
+    parts_.shared.ends->revive(*known);
   const bool is_due = is_echo ? known != nullptr && !known->dying && known->other_end() == nullptr
                               : known == nullptr || (!known->dying && !known->is_attached());
   if (!is_due) {  // the end that it belongs to is gone
-    parts_.connector.dispose(connection);
+    parts_.connector.disconnect(connection);
     return;
   }
   Link* const link = give_link(connection, known, is_echo);
   if (link == nullptr) {
-    parts_.connector.dispose(connection);
+    parts_.connector.disconnect(connection);
     take_failed(connection.worker, {Status::io_error, "out of memory for its connection"});
     return;
   }

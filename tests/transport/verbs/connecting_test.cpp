@@ -106,6 +106,25 @@ TEST_F(Connecting, again_after_it_failed_makes_a_new_attempt) {
   EXPECT_TRUE(exchange(*link, b, 1));
 }
 
+/// The peer counts on its connection, which came after our attempt was over and before we took that in.
+TEST_F(Connecting, that_came_to_nothing_is_no_obstacle_to_a_peer_that_comes_before_that_is_told) {
+  manager.silence(2);
+  Side& a = open(1, Patience::short_one);
+  Link* const link = connect(a, 2);
+  while (!a.device->connector().has_news()) ::sched_yield();  // until the attempt is over
+  Side& b = open(2);
+  Link* const back = connect(b, 1);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (send(*back, 7) != Status::ok && std::chrono::steady_clock::now() < end) {
+    b.device->progress(64);
+    ::sched_yield();
+  }
+  ASSERT_TRUE(drive([&] { return !a.arrived.empty(); }));
+  EXPECT_EQ(a.arrived_from, cookie_of(2));
+  ASSERT_TRUE(exchange(*link, b, 8));
+  EXPECT_EQ(a.downs + b.downs, 0);
+}
+
 TEST_F(Connecting, twice_gives_the_same_link_with_the_later_cookie) {
   Side &a = open(1), &b = open(2);
   Link* const link = connect(a, 2);
