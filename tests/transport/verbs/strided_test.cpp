@@ -221,13 +221,14 @@ TEST_F(StridedWorld, a_link_that_dies_takes_its_keys_with_it) {
   ASSERT_EQ(make_key(column(), 1, memory.data(), kept), Status::ok);
   owner->link->broken = true;
   owner->device->ends().fail(*owner->link, Status::peer_failed, "");
+  transport::Key late{};
+  EXPECT_EQ(make_key(column(), 1, memory.data(), late), Status::peer_failed);
   for (int i = 0; i < 50 && owner->downs == 0; ++i) owner->device->progress(64);
   ASSERT_EQ(owner->downs, 1);
   EXPECT_EQ(owner->device->keys().valid(), 0u);
   EXPECT_EQ(owner_adapter.keys_destroyed, 1u) << "the one that was posted; the other never was";
   EXPECT_FALSE(owner_adapter.is_valid(data_of(out).rkey));
   EXPECT_EQ(owner->device->invalidate(out), Status::access_error);
-  EXPECT_EQ(make_key(column(), 1, memory.data(), kept), Status::peer_failed);
   owner->device.reset();
   EXPECT_EQ(owner_adapter.keys_made, owner_adapter.keys_destroyed);
 }
