@@ -32,8 +32,8 @@ void complete(Request& request, Status status) noexcept {
 }
 
 void cut_short(Request& request, Peer& peer, const FailPeer& fail) noexcept {
-  // It is in no queue, but not complete either, and the end of the peer calls back: nobody may cancel it
-  // there.
+  // The request is in no queue and not complete. fail() runs callbacks of the application, and the state
+  // keeps them from cancelling this request.
   request.state.store(RequestState::active, std::memory_order_relaxed);
   fail(peer, Status::peer_failed);
   complete(request, Status::peer_failed);

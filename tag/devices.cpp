@@ -102,7 +102,7 @@ std::vector<int> Devices::event_fds() const {
   std::vector<int> fds;
   for (const auto& device : devices_) {
     const int fd = device->provider->event_fd(device->handle);
-    if (fd < 0) return {};  // what comes by this device would wake nobody
+    if (fd < 0) return {};  // a sleeper would not hear of packets of this device
     fds.push_back(fd);
   }
   return fds;

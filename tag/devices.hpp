@@ -22,7 +22,11 @@ struct Device {
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
   std::vector<std::byte> address;  ///< its part of the worker's
-  enum class Atomics : std::uint8_t { none, cpu, adapter } atomics = Atomics::none;  ///< who performs its
+  enum class Atomics : std::uint8_t {
+    none,
+    cpu,
+    adapter
+  } atomics = Atomics::none;  ///< who performs atomics by it
 
   const char* name() const noexcept { return provider->name; }
 };

@@ -44,8 +44,8 @@ void Peers::ask_for_window(Peer& peer) noexcept try {
   // It is a wish: the next time, perhaps.
 }
 
-// A window comes back when another peer of theirs goes, and nobody tells us. So wishes are repeated, some of
-// them each time that peers are looked after, all in turn.
+// A peer has a free window again when one of its other peers leaves, and it does not tell this worker. So the
+// worker repeats its requests for windows, a few of them each time that it looks after its peers, in turn.
 void Peers::ask_for_windows_again() noexcept {
   constexpr unsigned kWishes = 8;
   unsigned asked = 0;

@@ -75,14 +75,13 @@ Status Peers::reach(Peer& peer) noexcept {
 
 /// Asks the provider again; a message that went by the link is an answer, too.
 bool Peers::is_coming(Peer& peer) noexcept {
-  const auto known = coming_.find(peer.index);
-  if (known == coming_.end()) return false;
+  if (!coming_.contains(peer.index)) return false;
   char error[512] = "";
   stria_link_t* link = nullptr;
   if (peer.send_sequence == 0 && peer.recv_sequence == 0 &&
       ask(devices_[peer.device], peer, link, error) != STRIA_OK)
     return true;  // also when the link is going down: link_down follows
-  coming_.erase(known);
+  coming_.erase(peer.index);
   return false;
 }
 
@@ -119,6 +118,7 @@ Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
     if (accepted && link != nullptr) {
       if (connected == STRIA_IN_PROGRESS) coming_.insert(peer.index);
       link_up(peer, device, link);
+      if (peer.link.link != link) coming_.erase(peer.index);  // the peer is up by another link
       if (peer.state == Peer::State::up) return {};
       return Error{Status::peer_failed, fmt::format("worker {:#x} was given up before", peer.worker_id)};
     }

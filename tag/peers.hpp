@@ -1,6 +1,6 @@
-// Peers: who a worker can reach. It has the endpoints and the addresses, connects on first use, keeps what
-// each link can do up to date, and looks after peers that have no link, or not the window that an endpoint
-// asked for. What is sent to a peer or received from it is not its business.
+// Peers: the remote workers that a worker knows. The class has the endpoints and the addresses, connects on
+// first use, keeps what each link can do up to date, and looks after peers that have no link, or not the
+// window that an endpoint asked for. Sending and receiving are not part of it.
 #pragma once
 
 #include <cstdint>

@@ -130,8 +130,8 @@ STRIA_API size_t stria_config_count(void);
 STRIA_API stria_status_t stria_config_get(size_t index, stria_config_variable_t* out);
 
 typedef enum stria_config_level { STRIA_CONFIG_USER = 0, STRIA_CONFIG_EXPERT = 1 } stria_config_level_t;
-/* The audience of the variable at `index`. USER: it is for people who run programs over stria; EXPERT: it is
- * for tuning and testing stria itself. EXPERT also for an index that is not there. */
+/* The audience of the variable at `index`: STRIA_CONFIG_USER for people who run programs over stria,
+ * STRIA_CONFIG_EXPERT for tuning and testing stria itself. An index without a variable gives EXPERT. */
 STRIA_API stria_config_level_t stria_config_level(size_t index);
 
 /* Sets a variable for contexts opened afterwards; it wins over the environment. `origin` is shown by
