@@ -37,7 +37,10 @@ void Engine::end(Operation& op) noexcept {
     finish(op);
     return;
   }
-  (op.kind == Operation::Kind::send ? op.ending : op.failed) = true;
+  if (op.kind == Operation::Kind::send)
+    op.ending = true;
+  else
+    op.failed = true;
   hold(op);
 }
 
