@@ -5,10 +5,9 @@
 
 #include "osu_bench/common/datatype.hpp"
 #include "osu_bench/common/match.hpp"
+#include "osu_bench/common/question.hpp"
 
 namespace stria::bench {
-
-enum class Question { latency, multi_lat, bw, bibw, mbw_mr, datatype, match };
 
 inline Program program_of(Question question, const std::string& api) {
   switch (question) {
