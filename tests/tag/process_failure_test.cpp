@@ -82,13 +82,16 @@ std::size_t segments_here() {
   ::closedir(folder);
   return n;
 }
+/// Those of the library; benchmarks that run beside have some of their own, and come and go.
 std::vector<std::string> shared_files() {
   std::vector<std::string> names;
   DIR* folder = ::opendir("/dev/shm");
   if (folder == nullptr) return names;
-  while (const dirent* entry = ::readdir(folder))
-    if (std::string_view(entry->d_name).find("stria") != std::string_view::npos)
-      names.emplace_back(entry->d_name);
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name.find("stria") != std::string_view::npos && !name.starts_with("stria_bench."))
+      names.emplace_back(name);
+  }
   ::closedir(folder);
   return names;
 }
