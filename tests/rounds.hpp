@@ -1,7 +1,7 @@
 // How much a random test does. STRIA_TEST_ROUNDS=n is a factor on its rounds, STRIA_TEST_SEED=n makes it
 // start elsewhere. A sanitizer costs a factor of five to twenty, and finds what it finds by looking at each
 // access, not by the number of cases: there the rounds are a fraction, so that the sanitizers' entries take
-// minutes.
+// minutes. So they are on a forced host (tests/host), where the same cases run once more.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,8 @@ inline std::int64_t from_environment(const char* name, std::int64_t otherwise) {
 
 /// The rounds to do of a test that does `usual` of them in an ordinary build; at least 1.
 inline std::int64_t rounds(std::int64_t usual) {
-  return std::max<std::int64_t>(usual * from_environment("STRIA_TEST_ROUNDS", 1) / kSanitizerDivisor, 1);
+  const std::int64_t divisor = kSanitizerDivisor * (std::getenv("STRIA_TEST_HOST") != nullptr ? 3 : 1);
+  return std::max<std::int64_t>(usual * from_environment("STRIA_TEST_ROUNDS", 1) / divisor, 1);
 }
 
 }  // namespace stria::test

@@ -144,7 +144,7 @@ TEST_F(LookTest, one_that_waits_gets_what_comes_meanwhile_and_is_posted_when_not
   both();
   EXPECT_EQ(late.callbacks, 1);
   EXPECT_TRUE(holds(late, 8));
-  constexpr unsigned kMessages = 20000;
+  const auto kMessages = static_cast<unsigned>(stria::test::rounds(4000));
   std::atomic<unsigned> wanted{0};
   std::thread sender([&] {
     for (unsigned i = 1; i <= kMessages; ++i) {

@@ -190,7 +190,7 @@ TEST(ShmManyWindows, nothing_is_lost_while_windows_change_under_way) {
     arrived.fetch_add(1);
   };
   // One message at a time: a hint that is lost is a wait without end.
-  const auto messages = static_cast<std::uint64_t>(stria::test::rounds(30000));
+  const auto messages = static_cast<std::uint64_t>(stria::test::rounds(6000));
   std::thread sending([&] {
     std::mt19937 random(11);
     for (std::uint64_t tag = 0; tag < messages && !over.load(); ++tag) {
