@@ -61,12 +61,18 @@ endfunction()
 # as optimised as ever, and what tests it takes half the time to compile so.
 add_library(stria_gtest_options INTERFACE)
 if(STRIA_SANITIZE)
-  target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  # Undefined behaviour is looked for in the library alone: looking for it takes a third of the time of compiling a test.
+  target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0;-fno-sanitize=undefined>)
 else()
   target_compile_options(stria_gtest_options INTERFACE
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1;-g1>")
 endif()
 target_link_libraries(stria_gtest_options INTERFACE stria_options GTest::gtest GTest::gmock GTest::gtest_main)
+# Some two hundred programs are linked, with everything that they test: by the fastest linker that is there.
+find_program(STRIA_LLD ld.lld)
+if(STRIA_LLD)
+  target_link_options(stria_gtest_options INTERFACE -fuse-ld=lld)
+endif()
 
 # stria_gtest(TARGET): makes an executable a GoogleTest program in tests/. The framework's header is read once for all of
 # them, by a program that has no test; not with ccache, which keeps nothing that a precompiled header is part of.
