@@ -4,8 +4,9 @@
 # The top of the tree.
 stria_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# How many tests run at a time: many of them are two processes that spin.
-export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-2}
+# How many tests run at a time. Entries that keep two processors busy, as two ranks that spin, say so (PROCESSORS 2): one of
+# them and another entry go at a time, or three others, which wait for half of their time.
+export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-3}
 
 say() { printf '%s\n' "== $*" >&2; }
 

@@ -38,14 +38,14 @@ function(stria_lab_test name)
 endfunction()
 
 # What every entry that boots guests has in common: its label, that no other boots any meanwhile, and time for a first
-# download. TWO_GUESTS: both processors are theirs, so it runs alone; one guest has one processor, and is begun early, so that
-# what takes long on the other runs beside it.
+# download. TWO_GUESTS: two processors are theirs. All are begun early: they wait for much of their time, and what compiles
+# for minutes runs beside them (tests/tools).
 function(stria_lab_entry test seconds)
   cmake_parse_arguments(ARG "TWO_GUESTS" "" "" ${ARGN})
   math(EXPR patience "${seconds} + 240")
   set_tests_properties(${test} PROPERTIES LABELS lab TIMEOUT ${patience} SKIP_RETURN_CODE 77 RESOURCE_LOCK lab)
   if(ARG_TWO_GUESTS)
-    set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
+    set_tests_properties(${test} PROPERTIES PROCESSORS 2 COST 700)
   else()
     set_tests_properties(${test} PROPERTIES COST 500)
   endif()

@@ -69,6 +69,6 @@ function(stria_mpi_test name)
     set(patience 7220)  # tools/test --long
   endif()
   set_tests_properties(mpi.${name} PROPERTIES
-                       LABELS "${labels}" TIMEOUT ${patience} RUN_SERIAL TRUE SKIP_RETURN_CODE 77
+                       LABELS "${labels}" TIMEOUT ${patience} PROCESSORS 2 COST 600 SKIP_RETURN_CODE 77
                        ENVIRONMENT "${STRIA_MPI_TEST_ENVIRONMENT}")
 endfunction()
