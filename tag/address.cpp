@@ -18,21 +18,21 @@ struct Head {
   std::uint64_t worker_id;
 };
 static_assert(sizeof(Head) == 16);
-static_assert(sizeof(Head) + std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 2 + kMostPartBytes) <=
+static_assert(sizeof(Head) + std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 1 + 2 + kMostPartBytes) <=
               STRIA_ADDRESS_MAX);
 
 /// One step through the parts; false at a malformed one.
-bool next_part(std::span<const std::byte>& rest, std::string_view& name,
-               std::span<const std::byte>& bytes) noexcept {
+bool next_part(std::span<const std::byte>& rest, AddressPart& part) noexcept {
   if (rest.empty()) return false;
   const auto name_length = std::to_integer<std::size_t>(rest[0]);
-  if (rest.size() < 1 + name_length + 2) return false;
-  name = {reinterpret_cast<const char*>(rest.data() + 1), name_length};
+  if (rest.size() < 1 + name_length + 1 + 2) return false;
+  part.provider = {reinterpret_cast<const char*>(rest.data() + 1), name_length};
+  part.device = std::to_integer<std::uint8_t>(rest[1 + name_length]);
   std::uint16_t length = 0;
-  std::memcpy(&length, rest.data() + 1 + name_length, 2);
-  rest = rest.subspan(1 + name_length + 2);
+  std::memcpy(&length, rest.data() + 1 + name_length + 1, 2);
+  rest = rest.subspan(1 + name_length + 1 + 2);
   if (rest.size() < length) return false;
-  bytes = rest.first(length);
+  part.bytes = rest.first(length);
   rest = rest.subspan(length);
   return true;
 }
@@ -58,21 +58,20 @@ Result<ParsedAddress> parse_address(std::span<const std::byte> bytes) {
   parsed.count_ = head.parts;
   std::span<const std::byte> rest = parsed.parts_;
   for (unsigned i = 0; i < head.parts; ++i) {
-    std::string_view name;
-    std::span<const std::byte> part;
-    if (!next_part(rest, name, part))
+    AddressPart part;
+    if (!next_part(rest, part))
       return Error{Status::invalid, fmt::format("part {} of {} of an address is cut off", i + 1, head.parts)};
   }
   return parsed;
 }
 
-std::span<const std::byte> ParsedAddress::part(std::string_view provider) const noexcept {
+std::span<const std::byte> ParsedAddress::part(std::string_view provider,
+                                               std::uint8_t device) const noexcept {
   std::span<const std::byte> rest = parts_;
   for (unsigned i = 0; i < count_; ++i) {
-    std::string_view name;
-    std::span<const std::byte> bytes;
-    if (!next_part(rest, name, bytes)) break;
-    if (name == provider) return bytes;
+    AddressPart part;
+    if (!next_part(rest, part)) break;
+    if (part.provider == provider && part.device == device) return part.bytes;
   }
   return {};
 }
@@ -89,6 +88,7 @@ std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const Add
     out.push_back(static_cast<std::byte>(part.provider.size()));
     const auto* name = reinterpret_cast<const std::byte*>(part.provider.data());
     out.insert(out.end(), name, name + part.provider.size());
+    out.push_back(static_cast<std::byte>(part.device));
     const auto length = static_cast<std::uint16_t>(part.bytes.size());
     out.push_back(static_cast<std::byte>(length & 0xff));
     out.push_back(static_cast<std::byte>(length >> 8));

@@ -1,7 +1,10 @@
-// A worker's address: opaque bytes for the application, one part per provider inside.
+// A worker's address: opaque bytes for the application, one part per device inside.
 //
 //   | 'S' 'T' 'R' 'A' | wire version 1 | parts 1 | reserved 2 | worker id 8 |
-//   then for each part | name length 1 | name | bytes 2 | bytes of the provider |
+//   then for each part | name length 1 | name | device 1 | bytes 2 | bytes of the provider |
+//
+// A device is named by its provider and its index there. The device of an index reaches the peer's device of
+// the same index.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +23,8 @@ inline constexpr std::uint32_t kMostPartBytes = 256;  ///< of a device's part, w
 class ParsedAddress {
  public:
   std::uint64_t worker_id = 0;
-  /// The part of a provider; empty when the address has none.
-  std::span<const std::byte> part(std::string_view provider) const noexcept;
+  /// The part of a provider's device; empty when the address has none.
+  std::span<const std::byte> part(std::string_view provider, std::uint8_t device) const noexcept;
 
  private:
   friend Result<ParsedAddress> parse_address(std::span<const std::byte> bytes);
@@ -34,6 +37,7 @@ Result<ParsedAddress> parse_address(std::span<const std::byte> bytes);
 
 struct AddressPart {
   std::string_view provider;
+  std::uint8_t device;  ///< its index among those of the provider
   std::span<const std::byte> bytes;
 };
 std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const AddressPart> parts);

@@ -13,28 +13,54 @@
 
 namespace stria::tag {
 
+/// How many devices each of the context's providers is to have.
+Result<std::vector<std::uint8_t>> Devices::count(const Context& context) {
+  std::vector<std::uint8_t> counts;
+  std::uint64_t all = 0;
+  for (const auto& loaded : context.providers) {
+    const std::uint32_t wanted = transport::device_count(*loaded->table, context.config);
+    all += wanted;
+    if (all > STRIA_DEVICES_MAX)
+      return Error{
+          Status::invalid,
+          fmt::format("provider {} has {} devices, which makes {} with those of the providers before it; "
+                      "a worker has at most {}: name fewer of them",
+                      loaded->table->name, wanted, all, STRIA_DEVICES_MAX)};
+    counts.push_back(static_cast<std::uint8_t>(wanted));
+  }
+  return counts;
+}
+
 Result<void> Devices::open(Context& context, Worker& worker, std::uint64_t worker_id,
                            const stria_sink_t& upcalls) {
   std::string reasons;
   std::vector<AddressPart> parts;
-  for (const auto& loaded : context.providers) {
-    auto device = std::make_unique<Device>();
-    device->worker = &worker;
-    device->number = static_cast<std::uint8_t>(devices_.size());
-    device->provider = loaded->table;
-    device->ops = &loaded->ops;
-    device->sink = upcalls;
-    device->sink.self = device.get();
-    if (const auto opened = open_one(context, worker_id, *device); !opened) {
-      const std::string_view own = without_name(opened.error().context, device->name());
-      log::warn("provider {} is not used: {}", device->name(), own);
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->name(), own);
-      continue;
+  const auto counts = count(context);
+  if (!counts) return counts.error();
+  for (std::size_t p = 0; p < counts->size(); ++p) {
+    const transport::LoadedProvider& loaded = *context.providers[p];
+    for (std::uint8_t index = 0; index < (*counts)[p]; ++index) {
+      auto device = std::make_unique<Device>();
+      device->worker = &worker;
+      device->number = static_cast<std::uint8_t>(devices_.size());
+      device->index = index;
+      device->provider = loaded.table;
+      device->ops = &loaded.ops;
+      device->label =
+          (*counts)[p] == 1 ? std::string(device->name()) : fmt::format("{}[{}]", device->name(), index);
+      device->sink = upcalls;
+      device->sink.self = device.get();
+      if (const auto opened = open_one(context, worker_id, *device); !opened) {
+        const std::string_view own = without_name(opened.error().context, device->name());
+        log::warn("provider {} is not used: {}", device->label, own);
+        reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->label, own);
+        continue;
+      }
+      parts.push_back({device->name(), index, device->address});
+      polls_.push_back({device->provider->progress, device->handle});
+      context.memory.opened(*device->provider, device->handle);
+      devices_.push_back(std::move(device));
     }
-    parts.push_back({device->name(), device->address});
-    polls_.push_back({device->provider->progress, device->handle});
-    context.memory.opened(*device->provider, device->handle);
-    devices_.push_back(std::move(device));
   }
   if (devices_.empty())
     return Error{Status::io_error, fmt::format("no provider could be opened ({})", reasons)};
@@ -54,6 +80,7 @@ Result<void> Devices::open_one(Context& context, std::uint64_t worker_id, Device
       .config = transport::config_text,
       .config_self = &context.config,
       .config_number = transport::config_number,
+      .device = device.index,
   };
   const stria_provider_t& provider = *device.provider;
   char error[512] = "";

@@ -1,10 +1,12 @@
-// Devices: the devices that a worker has open, one of each provider that can be used, in the order of the
-// context's providers. A device's number is its place there.
+// Devices: the devices that a worker has open, one or several of each provider, in the order of the context's
+// providers. A device that cannot be opened is left out, and takes no other with it. A device's number is its
+// place in this list; its index, by which peers know it, is its place among all devices of its provider.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -17,10 +19,12 @@ namespace stria::tag {
 struct Device {
   Worker* worker;  ///< for the upcalls of the provider, whose `self` the device is
   std::uint8_t number;
+  std::uint8_t index;
   const stria_provider_t* provider;
   const transport::HotOps* ops;  ///< the provider's
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
+  std::string label;               ///< for messages: the provider's name, and the index where it has several
   std::vector<std::byte> address;  ///< its part of the worker's
   enum class Atomics : std::uint8_t {
     none,
@@ -35,7 +39,8 @@ struct Device {
 class Devices {
  public:
   /// Opens all that can be opened, and makes the worker's address. `upcalls` has the functions that each
-  /// device's sink gets. An error says why there is no device at all.
+  /// device's sink gets. Errors: invalid (more devices than a worker may have; none is opened then); else why
+  /// there is no device at all.
   Result<void> open(Context& context, Worker& worker, std::uint64_t worker_id, const stria_sink_t& upcalls);
   /// Closes all. They have until the deadline together to send what they still have.
   void close(MappedMemory& memory, std::chrono::steady_clock::time_point deadline) noexcept;
@@ -68,6 +73,7 @@ class Devices {
     unsigned (*progress)(stria_device_t*, unsigned budget);
     stria_device_t* device;
   };
+  static Result<std::vector<std::uint8_t>> count(const Context& context);
   static Result<void> open_one(Context& context, std::uint64_t worker_id, Device& device);
 
   std::vector<Poll> polls_;  // of devices_, in their order

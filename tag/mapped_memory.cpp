@@ -20,13 +20,19 @@ Result<void*> MappedMemory::allocate(Providers providers, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   for (const auto& provider : providers) {
     if (provider->table->memory == nullptr) continue;
-    stria_device_t* device = nullptr;
-    for (const Open& one : open_)
-      if (device == nullptr && one.provider == provider->table) device = one.device;
     char error[512] = "";
     void* memory = nullptr;
-    const stria_status_t status =
-        provider->table->memory->mem_alloc(device, bytes, &memory, error, sizeof(error));
+    stria_status_t status = STRIA_ERR_UNSUPPORTED;
+    const auto ask = [&](stria_device_t* device) {
+      status = provider->table->memory->mem_alloc(device, bytes, &memory, error, sizeof(error));
+    };
+    bool is_open = false;
+    for (const Open& one : open_) {
+      if (one.provider != provider->table || status != STRIA_ERR_UNSUPPORTED) continue;
+      is_open = true;
+      ask(one.device);
+    }
+    if (!is_open) ask(nullptr);
     if (status == STRIA_OK) return memory;
     if (status != STRIA_ERR_UNSUPPORTED)
       return Error{transport::from_c(status), fmt::format("{} bytes: {}", bytes, error)};

@@ -1,5 +1,6 @@
 // Memory that peers map (stria_mem_alloc): a context asks the providers in use for it, in their order, and
-// names the device whose peers are to map it where a worker has one open. Memory outlives the device.
+// names the device whose peers are to map it where a worker has one open: of several, the first that has such
+// memory. Memory outlives the device.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ struct KeyHead {
   static constexpr std::uint8_t kCpu = 0, kAdapter = 1;
 };
 static_assert(sizeof(KeyHead) == 32);
-inline constexpr std::uint8_t kKeyVersion = 1;
+inline constexpr std::uint8_t kKeyVersion = 2;
 
 struct Region {
   Region() = default;

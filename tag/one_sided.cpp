@@ -63,14 +63,16 @@ Status RemoteAccess::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma,
 
 void RemoteAccess::take_up(RemoteKey& key) const noexcept {
   key.user = activity_.worker_id();
-  for (const auto& device : devices_) key.of_device[device->number] = &part_for(key, device->name());
+  for (const auto& device : devices_)
+    key.of_device[device->number] = &part_for(key, device->name(), device->index);
 }
 
-/// The key of the peer's provider; bytes == 0: none.
+/// The key of the peer's device at the other end of its link; bytes == 0: none.
 const stria_provider_key_t& RemoteAccess::key_part(const RemoteKey& key, const Peer& peer) const noexcept {
   if (key.user == activity_.worker_id()) [[likely]]
     return *key.of_device[peer.device];
-  return part_for(key, devices_[peer.device].name());
+  const Device& device = devices_[peer.device];
+  return part_for(key, device.name(), device.index);
 }
 
 /// Has the provider do it. in_progress: on_rma_done() follows. Else the operation is in no list, and the

@@ -23,7 +23,7 @@ Result<Endpoint*> Peers::open(Worker& worker, const stria_endpoint_params_t& par
   if (peer.address == nullptr) {
     std::vector<AddressStore::Part> parts;
     for (const auto& device : devices_)
-      if (const auto part = parsed->part(device->provider->name); !part.empty())
+      if (const auto part = parsed->part(device->name(), device->index); !part.empty())
         parts.push_back({device->number, part});
     peer.address = addresses_.keep(parts);
   }
@@ -107,8 +107,7 @@ Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
     const Device& device = devices_[i];
     const std::span<const std::byte> part = part_of(peer.address, device.number);
     if (part.empty()) {
-      reasons +=
-          fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device.provider->name);
+      reasons += fmt::format("{}{}: not offered by the peer", reasons.empty() ? "" : "; ", device.label);
       continue;
     }
     char error[512] = "";
@@ -125,7 +124,7 @@ Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
     const Status reason = accepted ? Status::io_error : transport::from_c(connected);
     // A provider that knows that the peer is gone knows it for all of them.
     if (answer != Status::peer_failed) answer = reason;
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device.provider->name,
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device.label,
                            accepted ? "it said yes and gave no link, which breaks its contract"
                                     : without_name(error, device.provider->name));
   }

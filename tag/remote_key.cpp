@@ -9,13 +9,19 @@ namespace stria::tag {
 namespace {
 
 static_assert(sizeof(KeyHead) +
-                  std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 1 + STRIA_PROVIDER_KEY_MAX) <=
+                  std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 1 + 1 + STRIA_PROVIDER_KEY_MAX) <=
               STRIA_KEY_MAX);
 
 Error refuse(std::string text) {
   return {Status::invalid, std::move(text)};
 }
 
+bool take_byte(std::span<const std::byte>& rest, std::uint8_t& out) noexcept {
+  if (rest.empty()) return false;
+  out = std::to_integer<std::uint8_t>(rest[0]);
+  rest = rest.subspan(1);
+  return true;
+}
 /// The bytes behind a length of one byte at the beginning of `rest`, which moves behind them. False: cut
 /// short.
 bool take_counted(std::span<const std::byte>& rest, std::span<const std::byte>& out) noexcept {
@@ -44,10 +50,11 @@ Result<RemoteKey> parse_key(std::span<const std::byte> packed) {
   std::span<const std::byte> rest = packed.subspan(sizeof(key.head));
   for (unsigned i = 0; i < key.head.parts; ++i) {
     std::span<const std::byte> name, data;
-    if (!take_counted(rest, name) || !take_counted(rest, data))
+    std::uint8_t device = 0;
+    if (!take_counted(rest, name) || !take_byte(rest, device) || !take_counted(rest, data))
       return refuse(fmt::format("the packed key of {} bytes is cut short in part {} of {}", packed.size(),
                                 i + 1, key.head.parts));
-    RemoteKey::Part part{{reinterpret_cast<const char*>(name.data()), name.size()}, {}};
+    RemoteKey::Part part{{reinterpret_cast<const char*>(name.data()), name.size()}, device, {}};
     if (data.size() > sizeof(part.key.data))
       return refuse(fmt::format("the packed key has {} bytes for provider {}, the limit is {}", data.size(),
                                 part.provider, sizeof(part.key.data)));
@@ -61,10 +68,11 @@ Result<RemoteKey> parse_key(std::span<const std::byte> packed) {
   return key;
 }
 
-const stria_provider_key_t& part_for(const RemoteKey& key, std::string_view provider) noexcept {
+const stria_provider_key_t& part_for(const RemoteKey& key, std::string_view provider,
+                                     std::uint8_t device) noexcept {
   static constexpr stria_provider_key_t kNone{};
   for (const RemoteKey::Part& part : key.parts)
-    if (part.provider == provider) return part.key;
+    if (part.provider == provider && part.device == device) return part.key;
   return kNone;
 }
 

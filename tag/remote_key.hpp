@@ -1,6 +1,7 @@
-// The packed key of a region, read once: what its owner allows, and for each of the owner's providers the key
-// that the provider gave, found by the number of the device that uses it. A packed key is a KeyHead, then for
-// each provider the length of its name (1 byte), the name, the length of its key (1 byte), and the key.
+// The packed key of a region, read once: what its owner allows, and the key that each of the owner's devices
+// gave, found by the number of the device that uses it. A packed key is a KeyHead, then for each device the
+// length of its provider's name (1 byte), the name, the device's index among those of the provider (1 byte),
+// the length of the key (1 byte), and the key.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@ namespace stria::tag {
 struct RemoteKey {
   struct Part {
     std::string provider;
+    std::uint8_t device;
     stria_provider_key_t key;
   };
   RemoteKey() = default;
@@ -31,7 +33,8 @@ struct RemoteKey {
 /// invalid: no key of this version; another length than what it says it holds; unknown rights.
 Result<RemoteKey> parse_key(std::span<const std::byte> packed);
 
-/// The key of one provider; bytes == 0 when there is none.
-const stria_provider_key_t& part_for(const RemoteKey& key, std::string_view provider) noexcept;
+/// The key of a provider's device of that index; bytes == 0 when there is none.
+const stria_provider_key_t& part_for(const RemoteKey& key, std::string_view provider,
+                                     std::uint8_t device) noexcept;
 
 }  // namespace stria::tag

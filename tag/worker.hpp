@@ -39,7 +39,7 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   std::uint64_t id() const noexcept { return activity_.worker_id(); }
-  const char* provider_name(std::size_t device) const noexcept { return devices_[device].name(); }
+  const Device& device(std::size_t number) const noexcept { return devices_[number]; }
   const std::vector<std::byte>& address() const noexcept { return devices_.address(); }
   WorkerLock& lock() noexcept { return lock_; }
   const Activity& activity() const noexcept { return activity_; }

@@ -1,5 +1,7 @@
 #include "transport/device_config.hpp"
 
+#include <algorithm>
+
 namespace stria::transport {
 
 Result<Config> read_device_config(Variables variables, const stria_device_params_t& params) {
@@ -21,6 +23,16 @@ const char* config_text(void* config, const char* name) noexcept {
 std::int64_t config_number(void* config, const char* name) noexcept {
   const VarValue* const value = static_cast<const Config*>(config)->find(name);
   return value == nullptr ? 0 : value->number;
+}
+
+std::uint32_t device_count(const stria_provider_t& provider, const Config& config) noexcept {
+  if (provider.devices == nullptr) return 1;
+  stria_device_params_t params{};
+  params.size = sizeof params;
+  params.config = config_text;
+  params.config_number = config_number;
+  params.config_self = const_cast<Config*>(&config);  // read only
+  return std::max(provider.devices->count(&params), 1u);
 }
 
 }  // namespace stria::transport

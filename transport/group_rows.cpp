@@ -32,6 +32,7 @@ constexpr TableEntry kPut[] = {{"put", offsetof(stria_group_put_t, put)}};
 constexpr TableEntry kAtomic[] = {{"atomic", offsetof(stria_group_atomic_t, atomic)}};
 constexpr TableEntry kOffload[] = {{"get_finish", offsetof(stria_group_offload_t, get_finish)}};
 constexpr TableEntry kBulk[] = {{"zcopy_send", offsetof(stria_group_bulk_t, zcopy_send)}};
+constexpr TableEntry kDevices[] = {{"count", offsetof(stria_group_devices_t, count)}};
 constexpr TableEntry kLook[] = {
     {"poll", offsetof(stria_group_look_t, poll)},
     {"take", offsetof(stria_group_look_t, take)},
@@ -56,6 +57,7 @@ constexpr GroupRow kGroups[] = {
     {"offload", offsetof(stria_provider_t, offload), sizeof(stria_group_offload_t), kOffload,
      STRIA_CAP_OFFLOAD, "get"},
     {"bulk", offsetof(stria_provider_t, bulk), sizeof(stria_group_bulk_t), kBulk, STRIA_CAP_ZCOPY, ""},
+    {"devices", offsetof(stria_provider_t, devices), sizeof(stria_group_devices_t), kDevices, 0, ""},
     {"look", offsetof(stria_provider_t, look), sizeof(stria_group_look_t), kLook, 0, ""},
     {"keep", offsetof(stria_provider_t, keep), sizeof(stria_group_keep_t), kKeep, 0, ""},
     {"memory", offsetof(stria_provider_t, memory), sizeof(stria_group_memory_t), kMemory,
@@ -67,15 +69,13 @@ template <std::size_t n>
 constexpr std::size_t with_size(const TableEntry (&)[n]) noexcept {
   return (n + 1) * sizeof(void*);
 }
-static_assert(sizeof(stria_group_pio_t) == with_size(kPio) &&
-              sizeof(stria_group_keys_t) == with_size(kKeys) &&
-              sizeof(stria_group_get_t) == with_size(kGet) && sizeof(stria_group_put_t) == with_size(kPut) &&
-              sizeof(stria_group_atomic_t) == with_size(kAtomic) &&
-              sizeof(stria_group_offload_t) == with_size(kOffload) &&
-              sizeof(stria_group_bulk_t) == with_size(kBulk) &&
-              sizeof(stria_group_look_t) == with_size(kLook) &&
-              sizeof(stria_group_keep_t) == with_size(kKeep) &&
-              sizeof(stria_group_memory_t) == with_size(kMemory));
+static_assert(
+    sizeof(stria_group_pio_t) == with_size(kPio) && sizeof(stria_group_keys_t) == with_size(kKeys) &&
+    sizeof(stria_group_get_t) == with_size(kGet) && sizeof(stria_group_put_t) == with_size(kPut) &&
+    sizeof(stria_group_atomic_t) == with_size(kAtomic) &&
+    sizeof(stria_group_offload_t) == with_size(kOffload) && sizeof(stria_group_bulk_t) == with_size(kBulk) &&
+    sizeof(stria_group_devices_t) == with_size(kDevices) && sizeof(stria_group_look_t) == with_size(kLook) &&
+    sizeof(stria_group_keep_t) == with_size(kKeep) && sizeof(stria_group_memory_t) == with_size(kMemory));
 // Size and version, name, description, the variables and their number.
 static_assert(sizeof(stria_provider_t) == (5 + std::size(kCore) + std::size(kGroups)) * sizeof(void*));
 

@@ -135,6 +135,12 @@ concept MemoryGroup = requires(typename P::Device* device, std::uint64_t bytes, 
   noexcept->std::same_as<Status>;
 };
 
+/// A function of the provider.
+template <class P>
+concept DevicesGroup = requires(const DeviceParams& params) {
+  { P::device_count(params) } -> std::same_as<std::uint32_t>;
+};
+
 /// The groups by name, for a provider's list.
 namespace group {
 struct Pio {};
@@ -144,6 +150,7 @@ struct Put {};
 struct Atomic {};
 struct Offload {};
 struct Bulk {};
+struct Devices {};
 struct Look {};
 struct Keep {};
 struct Memory {};
@@ -153,7 +160,7 @@ template <class G, class... Any>
 concept OneOf = (std::same_as<G, Any> || ...);
 template <class G>
 concept Group = OneOf<G, group::Pio, group::Keys, group::Get, group::Put, group::Atomic, group::Offload,
-                      group::Bulk, group::Look, group::Keep, group::Memory>;
+                      group::Bulk, group::Devices, group::Look, group::Keep, group::Memory>;
 
 template <Group... G>
 struct GroupList {

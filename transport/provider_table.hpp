@@ -142,6 +142,21 @@ struct Of<P, group::Bulk> {
 };
 
 template <class P>
+struct Of<P, group::Devices> {
+  static_assert(DevicesGroup<P>, "group devices is declared and lacks a function: P::device_count");
+  static constexpr stria_group_devices_t kTable = {
+      .size = sizeof(stria_group_devices_t),
+      .count = [](const stria_device_params_t* params) -> std::uint32_t {
+        try {
+          return P::device_count(*params);
+        } catch (const std::bad_alloc&) {
+          return 1;
+        }
+      },
+  };
+};
+
+template <class P>
 struct Of<P, group::Look> {
   static_assert(LookGroup<P>, "group look is declared and lacks a function: Link::poll, Link::take");
   static constexpr stria_group_look_t kTable = {
@@ -268,6 +283,7 @@ struct Core {
       .atomic = pointer<P, group::Atomic>(),
       .offload = pointer<P, group::Offload>(),
       .bulk = pointer<P, group::Bulk>(),
+      .devices = pointer<P, group::Devices>(),
       .look = pointer<P, group::Look>(),
       .keep = pointer<P, group::Keep>(),
       .memory = pointer<P, group::Memory>(),

@@ -10,10 +10,11 @@
  * for a provider whose peers share memory with it are in stria/provider_coresident.h; no other provider needs
  * to read that header.
  *
- * Words: a device is a provider's instance under one worker; a link is its connection to one remote device. A
- * packet is a 16-byte header and up to eager_max bytes of payload. The engines above decide what packets
- * mean; a provider moves them, intact, in any order between links, and may reorder packets of one link only
- * between its PIO and its buffered path: matching restores MPI's order from the sequence number.
+ * Words: a device is a provider's instance under one worker, which may have several; a link is its connection
+ * to one remote device. A packet is a 16-byte header and up to eager_max bytes of payload. The engines above
+ * decide what packets mean; a provider moves them, intact, in any order between links, and may reorder
+ * packets of one link only between its PIO and its buffered path: matching restores MPI's order from the
+ * sequence number.
  *
  * Threads: a device and its links are used by one thread at a time (the worker's lock is held above).
  * Answers: STRIA_ERR_NO_RESOURCE means that nothing changed and the call may be repeated after progress.
@@ -114,7 +115,8 @@ typedef struct stria_sink {
    * touched any more, and no payload of the link is placed any more. A packet whose payload was being placed
    * and did not come whole is not delivered. No call on the link may follow but those of the group keep.
    * `why`: PEER_FAILED when the peer is gone, whether it died or closed; UNREACHABLE when it refuses us, or
-   * did not answer a connect; IO when what it sent makes no sense, or the system ended the link. */
+   * did not answer a connect; IO when what it sent makes no sense, or the system ended the link. It is said
+   * of this link alone: links to the peer by other devices go on. */
   void (*link_down)(void* self, void* peer, stria_status_t why);
   /* What link_limits answers of the link is different now (but for its credits). During progress or check, or
    * a call of the group look. */
@@ -365,7 +367,22 @@ typedef struct stria_device_params {
   /* The number that such a text stands for, of variables of the kinds NUMBER and BYTES ("64K": 65536); 0 if
    * unknown. */
   int64_t (*config_number)(void* config_self, const char* name);
+  /* Which of the provider's devices open is to open, from 0 on: 0 without the group devices. */
+  uint32_t device;
 } stria_device_params_t;
+
+/* devices: a worker opens several devices of the provider, such as the adapters of a host. Each has its own
+ * links, keys and part of the worker's address. The device of an index connects to the peer's device of the
+ * same index, and to no other. */
+typedef struct stria_group_devices {
+  uint32_t size;
+  /* How many devices the configuration asks for, 1 or more. Of *params only `size` and what belongs to
+   * `config` are set. All of them are opened; one that cannot be opened (open says why) is left out, and the
+   * others are used. A worker has at most STRIA_DEVICES_MAX devices of all its providers; more are refused
+   * when it is opened, with the name of the provider. A provider that cannot tell answers 1, and `open` says
+   * why. */
+  uint32_t (*count)(const stria_device_params_t* params);
+} stria_group_devices_t;
 
 /* A table in C++ may leave out the groups and variables that it does not have, as one in C may. */
 #ifdef __cplusplus
@@ -382,8 +399,8 @@ typedef struct stria_provider {
 
   /* The core: every provider fills it. */
 
-  /* Opens a device. On failure *device is NULL and `error` (of error_bytes) says which object, limit and
-   * value. */
+  /* Opens the device of index params->device. On failure *device is NULL and `error` (of error_bytes) says
+   * which object, limit and value. */
   stria_status_t (*open)(const stria_device_params_t* params, stria_device_t** device, char* error,
                          uint32_t error_bytes);
   /* Delivers nothing more; waits at most timeout_ms until peers took over what was sent; frees all links. On
@@ -429,6 +446,7 @@ typedef struct stria_provider {
   const stria_group_atomic_t* atomic STRIA_NOT_DECLARED;
   const stria_group_offload_t* offload STRIA_NOT_DECLARED;
   const stria_group_bulk_t* bulk STRIA_NOT_DECLARED;
+  const stria_group_devices_t* devices STRIA_NOT_DECLARED;
   /* For peers that share memory with the provider: stria/provider_coresident.h. */
   const struct stria_group_look* look STRIA_NOT_DECLARED;
   const struct stria_group_keep* keep STRIA_NOT_DECLARED;

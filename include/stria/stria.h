@@ -199,10 +199,11 @@ typedef struct stria_worker_params {
 /* Devices of a worker, of all its providers together. Addresses and packed keys have a part for each: a
  * name of up to 64 bytes, and up to 256 bytes of an address, or 64 of a key. */
 #define STRIA_DEVICES_MAX 8
-/* Opens a worker: one device of each provider, and empty queues. A device whose part of the address is longer
- * than 256 bytes is not used: named in the log. params may be NULL: SINGLE. The context must
- * outlive it. Errors: INVALID (params->size, thread_mode); IO (no provider opens: named with the reasons, for
- * instance no descriptor left). Any thread; from then on its thread mode counts. */
+/* Opens a worker: the devices of each provider (one, unless the provider's variables name several), and empty
+ * queues. A device that cannot be opened, or whose part of the address is longer than 256 bytes, is not used:
+ * named in the log. params may be NULL: SINGLE. The context must outlive it. Errors: INVALID (params->size,
+ * thread_mode; more than STRIA_DEVICES_MAX devices: the provider is named); IO (no device opens: named with
+ * the reasons, for instance no descriptor left). Any thread; from then on its thread mode counts. */
 STRIA_API stria_status_t stria_worker_open(stria_context_t* context, const stria_worker_params_t* params,
                                            stria_worker_t** out);
 /* Closes the worker and its endpoints. Sends that are under way are finished first, and a peer that this
@@ -217,7 +218,7 @@ STRIA_API stria_status_t stria_worker_close(stria_worker_t* worker);
 STRIA_API uint64_t stria_worker_id(const stria_worker_t* worker);
 /* Copies the worker's address into `buffer`. *bytes: in, the room; out, what it needs. INVALID when too small
  * (with *bytes set). At most STRIA_ADDRESS_MAX bytes, which the parts of all its devices always fit. */
-#define STRIA_ADDRESS_MAX 2600
+#define STRIA_ADDRESS_MAX 2608
 STRIA_API stria_status_t stria_worker_address(const stria_worker_t* worker, void* buffer, size_t* bytes);
 /* Moves everything that can move. Returns the number of events handled; 0 means idle, or a NULL worker. Waits
  * for nothing, with two exceptions: a message that both sides copy ends when the sender's copy does, so when
@@ -495,7 +496,7 @@ STRIA_API stria_status_t stria_region_register(stria_worker_t* worker, void* bas
 /* Makes the key unusable, waits (with progress) for accesses under way, and frees the region. NULL is
  * ignored. INVALID, also in the log: inside a callback of its worker; nothing happens. */
 STRIA_API stria_status_t stria_region_deregister(stria_region_t* region);
-#define STRIA_KEY_MAX 1072
+#define STRIA_KEY_MAX 1080
 /* Copies the region's packed key, to be given to peers by any means, into `buffer`. *bytes: in, the room;
  * out, what it needs, at most STRIA_KEY_MAX, which the keys of all devices always fit. INVALID when too small
  * (with *bytes set). The bytes stay right until the region is deregistered; later uses of them end with

@@ -165,10 +165,12 @@ stria_status_t stria_region_key(const stria_region_t* handle, void* buffer, size
     std::vector<std::byte> packed(sizeof(head));
     for (std::size_t i = 0; i < region.keys.size(); ++i) {
       const stria_provider_key_t& key = region.keys[i];
-      const std::string_view name = region.worker->provider_name(i);
+      const Device& device = region.worker->device(i);
+      const std::string_view name = device.name();
       if (key.bytes == 0) continue;
       packed.push_back(static_cast<std::byte>(name.size()));
       append(packed, name.data(), name.size());
+      packed.push_back(static_cast<std::byte>(device.index));
       packed.push_back(static_cast<std::byte>(key.bytes));
       append(packed, key.data, key.bytes);
       ++head.parts;

@@ -23,7 +23,8 @@ Ending::Ending() {
   };
 }
 
-Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_view secret)
+Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_view secret,
+           std::uint32_t device)
     : table_(table), ops_(transport::flatten(table)), worker_id_(worker_id) {
   sink_.self = this;
   sink_.deliver = [](void* self, void* cookie, const stria_packet_t* packet) {
@@ -53,6 +54,7 @@ Peer::Peer(const stria_provider_t& table, std::uint64_t worker_id, std::string_v
   params.config_self = &config_;
   params.config = transport::config_text;
   params.config_number = transport::config_number;
+  params.device = device;
   char error[256] = "";
   const stria_status_t status = table.open(&params, &device_, error, sizeof error);
   EXPECT_EQ(status, STRIA_OK) << error;
@@ -210,8 +212,12 @@ std::uint32_t Peer::deliver(void* cookie, const stria_packet_t& packet) {
 void* Peer::peer_up(std::uint64_t worker, stria_link_t* link) {
   EXPECT_TRUE(inside_) << "peer_up outside of progress and check";
   EXPECT_NE(link, nullptr);
-  EXPECT_TRUE(ups.emplace(worker, link).second) << "peer_up twice for one worker";
   Contact& known = contact(worker);
+  if (known.down) {  // a new link to a peer whose last one ended
+    ups.erase(worker);
+    known = {.worker = worker};
+  }
+  EXPECT_TRUE(ups.emplace(worker, link).second) << "peer_up twice for one worker";
   EXPECT_EQ(known.packets, 0) << "a packet before peer_up";
   known.named_by_peer_up = true;
   if (on_peer_up) on_peer_up(worker, link);

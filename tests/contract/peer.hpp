@@ -52,7 +52,7 @@ struct Ending {
 class Peer {
  public:
   Peer(const stria_provider_t& table, std::uint64_t worker_id,
-       std::string_view secret = "a secret of sixteen");
+       std::string_view secret = "a secret of sixteen", std::uint32_t device = 0);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

@@ -28,13 +28,13 @@ class HostilePeer : public testing::Test {
     size_t size = sizeof(bytes);
     EXPECT_EQ(stria_worker_address(world_.worker(0), bytes, &size), STRIA_OK);
     const auto parsed = tag::parse_address({reinterpret_cast<const std::byte*>(bytes), size});
-    const auto part = parsed->part("fake");
+    const auto part = parsed->part("fake", 0);
     stria_status_t status = STRIA_OK;
     link_ = raw_->try_connect({part.begin(), part.end()}, contact_, status);
     EXPECT_NE(link_, nullptr) << raw_->error();
     // An endpoint to the raw peer, so that receives can name it.
     const contract::Bytes part_of_raw = raw_->address();
-    const tag::AddressPart parts[] = {{"fake", part_of_raw}};
+    const tag::AddressPart parts[] = {{"fake", 0, part_of_raw}};
     const auto address = tag::make_address(0xbad, parts);
     stria_endpoint_params_t params{};
     params.size = sizeof(params);

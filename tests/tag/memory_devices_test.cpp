@@ -16,12 +16,13 @@ namespace {
 std::map<void*, stria_device_t*> given;
 std::set<stria_device_t*> open_devices;
 bool needs_a_device = false;
+stria_device_t* without_memory = nullptr;
 
 const stria_group_memory_t kMemory = {
     .size = sizeof kMemory,
     .mem_alloc = [](stria_device_t* device, std::uint64_t bytes, void** out, char* error,
                     std::uint32_t error_bytes) -> stria_status_t {
-      if (device == nullptr && needs_a_device) return STRIA_ERR_UNSUPPORTED;
+      if (device == nullptr ? needs_a_device : device == without_memory) return STRIA_ERR_UNSUPPORTED;
       if (bytes > 1000) {
         std::snprintf(error, error_bytes, "more than there is");
         return STRIA_ERR_IO;
@@ -46,6 +47,7 @@ class MappedMemoryTest : public testing::Test {
  protected:
   MappedMemoryTest() {
     needs_a_device = false;
+    without_memory = nullptr;
     open_devices.clear();
     with_memory_.name = "with";
     with_memory_.memory = &kMemory;
@@ -90,6 +92,15 @@ TEST_F(MappedMemoryTest, belongs_to_an_open_device_and_outlives_it) {
   EXPECT_EQ(memory_.free(providers_, of_second), Status::ok);
   EXPECT_EQ(memory_.free(providers_, of_first), Status::ok);
   EXPECT_EQ(memory_.free(providers_, of_first), Status::invalid);
+}
+
+TEST_F(MappedMemoryTest, comes_from_another_device_where_the_first_has_none) {
+  open(with_memory_, device(1));
+  open(with_memory_, device(2));
+  without_memory = device(1);
+  void* of_second = allocate();
+  EXPECT_EQ(given.at(of_second), device(2));
+  EXPECT_EQ(memory_.free(providers_, of_second), Status::ok);
 }
 
 TEST_F(MappedMemoryTest, says_why_there_is_none) {

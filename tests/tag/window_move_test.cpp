@@ -46,7 +46,7 @@ struct WindowMove : testing::Test {
     size_t bytes = sizeof address;
     EXPECT_EQ(stria_worker_address(team.worker(kReceiver), address, &bytes), STRIA_OK);
     const auto parsed = tag::parse_address({reinterpret_cast<const std::byte*>(address), bytes});
-    return *shm::attach(*shm::decode_address(parsed->part("shm")), shm::AttachMode::any, 0);
+    return *shm::attach(*shm::decode_address(parsed->part("shm", 0)), shm::AttachMode::any, 0);
   }
   ShmTeam team;
 };

@@ -38,6 +38,7 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
   params.config = transport::config_text;
   params.config_number = transport::config_number;
   params.config_self = const_cast<Config*>(&config);  // read only
+  params.device = out.index;
   char text[512] = "";
   stria_device_t* device = nullptr;
   const stria_status_t status = provider.open(&params, &device, text, sizeof text);
@@ -83,7 +84,7 @@ std::vector<Device> look_for_devices(const Config& config) {
   std::vector<Device> devices;
   for (std::size_t i = 0; i < names.size(); ++i) {
     Device device;
-    device.provider = names[i];
+    device.provider = device.label = names[i];
     device.rank = i < ranked ? static_cast<int>(i) + 1 : 0;
     device.origin = "not found";
     for (const transport::ProviderFile& file : files)
@@ -94,11 +95,17 @@ std::vector<Device> look_for_devices(const Config& config) {
     if (found) {
       device.description = (*found)->table->description;
       device.groups = transport::groups_of(*(*found)->table);
-      ask(*(*found)->table, config, device);
     } else {
       device.problem = found.error().context;
     }
-    devices.push_back(std::move(device));
+    const std::uint32_t offered = found ? transport::device_count(*(*found)->table, config) : 1;
+    const unsigned count = std::min<std::uint32_t>(offered, STRIA_DEVICES_MAX);
+    for (unsigned index = 0; index < count; ++index) {
+      Device& one = devices.emplace_back(device);
+      one.index = index;
+      if (offered > 1) one.label = fmt::format("{}[{}]", one.provider, index);
+      if (found) ask(*(*found)->table, config, one);
+    }
   }
   return devices;
 }

@@ -1,5 +1,5 @@
-// The providers there are: built in, named by STRIA_PROVIDERS, or lying in a provider folder; and what a
-// device of each can do, asked of a device opened for the question and closed again.
+// The providers there are: built in, named by STRIA_PROVIDERS, or lying in a provider folder; and what the
+// devices of each can do, asked of devices opened for the question and closed again.
 #pragma once
 
 #include <string>
@@ -12,6 +12,8 @@ namespace stria::info {
 
 struct Device {
   std::string provider;
+  std::string label;  ///< the provider's name, and the index where it has several devices
+  unsigned index = 0;
   std::string description;
   std::string origin;               ///< "built in" or the library's file
   int rank = 0;                     ///< place in STRIA_PROVIDERS, 1 is first; 0: not in use
@@ -23,7 +25,8 @@ struct Device {
   std::uint32_t zcopy_max = 0;  ///< of that link
 };
 
-/// Providers in use first, in their order, then the others by name.
+/// Providers in use first, in their order, then the others by name; all devices of each, or one with the
+/// problem of its provider.
 std::vector<Device> look_for_devices(const Config& config);
 
 }  // namespace stria::info

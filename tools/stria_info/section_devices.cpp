@@ -28,9 +28,9 @@ Section devices_section(const std::vector<Device>& devices) {
   for (const Device& device : devices) {
     const std::string use =
         device.rank == 0 ? "not in STRIA_PROVIDERS" : fmt::format("in use, choice {}", device.rank);
-    section.text +=
-        fmt::format("{}  {}\n  {}; {}\n", device.provider, device.description, device.origin, use);
+    section.text += fmt::format("{}  {}\n  {}; {}\n", device.label, device.description, device.origin, use);
     Json json{{"name", device.provider},
+              {"device", device.index},
               {"description", device.description},
               {"origin", device.origin},
               {"choice", device.rank}};

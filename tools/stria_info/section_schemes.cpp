@@ -253,7 +253,7 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
     if (device.rank == 0 || !device.problem.empty()) continue;
     const Path path = path_of(device, config);
     section.text +=
-        fmt::format("{}: PIO up to {}, eager up to {} bytes, get {}, STRIA_RNDV_SCHEME={}\n", device.provider,
+        fmt::format("{}: PIO up to {}, eager up to {} bytes, get {}, STRIA_RNDV_SCHEME={}\n", device.label,
                     path.pio_max, path.eager_limit, path.can_get ? "where the link allows it" : "never",
                     config.text("STRIA_RNDV_SCHEME"));
     section.text += fmt::format(
@@ -301,7 +301,7 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
         section.text +=
             "  One side sees a matrix by the other's columns: fragments hold as many of them as they can.\n";
       section.text += heading() + lines;
-      Json table{{"provider", device.provider}, {"layout", name}};
+      Json table{{"provider", device.provider}, {"device", device.index}, {"layout", name}};
       if (into != nullptr) table["into"] = into->name;
       table["rows"] = std::move(rows);
       section.json.push_back(std::move(table));

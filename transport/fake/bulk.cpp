@@ -93,9 +93,9 @@ Device::Event Device::place_more(Link& link, QueuedPacket& packet) noexcept {
 void Device::ask(Event& event) noexcept {
   const QueuedPacket& asked = event.packet;
   transport::Payload place{};
-  asking_ = true;
+  callers_.set_asking(true);
   const bool has_place = sink_->place(sink_->self, event.cookie, &asked.header, asked.bytes, &place) != 0;
-  asking_ = false;
+  callers_.set_asking(false);
   if (!has_place) return;
   if (place.length != asked.bytes) broken_contract("place", "a place of another length than the payload");
   const std::lock_guard lock(fabric_->mutex());

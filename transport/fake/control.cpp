@@ -18,21 +18,48 @@ UseFabric::~UseFabric() {
 
 bool kill(Fabric& fabric, std::uint64_t worker_id, Loss loss) {
   const std::lock_guard lock(fabric.mutex());
-  Device* device = fabric.find_worker(worker_id);
+  bool found = false;
+  for (std::uint32_t index = 0; index < kMostDevices; ++index) {
+    Device* const device = fabric.find(worker_id, index);
+    if (device == nullptr) continue;
+    device->die(loss);
+    found = true;
+  }
+  return found;
+}
+
+bool cut_device(Fabric& fabric, std::uint64_t worker_id, std::uint32_t index, Loss loss) {
+  const std::lock_guard lock(fabric.mutex());
+  Device* const device = fabric.find(worker_id, index);
   if (device == nullptr) return false;
-  device->die(loss);
+  device->cut_off(loss);
+  return true;
+}
+
+bool cut_link(Fabric& fabric, std::uint64_t worker_id, std::uint64_t peer, std::uint32_t index, Loss loss) {
+  const std::lock_guard lock(fabric.mutex());
+  Device* const device = fabric.find(worker_id, index);
+  const Device* const other = fabric.find(peer, index);
+  if (device == nullptr || other == nullptr) return false;
+  Link* const link = device->link_to(*other);
+  if (link == nullptr) return false;
+  device->cut(*link, loss);
   return true;
 }
 
 bool block(Fabric& fabric, std::uint64_t from, std::uint64_t to, bool blocked) {
   const std::lock_guard lock(fabric.mutex());
-  Device* sender = fabric.find_worker(from);
-  Device* receiver = fabric.find_worker(to);
-  if (sender == nullptr || receiver == nullptr) return false;
-  Link* link = receiver->link_to(*sender);
-  if (link == nullptr) return false;
-  link->set_blocked(blocked);
-  return true;
+  bool found = false;
+  for (std::uint32_t index = 0; index < kMostDevices; ++index) {
+    Device* const sender = fabric.find(from, index);
+    Device* const receiver = fabric.find(to, index);
+    if (sender == nullptr || receiver == nullptr) continue;
+    Link* const link = receiver->link_to(*sender);
+    if (link == nullptr) continue;
+    link->set_blocked(blocked);
+    found = true;
+  }
+  return found;
 }
 
 void refuse_copies(Fabric& fabric) {
@@ -56,8 +83,10 @@ Statistics statistics(Fabric& fabric) {
 
 std::size_t valid_keys(Fabric& fabric, std::uint64_t worker_id) {
   const std::lock_guard lock(fabric.mutex());
-  Device* device = fabric.find_worker(worker_id);
-  return device == nullptr ? 0 : device->keys().valid();
+  std::size_t keys = 0;
+  for (std::uint32_t index = 0; index < kMostDevices; ++index)
+    if (Device* const device = fabric.find(worker_id, index)) keys += device->keys().valid();
+  return keys;
 }
 
 }  // namespace stria::fake

@@ -10,6 +10,7 @@
 // Devices opened without a selected fabric share the process's default one, made from STRIA_FAKE_*.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,10 +22,13 @@ namespace stria::fake {
 
 class Fabric;
 
+inline constexpr std::uint32_t kMostDevices = 4;
+
 /// Times are steps: one call of a device's progress, or a look at one of its links, is one step of that
 /// device.
 struct FabricOptions {
   std::uint64_t seed = 1;
+  std::uint32_t devices = 1;     ///< of each worker; 1 to kMostDevices
   std::uint32_t delay = 4;       ///< longest delay of a packet in steps of the receiver; 0: none
   std::uint32_t queue = 16;      ///< packets of one link and direction before no_resource
   std::uint32_t accesses = ~0u;  ///< gets, puts and atomics of one link under way before no_resource
@@ -35,6 +39,9 @@ struct FabricOptions {
   /// Fragments that go before some of the older ones on their path, as if they came by another link.
   std::uint32_t fragment_overtakes_percent = 0;
   bool death_seen_by_check_only = false;  ///< link_down comes from check(), not from progress()
+
+  /// Rounds in which the device of an index moves nothing, so that it is slower; below 100.
+  std::array<std::uint32_t, kMostDevices> idle_percent{};
 
   bool pio = true;  ///< what is switched off is absent from the capabilities and answers unsupported
   bool get = true;
@@ -83,13 +90,23 @@ enum class Loss : std::uint8_t {
   random,  ///< of each path a random tail is lost
 };
 
-/// The device of `worker_id` dies as by kill -9: its own calls do nothing from now on, its keys are gone,
-/// peers see link_down after what was not lost. It must still be closed. False: no such device. Any thread;
-/// the device itself must not be in use by another thread.
+/// The devices of `worker_id` die as by kill -9: their own calls do nothing from now on, their keys are gone,
+/// peers see link_down after what was not lost. They must still be closed. False: no such worker. Any thread;
+/// the devices themselves must not be in use by another thread.
 bool kill(Fabric& fabric, std::uint64_t worker_id, Loss loss);
 
-/// While blocked, what `from` sends to `to` stays in the queue (sends answer no_resource once it is full).
-/// False: no such link. Death ends a block.
+/// A device of a worker is cut off, as when its cable is pulled: all its links end, and it is unreachable
+/// from then on. Both ends of a link see link_down with IO, each at a step of its own, after what was not
+/// lost. The worker's other devices, and all keys, stay as they are. False: no such device. Threads: as of
+/// kill, for the devices at both ends.
+bool cut_device(Fabric& fabric, std::uint64_t worker_id, std::uint32_t device, Loss loss);
+
+/// The link between two workers by their devices of that index is cut, as by cut_device. They may connect
+/// again when both have seen link_down. False: no such link.
+bool cut_link(Fabric& fabric, std::uint64_t worker_id, std::uint64_t peer, std::uint32_t device, Loss loss);
+
+/// While blocked, what `from` sends to `to` by links that are there now stays in the queue (sends answer
+/// no_resource once it is full). False: no such link. Death ends a block.
 bool block(Fabric& fabric, std::uint64_t from, std::uint64_t to, bool blocked);
 
 /// From now on gets, puts and atomics answer unsupported and the limits of every link say so, as when the
@@ -128,7 +145,7 @@ struct Statistics {
 };
 Statistics statistics(Fabric& fabric);
 
-/// Valid keys of the device of `worker_id` now: 0 after a test says that nothing leaked.
+/// Valid keys of the devices of `worker_id` now: 0 after a test says that nothing leaked.
 std::size_t valid_keys(Fabric& fabric, std::uint64_t worker_id);
 
 }  // namespace stria::fake

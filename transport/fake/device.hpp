@@ -3,23 +3,20 @@
 // they may call back.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
-#include "base/fd.hpp"
 #include "base/result.hpp"
 #include "transport/contract.hpp"
+#include "transport/fake/bell.hpp"
+#include "transport/fake/callers.hpp"
 #include "transport/fake/fabric.hpp"
 #include "transport/fake/keys.hpp"
-#include "transport/fake/link.hpp"
+#include "transport/fake/links.hpp"
 
 namespace stria::fake {
-
-/// Ends the process: the code above broke the provider contract.
-[[noreturn, gnu::cold]] void broken_contract(const char* call, const char* what) noexcept;
 
 /// A get, put or atomic under way; performed when it is due, so that an invalidate can overtake it.
 struct Access {
@@ -56,30 +53,26 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// Marks the device as in use by this thread; two threads at once break the contract. Nests.
-  class Use {
-   public:
-    Use(Device& device, const char* call) noexcept;
-    ~Use();
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-
-   private:
-    Device& device_;
-  };
-
   Fabric& fabric() noexcept { return *fabric_; }
+  Callers& callers() noexcept { return callers_; }
   std::uint64_t worker_id() const noexcept { return worker_id_; }
+  /// Its place among the worker's devices.
+  std::uint32_t index() const noexcept { return index_; }
   // Under the fabric's lock.
   std::uint32_t number() const noexcept { return number_; }
   std::uint64_t step() const noexcept { return step_; }
   bool dead() const noexcept { return dead_; }
+  bool is_cut_off() const noexcept { return cut_off_; }
   KeyTable& keys() noexcept { return *keys_; }
+  /// The link to a device; null: there is none, or its peer is gone.
   Link* link_to(const Device& peer) noexcept;
   void die(Loss loss) noexcept;
-  void wake() noexcept;
-  /// The link has something for progress.
-  void make_busy(Link& link);
+  /// Ends all links, and takes no new ones.
+  void cut_off(Loss loss) noexcept;
+  /// Ends one link of this device at both ends.
+  void cut(Link& link, Loss loss) noexcept;
+  void wake() noexcept { bell_.ring(); }
+  void make_busy(Link& link) { links_.make_busy(link); }
   void complete_later(const Access& access) { accesses_.push_back(access); }
   /// One that `link` of this device sends. The caller is its first reader (ZcopySend::was_read).
   std::shared_ptr<ZcopySend> add_zcopy_send(Link& link, const transport::Payload& memory,
@@ -90,44 +83,43 @@ class Device {
  private:
   struct Event;
   Device(std::shared_ptr<Fabric> fabric, const transport::DeviceParams& params);
-  Link* add_link(Device& peer, Link::Params params, bool low_latency);
+  // scheduler.cpp
+  template <class Begin, class Next>
+  unsigned run(const char* call, Begin&& begin, Next&& next) noexcept;
   Event next_event() noexcept;
   Event next_event_of_lost(Link& link) noexcept;
-  Event next_packet(Link& link) noexcept;
   Event finish(std::size_t access) noexcept;
   Event deliver(Link& link, Path path) noexcept;
+  void dispatch(Event event) noexcept;
+  void hand_over(Event& event) noexcept;
+  // look.cpp
+  bool sees_nothing() noexcept;
+  Event next_packet(Link& link) noexcept;
+  // bulk.cpp
   Event place_more(Link& link, QueuedPacket& packet) noexcept;
   Event end_zcopy_send(std::size_t at) noexcept;
   void ask(Event& event) noexcept;
-  void dispatch(Event event) noexcept;
-  void leave(Loss loss) noexcept;
+  // ending.cpp
+  void leave() noexcept;
   void abandon_peers(Loss loss) noexcept;
-  void drain_event_fd() noexcept;
+  std::uint64_t end_of_link(std::uint64_t longest) noexcept;
 
   std::shared_ptr<Fabric> fabric_;
   const transport::Sink* sink_;
   std::uint64_t worker_id_;
+  std::uint32_t index_;
   std::uint32_t number_ = 0;
   std::uint64_t step_ = 0;
-  std::uint32_t windows_used_ = 0;
   std::unique_ptr<KeyTable> keys_;
-  std::vector<std::unique_ptr<Link>> links_;
-  std::unordered_map<std::uint32_t, Link*>
-      by_peer_;  // by the peer device's number, which is never used again
-  std::vector<Link*>
-      busy_;  // in the order of links_: those that progress looks at; some of them for the last time
+  Links links_;
   std::vector<Access> accesses_;
   std::vector<std::shared_ptr<ZcopySend>> zcopy_sends_;
   std::unordered_map<std::uint64_t, std::vector<std::byte>> kept_;  // by their names
   std::uint64_t payloads_ = 0;
-  UniqueFd event_fd_;
-  bool armed_ = false;
-  bool signalled_ = false;
+  Bell bell_;
+  Callers callers_;
   bool dead_ = false;
-  bool in_progress_ = false;
-  bool asking_ = false;                     // the sink is in `place`
-  std::atomic<const void*> user_{nullptr};  // identifies the thread inside
-  unsigned depth_ = 0;                      // of that thread
+  bool cut_off_ = false;
 };
 
 }  // namespace stria::fake

@@ -1,6 +1,8 @@
 // What a device's scheduler picks under the fabric's lock, and what is told to the code above without it.
 #pragma once
 
+#include <mutex>
+
 #include "transport/fake/device.hpp"
 
 namespace stria::fake {
@@ -15,5 +17,22 @@ struct Device::Event {
   transport::Completion* completion = nullptr;
   Status status = Status::ok;
 };
+
+/// Tells what `next` finds, one event after the other, up to as many as `begin` says. Both are called under
+/// the fabric's lock. Returns how many were told.
+template <class Begin, class Next>
+unsigned Device::run(const char* call, Begin&& begin, Next&& next) noexcept {
+  const Callers::Upcalls upcalls(callers_, call);
+  unsigned told = 0;
+  std::unique_lock lock(fabric_->mutex());
+  for (const unsigned budget = begin(); told < budget && !dead_; ++told) {
+    Event event = next();
+    if (event.kind == Event::Kind::none) break;
+    lock.unlock();
+    dispatch(std::move(event));
+    lock.lock();
+  }
+  return told;
+}
 
 }  // namespace stria::fake

@@ -40,6 +40,9 @@ FabricOptions default_options(const Config& config) noexcept {
 Fabric::Fabric(const FabricOptions& options)
     : options_(options), id_(next_fabric_id()), random_(options.seed) {
   STRIA_CHECK(options.no_resource_percent < 100, "a fabric that refuses every send");
+  STRIA_CHECK(options.devices >= 1 && options.devices <= kMostDevices, "so many devices of a worker");
+  for (const std::uint32_t percent : options.idle_percent)
+    STRIA_CHECK(percent < 100, "a device that never moves anything");
   STRIA_CHECK(options.queue > 0, "a fabric whose links hold nothing");
   STRIA_CHECK(options.pio_window_bytes >= options.pio_max + sizeof(transport::Header),
               "a PIO window smaller than its longest message");
@@ -91,9 +94,10 @@ Device* Fabric::find(std::uint32_t number) noexcept {
   return at == devices_.end() || (*at)->number() != number ? nullptr : *at;
 }
 
-Device* Fabric::find_worker(std::uint64_t worker_id) noexcept {
-  const auto at =
-      std::find_if(devices_.begin(), devices_.end(), [&](Device* d) { return d->worker_id() == worker_id; });
+Device* Fabric::find(std::uint64_t worker_id, std::uint32_t index) noexcept {
+  const auto at = std::find_if(devices_.begin(), devices_.end(), [&](const Device* device) {
+    return device->worker_id() == worker_id && device->index() == index;
+  });
   return at == devices_.end() ? nullptr : *at;
 }
 

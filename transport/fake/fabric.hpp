@@ -33,7 +33,8 @@ class Fabric {
   std::uint32_t add(Device& device);  ///< returns the device's number
   void remove(Device& device) noexcept;
   Device* find(std::uint32_t number) noexcept;
-  Device* find_worker(std::uint64_t worker_id) noexcept;
+  /// The device of a worker; null: there is none.
+  Device* find(std::uint64_t worker_id, std::uint32_t index) noexcept;
   /// A number in [0, limit].
   std::uint64_t random(std::uint64_t limit) noexcept;
   bool chance(std::uint32_t percent) noexcept { return percent > 0 && random(99) < percent; }

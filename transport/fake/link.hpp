@@ -94,11 +94,13 @@ class Link {
   /// Whether progress may find something here, now or in a later step. A link that becomes so says it to its
   /// owner.
   bool is_busy() const noexcept { return !down_ && (has_arriving() || !params_.announced || gone_); }
-  /// The peer is gone; of what it sent, `loss` decides. link_down is due at `step` of the owner.
-  void lose_peer(Loss loss, std::uint64_t step) noexcept;
+  /// The peer is gone; of what it sent, `loss` decides. link_down is due at `step` of the owner, and has the
+  /// reason `why`.
+  void lose_peer(Loss loss, std::uint64_t step, Status why) noexcept;
   /// Drops all that arrived and was not delivered: the owner dies or leaves.
   void discard() noexcept { lose_all_but(0, 0); }
   bool peer_gone() const noexcept { return gone_; }
+  Status why_gone() const noexcept { return why_gone_; }
   bool is_down() const noexcept { return down_; }
   void set_down() noexcept { down_ = true; }
   /// Whether the head of a queue may be delivered at `step`.
@@ -150,6 +152,7 @@ class Link {
   std::uint64_t window_used_ = 0;  // bytes of PIO packets in arriving_
   std::uint64_t gone_at_ = 0;
   std::uint32_t accesses_ = 0;  // of this link, under way
+  Status why_gone_ = Status::ok;
   bool blocked_ = false;
   bool gone_ = false;
   bool down_ = false;

@@ -11,26 +11,21 @@ constexpr std::uint32_t kSeesNothingPercent = 20;
 
 }  // namespace
 
+/// Of one look.
+bool Device::sees_nothing() noexcept {
+  const FabricOptions& options = fabric_->options();
+  return !options.looks || fabric_->chance(kSeesNothingPercent) ||
+         fabric_->chance(options.idle_percent[index_]);
+}
+
 unsigned Device::poll(Link& link, unsigned budget) noexcept {
-  const Use use(*this, "poll");
-  if (in_progress_) broken_contract("poll", "called from inside progress");
-  in_progress_ = true;
-  unsigned handled = 0;
-  {
-    std::unique_lock lock(fabric_->mutex());
-    ++step_;
-    const bool looks = fabric_->options().looks && !fabric_->chance(kSeesNothingPercent);
-    while (looks && handled < budget && !dead_) {
-      Event event = next_packet(link);
-      if (event.kind == Event::Kind::none) break;
-      lock.unlock();
-      dispatch(std::move(event));
-      lock.lock();
-      ++handled;
-    }
-  }
-  in_progress_ = false;
-  return handled;
+  return run(
+      "poll",
+      [&] {
+        ++step_;
+        return sees_nothing() ? 0 : budget;
+      },
+      [&] { return next_packet(link); });
 }
 
 Device::Event Device::next_packet(Link& link) noexcept {
@@ -42,10 +37,10 @@ Device::Event Device::next_packet(Link& link) noexcept {
 
 std::int32_t Device::take(Link& link, transport::Header& header, void* memory,
                           std::uint32_t capacity) noexcept {
-  const Use use(*this, "take");
+  const Callers::Use use(callers_, "take");
   const std::lock_guard lock(fabric_->mutex());
   ++step_;
-  if (dead_ || !fabric_->options().looks || fabric_->chance(kSeesNothingPercent)) return STRIA_TAKE_OTHER;
+  if (dead_ || sees_nothing()) return STRIA_TAKE_OTHER;
   bool is_other = false;
   for (const Path path : {Path::pio, Path::buffered}) {
     if (!link.due(path, step_)) continue;

@@ -12,10 +12,15 @@ struct FakeProvider {
   using Groups =
       transport::GroupList<transport::group::Pio, transport::group::Keys, transport::group::Get,
                            transport::group::Put, transport::group::Atomic, transport::group::Offload,
-                           transport::group::Bulk, transport::group::Look, transport::group::Keep>;
+                           transport::group::Bulk, transport::group::Devices, transport::group::Look,
+                           transport::group::Keep>;
   static constexpr const char* kName = "fake";
   static constexpr const char* kDescription = "devices of one process under a seeded scheduler, for tests";
   static constexpr Variables kVariables = fake::kVariables;
+  static std::uint32_t device_count(const transport::DeviceParams& params) {
+    const auto fabric = fabric_for(params);
+    return fabric ? (*fabric)->options().devices : 1;  // open says what is wrong
+  }
 };
 
 }  // namespace

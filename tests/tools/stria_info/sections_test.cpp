@@ -10,6 +10,7 @@
 #include "tag/api/builtins.hpp"
 #include "tag/known_variables.hpp"
 #include "tools/stria_info/section.hpp"
+#include "transport/fake/control.hpp"
 
 namespace stria::info {
 namespace {
@@ -23,7 +24,7 @@ Config defaults() {
 
 Device device_with(std::uint64_t flags, std::uint32_t pio_max, std::uint32_t eager_max) {
   Device device;
-  device.provider = "sample";
+  device.provider = device.label = "sample";
   device.description = "a provider of this test";
   device.origin = "built in";
   device.rank = 1;
@@ -108,6 +109,27 @@ TEST(Devices, the_built_in_ones_open_and_those_in_use_come_first) {
   EXPECT_EQ(devices[2].provider, "shm");
   EXPECT_EQ(devices[2].rank, 0);
   EXPECT_EQ(devices[2].problem, "");
+}
+
+TEST(Devices, several_of_a_provider_are_shown_each_with_its_index) {
+  Config config = defaults();
+  ASSERT_TRUE(config.set("STRIA_PROVIDERS", "fake", "test"));
+  fake::FabricOptions options;
+  options.devices = 3;
+  const fake::UseFabric use(fake::make_fabric(options));
+  std::vector<Device> devices = look_for_devices(config);
+  ASSERT_GE(devices.size(), 4u);
+  for (unsigned i = 0; i < 3; ++i) {
+    EXPECT_EQ(devices[i].provider, "fake");
+    EXPECT_EQ(devices[i].index, i);
+    EXPECT_EQ(devices[i].problem, "");
+  }
+  EXPECT_EQ(devices[3].provider, "shm");
+  devices.resize(3);
+  const Section section = devices_section(devices);
+  EXPECT_THAT(section.text, HasSubstr("\n\nfake[2]  "));
+  EXPECT_EQ(section.json.at(2).at("name"), "fake");
+  EXPECT_EQ(section.json.at(2).at("device"), 2);
 }
 
 TEST(ConfigSection, lists_each_variable_with_default_unit_meaning_and_origin) {

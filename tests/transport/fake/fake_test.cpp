@@ -308,7 +308,7 @@ TEST_F(FakeDeathTest, a_call_on_a_link_after_its_link_down) {
 TEST_F(FakeDeathTest, progress_from_inside_progress) {
   ASSERT_EQ(send(world[0], link, Path::pio, 1), Status::ok);
   world[1].on_deliver = [&](const contract::Received&) { world[1].progress(); };
-  EXPECT_DEATH(drive_for({&world[1]}, 20), "inside itself");
+  EXPECT_DEATH(drive_for({&world[1]}, 20), "inside an upcall");
 }
 
 TEST_F(FakeDeathTest, two_threads_in_one_device) {
