@@ -185,13 +185,14 @@ std::uint32_t Receives::comes_later(Peer& peer, const Packet& packet) noexcept {
   return STRIA_DELIVERED_LATER;
 }
 
-/// The message that the receive had matched did not come whole.
+/// The message that the receive had matched did not come whole. A part of it may be in the receive's memory:
+/// a shorter message of another source would leave that behind its own bytes.
 bool Receives::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, bool is_late) noexcept {
   if (!is_late) {
     cut_short(*Request::of(posted), peer, packet);
     return true;
   }
-  posted_.put_back(&posted);
+  posted_.put_back_for(&posted, peer.index);
   comes_later(peer, packet);
   return false;
 }

@@ -62,6 +62,14 @@ void PostedQueue::put_back(PostedRecv* recv) noexcept {
   if (recv->shape != 0) ++shape.count;
 }
 
+void PostedQueue::put_back_for(PostedRecv* recv, std::uint32_t source) noexcept {
+  if (recv->source == kAnySource) {
+    recv->source = source;
+    recv->shape = kShapes;  // the list is in the order of posting, whatever the receive accepts
+  }
+  put_back(recv);
+}
+
 void PostedQueue::unlink_other(PostedRecv* recv) noexcept {
   (recv->prev == nullptr ? others_.head : recv->prev->next) = recv->next;
   (recv->next == nullptr ? others_.tail : recv->next->prev) = recv->prev;

@@ -78,6 +78,8 @@ class PostedQueue {
   }
   /// Undoes match(): nothing was posted or removed since.
   [[gnu::cold, gnu::noinline]] void put_back(PostedRecv* recv) noexcept;
+  /// As put_back(), and from now on the receive accepts messages of `source` alone.
+  [[gnu::cold, gnu::noinline]] void put_back_for(PostedRecv* recv, std::uint32_t source) noexcept;
   void remove(PostedRecv* recv) noexcept;
   std::uint64_t size() const noexcept { return size_; }
 

@@ -70,7 +70,7 @@ typedef struct stria_group_keep {
 /* ---- memory: peers map it ---- */
 
 /* Byte 4 of a key of this provider, where there is one, has these bits: the one thing in a key that engines
- * read. The key ends before that byte when no bit is set. */
+ * read. A key without a bit may end before that byte. */
 #define STRIA_KEY_FLAGS_AT 4u
 #define STRIA_KEY_MAPPED (1u << 0) /* all of the registered memory is of mem_alloc */
 /* What follows the byte only saves time: a holder of the key may cut it off there and clear the bit. */

@@ -186,8 +186,12 @@ std::uint32_t Peer::deliver(void* cookie, const stria_packet_t& packet) {
   if (packet.keep != 0) {
     EXPECT_NE(table_.keep, nullptr) << "a packet that may stay, of a provider without the group keep";
   }
-  if (transport::arrival(packet) != transport::Arrival::whole)
-    return STRIA_DELIVERED_GO_ON;  // its sender died; link_down follows
+  const transport::Arrival came = transport::arrival(packet);
+  if (came == transport::Arrival::later) {
+    --from->packets;
+    return STRIA_DELIVERED_LATER;
+  }
+  if (came == transport::Arrival::never) return STRIA_DELIVERED_GO_ON;  // its sender died; link_down follows
   if (packet.keep != 0 && keeps && keeps(packet)) return STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT;
   Received got;
   got.header = *packet.header;

@@ -79,6 +79,14 @@ std::vector<Subject> subjects() {
                                             .send_invalidate = false,
                                             .event_fd = false,
                                             .eager_max = 100}));
+  list.push_back(fake_subject("fake_resident", {.seed = 14,
+                                                .delay = 3,
+                                                .async_percent = 30,
+                                                .keeps = true,
+                                                .maps = true,
+                                                .grows_percent = 60,
+                                                .far_percent = 50,
+                                                .far_changes_percent = 3}));
 #ifdef STRIA_TEST_SHM
   const auto shm = []() -> const stria_provider_t& { return shm::shm_provider(); };
   list.push_back({"shm", shm, nowhere, nullptr, false});

@@ -176,6 +176,7 @@ class Campaign {
     made.zcopy_copies_percent = one_in(2) ? 0 : below(101);
     made.contiguous_zcopy_only = one_in(4);
     made.places_percent = one_in(6) ? 0 : below(101);
+    share_memory(made, random_);
     return made;
   }
   std::vector<std::array<std::string, 2>> config() {

@@ -204,6 +204,7 @@ TEST(Failure, ends_every_request_whenever_the_peer_dies) {
     options.death_seen_by_check_only = random() % 2 != 0;
     options.keeps = random() % 2 != 0;
     options.eager_max = 512;
+    share_memory(options, random);
     constexpr unsigned kOps = 12;  // requests and buffers outlive the workers: closing one ends what is left
     std::vector<Op> sends(kOps), recvs(kOps), peer_sends(kOps), peer_recvs(kOps);
     std::vector<std::vector<char>> out(kOps), in(kOps), peer_in(kOps);

@@ -66,6 +66,7 @@ class Campaign {
     made.pio = below(4) != 0;
     made.pio_max = 16 + below(200);
     made.keeps = below(2) != 0;
+    share_memory(made, random_);
     return made;
   }
   std::deque<Message>& way(unsigned from, unsigned to, unsigned tag) {

@@ -77,6 +77,7 @@ void run_schedule(std::uint64_t seed) {
   options.offload = options.send_invalidate && pick(3) == 0;
   options.pio_max = 40 + static_cast<std::uint32_t>(pick(200));
   options.eager_max = 512;
+  share_memory(options, random);
   World world(3, options,
               {{{"STRIA_EAGER_LIMIT", pick(2) ? "16K" : "300"}}, {{"STRIA_RNDV_FRAGMENT", "1K"}}});
 

@@ -17,6 +17,7 @@ inline fake::FabricOptions random_fabric(unsigned seed, std::mt19937& random) {
   options.async_percent = random() % 101;
   options.no_resource_percent = random() % 40;
   options.fragment_overtakes_percent = random() % 101;
+  share_memory(options, random);
   return options;
 }
 

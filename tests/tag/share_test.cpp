@@ -145,6 +145,7 @@ fake::FabricOptions options_of(unsigned seed) {
   options.seed = seed;
   options.async_percent = random() % 101;
   options.no_resource_percent = random() % 40;
+  share_memory(options, random);
   return options;
 }
 const std::vector<std::array<std::string, 2>> kNoPatience = {{{"STRIA_RNDV_PATIENCE", "0"}},

@@ -74,6 +74,7 @@ class World {
   stria_worker_t* worker(unsigned rank) { return workers_[rank]; }
   stria_endpoint_t* endpoint(unsigned from, unsigned to) { return endpoints_[from * size() + to]; }
   fake::Fabric& fabric() { return *fabric_; }
+  stria_context_t* context() { return context_; }
   const std::shared_ptr<fake::Fabric>& shared_fabric() { return fabric_; }
   void kill(unsigned rank, fake::Loss loss) { fake::kill(*fabric_, stria_worker_id(workers_[rank]), loss); }
   void close(unsigned rank) {
@@ -136,6 +137,18 @@ class World {
   std::vector<stria_worker_t*> workers_;
   std::vector<stria_endpoint_t*> endpoints_;
 };
+
+/// Peers share memory with the provider for some values of `random`: payloads grow while they are read, and
+/// may stay; memory of stria_mem_alloc is mapped; caches are far apart, and come nearer.
+template <class Random>
+void share_memory(fake::FabricOptions& options, Random& random) {
+  if (random() % 3 == 0) return;
+  options.maps = random() % 3 != 0;
+  options.keeps = random() % 2 != 0;
+  options.grows_percent = static_cast<std::uint32_t>(random() % 2 * (random() % 101));
+  options.far_percent = static_cast<std::uint32_t>(random() % 3 * 50);
+  options.far_changes_percent = static_cast<std::uint32_t>(random() % 2 * 3);
+}
 
 /// A fabric without delay, whose queues are short.
 inline fake::FabricOptions quick() {

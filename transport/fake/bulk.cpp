@@ -71,7 +71,7 @@ Device::Event Device::end_zcopy_send(std::size_t at) noexcept {
 
 /// Asks for a place once, then writes there step by step. None: the packet can be delivered.
 Device::Event Device::place_more(Link& link, QueuedPacket& packet) noexcept {
-  if (packet.path == Path::pio || packet.bytes == 0) return {};
+  if (packet.path == Path::pio || packet.bytes == 0 || packet.growth.is_under_way()) return {};
   if (!packet.asked) {
     packet.asked = true;
     if (!fabric_->chance(fabric_->options().places_percent)) return {};

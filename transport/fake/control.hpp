@@ -54,8 +54,14 @@ struct FabricOptions {
   bool offload = false;                ///< get_finish works, as with an adapter
   bool looks = true;                   ///< at the next packet of one link
   bool keeps = false;                  ///< payloads of every other packet may stay where they are
+  bool maps = false;                   ///< memory of stria_mem_alloc is mapped by all devices
   bool contiguous_keys_only = false;   ///< fast_register of anything else answers unsupported
   bool contiguous_zcopy_only = false;  ///< and zcopy_send
+  /// Payloads of eager_send that are delivered while they are written.
+  std::uint32_t grows_percent = 0;
+  /// Links whose caches are far apart at first, and rounds of a device in which that changes for one link.
+  std::uint32_t far_percent = 0;
+  std::uint32_t far_changes_percent = 0;
   /// Zero-copy sends that take a copy and answer OK.
   std::uint32_t zcopy_copies_percent = 10;
   /// Payloads of the buffered path and of zero-copy sends for which the sink is asked where they are to go.
@@ -136,6 +142,10 @@ struct Statistics {
   std::uint64_t memory_refused = 0;      ///< gets and puts of memory that refuse_memory() named
   std::uint64_t taken = 0;               ///< packets, where they lay
   std::uint64_t zcopy_sends = 0;         ///< that answered IN_PROGRESS
+  std::uint64_t mapped = 0;              ///< gets, puts and atomics through mapped keys
+  std::uint64_t grown = 0;               ///< payloads delivered while they were written
+  std::uint64_t left = 0;                ///< of these, for another time: the sender stood still
+  std::uint64_t distances = 0;           ///< changes between near and far
   std::uint64_t placed = 0;              ///< payloads that went into memory that the sink named
   std::uint64_t lost = 0;                ///< packets that died with a device
   std::uint64_t kept = 0;                ///< payloads that were kept, and not released yet, now

@@ -1,6 +1,7 @@
 #include "transport/fake/device.hpp"
 
 #include "base/format.hpp"
+#include "transport/fake/mapped.hpp"
 #include "transport/fake/zcopy.hpp"
 
 namespace stria::fake {
@@ -13,6 +14,7 @@ Device::Device(std::shared_ptr<Fabric> fabric, const transport::DeviceParams& pa
 }
 
 Device::~Device() {
+  disown_mapped(*this);
   const std::lock_guard lock(fabric_->mutex());
   leave();
 }
@@ -52,6 +54,8 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   lack(options.atomics && options.fast_register, STRIA_CAP_ATOMICS);
   lack(options.offload, STRIA_CAP_OFFLOAD);
   lack(options.zcopy, STRIA_CAP_ZCOPY);
+  lack(options.maps, STRIA_CAP_MAP_MEMORY);
+  if (options.grows_percent != 0) out.flags |= STRIA_CAP_GROWING;
   if (options.places_percent != 0) out.flags |= STRIA_CAP_PLACES;
   if (options.fast_register) out.flags |= STRIA_CAP_ZERO_BASED;
   if (options.fast_register && !options.contiguous_keys_only)
@@ -78,9 +82,11 @@ Status Device::fast_register(const Link*, const transport::Payload& memory, unsi
   if (layout != nullptr && !layout->reach(memory.count)) return Status::unsupported;
   if (layout != nullptr && options.contiguous_keys_only && !layout->is_contiguous(memory.count))
     return Status::unsupported;
+  const bool is_mapped = options.maps && is_mapped_memory(memory);
+  if (!is_mapped && (access & STRIA_REGISTER_MAPPED) != 0) return Status::unsupported;
   const std::lock_guard lock(fabric_->mutex());
   if (dead_) return Status::no_resource;
-  return keys_->add(memory, access, key);
+  return keys_->add(memory, access, is_mapped, key);
 }
 
 Status Device::invalidate(const transport::Key& key) noexcept {

@@ -79,9 +79,17 @@ class Device {
                                             transport::Completion* completion);
   /// False: nothing was kept by that name.
   bool release(std::uint64_t keep) noexcept { return kept_.erase(keep) == 1; }
+  std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t bytes) noexcept;
+  /// The sender at the other end is gone. Of what was kept while it was written the rest comes now, or never.
+  void end_growth(const Link& link, bool may_be_cut) noexcept;
 
  private:
   struct Event;
+  struct Delivered;
+  struct Kept {
+    QueuedPacket packet;
+    Link* link;
+  };
   Device(std::shared_ptr<Fabric> fabric, const transport::DeviceParams& params);
   // scheduler.cpp
   template <class Begin, class Next>
@@ -92,6 +100,7 @@ class Device {
   Event deliver(Link& link, Path path) noexcept;
   void dispatch(Event event) noexcept;
   void hand_over(Event& event) noexcept;
+  Event change_a_distance() noexcept;
   // look.cpp
   bool sees_nothing() noexcept;
   Event next_packet(Link& link) noexcept;
@@ -114,7 +123,7 @@ class Device {
   Links links_;
   std::vector<Access> accesses_;
   std::vector<std::shared_ptr<ZcopySend>> zcopy_sends_;
-  std::unordered_map<std::uint64_t, std::vector<std::byte>> kept_;  // by their names
+  std::unordered_map<std::uint64_t, Kept> kept_;  // by their names
   std::uint64_t payloads_ = 0;
   Bell bell_;
   Callers callers_;

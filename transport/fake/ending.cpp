@@ -77,6 +77,12 @@ void Link::lose_peer(Loss loss, std::uint64_t step, Status why) noexcept {
     const std::uint64_t kept_pio = fabric.random(arriving_[0].size());
     lose_all_but(kept_pio, fabric.random(arriving_[1].size()));
   }
+  // The sender may have been in the middle of what it sent last.
+  auto& buffered = arriving_[1];
+  const bool may_be_cut = loss == Loss::random;
+  if (may_be_cut && !buffered.empty() && buffered.back().growth.is_under_way() && owner_.fabric().chance(50))
+    buffered.back().growth.cut();
+  owner_.end_growth(*this, may_be_cut && buffered.empty());
   owner_.wake();
 }
 

@@ -9,7 +9,8 @@ namespace stria::fake {
 
 struct Device::Event {
   /// placing: some bytes of a payload were written. sent: a zero-copy send is due; its event is an `access`.
-  enum class Kind : std::uint8_t { none, up, ask, placing, packet, down, sent, access };
+  /// distance: the caches of the two sides came nearer, or went apart.
+  enum class Kind : std::uint8_t { none, up, ask, placing, packet, down, sent, access, distance };
   Kind kind = Kind::none;
   Link* link = nullptr;
   void* cookie = nullptr;

@@ -129,6 +129,10 @@ Result<std::shared_ptr<Fabric>> fabric_for(const transport::DeviceParams& params
   return fabric;
 }
 
+const Fabric* selected_fabric() noexcept {
+  return selected().get();
+}
+
 std::shared_ptr<Fabric> select_fabric(std::shared_ptr<Fabric> fabric) noexcept {
   return std::exchange(selected(), std::move(fabric));
 }

@@ -68,6 +68,9 @@ class Fabric {
 /// default one is in use with other values.
 Result<std::shared_ptr<Fabric>> fabric_for(const transport::DeviceParams& params);
 
+/// The fabric that this thread selected; null: none.
+const Fabric* selected_fabric() noexcept;
+
 /// Selects a fabric for this thread (may be empty) and returns the one before.
 std::shared_ptr<Fabric> select_fabric(std::shared_ptr<Fabric> fabric) noexcept;
 

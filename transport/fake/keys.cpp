@@ -1,15 +1,22 @@
 #include "transport/fake/keys.hpp"
 
+#include <bit>
+#include <cstddef>
 #include <cstring>
+
+#include "base/assert.hpp"
 
 namespace stria::fake {
 namespace {
 
 struct KeyData {
-  std::uint32_t word;  // index << 8 | consumer key
-  std::uint32_t device;
+  std::uint32_t word;             // index << 8 | consumer key
+  std::uint32_t flags_of_device;  // STRIA_KEY_* bits | device << 8
   std::uint64_t serial;
 };
+static_assert(offsetof(KeyData, flags_of_device) == STRIA_KEY_FLAGS_AT &&
+              std::endian::native == std::endian::little);
+constexpr std::uint32_t kMostDevicesOfProcess = 1u << 24;
 static_assert(sizeof(KeyData) == 16);
 
 /// What stands behind the data of a longer key.
@@ -33,7 +40,8 @@ std::uint64_t stream_bytes(const transport::Payload& memory) noexcept {
 
 }  // namespace
 
-Status KeyTable::add(const transport::Payload& memory, unsigned access, transport::Key& key) {
+Status KeyTable::add(const transport::Payload& memory, unsigned access, bool is_mapped, transport::Key& key) {
+  STRIA_CHECK(device_ < kMostDevicesOfProcess, "a device has a number that keys can hold");
   std::uint32_t index = 0;
   if (slots_.size() < max_keys_) {
     index = static_cast<std::uint32_t>(slots_.size());
@@ -51,7 +59,8 @@ Status KeyTable::add(const transport::Payload& memory, unsigned access, transpor
   slot.serial = next_serial_++;
   slot.valid = true;
   ++valid_;
-  const KeyData data{index << 8 | slot.consumer_key, device_, slot.serial};
+  const KeyData data{index << 8 | slot.consumer_key, device_ << 8 | (is_mapped ? STRIA_KEY_MAPPED : 0u),
+                     slot.serial};
   key = {};
   key.bytes = key_bytes_;
   std::memcpy(key.data, &data, sizeof data);
@@ -61,7 +70,7 @@ Status KeyTable::add(const transport::Payload& memory, unsigned access, transpor
 
 KeyTable::Slot* KeyTable::slot_of(const transport::Key& key) noexcept {
   const auto data = read(key, key_bytes_);
-  if (!data || data->device != device_) return nullptr;
+  if (!data || data->flags_of_device >> 8 != device_) return nullptr;
   const std::uint32_t index = data->word >> 8;
   if (index >= slots_.size()) return nullptr;
   Slot& slot = slots_[index];
@@ -92,7 +101,7 @@ std::optional<transport::Payload> KeyTable::find(const transport::Key& key, unsi
 
 bool KeyTable::names_this_table(const transport::Key& key) const noexcept {
   const auto data = read(key, key_bytes_);
-  return data && data->device == device_;
+  return data && data->flags_of_device >> 8 == device_;
 }
 
 }  // namespace stria::fake

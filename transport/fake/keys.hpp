@@ -1,6 +1,6 @@
 // The fake's key table: what hardware would check before it touches memory. A key is a 32-bit word (24-bit
-// slot index, 8-bit consumer key), the device it belongs to, and a serial number that catches what eight bits
-// would let through.
+// slot index, 8-bit consumer key), the bits that engines read, the device it belongs to, and a serial number
+// that catches what eight bits would let through.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class KeyTable {
   KeyTable(std::uint32_t device, std::uint32_t max_keys, std::uint32_t key_bytes) noexcept
       : device_(device), max_keys_(max_keys), key_bytes_(key_bytes) {}
 
-  /// no_resource when max_keys are valid.
-  Status add(const transport::Payload& memory, unsigned access, transport::Key& key);
+  /// no_resource when max_keys are valid. `is_mapped`: of memory that peers map.
+  Status add(const transport::Payload& memory, unsigned access, bool is_mapped, transport::Key& key);
   /// access_error for a key that is not valid.
   Status remove(const transport::Key& key) noexcept;
   /// The registered stream range [offset, offset + length), if the key gives `access` to it.

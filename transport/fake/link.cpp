@@ -26,7 +26,11 @@ bool is_fragment(const QueuedPacket& packet) noexcept {
 
 }  // namespace
 
-Link::Link(Device& owner, const Params& params) : owner_(owner), params_(params) {}
+/// Shorter payloads come whole, those of an engine's own packets among them.
+constexpr std::uint32_t kGrowLeast = 200;
+
+Link::Link(Device& owner, const Params& params)
+    : owner_(owner), params_(params), is_far_(owner.fabric().chance(owner.fabric().options().far_percent)) {}
 
 void Link::check_use(const char* call) const noexcept {
   demand(!down_, call, "a call on a link after its link_down");
@@ -99,6 +103,9 @@ Status Link::accept(const Message& message) noexcept {
     packet.payload.resize(packet.bytes);
     transport::pack(message.payload, packet.payload.data());
   }
+  const bool may_grow = message.path == Path::buffered && message.completion == nullptr &&
+                        message.ends_key == nullptr && packet.bytes >= kGrowLeast;
+  if (may_grow && fabric.chance(fabric.options().grows_percent)) packet.growth.begin(packet.payload, fabric);
   const std::shared_ptr<ZcopySend> source = packet.source;
   if (message.ends_key != nullptr) packet.ends_key = *message.ends_key;
   packet.path = message.path;
@@ -153,6 +160,14 @@ QueuedPacket Link::take(Path path) noexcept {
   return packet;
 }
 
+void Link::put_back(QueuedPacket packet) noexcept {
+  Statistics& statistics = owner_.fabric().statistics();
+  ++statistics.in_flight;
+  --statistics.delivered_buffered;
+  arriving_[index(packet.path)].push_front(std::move(packet));
+  owner_.make_busy(*this);
+}
+
 bool Link::due(Path path, std::uint64_t step) const noexcept {
   const auto& packets = queue(path);
   return params_.announced && !down_ && !blocked_ && !packets.empty() && packets.front().due <= step;
@@ -187,6 +202,9 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   if (window && twin_ != nullptr && params_.ready_at <= owner_.step() &&
       twin_->arriving_[0].size() + twin_->arriving_[1].size() < options.queue)
     out.pio_credits = static_cast<std::uint32_t>(options.pio_window_bytes - twin_->window_used_);
+  out.can_map = options.maps ? 1 : 0;
+  out.grows = options.grows_percent != 0 ? 1 : 0;
+  out.far = is_far_ ? 1 : 0;
   out.low_latency = window && params_.low_latency ? 1 : 0;
   out.offload = options.offload ? 1 : 0;
   out.path = window ? "fake: pio window + copies" : "fake: copies";

@@ -5,42 +5,16 @@
 #include <array>
 #include <cstdint>
 #include <list>
-#include <memory>
-#include <vector>
 
 #include "base/status.hpp"
 #include "transport/contract.hpp"
 #include "transport/fake/control.hpp"
+#include "transport/fake/packet.hpp"
 
 namespace stria::fake {
 
 class Device;
 struct Access;
-struct ZcopySend;
-
-enum class Path : std::uint8_t { pio = 0, buffered = 1 };
-
-struct QueuedPacket {
-  transport::Header header{};
-  std::uint32_t bytes = 0;            ///< of the payload
-  std::vector<std::byte> payload;     ///< of a zero-copy send: empty, while its sender is there
-  std::shared_ptr<ZcopySend> source;  ///< null: not of a zero-copy send, or its sender is gone
-  transport::Payload place{};         ///< memory that the sink named
-  std::uint32_t written = 0;          ///< bytes that are there
-  bool asked = false;                 ///< the sink was asked, or by chance is not
-  bool is_placed = false;             ///< the sink named memory
-  transport::Key ends_key{};          ///< bytes == 0: none
-  std::uint64_t order = 0;            ///< of all packets sent to this end
-  std::uint64_t due = 0;              ///< step of the receiver
-  Path path = Path::pio;
-
-  /// The sink was asked for it: no other may go before it.
-  bool is_under_way() const noexcept { return asked; }
-  /// Copies the payload from where its sender has it, unless it is placed already, and lets go of that.
-  void read() noexcept;
-  /// Writes so many bytes more to the memory that the sink named.
-  void write(std::uint32_t more) noexcept;
-};
 
 class Link {
  public:
@@ -74,8 +48,7 @@ class Link {
   unsigned poll(unsigned budget) noexcept;
   std::int32_t take(transport::Header& header, void* memory, std::uint32_t capacity) noexcept;
   void release(std::uint64_t keep) noexcept;
-  /// What is kept here came whole.
-  std::uint32_t kept_arrived(std::uint64_t, std::uint32_t all, std::uint32_t) noexcept { return all; }
+  std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept;
 
   // Under the fabric's lock, for the device.
   void join(Link& twin) noexcept { twin_ = &twin; }
@@ -90,6 +63,9 @@ class Link {
     return !params_.announced && params_.ready_at <= step;
   }
   void set_announced() noexcept { params_.announced = true; }
+  /// The other side's cache came nearer, or went away.
+  void change_distance() noexcept { is_far_ = !is_far_; }
+  bool is_far() const noexcept { return is_far_; }
   std::size_t number() const noexcept { return params_.number; }
   /// Whether progress may find something here, now or in a later step. A link that becomes so says it to its
   /// owner.
@@ -110,6 +86,8 @@ class Link {
   /// Anything that progress would see to in this or a later step.
   bool waits() const noexcept;
   QueuedPacket take(Path path) noexcept;
+  /// The packet that was taken last is not delivered yet after all.
+  void put_back(QueuedPacket packet) noexcept;
   QueuedPacket& front(Path path) noexcept { return arriving_[static_cast<std::size_t>(path)].front(); }
   /// The packet that the sink was just asked for, at the head of its queue; null: it was lost meanwhile.
   QueuedPacket* find(Path path, std::uint64_t order) noexcept;
@@ -131,6 +109,8 @@ class Link {
     transport::Completion* completion = nullptr;  ///< of a zero-copy send
   };
   Status send(const Message& message, const char* call) noexcept;
+  bool can_move(bool has, const transport::Key& key) const noexcept;
+  bool maps(const transport::Key& key) const noexcept;
   Status remote_access(const Access& access) noexcept;
   void lose_all_but(std::uint64_t kept_pio, std::uint64_t kept_buffered) noexcept;
   bool has_room(const Message& message) const noexcept;
@@ -153,6 +133,7 @@ class Link {
   std::uint64_t gone_at_ = 0;
   std::uint32_t accesses_ = 0;  // of this link, under way
   Status why_gone_ = Status::ok;
+  bool is_far_;
   bool blocked_ = false;
   bool gone_ = false;
   bool down_ = false;

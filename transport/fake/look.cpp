@@ -49,7 +49,9 @@ std::int32_t Device::take(Link& link, transport::Header& header, void* memory,
     const bool is_wanted = came.kind == header.kind && came.flags == header.flags &&
                            came.sequence == header.sequence && came.tag == header.tag;
     is_other = true;
-    if (!is_wanted || next.bytes > capacity || next.is_under_way() || next.ends_key.bytes != 0) continue;
+    if (!is_wanted || next.bytes > capacity || next.is_under_way() || next.growth.is_under_way() ||
+        next.ends_key.bytes != 0)
+      continue;
     const QueuedPacket packet = link.take(path);
     if (packet.bytes != 0) std::memcpy(memory, packet.payload.data(), packet.bytes);
     header.immediate = packet.header.immediate;

@@ -3,19 +3,30 @@
 #include "transport/fake/demands.hpp"
 #include "transport/fake/device.hpp"
 #include "transport/fake/fabric.hpp"
+#include "transport/key.hpp"
 #include "transport/services.hpp"
 
 namespace stria::fake {
 
+/// Whether the link has gets, or puts or atomics, through this key: by copies of the system, which may be
+/// refused, or in memory that is mapped here.
+bool Link::can_move(bool has, const transport::Key& key) const noexcept {
+  return maps(key) || (has && !owner_.fabric().copies_refused());
+}
+
+bool Link::maps(const transport::Key& key) const noexcept {
+  return owner_.fabric().options().maps && transport::is_mapped(key);
+}
+
 Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                  transport::Completion* completion) noexcept {
-  if (!owner_.fabric().options().get || owner_.fabric().copies_refused()) return Status::unsupported;
+  if (!can_move(owner_.fabric().options().get, key)) return Status::unsupported;
   return remote_access({this, false, local, key, offset, completion});
 }
 
 Status Link::put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
                  transport::Completion* completion) noexcept {
-  if (!owner_.fabric().options().put || owner_.fabric().copies_refused()) return Status::unsupported;
+  if (!can_move(owner_.fabric().options().put, key)) return Status::unsupported;
   return remote_access({this, true, local, key, offset, completion});
 }
 
@@ -30,16 +41,10 @@ Status Link::get_finish(const transport::Payload& local, const transport::Key& k
 Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
                     transport::Completion* completion) noexcept {
   const FabricOptions& options = owner_.fabric().options();
-  if (!options.atomics || owner_.fabric().copies_refused()) return Status::unsupported;
+  if (!options.atomics || !can_move(true, key)) return Status::unsupported;
   demand(transport::is_atomic_op(atomic.op), "atomic", "an unknown operation");
   demand(atomic.result != nullptr, "atomic", "no memory for the result");
   return remote_access({this, false, {}, key, atomic.offset, completion, 0, {}, atomic});
-}
-
-void Link::release(std::uint64_t keep) noexcept {
-  const std::lock_guard lock(owner_.fabric().mutex());
-  demand(owner_.release(keep), "release", "no payload of that name is kept");
-  --owner_.fabric().statistics().kept;
 }
 
 void Link::send_finish(const transport::Header& header, const transport::Key& key) noexcept {
@@ -84,6 +89,7 @@ Status Link::remote_access(const Access& access) noexcept {
 
 Status Link::perform(const Access& access) noexcept {
   if (twin_ == nullptr) return Status::peer_failed;
+  if (maps(access.key)) ++owner_.fabric().statistics().mapped;
   KeyTable& keys = twin_->owner_.keys();
   if (access.atomic.op != 0) {
     const auto at = keys.find(access.key, STRIA_ACCESS_REMOTE_ATOMIC, access.offset, transport::kWordBytes);
@@ -99,7 +105,7 @@ Status Link::perform(const Access& access) noexcept {
   const unsigned right = access.write ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
   const auto remote = keys.find(access.key, right, access.offset, static_cast<std::uint64_t>(local.length));
   if (!remote) return Status::access_error;
-  const bool refused = fabric.refuses(local) || fabric.refuses(*remote);
+  const bool refused = !maps(access.key) && (fabric.refuses(local) || fabric.refuses(*remote));
   const std::int64_t moved = refused ? local.length / 2 : local.length;
   if (moved > 0)
     access.write ? transport::copy(local, *remote, moved) : transport::copy(*remote, local, moved);

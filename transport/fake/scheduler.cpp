@@ -37,7 +37,9 @@ void Device::check() noexcept {
 }
 
 Device::Event Device::deliver(Link& link, Path path) noexcept {
-  if (Event event = place_more(link, link.front(path)); event.kind != Event::Kind::none) return event;
+  QueuedPacket& next = link.front(path);
+  if (Event event = place_more(link, next); event.kind != Event::Kind::none) return event;
+  if (next.was_left) next.growth.end(next.payload);
   Event event{.kind = Event::Kind::packet, .link = &link, .cookie = link.cookie(), .packet = link.take(path)};
   // A key that its owner ended in the meantime is just as unusable.
   if (event.packet.ends_key.bytes != 0) static_cast<void>(keys_->remove(event.packet.ends_key));
@@ -53,8 +55,20 @@ Device::Event Device::finish(std::size_t access) noexcept {
   return {.kind = Event::Kind::access, .link = done.link, .completion = done.completion, .status = status};
 }
 
+/// None: there is no link to do it to.
+Device::Event Device::change_a_distance() noexcept {
+  if (links_.size() == 0) return {};
+  Link& link = links_[fabric_->random(links_.size() - 1)];
+  if (!link.announced() || link.is_down()) return {};
+  link.change_distance();
+  ++fabric_->statistics().distances;
+  return {.kind = Event::Kind::distance, .link = &link, .cookie = link.cookie()};
+}
+
 // One of everything that is due now, each with the same chance.
 Device::Event Device::next_event() noexcept {
+  if (fabric_->chance(fabric_->options().far_changes_percent))
+    if (Event event = change_a_distance(); event.kind != Event::Kind::none) return event;
   struct Candidate {
     Event::Kind kind = Event::Kind::none;
     Link* link = nullptr;
@@ -91,6 +105,7 @@ Device::Event Device::next_event() noexcept {
       return end_zcopy_send(chosen.access);
     case Event::Kind::ask:
     case Event::Kind::placing:
+    case Event::Kind::distance:
     case Event::Kind::none:
       break;
   }
@@ -130,6 +145,9 @@ void Device::dispatch(Event event) noexcept {
     case Event::Kind::packet:
       hand_over(event);
       break;
+    case Event::Kind::distance:
+      sink_->link_changed(sink_->self, event.cookie);
+      break;
     case Event::Kind::down:
       sink_->link_down(sink_->self, event.cookie, transport::to_c(event.status));
       break;
@@ -141,23 +159,6 @@ void Device::dispatch(Event event) noexcept {
     case Event::Kind::none:
       break;
   }
-}
-
-void Device::hand_over(Event& event) noexcept {
-  std::vector<std::byte>& payload = event.packet.payload;
-  const bool is_placed = event.packet.is_placed;
-  const bool may_stay = fabric_->options().keeps && !is_placed && !payload.empty() && ++payloads_ % 2 == 0;
-  const transport::Packet packet{
-      &event.packet.header, is_placed ? nullptr : payload.data(), event.packet.bytes,
-      (event.packet.path == Path::buffered ? 1u : 0u) | (is_placed ? STRIA_PACKET_PLACED : 0u),
-      may_stay ? payloads_ : 0};
-  const std::uint64_t name = packet.keep;
-  if ((sink_->deliver(sink_->self, event.cookie, &packet) & STRIA_DELIVERED_KEPT) == 0) return;
-  if (name == 0) broken_contract("deliver", "a payload was kept that may not stay");
-  const std::lock_guard lock(fabric_->mutex());
-  kept_.emplace(name, std::move(payload));
-  ++fabric_->statistics().kept;
-  ++fabric_->statistics().all_kept;
 }
 
 }  // namespace stria::fake
