@@ -111,7 +111,11 @@ class Guest:
             server = "on" if self.number == 0 else "off"
             end = f"stream,id=net,server={server},addr.type=unix,addr.path={scratch / 'cable'}"
         mac = f"52:54:00:77:00:{self.number + 1:02x}"
-        return ["-netdev", end, "-device", f"virtio-net-pci,netdev=net,mac={mac},host_mtu={lab.mtu},romfile="]
+        # Alone, a guest has a second interface, which is down until a test gives it an address.
+        second = [] if lab.guests > 1 else [
+            "-netdev", "hubport,id=net1,hubid=1",
+            "-device", f"virtio-net-pci,netdev=net1,mac=52:54:00:78:00:01,host_mtu={lab.mtu},romfile="]
+        return ["-netdev", end, "-device", f"virtio-net-pci,netdev=net,mac={mac},host_mtu={lab.mtu},romfile=", *second]
 
     @staticmethod
     def _shares(root, lab):

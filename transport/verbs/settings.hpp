@@ -11,7 +11,7 @@
 namespace stria::verbs {
 
 struct Settings {
-  std::string device;
+  std::string device;  ///< name or address; empty: any
   std::uint32_t links = 256;
   std::uint32_t credits = 32;
   std::uint32_t eager_bytes = 8192;
@@ -23,7 +23,10 @@ struct Settings {
   std::uint64_t cache_bytes = 1u << 30;
 };
 
-/// Errors: invalid, naming variable and value.
+/// How many devices STRIA_VERBS_DEVICE names; 1 when it names none.
+std::uint32_t count_devices(const stria_device_params_t& params);
+
+/// Of the device of index params.device. Errors: invalid, naming variable and value.
 Result<Settings> read_settings(const stria_device_params_t& params);
 
 }  // namespace stria::verbs

@@ -6,9 +6,11 @@
 namespace stria::verbs {
 
 inline constexpr Variable kVariables[] = {
-    text_variable(Level::user, "STRIA_VERBS_DEVICE", "",
-                  "The RDMA device to use, by its name or by the IP address of its interface; empty: the "
-                  "first that has an address and an active port."),
+    text_variable(
+        Level::user, "STRIA_VERBS_DEVICE", "",
+        "The RDMA device to use, by its name or by the IP address of its interface, or several with "
+        "commas between them, which all are used; empty: the first that has an address and an "
+        "active port."),
     number_variable(Level::user, "STRIA_VERBS_LINKS", "256", "", {1, 1 << 16},
                     "Peers that a worker can be connected to; the completion queues are made for so many."),
     number_variable(
