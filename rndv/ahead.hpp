@@ -64,6 +64,16 @@ class Ahead {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at, begins_before);
     return after != ranges_.begin() && (after - 1)->end >= at ? (after - 1)->begin : at;
   }
+  /// Where the range ends that the byte `at` belongs to; `at` when it belongs to none.
+  std::uint64_t end_of_range_at(std::uint64_t at) const noexcept {
+    const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at + 1, begins_before);
+    return after != ranges_.begin() && (after - 1)->end > at ? (after - 1)->end : at;
+  }
+  /// Where the first range behind the byte `at` begins, at most `limit`.
+  std::uint64_t begin_of_range_after(std::uint64_t at, std::uint64_t limit) const noexcept {
+    const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at + 1, begins_before);
+    return after != ranges_.end() ? std::min(after->begin, limit) : limit;
+  }
   void clear() noexcept {
     ranges_.clear();
     placed_.clear();

@@ -13,6 +13,15 @@ using transport::Header;
 using transport::LinkRef;
 using transport::Packet;
 
+Engine::Engine(const Options& options, const Events& events) noexcept
+    : options_(options),
+      events_(events),
+      pieces_({this,
+               [](void* self, SendOp& op, Status why) noexcept {
+                 static_cast<Engine*>(self)->end_sending(op, why);
+               },
+               [](void* self, SendOp& op) noexcept { static_cast<Engine*>(self)->end(op); }}) {}
+
 Engine::~Engine() {
   while (spare_ahead_ != nullptr) delete std::exchange(spare_ahead_, spare_ahead_->next);
 }
@@ -86,6 +95,8 @@ void Engine::finish(Operation& op) noexcept {
       end_offered_key(recv);
     if (recv.key.is_outside()) [[unlikely]]
       recv.key.clear(keys_);
+    if (op.divided) [[unlikely]]
+      end_division(recv);
   }
   if (op.kind == Operation::Kind::send) {
     auto& send = static_cast<SendOp&>(op);
@@ -287,9 +298,11 @@ void Engine::accept(RecvOp& op, const Announcement& announcement) noexcept {
       break;
     case Scheme::pipeline:
       op.fragment_bytes = fragment_of(question, *op.link);
+      ++counters_.pipeline;
+      if (op.link->railed && divide(op)) [[unlikely]]
+        return;
       op.helps = can_help(question, answer);
       op.state = Operation::State::rtr_due;
-      ++counters_.pipeline;
       break;
   }
   activate(op);
@@ -310,7 +323,8 @@ bool Engine::step(Operation& op) noexcept {
     case State::fin_due:
       return step_fin(static_cast<RecvOp&>(op));
     case State::receiving:
-      return step_sharing(static_cast<RecvOp&>(op));  // others are not in the list
+      return op.divided ? step_asking(static_cast<RecvOp&>(op))
+                        : step_sharing(static_cast<RecvOp&>(op));  // others are not in the list
     case State::idle:
     case State::announce:
     case State::waiting:
@@ -329,6 +343,8 @@ unsigned Engine::progress() noexcept {
     moved += step(*op) ? 1 : 0;
   }
   if (!helpers_.empty()) moved += help() ? 1 : 0;
+  if (!pieces_.resting()) [[unlikely]]
+    moved += pieces_.progress();
   return moved;
 }
 
@@ -399,7 +415,11 @@ bool Engine::region_busy(std::uint64_t region) noexcept {
 void Engine::end_all(Status why) noexcept {
   for (auto* list : {&active_, &helpers_, &held_})
     while (Operation* op = list->front()) {
-      if (op->kind == Operation::Kind::send) static_cast<SendOp*>(op)->key.clear(keys_);
+      if (op->kind == Operation::Kind::send) {
+        auto& send = static_cast<SendOp&>(*op);
+        if (send.divided) pieces_.drop(send);
+        send.key.clear(keys_);
+      }
       op->sink_key_bytes = 0;  // keys went with the provider
       op->outcome = why;
       finish(*op);
@@ -411,8 +431,10 @@ std::uint64_t Engine::fail_link(const LinkRef& link, Status why) noexcept {
   // first, each looked at once, and ended after.
   IntrusiveList<Operation> doomed;
   const auto doom = [&](Operation& op) {
+    if (op.link != &link || op.ending) return;
+    if (op.divided && op.kind == Operation::Kind::send) pieces_.stop(static_cast<SendOp&>(op));
     const bool waits = op.in_flight || is_held(op);
-    if (op.link != &link || op.ending || (waits && op.failed)) return;
+    if (waits && op.failed) return;
     op.outcome = why;
     if (op.in_flight) {
       op.failed = true;  // its completion ends it

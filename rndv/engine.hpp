@@ -1,7 +1,12 @@
 // The rendezvous engine of one worker: starts, advances and ends the operations of operation.hpp. One file a
 // scheme: get.cpp reads through the sender's key, pipeline.cpp moves packed fragments, help.cpp reads what
-// the sender of a pipeline leaves lying, share.cpp has both sides copy; remote.cpp serves puts and gets that
-// a provider cannot do itself. holding.cpp has what a provider does to memory of operations on its own.
+// the sender of a pipeline leaves lying, dividing.cpp has all links of a peer bring pieces of a message,
+// share.cpp has both sides copy; remote.cpp serves puts and gets that a provider cannot do itself.
+// holding.cpp has what a provider does to memory of operations on its own.
+//
+// An operation belongs to one link of its peer, which also carries its RTS and FIN and whose death is the
+// peer's: the one that a function is given as `link`. Further links of the peer (rails) are named beside it
+// where it matters which one a packet came by.
 //
 // Whatever cannot be sent at once stays in the active list and is tried again by progress(), so that nothing
 // is ever lost to back-pressure. Every function that ends an operation calls the owner's event last: the
@@ -9,12 +14,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
-#include "base/cache_line.hpp"
 #include "rndv/ahead.hpp"
 #include "rndv/cost_model.hpp"
+#include "rndv/division.hpp"
 #include "rndv/op_table.hpp"
 #include "rndv/operation.hpp"
+#include "rndv/piece_sender.hpp"
 #include "rndv/rewriting.hpp"
 
 namespace stria::rndv {
@@ -22,11 +29,13 @@ namespace stria::rndv {
 struct Options {
   Force force = Force::automatic;
   std::uint64_t pull_slice = 4u << 20;
-  std::uint32_t fragment_bytes = 32768;  ///< of the pipeline, at most
-  bool fragment_fixed = false;           ///< the user said so: all but the last have that size
-  std::uint32_t patience_us = 5;         ///< a receiver waits so long for a fragment before it helps itself
-  bool flows = false;                    ///< as Question's
-  bool shares = true;                    ///< both sides may copy a part of a message each
+  std::uint32_t fragment_bytes = 32768;    ///< of the pipeline, at most
+  bool fragment_fixed = false;             ///< the user said so: all but the last have that size
+  std::uint32_t patience_us = 5;           ///< a receiver waits so long for a fragment before it helps itself
+  bool flows = false;                      ///< as Question's
+  bool shares = true;                      ///< both sides may copy a part of a message each
+  std::uint64_t rails_from = 1u << 20;     ///< messages so long are divided among the links of a peer
+  std::uint64_t piece_bytes = 512u << 10;  ///< what a link is asked for at a time, at most
 };
 
 /// What the owner hears; op.outcome has the result.
@@ -37,6 +46,10 @@ struct Events {
   /// The provider refused a get or put that the link's limits promise (UNSUPPORTED). Either they changed, and
   /// the owner renews them, or it was the memory of this one operation, and they are as they were.
   void (*refused)(void* self, const transport::LinkRef& link) = nullptr;
+  /// The rails of the link's peer, which are valid until the next call, and each until fail_rail(). Sends on
+  /// one that is not up yet answer no_resource. Asked for links that are `railed` alone; the owner connects
+  /// rails that are missing.
+  std::span<const transport::LinkRef* const> (*rails)(void* self, const transport::LinkRef& link) = nullptr;
 };
 
 struct Counters {
@@ -46,19 +59,13 @@ struct Counters {
   std::uint64_t both = 0;
   std::uint64_t pipeline = 0;
   std::uint64_t fallbacks = 0;
+  std::uint64_t by_rails = 0;  ///< pieces that came whole by rails
 };
-
-/// The payload of a fragment: `wanted`, or what fits `most`, in whole cache lines where that is so long.
-constexpr std::uint32_t cut(std::uint32_t wanted, std::uint32_t most) noexcept {
-  if (wanted <= most) return wanted;
-  constexpr auto kLine = static_cast<std::uint32_t>(kCacheLine);
-  return most < kLine ? most : most / kLine * kLine;
-}
 
 /// Threads: the worker's lock is held above.
 class Engine {
  public:
-  Engine(const Options& options, const Events& events) noexcept : options_(options), events_(events) {}
+  Engine(const Options& options, const Events& events) noexcept;
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -88,20 +95,24 @@ class Engine {
 
   // Packets. One that names no operation under way is dropped: it may have been overtaken by the operation's
   // end. False or `misfit`: it names one and does not fit it, or is no such packet at all, as only a confused
-  // peer sends. `later`: nothing changed, its sender stands still while it writes it.
-  [[nodiscard]] bool on_rtr(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  // peer sends. `later`: nothing changed, its sender stands still while it writes it. `rail`: the rail that
+  // it came by; null: it came by the link itself.
+  [[nodiscard]] bool on_rtr(const transport::LinkRef& link, const transport::Packet& packet,
+                            const transport::LinkRef* rail = nullptr) noexcept;
   enum class Taken : std::uint8_t { well, misfit, later };
-  [[nodiscard]] Taken on_frag(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  [[nodiscard]] Taken on_frag(const transport::LinkRef& link, const transport::Packet& packet,
+                              const transport::LinkRef* rail = nullptr) noexcept;
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
   /// Where a fragment's payload is to go, before it is there. False: nowhere, the operation has no such
   /// memory, or the fragment does not fit it. `device`: the number of the one whose link it comes by.
   [[nodiscard]] bool place(const transport::LinkRef& link, std::uint8_t device,
-                           const transport::Header& header, std::uint32_t bytes,
-                           transport::Payload& memory) noexcept;
+                           const transport::Header& header, std::uint32_t bytes, transport::Payload& memory,
+                           const transport::LinkRef* rail = nullptr) noexcept;
   /// It is there. Also of a link whose peer was given up.
-  [[nodiscard]] Taken on_placed(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
-  /// The link of this device is dead: nothing is placed by it any more. Comes after fail_link.
+  [[nodiscard]] Taken on_placed(const transport::LinkRef& link, const transport::Packet& packet,
+                                const transport::LinkRef* rail = nullptr) noexcept;
+  /// The link of this device is dead: nothing is placed by it any more. Comes after fail_link or fail_rail.
   void end_placing(const transport::LinkRef& link, std::uint8_t device) noexcept;
 
   /// Reads an RTS's body; false when it is malformed.
@@ -116,11 +127,13 @@ class Engine {
   /// Bytes that one side copies before it looks after others.
   std::uint64_t pull_slice() const noexcept { return options_.pull_slice; }
   /// progress() has nothing to do: everything under way waits for a peer.
-  bool resting() const noexcept { return active_.empty() && helpers_.empty(); }
+  bool resting() const noexcept { return active_.empty() && helpers_.empty() && pieces_.resting(); }
 
   /// Ends every operation of the link with `why`. The link is down: nothing begins on it any more. Returns
   /// how many steps that took, which is linear in the number of operations under way, of all links.
   std::uint64_t fail_link(const transport::LinkRef& link, Status why) noexcept;
+  /// A rail of the link's peer is dead. Nothing ends: what it was to bring is asked of the other links.
+  void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept;
   /// Ends whatever is still under way; only after the provider is closed, which writes no memory any more.
   void end_all(Status why) noexcept;
   /// Whether a peer's put or get is under way on `region`.
@@ -137,8 +150,10 @@ class Engine {
   [[gnu::cold, gnu::noinline]] void was_refused(const transport::LinkRef& link) noexcept;
   bool step_rtr(RecvOp& op) noexcept;
   void wait_for_fragments(RecvOp& op) noexcept;
-  static bool is_wanted(const RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept;
-  bool has_come(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept;
+  bool is_wanted(const RecvOp& op, const transport::LinkRef* rail, std::uint64_t place,
+                 std::uint64_t bytes) noexcept;
+  bool has_come(RecvOp& op, const transport::LinkRef* rail, std::uint64_t place,
+                std::uint64_t bytes) noexcept;
   bool came_ahead(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept;
   Ahead* take_ahead();
   void drop_ahead(RecvOp& op) noexcept;
@@ -152,11 +167,16 @@ class Engine {
   void end_receiving(RecvOp& op) noexcept;
   bool step_remote(Operation& op) noexcept;
   bool step_streaming(SendOp& op) noexcept;
-  static bool shorten(SendOp& op) noexcept;
-  Status send_fragment(SendOp& op, std::uint64_t& bytes) noexcept;
-  Status send_in_place(SendOp& op, std::uint64_t bytes) noexcept;
-  static std::uint32_t fragment_max(const SendOp& op) noexcept;
-  void choose_packing(SendOp& op, std::uint32_t wanted) noexcept;
+  [[gnu::cold, gnu::noinline]] bool divide(RecvOp& op) noexcept;
+  bool step_asking(RecvOp& op) noexcept;
+  static Status ask_for_piece(const RecvOp& op, const transport::LinkRef& link,
+                              const Division::Range& range) noexcept;
+  void piece_moved_on(RecvOp& op, const transport::LinkRef& link, std::uint64_t place,
+                      std::uint64_t bytes) noexcept;
+  void end_division(RecvOp& op) noexcept;
+  [[gnu::noinline]] bool on_piece_request(SendOp& op, const transport::LinkRef& via,
+                                          const wire::RtrBody& rtr) noexcept;
+  bool refuse_request(SendOp& op, const wire::RtrBody& rtr, Status why) noexcept;
   static bool is_held(const Operation& op) noexcept;
   void hold(Operation& op) noexcept;
   void end(Operation& op) noexcept;
@@ -208,6 +228,8 @@ class Engine {
   bool both_ways_ = false;         // the last receive that ended had a send beside it
   unsigned tries_ = 0;             // receives whose scheme depends on how far the peer is
   Ahead* spare_ahead_ = nullptr;   // for receives whose fragments overtake each other
+  PieceSender pieces_;
+  Divisions divisions_;
   Rewriting rewriting_;
   Counters counters_;
 };

@@ -18,14 +18,16 @@ namespace stria::rndv {
 using transport::LinkRef;
 using transport::Packet;
 
-/// Whether these bytes were asked for, and none of them is there.
-bool Engine::is_wanted(const RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
+/// Whether these bytes were asked for, in pieces: of the link that they come by, and none of them is there.
+bool Engine::is_wanted(const RecvOp& op, const LinkRef* rail, std::uint64_t place,
+                       std::uint64_t bytes) noexcept {
   const std::uint64_t end = op.sink_key_bytes == 0 ? op.length : senders_part(op.length, op.fragment_bytes);
   return place >= op.moved && place < end && bytes <= end - place &&
-         (op.ahead == nullptr || !op.ahead->meets(place, place + bytes));
+         (op.ahead == nullptr || !op.ahead->meets(place, place + bytes)) &&
+         (!op.divided || divisions_[op.division].expects(rail != nullptr ? *rail : *op.link, place, bytes));
 }
 
-Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet) noexcept {
+Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
   Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->state != Operation::State::receiving || found->outcome != Status::ok)
     return Taken::well;
@@ -37,7 +39,7 @@ Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet) noexcep
     if (place == wire::kPutting) return Taken::well;
     if (op.sink_key_bytes != 0) bytes = op.fragment_bytes;
   }
-  if (bytes == 0 || !is_wanted(op, place, bytes)) [[unlikely]] {
+  if (bytes == 0 || !is_wanted(op, rail, place, bytes)) [[unlikely]] {
     log::debug("a fragment of {} bytes at {} does not fit a receive that has {} of {} bytes", packet.bytes,
                place, op.moved, op.length);
     refuse_fragments(op);
@@ -49,11 +51,11 @@ Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet) noexcep
     if (came != transport::Arrival::whole) [[unlikely]]
       return came == transport::Arrival::later ? Taken::later : Taken::well;
   }
-  return has_come(op, place, bytes) ? Taken::well : Taken::misfit;
+  return has_come(op, rail, place, bytes) ? Taken::well : Taken::misfit;
 }
 
 /// These bytes are there now. False: the operation cannot remember that, and ended.
-bool Engine::has_come(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept {
+bool Engine::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std::uint64_t bytes) noexcept {
   if (place == op.moved && op.ahead == nullptr) [[likely]] {
     op.moved += bytes;
   } else if (!came_ahead(op, place, bytes)) [[unlikely]] {
@@ -61,7 +63,10 @@ bool Engine::has_come(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noex
     return false;
   }
   op.link->silence.heard = true;
-  moved_on(op);
+  if (op.divided) [[unlikely]]
+    piece_moved_on(op, rail != nullptr ? *rail : *op.link, place, bytes);
+  else
+    moved_on(op);
   return true;
 }
 

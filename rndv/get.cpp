@@ -45,6 +45,7 @@ void Engine::go_packed(RecvOp& op) noexcept {
   op.refused = false;
   ++counters_.pipeline;
   was_refused(*op.link);
+  if (op.link->railed && divide(op)) return;
   op.state = Operation::State::rtr_due;
   step_rtr(op);
 }

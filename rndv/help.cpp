@@ -139,6 +139,7 @@ void Engine::end_receiving(RecvOp& op) noexcept {
     return;
   }
   drop_ahead(op);
+  if (op.divided) end_division(op);
   deactivate(op);
   op.state = Operation::State::fin_due;
   activate(op);

@@ -22,7 +22,8 @@ using transport::Packet;
 using transport::Payload;
 
 bool Engine::is_held(const Operation& op) noexcept {
-  if (op.kind == Operation::Kind::send) return op.zcopy_sends != 0;
+  if (op.kind == Operation::Kind::send)
+    return op.zcopy_sends != 0 || (op.divided && static_cast<const SendOp&>(op).pieces != nullptr);
   return op.state == Operation::State::receiving && op.ahead != nullptr && op.ahead->is_placing();
 }
 
@@ -33,6 +34,7 @@ void Engine::hold(Operation& op) noexcept {
 
 /// The operation is over, with the outcome that it has; the peer is not told.
 void Engine::end(Operation& op) noexcept {
+  if (op.divided && op.kind == Operation::Kind::send) pieces_.stop(static_cast<SendOp&>(op));
   if (!is_held(op)) {
     finish(op);
     return;
@@ -49,18 +51,6 @@ void Engine::end_sending(SendOp& op, Status outcome) noexcept {
   end(op);
 }
 
-/// Sends the next bytes out of the memory of the operation. unsupported: the provider does not send out of
-/// it.
-Status Engine::send_in_place(SendOp& op, std::uint64_t bytes) noexcept {
-  op.done = &Engine::on_zcopy_done;
-  op.engine = this;
-  const Status sent = op.link->zcopy_send(wire::make_fragment(op.peer_op, op.moved),
-                                          transport::slice(op.memory, op.moved, bytes), &op);
-  if (sent != Status::in_progress) return sent;
-  ++op.zcopy_sends;
-  return Status::ok;
-}
-
 void Engine::on_zcopy_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<SendOp&>(*completion);
   op.engine->zcopy_ended(op, transport::from_c(status));
@@ -74,14 +64,14 @@ void Engine::zcopy_ended(SendOp& op, Status status) noexcept {
 }
 
 bool Engine::place(const LinkRef& link, std::uint8_t device, const Header& header, std::uint32_t bytes,
-                   Payload& memory) noexcept {
+                   Payload& memory, const LinkRef* rail) noexcept {
   Operation* const found = table_.find(header.tag);
   if (found == nullptr || found->kind != Operation::Kind::recv || found->link != &link ||
       found->state != Operation::State::receiving || found->failed || found->outcome != Status::ok)
     return false;
   auto& op = static_cast<RecvOp&>(*found);
   const std::uint64_t begin = wire::place_of(header);
-  if (bytes == 0 || !transport::goes_by_pieces(op.memory) || !is_wanted(op, begin, bytes) ||
+  if (bytes == 0 || !transport::goes_by_pieces(op.memory) || !is_wanted(op, rail, begin, bytes) ||
       !start_placing(op, begin, begin + bytes, device))
     return false;
   link.silence.heard = true;
@@ -97,14 +87,14 @@ bool Engine::start_placing(RecvOp& op, std::uint64_t begin, std::uint64_t end, s
   return false;  // it lands in the provider's memory
 }
 
-Engine::Taken Engine::on_placed(const LinkRef& link, const Packet& packet) noexcept {
+Engine::Taken Engine::on_placed(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
   Operation* const found = find(packet.header->tag, Operation::Kind::recv, link);
   const std::uint64_t begin = wire::place_of(*packet.header);
   if (found == nullptr || !is_held(*found)) return Taken::misfit;
   auto& op = static_cast<RecvOp&>(*found);
   if (!op.ahead->stop_placing(begin, begin + packet.bytes)) return Taken::misfit;
   if (!op.failed && op.outcome == Status::ok)
-    return has_come(op, begin, packet.bytes) ? Taken::well : Taken::misfit;
+    return has_come(op, rail, begin, packet.bytes) ? Taken::well : Taken::misfit;
   if (!op.in_flight) end_receiving(op);
   return Taken::well;
 }

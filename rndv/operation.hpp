@@ -5,10 +5,12 @@
 //   SendOp:  announce -> waiting -> (RTR) streaming -> done, or (FIN) done
 //                            \-----> (FIN) done
 //            after what it put for the scheme both, streaming -> waiting
+//            asked for pieces, it waits for the FIN while they are sent (piece_sender.hpp)
 //            with zero-copy sends outstanding, ... -> ending -> done
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
 //            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
 //                                                                 is silent (help.cpp)
+//            receiving -> fin_due -> done                         in pieces, by several links (dividing.cpp)
 //            rtr_due -> receiving -> fin_due -> done              both: its end is read, its begin is put by
 //                                                                 the sender (share.cpp)
 //            rma_due -> receiving -> done                         a get served by the peer's engine
@@ -26,6 +28,7 @@ namespace stria::rndv {
 
 class Ahead;
 class Engine;
+struct SendPiece;
 
 /// An operation with work to do in progress() is a member of the engine's active list.
 struct Operation : ListNode {
@@ -61,6 +64,7 @@ struct Operation : ListNode {
   bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory
   bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends are
   bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
+  bool divided : 1 = false;      ///< its message goes in pieces, by all links of the peer (dividing.cpp)
   wire::OpId id = 0;             ///< our name for it, 0 when not in the table
   wire::OpId peer_op = 0;        ///< its peer's name for it; synchronous: the message's (wire::SyncName)
   const transport::LinkRef* link = nullptr;
@@ -76,10 +80,12 @@ struct Operation : ListNode {
   union {
     std::uint32_t slice_bytes = 0;  ///< RecvOp: of the get under way
     std::uint32_t zcopy_sends;      ///< SendOp: outstanding, the provider still reads the memory
+    std::uint32_t division;         ///< RecvOp that is divided: the number of its Division
   };
   union {
     std::uint64_t region = 0;  ///< remote half: the region it works on
     std::uint64_t tail;        ///< any other RecvOp that receives: what lies from here on is there
+    SendPiece* pieces;  ///< SendOp that is divided: those that are sent, or that a provider still reads
   };
 
   explicit Operation(Kind k) noexcept : kind(k) {}

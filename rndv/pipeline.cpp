@@ -11,10 +11,10 @@
 // into the memory of the receive: then the send ends when the provider has given its memory back
 // (holding.cpp).
 #include <algorithm>
-#include <utility>
 
 #include "base/log.hpp"
 #include "rndv/engine.hpp"
+#include "rndv/fragmenting.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
@@ -22,10 +22,6 @@ namespace stria::rndv {
 using transport::Header;
 using transport::LinkRef;
 using transport::Packet;
-
-namespace {
-constexpr unsigned kFragmentsPerStep = 8;  // then other traffic is looked after
-}
 
 std::uint32_t Engine::fragment_of(const Question& question, const LinkRef& link) const noexcept {
   return options_.fragment_fixed
@@ -43,7 +39,7 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
     wire::RtrBody rtr;
     std::uint8_t key[STRIA_PROVIDER_KEY_MAX];
   } body;
-  body.rtr = {op.id, op.moved, wanted, op.fragment_bytes, op.sink_key_bytes, {}};
+  body.rtr = {op.id, op.moved, wanted, op.fragment_bytes, op.sink_key_bytes, 0, {}};
   if (shares) std::memcpy(body.key, op.key.second(op.sink_key_bytes).data, op.sink_key_bytes);
   const Header header = wire::make_header(wire::Kind::rtr, op.peer_op);
   const Status sent = op.link->send_control(header, &body, sizeof(body.rtr) + op.sink_key_bytes);
@@ -57,7 +53,7 @@ bool Engine::step_rtr(RecvOp& op) noexcept {
   return true;
 }
 
-bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
+bool Engine::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
   wire::RtrBody rtr;
   if (packet.bytes < sizeof(rtr)) return false;
   std::memcpy(&rtr, packet.payload, sizeof(rtr));
@@ -65,16 +61,19 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   Operation* found = find(packet.header->tag, Operation::Kind::send, link);
   if (found == nullptr || found->state != Operation::State::waiting || found->ending) return true;
   auto& op = static_cast<SendOp&>(*found);
+  if (rtr.piece != 0) [[unlikely]]
+    return on_piece_request(op, rail != nullptr ? *rail : link, rtr);
+  if (op.divided) return false;
   const auto all = static_cast<std::uint64_t>(op.memory.length);  // it may have been asked for a part before
   const bool fits = rtr.offset <= all && rtr.length <= all - rtr.offset;
   if (!fits || rtr.offset + rtr.length > wire::kPutting || rtr.fragment_bytes == 0 || link.eager_max == 0) {
     log::debug(
         "a receiver asks for bytes {}+{} in fragments of {} of a message of {} (fragments up to {}); refused",
         rtr.offset, rtr.length, rtr.fragment_bytes, all, link.eager_max);
-    owe_fin(link, rtr.receiver_op, Status::invalid);  // or it would wait for ever
-    end_sending(op, Status::invalid);
-    return false;
+    return refuse_request(op, rtr, Status::invalid);
   }
+  if (link.railed && all >= options_.rails_from && events_.rails != nullptr) [[unlikely]]
+    static_cast<void>(events_.rails(events_.self, link));  // for the next message
   op.peer_op = rtr.receiver_op;
   op.moved = rtr.offset;
   op.length = rtr.offset + rtr.length;
@@ -95,50 +94,24 @@ bool Engine::on_rtr(const LinkRef& link, const Packet& packet) noexcept {
   return true;
 }
 
-/// The provider's memory is with peers that do not give it back: the rest goes in fragments that fit the
-/// link's window, or what it has without one. False: they do already.
-bool Engine::shorten(SendOp& op) noexcept {
-  const std::uint32_t bytes = cut(op.fragment_bytes, std::max(op.link->pio_below, wire::kSmall + 1) - 1);
-  return bytes != std::exchange(op.fragment_bytes, bytes);
-}
-
-/// Whether its fragments are packed, and how long they are at most: `wanted`, where the link takes that.
-void Engine::choose_packing(SendOp& op, std::uint32_t wanted) noexcept {
-  op.packs = op.link->zcopy_max() == 0 || !transport::goes_by_pieces(op.memory);
-  op.fragment_bytes = cut(wanted, fragment_max(op));
-}
-
-std::uint32_t Engine::fragment_max(const SendOp& op) noexcept {
-  return op.packs ? op.link->eager_max : op.link->zcopy_max();
-}
-
-/// Sends the next `bytes`, or as many as a packed fragment takes, and says how many.
-Status Engine::send_fragment(SendOp& op, std::uint64_t& bytes) noexcept {
-  if (!op.packs) {
-    const Status sent = send_in_place(op, bytes);
-    if (sent != Status::unsupported) return sent;
-    op.packs = true;
-    op.fragment_bytes = cut(op.fragment_bytes, fragment_max(op));
-    bytes = std::min<std::uint64_t>(bytes, op.fragment_bytes);
-  }
-  return op.link->eager_send(wire::make_fragment(op.peer_op, op.moved),
-                             transport::slice(op.memory, op.moved, bytes));
+/// Ends a send whose receiver asks for what the message does not have. False.
+bool Engine::refuse_request(SendOp& op, const wire::RtrBody& rtr, Status why) noexcept {
+  owe_fin(*op.link, rtr.receiver_op, why);  // or it would wait for ever
+  end_sending(op, why);
+  return false;
 }
 
 bool Engine::step_streaming(SendOp& op) noexcept {
   if (op.sink_key_bytes != 0 || op.failed) return step_putting(op);
+  if (!op.packs) {
+    op.done = &Engine::on_zcopy_done;
+    op.engine = this;
+  }
   bool any = false;
-  for (unsigned i = 0; i < kFragmentsPerStep && op.moved < op.length; ++i) {
-    std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
-    const Status sent = send_fragment(op, bytes);
-    if (sent == Status::unsupported && shorten(op)) continue;
-    if (sent == Status::no_resource || sent == Status::unsupported) return any;
-    if (sent != Status::ok) {
-      end_sending(op, sent);
-      return true;
-    }
-    op.moved += bytes;
-    any = true;
+  const Status sent = send_fragments(op, any);
+  if (sent != Status::ok && sent != Status::no_resource) {
+    end_sending(op, sent);
+    return true;
   }
   if (op.moved < op.length) return any;
   if (op.needs_fin)

@@ -11,6 +11,8 @@ Options read_options(const Config& config) {
   options.patience_us = static_cast<std::uint32_t>(config.number("STRIA_RNDV_PATIENCE"));
   options.flows = parse_flows(config.text("STRIA_RNDV_FLOWS"));
   options.shares = parse_share(config.text("STRIA_RNDV_SHARE"), options.force);
+  options.rails_from = static_cast<std::uint64_t>(config.number("STRIA_RNDV_RAILS"));
+  options.piece_bytes = static_cast<std::uint64_t>(config.number("STRIA_RNDV_PIECE"));
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "rndv/engine.hpp"
+#include "rndv/fragmenting.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {

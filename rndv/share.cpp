@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "rndv/engine.hpp"
+#include "rndv/fragmenting.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {

@@ -25,6 +25,13 @@ inline constexpr Variable kVariables[] = {
         Level::expert, "STRIA_RNDV_SHARE", "auto", "auto|on|off",
         "Whether both sides may copy a part of a message each (schemes both, mapped by both). Auto: yes, but "
         "not in MPI jobs with more ranks than cores, where one waits for the other's turn."),
+    bytes_variable(
+        Level::expert, "STRIA_RNDV_RAILS", "1M", {4096, std::int64_t{1} << 56},
+        "Packed messages of this length or longer are divided among all links to the peer, where its "
+        "provider has several devices."),
+    bytes_variable(Level::expert, "STRIA_RNDV_PIECE", "512K", {4096, 1 << 30},
+                   "Longest piece of a divided message that one link is asked for at a time. Shorter pieces "
+                   "spread better over links of different speed, longer ones need fewer requests."),
 };
 
 }  // namespace stria::rndv

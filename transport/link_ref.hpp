@@ -40,7 +40,8 @@ struct LinkRef {
   bool grows : 1 = false;       ///< the receiver of an eager message unpacks while its sender packs
   /// Zero-copy sends have up to 2^zcopy_log2 bytes of payload; 0: there are none.
   std::uint8_t zcopy_log2 : 5 = 0;
-  bool self : 1 = false;  ///< to the worker itself, without an adapter; its owner knows
+  bool self : 1 = false;    ///< to the worker itself, without an adapter; its owner knows
+  bool railed : 1 = false;  ///< its peer may have further links, by other devices; its owner knows
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }

@@ -8,7 +8,8 @@
 //           a FIN is to say when it was matched
 //   rts     matchable; RtsBody, then the sender's key (key_bytes)
 //   rtr     tag = sender operation; RtrBody, then the receiver's key (key_bytes): "send me fragments" or "put
-//           your part"
+//           your part"; of a piece: "send me fragments of this part by the link that this comes by", and
+//           there may be more such requests for the message, by this link and others of the two workers
 //   frag    tag = receiver operation, the 56 bits between = the place of its bytes in the message,
 //           payload = the bytes
 //           without bytes: a piece that was put there, or kPutting: the first one is being put
@@ -39,7 +40,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 10;
+inline constexpr std::uint8_t kVersion = 11;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -131,7 +132,8 @@ struct RtrBody {
   std::uint64_t length;          // bytes wanted from there on
   std::uint32_t fragment_bytes;  // payload of a fragment at most; with a key: of every piece
   std::uint8_t key_bytes;        // 0: fragments; else put through the key that follows
-  std::uint8_t reserved[3];
+  std::uint8_t piece;            // 1: of a message that is asked for in pieces; there is no key then
+  std::uint8_t reserved[2];
 };
 static_assert(sizeof(RtrBody) == 32 && offsetof(RtrBody, length) == 16 &&
               offsetof(RtrBody, fragment_bytes) == 24);

@@ -115,7 +115,7 @@ class Holding : public testing::Test {
     return sends_.back().id;
   }
   void ask_for(wire::OpId op, std::uint64_t offset = 0) {
-    const wire::RtrBody body{77, offset, kLength - offset, kFragment, 0, {}};
+    const wire::RtrBody body{77, offset, kLength - offset, kFragment, 0, 0, {}};
     const transport::Header header = wire::make_header(wire::Kind::rtr, op);
     EXPECT_TRUE(engine_.on_rtr(links_[0], {&header, &body, sizeof body, 1, 0}));
     for (int i = 0; i < 100; ++i) engine_.progress();
@@ -379,7 +379,7 @@ TEST_F(Holding, memory_in_many_small_blocks_is_neither_sent_from_nor_placed_into
   send.memory = op.memory;
   send.length = op.length;
   ASSERT_EQ(engine_.announce(send, wire::make_header(wire::Kind::rts, 1)), Status::ok);
-  const wire::RtrBody body{77, 0, 32000, kFragment, 0, {}};
+  const wire::RtrBody body{77, 0, 32000, kFragment, 0, 0, {}};
   const transport::Header header = wire::make_header(wire::Kind::rtr, send.id);
   EXPECT_TRUE(engine_.on_rtr(links_[0], {&header, &body, sizeof body, 1, 0}));
   EXPECT_EQ(outstanding(), 0u);

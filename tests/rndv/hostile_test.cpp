@@ -150,11 +150,11 @@ TEST_F(Hostile, a_receiver_may_not_ask_for_bytes_outside_the_message) {
     SendOp op;
     const wire::OpId id = announce(op);
     const int before = sent_ends_;
-    EXPECT_FALSE(rtr(0, id, {7, bad.offset, bad.length, kFragment, 0, {}}));
+    EXPECT_FALSE(rtr(0, id, {7, bad.offset, bad.length, kFragment, 0, 0, {}}));
     EXPECT_EQ(sent_ends_, before + 1) << bad.offset << "+" << bad.length;
     EXPECT_EQ(op.outcome, Status::invalid);
     for (const Sent& sent : wires_[0].sent) EXPECT_NE(sent.header.kind, static_cast<int>(wire::Kind::frag));
-    EXPECT_TRUE(rtr(0, id, {7, 0, kLength, kFragment, 0, {}})) << "its name is stale now";
+    EXPECT_TRUE(rtr(0, id, {7, 0, kLength, kFragment, 0, 0, {}})) << "its name is stale now";
     EXPECT_EQ(sent_ends_, before + 1);
   }
   EXPECT_TRUE(engine_.idle());
@@ -163,7 +163,7 @@ TEST_F(Hostile, a_receiver_may_not_ask_for_bytes_outside_the_message) {
 TEST_F(Hostile, fragments_of_no_bytes_are_refused) {
   SendOp op;
   const wire::OpId id = announce(op);
-  rtr(0, id, {7, 0, kLength, 0, 0, {}});
+  rtr(0, id, {7, 0, kLength, 0, 0, 0, {}});
   EXPECT_EQ(sent_ends_, 1);
   EXPECT_EQ(op.outcome, Status::invalid);
 }
@@ -171,7 +171,7 @@ TEST_F(Hostile, fragments_of_no_bytes_are_refused) {
 TEST_F(Hostile, a_short_request_and_one_on_another_link_are_dropped) {
   SendOp op;
   const wire::OpId id = announce(op);
-  const wire::RtrBody body{7, 0, kLength, kFragment, 0, {}};
+  const wire::RtrBody body{7, 0, kLength, kFragment, 0, 0, {}};
   const auto header = wire::make_header(wire::Kind::rtr, id);
   for (std::uint32_t bytes = 0; bytes < sizeof(body); ++bytes)
     EXPECT_FALSE(engine_.on_rtr(links_[0], {&header, &body, bytes, 1, 0}));
@@ -187,8 +187,8 @@ TEST_F(Hostile, a_second_request_for_the_same_message_is_dropped) {
   SendOp op;
   const wire::OpId id = announce(op);
   wires_[0].answer = STRIA_ERR_NO_RESOURCE;
-  rtr(0, id, {7, 0, kLength, kFragment, 0, {}});
-  rtr(0, id, {8, 0, 10, 1, 0, {}});
+  rtr(0, id, {7, 0, kLength, kFragment, 0, 0, {}});
+  rtr(0, id, {8, 0, 10, 1, 0, 0, {}});
   fin(0, id, 0);  // too early as well
   EXPECT_EQ(sent_ends_, 0);
   wires_[0].answer = STRIA_OK;
@@ -301,7 +301,7 @@ TEST_F(Hostile, a_sender_that_streams_ends_when_its_receiver_refuses_the_fragmen
   SendOp op;
   const wire::OpId id = announce(op);
   wires_[0].answer = STRIA_ERR_NO_RESOURCE;
-  rtr(0, id, {7, 0, kLength, kFragment, 0, {}});
+  rtr(0, id, {7, 0, kLength, kFragment, 0, 0, {}});
   EXPECT_EQ(sent_ends_, 0);
   fin(0, id, STRIA_ERR_IO);
   EXPECT_EQ(sent_ends_, 1);
@@ -336,7 +336,7 @@ TEST_F(Hostile, names_of_the_other_kind_find_nothing) {
   const wire::OpId send_id = announce(send);
   const wire::OpId recv_id = accept(recv);
   frag(0, send_id, 0, kFragment);
-  rtr(0, recv_id, {7, 0, kLength, kFragment, 0, {}});
+  rtr(0, recv_id, {7, 0, kLength, kFragment, 0, 0, {}});
   EXPECT_EQ(sent_ends_ + received_ends_, 0);
   engine_.fail_link(links_[0], Status::peer_failed);
 }
@@ -428,6 +428,7 @@ TEST_F(Hostile, random_packets_write_nothing_outside_and_end_nothing_twice) {
                random() % 4000,
                static_cast<std::uint32_t>(random() % 5000),
                0,
+               static_cast<std::uint8_t>(random() % 8 == 0),
                {}});
           break;
         case 2:

@@ -239,7 +239,7 @@ TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_
   SendOp op;
   const wire::OpId id = announce(op);
   const std::uint32_t bytes = piece_of({.length = kLength});
-  ASSERT_TRUE(rtr(id, {7, 0, 2 * bytes, bytes, 4, {}}, 4));
+  ASSERT_TRUE(rtr(id, {7, 0, 2 * bytes, bytes, 4, 0, {}}, 4));
   for (int i = 0; i < 10; ++i) engine_.progress();
   EXPECT_EQ(wire_.puts, (std::vector<std::uint64_t>{0, bytes}));
   EXPECT_EQ(told(), (std::vector<std::uint64_t>{wire::kPutting, 0, bytes}));
@@ -256,7 +256,7 @@ TEST_F(Pieces, a_put_that_is_too_late_is_no_error_and_one_that_fails_is) {
     SendOp op;
     const wire::OpId id = announce(op);
     wire_.put = put;
-    ASSERT_TRUE(rtr(id, {7, 0, kLength / 2, piece_of({.length = kLength}), 4, {}}, 4));
+    ASSERT_TRUE(rtr(id, {7, 0, kLength / 2, piece_of({.length = kLength}), 4, 0, {}}, 4));
     for (int i = 0; i < 3; ++i) engine_.progress();
     EXPECT_EQ(sent_ends_, ends);
     const auto fin = wire::make_header(wire::Kind::fin, id, 0);
@@ -271,9 +271,9 @@ TEST_F(Pieces, a_request_whose_key_is_cut_short_or_whose_part_lies_outside_is_re
   const wire::OpId id = announce(op);
   const std::uint32_t bytes = piece_of({.length = kLength});
   for (const std::uint32_t there : {0u, 3u, 5u})
-    EXPECT_FALSE(rtr(id, {7, 0, kLength / 2, bytes, 4, {}}, there));
+    EXPECT_FALSE(rtr(id, {7, 0, kLength / 2, bytes, 4, 0, {}}, there));
   EXPECT_EQ(sent_ends_, 0);
-  EXPECT_FALSE(rtr(id, {7, kLength / 2, kLength, bytes, 4, {}}, 4));
+  EXPECT_FALSE(rtr(id, {7, kLength / 2, kLength, bytes, 4, 0, {}}, 4));
   EXPECT_EQ(sent_ends_, 1);
   EXPECT_EQ(op.outcome, Status::invalid);
   EXPECT_TRUE(wire_.puts.empty());

@@ -28,7 +28,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 10);
+  EXPECT_EQ(kVersion, 11);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -99,8 +99,9 @@ TEST(Wire, rtr_bytes) {
                      .length = 0x3132333435363738,
                      .fragment_bytes = 0x41424344,
                      .key_bytes = 0x51,
+                     .piece = 0x61,
                      .reserved = {}};
-  EXPECT_EQ(bytes_of(body), "18171615 14131211 28272625 24232221 38373635 34333231 44434241 51000000");
+  EXPECT_EQ(bytes_of(body), "18171615 14131211 28272625 24232221 38373635 34333231 44434241 51610000");
 }
 
 TEST(Wire, rma_bytes) {
