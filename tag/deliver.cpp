@@ -40,12 +40,15 @@ int Worker::on_place(void* self, void* of, const stria_header_t* header, std::ui
   const auto& device = *static_cast<Device*>(self);
   const Peer& peer = *static_cast<Peer*>(of);
   if (peer.state != Peer::State::up || header->kind != static_cast<std::uint8_t>(Kind::frag)) return 0;
-  return device.worker->rndv_.place(peer.link, device.number, *header, bytes, *memory) ? 1 : 0;
+  return device.worker->rndv_.place(peer.link, device.number, *header, bytes, *memory,
+                                    device.worker->rail_of(peer, device))
+             ? 1
+             : 0;
 }
 
-std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
+std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& device) noexcept {
   if ((packet.buffered & STRIA_PACKET_PLACED) != 0) [[unlikely]] {
-    if (rndv_.on_placed(peer.link, packet) != rndv::Engine::Taken::well)
+    if (rndv_.on_placed(peer.link, packet, rail_of(peer, device)) != rndv::Engine::Taken::well)
       dropped(peer, packet, "a fragment for which no memory was named");
     return 0;
   }
@@ -67,12 +70,12 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet) noexcept {
     case Kind::rts:
       return receives_.arrive(peer, packet);
     case Kind::rtr:
-      if (!rndv_.on_rtr(peer.link, packet)) [[unlikely]]
+      if (!rndv_.on_rtr(peer.link, packet, rail_of(peer, device))) [[unlikely]]
         dropped(peer, packet, "a request for fragments that its message has not");
       break;
     case Kind::frag:
-      if (const auto taken = rndv_.on_frag(peer.link, packet); taken != rndv::Engine::Taken::well)
-          [[unlikely]] {
+      if (const auto taken = rndv_.on_frag(peer.link, packet, rail_of(peer, device));
+          taken != rndv::Engine::Taken::well) [[unlikely]] {
         if (taken == rndv::Engine::Taken::later) return STRIA_DELIVERED_LATER;
         dropped(peer, packet, "a fragment that does not fit its receive");
       }
@@ -313,7 +316,7 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
       peer.state == Peer::State::up && !peer.has_early && packet->bytes <= peer.grant.outstanding) [[likely]]
     return worker.receives_.arrive_next(peer, *packet, device);
   worker.receives_.set_delivering(device.number);
-  return told(true) | worker.deliver(peer, *packet);
+  return told(true) | worker.deliver(peer, *packet, device);
 }
 
 }  // namespace stria::tag

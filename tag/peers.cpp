@@ -7,6 +7,7 @@
 #include "tag/address.hpp"
 #include "tag/last_error.hpp"
 #include "tag/peers.hpp"
+#include "tag/rails.hpp"
 
 namespace stria::tag {
 
@@ -163,6 +164,7 @@ void Peers::link_up(Peer& peer, const Device& device, stria_link_t* link) noexce
   peer.link.ops = device.ops;
   peer.link.link = link;
   peer.link.device = device.handle;
+  peer.link.railed = peer.worker_id != activity_.worker_id() && Rails::are_possible(devices_, device);
   set_awaited(peer, false);
   peer.state = Peer::State::up;
   // A path that is refused from the start is one fallback: no message tries it any more.

@@ -5,7 +5,8 @@
 // may come by itself.
 //
 // A peer may also come by another provider while ours still asks, because its own attempt failed first. Then
-// its messages are here with that link, and what waits goes by it, too.
+// its messages are here with that link, and what waits goes by it, too. A peer that was reached already, and
+// comes by another device of the same provider, has a rail more (rails.hpp).
 #include "tag/worker.hpp"
 
 namespace stria::tag {
@@ -27,6 +28,7 @@ bool Worker::take_back(Peer& peer, Waiting& waiting) noexcept {
   sends_.take_back(peer, waiting.sends);
   RemoteAccess::take_back(peer, waiting.one_sided);
   rndv_.fail_link(peer.link, kWhy);
+  rails_.leave(peer);
   remote_.fail(peer, kWhy);
   activity_.add_handled(1);  // requests end: a wait is over
   return true;
@@ -60,6 +62,7 @@ Peer& Worker::joined(const Device& device, std::uint64_t worker_id, stria_link_t
   const bool is_taken_back = coming != nullptr && take_back(*coming, waiting);
   Peer& peer = peers_.joined(device, worker_id, link);
   if (is_taken_back) give_back(*coming, waiting);
+  if (peer.state == Peer::State::up && peer.device != device.number) rails_.joined(peer, device, link);
   return peer;
 }
 

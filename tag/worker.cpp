@@ -25,9 +25,13 @@ std::uint64_t random_id() {
 Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
       activity_(random_id(), mode != STRIA_THREAD_SINGLE),
+      rails_(devices_),
       rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received,
                                     [](void* self, const transport::LinkRef& link) {
                                       static_cast<Worker*>(self)->peers_.renew_limits(peer_of(link));
+                                    },
+                                    [](void* self, const transport::LinkRef& link) {
+                                      return static_cast<Worker*>(self)->rails_.of(peer_of(link));
                                     }}),
       receives_(context.settings.unexpected_budget, peers_, activity_, rndv_, peer_failer(),
                 {this, [](void* self) noexcept { return static_cast<Worker*>(self)->progress(); }}),
@@ -133,15 +137,23 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   const Status status = why == STRIA_OK ? Status::peer_failed : transport::from_c(why);
   const auto& device = *static_cast<Device*>(self);
   Peer& gone = *static_cast<Peer*>(peer);
-  // The peer may have been reached by another device meanwhile.
-  const bool is_its_own = gone.state == Peer::State::up && gone.device == device.number;
-  if (is_its_own && !(status == Status::unreachable && device.worker->refused(gone)))
-    device.worker->fail_peer(gone, status);
+  // By another device it is a rail, or the peer was reached by another one meanwhile.
+  if (gone.state == Peer::State::up && gone.device == device.number) {
+    if (status != Status::unreachable || !device.worker->refused(gone))
+      device.worker->fail_peer(gone, status);
+  } else if (const auto* rail = device.worker->rails_.take_down(gone, device.number); rail != nullptr) {
+    device.worker->rndv_.fail_rail(gone.link, *rail);
+  }
   device.worker->rndv_.end_placing(gone.link, device.number);
 }
 
 void Worker::on_link_changed(void* self, void* peer) noexcept {
-  static_cast<Device*>(self)->worker->peers_.renew_limits(*static_cast<Peer*>(peer));
+  const auto& device = *static_cast<Device*>(self);
+  Peer& changed = *static_cast<Peer*>(peer);
+  if (changed.device == device.number)
+    device.worker->peers_.renew_limits(changed);
+  else
+    device.worker->rails_.renew_limits(changed, device.number);
 }
 
 void Worker::fail_peer(Peer& peer, Status why) noexcept {
@@ -149,6 +161,7 @@ void Worker::fail_peer(Peer& peer, Status why) noexcept {
   activity_.add_handled(1);  // requests end: a wait is over
   sends_.fail(peer, why);
   rndv_.fail_link(peer.link, why);
+  rails_.leave(peer);
   remote_.fail(peer, why);
   receives_.fail(peer, why);
 }
@@ -232,6 +245,7 @@ void Worker::counters(stria_counters_t& out) const noexcept {
   out.received_mapped_both = rndv.mapped_both;
   out.received_both = rndv.both;
   out.received_pipeline = rndv.pipeline;
+  out.rail_pieces = rndv.by_rails;
   out.fallbacks = peers_.fallbacks() + rndv.fallbacks;
 }
 

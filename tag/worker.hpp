@@ -5,6 +5,7 @@
 //   Peers          endpoints, links, who lives                Sends      eager or announced, in order
 //   Receives       matching, and what came too early          Regions    memory that peers reach
 //   rndv::Engine   long messages                              RemoteAccess   puts, gets, atomics
+//   Rails          further links to a peer
 //
 // None of them knows the worker. What one needs of another it is given when it is made: docs/architecture.md.
 //
@@ -25,6 +26,7 @@
 #include "tag/lock.hpp"
 #include "tag/objects.hpp"
 #include "tag/peers.hpp"
+#include "tag/rails.hpp"
 #include "tag/remote_access.hpp"
 #include "tag/sends.hpp"
 
@@ -98,7 +100,11 @@ class Worker {
 
   // deliver.cpp
   // What is answered are STRIA_DELIVERED_* bits but for GO_ON.
-  std::uint32_t deliver(Peer& peer, const stria_packet_t& packet) noexcept;
+  std::uint32_t deliver(Peer& peer, const stria_packet_t& packet, const Device& device) noexcept;
+  /// The rail of the peer by that device; null when it has the peer's main link, or none that is up.
+  const transport::LinkRef* rail_of(const Peer& peer, const Device& device) const noexcept {
+    return peer.device == device.number ? nullptr : rails_.find(peer, device.number);
+  }
   /// The peer broke the protocol: all that names it ends.
   [[gnu::cold, gnu::noinline]] void give_up(Peer& peer, const char* why) noexcept;
   /// A packet that means nothing is dropped; the peer may send as many as it likes, but the log stays short.
@@ -109,6 +115,7 @@ class Worker {
   WorkerLock lock_;
   Activity activity_;
   Devices devices_;
+  Rails rails_;
   unsigned quiet_ = 0;  // progress calls since the clock was looked at
   rndv::Engine rndv_;
   Receives receives_;

@@ -33,6 +33,7 @@ constexpr Variable kVariables[] = {
     {"received_mapped_both", MPI_T_PVAR_CLASS_COUNTER},
     {"received_both", MPI_T_PVAR_CLASS_COUNTER},
     {"received_pipeline", MPI_T_PVAR_CLASS_COUNTER},
+    {"rail_pieces", MPI_T_PVAR_CLASS_COUNTER},
     {"copied_own", MPI_T_PVAR_CLASS_COUNTER},
     {"fallbacks", MPI_T_PVAR_CLASS_COUNTER},
     {"unexpected_messages", MPI_T_PVAR_CLASS_LEVEL},

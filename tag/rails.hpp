@@ -1,0 +1,62 @@
+// Rails: the further links to a peer, by the devices of the provider that has its main link (Peer::link).
+// Matched messages use the main link alone; long messages are divided among all links
+// (rndv/dividing.cpp). Rails lie apart from the peers, by peer index, as few workers have several devices of
+// a provider, and few of their peers send long messages.
+//
+// A rail is connected when the first long message of the peer is to be divided, or when the peer connects it.
+// By then both sides know the main link, because a packet of the peer came by it; a rail that came first
+// would be taken for the main link. Connecting never waits: a rail that is not up yet refuses what it is to
+// send for lack of room. A rail that cannot be connected, or dies, is left alone, until the peer connects it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+
+#include "tag/devices.hpp"
+#include "tag/peer.hpp"
+
+namespace stria::tag {
+
+/// Threads: the worker's lock.
+class Rails {
+ public:
+  explicit Rails(const Devices& devices) noexcept : devices_(devices) {}
+
+  /// Whether a peer whose main link is the device's can have rails: its provider has other devices.
+  static bool are_possible(const Devices& devices, const Device& device) noexcept;
+
+  /// Those of the peer, which is up, that may be sent by; valid until the next call. Connects what is
+  /// missing.
+  std::span<const transport::LinkRef* const> of(const Peer& peer) noexcept;
+  /// The peer, which is up by another device, connected by this one.
+  void joined(const Peer& peer, const Device& device, stria_link_t* link) noexcept;
+  /// The peer's rail by that device; null: there is none.
+  const transport::LinkRef* find(const Peer& peer, std::uint8_t device) const noexcept;
+  /// Takes out the peer's rail by that device, whose link is down; null: there was none. Valid until the
+  /// device connects once more.
+  const transport::LinkRef* take_down(const Peer& peer, std::uint8_t device) noexcept;
+  /// Asks the provider what the rail can do now.
+  void renew_limits(const Peer& peer, std::uint8_t device) noexcept;
+  /// The peer lost its main link: it has no rails any more.
+  void leave(const Peer& peer) noexcept { of_peer_.erase(peer.index); }
+
+ private:
+  struct Rail {
+    enum class State : std::uint8_t { absent, untried, up, dead };
+    State state = State::absent;
+    transport::LinkRef link;
+  };
+  using OfPeer = std::array<Rail, STRIA_DEVICES_MAX>;  // by device number
+  OfPeer* of_peer(const Peer& peer) noexcept;
+  void connect(const Peer& peer, const Device& device, Rail& rail) noexcept;
+  static void set_up(const Device& device, stria_link_t* link, Rail& rail) noexcept;
+
+  const Devices& devices_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<OfPeer>> of_peer_;
+  std::array<const transport::LinkRef*, STRIA_DEVICES_MAX> answer_{};  // of the last of()
+};
+
+}  // namespace stria::tag
