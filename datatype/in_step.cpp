@@ -224,15 +224,16 @@ class InStep {
 };
 
 Place place_of(const Side& side, const Sequence& sequence) noexcept {
-  Place p{sequence, moved(address_of(side.base), side.layout.origin()), 0};
-  p.advance(side.offset);
+  Place p{sequence, moved(address_of(side.rest.base), side.layout().origin()), 0};
+  p.advance(side.rest.offset);
   return p;
 }
 
 }  // namespace
 
-bool try_in_step(const Side& src, const Side& dst, std::int64_t length, std::int64_t* bounced) noexcept {
-  const Repeat from = repeat_of(src.layout, src.count), to = repeat_of(dst.layout, dst.count);
+bool try_in_step(const Side& src, const Side& dst, std::int64_t* bounced) noexcept {
+  const std::int64_t length = src.rest.length;
+  const Repeat from = repeat_of(src.layout(), src.rest.count), to = repeat_of(dst.layout(), dst.rest.count);
   const auto try_these = [&](const Sequence& a, const Sequence& b) {
     if (a.child == nullptr || b.child == nullptr) return false;
     const Place here = place_of(src, a), there = place_of(dst, b);
@@ -249,27 +250,27 @@ bool try_in_step(const Side& src, const Side& dst, std::int64_t length, std::int
   if (try_these(sequence_of(from), sequence_of(to))) return true;
   // One instance is opened at once, several are not; lists that follow each other may also be one list, to
   // one of another count.
-  const Sequence as[] = {sequence_of(from), instances_of(src.layout), children_of_lists(from)};
-  const Sequence bs[] = {sequence_of(to), instances_of(dst.layout), children_of_lists(to)};
+  const Sequence as[] = {sequence_of(from), instances_of(src.layout()), children_of_lists(from)};
+  const Sequence bs[] = {sequence_of(to), instances_of(dst.layout()), children_of_lists(to)};
   for (const Sequence& a : as)
     for (const Sequence& b : bs)
       if (try_these(a, b)) return true;
   return false;
 }
 
-bool try_permuted(const Side& src, const Side& dst, std::int64_t length) noexcept {
+bool try_permuted(const Side& src, const Side& dst) noexcept {
   if (src.kernels.permute_across == nullptr) return false;
-  const Sequence a = sequence_of(repeat_of(src.layout, src.count)),
-                 b = sequence_of(repeat_of(dst.layout, dst.count));
+  const Sequence a = sequence_of(repeat_of(src.layout(), src.rest.count)),
+                 b = sequence_of(repeat_of(dst.layout(), dst.rest.count));
   if (a.record == nullptr || b.record == nullptr) return false;
   const Place from = place_of(src, a), to = place_of(dst, b);
   if (!permutes_across(src.kernels, from, to)) return false;
-  copy_flat(src.kernels, from, to, length);
+  copy_flat(src.kernels, from, to, src.rest.length);
   return true;
 }
 
 bool has_list(const Side& side) noexcept {
-  const Node* node = &side.layout.root();
+  const Node* node = &side.layout().root();
   while (const Strided* s = node->strided()) node = s->child.get();
   return node->block() == nullptr;
 }

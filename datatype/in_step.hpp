@@ -16,28 +16,28 @@
 #include <cstdint>
 
 #include "datatype/kernels/kernels.hpp"
-#include "datatype/layout.hpp"
+#include "datatype/range.hpp"
 
 namespace stria::datatype {
 
 /// Bytes of a packed copy that is on its way: a quarter of the smallest first-level data cache in use.
 inline constexpr std::int64_t kBounce = 8192;
 
-/// One side of a transfer: where its stream is read or written next.
+/// One side of a transfer: the range that is still to be read or written, by these kernels.
 struct Side {
   const Kernels& kernels;
-  const Layout& layout;
-  const void* base;
-  std::int64_t count;
-  std::int64_t offset;
+  Range rest;
+
+  const Layout& layout() const noexcept { return *rest.layout; }
 };
 
-/// Copies `length` > 0 bytes from side to side where the two are in step; false, and nothing copied, where
-/// they are not. In order. `*bounced` grows by the bytes that went through a buffer.
-bool try_in_step(const Side& src, const Side& dst, std::int64_t length, std::int64_t* bounced) noexcept;
+/// Copies from side to side, ranges of one length > 0, where the two are in step; false, and nothing copied,
+/// where they are not. In order. `*bounced` grows by the bytes that went through a buffer.
+bool try_in_step(const Side& src, const Side& dst, std::int64_t* bounced) noexcept;
 
-/// The same where both are records that vectors permute, which beats everything else.
-bool try_permuted(const Side& src, const Side& dst, std::int64_t length) noexcept;
+/// Copies from side to side where both are records that vectors permute, which beats everything else; false,
+/// and nothing copied, where they are not.
+bool try_permuted(const Side& src, const Side& dst) noexcept;
 
 /// A side is a list, or rows of lists. (Composites are lists.)
 bool has_list(const Side& side) noexcept;

@@ -40,10 +40,9 @@ class Lister : public RunSink<Lister> {
 
 }  // namespace
 
-std::size_t iovecs(const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
-                   std::int64_t length, struct iovec* out, std::size_t max, std::int64_t* covered) noexcept {
+std::size_t iovecs(const Range& memory, struct iovec* out, std::size_t max, std::int64_t* covered) noexcept {
   Lister lister(out, max);
-  walk(layout, base, count, offset, length, lister);
+  walk(memory, lister);
   *covered = lister.covered();
   return lister.used();
 }

@@ -52,13 +52,14 @@ bool streams(const Kernels& k, const Layout& layout, std::int64_t bytes) noexcep
 
 /// The loop for a range of whole blocks of a line; false when it is something else.
 template <Direction kDirection>
-bool try_line(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
-              std::int64_t offset, std::int64_t length, const void* stream) noexcept {
-  const Line& line = layout.line();
-  if (line.bytes_log2 < 0 || (count != 1 && !line.joins) || ((offset | length) & (line.bytes - 1)) != 0 ||
-      length == 0)
+bool try_line(const Kernels& k, const Range& range, const void* stream) noexcept {
+  const Line& line = range.layout->line();
+  const std::int64_t offset = range.offset, length = range.length;
+  if (line.bytes_log2 < 0 || (range.count != 1 && !line.joins) ||
+      ((offset | length) & (line.bytes - 1)) != 0 || length == 0)
     return false;
-  const Address memory = moved(address_of(base), layout.origin() + (offset >> line.bytes_log2) * line.stride);
+  const Address memory =
+      moved(address_of(range.base), range.layout->origin() + (offset >> line.bytes_log2) * line.stride);
   const Kernels::Strided copy = k.strided[kernel::width_of(line.bytes)];
   if constexpr (kDirection == kPacking)
     copy(memory, line.stride, address_of(stream), line.bytes, length >> line.bytes_log2, line.bytes);
@@ -73,34 +74,31 @@ bool outgrows_cache(const Kernels& k, const Layout& layout, std::int64_t count) 
   return streams(k, layout, layout.size() * count);
 }
 
-void unpack_past(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
-                 std::int64_t length, const void* in) noexcept {
+void unpack_past(const Kernels& k, const Range& memory, const void* in) noexcept {
   Streamer<kUnpacking> streamer(k, address_of(in));
-  walk(layout, base, count, offset, length, streamer);
+  walk(memory, streamer);
 }
 
-void pack_by(const Kernels& k, const Layout& layout, const void* base, std::int64_t count,
-             std::int64_t offset, std::int64_t length, void* out) noexcept {
-  if (streams(k, layout, length)) {
+void pack_by(const Kernels& k, const Range& memory, void* out) noexcept {
+  if (streams(k, *memory.layout, memory.length)) {
     Streamer<kPacking> streamer(k, address_of(out));
-    walk(layout, base, count, offset, length, streamer);
+    walk(memory, streamer);
     return kernel::stream_end();
   }
-  if (try_line<kPacking>(k, layout, base, count, offset, length, out)) return;
+  if (try_line<kPacking>(k, memory, out)) return;
   Mover<kPacking> mover(k, address_of(out));
-  walk(layout, base, count, offset, length, mover);
+  walk(memory, mover);
 }
 
-void unpack_by(const Kernels& k, const Layout& layout, void* base, std::int64_t count, std::int64_t offset,
-               std::int64_t length, const void* in) noexcept {
+void unpack_by(const Kernels& k, const Range& memory, const void* in) noexcept {
   // The whole destination counts, not the fragment of it that this call fills.
-  if (outgrows_cache(k, layout, count) && length > 0) {
-    unpack_past(k, layout, base, count, offset, length, in);
+  if (outgrows_cache(k, *memory.layout, memory.count) && memory.length > 0) {
+    unpack_past(k, memory, in);
     return kernel::stream_end();
   }
-  if (try_line<kUnpacking>(k, layout, base, count, offset, length, in)) return;
+  if (try_line<kUnpacking>(k, memory, in)) return;
   Mover<kUnpacking> mover(k, address_of(in));
-  walk(layout, base, count, offset, length, mover);
+  walk(memory, mover);
 }
 
 namespace {
@@ -120,14 +118,12 @@ void copy_long(void* to, const void* from, std::size_t n) noexcept {
   copy_now.load(std::memory_order_relaxed)(address_of(to), address_of(from), static_cast<std::int64_t>(n));
 }
 
-void pack(const Layout& layout, const void* base, std::int64_t count, std::int64_t offset,
-          std::int64_t length, void* out) noexcept {
-  pack_by(kernels(), layout, base, count, offset, length, out);
+void pack(const Range& memory, void* out) noexcept {
+  pack_by(kernels(), memory, out);
 }
 
-void unpack(const Layout& layout, void* base, std::int64_t count, std::int64_t offset, std::int64_t length,
-            const void* in) noexcept {
-  unpack_by(kernels(), layout, base, count, offset, length, in);
+void unpack(const Range& memory, const void* in) noexcept {
+  unpack_by(kernels(), memory, in);
 }
 
 }  // namespace stria::datatype

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/assert.hpp"
 #include "datatype/in_step.hpp"
 #include "datatype/kernels/kernels.hpp"
 #include "datatype/kernels/stream.hpp"
@@ -31,29 +32,24 @@ constexpr std::int64_t kLongInStep = 2048, kLongListed = 4096;
 constexpr std::int64_t kLongPast = 2048;
 
 std::int64_t mean_run(const Side& side) noexcept {
-  if (side.layout.is_contiguous(side.count)) return INT64_MAX;
-  return side.layout.size() / std::max<std::int64_t>(side.layout.block_count(), 1);
+  if (side.layout().is_contiguous(side.rest.count)) return INT64_MAX;
+  return side.layout().size() / std::max<std::int64_t>(side.layout().block_count(), 1);
 }
 
-void pack_next(Side& side, std::int64_t length, std::byte* out) noexcept {
-  pack_by(side.kernels, side.layout, side.base, side.count, side.offset, length, out);
-  side.offset += length;
-}
-void unpack_next(Side& side, std::int64_t length, const std::byte* in) noexcept {
-  unpack_by(side.kernels, side.layout, const_cast<void*>(side.base), side.count, side.offset, length, in);
-  side.offset += length;
-}
-
-void stream_next(Side& side, std::int64_t length, const std::byte* in) noexcept {
-  unpack_past(side.kernels, side.layout, const_cast<void*>(side.base), side.count, side.offset, length, in);
-  side.offset += length;
+/// The next bytes of the side, which goes on behind them.
+Range next(Side& side, std::int64_t length) noexcept {
+  Range part = side.rest;
+  part.length = length;
+  side.rest.offset += length;
+  side.rest.length -= length;
+  return part;
 }
 
 /// Runs of the destination, filled from the source.
 struct FillFrom : RunSink<FillFrom> {
   explicit FillFrom(Side& s) noexcept : source(s) {}
   bool run(Address memory, std::int64_t bytes) noexcept {
-    pack_next(source, bytes, at(memory));
+    pack_by(source.kernels, next(source, bytes), at(memory));
     return true;
   }
   Side& source;
@@ -62,23 +58,23 @@ struct FillFrom : RunSink<FillFrom> {
 struct DrainTo : RunSink<DrainTo> {
   explicit DrainTo(Side& s) noexcept : sink(s) {}
   bool run(Address memory, std::int64_t bytes) noexcept {
-    unpack_next(sink, bytes, at(memory));
+    unpack_by(sink.kernels, next(sink, bytes), at(memory));
     return true;
   }
   Side& sink;
 };
 
 /// Through a buffer; `past`: and from there past the cache. Returns the bytes.
-std::int64_t bounce(Side& from, Side& to, std::int64_t length, bool past) noexcept {
+std::int64_t bounce(Side& from, Side& to, bool past) noexcept {
   alignas(64) std::byte buffer[kBounce];
-  for (std::int64_t rest = length; rest > 0;) {
-    const std::int64_t part = std::min(rest, kBounce);
-    pack_next(from, part, buffer);
+  const std::int64_t length = from.rest.length;
+  while (from.rest.length > 0) {
+    const std::int64_t part = std::min(from.rest.length, kBounce);
+    pack_by(from.kernels, next(from, part), buffer);
     if (past)
-      stream_next(to, part, buffer);
+      unpack_past(to.kernels, next(to, part), buffer);
     else
-      unpack_next(to, part, buffer);
-    rest -= part;
+      unpack_by(to.kernels, next(to, part), buffer);
   }
   if (past) kernel::stream_end();
   return length;
@@ -92,8 +88,8 @@ struct Rows {
   std::int64_t bytes = 0;         ///< of a block
 };
 std::optional<Rows> rows_of(const Side& side) noexcept {
-  if (side.layout.is_contiguous(side.count)) return Rows{};
-  const Repeat repeat = repeat_of(side.layout, side.count);
+  if (side.layout().is_contiguous(side.rest.count)) return Rows{};
+  const Repeat repeat = repeat_of(side.layout(), side.rest.count);
   if (const Block* block = repeat.child->block()) return Rows{repeat.stride, 1, block->bytes, block->bytes};
   const Strided* inner = repeat.child->strided();
   const Block* block = inner != nullptr ? inner->child->block() : nullptr;
@@ -114,14 +110,15 @@ bool cut_like(Rows& rows, const Rows& other) noexcept {
 
 /// Both sides rows of blocks in step, offsets and length in whole rows. Where rows are long runs on one side
 /// and nothing is turned, walking those runs is as good and works for every offset.
-bool try_rows(const Side& src, const Side& dst, std::int64_t length, bool long_runs) noexcept {
+bool try_rows(const Side& src, const Side& dst, bool long_runs) noexcept {
   std::optional<Rows> from = rows_of(src), to = rows_of(dst);
   if (!from || !to || std::max(from->inner, to->inner) < 2) return false;
   if (!(from->inner > 1 ? cut_like(*to, *from) : cut_like(*from, *to))) return false;
   const std::int64_t row = from->inner * from->bytes;
-  if (src.offset % row != 0 || dst.offset % row != 0 || length % row != 0) return false;
+  const std::int64_t length = src.rest.length;
+  if (src.rest.offset % row != 0 || dst.rest.offset % row != 0 || length % row != 0) return false;
   const auto place = [&](const Side& side, const Rows& rows) {
-    return moved(address_of(side.base), side.layout.origin() + side.offset / row * rows.stride);
+    return moved(address_of(side.rest.base), side.layout().origin() + side.rest.offset / row * rows.stride);
   };
   const kernel::Nest nest{place(src, *from), from->stride, from->inner_stride, place(dst, *to), to->stride,
                           to->inner_stride,  length / row, from->inner,        from->bytes};
@@ -133,47 +130,37 @@ bool try_rows(const Side& src, const Side& dst, std::int64_t length, bool long_r
 
 }  // namespace
 
-std::int64_t transfer_range_by(const Kernels& k, const Layout& src, const void* src_base,
-                               std::int64_t src_count, std::int64_t src_offset, const Layout& dst,
-                               void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
-                               std::int64_t length) noexcept {
-  if (length == 0) return 0;
-  Side from{k, src, src_base, src_count, src_offset};
-  Side to{k, dst, dst_base, dst_count, dst_offset};
-  if (try_permuted(from, to, length)) return 0;
+std::int64_t transfer_by(const Kernels& k, const Range& src, const Range& dst) noexcept {
+  STRIA_ASSERT(src.length == dst.length, "a transfer is between ranges of one length");
+  if (src.length == 0) return 0;
+  Side from{k, src};
+  Side to{k, dst};
+  if (try_permuted(from, to)) return 0;
   const std::int64_t from_run = mean_run(from);
   const std::int64_t to_run = mean_run(to);
   const std::int64_t run = std::max(from_run, to_run);
   const bool long_runs = run >= kLongRun;
-  const bool past = run < kLongPast && outgrows_cache(k, dst, dst_count);
-  if (try_rows(from, to, length, long_runs || past)) return 0;
-  if (past) return bounce(from, to, length, true);
+  const bool past = run < kLongPast && outgrows_cache(k, *dst.layout, dst.count);
+  if (try_rows(from, to, long_runs || past)) return 0;
+  if (past) return bounce(from, to, true);
   std::int64_t bounced = 0;
   const bool lists = has_list(from) || has_list(to);
-  if (run < (lists ? kLongListed : kLongInStep) && try_in_step(from, to, length, &bounced)) return bounced;
+  if (run < (lists ? kLongListed : kLongInStep) && try_in_step(from, to, &bounced)) return bounced;
   if (long_runs) {
     if (from_run >= to_run) {
       DrainTo drain(to);
-      walk(src, src_base, src_count, src_offset, length, drain);
+      walk(src, drain);
     } else {
       FillFrom fill(from);
-      walk(dst, dst_base, dst_count, dst_offset, length, fill);
+      walk(dst, fill);
     }
     return 0;
   }
-  return bounce(from, to, length, false);
+  return bounce(from, to, false);
 }
 
-void transfer_range(const Layout& src, const void* src_base, std::int64_t src_count, std::int64_t src_offset,
-                    const Layout& dst, void* dst_base, std::int64_t dst_count, std::int64_t dst_offset,
-                    std::int64_t length) noexcept {
-  transfer_range_by(kernels(), src, src_base, src_count, src_offset, dst, dst_base, dst_count, dst_offset,
-                    length);
-}
-
-void transfer(const Layout& src, const void* src_base, std::int64_t src_count, const Layout& dst,
-              void* dst_base, std::int64_t dst_count, std::int64_t length) noexcept {
-  transfer_range(src, src_base, src_count, 0, dst, dst_base, dst_count, 0, length);
+void transfer(const Range& src, const Range& dst) noexcept {
+  transfer_by(kernels(), src, dst);
 }
 
 }  // namespace stria::datatype

@@ -20,7 +20,7 @@
 
 #include "base/assert.hpp"
 #include "datatype/address.hpp"
-#include "datatype/layout.hpp"
+#include "datatype/range.hpp"
 
 namespace stria::datatype {
 
@@ -249,14 +249,15 @@ inline Repeat repeat_of(const Layout& layout, std::int64_t count) noexcept {
   return {count, layout.extent(), &root, layout.record()};
 }
 
-/// Stream bytes [offset, offset + length) of `count` instances at `base`. False when the sink stopped it.
+/// False when the sink stopped it.
 template <class Sink>
-bool walk(const Layout& layout, const void* base, std::int64_t count, std::int64_t offset,
-          std::int64_t length, Sink& sink) noexcept {
+bool walk(const Range& range, Sink& sink) noexcept {
+  const Layout& layout = *range.layout;
+  const std::int64_t count = range.count, offset = range.offset, length = range.length;
   STRIA_ASSERT(count >= 0 && offset >= 0 && length >= 0, "a range has no negative part");
   STRIA_ASSERT(length <= layout.size() * count - offset, "a range lies within the stream");
   if (length == 0) return true;
-  const Address memory = moved(address_of(base), layout.origin());
+  const Address memory = moved(address_of(range.base), layout.origin());
   if (layout.is_contiguous(count)) return sink.run(moved(memory, offset), length);
   const Repeat repeat = repeat_of(layout, count);
   if (offset == 0 && length == repeat.count * repeat.child->size)

@@ -43,7 +43,7 @@ std::vector<SgEntry> runs_of(const Layout& layout, std::int64_t count, std::uint
     // Addresses only: nothing is read there.
     auto* memory = datatype::at(static_cast<datatype::Address>(base));
     const std::size_t n =
-        datatype::iovecs(layout, memory, count, at, total - at, step.data(), kStep, &covered);
+        datatype::iovecs({&layout, memory, count, at, total - at}, step.data(), kStep, &covered);
     for (std::size_t i = 0; i < n; ++i) {
       const SgEntry run{datatype::address_of(step[i].iov_base), step[i].iov_len};
       if (!out.empty() && out.back().address + out.back().bytes == run.address)

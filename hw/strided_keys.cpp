@@ -24,7 +24,7 @@ std::size_t runs_of(const datatype::Layout& layout, std::int64_t count, std::uin
                     std::array<iovec, kPatternEntries>& runs) noexcept {
   std::int64_t covered = 0;
   auto* const memory = datatype::at(static_cast<datatype::Address>(base));  // nothing is read there
-  const std::size_t n = datatype::iovecs(layout, memory, count, 0, bytes, runs.data(),
+  const std::size_t n = datatype::iovecs({&layout, memory, count, 0, bytes}, runs.data(),
                                          std::min(most, kPatternEntries), &covered);
   return covered == bytes ? n : 0;
 }

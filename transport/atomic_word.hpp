@@ -25,8 +25,7 @@ inline Status find_word(const Payload& memory, std::uint64_t offset, std::uint64
   } else {
     iovec run{};
     std::int64_t covered = 0;
-    datatype::iovecs(*layout_of(bytes), bytes.base, bytes.count, bytes.offset, bytes.length, &run, 1,
-                     &covered);
+    datatype::iovecs(range_of(bytes), &run, 1, &covered);
     if (run.iov_len != kWordBytes) return Status::invalid;
     at = run.iov_base;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include "base/words.hpp"
 #include "datatype/pack.hpp"
@@ -63,12 +64,20 @@ inline bool has_long_blocks(const Payload& payload) noexcept {
   return payload.layout == nullptr || (payload.length >= kLongBlock && mean_block(payload) >= kLongBlock);
 }
 
+/// The range of described memory, payload.layout != nullptr, that datatype/ works on: the same fields.
+inline datatype::Range range_of(const Payload& payload) noexcept {
+  static_assert(sizeof(datatype::Range) == sizeof(Payload) &&
+                offsetof(datatype::Range, base) == offsetof(Payload, base) &&
+                offsetof(datatype::Range, length) == offsetof(Payload, length));
+  return {layout_of(payload), payload.base, payload.count, payload.offset, payload.length};
+}
+
 inline void pack(const Payload& payload, void* out) noexcept {
   if (payload.length == 0) return;
   if (payload.layout == nullptr) {
     datatype::copy_bytes(out, contiguous_begin(payload), static_cast<std::size_t>(payload.length));
   } else {
-    datatype::pack(*layout_of(payload), payload.base, payload.count, payload.offset, payload.length, out);
+    datatype::pack(range_of(payload), out);
   }
 }
 
@@ -84,7 +93,7 @@ inline void unpack(const Payload& payload, const void* in) noexcept {
     if (!has_long_blocks(payload))  // the processor itself asks for what follows in those
       hw::prefetch_lines(static_cast<const std::byte*>(in), static_cast<std::uint32_t>(std::min<std::int64_t>(
                                                                 payload.length, hw::kPrefetchMost)));
-    datatype::unpack(*layout_of(payload), payload.base, payload.count, payload.offset, payload.length, in);
+    datatype::unpack(range_of(payload), in);
   }
 }
 

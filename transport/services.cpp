@@ -15,9 +15,7 @@ std::size_t list(const stria_payload_t& payload, struct iovec* out, std::size_t 
                  std::int64_t* covered) noexcept {
   *covered = 0;
   if (payload.length == 0 || max == 0) return 0;
-  if (const datatype::Layout* layout = layout_of(payload))
-    return datatype::iovecs(*layout, payload.base, payload.count, payload.offset, payload.length, out, max,
-                            covered);
+  if (payload.layout != nullptr) return datatype::iovecs(range_of(payload), out, max, covered);
   out[0] = {contiguous_begin(payload), static_cast<std::size_t>(payload.length)};
   *covered = payload.length;
   return 1;
@@ -91,17 +89,14 @@ void copy_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept 
 void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes) noexcept {
   if (bytes == 0) return;  // of no memory at all, perhaps
   const auto length = static_cast<std::uint64_t>(bytes);
-  const datatype::Layout* source_layout = layout_of(from);
-  const datatype::Layout* target_layout = layout_of(to);
-  if (source_layout == nullptr && target_layout == nullptr) {
+  if (from.layout == nullptr && to.layout == nullptr) {
     copy_own(contiguous_begin(to), contiguous_begin(from), static_cast<std::size_t>(length));
-  } else if (target_layout == nullptr) {
+  } else if (to.layout == nullptr) {
     pack(slice(from, 0, length), contiguous_begin(to));
-  } else if (source_layout == nullptr) {
+  } else if (from.layout == nullptr) {
     unpack(slice(to, 0, length), contiguous_begin(from));
   } else {
-    datatype::transfer_range(*source_layout, from.base, from.count, from.offset, *target_layout, to.base,
-                             to.count, to.offset, bytes);
+    datatype::transfer(range_of(slice(from, 0, length)), range_of(slice(to, 0, length)));
   }
 }
 

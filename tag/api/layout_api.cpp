@@ -184,7 +184,7 @@ stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base,
   if (const stria_status_t wrong = check_range("stria_layout_pack", *layout, base, count, offset, length);
       wrong != STRIA_OK)
     return wrong;
-  datatype::pack(layout->value, base, count, offset, length, out);
+  datatype::pack(datatype::range_of(layout->value, base, count, offset, length), out);
   return STRIA_OK;
 }
 
@@ -195,7 +195,7 @@ stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int
   if (const stria_status_t wrong = check_range("stria_layout_unpack", *layout, base, count, offset, length);
       wrong != STRIA_OK)
     return wrong;
-  datatype::unpack(layout->value, base, count, offset, length, in);
+  datatype::unpack({&layout->value, base, count, offset, length}, in);
   return STRIA_OK;
 }
 

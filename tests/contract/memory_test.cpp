@@ -179,14 +179,14 @@ TEST_P(MemoryContract, layouts_move_to_and_from_it_in_typemap_order) {
     const stria_payload_t payload{&here, local.data(), 3, to, length};
     if (round % 2 == 0) {
       Bytes expected = local;
-      datatype::pack(there, memory, count, from, length, stream.data());
-      datatype::unpack(here, expected.data(), 3, to, length, stream.data());
+      datatype::pack(datatype::range_of(there, memory, count, from, length), stream.data());
+      datatype::unpack(datatype::range_of(here, expected.data(), 3, to, length), stream.data());
       ASSERT_EQ(get(payload, key, static_cast<std::uint64_t>(from)), Status::ok);
       ASSERT_EQ(local, expected);
     } else {
       Bytes expected = fill;
-      datatype::pack(here, local.data(), 3, to, length, stream.data());
-      datatype::unpack(there, expected.data(), count, from, length, stream.data());
+      datatype::pack(datatype::range_of(here, local.data(), 3, to, length), stream.data());
+      datatype::unpack(datatype::range_of(there, expected.data(), count, from, length), stream.data());
       ASSERT_EQ(put(payload, key, static_cast<std::uint64_t>(from)), Status::ok);
       ASSERT_TRUE(std::equal(expected.begin(), expected.end(), memory));
     }

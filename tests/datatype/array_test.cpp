@@ -69,7 +69,8 @@ void expect_same(const Layout& layout, const naive::Typemap& map) {
   std::vector<std::byte> memory(static_cast<std::size_t>(below + two.true_ub()));
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>((i * 2654435761u) >> 13);
   std::vector<std::byte> packed(two.bytes.size());
-  pack(layout, memory.data() + below, 2, 0, static_cast<std::int64_t>(packed.size()), packed.data());
+  pack(range_of(layout, memory.data() + below, 2, 0, static_cast<std::int64_t>(packed.size())),
+       packed.data());
   for (std::size_t i = 0; i < packed.size(); ++i)
     ASSERT_EQ(packed[i], memory[static_cast<std::size_t>(below + two.bytes[i])]) << "byte " << i;
 }

@@ -35,7 +35,7 @@ inline void check_type_by(const Kernels& k, const RandomType& type, std::int64_t
   const std::vector<std::byte> stream = naive_pack(memory, all);
 
   std::vector<std::byte> packed(stream.size(), std::byte{0xee});
-  pack_by(k, type.layout, memory.base(), count, 0, total, packed.data());
+  pack_by(k, range_of(type.layout, memory.base(), count, 0, total), packed.data());
   ASSERT_EQ(packed, stream);
 
   const auto fragments = random_fragments(random, total);
@@ -43,7 +43,7 @@ inline void check_type_by(const Kernels& k, const RandomType& type, std::int64_t
   for (const auto& [at, n] : fragments) {
     // An exact buffer of its own, so that a sanitizer sees a write beyond the fragment.
     std::vector<std::byte> piece(static_cast<std::size_t>(n));
-    pack_by(k, type.layout, memory.base(), count, at, n, piece.data());
+    pack_by(k, range_of(type.layout, memory.base(), count, at, n), piece.data());
     std::copy(piece.begin(), piece.end(), packed.begin() + at);
   }
   ASSERT_EQ(packed, stream);
@@ -53,13 +53,13 @@ inline void check_type_by(const Kernels& k, const RandomType& type, std::int64_t
   for (std::byte& b : incoming) b = static_cast<std::byte>(random.in(0, 255));
   TestMemory expected = memory;
   for (std::size_t i = 0; i < incoming.size(); ++i) expected.at(all.bytes[i]) = incoming[i];
-  unpack_by(k, type.layout, memory.base(), count, 0, total, incoming.data());
+  unpack_by(k, range_of(type.layout, memory.base(), count, 0, total), incoming.data());
   ASSERT_TRUE(memory == expected);
   if (!all.overlaps()) {
     memory = before;
     for (const auto& [at, n] : fragments) {
       const std::vector<std::byte> piece(incoming.begin() + at, incoming.begin() + at + n);
-      unpack_by(k, type.layout, memory.base(), count, at, n, piece.data());
+      unpack_by(k, range_of(type.layout, memory.base(), count, at, n), piece.data());
     }
     ASSERT_TRUE(memory == expected);
   }

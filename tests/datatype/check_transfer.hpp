@@ -33,8 +33,9 @@ inline void check_transfer(const RandomType& src, std::int64_t src_count, const 
     static const std::vector<Kernels> tables = all_tables();
     for (const Kernels& k : tables) {
       sink = before;
-      const std::int64_t bounced = transfer_range_by(k, src.layout, source.base(), src_count, src_offset,
-                                                     dst.layout, sink.base(), dst_count, dst_offset, length);
+      const std::int64_t bounced =
+          transfer_by(k, range_of(src.layout, source.base(), src_count, src_offset, length),
+                      range_of(dst.layout, sink.base(), dst_count, dst_offset, length));
       ASSERT_TRUE(sink == expected) << k.name << ", " << length << " bytes from " << src_offset << " to "
                                     << dst_offset;
       const bool may_bounce = way == Way::any || src_offset != dst_offset || k.stream_from == 0;

@@ -22,7 +22,8 @@ void require(bool holds) {
 void list_some(const Layout& layout, std::int64_t count, const Reach& reach, std::int64_t offset) {
   struct iovec out[8];
   std::int64_t covered = 0;
-  const std::size_t n = iovecs(layout, nullptr, count, offset, reach.bytes - offset, out, 8, &covered);
+  const std::size_t n =
+      iovecs(range_of(layout, nullptr, count, offset, reach.bytes - offset), out, 8, &covered);
   require(n >= 1 && covered > 0);
   for (std::size_t i = 0; i < n; ++i) {
     const auto at = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[i].iov_base));

@@ -232,7 +232,8 @@ void use(const Layout& layout) {
   for (const std::int64_t offset : {std::int64_t{0}, reach->bytes / 2, reach->bytes - 1}) {
     struct iovec out[4];
     std::int64_t covered = 0;
-    const std::size_t n = iovecs(layout, nullptr, 3, offset, reach->bytes - offset, out, 4, &covered);
+    const std::size_t n =
+        iovecs(range_of(layout, nullptr, 3, offset, reach->bytes - offset), out, 4, &covered);
     ASSERT_GE(n, 1U);
     for (std::size_t i = 0; i < n; ++i) {
       const auto at = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out[i].iov_base));
@@ -253,7 +254,7 @@ TEST(Descriptor, of_endless_runs_that_touch_is_listed_in_bounded_time) {
     struct iovec out[4];
     std::int64_t covered = 0;
     const std::int64_t total = layout->size();
-    ASSERT_EQ(iovecs(*layout, nullptr, 1, 0, total, out, 4, &covered), 1U);
+    ASSERT_EQ(iovecs(range_of(*layout, nullptr, 1, 0, total), out, 4, &covered), 1U);
     EXPECT_GT(covered, 1 << 16);
     EXPECT_LT(covered, std::int64_t{1} << 24);
     EXPECT_EQ(out[0].iov_len, static_cast<std::size_t>(covered));

@@ -33,7 +33,7 @@ Layout irregular(std::int64_t n, std::int64_t bytes, Random& random) {
 std::int64_t place_of(const Layout& layout, std::int64_t offset) {
   struct iovec run;
   std::int64_t covered = 0;
-  iovecs(layout, nullptr, 1, offset, 1, &run, 1, &covered);
+  iovecs(range_of(layout, nullptr, 1, offset, 1), &run, 1, &covered);
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(run.iov_base));
 }
 

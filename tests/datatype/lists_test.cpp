@@ -295,16 +295,16 @@ TEST(Lists, that_span_more_than_32_bits_are_transferred_like_others) {
         std::vector<std::byte> in(static_cast<std::size_t>(n)), out(in.size());
         for (std::size_t i = 0; i < in.size(); ++i)
           in[i] = static_cast<std::byte>(i * 13 + static_cast<std::size_t>(k.name[0] + offset));
-        unpack_by(k, from, source, 1, 0, n, in.data());
-        unpack_by(k, to, sink, 1, 0, n, out.data());
+        unpack_by(k, range_of(from, source, 1, 0, n), in.data());
+        unpack_by(k, range_of(to, sink, 1, 0, n), out.data());
         const std::int64_t bounced =
-            transfer_range_by(k, from, source, 1, offset, to, sink, 1, offset, length);
+            transfer_by(k, range_of(from, source, 1, offset, length), range_of(to, sink, 1, offset, length));
         // Equal blocks are copied from list to list even where the two lists have offsets of two widths.
         const bool lengths = std::holds_alternative<Blocks>(from.root().form);
         ASSERT_TRUE(lengths || bounced == 0) << k.name;
         std::fill_n(in.begin(), offset, std::byte{0});
         std::fill(in.begin() + offset + length, in.end(), std::byte{0});
-        pack_by(k, to, sink, 1, 0, n, out.data());
+        pack_by(k, range_of(to, sink, 1, 0, n), out.data());
         ASSERT_EQ(in, out) << k.name;
       }
   }

@@ -85,10 +85,10 @@ Current& current(const std::string& name, const MakeShape& make) {
 }
 
 void pack_all(const Shape& s, const Memory& memory, std::byte* out) {
-  stria::datatype::pack(s.layout, memory.data(), s.count, 0, s.bytes(), out);
+  stria::datatype::pack(stria::datatype::range_of(s.layout, memory.data(), s.count, 0, s.bytes()), out);
 }
 void unpack_all(const Shape& s, const Memory& memory, const std::byte* in) {
-  stria::datatype::unpack(s.layout, memory.data(), s.count, 0, s.bytes(), in);
+  stria::datatype::unpack(stria::datatype::range_of(s.layout, memory.data(), s.count, 0, s.bytes()), in);
 }
 
 /// The timed loop, then the check: the packed stream of both ways is the same.
@@ -246,9 +246,11 @@ void fragments(const std::string& name, std::int64_t rows, std::int64_t fragment
       time_of(state, s, b, [&] {
         const std::int64_t first = at / 8, n = fragment / 8;
         if (!by_hand && packs)
-          stria::datatype::pack(s.layout, b.memory.data(), 1, at, fragment, b.stream.data());
+          stria::datatype::pack(stria::datatype::range_of(s.layout, b.memory.data(), 1, at, fragment),
+                                b.stream.data());
         else if (!by_hand)
-          stria::datatype::unpack(s.layout, b.memory.data(), 1, at, fragment, b.stream.data());
+          stria::datatype::unpack(stria::datatype::range_of(s.layout, b.memory.data(), 1, at, fragment),
+                                  b.stream.data());
         else if (packs)
           hand::gather(b.memory.doubles() + first * rows, rows, 1, n, b.stream.doubles());
         else
@@ -284,8 +286,8 @@ void declare_transfer(const std::string& name, MakeShape from, MakeShape to,
     });
   };
   add("stria.transfer", [](const Shape& f, Buffers& a, const Shape& t, Buffers& b) {
-    stria::datatype::transfer(f.layout, a.memory.data(), f.count, t.layout, b.memory.data(), t.count,
-                              f.bytes());
+    stria::datatype::transfer(stria::datatype::range_of(f.layout, a.memory.data(), f.count, 0, f.bytes()),
+                              stria::datatype::range_of(t.layout, b.memory.data(), t.count, 0, f.bytes()));
   });
   add("hand.transfer", [by_hand](const Shape&, Buffers& a, const Shape&, Buffers& b) {
     by_hand(a.memory.data(), b.memory.data());

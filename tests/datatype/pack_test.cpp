@@ -24,7 +24,8 @@ void check_iovecs(const RandomType& type, std::int64_t count, Random& random) {
   while (at < to) {
     struct iovec out[5];
     std::int64_t covered = -1;
-    const std::size_t n = iovecs(type.layout, memory.base(), count, at, to - at, out, max, &covered);
+    const std::size_t n =
+        iovecs(range_of(type.layout, memory.base(), count, at, to - at), out, max, &covered);
     ASSERT_GE(n, 1U);
     ASSERT_LE(n, max);
     ASSERT_GT(covered, 0);
@@ -183,13 +184,13 @@ TEST(Pack, writes_whole_lines_past_the_cache) {
       for (std::int64_t i = 0; i < n; ++i)
         std::copy_n(memory.begin() + i * stride, bytes, expected.begin() + i * bytes);
       stream.fill(std::byte{0xee});
-      pack_by(k, layout, memory.data(), 1, 0, n * bytes, stream.data());
+      pack_by(k, range_of(layout, memory.data(), 1, 0, n * bytes), stream.data());
       ASSERT_TRUE(std::equal(stream.begin(), stream.begin() + n * bytes, expected.begin()))
           << layout.to_string();
       ASSERT_EQ(stream[static_cast<std::size_t>(n * bytes)], std::byte{0xee});
       const auto before = memory;
       memory.fill(std::byte{0xaa});
-      unpack_by(k, layout, memory.data(), 1, 0, n * bytes, stream.data());
+      unpack_by(k, range_of(layout, memory.data(), 1, 0, n * bytes), stream.data());
       for (std::int64_t i = 0; i < n * stride; ++i) {
         const bool inside = i % stride < bytes;
         const auto at = static_cast<std::size_t>(i);
@@ -251,19 +252,19 @@ TEST(Pack, handles_lists_that_span_more_than_32_bits) {
     const auto n = static_cast<std::size_t>(layout.size());
     std::vector<struct iovec> runs(64);
     std::int64_t covered = 0;
-    runs.resize(iovecs(layout, memory, 1, 0, layout.size(), runs.data(), runs.size(), &covered));
+    runs.resize(iovecs(range_of(layout, memory, 1, 0, layout.size()), runs.data(), runs.size(), &covered));
     ASSERT_EQ(covered, layout.size());
     for (const Kernels& k : all_tables()) {
       std::vector<std::byte> in(n), out(n), expected;
       for (std::size_t i = 0; i < n; ++i)
         in[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(k.name[0]));
-      unpack_by(k, layout, memory, 1, 0, layout.size(), in.data());
+      unpack_by(k, range_of(layout, memory, 1, 0, layout.size()), in.data());
       for (const struct iovec& run : runs) {
         const auto* bytes = static_cast<const std::byte*>(run.iov_base);
         expected.insert(expected.end(), bytes, bytes + run.iov_len);
       }
       ASSERT_EQ(expected, in) << k.name;
-      pack_by(k, layout, memory, 1, 3, layout.size() - 4, out.data());
+      pack_by(k, range_of(layout, memory, 1, 3, layout.size() - 4), out.data());
       ASSERT_TRUE(std::equal(in.begin() + 3, in.end() - 1, out.begin())) << k.name;
     }
   }
@@ -308,7 +309,7 @@ TEST(Pack, takes_absolute_displacements_from_a_null_base) {
                                      reinterpret_cast<std::intptr_t>(a.data())};
   const Layout layout = must(Layout::indexed(std::vector<std::int64_t>{2, 3}, at, Layout::bytes(8)));
   std::vector<double> out(5);
-  pack(layout, nullptr, 1, 0, 40, out.data());
+  pack(range_of(layout, nullptr, 1, 0, 40), out.data());
   EXPECT_EQ(out, (std::vector<double>{100, 101, 0, 1, 2}));
 }
 
@@ -321,7 +322,7 @@ TEST(Pack, seeks_in_a_stream_of_2_to_the_55_bytes_without_walking) {
   for (const std::int64_t element : {std::int64_t{0}, rows * 7 + 3, rows * columns - 2}) {
     struct iovec out[1];
     std::int64_t covered = 0;
-    ASSERT_EQ(iovecs(matrix, nullptr, 1, element * 8 + 5, 9, out, 1, &covered), 1U);
+    ASSERT_EQ(iovecs(range_of(matrix, nullptr, 1, element * 8 + 5, 9), out, 1, &covered), 1U);
     EXPECT_EQ(covered, 3);
     EXPECT_EQ(out[0].iov_len, 3U);
     EXPECT_EQ(reinterpret_cast<std::intptr_t>(out[0].iov_base),
@@ -343,8 +344,8 @@ TEST(Pack, brings_the_stream_over_in_pieces_of_any_size) {
     std::byte buffer[64];
     for (std::int64_t offset = 0, length = 0; offset < bytes; offset += length) {
       length = std::min(bytes - offset, random.in(1, 64));
-      pack(type.layout, from.base(), 2, offset, length, buffer);
-      unpack(type.layout, to.base(), 2, offset, length, buffer);
+      pack(range_of(type.layout, from.base(), 2, offset, length), buffer);
+      unpack(range_of(type.layout, to.base(), 2, offset, length), buffer);
     }
     ASSERT_TRUE(to == expected);
   }

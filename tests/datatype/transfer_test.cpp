@@ -94,7 +94,8 @@ TEST(Transfer, goes_through_the_buffer_to_short_runs_of_a_large_destination) {
   Kernels k = *runnable_kernels().back();
   auto bounced = [&k](const Layout& src, const Layout& dst, std::int64_t offset, std::int64_t length) {
     alignas(64) static std::array<std::byte, 300000> from, to;
-    return transfer_range_by(k, src, from.data(), 1, offset, dst, to.data(), 1, offset, length);
+    return transfer_by(k, range_of(src, from.data(), 1, offset, length),
+                       range_of(dst, to.data(), 1, offset, length));
   };
   auto blocks = [](std::int64_t n, std::int64_t bytes, std::int64_t gap) {
     return must(Layout::strided(n, bytes + gap, Layout::bytes(bytes)));

@@ -65,8 +65,9 @@ bool Fabric::refuses(const transport::Payload& payload) const noexcept {
   for (std::int64_t done = 0; done < payload.length;) {
     iovec runs[64];
     std::int64_t covered = 0;
-    const std::size_t n = datatype::iovecs(*layout, payload.base, payload.count, payload.offset + done,
-                                           payload.length - done, runs, std::size(runs), &covered);
+    const transport::Payload rest = transport::slice(payload, static_cast<std::uint64_t>(done),
+                                                     static_cast<std::uint64_t>(payload.length - done));
+    const std::size_t n = datatype::iovecs(transport::range_of(rest), runs, std::size(runs), &covered);
     for (std::size_t i = 0; i < n; ++i)
       if (meets(static_cast<const std::byte*>(runs[i].iov_base), runs[i].iov_len)) return true;
     done += covered;

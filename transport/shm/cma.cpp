@@ -21,6 +21,11 @@ std::byte* pointer(std::uint64_t address) noexcept {
   return reinterpret_cast<std::byte*>(address);
 }
 
+/// `length` bytes of a stream with a layout, from its offset on.
+datatype::Range range_of(const Stream& stream, std::int64_t length) noexcept {
+  return {stream.layout, pointer(stream.base), stream.count, stream.offset, length};
+}
+
 /// Lists what it can of `length` bytes of the stream from its offset on.
 std::size_t list(const Stream& stream, std::int64_t length, iovec* out, std::int64_t* covered) noexcept {
   if (stream.layout == nullptr) {
@@ -29,8 +34,7 @@ std::size_t list(const Stream& stream, std::int64_t length, iovec* out, std::int
     *covered = length;
     return 1;
   }
-  return datatype::iovecs(*stream.layout, pointer(stream.base), stream.count, stream.offset, length, out,
-                          kBatch, covered);
+  return datatype::iovecs(range_of(stream, length), out, kBatch, covered);
 }
 
 /// Shortens a list to `bytes`; returns its entries.
@@ -108,12 +112,10 @@ Copied move_bounced(Direction direction, pid_t pid, Stream local, Stream remote,
   while (length > 0) {
     const std::int64_t piece = std::min(length, static_cast<std::int64_t>(bounce.size()));
     const Stream buffer{nullptr, reinterpret_cast<std::uint64_t>(bounce.data()), piece, 0};
-    if (direction == Direction::put)
-      datatype::pack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
+    if (direction == Direction::put) datatype::pack(range_of(local, piece), bounce.data());
     if (const Copied copied = move_lists(direction, pid, buffer, remote, piece); copied != Copied::all)
       return copied;
-    if (direction == Direction::get)
-      datatype::unpack(*local.layout, pointer(local.base), local.count, local.offset, piece, bounce.data());
+    if (direction == Direction::get) datatype::unpack(range_of(local, piece), bounce.data());
     local.offset += piece;
     remote.offset += piece;
     length -= piece;
@@ -170,12 +172,11 @@ void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
   else if (from.layout == nullptr && to.layout == nullptr)
     datatype::copy_bytes(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
   else if (from.layout == nullptr)
-    datatype::unpack(*to.layout, out, to.count, to.offset, length, in + from.offset);
+    datatype::unpack(range_of(to, length), in + from.offset);
   else if (to.layout == nullptr)
-    datatype::pack(*from.layout, in, from.count, from.offset, length, out + to.offset);
+    datatype::pack(range_of(from, length), out + to.offset);
   else
-    datatype::transfer_range(*from.layout, in, from.count, from.offset, *to.layout, out, to.count, to.offset,
-                             length);
+    datatype::transfer(range_of(from, length), range_of(to, length));
 }
 
 }  // namespace stria::shm

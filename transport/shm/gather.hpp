@@ -63,9 +63,9 @@ inline void store_string(const transport::Payload& payload, std::byte* out) noex
   std::array<struct iovec, kRuns> runs;
   std::int64_t covered = 0;
   for (std::int64_t at = 0; at < payload.length; at += covered) {
-    const std::size_t n =
-        datatype::iovecs(*transport::layout_of(payload), payload.base, payload.count, payload.offset + at,
-                         payload.length - at, runs.data(), kRuns, &covered);
+    const transport::Payload rest = transport::slice(payload, static_cast<std::uint64_t>(at),
+                                                     static_cast<std::uint64_t>(payload.length - at));
+    const std::size_t n = datatype::iovecs(transport::range_of(rest), runs.data(), kRuns, &covered);
     for (std::size_t i = 0; i < n; ++i) {
       store_run(out, static_cast<const std::byte*>(runs[i].iov_base), runs[i].iov_len);
       out += runs[i].iov_len;

@@ -113,12 +113,12 @@ TEST_F(ShmRma, strided_and_irregular_regions_are_read_and_written_at_any_offset)
     const std::int64_t offset = random() % total;
     const std::int64_t length = random() % (total - offset + 1);
     Bytes expected(static_cast<std::size_t>(length)), out(static_cast<std::size_t>(length));
-    datatype::pack(layout, buffer.data(), count, offset, length, expected.data());
+    datatype::pack(datatype::range_of(layout, buffer.data(), count, offset, length), expected.data());
     ASSERT_EQ(get(out, key, static_cast<std::uint64_t>(offset)), Status::ok);
     EXPECT_EQ(out, expected);
     const Bytes fresh = pattern(static_cast<std::uint64_t>(round) + 1000, static_cast<std::size_t>(length));
     Bytes image = buffer;
-    datatype::unpack(layout, image.data(), count, offset, length, fresh.data());
+    datatype::unpack(datatype::range_of(layout, image.data(), count, offset, length), fresh.data());
     ASSERT_EQ(put(fresh, key, static_cast<std::uint64_t>(offset)), Status::ok);
     EXPECT_EQ(buffer, image);
     ASSERT_EQ(ops->invalidate(b.device(), &key), STRIA_OK);
