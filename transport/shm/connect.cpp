@@ -21,10 +21,11 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
   const auto gone = [&](const char* how) {
     return Error{Status::peer_failed, fmt::format("shm: process {} is gone: {}", identity->pid, how)};
   };
-  if (identity->host != identity_.host && identity->host != 0 && identity_.host != 0)
+  if (identity->host != shared_.home.identity().host && identity->host != 0 &&
+      shared_.home.identity().host != 0)
     return Error{Status::unreachable, fmt::format("shm: process {} runs on another host", identity->pid)};
   if (Link* known = links_.find(identity->worker_id); known != nullptr) {
-    if (known->state_ == Link::State::down && is_gone(*identity))
+    if (known->state_ == Link::State::down && shared_.home.is_gone(*identity))
       return gone("it ended, or closed its worker, after it had connected");
     if (known->state_ == Link::State::down)
       return Error{Status::unreachable,
@@ -39,10 +40,11 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
         Status::unreachable,
         fmt::format("shm: this process has {} peers, its limit (STRIA_SHM_MAX_PEERS), and process {} "
                     "could not answer",
-                    own_.shape().max_peers, identity->pid)};
+                    shared_.own().shape().max_peers, identity->pid)};
   auto made = bring_up(*identity, low_latency != 0);
   if (!made) {
-    if (is_gone(*identity)) return gone("it ended, or closed its worker, before this connection");
+    if (shared_.home.is_gone(*identity))
+      return gone("it ended, or closed its worker, before this connection");
     return std::move(made).error();
   }
   if (has_closed(**made)) return gone("it closed its worker");
@@ -63,7 +65,7 @@ Result<void> Device::check_header(const Identity& identity, const Attached& atta
         fmt::format("the peer is {}, this is {}",
                     version_text(header.layout_version, header.wire_version, header.library_version),
                     version_text(kLayoutVersion, wire::kVersion, library_version())));
-  const std::uint64_t expected = fingerprint(secret_, identity.nonce, identity.worker_id);
+  const std::uint64_t expected = shared_.home.proof_for(identity.nonce, identity.worker_id);
   if (header.fingerprint != expected)
     return refuse(fmt::format("the job secrets differ (fingerprint {:016x} there, {:016x} here)",
                               header.fingerprint, expected));
@@ -79,7 +81,7 @@ std::uint32_t Device::claim_slot(const SegmentView& remote) const noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t slot = (first + i) % count;
     std::uint64_t free = 0;
-    if (remote.peer(slot).state.compare_exchange_strong(free, own_state(SlotPhase::claiming),
+    if (remote.peer(slot).state.compare_exchange_strong(free, shared_.home.own_state(SlotPhase::claiming),
                                                         std::memory_order_acq_rel))
       return slot;
   }
@@ -101,8 +103,8 @@ std::uint32_t Device::claim_window(const SegmentView& remote, std::uint32_t slot
 
 Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool low_latency,
                                                Unanswered* unanswered) {
-  auto attached = attach(identity, settings_.attach, fingerprint(secret_, identity.nonce, identity.worker_id),
-                         unanswered);
+  auto attached = attach(identity, shared_.settings.attach,
+                         shared_.home.proof_for(identity.nonce, identity.worker_id), unanswered);
   if (!attached) return std::move(attached).error();
   if (auto good = check_header(identity, *attached); !good) return std::move(good).error();
   const Shape shape = reinterpret_cast<const SegmentHeader*>(attached->map.data())->shape;
@@ -111,8 +113,8 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
 
   auto link = std::make_unique<Link>();
   link->device_ = this;
-  link->learns_speed_ = settings_.distance != DistanceMode::near;
-  if (settings_.distance == DistanceMode::far) link->stores_ = StoreSpeed::always_slow();
+  link->learns_speed_ = shared_.settings.distance != DistanceMode::near;
+  if (shared_.settings.distance == DistanceMode::far) link->stores_ = StoreSpeed::always_slow();
   link->id_ = links_.size();
   link->worker_id_ = identity.worker_id;
   link->low_latency_ = low_latency;
@@ -133,47 +135,49 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   link->tx_window_ = claim_window(remote, slot, low_latency);
   link->inbox_ = InboxSender(remote, slot);
   PeerSlot& mine = remote.peer(slot);
-  mine.nonce = identity_.nonce;
-  mine.worker_id = identity_.worker_id;
-  mine.pid = identity_.pid;
-  mine.fd = identity_.fd;
-  mine.uid = identity_.uid;
-  mine.segment_bytes = identity_.segment_bytes;
-  mine.door_space = identity_.door_space;
+  const Identity& own = shared_.home.identity();
+  mine.nonce = own.nonce;
+  mine.worker_id = own.worker_id;
+  mine.pid = own.pid;
+  mine.fd = own.fd;
+  mine.uid = own.uid;
+  mine.segment_bytes = own.segment_bytes;
+  mine.door_space = own.door_space;
   mine.window.store(link->tx_window_, std::memory_order_relaxed);
   mine.attention.store(kCold, std::memory_order_relaxed);
-  mine.state.store(own_state(SlotPhase::ready), std::memory_order_release);
+  mine.state.store(shared_.home.own_state(SlotPhase::ready), std::memory_order_release);
   link->describe();
   return link;
 }
 
 void Device::find_copy_path(Link& link) {
   const SegmentHeader& header = link.remote_.header();
-  if (!settings_.cma)
+  std::string problem;
+  if (!shared_.settings.cma)
     link.fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";  // as was asked: no line about it
   else if (!link.attached_.same_process)
-    link.fallback_ = probe_cma(link.attached_.pid, header.probe_address, header.probe_nonce);
-  link.can_copy_ = link.fallback_.empty();
+    problem = probe_cma(link.attached_.pid, header.probe_address, header.probe_nonce);
+  link.can_copy_ = shared_.settings.cma && problem.empty();
   link.can_map_ = true;  // as the segment was; what refuses later is found out by doing it
-  if (settings_.cma && !link.can_copy_) tell_fallback(link);
+  if (!problem.empty()) link.fall_back(problem);
 }
 
-void Device::tell_fallback(const Link& link) noexcept try {
-  if (std::find(fallbacks_told_.begin(), fallbacks_told_.end(), link.fallback_) != fallbacks_told_.end())
-    return;
-  fallbacks_told_.push_back(link.fallback_);
-  log::warn("shm: worker {:016x} (process {}): {}; large messages go through cells", link.worker_id_,
-            link.attached_.pid, link.fallback_);
-} catch (const std::bad_alloc&) {
-  // The link's limits have the reason.
+void Link::fall_back(const std::string& why) noexcept {
+  const auto [text, is_new] = device_->shared_.texts.keep(why);
+  fallback_ = text;
+  if (is_new)
+    log::warn("shm: worker {:016x} (process {}): {}; large messages go through cells", worker_id_,
+              attached_.pid, why);
 }
 
 void Link::describe() noexcept try {
-  path_ = tx_window_ == kNone ? std::string("inbox")
-                              : fmt::format("pio window {} KiB", remote_.shape().window_bytes / 1024);
-  if (can_copy_) path_ += attached_.same_process ? " + copy in process" : " + cma";
-  if (can_map_ && !attached_.same_process) path_ += " + mapped memory";
-  path_ += fmt::format(" (attached by {})", attached_.way);
+  std::string path = tx_window_ == kNone
+                         ? std::string("inbox")
+                         : fmt::format("pio window {} KiB", remote_.shape().window_bytes / 1024);
+  if (can_copy_) path += attached_.same_process ? " + copy in process" : " + cma";
+  if (can_map_ && !attached_.same_process) path += " + mapped memory";
+  path += fmt::format(" (attached by {})", attached_.way);
+  path_ = device_->shared_.texts.keep(path).text;
 } catch (const std::exception&) {
   // An old text is no harm.
 }
@@ -182,7 +186,7 @@ void Device::open_window(Link& link) noexcept {
   if (link.tx_window_ == kNone) return;
   const Shape& shape = link.remote_.shape();
   link.tx_ = WindowSender(link.remote_.window(link.tx_window_), shape.window_bytes,
-                          &link.remote_.control(link.tx_window_).consumed, settings_.short_laps);
+                          &link.remote_.control(link.tx_window_).consumed, shared_.settings.short_laps);
   link.attention_ = &link.remote_.peer(link.tx_slot_).attention;
   link.pio_max_ = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
 }
@@ -225,15 +229,21 @@ void Device::move_in(Link& link) noexcept {
 /// A peer's slot says who it is: adds the receiving half of its link, and the link if it is new. Null:
 /// refused, or it cannot be attached to yet, and the slot stays ready.
 Link* Device::welcome(std::uint32_t slot) noexcept {
-  if (slot >= own_.shape().max_peers) return nullptr;
-  PeerSlot& peer = own_.peer(slot);
+  if (slot >= shared_.own().shape().max_peers) return nullptr;
+  PeerSlot& peer = shared_.home.slot(slot);
   const std::uint64_t state = peer.state.load(std::memory_order_acquire);
   if (slot_phase(state) != SlotPhase::ready) return nullptr;
   try {
     if (slot >= by_slot_.size()) by_slot_.resize(slot + 1, nullptr);
     Link* link = by_slot_[slot];
-    const Identity identity{peer.nonce,     peer.worker_id,     peer.pid,       peer.uid,
-                            peer.fd,        peer.segment_bytes, identity_.host, slot_pid_space(state),
+    const Identity identity{peer.nonce,
+                            peer.worker_id,
+                            peer.pid,
+                            peer.uid,
+                            peer.fd,
+                            peer.segment_bytes,
+                            shared_.home.identity().host,
+                            slot_pid_space(state),
                             peer.door_space};
     if (link == nullptr) {
       link = links_.find(identity.worker_id);
@@ -256,14 +266,15 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
         }
         link = &links_.add(identity.worker_id, *std::move(made));
         greet(*link);
-        link->cookie_ = sink_->peer_up(sink_->self, link->worker_id_, reinterpret_cast<stria_link_t*>(link));
+        link->cookie_ = shared_.sink->peer_up(shared_.sink->self, link->worker_id_,
+                                              reinterpret_cast<stria_link_t*>(link));
       } else if (link->state_ == Link::State::down || link->rx_slot_ != kNone ||
                  link->attached_.nonce != identity.nonce) {
         return refuse(slot);
       }
       by_slot_[slot] = link;
       link->rx_slot_ = slot;
-      peer.far.store(settings_.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
+      peer.far.store(shared_.settings.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
       if (const auto awaited = awaited_.extract(slot); awaited)
         for (const Awaited::Record& one : awaited.mapped().records)
           take_record(one.control, one.bytes.data(), *link);
@@ -278,7 +289,7 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
 
 Link* Device::refuse(std::uint32_t slot) noexcept {
   awaited_.erase(slot);
-  std::atomic<std::uint64_t>& state = own_.peer(slot).state;
+  std::atomic<std::uint64_t>& state = shared_.home.slot(slot).state;
   const std::uint64_t ready = state.load(std::memory_order_relaxed);
   state.store(slot_state(SlotPhase::refused, slot_pid(ready), slot_pid_space(ready)),
               std::memory_order_release);
@@ -288,7 +299,7 @@ Link* Device::refuse(std::uint32_t slot) noexcept {
 /// A record of a peer that is awaited, out of the way of others'. False: as many as the inbox has are kept.
 bool Device::keep_record(std::uint32_t slot, const InboxSlot& record) noexcept try {
   auto& records = awaited_.find(slot)->second.records;
-  if (records.size() >= own_.shape().inbox_slots) return false;
+  if (records.size() >= shared_.own().shape().inbox_slots) return false;
   auto& kept = records.emplace_back();
   kept.control = record.control;
   std::memcpy(kept.bytes.data(), record.bytes, sizeof record.bytes);

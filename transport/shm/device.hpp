@@ -1,24 +1,20 @@
 // A device: one memfd segment with everything peers write to, and the links to them. Parts of it by file:
 // device.cpp opens and closes, connect.cpp brings links up, progress.cpp delivers, share.cpp gives windows to
-// busy peers, liveness.cpp takes links down, rma.cpp registers and copies.
+// busy peers, liveness.cpp takes links down. What links use as well is in Shared, keys are made by KeyMaker.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "hw/key_table.hpp"
 #include "transport/contract.hpp"
-#include "transport/shm/bell.hpp"
-#include "transport/shm/cma.hpp"
+#include "transport/shm/key_maker.hpp"
 #include "transport/shm/link.hpp"
 #include "transport/shm/links.hpp"
-#include "transport/shm/memory.hpp"
 #include "transport/shm/polled.hpp"
-#include "transport/shm/settings.hpp"
+#include "transport/shm/shared.hpp"
 
 namespace stria::shm {
 
@@ -44,11 +40,13 @@ class Device {
   unsigned progress(unsigned budget) noexcept;
   /// Takes down links whose peer closed, died (peer_failed) or refused us (unreachable), after draining them.
   void check() noexcept;
-  int event_fd() noexcept { return bell_.fd(); }
+  int event_fd() noexcept { return shared_.bell.fd(); }
   Status arm() noexcept;
 
-  Status fast_register(const Link* link, const transport::Payload& memory, unsigned access,
-                       transport::Key& key) noexcept;
+  Status fast_register(const Link* /*link*/, const transport::Payload& memory, unsigned access,
+                       transport::Key& key) noexcept {
+    return keys_.fast_register(memory, access, key);
+  }
   Status invalidate(const transport::Key& key) noexcept;
   /// Windows that each progress() looks at, and all that peers opened.
   std::uint32_t windows_polled() const noexcept { return polled_.hot(); }
@@ -67,8 +65,6 @@ class Device {
   std::uint32_t claim_slot(const SegmentView& remote) const noexcept;
   std::uint32_t claim_window(const SegmentView& remote, std::uint32_t slot, bool low_latency) const noexcept;
   void find_copy_path(Link& link);
-  /// One line of the log for each reason, however many peers it holds for.
-  [[gnu::cold, gnu::noinline]] void tell_fallback(const Link& link) noexcept;
   void greet(Link& link) noexcept;
   void open_window(Link& link) noexcept;
   /// A window for a link that has none, if one is free. True: it has.
@@ -82,10 +78,6 @@ class Device {
     return !awaited_.empty() && awaited_.find(slot) != awaited_.end();
   }
   bool keep_record(std::uint32_t slot, const InboxSlot& record) noexcept;
-  /// What our slot at a peer holds.
-  std::uint64_t own_state(SlotPhase phase) const noexcept {
-    return slot_state(phase, identity_.pid, identity_.pid_space);
-  }
   Link* link_of_slot(std::uint32_t slot) const noexcept {
     return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
   }
@@ -117,8 +109,6 @@ class Device {
   bool deliver_growing(Link& link, RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
   void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
                bool buffered) noexcept;
-  void end_key(hw::KeyWord word) noexcept;
-  void give_back(hw::KeyWord word) noexcept;
   [[gnu::cold, gnu::noinline]] void disarm() noexcept;
   /// Tells the sender of a window whether it is hot. While the device sleeps none is for a sender.
   void call_hot(const Polled& polled) noexcept;
@@ -138,13 +128,8 @@ class Device {
   void release_window(Link& link) noexcept;
 
   // liveness.cpp
-  bool is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept;
-  bool is_gone(std::uint32_t slot) const noexcept;
-  bool is_gone(const Identity& identity) const noexcept;
   bool is_claimant_gone(std::uint32_t peer) const noexcept;
   bool is_accessor_alive(std::uint32_t slot) const noexcept;
-  /// Slots below it may be taken.
-  std::uint32_t slots_used() const noexcept;
   bool has_room_for(const Identity& identity) const;
   Status fate(const Link& link) const noexcept;
   static bool has_closed(const Link& link) noexcept;
@@ -169,38 +154,21 @@ class Device {
     std::vector<Record> records;  // that it sent by the inbox
   };
 
-  Settings settings_;
-  const transport::Sink* sink_;
-  std::vector<std::byte> secret_;
-  OwnedSegment segment_;
-  SegmentView own_;
-  Identity identity_;
-  std::uint64_t fingerprint_ = 0;
-  CmaProbe probe_;
+  Shared shared_;
   bool closed_ = false;
   bool armed_ = false;
   bool enough_ = false;      // the sink would rather have no more of this window now
   std::uint32_t sleep_ = 0;  // the number of the last one, see bell.hpp
-  std::vector<std::string> fallbacks_told_;
 
   PolledWindows polled_;
   std::uint32_t poll_first_ = 0;
-  bool asked_ = false;        // for some window
-  std::uint32_t rounds_ = 0;  // at what came
+  bool asked_ = false;  // for some window
   InboxReceiver inbox_;
-  Cells cells_;
-  std::uint64_t streamed_ = 0;  // payloads that were part of a stream while cells were new
-  hw::KeyTable keys_;
-  PublishedLayouts published_;
-  MemoryRanges ranges_;
-  std::vector<std::uint32_t> key_layouts_;  // by key index: the published layout that the key counts on
-  std::vector<std::byte> bounce_;
+  KeyMaker keys_;
   Links links_;
   std::vector<Link*> by_slot_;
   std::map<std::uint32_t, Awaited> awaited_;  // by peer slot
   std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full, or that move to a window
-  Bell bell_;
-  Door door_;
 };
 
 }  // namespace stria::shm

@@ -11,10 +11,10 @@ namespace stria::shm {
 
 /// Tells the sender of cells what they say about the distance.
 void Device::look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept {
-  if (settings_.distance != DistanceMode::learnt || link.rx_slot_ == kNone) return;
+  if (shared_.settings.distance != DistanceMode::learnt || link.rx_slot_ == kNone) return;
   if (!link.distance_.came(payload, bytes, link.remote_.shape().cells / 2)) return;
-  own_.peer(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
-  sink_->link_changed(sink_->self, link.cookie_);
+  shared_.home.slot(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
+  shared_.sink->link_changed(shared_.sink->self, link.cookie_);
 }
 
 /// The same of a growing one: lines that are timed have to be there.
@@ -27,7 +27,7 @@ void Device::look_growing(Link& link, const Growing& growing) noexcept {
 
 /// Of a packet in a cell.
 inline std::uint32_t Device::distance_of(const Link& link) const noexcept {
-  return link.distance_.is_far() || settings_.distance == DistanceMode::far ? 0 : STRIA_PACKET_NEAR;
+  return link.distance_.is_far() || shared_.settings.distance == DistanceMode::far ? 0 : STRIA_PACKET_NEAR;
 }
 
 /// Whether a payload can lie there. A peer wrote that.
@@ -94,7 +94,7 @@ bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t byt
   std::memcpy(&copy, header, sizeof copy);
   const transport::Packet packet{&copy, payload, bytes, buffered ? 1u | distance_of(link) : 0u,
                                  keep_name(place)};
-  delivered(link, place, sink_->deliver(sink_->self, link.cookie_, &packet));
+  delivered(link, place, shared_.sink->deliver(shared_.sink->self, link.cookie_, &packet));
   return true;
 }
 
@@ -112,7 +112,7 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   if (link.is_half_ && !growing.is_done()) return true;
   count_cell(link, place, bytes);
   if (!place.few) look_growing(link, growing);
-  const std::uint32_t answer = sink_->deliver(sink_->self, link.cookie_, &growing.packet());
+  const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, link.cookie_, &growing.packet());
   link.is_half_ = (answer & STRIA_DELIVERED_LATER) != 0 && !link.is_over_;
   if (!link.is_half_) [[likely]]
     delivered(link, place, answer);

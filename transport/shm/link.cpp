@@ -61,19 +61,19 @@ void Link::tell() noexcept {
   }
   std::uint32_t sleep = header.armed.load(std::memory_order_relaxed);
   if (sleep == 0) return;
-  device_->bell_.ring(attached_.nonce);
+  device_->shared_.bell.ring(attached_.nonce);
   // It was rung for this sleep: the others need not. In this order, because who dies before must not keep
   // them from it; and only if it is still this sleep, because who stops before must not end their next one.
   header.armed.compare_exchange_strong(sleep, 0, std::memory_order_release, std::memory_order_relaxed);
 }
 
 unsigned Link::poll(unsigned budget) noexcept {
-  ++device_->rounds_;
+  ++device_->shared_.rounds;
   return device_->poll_link(*this, budget);
 }
 
 std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
-  ++device_->rounds_;
+  ++device_->shared_.rounds;
   if (rx_window_ == kNone || device_->armed_) return STRIA_TAKE_OTHER;
   Polled& polled = device_->polled_.of_window(rx_window_);
   const std::int32_t bytes = polled.window.take(wanted, static_cast<std::byte*>(memory), capacity);
@@ -85,27 +85,28 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
 /// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
 /// is behind, a few long ones fill the window, and the sender waits.
 [[gnu::always_inline]] inline bool Link::is_stream(std::uint32_t bytes) noexcept {
-  return bytes >= kStreamLeast && (row_.goes_on(device_->rounds_, kStreamRow) || tx_.receiver_is_behind());
+  return bytes >= kStreamLeast &&
+         (row_.goes_on(device_->shared_.rounds, kStreamRow) || tx_.receiver_is_behind());
 }
 
 /// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
 [[gnu::always_inline]] inline bool Link::passes_few(const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  if (bytes < kFarFewLeast || !device_->cells_.are_few(bytes)) [[likely]]
+  if (bytes < kFarFewLeast || !device_->shared_.cells.are_few(bytes)) [[likely]]
     return false;
-  return (bytes >= kFewLeast || is_far()) && device_->settings_.may_choose_stores() &&
+  return (bytes >= kFewLeast || is_far()) && device_->shared_.settings.may_choose_stores() &&
          transport::has_long_blocks(payload);
 }
 
 [[gnu::always_inline]] inline Way Link::way_of(const transport::Payload& payload, bool slow) noexcept {
   const bool far = slow || (payload.length >= kPastLeast && is_far());
-  return way_to_store(payload, far, device_->settings_, strings_);
+  return way_to_store(payload, far, device_->shared_.settings, strings_);
 }
 
 /// As what a cell that may be read while it is written is published. Shorter blocks take longer to write than
 /// to read, in a row or not.
 [[gnu::always_inline]] inline RecordKind Link::kind_of_growing(const transport::Payload& payload) noexcept {
-  const bool in_row = row_.goes_on(device_->rounds_, kWholeRow);
+  const bool in_row = row_.goes_on(device_->shared_.rounds, kWholeRow);
   const bool is_short = payload.length < kFarStepLeast;
   const bool far = !is_short && is_far();
   if (in_row && (is_short || far) && transport::has_long_blocks(payload)) return RecordKind::cell;
@@ -119,13 +120,13 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
   const bool windowed = tx_.is_open();
   if (!(windowed ? tx_.has_room(1) : inbox_.has_room())) return Status::no_resource;
   CellPlace place;
-  if (!device_->cells_.take(id_, cells_out_, bytes, place)) [[unlikely]]
+  if (!device_->shared_.cells.take(id_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
   place.few = passes_few(payload);
   place.may_stay = place.may_stay && !place.few;  // few are to go on going round
   const Way way = place.few ? Way::stream : way_of(payload, slow);
   const std::uint64_t word = place.word();
-  std::byte* const out = device_->own_.cell(place.cell) + place.at;
+  std::byte* const out = device_->shared_.own().cell(place.cell) + place.at;
   const auto publish = [ this, &header, bytes, word ](RecordKind kind) __attribute__((always_inline)) {
     tx_.put_cell(header, word, make_window_control(kind, bytes));
     published();
@@ -137,7 +138,8 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
     if (kind == whole)
       store(way, payload, out);
     else
-      grow(payload, out, device_->own_.cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
+      grow(payload, out, device_->shared_.own().cell_growth(place.cell), place.use, way, kind,
+           [=] { publish(kind); });
   }
   if (kind != whole) return Status::ok;
   if (windowed) {
@@ -145,14 +147,14 @@ std::int32_t Link::take(transport::Header& wanted, void* memory, std::uint32_t c
     return Status::ok;
   }
   const Status status = inbox_send(whole, 0, header, contiguous(&word, sizeof word), bytes);
-  if (status != Status::ok) device_->cells_.cancel(place.cell);
+  if (status != Status::ok) device_->shared_.cells.cancel(place.cell);
   return status;
 }
 
 /// Which stores are to be timed now, if any are: packing takes longer than they.
 StoreSpeed* Link::to_time(Way way, const transport::Payload& payload) noexcept {
   if (way == Way::stream || payload.length < kPastLeast || !transport::has_long_blocks(payload) ||
-      !device_->cells_.are_settled(static_cast<std::uint32_t>(payload.length)))
+      !device_->shared_.cells.are_settled(static_cast<std::uint32_t>(payload.length)))
     return nullptr;
   StoreSpeed& speed = way == Way::string ? strings_ : stores_;
   return speed.is_due() ? &speed : nullptr;
@@ -167,8 +169,8 @@ Status Link::send_past(const transport::Header& header, const transport::Payload
 /// that has room.
 Status Link::send_stream(const transport::Header& header, const transport::Payload& payload,
                          RecordKind whole) noexcept {
-  if (device_->cells_.are_few(static_cast<std::uint32_t>(payload.length)) &&
-      ++device_->streamed_ <= kStreamEarns)
+  if (device_->shared_.cells.are_few(static_cast<std::uint32_t>(payload.length)) &&
+      ++device_->shared_.streamed <= kStreamEarns)
     return Status::no_resource;
   return send_cell(header, payload, whole, false);
 }
@@ -193,7 +195,7 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
 [[gnu::cold, gnu::noinline]] Status Link::send_behind(const transport::Header& header, const void* payload,
                                                       std::uint32_t bytes) noexcept {
   const bool takes_cell =
-      bytes >= kStreamLeast && tx_.receiver_is_behind() && !device_->cells_.are_few(bytes);
+      bytes >= kStreamLeast && tx_.receiver_is_behind() && !device_->shared_.cells.are_few(bytes);
   if (takes_cell &&
       send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell, false) == Status::ok)
     return Status::ok;
@@ -283,7 +285,8 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
 Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
   if (state_ != State::up || moving_) [[unlikely]]
     return refusal();
-  if (payload.length < 0 || payload.length > static_cast<std::int64_t>(cell_most(device_->settings_.shape)))
+  if (payload.length < 0 ||
+      payload.length > static_cast<std::int64_t>(cell_most(device_->shared_.settings.shape)))
     return Status::invalid;
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!tx_.is_open() && bytes <= kInboxPayload)
@@ -314,7 +317,7 @@ Status Link::eager_past(const transport::Header& header, const transport::Payloa
 Status Link::without_cell(std::uint32_t bytes) noexcept {
   if (++refused_ < kPatience) return Status::no_resource;
   refused_ = 0;
-  const bool comes_back = device_->cells_.waits_for(id_, bytes);
+  const bool comes_back = device_->shared_.cells.waits_for(id_, bytes);
   return comes_back ? Status::no_resource : Status::unsupported;
 }
 
@@ -331,7 +334,7 @@ Status Link::inbox_send(RecordKind kind, std::uint32_t detail, const transport::
 
 void Link::limits(transport::LinkLimits& out) noexcept {
   out = {};
-  out.eager_max = cell_most(device_->settings_.shape);
+  out.eager_max = cell_most(device_->shared_.settings.shape);
   out.can_get = out.can_put = can_copy_ ? 1 : 0;
   out.can_map = can_map_ ? 1 : 0;
   out.can_atomic = attached_.same_process && can_copy_ ? 1 : 0;
@@ -341,11 +344,11 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   const std::uint32_t mtu = opening ? remote_.shape().pio_mtu : 0;
   out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;
   out.pio_credits = tx_.credits();
-  out.far = distance_.is_far() || device_->settings_.distance == DistanceMode::far ? 1 : 0;
+  out.far = distance_.is_far() || device_->shared_.settings.distance == DistanceMode::far ? 1 : 0;
   out.grows = opening || tx_.is_open() ? 1 : 0;
   out.low_latency = low_latency_ && tx_window_ != kNone ? 1 : 0;
-  out.path = path_.c_str();
-  out.fallback = fallback_.c_str();
+  out.path = path_;
+  out.fallback = fallback_;
 }
 
 }  // namespace stria::shm

@@ -10,13 +10,13 @@
 
 #include "base/refused_memory.hpp"
 #include "transport/contract.hpp"
-#include "transport/key.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/cma.hpp"
 #include "transport/shm/distance.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/inbox.hpp"
+#include "transport/shm/keys.hpp"
 #include "transport/shm/layouts.hpp"
 #include "transport/shm/peer_memory.hpp"
 #include "transport/shm/row.hpp"
@@ -26,24 +26,6 @@
 namespace stria::shm {
 
 class Device;
-
-/// A key: | word 4 | STRIA_KEY_* 1 | - 3 | base address 8 |, cut off behind the last that says something. The
-/// base is the hint of contiguous memory: with it a get need not wait for the key's record, a line of the
-/// peer's, before it copies.
-inline constexpr std::uint32_t kPlainKeyBytes = sizeof(hw::KeyWord);
-inline constexpr std::uint32_t kFlaggedKeyBytes = kPlainKeyBytes + 1;
-inline constexpr std::uint32_t kKeyBaseAt = 8;
-inline constexpr std::uint32_t kHintedKeyBytes = kKeyBaseAt + sizeof(std::uint64_t);
-inline bool has_hint(const transport::Key& key) noexcept {
-  return key.bytes == kHintedKeyBytes && key.data[STRIA_KEY_FLAGS_AT] == STRIA_KEY_HINT;
-}
-/// The word of a key as fast_register() made it; false: it is none.
-inline bool read_word(const transport::Key& key, hw::KeyWord& word) noexcept {
-  const bool mapped = key.bytes == kFlaggedKeyBytes && transport::is_mapped(key);
-  if (key.bytes != kPlainKeyBytes && !mapped && !has_hint(key)) return false;
-  std::memcpy(&word, key.data, sizeof word);
-  return true;
-}
 
 /// One thread at a time, with its device.
 class alignas(kCacheLine) Link {
@@ -154,6 +136,8 @@ class alignas(kCacheLine) Link {
                      std::uint64_t& base) noexcept;
   [[gnu::cold, gnu::noinline]] std::span<std::byte> map_memory(const hw::KeyRecord& record) noexcept;
   void describe() noexcept;
+  /// One line of the log for each reason, however many peers it holds for.
+  [[gnu::cold, gnu::noinline]] void fall_back(const std::string& why) noexcept;
 
   // The send path.
   WindowSender tx_;
@@ -199,7 +183,8 @@ class alignas(kCacheLine) Link {
   PeerMemory memory_;
   std::unique_ptr<RefusedMemory> refused_memory_;  // the peer's; null until there is some
   Attached attached_;
-  std::string path_, fallback_;
+  const char* path_ = "";
+  const char* fallback_ = "";
 };
 
 }  // namespace stria::shm

@@ -1,11 +1,7 @@
 // Links go down, and what the dead left behind is taken back. A device's write lock on its own memfd lasts as
 // long as its process, whatever kills it, so asking for the lock (F_GETLK) tells whether the process is
 // there.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <vector>
 
 #include "base/log.hpp"
@@ -13,38 +9,12 @@
 
 namespace stria::shm {
 
-/// Whether no process has that id. False when the id is of another PID namespace than ours: there it names
-/// a process that cannot be asked for from here.
-bool Device::is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept {
-  const auto id = static_cast<pid_t>(pid);
-  const bool is_ours = pid_space != 0 && pid_space == identity_.pid_space;
-  return is_ours && id > 0 && ::kill(id, 0) != 0 && errno == ESRCH;
-}
-
-/// Whether the peer of a slot without a link writes nothing any more. Only certainty counts: what it still
-/// wrote would be written to what somebody else has by then.
-bool Device::is_gone(std::uint32_t slot) const noexcept {
-  const PeerSlot& peer = own_.peer(slot);
-  const std::uint64_t state = peer.state.load(std::memory_order_acquire);
-  if (is_process_gone(slot_pid(state), slot_pid_space(state))) return true;
-  // While it is claiming, the slot says who had it before.
-  return slot_phase(state) != SlotPhase::claiming && is_door_gone(peer.nonce, peer.door_space);
-}
-
-/// Whether the device of an address is gone for good: its process ended, or it was closed. Only certainty
-/// counts; a device of another host, or one whose namespaces cannot be seen from here, is not known to be
-/// gone.
-bool Device::is_gone(const Identity& identity) const noexcept {
-  if (identity.host == 0 || identity.host != identity_.host) return false;
-  return is_process_gone(identity.pid, identity.pid_space) ||
-         is_door_gone(identity.nonce, identity.door_space);
-}
-
 /// ok: the link stays. Otherwise what link_down() is to say.
 Status Device::fate(const Link& link) const noexcept {
   if (link.broken_) return Status::io_error;
   if (has_ended(link)) return Status::peer_failed;
-  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) != own_state(SlotPhase::ready))
+  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
+      shared_.home.own_state(SlotPhase::ready))
     return Status::unreachable;  // the peer refused us
   return Status::ok;
 }
@@ -75,7 +45,7 @@ void Device::check() noexcept {
 /// it, who are about to publish, or stand still: its end does not wait for them. False: it lives, and is
 /// about to publish itself.
 bool Device::drain_inbox(std::uint32_t peer, bool is_over) noexcept {
-  const std::uint64_t waiting = std::min<std::uint64_t>(inbox_.waiting(), own_.shape().inbox_slots);
+  const std::uint64_t waiting = std::min<std::uint64_t>(inbox_.waiting(), shared_.own().shape().inbox_slots);
   for (std::uint64_t i = 0; i < waiting; ++i) {
     std::uint64_t state = 0;
     InboxSlot& slot = inbox_.ahead(i, state);
@@ -91,8 +61,8 @@ bool Device::drain_inbox(std::uint32_t peer, bool is_over) noexcept {
 
 /// The peer may have connected, too, and its hello may wait in the inbox.
 void Device::find_slot(Link& link) noexcept {
-  for (std::uint32_t slot = 0; slot < slots_used() && link.rx_slot_ == kNone; ++slot)
-    if (link_of_slot(slot) == nullptr && own_.peer(slot).worker_id == link.worker_id_) welcome(slot);
+  for (std::uint32_t slot = 0; slot < shared_.home.slots_used() && link.rx_slot_ == kNone; ++slot)
+    if (link_of_slot(slot) == nullptr && shared_.home.slot(slot).worker_id == link.worker_id_) welcome(slot);
 }
 
 /// Delivers everything the peer sent. False: it is about to send more; try again later.
@@ -133,7 +103,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   link.pio_max_ = 0;
   link.can_copy_ = link.can_map_ = false;
   link.memory_.clear();
-  if (is_over || link.rx_slot_ == kNone) cells_.reclaim(link.id_);
+  if (is_over || link.rx_slot_ == kNone) shared_.cells.reclaim(link.id_);
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
@@ -149,22 +119,22 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   }
   link.rx_slot_ = link.rx_window_ = kNone;
   if (link.kept_ == 0) link.detach();
-  sink_->link_down(sink_->self, link.cookie_, transport::to_c(why));
+  shared_.sink->link_down(shared_.sink->self, link.cookie_, transport::to_c(why));
 }
 
 /// Gives a peer slot and the window and the pin that belong to it to the next peer. Nobody writes there any
 /// more.
 void Device::free_slot(std::uint32_t slot) noexcept {
-  for (std::uint32_t i = 0; i < own_.shape().windows; ++i)
-    if (own_.control(i).owner.load(std::memory_order_acquire) == slot + 1)
-      reset_window(own_.window(i), own_.shape().window_bytes, own_.control(i));
+  for (std::uint32_t i = 0; i < shared_.own().shape().windows; ++i)
+    if (shared_.own().control(i).owner.load(std::memory_order_acquire) == slot + 1)
+      reset_window(shared_.own().window(i), shared_.own().shape().window_bytes, shared_.own().control(i));
   keys_.clear_accessor(slot);
   awaited_.erase(slot);
-  own_.peer(slot).state.store(0, std::memory_order_release);
+  shared_.home.slot(slot).state.store(0, std::memory_order_release);
 }
 
-/// The peer of a slot without a link is gone. Its records leave the inbox first: whoever gets the slot
-/// next would be taken for their sender, and be waited for where it died before it published.
+/// The peer of a slot without a link is gone. Its records leave the inbox first: whoever gets the slot next
+/// would be taken for their sender, and be waited for where it died before it published.
 void Device::forget(std::uint32_t slot) noexcept {
   // It may be known by a link of ours; then check() drains it.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
@@ -172,7 +142,7 @@ void Device::forget(std::uint32_t slot) noexcept {
   links_.forget_refused([&](Link& link) {
     if (link.refused_slot_ != slot) return false;
     link.refused_slot_ = kNone;
-    cells_.reclaim(link.id_);
+    shared_.cells.reclaim(link.id_);
     return true;
   });
   free_slot(slot);
@@ -180,13 +150,13 @@ void Device::forget(std::uint32_t slot) noexcept {
 
 /// Peers whose hello has not come, and slots of those that died, or closed, before they were known.
 void Device::look_at_slots() noexcept {
-  const std::uint32_t used =
-      std::min(own_.header().next_peer.load(std::memory_order_relaxed), own_.shape().max_peers);
+  const std::uint32_t used = std::min(shared_.own().header().next_peer.load(std::memory_order_relaxed),
+                                      shared_.own().shape().max_peers);
   for (std::uint32_t slot = 0; slot < used; ++slot) {
     if (link_of_slot(slot) != nullptr) continue;
-    const std::uint64_t state = own_.peer(slot).state.load(std::memory_order_acquire);
+    const std::uint64_t state = shared_.home.slot(slot).state.load(std::memory_order_acquire);
     if (slot_phase(state) == SlotPhase::free) continue;
-    if (is_gone(slot))
+    if (shared_.home.is_gone(slot))
       forget(slot);
     else
       welcome(slot);
@@ -195,36 +165,32 @@ void Device::look_at_slots() noexcept {
 
 /// Whether the peer that claimed an inbox slot will never publish it. That it was refused does not say so.
 bool Device::is_claimant_gone(std::uint32_t peer) const noexcept {
-  if (peer >= own_.shape().max_peers) return true;
+  if (peer >= shared_.own().shape().max_peers) return true;
   if (const Link* link = link_of_slot(peer); link != nullptr) return !link->attached_.is_alive();
-  const std::uint64_t state = own_.peer(peer).state.load(std::memory_order_acquire);
-  return slot_phase(state) == SlotPhase::free || is_gone(peer);
+  const std::uint64_t state = shared_.home.slot(peer).state.load(std::memory_order_acquire);
+  return slot_phase(state) == SlotPhase::free || shared_.home.is_gone(peer);
 }
 
 /// For invalidate(): whether a pin in that slot may still be in use. The peer need not have been welcomed
 /// yet.
 bool Device::is_accessor_alive(std::uint32_t slot) const noexcept {
   if (const Link* link = link_of_slot(slot); link != nullptr) return link->attached_.is_alive();
-  const std::uint64_t state = own_.peer(slot).state.load(std::memory_order_acquire);
-  return slot_phase(state) != SlotPhase::free && !is_gone(slot);
-}
-
-std::uint32_t Device::slots_used() const noexcept {
-  return std::min(own_.header().next_peer.load(std::memory_order_acquire), own_.shape().max_peers);
+  const std::uint64_t state = shared_.home.slot(slot).state.load(std::memory_order_acquire);
+  return slot_phase(state) != SlotPhase::free && !shared_.home.is_gone(slot);
 }
 
 /// Whether a peer that we are about to connect to will find a slot here for its answer, beside those whose
 /// answers are still to come. Without one it is refused, and what was sent to it by then is lost.
 bool Device::has_room_for(const Identity& identity) const {
-  if (own_.shape().max_peers - slots_used() > links_.living()) return true;
+  if (shared_.own().shape().max_peers - shared_.home.slots_used() > links_.living()) return true;
   std::vector<std::uint64_t> to_answer{identity.nonce};
   for (std::uint32_t i = 0; i < links_.living(); ++i)
     if (const Link& link = links_.living(i); link.rx_slot_ == kNone)
       to_answer.push_back(link.attached_.nonce);
   std::sort(to_answer.begin(), to_answer.end());
   std::size_t room = 0;
-  for (std::uint32_t slot = 0; slot < own_.shape().max_peers; ++slot) {
-    const PeerSlot& peer = own_.peer(slot);
+  for (std::uint32_t slot = 0; slot < shared_.own().shape().max_peers; ++slot) {
+    const PeerSlot& peer = shared_.home.slot(slot);
     const SlotPhase phase = slot_phase(peer.state.load(std::memory_order_acquire));
     const bool answered = phase == SlotPhase::ready && link_of_slot(slot) == nullptr &&
                           std::binary_search(to_answer.begin(), to_answer.end(), peer.nonce);
@@ -240,14 +206,15 @@ bool Device::is_needed_by(const Link& link, bool look_closely) const noexcept {
   if (link.state_ != Link::State::up || link.rx_slot_ != kNone) return false;
   const bool only_greeted = link.inbox_.sent() <= 1 && link.tx_.is_untouched();
   if (only_greeted || has_closed(link) || has_slot_here(link)) return false;
-  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) != own_state(SlotPhase::ready))
+  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
+      shared_.home.own_state(SlotPhase::ready))
     return false;  // refused, or it noticed our end
   return !look_closely || link.attached_.is_alive();
 }
 
 bool Device::has_slot_here(const Link& link) const noexcept {
-  for (std::uint32_t slot = 0; slot < slots_used(); ++slot) {
-    const PeerSlot& peer = own_.peer(slot);
+  for (std::uint32_t slot = 0; slot < shared_.home.slots_used(); ++slot) {
+    const PeerSlot& peer = shared_.home.slot(slot);
     if (slot_phase(peer.state.load(std::memory_order_acquire)) == SlotPhase::ready &&
         peer.nonce == link.attached_.nonce)
       return true;

@@ -17,7 +17,7 @@ constexpr unsigned kWindowBatch = 32;
 /// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
 /// while it computes, find nothing.
 inline bool Device::is_quiet() const noexcept {
-  if ((greeting_ | static_cast<std::uint32_t>(armed_)) != 0 || own_.header().hints.any() ||
+  if ((greeting_ | static_cast<std::uint32_t>(armed_)) != 0 || shared_.own().header().hints.any() ||
       !inbox_.is_empty())
     return false;
   const Polled* polled = polled_.begin();
@@ -27,14 +27,14 @@ inline bool Device::is_quiet() const noexcept {
 }
 
 unsigned Device::progress(unsigned budget) noexcept {
-  ++rounds_;
+  ++shared_.rounds;
   return is_quiet() ? 0 : progress_some(budget);
 }
 
 unsigned Device::progress_some(unsigned budget) noexcept {
   if (armed_) [[unlikely]]
     disarm();
-  if (own_.header().hints.any()) [[unlikely]]
+  if (shared_.own().header().hints.any()) [[unlikely]]
     follow_hints();
   unsigned done = 0;
   // One event is the inbox's: peers without a window, and new ones, come through while windows never empty.
@@ -72,7 +72,7 @@ inline void Device::deliver(Link& link, const std::byte* header, const std::byte
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, 0};
-  enough_ = (sink_->deliver(sink_->self, link.cookie_, &packet) & STRIA_DELIVERED_GO_ON) == 0;
+  enough_ = (shared_.sink->deliver(shared_.sink->self, link.cookie_, &packet) & STRIA_DELIVERED_GO_ON) == 0;
 }
 
 unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
@@ -94,7 +94,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
       const std::uint32_t halves = record_halves(bytes);
       // Half a line is always in the window, whatever its sender may do.
       const bool fits =
-          bytes <= kHalfPayload || (bytes <= settings_.pio_max && halves <= window.halves_to_end());
+          bytes <= kHalfPayload || (bytes <= shared_.settings.pio_max && halves <= window.halves_to_end());
       if (!fits || link.broken_) [[unlikely]] {
         report_broken(link, control);
         return done;
@@ -116,16 +116,16 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
     switch (kind) {
       case RecordKind::packed:
         halves = record_halves(bytes);
-        good = good && bytes <= settings_.pio_max && halves <= window.halves_to_end();
+        good = good && bytes <= shared_.settings.pio_max && halves <= window.halves_to_end();
         if (good) deliver(link, line + 8, line + kRecordHeader, bytes, true);
         ++done;
         break;
       case RecordKind::invalidate:
         halves = invalidate_halves(bytes);
-        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= settings_.pio_max &&
+        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= shared_.settings.pio_max &&
                halves <= window.halves_to_end();
         if (good) {
-          end_key(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
+          keys_.end(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
           deliver(link, line + 8, line + kRecordHeader + kInvalidatePrefix, bytes - kInvalidatePrefix, false);
         }
         ++done;
@@ -210,19 +210,12 @@ bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link&
     case RecordKind::invalidate:
     case RecordKind::packed:
       if (bytes > kInboxPayload) return false;
-      if (control_kind(control) == RecordKind::invalidate) end_key(control_detail(control));
+      if (control_kind(control) == RecordKind::invalidate) keys_.end(control_detail(control));
       deliver(link, record, payload, bytes, true);
       return true;
     default:
       return false;
   }
-}
-
-void Device::end_key(hw::KeyWord word) noexcept {
-  if (keys_.end(word) == Status::ok)
-    give_back(word);
-  else
-    log::debug("shm: a peer ended key {:08x}, which was not valid", word);
 }
 
 void Device::report_broken(Link& link, std::uint64_t control) noexcept {
@@ -232,8 +225,8 @@ void Device::report_broken(Link& link, std::uint64_t control) noexcept {
 }
 
 Status Device::arm() noexcept {
-  if (bell_.fd() < 0) return Status::unsupported;
-  auto& flag = own_.header().armed;
+  if (shared_.bell.fd() < 0) return Status::unsupported;
+  auto& flag = shared_.own().header().armed;
   armed_ = true;
   for (std::uint32_t i = 0; i < polled_.hot(); ++i) {
     polled_[i].window.publish();
@@ -245,7 +238,7 @@ Status Device::arm() noexcept {
   std::uint64_t state = 0;
   inbox_.next(state);
   bool idle = state == 0 || inbox_phase(state) == InboxPhase::free;
-  idle = idle && !own_.header().hints.any();
+  idle = idle && !shared_.own().header().hints.any();
   for (std::uint32_t i = 0; i < polled_.hot(); ++i)
     idle = idle && (polled_[i].link->broken_ || polled_[i].window.peek() == 0);
   if (idle && greeting_ == 0) return Status::ok;
@@ -255,22 +248,22 @@ Status Device::arm() noexcept {
 
 void Device::disarm() noexcept {
   armed_ = false;
-  own_.header().armed.store(0, std::memory_order_relaxed);
+  shared_.own().header().armed.store(0, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < polled_.hot(); ++i) call_hot(polled_[i]);
-  bell_.silence();
+  shared_.bell.silence();
 }
 
 void Device::call_hot(const Polled& polled) noexcept {
-  own_.peer(polled.link->rx_slot_).attention.store(armed_ ? kCold : kHot, std::memory_order_relaxed);
+  shared_.home.slot(polled.link->rx_slot_).attention.store(armed_ ? kCold : kHot, std::memory_order_relaxed);
 }
 
 void Device::call_cold(const Polled& polled) noexcept {
-  own_.peer(polled.link->rx_slot_).attention.store(kCold, std::memory_order_relaxed);
+  shared_.home.slot(polled.link->rx_slot_).attention.store(kCold, std::memory_order_relaxed);
 }
 
 /// They are polled from now on, in their turn.
 void Device::follow_hints() noexcept {
-  own_.header().hints.take(own_.shape().windows, [this](std::uint32_t window) {
+  shared_.own().header().hints.take(shared_.own().shape().windows, [this](std::uint32_t window) {
     look_at_window(window);
     Polled* polled = polled_.find(window);
     if (polled == nullptr || polled_.is_hot(*polled)) return;

@@ -1,7 +1,6 @@
-// Keys and copies. Registering is O(1): a slot of the key table {layout, base, count, access}; whoever copies
-// looks the slot up, checks right and bounds, and copies with its own CPU. A get asks afterwards whether the
-// key was valid all the time; a put, and a get by plain loads, pin the key meanwhile (hw/key_table.hpp says
-// why).
+// Copies by keys. Whoever copies looks the key's slot up in the owner's table, checks right and bounds, and
+// copies with its own CPU. A get asks afterwards whether the key was valid all the time; a put, and a get by
+// plain loads, pin the key meanwhile (hw/key_table.hpp says why).
 #include <cstring>
 #include <new>
 
@@ -23,78 +22,6 @@ Stream stream_of(const transport::Payload& payload) noexcept {
 }
 
 }  // namespace
-
-Status Device::fast_register(const Link*, const transport::Payload& memory, unsigned access,
-                             transport::Key& key) noexcept {
-  const datatype::Layout* layout = transport::layout_of(memory);
-  hw::KeyRecord record;
-  record.base = reinterpret_cast<std::uint64_t>(memory.base);
-  record.count = memory.count;
-  if (memory.count < 0) return Status::invalid;
-  LayoutName name;
-  std::int64_t low = 0, high = 0;
-  bool regular = true;
-  if (layout == nullptr) {
-    record.bytes = high = memory.count;
-  } else if (layout->is_contiguous(memory.count)) {
-    record.bytes = high = layout->size() * memory.count;
-    record.base += static_cast<std::uint64_t>(layout->true_lb());
-  } else {
-    const auto reach = layout->reach(memory.count);
-    if (!reach) return Status::invalid;
-    record.bytes = reach->bytes;
-    low = reach->low, high = reach->high;
-    regular = false;
-  }
-  const MemoryRange* range = ranges_.find(record.base + static_cast<std::uint64_t>(low),
-                                          record.base + static_cast<std::uint64_t>(high));
-  if (range != nullptr) {
-    record.segment = range->nonce;
-    record.segment_offset = static_cast<std::int64_t>(record.base - range->begin);
-    record.segment_fd = range->fd;
-  } else if ((access & STRIA_REGISTER_MAPPED) != 0) {
-    return Status::unsupported;
-  }
-  if (!regular)
-    if (const Status status = published_.acquire(*layout, name); status != Status::ok) return status;
-  record.layout = name.number;
-  record.layout_generation = name.generation;
-  std::uint32_t index = 0;
-  if (const Status status = keys_.allocate(index); status != Status::ok) {
-    published_.release(name.number);
-    return status;
-  }
-  key_layouts_[index] = name.number;
-  const hw::KeyWord word = keys_.bind(index, record, static_cast<std::uint8_t>(access & hw::kKeyAll));
-  // Word and flags in one store: base/words.hpp says why.
-  std::uint64_t begin = word;
-  key.bytes = kPlainKeyBytes;
-  if (range != nullptr) {
-    begin |= std::uint64_t{STRIA_KEY_MAPPED} << (8 * STRIA_KEY_FLAGS_AT);
-    key.bytes = kFlaggedKeyBytes;
-  } else if (regular && (access & STRIA_REGISTER_HINT) != 0) {
-    begin |= std::uint64_t{STRIA_KEY_HINT} << (8 * STRIA_KEY_FLAGS_AT);
-    std::memcpy(key.data + kKeyBaseAt, &record.base, sizeof record.base);
-    key.bytes = kHintedKeyBytes;
-  }
-  std::memcpy(key.data, &begin, sizeof begin);
-  return Status::ok;
-}
-
-Status Device::invalidate(const transport::Key& key) noexcept {
-  hw::KeyWord word = 0;
-  if (!read_word(key, word)) return Status::access_error;
-  const Status status =
-      keys_.invalidate(word, slots_used(), [this](std::uint32_t slot) { return is_accessor_alive(slot); });
-  if (status != Status::ok) return Status::access_error;  // ended before, or never made
-  give_back(word);
-  return Status::ok;
-}
-
-void Device::give_back(hw::KeyWord word) noexcept {
-  published_.release(key_layouts_[hw::key_index(word)]);
-  keys_.release(hw::key_index(word));
-}
 
 Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
                  transport::Completion* /*completion*/) noexcept {
@@ -163,8 +90,7 @@ Status Link::refused(Copied copied) noexcept {
   if (copied == Copied::peer_gone) return Status::peer_failed;
   if (copied == Copied::memory_refused) return Status::unsupported;  // see note_refusal()
   can_copy_ = false;
-  fallback_ = "cross-memory attach: refused by the system during use";
-  device_->tell_fallback(*this);
+  fall_back("cross-memory attach: refused by the system during use");
   return Status::unsupported;
 }
 
@@ -219,7 +145,7 @@ Status Link::copy_across(const Reach& reach, const Stream& local, const Stream& 
   if (reach.writes && !attached_.is_alive()) return Status::peer_failed;
   if (!may_ask(reach)) return Status::unsupported;
   const Direction direction = reach.writes ? Direction::put : Direction::get;
-  const Copied copied = copy_cma(direction, attached_.pid, local, remote, length, device_->bounce_);
+  const Copied copied = copy_cma(direction, attached_.pid, local, remote, length, device_->shared_.bounce);
   if (!attached_.is_alive()) return Status::peer_failed;
   note(reach, copied);
   return copied == Copied::all ? Status::ok : refused(copied);
@@ -276,12 +202,12 @@ Status Link::atomic_on(const hw::KeyRecord& record, const transport::Atomic& ato
 
 std::span<std::byte> Link::map_memory(const hw::KeyRecord& record) noexcept {
   std::string problem;
-  const std::uint64_t proof = fingerprint(device_->secret_, attached_.nonce, worker_id_);
-  const std::span<std::byte> data =
-      memory_.add(attached_, record.segment, record.segment_fd, device_->settings_.attach, proof, problem);
+  const std::uint64_t proof = device_->shared_.home.proof_for(attached_.nonce, worker_id_);
+  const std::span<std::byte> data = memory_.add(attached_, record.segment, record.segment_fd,
+                                                device_->shared_.settings.attach, proof, problem);
   if (!problem.empty()) {
     log::warn("shm: worker {:016x}: {}", worker_id_, problem);
-    if (fallback_.empty()) fallback_ = std::move(problem);
+    if (*fallback_ == '\0') fallback_ = device_->shared_.texts.keep(problem).text;
   }
   return data;
 }

@@ -31,9 +31,9 @@ std::uint32_t Device::windows_wanted() noexcept {
     const bool busy = std::exchange(link.came_by_inbox_, 0) >= kBusy;
     if (busy && link.rx_slot_ != kNone && link.rx_window_ == kNone) ++wanted;
   }
-  const std::uint32_t open = open_windows(own_.shape());
+  const std::uint32_t open = open_windows(shared_.own().shape());
   for (std::uint32_t i = 0; i < open && wanted > 0; ++i)
-    if (own_.control(i).owner.load(std::memory_order_relaxed) == 0) --wanted;
+    if (shared_.own().control(i).owner.load(std::memory_order_relaxed) == 0) --wanted;
   return wanted;
 }
 
@@ -42,12 +42,12 @@ void Device::ask_back(std::uint32_t wanted) noexcept {
   asked_ = wanted != 0;
   for (std::uint32_t i = polled_.hot(); i < polled_.size(); ++i) {
     const Polled& polled = polled_[i];
-    std::atomic<std::uint32_t>& attention = own_.peer(polled.link->rx_slot_).attention;
+    std::atomic<std::uint32_t>& attention = shared_.home.slot(polled.link->rx_slot_).attention;
     const bool is_asked = attention.load(std::memory_order_relaxed) == kAsked;
     if (!asked_) {
       if (is_asked) call_cold(polled);
     } else if (wanted > 0 && !is_asked && polled.idle >= kIdleLooks &&
-               polled.number < open_windows(own_.shape())) {
+               polled.number < open_windows(shared_.own().shape())) {
       attention.store(kAsked, std::memory_order_relaxed);
       --wanted;
     }
@@ -66,7 +66,7 @@ void Device::adapt_window(Link& link) noexcept {
   }
   const std::uint64_t sent = link.inbox_.sent();
   if (sent - std::exchange(link.sent_at_look_, sent) < kBusy || !upgrade(link)) return;
-  sink_->link_changed(sink_->self, link.cookie_);
+  shared_.sink->link_changed(shared_.sink->self, link.cookie_);
 }
 
 void Device::give_window_back(Link& link) noexcept {
@@ -78,18 +78,18 @@ void Device::give_window_back(Link& link) noexcept {
   link.remote_.header().hints.leave(window);
   link.describe();
   link.sent_at_look_ = link.inbox_.sent();
-  sink_->link_changed(sink_->self, link.cookie_);
+  shared_.sink->link_changed(shared_.sink->self, link.cookie_);
 }
 
 /// The owner's part: the window that the peer says it has is polled, and one that it gave back is freed.
 void Device::follow_window(Link& link) noexcept {
-  const std::uint32_t window = own_.peer(link.rx_slot_).window.load(std::memory_order_acquire);
+  const std::uint32_t window = shared_.home.slot(link.rx_slot_).window.load(std::memory_order_acquire);
   if (link.rx_window_ != kNone && link.rx_window_ != window) release_window(link);
-  if (link.rx_window_ != kNone || window >= own_.shape().windows ||
-      own_.control(window).owner.load(std::memory_order_acquire) != link.rx_slot_ + 1)
+  if (link.rx_window_ != kNone || window >= shared_.own().shape().windows ||
+      shared_.own().control(window).owner.load(std::memory_order_acquire) != link.rx_slot_ + 1)
     return;
-  const WindowReceiver receiver(own_.window(window), own_.shape().window_bytes,
-                                &own_.control(window).consumed);
+  const WindowReceiver receiver(shared_.own().window(window), shared_.own().shape().window_bytes,
+                                &shared_.own().control(window).consumed);
   if (const Polled* added = polled_.add({receiver, &link, window, 0, 0}); added != nullptr) {
     link.rx_window_ = window;
     call_hot(*added);
@@ -102,7 +102,7 @@ void Device::look_at_window(std::uint32_t window) noexcept {
     follow_window(*polled->link);
     return;
   }
-  const std::uint32_t owner = own_.control(window).owner.load(std::memory_order_acquire);
+  const std::uint32_t owner = shared_.own().control(window).owner.load(std::memory_order_acquire);
   if (owner != 0) static_cast<void>(welcome(owner - 1));
 }
 
@@ -113,7 +113,8 @@ void Device::release_window(Link& link) noexcept {
   if (polled == nullptr) return;
   call_cold(*polled);  // the next one of this peer begins with a hint
   polled_.remove(*polled);
-  reset_window(own_.window(window), own_.shape().window_bytes, own_.control(window));
+  reset_window(shared_.own().window(window), shared_.own().shape().window_bytes,
+               shared_.own().control(window));
 }
 
 }  // namespace stria::shm

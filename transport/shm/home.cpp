@@ -1,0 +1,95 @@
+#include "transport/shm/home.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+
+#include "base/log.hpp"
+#include "transport/shm/bell.hpp"
+#include "transport/wire.hpp"
+
+namespace stria::shm {
+
+Home::~Home() {
+  if (is_made()) close();
+  door_.shut();
+  unregister_device(identity_.nonce);
+}
+
+Result<void> Home::make(const transport::DeviceParams& params, const Settings& settings) {
+  const auto* secret = static_cast<const std::byte*>(params.job_secret);
+  if (secret != nullptr) secret_.assign(secret, secret + params.job_secret_bytes);
+  const Shape& shape = settings.shape;
+  const std::size_t bytes = plan(shape).bytes;
+  auto made = create_segment("stria", bytes);
+  if (!made) return std::move(made).error();
+  memory_ = *std::move(made);
+  segment_ = SegmentView(memory_.map.data(), shape);
+
+  identity_ = {random_word(),
+               params.worker_id,
+               static_cast<std::uint32_t>(::getpid()),
+               static_cast<std::uint32_t>(::geteuid()),
+               memory_.fd.get(),
+               bytes,
+               host_number(),
+               namespace_number(kPidNamespace),
+               0};
+  probe_.nonce = random_word();
+
+  const bool barrier = register_barrier();
+  auto* header = new (memory_.map.data()) SegmentHeader{};
+  header->magic = kMagic;
+  header->layout_version = kLayoutVersion;
+  header->wire_version = wire::kVersion;
+  header->library_version = library_version();
+  header->nonce = identity_.nonce;
+  header->worker_id = identity_.worker_id;
+  header->fingerprint = proof_for(identity_.nonce, identity_.worker_id);
+  header->pid = identity_.pid;
+  header->uid = identity_.uid;
+  header->segment_bytes = bytes;
+  header->fences = barrier ? 0 : 1;
+  header->shape = shape;
+  header->probe_address = reinterpret_cast<std::uint64_t>(&probe_);
+  header->probe_nonce = probe_.nonce;
+  return {};
+}
+
+Result<void> Home::let_in(AttachMode mode) {
+  SegmentHeader& header = segment_.header();
+  header.state.store(static_cast<std::uint32_t>(DeviceState::open), std::memory_order_release);
+  if (auto door = door_.open(identity_.nonce, memory_.fd.get(), header.fingerprint); !door) {
+    if (mode == AttachMode::socket) return std::move(door).error();
+    log::info("{}", door.error().context);
+  }
+  identity_.door_space = door_.space();
+  register_device(identity_.nonce, memory_.fd.get(), memory_.map.bytes());
+  return {};
+}
+
+/// Whether no process has that id. False when the id is of another PID namespace than ours: there it names a
+/// process that cannot be asked for from here.
+bool Home::is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept {
+  const auto id = static_cast<pid_t>(pid);
+  const bool is_ours = pid_space != 0 && pid_space == identity_.pid_space;
+  return is_ours && id > 0 && ::kill(id, 0) != 0 && errno == ESRCH;
+}
+
+bool Home::is_gone(std::uint32_t slot) const noexcept {
+  const PeerSlot& peer = segment_.peer(slot);
+  const std::uint64_t state = peer.state.load(std::memory_order_acquire);
+  if (is_process_gone(slot_pid(state), slot_pid_space(state))) return true;
+  // While it is claiming, the slot says which peer had it before.
+  return slot_phase(state) != SlotPhase::claiming && is_door_gone(peer.nonce, peer.door_space);
+}
+
+bool Home::is_gone(const Identity& identity) const noexcept {
+  if (identity.host == 0 || identity.host != identity_.host) return false;
+  return is_process_gone(identity.pid, identity.pid_space) ||
+         is_door_gone(identity.nonce, identity.door_space);
+}
+
+}  // namespace stria::shm

@@ -1,0 +1,35 @@
+// What all links of a device use, and its parts that a link turns to. The device's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "transport/contract.hpp"
+#include "transport/shm/bell.hpp"
+#include "transport/shm/cells.hpp"
+#include "transport/shm/home.hpp"
+#include "transport/shm/settings.hpp"
+#include "transport/shm/texts.hpp"
+
+namespace stria::shm {
+
+struct Shared {
+  explicit Shared(const transport::Sink* of_worker = nullptr) noexcept : sink(of_worker) {}
+
+  // What a message touches.
+  Cells cells;                 ///< that buffered messages are packed into
+  std::uint32_t rounds = 0;    ///< looks at what came: progress, poll, take
+  std::uint64_t streamed = 0;  ///< payloads that were part of a stream while cells were new
+  const transport::Sink* const sink;
+  Settings settings;
+  Home home;
+  /// The device's own segment.
+  const SegmentView& own() const noexcept { return home.segment(); }
+
+  Bell bell;
+  Texts texts;                    ///< that links show
+  std::vector<std::byte> bounce;  ///< scratch memory of cross-memory attach
+};
+
+}  // namespace stria::shm
