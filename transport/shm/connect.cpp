@@ -47,7 +47,7 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
       return gone("it ended, or closed its worker, before this connection");
     return std::move(made).error();
   }
-  if (has_closed(**made)) return gone("it closed its worker");
+  if ((*made)->peer_.has_closed()) return gone("it closed its worker");
   Link& link = links_.add(identity->worker_id, *std::move(made));
   link.cookie_ = peer;
   greet(link);
@@ -111,27 +111,26 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   if (plan(shape).bytes != attached->map.bytes())
     return Error{Status::unreachable, "shm: the segment changed while it was checked"};
 
-  auto link = std::make_unique<Link>();
+  auto link = std::make_unique<Link>(shared_);
   link->device_ = this;
   link->learns_speed_ = shared_.settings.distance != DistanceMode::near;
   if (shared_.settings.distance == DistanceMode::far) link->stores_ = StoreSpeed::always_slow();
   link->id_ = links_.size();
-  link->worker_id_ = identity.worker_id;
+  link->peer_.worker_id = identity.worker_id;
   link->low_latency_ = low_latency;
-  link->remote_ = SegmentView(attached->map.data(), shape);
-  link->attached_ = *std::move(attached);
-  const SegmentView& remote = link->remote_;
+  link->peer_.view = SegmentView(attached->map.data(), shape);
+  link->peer_.attached = *std::move(attached);
+  const SegmentView& remote = link->peer_.view;
   link->attention_ = &remote.header().armed;
   link->fence_ = remote.header().fences != 0 || !register_barrier();
-  link->keys_ = hw::KeyTableView(remote.keys(), key_shape(shape));
-  find_copy_path(*link);
+  link->access_.open();
 
   const std::uint32_t slot = claim_slot(remote);
   if (slot == kNone)
     return Error{Status::unreachable,
                  fmt::format("shm: process {} has {} peers, its limit (STRIA_SHM_MAX_PEERS)", identity.pid,
                              shape.max_peers)};
-  link->tx_slot_ = slot;
+  link->peer_.slot = slot;
   link->tx_window_ = claim_window(remote, slot, low_latency);
   link->inbox_ = InboxSender(remote, slot);
   PeerSlot& mine = remote.peer(slot);
@@ -150,33 +149,13 @@ Result<std::unique_ptr<Link>> Device::bring_up(const Identity& identity, bool lo
   return link;
 }
 
-void Device::find_copy_path(Link& link) {
-  const SegmentHeader& header = link.remote_.header();
-  std::string problem;
-  if (!shared_.settings.cma)
-    link.fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";  // as was asked: no line about it
-  else if (!link.attached_.same_process)
-    problem = probe_cma(link.attached_.pid, header.probe_address, header.probe_nonce);
-  link.can_copy_ = shared_.settings.cma && problem.empty();
-  link.can_map_ = true;  // as the segment was; what refuses later is found out by doing it
-  if (!problem.empty()) link.fall_back(problem);
-}
-
-void Link::fall_back(const std::string& why) noexcept {
-  const auto [text, is_new] = device_->shared_.texts.keep(why);
-  fallback_ = text;
-  if (is_new)
-    log::warn("shm: worker {:016x} (process {}): {}; large messages go through cells", worker_id_,
-              attached_.pid, why);
-}
-
 void Link::describe() noexcept try {
   std::string path = tx_window_ == kNone
                          ? std::string("inbox")
-                         : fmt::format("pio window {} KiB", remote_.shape().window_bytes / 1024);
-  if (can_copy_) path += attached_.same_process ? " + copy in process" : " + cma";
-  if (can_map_ && !attached_.same_process) path += " + mapped memory";
-  path += fmt::format(" (attached by {})", attached_.way);
+                         : fmt::format("pio window {} KiB", peer_.view.shape().window_bytes / 1024);
+  if (access_.can_copy()) path += peer_.attached.same_process ? " + copy in process" : " + cma";
+  if (access_.can_map() && !peer_.attached.same_process) path += " + mapped memory";
+  path += fmt::format(" (attached by {})", peer_.attached.way);
   path_ = device_->shared_.texts.keep(path).text;
 } catch (const std::exception&) {
   // An old text is no harm.
@@ -184,10 +163,10 @@ void Link::describe() noexcept try {
 
 void Device::open_window(Link& link) noexcept {
   if (link.tx_window_ == kNone) return;
-  const Shape& shape = link.remote_.shape();
-  link.tx_ = WindowSender(link.remote_.window(link.tx_window_), shape.window_bytes,
-                          &link.remote_.control(link.tx_window_).consumed, shared_.settings.short_laps);
-  link.attention_ = &link.remote_.peer(link.tx_slot_).attention;
+  const Shape& shape = link.peer_.view.shape();
+  link.tx_ = WindowSender(link.peer_.view.window(link.tx_window_), shape.window_bytes,
+                          &link.peer_.view.control(link.tx_window_).consumed, shared_.settings.short_laps);
+  link.attention_ = &link.peer_.own_slot().attention;
   link.pio_max_ = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
 }
 
@@ -205,11 +184,11 @@ void Device::greet(Link& link) noexcept {
 
 bool Device::upgrade(Link& link) noexcept {
   if (link.state_ != Link::State::up || link.tx_window_ != kNone) return false;
-  const std::uint32_t window = claim_window(link.remote_, link.tx_slot_, link.low_latency_);
+  const std::uint32_t window = claim_window(link.peer_.view, link.peer_.slot, link.low_latency_);
   if (window == kNone) return false;
   // The owner learns of it by the hint of the first record: the inbox of a busy owner may be full for long.
   link.tx_window_ = window;
-  link.remote_.peer(link.tx_slot_).window.store(window, std::memory_order_release);
+  link.peer_.own_slot().window.store(window, std::memory_order_release);
   link.moving_ = true;
   ++greeting_;
   move_in(link);
@@ -266,10 +245,10 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
         }
         link = &links_.add(identity.worker_id, *std::move(made));
         greet(*link);
-        link->cookie_ = shared_.sink->peer_up(shared_.sink->self, link->worker_id_,
+        link->cookie_ = shared_.sink->peer_up(shared_.sink->self, link->peer_.worker_id,
                                               reinterpret_cast<stria_link_t*>(link));
       } else if (link->state_ == Link::State::down || link->rx_slot_ != kNone ||
-                 link->attached_.nonce != identity.nonce) {
+                 link->peer_.attached.nonce != identity.nonce) {
         return refuse(slot);
       }
       by_slot_[slot] = link;

@@ -64,7 +64,6 @@ class Device {
   Result<void> check_header(const Identity& identity, const Attached& attached) const;
   std::uint32_t claim_slot(const SegmentView& remote) const noexcept;
   std::uint32_t claim_window(const SegmentView& remote, std::uint32_t slot, bool low_latency) const noexcept;
-  void find_copy_path(Link& link);
   void greet(Link& link) noexcept;
   void open_window(Link& link) noexcept;
   /// A window for a link that has none, if one is free. True: it has.
@@ -132,8 +131,6 @@ class Device {
   bool is_accessor_alive(std::uint32_t slot) const noexcept;
   bool has_room_for(const Identity& identity) const;
   Status fate(const Link& link) const noexcept;
-  static bool has_closed(const Link& link) noexcept;
-  static bool has_ended(const Link& link) noexcept;
   bool drain_inbox(std::uint32_t peer, bool is_over) noexcept;
   void find_slot(Link& link) noexcept;
   bool drain(Link& link, bool is_over) noexcept;

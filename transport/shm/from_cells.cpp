@@ -12,7 +12,7 @@ namespace stria::shm {
 /// Tells the sender of cells what they say about the distance.
 void Device::look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept {
   if (shared_.settings.distance != DistanceMode::learnt || link.rx_slot_ == kNone) return;
-  if (!link.distance_.came(payload, bytes, link.remote_.shape().cells / 2)) return;
+  if (!link.distance_.came(payload, bytes, link.peer_.view.shape().cells / 2)) return;
   shared_.home.slot(link.rx_slot_).far.store(link.distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
   shared_.sink->link_changed(shared_.sink->self, link.cookie_);
 }
@@ -32,7 +32,7 @@ inline std::uint32_t Device::distance_of(const Link& link) const noexcept {
 
 /// Whether a payload can lie there. A peer wrote that.
 bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept {
-  const Shape& shape = link.remote_.shape();
+  const Shape& shape = link.peer_.view.shape();
   if (place.cell >= all_cells(shape)) return false;
   const std::uint32_t all = bytes_of_cell(shape, place.cell);
   return place.at <= all && bytes <= all - place.at;
@@ -42,8 +42,8 @@ bool Device::is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes)
 [[gnu::always_inline]] inline void Device::count_cell(Link& link, CellPlace place,
                                                       std::uint32_t bytes) noexcept {
   if (bytes > kFewPages && link.rx_window_ != kNone)
-    link.cell_pages_[is_long_cell(link.remote_.shape(), place.cell) ? 1 : 0].used(
-        link.remote_, place.cell, place.at + bytes, Pages::to_read);
+    link.cell_pages_[is_long_cell(link.peer_.view.shape(), place.cell) ? 1 : 0].used(
+        link.peer_.view, place.cell, place.at + bytes, Pages::to_read);
 }
 
 /// Gives the cell back, unless the sink keeps the payload there.
@@ -52,7 +52,7 @@ inline void Device::delivered(Link& link, CellPlace place, std::uint32_t answer)
   const bool kept = (answer & STRIA_DELIVERED_KEPT) != 0;
   if (kept) ++link.kept_;
   // Release: we have read it. Pairs with CellPool::harvest() of the sender.
-  link.remote_.cell_state(place.cell)
+  link.peer_.view.cell_state(place.cell)
       .store(kept ? place.use | kKeptCell : place.use, std::memory_order_release);
 }
 
@@ -67,28 +67,22 @@ std::uint64_t keep_name(CellPlace place) noexcept {
 
 void Link::release(std::uint64_t keep) noexcept {
   const CellPlace place = CellPlace::of(keep);
-  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(remote_.shape()), "what is released was kept");
-  remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
-  if (--kept_ == 0 && state_ == State::down) detach();
+  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(peer_.view.shape()), "what is released was kept");
+  peer_.view.cell_state(place.cell).store(place.use, std::memory_order_release);
+  if (--kept_ == 0 && state_ == State::down) peer_.detach();
 }
 
 std::uint32_t Link::kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept {
   const CellPlace place = CellPlace::of(keep);
-  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(remote_.shape()), "what is asked for was kept");
-  return wait_grown(remote_.cell_growth(place.cell), place.use, bytes, all);
-}
-
-/// After the last look at the peer's segment.
-void Link::detach() noexcept {
-  remote_ = SegmentView();
-  attached_ = Attached();
+  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(peer_.view.shape()), "what is asked for was kept");
+  return wait_grown(peer_.view.cell_growth(place.cell), place.use, bytes, all);
 }
 
 bool Device::deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes, bool buffered) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(link, place, bytes)) return false;
   count_cell(link, place, bytes);
-  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
+  const std::byte* payload = link.peer_.view.cell(place.cell) + place.at;
   if (bytes >= kLookBytes && !place.few) look(link, payload, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
@@ -106,8 +100,8 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
   if (!is_in_cells(link, place, bytes)) return false;
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
-  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
-  const Growing growing(kind, copy, payload, bytes, link.remote_.cell_growth(place.cell), place.use,
+  const std::byte* payload = link.peer_.view.cell(place.cell) + place.at;
+  const Growing growing(kind, copy, payload, bytes, link.peer_.view.cell_growth(place.cell), place.use,
                         link.is_over_, distance_of(link), keep_name(place));
   if (link.is_half_ && !growing.is_done()) return true;
   count_cell(link, place, bytes);
@@ -137,7 +131,7 @@ bool Device::deliver_growing(Link& link, RecordKind kind, const std::byte* heade
                                                              transport::Header& wanted,
                                                              std::uint32_t bytes) noexcept {
   wanted.immediate = immediate_of(polled.window.place());
-  polled.link->remote_.cell_state(place.cell).store(place.use, std::memory_order_release);
+  polled.link->peer_.view.cell_state(place.cell).store(place.use, std::memory_order_release);
   polled.window.advance(1);
   return static_cast<std::int32_t>(bytes);
 }
@@ -150,7 +144,7 @@ std::int32_t Device::take_cell(Polled& polled, std::uint64_t control, transport:
   if (!names_wanted(polled, control, wanted, capacity, place)) return STRIA_TAKE_OTHER;
   Link& link = *polled.link;
   const std::uint32_t bytes = control_bytes(control);
-  const std::byte* payload = link.remote_.cell(place.cell) + place.at;
+  const std::byte* payload = link.peer_.view.cell(place.cell) + place.at;
   if (bytes >= kLookBytes && !place.few && !link.distance_.passes()) look(link, payload, bytes);
   const transport::Packet packet{nullptr, payload, bytes, 1 | distance_of(link), 0};
   if (bytes > 0) static_cast<void>(transport::take({nullptr, memory, bytes, 0, bytes}, packet));
@@ -167,8 +161,8 @@ std::int32_t Device::take_growing(Polled& polled, std::uint64_t control, transpo
     return STRIA_TAKE_OTHER;
   const std::uint32_t bytes = control_bytes(control);
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
-  const Growing growing(kind, wanted, link.remote_.cell(place.cell) + place.at, bytes,
-                        link.remote_.cell_growth(place.cell), place.use, link.is_over_, distance_of(link));
+  const Growing growing(kind, wanted, link.peer_.view.cell(place.cell) + place.at, bytes,
+                        link.peer_.view.cell_growth(place.cell), place.use, link.is_over_, distance_of(link));
   if (!place.few) look_growing(link, growing);
   const transport::Arrival came = transport::take(out, growing.packet());
   link.is_half_ = came == transport::Arrival::later;

@@ -54,14 +54,14 @@ Status Link::refusal() const noexcept {
 }
 
 void Link::tell() noexcept {
-  SegmentHeader& header = remote_.header();
+  SegmentHeader& header = peer_.view.header();
   if (tx_.is_open()) {
     header.hints.leave(tx_window_);
     hw::full_fence();  // the hint before the look; pairs with Bell::barrier() in arm()
   }
   std::uint32_t sleep = header.armed.load(std::memory_order_relaxed);
   if (sleep == 0) return;
-  device_->shared_.bell.ring(attached_.nonce);
+  device_->shared_.bell.ring(peer_.attached.nonce);
   // It was rung for this sleep: the others need not. In this order, because who dies before must not keep
   // them from it; and only if it is still this sleep, because who stops before must not end their next one.
   header.armed.compare_exchange_strong(sleep, 0, std::memory_order_release, std::memory_order_relaxed);
@@ -335,20 +335,20 @@ Status Link::inbox_send(RecordKind kind, std::uint32_t detail, const transport::
 void Link::limits(transport::LinkLimits& out) noexcept {
   out = {};
   out.eager_max = cell_most(device_->shared_.settings.shape);
-  out.can_get = out.can_put = can_copy_ ? 1 : 0;
-  out.can_map = can_map_ ? 1 : 0;
-  out.can_atomic = attached_.same_process && can_copy_ ? 1 : 0;
+  out.can_get = out.can_put = access_.can_copy() ? 1 : 0;
+  out.can_map = access_.can_map() ? 1 : 0;
+  out.can_atomic = access_.can_atomic() ? 1 : 0;
   // While the greeting waits for room, or earlier records are still in the inbox, the window is ours already;
   // until it is open, sends answer no_resource.
   const bool opening = (state_ == State::connecting && tx_window_ != kNone) || moving_;
-  const std::uint32_t mtu = opening ? remote_.shape().pio_mtu : 0;
+  const std::uint32_t mtu = opening ? peer_.view.shape().pio_mtu : 0;
   out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;
   out.pio_credits = tx_.credits();
   out.far = distance_.is_far() || device_->shared_.settings.distance == DistanceMode::far ? 1 : 0;
   out.grows = opening || tx_.is_open() ? 1 : 0;
   out.low_latency = low_latency_ && tx_window_ != kNone ? 1 : 0;
   out.path = path_;
-  out.fallback = fallback_;
+  out.fallback = access_.fallback();
 }
 
 }  // namespace stria::shm

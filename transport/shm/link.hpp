@@ -5,20 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <memory>
-#include <string>
 
-#include "base/refused_memory.hpp"
 #include "transport/contract.hpp"
-#include "transport/shm/attach.hpp"
 #include "transport/shm/cells.hpp"
-#include "transport/shm/cma.hpp"
 #include "transport/shm/distance.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/inbox.hpp"
-#include "transport/shm/keys.hpp"
-#include "transport/shm/layouts.hpp"
-#include "transport/shm/peer_memory.hpp"
+#include "transport/shm/peer_segment.hpp"
+#include "transport/shm/remote_access.hpp"
 #include "transport/shm/row.hpp"
 #include "transport/shm/store_speed.hpp"
 #include "transport/shm/window.hpp"
@@ -30,6 +24,7 @@ class Device;
 /// One thread at a time, with its device.
 class alignas(kCacheLine) Link {
  public:
+  explicit Link(Shared& shared) noexcept : access_(shared, peer_) {}
   /// Record in the peer's window: header and payload stored by the CPU. unsupported: the link has no window.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   /// Packed into the window where it fits, else into a cell. no_resource: no line, no inbox slot, or no cell.
@@ -38,12 +33,18 @@ class alignas(kCacheLine) Link {
                          const transport::Key& key) noexcept;
   /// Synchronous: ok or an error, never in_progress.
   Status get(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
-             transport::Completion* completion) noexcept;
+             transport::Completion* /*completion*/) noexcept {
+    return access_.get(local, key, remote_offset);
+  }
   Status put(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
-             transport::Completion* completion) noexcept;
+             transport::Completion* /*completion*/) noexcept {
+    return access_.put(local, key, remote_offset);
+  }
   /// By this CPU, where the peer's memory is this process's or mapped.
   Status atomic(const transport::Atomic& atomic, const transport::Key& key,
-                transport::Completion* completion) noexcept;
+                transport::Completion* /*completion*/) noexcept {
+    return access_.atomic(atomic, key);
+  }
   void limits(transport::LinkLimits& out) noexcept;
   /// What lies in the window that the peer writes to.
   unsigned poll(unsigned budget) noexcept;
@@ -66,7 +67,7 @@ class alignas(kCacheLine) Link {
                    bool slow) noexcept;
   void store_beyond(std::byte* record, const std::byte* payload, std::uint32_t bytes) noexcept;
   /// What the receiver of our cells learnt.
-  bool is_far() const noexcept { return remote_.peer(tx_slot_).far.load(std::memory_order_relaxed) != 0; }
+  bool is_far() const noexcept { return peer_.own_slot().far.load(std::memory_order_relaxed) != 0; }
   bool is_stream(std::uint32_t bytes) noexcept;
   bool passes_few(const transport::Payload& payload) noexcept;
   RecordKind kind_of_growing(const transport::Payload& payload) noexcept;
@@ -87,7 +88,6 @@ class alignas(kCacheLine) Link {
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;
-  [[gnu::cold]] void detach() noexcept;
   /// After each publication: does what the peer asks for, see hints.hpp.
   void published() noexcept {
     if (fence_) [[unlikely]]
@@ -99,45 +99,7 @@ class alignas(kCacheLine) Link {
   }
   /// Leaves a hint about the window, and wakes the peer if it sleeps.
   [[gnu::cold, gnu::noinline]] void tell() noexcept;
-  Status move(Direction direction, const transport::Payload& local, const transport::Key& key,
-              std::uint64_t remote_offset) noexcept;
-  Status get_by_hint(const transport::Payload& local, const transport::Key& key,
-                     std::uint64_t remote_offset) noexcept;
-  /// The answer of a get or put whose copy by cross-memory attach the system refused.
-  [[gnu::cold, gnu::noinline]] Status refused(Copied copied) noexcept;
-  /// Memory of the peer, from its lowest to its highest address, that is to be copied.
-  struct Reach {
-    std::uint64_t begin, end;
-    bool writes;
-  };
-  /// False: the kernel refused such memory lately, and is not asked this time.
-  bool may_ask(const Reach& reach) noexcept {
-    return refused_memory_ == nullptr || refused_memory_->allow(reach.begin, reach.end, reach.writes);
-  }
-  /// Remembers how it answered.
-  void note(const Reach& reach, Copied copied) noexcept {
-    if (refused_memory_ != nullptr || copied == Copied::memory_refused) [[unlikely]]
-      note_refusal(reach, copied);
-  }
-  [[gnu::cold, gnu::noinline]] void note_refusal(const Reach& reach, Copied copied) noexcept;
-  Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
-              std::uint64_t remote_offset) noexcept;
-  /// By cross-memory attach.
-  Status copy_across(const Reach& reach, const Stream& local, const Stream& remote,
-                     std::int64_t length) noexcept;
-  /// The layout of the record's memory (null: contiguous), and how far it reaches from the base.
-  /// access_error: the record contradicts it.
-  Status shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
-                  std::int64_t& high) noexcept;
-  Status atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept;
-  /// Where the layout's base lies in our mapping of the peer's memory. unsupported: it cannot be mapped;
-  /// access_error: the record contradicts it.
-  Status mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
-                     std::uint64_t& base) noexcept;
-  [[gnu::cold, gnu::noinline]] std::span<std::byte> map_memory(const hw::KeyRecord& record) noexcept;
   void describe() noexcept;
-  /// One line of the log for each reason, however many peers it holds for.
-  [[gnu::cold, gnu::noinline]] void fall_back(const std::string& why) noexcept;
 
   // The send path.
   WindowSender tx_;
@@ -147,8 +109,6 @@ class alignas(kCacheLine) Link {
   bool fence_ = false;
   bool broken_ = false;
   bool moving_ = false;        // to a window it has, as soon as the inbox has no record of it any more
-  bool can_copy_ = false;      // cross-memory attach works, or the peer is in this process
-  bool can_map_ = false;       // what the peer allocated can be mapped
   bool learns_speed_ = false;  // of its stores
   // The buffered path.
   Device* device_ = nullptr;
@@ -161,7 +121,7 @@ class alignas(kCacheLine) Link {
   InboxSender inbox_;
   // The receive path.
   void* cookie_ = nullptr;
-  SegmentView remote_;
+  PeerSegment peer_;
   std::uint32_t kept_ = 0;               // payloads that lie in the peer's cells on
   std::uint32_t rx_slot_ = kNone;        // the peer's slot in our table
   std::uint32_t refused_slot_ = kNone;   // of one that was given up, and may still read
@@ -172,19 +132,12 @@ class alignas(kCacheLine) Link {
   Distance distance_;                    // of its cells
   std::array<CellPages, 2> cell_pages_;  // of each size: the peer's, in our mapping
   // The rest.
-  std::uint32_t tx_slot_ = kNone;  // our slot in the peer's table
   std::uint32_t tx_window_ = kNone;
   bool low_latency_ = false;
   std::uint32_t place_ = 0;         // among the device's living links; of one that is down: see Links
   std::uint64_t sent_at_look_ = 0;  // by the inbox (share.cpp)
-  std::uint64_t worker_id_ = 0;
-  hw::KeyTableView keys_;
-  DecodedLayouts layouts_;
-  PeerMemory memory_;
-  std::unique_ptr<RefusedMemory> refused_memory_;  // the peer's; null until there is some
-  Attached attached_;
+  RemoteAccess access_;
   const char* path_ = "";
-  const char* fallback_ = "";
 };
 
 }  // namespace stria::shm

@@ -28,7 +28,7 @@ class Links {
     make_room(living_);
     if (std::size_t{size()} * 4 >= slots_.size() * 3) grow();
     Link& link = *made;
-    link.worker_id_ = worker_id;
+    link.peer_.worker_id = worker_id;
     slots_[slot_of(worker_id)] = size() + 1;
     link.place_ = living();
     living_.push_back(size());
@@ -78,12 +78,12 @@ class Links {
   std::size_t slot_of(std::uint64_t worker_id) const noexcept {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = static_cast<std::size_t>((worker_id * 0x9e3779b97f4a7c15u) >> 32) & mask;
-    while (slots_[at] != 0 && all_[slots_[at] - 1]->worker_id_ != worker_id) at = (at + 1) & mask;
+    while (slots_[at] != 0 && all_[slots_[at] - 1]->peer_.worker_id != worker_id) at = (at + 1) & mask;
     return at;
   }
   void grow() {
     slots_ = std::vector<std::uint32_t>(slots_.empty() ? kFirstSlots : 2 * slots_.size());
-    for (std::uint32_t i = 0; i < size(); ++i) slots_[slot_of(all_[i]->worker_id_)] = i + 1;
+    for (std::uint32_t i = 0; i < size(); ++i) slots_[slot_of(all_[i]->peer_.worker_id)] = i + 1;
   }
 
   std::vector<std::unique_ptr<Link>> all_;  // by number

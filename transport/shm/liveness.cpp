@@ -12,9 +12,8 @@ namespace stria::shm {
 /// ok: the link stays. Otherwise what link_down() is to say.
 Status Device::fate(const Link& link) const noexcept {
   if (link.broken_) return Status::io_error;
-  if (has_ended(link)) return Status::peer_failed;
-  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
-      shared_.home.own_state(SlotPhase::ready))
+  if (link.peer_.has_ended()) return Status::peer_failed;
+  if (!link.peer_.keeps_slot(shared_.home.own_state(SlotPhase::ready)))
     return Status::unreachable;  // the peer refused us
   return Status::ok;
 }
@@ -28,12 +27,12 @@ void Device::check() noexcept {
     Link& link = links_.living(i);
     const Status why = fate(link);
     if (why == Status::ok) {
-      link.memory_.refresh();
+      link.access_.refresh();
       adapt_window(link);
       ++i;
       continue;
     }
-    const bool is_over = has_ended(link);  // asked once: what comes after the drain stays in the inbox
+    const bool is_over = link.peer_.has_ended();  // asked once: what comes after the drain stays in the inbox
     if (drain(link, is_over))
       take_down(link, why, is_over);  // another link is in its place
     else
@@ -62,7 +61,8 @@ bool Device::drain_inbox(std::uint32_t peer, bool is_over) noexcept {
 /// The peer may have connected, too, and its hello may wait in the inbox.
 void Device::find_slot(Link& link) noexcept {
   for (std::uint32_t slot = 0; slot < shared_.home.slots_used() && link.rx_slot_ == kNone; ++slot)
-    if (link_of_slot(slot) == nullptr && shared_.home.slot(slot).worker_id == link.worker_id_) welcome(slot);
+    if (link_of_slot(slot) == nullptr && shared_.home.slot(slot).worker_id == link.peer_.worker_id)
+      welcome(slot);
 }
 
 /// Delivers everything the peer sent. False: it is about to send more; try again later.
@@ -82,27 +82,17 @@ bool Device::drain(Link& link, bool is_over) noexcept {
   return true;
 }
 
-bool Device::has_closed(const Link& link) noexcept {
-  return link.remote_.header().state.load(std::memory_order_acquire) !=
-         static_cast<std::uint32_t>(DeviceState::open);
-}
-
-/// The peer writes nothing any more: its slot and window can go to others.
-bool Device::has_ended(const Link& link) noexcept {
-  return has_closed(link) || !link.attached_.is_alive();
-}
-
 void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   // It may have closed in good order just before its process ended.
-  if (why == Status::peer_failed && !has_closed(link)) log::info("shm: worker {:016x} died", link.worker_id_);
+  if (why == Status::peer_failed && !link.peer_.has_closed())
+    log::info("shm: worker {:016x} died", link.peer_.worker_id);
   if (link.state_ == Link::State::connecting || link.moving_) --greeting_;
   link.moving_ = false;
   link.state_ = Link::State::down;
   links_.went_down(link);
   link.tx_.shut();
   link.pio_max_ = 0;
-  link.can_copy_ = link.can_map_ = false;
-  link.memory_.clear();
+  link.access_.shut();
   if (is_over || link.rx_slot_ == kNone) shared_.cells.reclaim(link.id_);
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
   if (link.rx_slot_ != kNone) {
@@ -118,7 +108,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
     }
   }
   link.rx_slot_ = link.rx_window_ = kNone;
-  if (link.kept_ == 0) link.detach();
+  if (link.kept_ == 0) link.peer_.detach();
   shared_.sink->link_down(shared_.sink->self, link.cookie_, transport::to_c(why));
 }
 
@@ -166,7 +156,7 @@ void Device::look_at_slots() noexcept {
 /// Whether the peer that claimed an inbox slot will never publish it. That it was refused does not say so.
 bool Device::is_claimant_gone(std::uint32_t peer) const noexcept {
   if (peer >= shared_.own().shape().max_peers) return true;
-  if (const Link* link = link_of_slot(peer); link != nullptr) return !link->attached_.is_alive();
+  if (const Link* link = link_of_slot(peer); link != nullptr) return !link->peer_.attached.is_alive();
   const std::uint64_t state = shared_.home.slot(peer).state.load(std::memory_order_acquire);
   return slot_phase(state) == SlotPhase::free || shared_.home.is_gone(peer);
 }
@@ -174,7 +164,7 @@ bool Device::is_claimant_gone(std::uint32_t peer) const noexcept {
 /// For invalidate(): whether a pin in that slot may still be in use. The peer need not have been welcomed
 /// yet.
 bool Device::is_accessor_alive(std::uint32_t slot) const noexcept {
-  if (const Link* link = link_of_slot(slot); link != nullptr) return link->attached_.is_alive();
+  if (const Link* link = link_of_slot(slot); link != nullptr) return link->peer_.attached.is_alive();
   const std::uint64_t state = shared_.home.slot(slot).state.load(std::memory_order_acquire);
   return slot_phase(state) != SlotPhase::free && !shared_.home.is_gone(slot);
 }
@@ -186,7 +176,7 @@ bool Device::has_room_for(const Identity& identity) const {
   std::vector<std::uint64_t> to_answer{identity.nonce};
   for (std::uint32_t i = 0; i < links_.living(); ++i)
     if (const Link& link = links_.living(i); link.rx_slot_ == kNone)
-      to_answer.push_back(link.attached_.nonce);
+      to_answer.push_back(link.peer_.attached.nonce);
   std::sort(to_answer.begin(), to_answer.end());
   std::size_t room = 0;
   for (std::uint32_t slot = 0; slot < shared_.own().shape().max_peers; ++slot) {
@@ -205,18 +195,17 @@ bool Device::has_room_for(const Identity& identity) const {
 bool Device::is_needed_by(const Link& link, bool look_closely) const noexcept {
   if (link.state_ != Link::State::up || link.rx_slot_ != kNone) return false;
   const bool only_greeted = link.inbox_.sent() <= 1 && link.tx_.is_untouched();
-  if (only_greeted || has_closed(link) || has_slot_here(link)) return false;
-  if (link.remote_.peer(link.tx_slot_).state.load(std::memory_order_acquire) !=
-      shared_.home.own_state(SlotPhase::ready))
+  if (only_greeted || link.peer_.has_closed() || has_slot_here(link)) return false;
+  if (!link.peer_.keeps_slot(shared_.home.own_state(SlotPhase::ready)))
     return false;  // refused, or it noticed our end
-  return !look_closely || link.attached_.is_alive();
+  return !look_closely || link.peer_.attached.is_alive();
 }
 
 bool Device::has_slot_here(const Link& link) const noexcept {
   for (std::uint32_t slot = 0; slot < shared_.home.slots_used(); ++slot) {
     const PeerSlot& peer = shared_.home.slot(slot);
     if (slot_phase(peer.state.load(std::memory_order_acquire)) == SlotPhase::ready &&
-        peer.nonce == link.attached_.nonce)
+        peer.nonce == link.peer_.attached.nonce)
       return true;
   }
   return false;

@@ -221,7 +221,8 @@ bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link&
 void Device::report_broken(Link& link, std::uint64_t control) noexcept {
   if (link.broken_) return;
   link.broken_ = true;  // check() takes the link down
-  log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.worker_id_, control);
+  log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.peer_.worker_id,
+             control);
 }
 
 Status Device::arm() noexcept {

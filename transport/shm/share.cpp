@@ -73,9 +73,9 @@ void Device::give_window_back(Link& link) noexcept {
   const std::uint32_t window = std::exchange(link.tx_window_, kNone);
   link.tx_.shut();
   link.pio_max_ = 0;
-  link.attention_ = &link.remote_.header().armed;
-  link.remote_.peer(link.tx_slot_).window.store(kNone, std::memory_order_release);
-  link.remote_.header().hints.leave(window);
+  link.attention_ = &link.peer_.view.header().armed;
+  link.peer_.own_slot().window.store(kNone, std::memory_order_release);
+  link.peer_.view.header().hints.leave(window);
   link.describe();
   link.sent_at_look_ = link.inbox_.sent();
   shared_.sink->link_changed(shared_.sink->self, link.cookie_);

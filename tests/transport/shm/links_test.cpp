@@ -4,11 +4,19 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <set>
 
+#include "transport/shm/shared.hpp"
+
 namespace stria::shm::test {
 namespace {
+
+std::unique_ptr<Link> make_link() {
+  static Shared shared;
+  return std::make_unique<Link>(shared);
+}
 
 std::set<Link*> living_of(const Links& links) {
   std::set<Link*> out;
@@ -22,7 +30,7 @@ TEST(ShmLinks, are_found_by_their_worker_also_when_they_are_down) {
   EXPECT_EQ(links.find(1), nullptr);
   std::vector<Link*> made;
   for (std::uint64_t worker = 1; worker <= 100; ++worker)
-    made.push_back(&links.add(worker << 40, std::make_unique<Link>()));
+    made.push_back(&links.add(worker << 40, make_link()));
   for (std::size_t i = 0; i < made.size(); i += 2) links.went_down(*made[i]);
   for (std::uint64_t worker = 1; worker <= 100; ++worker)
     EXPECT_EQ(links.find(worker << 40), made[worker - 1]);
@@ -37,7 +45,7 @@ TEST(ShmLinks, that_are_down_are_met_by_no_walk_whatever_came_and_went) {
   Links links;
   std::set<Link*> up;
   for (std::uint64_t worker = 1; worker <= 2000; ++worker) {
-    up.insert(&links.add(worker, std::make_unique<Link>()));
+    up.insert(&links.add(worker, make_link()));
     while (up.size() > random() % 8) {
       const auto victim = std::next(up.begin(), static_cast<std::ptrdiff_t>(random() % up.size()));
       links.went_down(**victim);
@@ -50,7 +58,7 @@ TEST(ShmLinks, that_are_down_are_met_by_no_walk_whatever_came_and_went) {
 // As check() does: whoever goes down leaves its place to another, which is looked at then.
 TEST(ShmLinks, go_down_during_a_walk_that_meets_each_once) {
   Links links;
-  for (std::uint64_t worker = 1; worker <= 50; ++worker) links.add(worker, std::make_unique<Link>());
+  for (std::uint64_t worker = 1; worker <= 50; ++worker) links.add(worker, make_link());
   std::set<Link*> met;
   unsigned steps = 0;
   for (std::uint32_t i = 0; i < links.living(); ++steps) {
@@ -66,8 +74,7 @@ TEST(ShmLinks, go_down_during_a_walk_that_meets_each_once) {
 TEST(ShmLinks, that_were_refused_are_asked_and_forgotten_one_by_one) {
   Links links;
   std::vector<Link*> made;
-  for (std::uint64_t worker = 1; worker <= 6; ++worker)
-    made.push_back(&links.add(worker, std::make_unique<Link>()));
+  for (std::uint64_t worker = 1; worker <= 6; ++worker) made.push_back(&links.add(worker, make_link()));
   for (const std::uint32_t number : {1u, 3u, 4u}) {
     links.went_down(*made[number]);
     links.refused(number);

@@ -1,13 +1,14 @@
-// Copies by keys. Whoever copies looks the key's slot up in the owner's table, checks right and bounds, and
-// copies with its own CPU. A get asks afterwards whether the key was valid all the time; a put, and a get by
-// plain loads, pin the key meanwhile (hw/key_table.hpp says why).
+#include "transport/shm/remote_access.hpp"
+
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "base/log.hpp"
 #include "transport/atomic_word.hpp"
 #include "transport/payload.hpp"
-#include "transport/shm/device.hpp"
+#include "transport/shm/keys.hpp"
+#include "transport/shm/shared.hpp"
 
 namespace stria::shm {
 namespace {
@@ -23,33 +24,61 @@ Stream stream_of(const transport::Payload& payload) noexcept {
 
 }  // namespace
 
-Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
-                 transport::Completion* /*completion*/) noexcept {
-  if (can_copy_ && !attached_.same_process && has_hint(key) && local.layout == nullptr && local.length > 0)
+void RemoteAccess::open() {
+  const SegmentHeader& header = peer_.view.header();
+  keys_ = hw::KeyTableView(peer_.view.keys(), key_shape(peer_.view.shape()));
+  std::string problem;
+  if (!shared_.settings.cma)
+    fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";  // as was asked: no line about it
+  else if (!peer_.attached.same_process)
+    problem = probe_cma(peer_.attached.pid, header.probe_address, header.probe_nonce);
+  can_copy_ = shared_.settings.cma && problem.empty();
+  can_map_ = true;  // as the segment was; what refuses later is found out by doing it
+  if (!problem.empty()) fall_back(problem);
+}
+
+void RemoteAccess::shut() noexcept {
+  is_down_ = true;
+  can_copy_ = can_map_ = false;
+  memory_.clear();
+}
+
+void RemoteAccess::fall_back(const std::string& why) noexcept {
+  const auto [text, is_new] = shared_.texts.keep(why);
+  fallback_ = text;
+  if (is_new)
+    log::warn("shm: worker {:016x} (process {}): {}; large messages go through cells", peer_.worker_id,
+              peer_.attached.pid, why);
+}
+
+Status RemoteAccess::get(const transport::Payload& local, const transport::Key& key,
+                         std::uint64_t remote_offset) noexcept {
+  if (can_copy_ && !peer_.attached.same_process && has_hint(key) && local.layout == nullptr &&
+      local.length > 0)
     return get_by_hint(local, key, remote_offset);
   return move(Direction::get, local, key, remote_offset);
 }
 
-Status Link::put(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
-                 transport::Completion* /*completion*/) noexcept {
+Status RemoteAccess::put(const transport::Payload& local, const transport::Key& key,
+                         std::uint64_t remote_offset) noexcept {
   return move(Direction::put, local, key, remote_offset);
 }
 
-Status Link::move(Direction direction, const transport::Payload& local, const transport::Key& key,
-                  std::uint64_t remote_offset) noexcept {
-  if (state_ == State::down) return Status::peer_failed;
+Status RemoteAccess::move(Direction direction, const transport::Payload& local, const transport::Key& key,
+                          std::uint64_t remote_offset) noexcept {
+  if (is_down_) return Status::peer_failed;
   if (!can_copy_ && !(can_map_ && transport::is_mapped(key))) return Status::unsupported;
   if (local.length < 0) return Status::invalid;
   hw::KeyWord word = 0;
   if (!read_word(key, word)) return Status::access_error;
   hw::KeyRecord record;
   Status status;
-  if (direction == Direction::put || attached_.same_process) {
+  if (direction == Direction::put || peer_.attached.same_process) {
     const std::uint8_t right = direction == Direction::put ? hw::kKeyWrite : hw::kKeyRead;
-    status = keys_.begin_pinned(tx_slot_, word, right, record);
+    status = keys_.begin_pinned(peer_.slot, word, right, record);
     if (status != Status::ok) return status;
     status = copy(direction, local, record, remote_offset);
-    keys_.end_pinned(tx_slot_);
+    keys_.end_pinned(peer_.slot);
   } else {
     std::uint64_t control = 0;
     status = keys_.look_up(word, hw::kKeyRead, record, control);
@@ -57,15 +86,15 @@ Status Link::move(Direction direction, const transport::Payload& local, const tr
     status = copy(direction, local, record, remote_offset);
     if (keys_.still(word, control) != Status::ok) status = Status::access_error;
   }
-  if (status == Status::unsupported && !attached_.is_alive()) status = Status::peer_failed;
+  if (status == Status::unsupported && !peer_.attached.is_alive()) status = Status::peer_failed;
   return status;
 }
 
 // The peer's memory is read first, while the key's record is on its way; then the key has to be valid, and to
 // be to that memory. Nothing is read that the peer did not name itself, and it is not used when the key is
 // not valid.
-Status Link::get_by_hint(const transport::Payload& local, const transport::Key& key,
-                         std::uint64_t remote_offset) noexcept {
+Status RemoteAccess::get_by_hint(const transport::Payload& local, const transport::Key& key,
+                                 std::uint64_t remote_offset) noexcept {
   hw::KeyWord word = 0;
   std::uint64_t base = 0;
   std::memcpy(&word, key.data, sizeof word);
@@ -75,18 +104,18 @@ Status Link::get_by_hint(const transport::Payload& local, const transport::Key& 
   const Reach reach{from, from + static_cast<std::uint64_t>(local.length), false};
   const bool asks = may_ask(reach);
   const Copied copied = !asks ? Copied::memory_refused
-                              : read_block(attached_.pid, transport::contiguous_begin(local), from,
+                              : read_block(peer_.attached.pid, transport::contiguous_begin(local), from,
                                            static_cast<std::size_t>(local.length));
   const Status valid = keys_.check_block(word, hw::kKeyRead, base, remote_offset, local.length);
   if (valid != Status::ok) return valid;
-  if (!attached_.is_alive()) return Status::peer_failed;  // see copy_across()
+  if (!peer_.attached.is_alive()) return Status::peer_failed;  // see copy_across()
   if (asks) note(reach, copied);
   return copied == Copied::all ? Status::ok : refused(copied);
 }
 
 // Of a living peer. That the kernel refuses a page says nothing of the peer's other memory, and nothing of
 // the key, which the caller looks at: the link goes on as it is, and this one get or put takes another way.
-Status Link::refused(Copied copied) noexcept {
+Status RemoteAccess::refused(Copied copied) noexcept {
   if (copied == Copied::peer_gone) return Status::peer_failed;
   if (copied == Copied::memory_refused) return Status::unsupported;  // see note_refusal()
   can_copy_ = false;
@@ -96,7 +125,7 @@ Status Link::refused(Copied copied) noexcept {
 
 // A refusal costs a system call, and a list of the pages before the one that is not reached: of memory that
 // is always refused it is a call now and then. Other memory of the peer is copied meanwhile.
-void Link::note_refusal(const Reach& reach, Copied copied) noexcept {
+void RemoteAccess::note_refusal(const Reach& reach, Copied copied) noexcept {
   if (refused_memory_ == nullptr) refused_memory_.reset(new (std::nothrow) RefusedMemory);
   if (refused_memory_ == nullptr) return;
   if (copied == Copied::memory_refused)
@@ -105,15 +134,15 @@ void Link::note_refusal(const Reach& reach, Copied copied) noexcept {
     refused_memory_->worked(reach.begin, reach.end, reach.writes);
 }
 
-Status Link::copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
-                  std::uint64_t remote_offset) noexcept {
+Status RemoteAccess::copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
+                          std::uint64_t remote_offset) noexcept {
   if (!hw::in_bounds(record, remote_offset, local.length)) return Status::access_error;
   if (local.length == 0) return Status::ok;
   Stream remote{nullptr, record.base, record.count, static_cast<std::int64_t>(remote_offset)};
   std::int64_t low = 0, high = 0;
   if (const Status status = shape_of(record, remote.layout, low, high); status != Status::ok) return status;
   const Stream here = stream_of(local);
-  if (attached_.same_process && (can_copy_ || record.segment != 0)) {
+  if (peer_.attached.same_process && (can_copy_ || record.segment != 0)) {
     copy_mapped(direction, here, remote, local.length);
     return Status::ok;
   }
@@ -140,23 +169,23 @@ Status Link::copy(Direction direction, const transport::Payload& local, const hw
 // last word about what was read: it ends before the id is free. A put to a dead peer is not begun. One that
 // begins in the microseconds before the peer dies, and in which the id is given away as well, is not
 // prevented, but is no success.
-Status Link::copy_across(const Reach& reach, const Stream& local, const Stream& remote,
-                         std::int64_t length) noexcept {
-  if (reach.writes && !attached_.is_alive()) return Status::peer_failed;
+Status RemoteAccess::copy_across(const Reach& reach, const Stream& local, const Stream& remote,
+                                 std::int64_t length) noexcept {
+  if (reach.writes && !peer_.attached.is_alive()) return Status::peer_failed;
   if (!may_ask(reach)) return Status::unsupported;
   const Direction direction = reach.writes ? Direction::put : Direction::get;
-  const Copied copied = copy_cma(direction, attached_.pid, local, remote, length, device_->shared_.bounce);
-  if (!attached_.is_alive()) return Status::peer_failed;
+  const Copied copied = copy_cma(direction, peer_.attached.pid, local, remote, length, shared_.bounce);
+  if (!peer_.attached.is_alive()) return Status::peer_failed;
   note(reach, copied);
   return copied == Copied::all ? Status::ok : refused(copied);
 }
 
-Status Link::shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
-                      std::int64_t& high) noexcept {
+Status RemoteAccess::shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
+                              std::int64_t& high) noexcept {
   layout = nullptr;
   low = 0, high = record.bytes;
   if (record.layout == 0) return Status::ok;
-  layout = layouts_.find(remote_, {record.layout, record.layout_generation});
+  layout = layouts_.find(peer_.view, {record.layout, record.layout_generation});
   if (layout == nullptr) return Status::access_error;
   // The owner's figures are not believed where they would lead outside the layout's own stream.
   const auto reach = layout->reach(record.count);
@@ -166,28 +195,27 @@ Status Link::shape_of(const hw::KeyRecord& record, const datatype::Layout*& layo
 }
 
 // As a put it cannot be taken back: the key is pinned meanwhile.
-Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
-                    transport::Completion* /*completion*/) noexcept {
-  if (state_ == State::down) return Status::peer_failed;
-  const bool own = attached_.same_process && can_copy_;
+Status RemoteAccess::atomic(const transport::Atomic& atomic, const transport::Key& key) noexcept {
+  if (is_down_) return Status::peer_failed;
+  const bool own = peer_.attached.same_process && can_copy_;
   if (!own && !(can_map_ && transport::is_mapped(key))) return Status::unsupported;
   hw::KeyWord word = 0;
   if (!read_word(key, word)) return Status::access_error;
   hw::KeyRecord record;
-  Status status = keys_.begin_pinned(tx_slot_, word, hw::kKeyAtomic, record);
+  Status status = keys_.begin_pinned(peer_.slot, word, hw::kKeyAtomic, record);
   if (status != Status::ok) return status;
   status = atomic_on(record, atomic);
-  keys_.end_pinned(tx_slot_);
-  return status == Status::unsupported && !attached_.is_alive() ? Status::peer_failed : status;
+  keys_.end_pinned(peer_.slot);
+  return status == Status::unsupported && !peer_.attached.is_alive() ? Status::peer_failed : status;
 }
 
-Status Link::atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept {
+Status RemoteAccess::atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept {
   if (!hw::in_bounds(record, atomic.offset, transport::kWordBytes)) return Status::access_error;
   const datatype::Layout* layout = nullptr;
   std::int64_t low = 0, high = 0;
   Status status = shape_of(record, layout, low, high);
   std::uint64_t base = record.base;
-  if (status == Status::ok && !attached_.same_process) {
+  if (status == Status::ok && !peer_.attached.same_process) {
     if (record.segment == 0) return Status::access_error;  // the key said otherwise
     status = mapped_base(record, low, high, base);
   }
@@ -200,20 +228,20 @@ Status Link::atomic_on(const hw::KeyRecord& record, const transport::Atomic& ato
   return Status::ok;
 }
 
-std::span<std::byte> Link::map_memory(const hw::KeyRecord& record) noexcept {
+std::span<std::byte> RemoteAccess::map_memory(const hw::KeyRecord& record) noexcept {
   std::string problem;
-  const std::uint64_t proof = device_->shared_.home.proof_for(attached_.nonce, worker_id_);
-  const std::span<std::byte> data = memory_.add(attached_, record.segment, record.segment_fd,
-                                                device_->shared_.settings.attach, proof, problem);
+  const std::uint64_t proof = shared_.home.proof_for(peer_.attached.nonce, peer_.worker_id);
+  const std::span<std::byte> data =
+      memory_.add(peer_.attached, record.segment, record.segment_fd, shared_.settings.attach, proof, problem);
   if (!problem.empty()) {
-    log::warn("shm: worker {:016x}: {}", worker_id_, problem);
-    if (*fallback_ == '\0') fallback_ = device_->shared_.texts.keep(problem).text;
+    log::warn("shm: worker {:016x}: {}", peer_.worker_id, problem);
+    if (*fallback_ == '\0') fallback_ = shared_.texts.keep(problem).text;
   }
   return data;
 }
 
-Status Link::mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
-                         std::uint64_t& base) noexcept {
+Status RemoteAccess::mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
+                                 std::uint64_t& base) noexcept {
   std::span<std::byte> data;
   if (!memory_.find(record.segment, data)) [[unlikely]]
     data = map_memory(record);
