@@ -20,7 +20,7 @@ std::int64_t now_ms() noexcept {
 
 }  // namespace
 
-Device::Device(const transport::DeviceParams& params) : shared_(params.sink) {}
+Device::Device(const transport::DeviceParams& params) : shared_(params.sink), connector_(shared_) {}
 
 Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& params) {
   if (params.size < sizeof(transport::DeviceParams) || params.sink == nullptr)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "transport/contract.hpp"
+#include "transport/shm/connector.hpp"
 #include "transport/shm/key_maker.hpp"
 #include "transport/shm/link.hpp"
 #include "transport/shm/links.hpp"
@@ -59,16 +60,6 @@ class Device {
   Result<void> start(const transport::DeviceParams& params);
 
   // connect.cpp
-  Result<std::unique_ptr<Link>> bring_up(const Identity& identity, bool low_latency,
-                                         Unanswered* unanswered = nullptr);
-  Result<void> check_header(const Identity& identity, const Attached& attached) const;
-  std::uint32_t claim_slot(const SegmentView& remote) const noexcept;
-  std::uint32_t claim_window(const SegmentView& remote, std::uint32_t slot, bool low_latency) const noexcept;
-  void greet(Link& link) noexcept;
-  void open_window(Link& link) noexcept;
-  /// A window for a link that has none, if one is free. True: it has.
-  bool upgrade(Link& link) noexcept;
-  void move_in(Link& link) noexcept;
   Link* welcome(std::uint32_t slot) noexcept;
   Link* refuse(std::uint32_t slot) noexcept;
   /// Whether the peer of a slot could not be attached to yet: look_at_slots() tries again, and its records
@@ -121,7 +112,6 @@ class Device {
   std::uint32_t windows_wanted() noexcept;
   void ask_back(std::uint32_t wanted) noexcept;
   void adapt_window(Link& link) noexcept;
-  void give_window_back(Link& link) noexcept;
   void follow_window(Link& link) noexcept;
   void look_at_window(std::uint32_t window) noexcept;
   void release_window(Link& link) noexcept;
@@ -152,6 +142,7 @@ class Device {
   };
 
   Shared shared_;
+  Connector connector_;
   bool closed_ = false;
   bool armed_ = false;
   bool enough_ = false;      // the sink would rather have no more of this window now
@@ -165,7 +156,6 @@ class Device {
   Links links_;
   std::vector<Link*> by_slot_;
   std::map<std::uint32_t, Awaited> awaited_;  // by peer slot
-  std::uint32_t greeting_ = 0;  // links whose hello found the peer's inbox full, or that move to a window
 };
 
 }  // namespace stria::shm

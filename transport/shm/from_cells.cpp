@@ -69,7 +69,7 @@ void Link::release(std::uint64_t keep) noexcept {
   const CellPlace place = CellPlace::of(keep);
   STRIA_CHECK(kept_ > 0 && place.cell < all_cells(peer_.view.shape()), "what is released was kept");
   peer_.view.cell_state(place.cell).store(place.use, std::memory_order_release);
-  if (--kept_ == 0 && state_ == State::down) peer_.detach();
+  if (--kept_ == 0 && outgoing_.is_down()) peer_.detach();
 }
 
 std::uint32_t Link::kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept {

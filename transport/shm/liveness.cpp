@@ -86,14 +86,11 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   // It may have closed in good order just before its process ended.
   if (why == Status::peer_failed && !link.peer_.has_closed())
     log::info("shm: worker {:016x} died", link.peer_.worker_id);
-  if (link.state_ == Link::State::connecting || link.moving_) --greeting_;
-  link.moving_ = false;
-  link.state_ = Link::State::down;
+  connector_.forget(link);
+  link.outgoing_.shut();
   links_.went_down(link);
-  link.tx_.shut();
-  link.pio_max_ = 0;
   link.access_.shut();
-  if (is_over || link.rx_slot_ == kNone) shared_.cells.reclaim(link.id_);
+  if (is_over || link.rx_slot_ == kNone) shared_.cells.reclaim(link.outgoing_.link_number());
   if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
   if (link.rx_slot_ != kNone) {
     by_slot_[link.rx_slot_] = nullptr;
@@ -104,7 +101,7 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
     } else {
       refuse(link.rx_slot_);
       link.refused_slot_ = link.rx_slot_;
-      links_.refused(link.id_);
+      links_.refused(link.outgoing_.link_number());
     }
   }
   link.rx_slot_ = link.rx_window_ = kNone;
@@ -132,7 +129,7 @@ void Device::forget(std::uint32_t slot) noexcept {
   links_.forget_refused([&](Link& link) {
     if (link.refused_slot_ != slot) return false;
     link.refused_slot_ = kNone;
-    shared_.cells.reclaim(link.id_);
+    shared_.cells.reclaim(link.outgoing_.link_number());
     return true;
   });
   free_slot(slot);
@@ -193,9 +190,8 @@ bool Device::has_room_for(const Identity& identity) const {
 /// segment mapped does not: records lie in its own memory, cells stay as long as they are mapped, and it
 /// takes all of them out before it takes the link down. A peer maps the segment before it takes a slot here.
 bool Device::is_needed_by(const Link& link, bool look_closely) const noexcept {
-  if (link.state_ != Link::State::up || link.rx_slot_ != kNone) return false;
-  const bool only_greeted = link.inbox_.sent() <= 1 && link.tx_.is_untouched();
-  if (only_greeted || link.peer_.has_closed() || has_slot_here(link)) return false;
+  if (!link.outgoing_.is_up() || link.rx_slot_ != kNone) return false;
+  if (link.outgoing_.has_only_greeted() || link.peer_.has_closed() || has_slot_here(link)) return false;
   if (!link.peer_.keeps_slot(shared_.home.own_state(SlotPhase::ready)))
     return false;  // refused, or it noticed our end
   return !look_closely || link.peer_.attached.is_alive();

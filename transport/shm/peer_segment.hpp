@@ -16,6 +16,8 @@ struct PeerSegment {
   std::uint32_t slot = kNone;  ///< this device's, in the peer's table
 
   PeerSlot& own_slot() const noexcept { return view.peer(slot); }
+  /// The peer's caches are far, as it learnt from the cells of this device.
+  bool is_far() const noexcept { return own_slot().far.load(std::memory_order_relaxed) != 0; }
   bool has_closed() const noexcept {
     return view.header().state.load(std::memory_order_acquire) !=
            static_cast<std::uint32_t>(DeviceState::open);

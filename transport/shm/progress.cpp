@@ -17,8 +17,7 @@ constexpr unsigned kWindowBatch = 32;
 /// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
 /// while it computes, find nothing.
 inline bool Device::is_quiet() const noexcept {
-  if ((greeting_ | static_cast<std::uint32_t>(armed_)) != 0 || shared_.own().header().hints.any() ||
-      !inbox_.is_empty())
+  if ((connector_.is_due() | armed_) || shared_.own().header().hints.any() || !inbox_.is_empty())
     return false;
   const Polled* polled = polled_.begin();
   for (std::uint32_t left = polled_.hot(); left != 0; --left, ++polled)
@@ -55,15 +54,8 @@ unsigned Device::progress_some(unsigned budget) noexcept {
     if (++at == windows) at = 0;
   }
   done += poll_inbox(budget - done);
-  if (greeting_ > 0) [[unlikely]] {
-    for (std::uint32_t i = 0; i < links_.living(); ++i) {
-      Link& link = links_.living(i);
-      if (link.moving_) move_in(link);
-      if (link.state_ != Link::State::connecting) continue;
-      --greeting_;
-      greet(link);
-    }
-  }
+  if (connector_.is_due()) [[unlikely]]
+    for (std::uint32_t i = 0; i < links_.living(); ++i) connector_.go_on(links_.living(i));
   return done;
 }
 
@@ -242,7 +234,7 @@ Status Device::arm() noexcept {
   idle = idle && !shared_.own().header().hints.any();
   for (std::uint32_t i = 0; i < polled_.hot(); ++i)
     idle = idle && (polled_[i].link->broken_ || polled_[i].window.peek() == 0);
-  if (idle && greeting_ == 0) return Status::ok;
+  if (idle && !connector_.is_due()) return Status::ok;
   disarm();
   return Status::no_resource;
 }

@@ -56,28 +56,14 @@ void Device::ask_back(std::uint32_t wanted) noexcept {
 
 /// The sender's part, for one link that is up.
 void Device::adapt_window(Link& link) noexcept {
-  if (link.state_ != Link::State::up) return;
-  if (link.tx_.is_open()) {
-    // One that sent again is not asked any more once that was taken out.
-    if (!link.low_latency_ && link.attention_->load(std::memory_order_relaxed) == kAsked &&
-        link.tx_.is_consumed())
-      give_window_back(link);
+  Outgoing& outgoing = link.outgoing_;
+  if (!outgoing.is_up()) return;
+  if (outgoing.uses_window()) {
+    if (!outgoing.give_back_if_asked()) return;
+    link.describe(shared_.texts);
+  } else if (outgoing.sent_since_look() < kBusy || !connector_.upgrade(link)) {
     return;
   }
-  const std::uint64_t sent = link.inbox_.sent();
-  if (sent - std::exchange(link.sent_at_look_, sent) < kBusy || !upgrade(link)) return;
-  shared_.sink->link_changed(shared_.sink->self, link.cookie_);
-}
-
-void Device::give_window_back(Link& link) noexcept {
-  const std::uint32_t window = std::exchange(link.tx_window_, kNone);
-  link.tx_.shut();
-  link.pio_max_ = 0;
-  link.attention_ = &link.peer_.view.header().armed;
-  link.peer_.own_slot().window.store(kNone, std::memory_order_release);
-  link.peer_.view.header().hints.leave(window);
-  link.describe();
-  link.sent_at_look_ = link.inbox_.sent();
   shared_.sink->link_changed(shared_.sink->self, link.cookie_);
 }
 

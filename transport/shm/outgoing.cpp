@@ -1,0 +1,313 @@
+#include "transport/shm/outgoing.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hw/line_copy.hpp"
+#include "hw/pio.hpp"
+#include "transport/payload.hpp"
+#include "transport/shm/gather.hpp"
+#include "transport/shm/growing.hpp"
+#include "transport/shm/keys.hpp"
+#include "transport/shm/shared.hpp"
+
+namespace stria::shm {
+namespace {
+
+transport::Payload contiguous(const void* payload, std::uint32_t bytes) noexcept {
+  return {nullptr, const_cast<void*>(payload), bytes, 0, bytes};
+}
+
+/// The last line of a record may hold less than the word that its place has to hold anew.
+void clear_last_word(std::byte* record, std::uint32_t halves) noexcept {
+  if (halves > 2) hw::store_word(record + std::size_t{halves - 2} * kHalf, 0);
+}
+
+/// Tells the window how the lines of the record at its place begin, read back from there.
+[[gnu::noinline]] void tell_lines(WindowSender& window, std::uint32_t halves) noexcept {
+  const std::byte* record = window.place();
+  for (std::uint32_t i = 1; i < halves / 2; ++i)
+    if (window.next_sign().is_of(hw::load_word(record + std::size_t{i} * kLine))) window.wrote_sign(i);
+}
+
+/// The same from the payload of a packet: what was just stored may still wait for its line.
+inline void tell_payload(WindowSender& window, const std::byte* payload, std::uint32_t bytes) noexcept {
+  const hw::WordSign sign = window.next_sign();
+  std::uint32_t i = 1, at = kFirstPayload;
+  for (; at + sizeof(std::uint64_t) <= bytes; ++i, at += kLine)
+    if (sign.is_of(hw::load_unaligned(payload + at))) [[unlikely]]
+      window.wrote_sign(i);
+  if (at < bytes && sign.is_of(hw::first_word(payload + at, bytes - at))) window.wrote_sign(i);
+}
+
+}  // namespace
+
+Status Outgoing::refusal() const noexcept {
+  switch (state_) {
+    case State::connecting:
+      return Status::no_resource;
+    case State::down:
+      return Status::peer_failed;
+    case State::up:
+      break;
+  }
+  return window_.is_open() || moving_ ? Status::no_resource : Status::unsupported;
+}
+
+void Outgoing::tell() noexcept {
+  SegmentHeader& header = peer_.view.header();
+  if (window_.is_open()) {
+    header.hints.leave(window_number_);
+    hw::full_fence();  // the hint before the look; pairs with Bell::barrier() in arm()
+  }
+  std::uint32_t sleep = header.armed.load(std::memory_order_relaxed);
+  if (sleep == 0) return;
+  shared_.bell.ring(peer_.attached.nonce);
+  // It was rung for this sleep: the others need not. In this order, because who dies before must not keep
+  // them from it; and only if it is still this sleep, because who stops before must not end their next one.
+  header.armed.compare_exchange_strong(sleep, 0, std::memory_order_release, std::memory_order_relaxed);
+}
+
+/// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
+/// is behind, a few long ones fill the window, and the sender waits.
+[[gnu::always_inline]] inline bool Outgoing::is_stream(std::uint32_t bytes) noexcept {
+  return bytes >= kStreamLeast && (row_.goes_on(shared_.rounds, kStreamRow) || window_.receiver_is_behind());
+}
+
+/// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
+[[gnu::always_inline]] inline bool Outgoing::passes_few(const transport::Payload& payload) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  if (bytes < kFarFewLeast || !shared_.cells.are_few(bytes)) [[likely]]
+    return false;
+  return (bytes >= kFewLeast || peer_.is_far()) && shared_.settings.may_choose_stores() &&
+         transport::has_long_blocks(payload);
+}
+
+/// As what a cell that may be read while it is written is published. Shorter blocks take longer to write than
+/// to read, in a row or not.
+[[gnu::always_inline]] inline RecordKind Outgoing::kind_of_growing(
+    const transport::Payload& payload) noexcept {
+  const bool in_row = row_.goes_on(shared_.rounds, kWholeRow);
+  const bool is_short = payload.length < kFarStepLeast;
+  const bool far = !is_short && peer_.is_far();
+  if (in_row && (is_short || far) && transport::has_long_blocks(payload)) return RecordKind::cell;
+  return far ? RecordKind::growing_far : RecordKind::growing;
+}
+
+[[gnu::always_inline]] inline Status Outgoing::send_cell(const transport::Header& header,
+                                                         const transport::Payload& payload, RecordKind whole,
+                                                         bool slow) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  const bool windowed = window_.is_open();
+  if (!(windowed ? window_.has_room(1) : inbox_.has_room())) return Status::no_resource;
+  CellPlace place;
+  if (!shared_.cells.take(link_number_, cells_out_, bytes, place)) [[unlikely]]
+    return without_cell(bytes);
+  place.few = passes_few(payload);
+  place.may_stay = place.may_stay && !place.few;  // few are to go on going round
+  const Way way = place.few ? Way::stream
+                            : way_to_store(payload, slow || (payload.length >= kPastLeast && peer_.is_far()),
+                                           shared_.settings, strings_);
+  const std::uint64_t word = place.word();
+  std::byte* const out = shared_.own().cell(place.cell) + place.at;
+  const auto publish = [ this, &header, bytes, word ](RecordKind kind) __attribute__((always_inline)) {
+    window_.put_cell(header, word, make_window_control(kind, bytes));
+    published();
+  };
+  RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
+  if (kind == RecordKind::growing) kind = kind_of_growing(payload);
+  {
+    const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
+    if (kind == whole)
+      store(way, payload, out);
+    else
+      grow(payload, out, shared_.own().cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
+  }
+  if (kind != whole) return Status::ok;
+  if (windowed) {
+    publish(whole);
+    return Status::ok;
+  }
+  const Status status = inbox_send(whole, 0, header, contiguous(&word, sizeof word), bytes);
+  if (status != Status::ok) shared_.cells.cancel(place.cell);
+  return status;
+}
+
+/// Which stores are to be timed now, if any are: packing takes longer than they.
+StoreSpeed* Outgoing::to_time(Way way, const transport::Payload& payload) noexcept {
+  if (way == Way::stream || payload.length < kPastLeast || !transport::has_long_blocks(payload) ||
+      !shared_.cells.are_settled(static_cast<std::uint32_t>(payload.length)))
+    return nullptr;
+  StoreSpeed& speed = way == Way::string ? strings_ : stores_;
+  return speed.is_due() ? &speed : nullptr;
+}
+
+Status Outgoing::send_past(const transport::Header& header, const transport::Payload& payload,
+                           RecordKind whole) noexcept {
+  return send_cell(header, payload, whole, true);
+}
+
+/// New cells have to be earned by as much time as their pages cost. Not ok: it goes through the window, if
+/// that has room.
+Status Outgoing::send_stream(const transport::Header& header, const transport::Payload& payload,
+                             RecordKind whole) noexcept {
+  if (shared_.cells.are_few(static_cast<std::uint32_t>(payload.length)) && ++shared_.streamed <= kStreamEarns)
+    return Status::no_resource;
+  return send_cell(header, payload, whole, false);
+}
+
+/// What the window would take goes through a cell all the same.
+bool Outgoing::leaves_window(const transport::Header& header, const void* payload,
+                             std::uint32_t bytes) noexcept {
+  constexpr RecordKind kKind = RecordKind::packet_cell;
+  if (stores_.is_slow()) return send_past(header, contiguous(payload, bytes), kKind) == Status::ok;
+  return is_stream(bytes) && send_stream(header, contiguous(payload, bytes), kKind) == Status::ok;
+}
+
+// The smallest have a way of their own, which needs few registers.
+Status Outgoing::pio_send(const transport::Header& header, const void* payload,
+                          std::uint32_t bytes) noexcept {
+  if (bytes > kHalfPayload || bytes > pio_max_ || !window_.put_half(header, payload, bytes)) [[unlikely]]
+    return pio_send_lines(header, payload, bytes);
+  published();
+  return Status::ok;
+}
+
+/// The window has no room for this payload. Looking for room may have told that the receiver is behind, which
+/// leaves_window() did not know yet: then a long payload takes a cell, where cells have been earned.
+[[gnu::cold, gnu::noinline]] Status Outgoing::send_behind(const transport::Header& header,
+                                                          const void* payload, std::uint32_t bytes) noexcept {
+  const bool takes_cell =
+      bytes >= kStreamLeast && window_.receiver_is_behind() && !shared_.cells.are_few(bytes);
+  if (takes_cell &&
+      send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell, false) == Status::ok)
+    return Status::ok;
+  return refusal();
+}
+
+Status Outgoing::pio_send_lines(const transport::Header& header, const void* payload,
+                                std::uint32_t bytes) noexcept {
+  if (bytes > pio_max_) [[unlikely]]
+    return state_ == State::up && window_.is_open() ? Status::invalid : refusal();
+  if (bytes >= kPastLeast && leaves_window(header, payload, bytes)) return Status::ok;
+  const std::uint32_t halves = record_halves(bytes);
+  if (!window_.has_room(halves)) [[unlikely]]
+    return send_behind(header, payload, bytes);
+  std::byte* record = window_.place();
+  const auto* const from = static_cast<const std::byte*>(payload);
+  if (halves > 2) clear_last_word(record, halves);
+  if (bytes < kLinesLeast) {
+    if (halves > 2) tell_payload(window_, from, bytes);
+    store_header(record + 8, header);
+    hw::copy_lines(record + kRecordHeader, from, bytes);
+  } else {
+    // The first line comes last: the receiver polls it, and takes it away between stores that lie far apart.
+    {
+      const bool is_due = learns_speed_ && bytes >= kPastLeast && stores_.is_due();
+      const StoreSpeed::Timed timed(is_due ? &stores_ : nullptr, bytes);
+      if (hw::store_lines(record + kLine, from + kFirstPayload, bytes - kFirstPayload, window_.next_sign()))
+          [[unlikely]]
+        tell_payload(window_, from, bytes);
+    }
+    store_header(record + 8, header);
+    hw::copy_line(record + kRecordHeader, from, kFirstPayload);
+  }
+  window_.publish(halves, make_window_control(RecordKind::packet, bytes));
+  published();
+  return Status::ok;
+}
+
+Status Outgoing::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                                 const transport::Key& key) noexcept {
+  hw::KeyWord word = 0;
+  if (!read_word(key, word)) return Status::access_error;
+  if (state_ != State::up || moving_) return refusal();
+  if (!window_.is_open()) {
+    if (bytes > kInboxPayload) return Status::unsupported;
+    return inbox_send(RecordKind::invalidate, word, header, contiguous(payload, bytes), bytes);
+  }
+  if (bytes > pio_max_) return Status::invalid;
+  const std::uint32_t all = kInvalidatePrefix + bytes;
+  const std::uint32_t halves = invalidate_halves(all);
+  if (!window_.has_room(halves)) return Status::no_resource;
+  std::byte* record = window_.place();
+  store_header(record + 8, header);
+  hw::store_word(record + kRecordHeader, word);
+  clear_last_word(record, halves);
+  hw::copy_lines(record + kRecordHeader + kInvalidatePrefix, payload, bytes);
+  tell_lines(window_, halves);
+  window_.publish(halves, make_window_control(RecordKind::invalidate, all));
+  published();
+  return Status::ok;
+}
+
+/// There is room.
+[[gnu::always_inline]] inline void Outgoing::pack_record(const transport::Header& header,
+                                                         const transport::Payload& payload) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  const std::uint32_t halves = record_halves(bytes);
+  std::byte* record = window_.place();
+  if (halves > 2) {
+    // Packing takes its time. The first line comes last: the receiver polls it, and would take it away
+    // between two stores that lie far apart. (What pio_send() stores in one go, and is short, is faster in
+    // order.)
+    clear_last_word(record, halves);
+    gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
+    tell_lines(window_, halves);
+  }
+  store_header(record + 8, header);
+  gather(transport::slice(payload, 0, std::min(bytes, kFirstPayload)), record + kRecordHeader);
+  window_.publish(halves, make_window_control(RecordKind::packed, bytes));
+  published();
+}
+
+Status Outgoing::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
+  if (state_ != State::up || moving_) [[unlikely]]
+    return refusal();
+  if (payload.length < 0 || payload.length > static_cast<std::int64_t>(cell_most(shared_.settings.shape)))
+    return Status::invalid;
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  if (!window_.is_open() && bytes <= kInboxPayload)
+    return inbox_send(RecordKind::packed, 0, header, payload, bytes);
+  if (bytes >= kPastLeast && stores_.is_slow()) [[unlikely]]
+    return eager_past(header, payload);
+  if (bytes <= pio_max_) {
+    if (is_stream(bytes) && send_stream(header, payload, RecordKind::cell) == Status::ok) return Status::ok;
+    if (window_.has_room(record_halves(bytes))) {
+      pack_record(header, payload);
+      return Status::ok;
+    }
+  }
+  return send_cell(header, payload, RecordKind::cell, false);
+}
+
+Status Outgoing::eager_past(const transport::Header& header, const transport::Payload& payload) noexcept {
+  const Status sent = send_past(header, payload, RecordKind::cell);
+  const auto bytes = static_cast<std::uint32_t>(payload.length);
+  if (sent == Status::ok || bytes > pio_max_ || !window_.has_room(record_halves(bytes))) return sent;
+  pack_record(header, payload);
+  return Status::ok;
+}
+
+/// Those under way to this peer come back as it reads. When there are none, all are with other peers, or kept
+/// by this one; these may stand still, and waiting for them never end. So now and then the answer is another
+/// one.
+Status Outgoing::without_cell(std::uint32_t bytes) noexcept {
+  if (++refused_ < kPatience) return Status::no_resource;
+  refused_ = 0;
+  const bool comes_back = shared_.cells.waits_for(link_number_, bytes);
+  return comes_back ? Status::no_resource : Status::unsupported;
+}
+
+Status Outgoing::inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
+                            const transport::Payload& payload, std::uint32_t bytes) noexcept {
+  InboxSlot* slot = inbox_.claim();
+  if (slot == nullptr) return Status::no_resource;
+  store_header(slot->bytes, header);
+  gather(payload, slot->bytes + sizeof(transport::Header));
+  inbox_.publish(*slot, make_control(kind, bytes, detail));
+  published();
+  return Status::ok;
+}
+
+}  // namespace stria::shm

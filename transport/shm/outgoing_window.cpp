@@ -1,0 +1,118 @@
+// How the outgoing half of a link comes to its window, leaves it, and ends.
+#include <utility>
+
+#include "transport/shm/outgoing.hpp"
+#include "transport/shm/shared.hpp"
+
+namespace stria::shm {
+
+void Outgoing::begin(std::uint32_t link_number, bool low_latency) noexcept {
+  const SegmentHeader& header = peer_.view.header();
+  learns_speed_ = shared_.settings.distance != DistanceMode::near;
+  if (shared_.settings.distance == DistanceMode::far) stores_ = StoreSpeed::always_slow();
+  link_number_ = link_number;
+  low_latency_ = low_latency;
+  attention_ = &header.armed;
+  fence_ = header.fences != 0 || !register_barrier();
+  inbox_ = InboxSender(peer_.view, peer_.slot);
+  claim_window();
+}
+
+void Outgoing::claim_window() noexcept {
+  const SegmentView& remote = peer_.view;
+  const std::uint32_t count = remote.shape().windows;
+  const std::uint32_t open = open_windows(remote.shape());
+  for (std::uint32_t i = 0; i < (low_latency_ ? count : open); ++i) {
+    const std::uint32_t window = low_latency_ ? count - 1 - i : i;
+    std::uint32_t free = 0;
+    if (!remote.control(window).owner.compare_exchange_strong(free, peer_.slot + 1,
+                                                              std::memory_order_acq_rel))
+      continue;
+    window_number_ = window;
+    return;
+  }
+}
+
+void Outgoing::open_window() noexcept {
+  if (window_number_ == kNone) return;
+  const Shape& shape = peer_.view.shape();
+  window_ = WindowSender(peer_.view.window(window_number_), shape.window_bytes,
+                         &peer_.view.control(window_number_).consumed, shared_.settings.short_laps);
+  attention_ = &peer_.own_slot().attention;
+  pio_max_ = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
+}
+
+/// Sends are possible from then on. False: the peer's inbox is full.
+bool Outgoing::greet() noexcept {
+  InboxSlot* slot = inbox_.claim();
+  if (slot == nullptr) return false;
+  inbox_.publish(*slot, make_control(RecordKind::hello, 0, 0));
+  state_ = State::up;
+  open_window();
+  published();
+  return true;
+}
+
+bool Outgoing::take_window() noexcept {
+  if (state_ != State::up || window_number_ != kNone) return false;
+  claim_window();
+  if (window_number_ == kNone) return false;
+  // The owner learns of it by the hint of the first record: the inbox of a busy owner may be full for long.
+  peer_.own_slot().window.store(window_number_, std::memory_order_release);
+  moving_ = true;
+  return true;
+}
+
+/// Opens the window of a half that moves to it, once no packet of the half is in the inbox any more: what
+/// went by the buffered path keeps its order. (The greeting is no packet.) False: there is one.
+bool Outgoing::move_in() noexcept {
+  if (inbox_.sent() > 1 && !inbox_.is_consumed()) return false;
+  moving_ = false;
+  open_window();
+  return true;
+}
+
+bool Outgoing::go_on() noexcept {
+  if (moving_ && !move_in()) return false;
+  return state_ != State::connecting || greet();
+}
+
+bool Outgoing::give_back_if_asked() noexcept {
+  // A sender that sent again is not asked any more once that was taken out.
+  if (low_latency_ || attention_->load(std::memory_order_relaxed) != kAsked || !window_.is_consumed())
+    return false;
+  const std::uint32_t window = std::exchange(window_number_, kNone);
+  window_.shut();
+  pio_max_ = 0;
+  attention_ = &peer_.view.header().armed;
+  peer_.own_slot().window.store(kNone, std::memory_order_release);
+  peer_.view.header().hints.leave(window);
+  sent_at_look_ = inbox_.sent();
+  return true;
+}
+
+std::uint64_t Outgoing::sent_since_look() noexcept {
+  const std::uint64_t sent = inbox_.sent();
+  return sent - std::exchange(sent_at_look_, sent);
+}
+
+void Outgoing::shut() noexcept {
+  moving_ = false;
+  state_ = State::down;
+  window_.shut();
+  pio_max_ = 0;
+}
+
+void Outgoing::limits(transport::LinkLimits& out) const noexcept {
+  out.eager_max = cell_most(shared_.settings.shape);
+  // While the greeting waits for room, or earlier records are still in the inbox, the window is this device's
+  // already; until it is open, sends answer no_resource.
+  const bool opening = (state_ == State::connecting && window_number_ != kNone) || moving_;
+  const std::uint32_t mtu = opening ? peer_.view.shape().pio_mtu : 0;
+  out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;
+  out.pio_credits = window_.credits();
+  out.grows = opening || window_.is_open() ? 1 : 0;
+  out.low_latency = low_latency_ && window_number_ != kNone ? 1 : 0;
+}
+
+}  // namespace stria::shm
