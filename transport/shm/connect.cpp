@@ -23,7 +23,7 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
     if (known->outgoing().is_down())
       return Error{Status::unreachable,
                    fmt::format("shm: process {} and this one gave up their connection", identity->pid)};
-    known->cookie_ = peer;
+    known->incoming().cookie = peer;
     if (low_latency != 0) {
       known->outgoing().be_low_latency();
       static_cast<void>(connector_.upgrade(*known));
@@ -45,7 +45,7 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
   if ((*made)->peer_.has_closed()) return gone("it closed its worker");
   Link& link = links_.add(identity->worker_id, *std::move(made));
   link.device_ = this;
-  link.cookie_ = peer;
+  link.incoming().cookie = peer;
   connector_.greet(link);
   return &link;
 }
@@ -91,20 +91,20 @@ Link* Device::welcome(std::uint32_t slot) noexcept {
         link = &links_.add(identity.worker_id, *std::move(made));
         link->device_ = this;
         connector_.greet(*link);
-        link->cookie_ = shared_.sink->peer_up(shared_.sink->self, link->peer_.worker_id,
-                                              reinterpret_cast<stria_link_t*>(link));
-      } else if (link->outgoing().is_down() || link->rx_slot_ != kNone ||
+        link->incoming().cookie = shared_.sink->peer_up(shared_.sink->self, link->peer_.worker_id,
+                                                        reinterpret_cast<stria_link_t*>(link));
+      } else if (link->outgoing().is_down() || link->incoming().slot != kNone ||
                  link->peer_.attached.nonce != identity.nonce) {
         return refuse(slot);
       }
       by_slot_[slot] = link;
-      link->rx_slot_ = slot;
+      link->incoming().slot = slot;
       peer.far.store(shared_.settings.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
       if (const auto awaited = awaited_.extract(slot); awaited)
         for (const Awaited::Record& one : awaited.mapped().records)
           take_record(one.control, one.bytes.data(), *link);
     }
-    follow_window(*link);
+    shared_.windows.follow(*link);
     return link;
   } catch (const std::bad_alloc&) {
     log::error("shm: out of memory while a peer connects; it is refused");

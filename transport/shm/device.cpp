@@ -40,7 +40,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   const SegmentView& own = home.segment();
   keys_.open(own);
   inbox_ = InboxReceiver(own);
-  polled_.reserve(own.shape().windows);
+  shared_.windows.open();
   shared_.bounce.resize(kBounceBytes);
   shared_.cells = Cells(own, settings->huge_pages);
   // Without sockets (some sandboxes) the device works, but cannot sleep and is attached through /proc only.

@@ -14,12 +14,9 @@
 #include "transport/shm/key_maker.hpp"
 #include "transport/shm/link.hpp"
 #include "transport/shm/links.hpp"
-#include "transport/shm/polled.hpp"
 #include "transport/shm/shared.hpp"
 
 namespace stria::shm {
-
-class Growing;
 
 /// One thread at a time. progress() and check() must not be called from an upcall; sends may.
 class Device {
@@ -50,8 +47,8 @@ class Device {
   }
   Status invalidate(const transport::Key& key) noexcept;
   /// Windows that each progress() looks at, and all that peers opened.
-  std::uint32_t windows_polled() const noexcept { return polled_.hot(); }
-  std::uint32_t windows_open() const noexcept { return polled_.size(); }
+  std::uint32_t windows_polled() const noexcept { return shared_.windows.hot(); }
+  std::uint32_t windows_open() const noexcept { return shared_.windows.size(); }
 
  private:
   friend class Link;
@@ -79,42 +76,13 @@ class Device {
   unsigned progress_some(unsigned budget) noexcept;
   unsigned poll_inbox(unsigned budget) noexcept;
   void take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept;
-  bool deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept;
-  void look(Link& link, const std::byte* payload, std::uint32_t bytes) noexcept;
-  void look_growing(Link& link, const Growing& growing) noexcept;
-  std::uint32_t distance_of(const Link& link) const noexcept;
-  static bool is_in_cells(const Link& link, CellPlace place, std::uint32_t bytes) noexcept;
-  bool names_wanted(Polled& polled, std::uint64_t control, const transport::Header& wanted,
-                    std::uint32_t capacity, CellPlace& place) noexcept;
-  static std::int32_t took_cell(Polled& polled, CellPlace place, transport::Header& wanted,
-                                std::uint32_t bytes) noexcept;
-  std::int32_t take_cell(Polled& polled, std::uint64_t control, transport::Header& wanted, std::byte* memory,
-                         std::uint32_t capacity) noexcept;
-  [[gnu::noinline]] std::int32_t take_growing(Polled& polled, std::uint64_t control,
-                                              transport::Header& wanted, std::byte* memory,
-                                              std::uint32_t capacity) noexcept;
-  bool deliver_cell(Link& link, const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
-  void count_cell(Link& link, CellPlace place, std::uint32_t bytes) noexcept;
-  void delivered(Link& link, CellPlace place, std::uint32_t answer) noexcept;
-  bool deliver_growing(Link& link, RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
-  void deliver(Link& link, const std::byte* header, const std::byte* payload, std::uint32_t bytes,
-               bool buffered) noexcept;
+  bool deliver_inbox(std::uint64_t control, const std::byte* record, Incoming& incoming) noexcept;
   [[gnu::cold, gnu::noinline]] void disarm() noexcept;
-  /// Tells the sender of a window whether it is hot. While the device sleeps none is for a sender.
-  void call_hot(const Polled& polled) noexcept;
-  void call_cold(const Polled& polled) noexcept;
-  [[gnu::cold, gnu::noinline]] void follow_hints() noexcept;
-  /// `wanted`: windows that busy peers lack, so that those that are kept hot cool, too.
-  void cool_idle(std::uint32_t wanted) noexcept;
   [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
 
   // share.cpp
   std::uint32_t windows_wanted() noexcept;
-  void ask_back(std::uint32_t wanted) noexcept;
   void adapt_window(Link& link) noexcept;
-  void follow_window(Link& link) noexcept;
-  void look_at_window(std::uint32_t window) noexcept;
-  void release_window(Link& link) noexcept;
 
   // liveness.cpp
   bool is_claimant_gone(std::uint32_t peer) const noexcept;
@@ -144,13 +112,9 @@ class Device {
   Shared shared_;
   Connector connector_;
   bool closed_ = false;
-  bool armed_ = false;
-  bool enough_ = false;      // the sink would rather have no more of this window now
   std::uint32_t sleep_ = 0;  // the number of the last one, see bell.hpp
 
-  PolledWindows polled_;
   std::uint32_t poll_first_ = 0;
-  bool asked_ = false;  // for some window
   InboxReceiver inbox_;
   KeyMaker keys_;
   Links links_;

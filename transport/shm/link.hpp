@@ -2,12 +2,10 @@
 // all of it is private memory.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "transport/contract.hpp"
-#include "transport/shm/cell_pages.hpp"
-#include "transport/shm/distance.hpp"
+#include "transport/shm/incoming.hpp"
 #include "transport/shm/outgoing.hpp"
 #include "transport/shm/peer_segment.hpp"
 #include "transport/shm/remote_access.hpp"
@@ -20,7 +18,8 @@ class Texts;
 /// One thread at a time, with its device.
 class alignas(kCacheLine) Link {
  public:
-  explicit Link(Shared& shared) noexcept : outgoing_(shared, peer_), access_(shared, peer_) {}
+  explicit Link(Shared& shared) noexcept
+      : outgoing_(shared, peer_), incoming_(shared, peer_), access_(shared, peer_) {}
   // The contract.
   /// Record in the peer's window: header and payload stored by the CPU. unsupported: the link has no window.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
@@ -52,13 +51,20 @@ class alignas(kCacheLine) Link {
   /// What lies in the window that the peer writes to.
   unsigned poll(unsigned budget) noexcept;
   /// The packet that lies next in that window, if it is the one that is wanted.
-  std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept;
+  std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
+    return incoming_.take(wanted, memory, capacity);
+  }
   /// Of a payload that the sink kept in its cell.
-  void release(std::uint64_t keep) noexcept;
-  std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept;
+  void release(std::uint64_t keep) noexcept { incoming_.release(keep); }
+  std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept {
+    return incoming_.kept_arrived(keep, all, bytes);
+  }
 
+  // Its parts.
   Outgoing& outgoing() noexcept { return outgoing_; }
   const Outgoing& outgoing() const noexcept { return outgoing_; }
+  Incoming& incoming() noexcept { return incoming_; }
+  const Incoming& incoming() const noexcept { return incoming_; }
   PeerSegment& peer() noexcept { return peer_; }
   const PeerSegment& peer() const noexcept { return peer_; }
   RemoteAccess& access() noexcept { return access_; }
@@ -71,21 +77,10 @@ class alignas(kCacheLine) Link {
 
   Outgoing outgoing_;
   Device* device_ = nullptr;
-  bool broken_ = false;
-  // The receive path.
-  void* cookie_ = nullptr;
   PeerSegment peer_;
-  std::uint32_t kept_ = 0;               // payloads that lie in the peer's cells on
-  std::uint32_t rx_slot_ = kNone;        // the peer's slot in our table
-  std::uint32_t refused_slot_ = kNone;   // of one that was given up, and may still read
-  std::uint32_t rx_window_ = kNone;      // the window it took there, which is polled
-  std::uint32_t came_by_inbox_ = 0;      // records since the last look (share.cpp)
-  bool is_half_ = false;                 // the next record's payload did not go on coming (growing.hpp)
-  bool is_over_ = false;                 // the peer writes nothing any more
-  Distance distance_;                    // of its cells
-  std::array<CellPages, 2> cell_pages_;  // of each size: the peer's, in our mapping
-  // The rest.
-  std::uint32_t place_ = 0;  // among the device's living links; of one that is down: see Links
+  Incoming incoming_;
+  std::uint32_t refused_slot_ = kNone;  // of one that was given up, and may still read
+  std::uint32_t place_ = 0;             // among the device's living links; of one that is down: see Links
   RemoteAccess access_;
   const char* path_ = "";
 };

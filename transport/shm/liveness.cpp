@@ -11,7 +11,7 @@ namespace stria::shm {
 
 /// ok: the link stays. Otherwise what link_down() is to say.
 Status Device::fate(const Link& link) const noexcept {
-  if (link.broken_) return Status::io_error;
+  if (link.incoming().broken) return Status::io_error;
   if (link.peer_.has_ended()) return Status::peer_failed;
   if (!link.peer_.keeps_slot(shared_.home.own_state(SlotPhase::ready)))
     return Status::unreachable;  // the peer refused us
@@ -21,8 +21,8 @@ Status Device::fate(const Link& link) const noexcept {
 void Device::check() noexcept {
   look_at_slots();
   const std::uint32_t wanted = windows_wanted();
-  cool_idle(wanted);
-  ask_back(wanted);
+  shared_.windows.cool_idle(wanted);
+  shared_.windows.ask_back(wanted);
   for (std::uint32_t i = 0; i < links_.living();) {
     Link& link = links_.living(i);
     const Status why = fate(link);
@@ -60,24 +60,24 @@ bool Device::drain_inbox(std::uint32_t peer, bool is_over) noexcept {
 
 /// The peer may have connected, too, and its hello may wait in the inbox.
 void Device::find_slot(Link& link) noexcept {
-  for (std::uint32_t slot = 0; slot < shared_.home.slots_used() && link.rx_slot_ == kNone; ++slot)
+  for (std::uint32_t slot = 0; slot < shared_.home.slots_used() && link.incoming().slot == kNone; ++slot)
     if (link_of_slot(slot) == nullptr && shared_.home.slot(slot).worker_id == link.peer_.worker_id)
       welcome(slot);
 }
 
 /// Delivers everything the peer sent. False: it is about to send more; try again later.
 bool Device::drain(Link& link, bool is_over) noexcept {
-  if (link.broken_ && !is_over) return true;
-  if (link.rx_slot_ == kNone) find_slot(link);
-  if (link.rx_slot_ == kNone) return true;
+  if (link.incoming().broken && !is_over) return true;
+  if (link.incoming().slot == kNone) find_slot(link);
+  if (link.incoming().slot == kNone) return true;
   // Records without a window are in the inbox.
-  if (!drain_inbox(link.rx_slot_, is_over)) return false;
-  follow_window(link);  // it may have taken one just now
-  link.is_over_ = is_over;
-  if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr)
-    while (!link.broken_ && polled->window.peek() != 0) {
+  if (!drain_inbox(link.incoming().slot, is_over)) return false;
+  shared_.windows.follow(link);  // it may have taken one just now
+  link.incoming().is_over = is_over;
+  if (Polled* polled = shared_.windows.find(link.incoming().window); polled != nullptr)
+    while (!link.incoming().broken && polled->window.peek() != 0) {
       poll_window(*polled, 1024);
-      if (link.is_half_) return false;
+      if (link.incoming().is_half()) return false;
     }
   return true;
 }
@@ -90,31 +90,28 @@ void Device::take_down(Link& link, Status why, bool is_over) noexcept {
   link.outgoing_.shut();
   links_.went_down(link);
   link.access_.shut();
-  if (is_over || link.rx_slot_ == kNone) shared_.cells.reclaim(link.outgoing_.link_number());
-  if (Polled* polled = polled_.find(link.rx_window_); polled != nullptr) polled_.remove(*polled);
-  if (link.rx_slot_ != kNone) {
-    by_slot_[link.rx_slot_] = nullptr;
+  if (is_over || link.incoming().slot == kNone) shared_.cells.reclaim(link.outgoing_.link_number());
+  shared_.windows.drop(link);
+  if (link.incoming().slot != kNone) {
+    by_slot_[link.incoming().slot] = nullptr;
     // A peer that still runs may still write to its window and slot, may be in a put, and may read what we
     // sent: all that stays taken until it is gone, which look_at_slots() asks.
     if (is_over) {
-      free_slot(link.rx_slot_);
+      free_slot(link.incoming().slot);
     } else {
-      refuse(link.rx_slot_);
-      link.refused_slot_ = link.rx_slot_;
+      refuse(link.incoming().slot);
+      link.refused_slot_ = link.incoming().slot;
       links_.refused(link.outgoing_.link_number());
     }
   }
-  link.rx_slot_ = link.rx_window_ = kNone;
-  if (link.kept_ == 0) link.peer_.detach();
-  shared_.sink->link_down(shared_.sink->self, link.cookie_, transport::to_c(why));
+  link.incoming().shut();
+  shared_.sink->link_down(shared_.sink->self, link.incoming().cookie, transport::to_c(why));
 }
 
 /// Gives a peer slot and the window and the pin that belong to it to the next peer. Nobody writes there any
 /// more.
 void Device::free_slot(std::uint32_t slot) noexcept {
-  for (std::uint32_t i = 0; i < shared_.own().shape().windows; ++i)
-    if (shared_.own().control(i).owner.load(std::memory_order_acquire) == slot + 1)
-      reset_window(shared_.own().window(i), shared_.own().shape().window_bytes, shared_.own().control(i));
+  shared_.windows.free_of(slot);
   keys_.clear_accessor(slot);
   awaited_.erase(slot);
   shared_.home.slot(slot).state.store(0, std::memory_order_release);
@@ -172,7 +169,7 @@ bool Device::has_room_for(const Identity& identity) const {
   if (shared_.own().shape().max_peers - shared_.home.slots_used() > links_.living()) return true;
   std::vector<std::uint64_t> to_answer{identity.nonce};
   for (std::uint32_t i = 0; i < links_.living(); ++i)
-    if (const Link& link = links_.living(i); link.rx_slot_ == kNone)
+    if (const Link& link = links_.living(i); link.incoming().slot == kNone)
       to_answer.push_back(link.peer_.attached.nonce);
   std::sort(to_answer.begin(), to_answer.end());
   std::size_t room = 0;
@@ -190,7 +187,7 @@ bool Device::has_room_for(const Identity& identity) const {
 /// segment mapped does not: records lie in its own memory, cells stay as long as they are mapped, and it
 /// takes all of them out before it takes the link down. A peer maps the segment before it takes a slot here.
 bool Device::is_needed_by(const Link& link, bool look_closely) const noexcept {
-  if (!link.outgoing_.is_up() || link.rx_slot_ != kNone) return false;
+  if (!link.outgoing_.is_up() || link.incoming().slot != kNone) return false;
   if (link.outgoing_.has_only_greeted() || link.peer_.has_closed() || has_slot_here(link)) return false;
   if (!link.peer_.keeps_slot(shared_.home.own_state(SlotPhase::ready)))
     return false;  // refused, or it noticed our end

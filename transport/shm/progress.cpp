@@ -17,12 +17,9 @@ constexpr unsigned kWindowBatch = 32;
 /// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
 /// while it computes, find nothing.
 inline bool Device::is_quiet() const noexcept {
-  if ((connector_.is_due() | armed_) || shared_.own().header().hints.any() || !inbox_.is_empty())
-    return false;
-  const Polled* polled = polled_.begin();
-  for (std::uint32_t left = polled_.hot(); left != 0; --left, ++polled)
-    if (polled->window.has_record() || polled->window.owes()) return false;
-  return true;
+  const Windows& windows = shared_.windows;
+  return !connector_.is_due() && !windows.is_armed() && !windows.has_hints() && inbox_.is_empty() &&
+         windows.is_quiet();
 }
 
 unsigned Device::progress(unsigned budget) noexcept {
@@ -31,17 +28,17 @@ unsigned Device::progress(unsigned budget) noexcept {
 }
 
 unsigned Device::progress_some(unsigned budget) noexcept {
-  if (armed_) [[unlikely]]
+  if (shared_.windows.is_armed()) [[unlikely]]
     disarm();
-  if (shared_.own().header().hints.any()) [[unlikely]]
-    follow_hints();
+  if (shared_.windows.has_hints()) [[unlikely]]
+    shared_.windows.follow_hints([this](std::uint32_t slot) { static_cast<void>(welcome(slot)); });
   unsigned done = 0;
   // One event is the inbox's: peers without a window, and new ones, come through while windows never empty.
   const unsigned most = budget > 1 ? budget - 1 : budget;
-  const std::uint32_t windows = polled_.hot();
+  const std::uint32_t windows = shared_.windows.hot();
   std::uint32_t at = poll_first_ < windows ? poll_first_ : 0;
   for (std::uint32_t i = 0; i < windows; ++i) {
-    Polled& polled = polled_[at];
+    Polled& polled = shared_.windows[at];
     if (polled.window.owes()) polled.window.publish();
     if (polled.window.peek() != 0) {
       done += poll_window(polled, std::min(most - done, kWindowBatch));
@@ -59,25 +56,17 @@ unsigned Device::progress_some(unsigned budget) noexcept {
   return done;
 }
 
-inline void Device::deliver(Link& link, const std::byte* header, const std::byte* payload,
-                            std::uint32_t bytes, bool buffered) noexcept {
-  transport::Header copy;
-  std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, 0};
-  enough_ = (shared_.sink->deliver(shared_.sink->self, link.cookie_, &packet) & STRIA_DELIVERED_GO_ON) == 0;
-}
-
 unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
-  if (link.rx_window_ == kNone || armed_) return 0;
-  Polled& polled = polled_.of_window(link.rx_window_);
+  if (link.incoming().window == kNone || shared_.windows.is_armed()) return 0;
+  Polled& polled = shared_.windows.of_window(link.incoming().window);
   return polled.window.peek() == 0 ? 0 : poll_window(polled, budget);
 }
 
 unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
   Link& link = *polled.link;
+  Incoming& incoming = link.incoming();
   WindowReceiver& window = polled.window;
   unsigned done = 0;
-  enough_ = false;
   while (done < budget) {
     const std::uint64_t control = window.look();
     if (window.is_record(control, RecordKind::packet)) [[likely]] {
@@ -87,16 +76,16 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
       // Half a line is always in the window, whatever its sender may do.
       const bool fits =
           bytes <= kHalfPayload || (bytes <= shared_.settings.pio_max && halves <= window.halves_to_end());
-      if (!fits || link.broken_) [[unlikely]] {
+      if (!fits || incoming.broken) [[unlikely]] {
         report_broken(link, control);
         return done;
       }
       // Its sender is on its way to the line after the next, or past it.
       __builtin_prefetch(line + std::size_t{2} * kLine);
-      deliver(link, line + 8, line + kRecordHeader, bytes, false);
+      const std::uint32_t answer = incoming.deliver(line + 8, line + kRecordHeader, bytes, false);
       ++done;
       window.advance(halves);
-      if (enough_) break;
+      if ((answer & STRIA_DELIVERED_GO_ON) == 0) break;
       continue;
     }
     if (!window.is_record(control)) break;
@@ -104,56 +93,57 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
     const std::uint32_t bytes = control_bytes(control);
     const RecordKind kind = control_kind(control);
     std::uint32_t halves = 1;
-    bool good = !link.broken_;
+    std::uint32_t answer = kSenseless;
+    if (incoming.broken) [[unlikely]]
+      return done;
     switch (kind) {
       case RecordKind::packed:
         halves = record_halves(bytes);
-        good = good && bytes <= shared_.settings.pio_max && halves <= window.halves_to_end();
-        if (good) deliver(link, line + 8, line + kRecordHeader, bytes, true);
-        ++done;
+        if (bytes <= shared_.settings.pio_max && halves <= window.halves_to_end())
+          answer = incoming.deliver(line + 8, line + kRecordHeader, bytes, true);
         break;
       case RecordKind::invalidate:
         halves = invalidate_halves(bytes);
-        good = good && bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= shared_.settings.pio_max &&
-               halves <= window.halves_to_end();
-        if (good) {
+        if (bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= shared_.settings.pio_max &&
+            halves <= window.halves_to_end()) {
           keys_.end(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
-          deliver(link, line + 8, line + kRecordHeader + kInvalidatePrefix, bytes - kInvalidatePrefix, false);
+          answer = incoming.deliver(line + 8, line + kRecordHeader + kInvalidatePrefix,
+                                    bytes - kInvalidatePrefix, false);
         }
-        ++done;
         break;
       case RecordKind::cell:
-        good = good && deliver_cell(link, line + 8, bytes, true);
-        ++done;
+        answer = incoming.deliver_cell(line + 8, bytes, true);
         break;
       case RecordKind::packet_cell:
-        good = good && deliver_cell(link, line + 8, bytes, false);
-        ++done;
+        answer = incoming.deliver_cell(line + 8, bytes, false);
         break;
       case RecordKind::growing:
       case RecordKind::growing_far:
       case RecordKind::packing:
       case RecordKind::packing_sparse:
-        good = good && deliver_growing(link, kind, line + 8, bytes);
-        if (good && link.is_half_) [[unlikely]] {
+        answer = incoming.deliver_growing(kind, line + 8, bytes);
+        if (incoming.is_half() && answer != kSenseless) [[unlikely]] {
           window.publish();
           return done;
         }
-        ++done;
         break;
       case RecordKind::pad:
         halves = bytes;
-        good = good && halves >= 1 && halves <= window.halves_to_end();
+        if (halves >= 1 && halves <= window.halves_to_end()) {
+          window.advance(halves);
+          continue;
+        }
         break;
       default:
-        good = false;
+        break;
     }
-    if (!good) [[unlikely]] {
+    ++done;
+    if (answer == kSenseless) [[unlikely]] {
       report_broken(link, control);
       return done;
     }
     window.advance(halves);
-    if (enough_) break;
+    if ((answer & STRIA_DELIVERED_GO_ON) == 0) break;
   }
   window.publish();
   return done;
@@ -176,7 +166,7 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
       continue;
     }
     Link* link = link_of_slot(peer);
-    if (link != nullptr) ++link->came_by_inbox_;
+    if (link != nullptr) ++link->incoming().came_by_inbox;
     const bool is_hello = control_kind(slot.control) == RecordKind::hello;
     if ((link == nullptr || is_hello) && !is_awaited(peer)) link = welcome(peer);
     if (link == nullptr && !is_hello && is_awaited(peer) && !keep_record(peer, slot)) break;
@@ -189,21 +179,21 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
 
 /// A record of the inbox. A hello says no more than the peer's slot.
 void Device::take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept {
-  if (link.broken_ || control_kind(control) == RecordKind::hello) return;
-  if (!deliver_inbox(control, record, link)) report_broken(link, control);
+  if (link.incoming().broken || control_kind(control) == RecordKind::hello) return;
+  if (!deliver_inbox(control, record, link.incoming())) report_broken(link, control);
 }
 
-bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link& link) noexcept {
+bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Incoming& incoming) noexcept {
   const std::uint32_t bytes = control_bytes(control);
   const std::byte* payload = record + sizeof(transport::Header);
   switch (control_kind(control)) {
     case RecordKind::cell:
-      return deliver_cell(link, record, bytes, true);
+      return incoming.deliver_cell(record, bytes, true) != kSenseless;
     case RecordKind::invalidate:
     case RecordKind::packed:
       if (bytes > kInboxPayload) return false;
       if (control_kind(control) == RecordKind::invalidate) keys_.end(control_detail(control));
-      deliver(link, record, payload, bytes, true);
+      incoming.deliver(record, payload, bytes, true);
       return true;
     default:
       return false;
@@ -211,8 +201,7 @@ bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Link&
 }
 
 void Device::report_broken(Link& link, std::uint64_t control) noexcept {
-  if (link.broken_) return;
-  link.broken_ = true;  // check() takes the link down
+  if (std::exchange(link.incoming().broken, true)) return;  // check() takes the link down
   log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.peer_.worker_id,
              control);
 }
@@ -220,73 +209,23 @@ void Device::report_broken(Link& link, std::uint64_t control) noexcept {
 Status Device::arm() noexcept {
   if (shared_.bell.fd() < 0) return Status::unsupported;
   auto& flag = shared_.own().header().armed;
-  armed_ = true;
-  for (std::uint32_t i = 0; i < polled_.hot(); ++i) {
-    polled_[i].window.publish();
-    call_cold(polled_[i]);
-  }
+  shared_.windows.arm();
   if (++sleep_ == 0) ++sleep_;
   flag.store(sleep_, std::memory_order_seq_cst);
   Bell::barrier();
   std::uint64_t state = 0;
   inbox_.next(state);
   bool idle = state == 0 || inbox_phase(state) == InboxPhase::free;
-  idle = idle && !shared_.own().header().hints.any();
-  for (std::uint32_t i = 0; i < polled_.hot(); ++i)
-    idle = idle && (polled_[i].link->broken_ || polled_[i].window.peek() == 0);
-  if (idle && !connector_.is_due()) return Status::ok;
+  if (idle && !shared_.windows.has_hints() && shared_.windows.has_nothing() && !connector_.is_due())
+    return Status::ok;
   disarm();
   return Status::no_resource;
 }
 
 void Device::disarm() noexcept {
-  armed_ = false;
   shared_.own().header().armed.store(0, std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < polled_.hot(); ++i) call_hot(polled_[i]);
+  shared_.windows.disarm();
   shared_.bell.silence();
-}
-
-void Device::call_hot(const Polled& polled) noexcept {
-  shared_.home.slot(polled.link->rx_slot_).attention.store(armed_ ? kCold : kHot, std::memory_order_relaxed);
-}
-
-void Device::call_cold(const Polled& polled) noexcept {
-  shared_.home.slot(polled.link->rx_slot_).attention.store(kCold, std::memory_order_relaxed);
-}
-
-/// They are polled from now on, in their turn.
-void Device::follow_hints() noexcept {
-  shared_.own().header().hints.take(shared_.own().shape().windows, [this](std::uint32_t window) {
-    look_at_window(window);
-    Polled* polled = polled_.find(window);
-    if (polled == nullptr || polled_.is_hot(*polled)) return;
-    call_hot(*polled);
-    polled_.heat(*polled);
-  });
-}
-
-/// Windows that nothing came through since the last look become cold, but for a few.
-void Device::cool_idle(std::uint32_t wanted) noexcept {
-  const std::uint32_t before = polled_.hot();
-  for (std::uint32_t i = 0; i < polled_.size(); ++i) {
-    Polled& polled = polled_[i];
-    const bool idle = std::exchange(polled.seen, polled.window.position()) == polled.window.position();
-    polled.idle = idle ? polled.idle + 1 : 0;
-  }
-  for (std::uint32_t i = before; i > 0; --i) {
-    Polled& polled = polled_[i - 1];
-    if (polled.idle == 0 || (polled_.hot() <= PolledWindows::kKeptHot && wanted == 0)) continue;
-    call_cold(polled);
-    polled_.cool(polled);
-  }
-  if (polled_.hot() == before) return;
-  // A sender that did not see it has published before, and we see that.
-  Bell::barrier();
-  for (std::uint32_t i = polled_.hot(); i < before; ++i) {
-    if (polled_[i].window.peek() == 0) continue;
-    call_hot(polled_[i]);
-    polled_.heat(polled_[i]);
-  }
 }
 
 }  // namespace stria::shm

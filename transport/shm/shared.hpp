@@ -11,6 +11,7 @@
 #include "transport/shm/home.hpp"
 #include "transport/shm/settings.hpp"
 #include "transport/shm/texts.hpp"
+#include "transport/shm/windows.hpp"
 
 namespace stria::shm {
 
@@ -24,6 +25,7 @@ struct Shared {
   const transport::Sink* const sink;
   Settings settings;
   Home home;
+  Windows windows{home};  ///< that peers took here
   /// The device's own segment.
   const SegmentView& own() const noexcept { return home.segment(); }
 

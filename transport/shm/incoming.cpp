@@ -1,0 +1,190 @@
+#include "transport/shm/incoming.hpp"
+
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "hw/pio.hpp"
+#include "transport/payload.hpp"
+#include "transport/shm/growing.hpp"
+#include "transport/shm/shared.hpp"
+
+namespace stria::shm {
+
+bool Incoming::is_far() const noexcept {
+  return distance_.is_far() || shared_.settings.distance == DistanceMode::far;
+}
+
+std::int32_t Incoming::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
+  ++shared_.rounds;
+  if (window == kNone || shared_.windows.is_armed()) return STRIA_TAKE_OTHER;
+  WindowReceiver& from = shared_.windows.of_window(window).window;
+  const std::int32_t bytes = from.take(wanted, static_cast<std::byte*>(memory), capacity);
+  if (bytes != STRIA_TAKE_OTHER || capacity <= kHalfPayload) [[likely]]
+    return bytes;
+  return take_cell(from, from.look(), wanted, static_cast<std::byte*>(memory), capacity);
+}
+
+std::uint32_t Incoming::deliver(const std::byte* header, const std::byte* payload, std::uint32_t bytes,
+                                bool buffered) noexcept {
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, 0};
+  return shared_.sink->deliver(shared_.sink->self, cookie, &packet);
+}
+
+void Incoming::shut() noexcept {
+  is_down_ = true;
+  slot = kNone;
+  if (kept_ == 0) peer_.detach();
+}
+
+/// Tells the sender of cells what they say about the distance.
+void Incoming::look(const std::byte* payload, std::uint32_t bytes) noexcept {
+  if (shared_.settings.distance != DistanceMode::learnt || slot == kNone) return;
+  if (!distance_.came(payload, bytes, peer_.view.shape().cells / 2)) return;
+  shared_.home.slot(slot).far.store(distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
+  shared_.sink->link_changed(shared_.sink->self, cookie);
+}
+
+/// look() at a growing cell: lines that are timed have to be there.
+void Incoming::look_growing(const Growing& growing) noexcept {
+  const stria_packet_t& packet = growing.packet();
+  if (packet.bytes < kLookBytes || (distance_.looks() && growing.wait(packet.bytes) < packet.bytes)) return;
+  look(static_cast<const std::byte*>(packet.payload), packet.bytes);
+}
+
+/// Whether a payload can lie there. A peer wrote that.
+bool Incoming::is_in_cells(CellPlace place, std::uint32_t bytes) const noexcept {
+  const Shape& shape = peer_.view.shape();
+  if (place.cell >= all_cells(shape)) return false;
+  const std::uint32_t all = bytes_of_cell(shape, place.cell);
+  return place.at <= all && bytes <= all - place.at;
+}
+
+/// Its pages are mapped for few peers, as that costs memory and time: those with a window.
+[[gnu::always_inline]] inline void Incoming::count_cell(CellPlace place, std::uint32_t bytes) noexcept {
+  if (bytes > kFewPages && window != kNone)
+    cell_pages_[is_long_cell(peer_.view.shape(), place.cell) ? 1 : 0].used(peer_.view, place.cell,
+                                                                           place.at + bytes, Pages::to_read);
+}
+
+/// Gives the cell back, unless the sink keeps the payload there.
+inline void Incoming::delivered(CellPlace place, std::uint32_t answer) noexcept {
+  const bool kept = (answer & STRIA_DELIVERED_KEPT) != 0;
+  if (kept) ++kept_;
+  // Release: we have read it. Pairs with CellPool::harvest() of the sender.
+  peer_.view.cell_state(place.cell)
+      .store(kept ? place.use | kKeptCell : place.use, std::memory_order_release);
+}
+
+namespace {
+
+/// The name of a payload that may stay in its cell, or 0.
+std::uint64_t keep_name(CellPlace place) noexcept {
+  return place.may_stay ? place.word() : 0;
+}
+
+}  // namespace
+
+void Incoming::release(std::uint64_t keep) noexcept {
+  const CellPlace place = CellPlace::of(keep);
+  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(peer_.view.shape()), "what is released was kept");
+  peer_.view.cell_state(place.cell).store(place.use, std::memory_order_release);
+  if (--kept_ == 0 && is_down_) peer_.detach();
+}
+
+std::uint32_t Incoming::kept_arrived(std::uint64_t keep, std::uint32_t all,
+                                     std::uint32_t bytes) const noexcept {
+  const CellPlace place = CellPlace::of(keep);
+  STRIA_CHECK(kept_ > 0 && place.cell < all_cells(peer_.view.shape()), "what is asked for was kept");
+  return wait_grown(peer_.view.cell_growth(place.cell), place.use, bytes, all);
+}
+
+std::uint32_t Incoming::deliver_cell(const std::byte* header, std::uint32_t bytes, bool buffered) noexcept {
+  const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
+  if (!is_in_cells(place, bytes)) return kSenseless;
+  count_cell(place, bytes);
+  const std::byte* payload = peer_.view.cell(place.cell) + place.at;
+  if (bytes >= kLookBytes && !place.few) look(payload, bytes);
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u | distance() : 0u, keep_name(place)};
+  const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &packet);
+  delivered(place, answer);
+  return answer;
+}
+
+std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header,
+                                        std::uint32_t bytes) noexcept {
+  const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
+  if (!is_in_cells(place, bytes)) return kSenseless;
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const std::byte* payload = peer_.view.cell(place.cell) + place.at;
+  const Growing growing(kind, copy, payload, bytes, peer_.view.cell_growth(place.cell), place.use, is_over,
+                        distance(), keep_name(place));
+  if (is_half_ && !growing.is_done()) return 0;
+  count_cell(place, bytes);
+  if (!place.few) look_growing(growing);
+  const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &growing.packet());
+  is_half_ = (answer & STRIA_DELIVERED_LATER) != 0 && !is_over;
+  if (!is_half_) [[likely]]
+    delivered(place, answer);
+  return answer;
+}
+
+/// Whether the next record's payload is wanted, fits, and lies in cells, at `place`.
+[[gnu::always_inline]] inline bool Incoming::names_wanted(const WindowReceiver& from, std::uint64_t control,
+                                                          const transport::Header& wanted,
+                                                          std::uint32_t capacity, CellPlace& place) noexcept {
+  const std::byte* record = from.place();
+  const std::uint32_t bytes = control_bytes(control);
+  if (!is_wanted(record, wanted) || bytes > capacity || broken) return false;
+  place = CellPlace::of(hw::load_word(record + kRecordHeader));
+  if (!is_in_cells(place, bytes)) return false;  // poll_window() says that it makes no sense
+  count_cell(place, bytes);
+  return true;
+}
+
+[[gnu::always_inline]] inline std::int32_t Incoming::took_cell(WindowReceiver& from, CellPlace place,
+                                                               transport::Header& wanted,
+                                                               std::uint32_t bytes) noexcept {
+  wanted.immediate = immediate_of(from.place());
+  peer_.view.cell_state(place.cell).store(place.use, std::memory_order_release);
+  from.advance(1);
+  return static_cast<std::int32_t>(bytes);
+}
+
+/// As WindowReceiver::take(), of a record that names a cell; `control` is its first word.
+std::int32_t Incoming::take_cell(WindowReceiver& from, std::uint64_t control, transport::Header& wanted,
+                                 std::byte* memory, std::uint32_t capacity) noexcept {
+  if (!is_whole_cell(control_kind(control))) return take_growing(from, control, wanted, memory, capacity);
+  CellPlace place;
+  if (!names_wanted(from, control, wanted, capacity, place)) return STRIA_TAKE_OTHER;
+  const std::uint32_t bytes = control_bytes(control);
+  const std::byte* payload = peer_.view.cell(place.cell) + place.at;
+  if (bytes >= kLookBytes && !place.few && !distance_.passes()) look(payload, bytes);
+  const transport::Packet packet{nullptr, payload, bytes, 1 | distance(), 0};
+  if (bytes > 0) static_cast<void>(transport::take({nullptr, memory, bytes, 0, bytes}, packet));
+  return took_cell(from, place, wanted, bytes);
+}
+
+/// take_cell() of a cell that its sender may still be writing.
+std::int32_t Incoming::take_growing(WindowReceiver& from, std::uint64_t control, transport::Header& wanted,
+                                    std::byte* memory, std::uint32_t capacity) noexcept {
+  const RecordKind kind = control_kind(control);
+  CellPlace place;
+  if (!is_growing(kind) || is_half_ || !names_wanted(from, control, wanted, capacity, place))
+    return STRIA_TAKE_OTHER;
+  const std::uint32_t bytes = control_bytes(control);
+  const transport::Payload out{nullptr, memory, bytes, 0, bytes};
+  const Growing growing(kind, wanted, peer_.view.cell(place.cell) + place.at, bytes,
+                        peer_.view.cell_growth(place.cell), place.use, is_over, distance());
+  if (!place.few) look_growing(growing);
+  const transport::Arrival came = transport::take(out, growing.packet());
+  is_half_ = came == transport::Arrival::later;
+  if (came != transport::Arrival::whole) return STRIA_TAKE_OTHER;
+  return took_cell(from, place, wanted, bytes);
+}
+
+}  // namespace stria::shm
