@@ -1,5 +1,5 @@
 // The inbox of the shm provider (transport/shm/inbox.hpp) with the peer slots that its records name
-// (connect.cpp, liveness.cpp). Several processes connect, say hello, send, and may be killed between any two
+// (connector.cpp, peers.cpp). Several processes connect, say hello, send, and may be killed between any two
 // steps; their numbers are used again. README.md says which step stands for what.
 //
 // holds      a living process's records are delivered once each, in order, under its own name; so are those

@@ -1,4 +1,4 @@
-// A device that sleeps, and senders that wake it (transport/shm/bell.hpp, progress.cpp, link.hpp; Worker::wait()).
+// A device that sleeps, and senders that wake it (transport/shm/bell.hpp, device.cpp, outgoing.hpp; Worker::wait()).
 // Every process stores through a buffer of its own, as x86 does: a store is seen by others when it leaves the
 // buffer, some time later, in order; a process reads its own stores at once; a locked instruction and a fence
 // wait until the buffer is empty. README.md says which step stands for what.

@@ -92,7 +92,9 @@ class CellQueue {
 };
 
 /// Cells of one size, numbered from `first` on. Private memory of the sender, one thread. `owner` is a number
-/// that stands for a link.
+/// that stands for a link. It has many members because take() decides by the counts, and by the thresholds
+/// that were fixed when the pool was made, that lie side by side: as objects of their own they would be found
+/// by further addresses, and all of them change for one reason, a payload that was sent.
 class CellPool {
  public:
   CellPool() = default;

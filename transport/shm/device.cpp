@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "base/log.hpp"
 
 namespace stria::shm {
@@ -20,7 +21,9 @@ std::int64_t now_ms() noexcept {
 
 }  // namespace
 
-Device::Device(const transport::DeviceParams& params) : shared_(params.sink), connector_(shared_) {}
+Device::Device(const transport::DeviceParams& params) : shared_(params.sink) {
+  shared_.receiver = &receiver_;
+}
 
 Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& params) {
   if (params.size < sizeof(transport::DeviceParams) || params.sink == nullptr)
@@ -39,7 +42,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   if (auto made = home.make(params, *settings); !made) return std::move(made).error();
   const SegmentView& own = home.segment();
   keys_.open(own);
-  inbox_ = InboxReceiver(own);
+  receiver_.open();
   shared_.windows.open();
   shared_.bounce.resize(kBounceBytes);
   shared_.cells = Cells(own, settings->huge_pages);
@@ -52,7 +55,7 @@ Device::~Device() {
   // The memory behind the keys may go any time from now on.
   if (shared_.home.is_made())
     keys_.invalidate_all(shared_.home.slots_used(),
-                         [this](std::uint32_t slot) { return is_accessor_alive(slot); });
+                         [this](std::uint32_t slot) { return peers_.is_accessor_alive(slot); });
 }
 
 void Device::close(int timeout_ms) noexcept {
@@ -62,10 +65,7 @@ void Device::close(int timeout_ms) noexcept {
   shared_.home.close();
   const std::int64_t end = now_ms() + timeout_ms;
   for (unsigned round = 0;; ++round) {
-    bool needed = false;
-    for (std::uint32_t i = 0; i < links_.living() && !needed; ++i)
-      needed = is_needed_by(links_.living(i), round % 64 == 63);
-    if (!needed) return;
+    if (!ends_.is_needed(round % 64 == 63)) return;
     if (now_ms() >= end) break;
     const timespec pause{0, 50'000};
     ::nanosleep(&pause, nullptr);
@@ -95,7 +95,60 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
 
 Status Device::invalidate(const transport::Key& key) noexcept {
   return keys_.invalidate(key, shared_.home.slots_used(),
-                          [this](std::uint32_t slot) { return is_accessor_alive(slot); });
+                          [this](std::uint32_t slot) { return peers_.is_accessor_alive(slot); });
+}
+
+Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* peer, int low_latency) {
+  auto identity = decode_address({static_cast<const std::byte*>(address), bytes});
+  if (!identity) return std::move(identity).error();
+  const std::uint64_t host = shared_.home.identity().host;
+  if (identity->host != host && identity->host != 0 && host != 0)
+    return Error{Status::unreachable, fmt::format("shm: process {} runs on another host", identity->pid)};
+  return peers_.connect(*identity, peer, low_latency != 0);
+}
+
+/// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
+/// while it computes, find nothing.
+inline bool Device::is_quiet() const noexcept {
+  const Windows& windows = shared_.windows;
+  return !connector_.is_due() && !windows.is_armed() && !windows.has_hints() && receiver_.is_inbox_empty() &&
+         windows.is_quiet();
+}
+
+unsigned Device::progress(unsigned budget) noexcept {
+  ++shared_.rounds;
+  if (is_quiet()) return 0;
+  if (shared_.windows.is_armed() || shared_.windows.has_hints() || connector_.is_due()) [[unlikely]]
+    do_rare();
+  return receiver_.receive(budget);
+}
+
+/// What few rounds have to do before they receive.
+void Device::do_rare() noexcept {
+  if (shared_.windows.is_armed()) disarm();
+  shared_.windows.follow_hints([this](std::uint32_t slot) { static_cast<void>(peers_.welcome(slot)); });
+  if (!connector_.is_due()) return;
+  Links& links = peers_.links();
+  for (std::uint32_t i = 0; i < links.living(); ++i) connector_.go_on(links.living(i));
+}
+
+Status Device::arm() noexcept {
+  if (shared_.bell.fd() < 0) return Status::unsupported;
+  shared_.windows.arm();
+  if (++sleep_ == 0) ++sleep_;
+  shared_.own().header().armed.store(sleep_, std::memory_order_seq_cst);
+  Bell::barrier();
+  if (receiver_.is_inbox_idle() && !shared_.windows.has_hints() && shared_.windows.has_nothing() &&
+      !connector_.is_due())
+    return Status::ok;
+  disarm();
+  return Status::no_resource;
+}
+
+void Device::disarm() noexcept {
+  shared_.own().header().armed.store(0, std::memory_order_relaxed);
+  shared_.windows.disarm();
+  shared_.bell.silence();
 }
 
 std::uint32_t Device::address(void* buffer, std::uint32_t bytes) noexcept {

@@ -1,20 +1,25 @@
-// A device: one memfd segment with everything peers write to, and the links to them. Parts of it by file:
-// device.cpp opens and closes, connect.cpp brings links up, progress.cpp delivers, share.cpp gives windows to
-// busy peers, liveness.cpp takes links down. What links use as well is in Shared, keys are made by KeyMaker.
+// A device: the contract's calls, and the order in which its parts are made, driven and taken apart.
+//
+//   Shared      what links use as well: the device's segment (Home), its cells, the windows that peers took
+//   here Connector   brings links up, and to their windows ──► Peers  has the links, by worker and by slot
+//   here Receiver    delivers what came by windows and inbox          KeyMaker  makes keys, and ends them
+//   Sharing     gives windows of idle peers to busy ones ──► Ends  takes links down
+//
+// A link (link.hpp) knows of these no more than Shared.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <vector>
 
 #include "transport/contract.hpp"
 #include "transport/shm/connector.hpp"
+#include "transport/shm/ends.hpp"
 #include "transport/shm/key_maker.hpp"
 #include "transport/shm/link.hpp"
-#include "transport/shm/links.hpp"
+#include "transport/shm/peers.hpp"
+#include "transport/shm/receiver.hpp"
 #include "transport/shm/shared.hpp"
+#include "transport/shm/sharing.hpp"
 
 namespace stria::shm {
 
@@ -37,7 +42,7 @@ class Device {
 
   unsigned progress(unsigned budget) noexcept;
   /// Takes down links whose peer closed, died (peer_failed) or refused us (unreachable), after draining them.
-  void check() noexcept;
+  void check() noexcept { ends_.check(); }
   int event_fd() noexcept { return shared_.bell.fd(); }
   Status arm() noexcept;
 
@@ -51,75 +56,21 @@ class Device {
   std::uint32_t windows_open() const noexcept { return shared_.windows.size(); }
 
  private:
-  friend class Link;
-
   explicit Device(const transport::DeviceParams& params);
   Result<void> start(const transport::DeviceParams& params);
-
-  // connect.cpp
-  Link* welcome(std::uint32_t slot) noexcept;
-  Link* refuse(std::uint32_t slot) noexcept;
-  /// Whether the peer of a slot could not be attached to yet: look_at_slots() tries again, and its records
-  /// wait for that.
-  bool is_awaited(std::uint32_t slot) const noexcept {
-    return !awaited_.empty() && awaited_.find(slot) != awaited_.end();
-  }
-  bool keep_record(std::uint32_t slot, const InboxSlot& record) noexcept;
-  Link* link_of_slot(std::uint32_t slot) const noexcept {
-    return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
-  }
-
-  // progress.cpp
-  unsigned poll_link(const Link& link, unsigned budget) noexcept;
-  unsigned poll_window(Polled& polled, unsigned budget) noexcept;
   bool is_quiet() const noexcept;
-  unsigned progress_some(unsigned budget) noexcept;
-  unsigned poll_inbox(unsigned budget) noexcept;
-  void take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept;
-  bool deliver_inbox(std::uint64_t control, const std::byte* record, Incoming& incoming) noexcept;
+  [[gnu::cold, gnu::noinline]] void do_rare() noexcept;
   [[gnu::cold, gnu::noinline]] void disarm() noexcept;
-  [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
-
-  // share.cpp
-  std::uint32_t windows_wanted() noexcept;
-  void adapt_window(Link& link) noexcept;
-
-  // liveness.cpp
-  bool is_claimant_gone(std::uint32_t peer) const noexcept;
-  bool is_accessor_alive(std::uint32_t slot) const noexcept;
-  bool has_room_for(const Identity& identity) const;
-  Status fate(const Link& link) const noexcept;
-  bool drain_inbox(std::uint32_t peer, bool is_over) noexcept;
-  void find_slot(Link& link) noexcept;
-  bool drain(Link& link, bool is_over) noexcept;
-  void take_down(Link& link, Status why, bool is_over) noexcept;
-  void forget(std::uint32_t slot) noexcept;
-  void look_at_slots() noexcept;
-  void free_slot(std::uint32_t slot) noexcept;
-  bool is_needed_by(const Link& link, bool look_closely) const noexcept;
-  bool has_slot_here(const Link& link) const noexcept;
-
-  /// A peer that said hello, and whose door does not answer, or for which we have no descriptor.
-  struct Awaited {
-    struct Record {
-      std::uint64_t control;
-      std::array<std::byte, sizeof InboxSlot::bytes> bytes;
-    };
-    Unanswered question;
-    std::vector<Record> records;  // that it sent by the inbox
-  };
 
   Shared shared_;
-  Connector connector_;
+  Connector connector_{shared_};
+  KeyMaker keys_;
+  Peers peers_{{shared_, connector_, keys_, receiver_}};
+  Receiver receiver_{{shared_, keys_, peers_}};
+  Sharing sharing_{shared_, connector_, peers_.links()};
+  Ends ends_{{shared_, connector_, peers_, receiver_, sharing_}};
   bool closed_ = false;
   std::uint32_t sleep_ = 0;  // the number of the last one, see bell.hpp
-
-  std::uint32_t poll_first_ = 0;
-  InboxReceiver inbox_;
-  KeyMaker keys_;
-  Links links_;
-  std::vector<Link*> by_slot_;
-  std::map<std::uint32_t, Awaited> awaited_;  // by peer slot
 };
 
 }  // namespace stria::shm

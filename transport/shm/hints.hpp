@@ -3,7 +3,7 @@
 //
 //   hot    the receiver polls the window; attention = 0, and its sender leaves nothing
 //   cold   attention = 1: the sender, after each record, leaves a hint, and rings if the receiver sleeps
-//   asked  attention = 2: cold, and wanted back for a busier sender (share.cpp)
+//   asked  attention = 2: cold, and wanted back for a busier sender (sharing.hpp)
 //
 // attention is in the sender's peer slot; so a sender loads one word after a record, whatever is the case. To
 // make a window cold, "publish, then look at attention" has to be ordered against "set attention, then look

@@ -6,9 +6,15 @@
 #include "hw/pio.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/growing.hpp"
+#include "transport/shm/receiver.hpp"
 #include "transport/shm/shared.hpp"
 
 namespace stria::shm {
+
+unsigned Incoming::poll(unsigned budget) noexcept {
+  ++shared_.rounds;
+  return shared_.receiver->poll(window, budget);
+}
 
 bool Incoming::is_far() const noexcept {
   return distance_.is_far() || shared_.settings.distance == DistanceMode::far;
@@ -22,14 +28,6 @@ std::int32_t Incoming::take(transport::Header& wanted, void* memory, std::uint32
   if (bytes != STRIA_TAKE_OTHER || capacity <= kHalfPayload) [[likely]]
     return bytes;
   return take_cell(from, from.look(), wanted, static_cast<std::byte*>(memory), capacity);
-}
-
-std::uint32_t Incoming::deliver(const std::byte* header, const std::byte* payload, std::uint32_t bytes,
-                                bool buffered) noexcept {
-  transport::Header copy;
-  std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, 0};
-  return shared_.sink->deliver(shared_.sink->self, cookie, &packet);
 }
 
 void Incoming::shut() noexcept {

@@ -30,15 +30,13 @@ class Incoming {
   Incoming(Shared& shared, PeerSegment& peer) noexcept : shared_(shared), peer_(peer) {}
 
   // The contract.
+  unsigned poll(unsigned budget) noexcept;
   std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept;
   void release(std::uint64_t keep) noexcept;
   std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) const noexcept;
   /// The peer's caches are taken to be far.
   bool is_far() const noexcept;
 
-  /// A packet whose payload lies there. Answers as the sink does.
-  std::uint32_t deliver(const std::byte* header, const std::byte* payload, std::uint32_t bytes,
-                        bool buffered) noexcept;
   /// A packet whose payload is in the peer's cell that the word behind the header names.
   std::uint32_t deliver_cell(const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
   /// A packet in a cell that the peer may still be writing. Afterwards is_half() says whether the record
@@ -52,7 +50,7 @@ class Incoming {
   void* cookie = nullptr;
   std::uint32_t slot = kNone;       ///< the peer's, in this device's table
   std::uint32_t window = kNone;     ///< that the peer took here, which is polled
-  std::uint32_t came_by_inbox = 0;  ///< records since the last look (share.cpp)
+  std::uint32_t came_by_inbox = 0;  ///< records since the last look (sharing.hpp)
   bool broken = false;              ///< the peer wrote a record that makes no sense
   bool is_over = false;             ///< the peer writes nothing any more
 

@@ -4,14 +4,9 @@
 #include <string>
 
 #include "base/format.hpp"
-#include "transport/shm/device.hpp"
+#include "transport/shm/texts.hpp"
 
 namespace stria::shm {
-
-unsigned Link::poll(unsigned budget) noexcept {
-  ++device_->shared_.rounds;
-  return device_->poll_link(*this, budget);
-}
 
 void Link::limits(transport::LinkLimits& out) noexcept {
   out = {};

@@ -1,5 +1,11 @@
-// A link: this device's way to one remote device. What a send touches lies in the first lines of the object;
-// all of it is private memory.
+// A link: this device's way to one remote device. It has three parts with a state of their own, and what all
+// three refer to, the peer's segment:
+//
+//   Outgoing      what this device sends        PeerSegment   the peer's memory that is mapped here,
+//   Incoming      what the peer sends                         and this device's slot in it
+//   RemoteAccess  gets, puts and atomics
+//
+// What a send touches lies in the first lines of the object; all of it is private memory.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +18,6 @@
 
 namespace stria::shm {
 
-class Device;
 class Texts;
 
 /// One thread at a time, with its device.
@@ -49,7 +54,7 @@ class alignas(kCacheLine) Link {
   }
   void limits(transport::LinkLimits& out) noexcept;
   /// What lies in the window that the peer writes to.
-  unsigned poll(unsigned budget) noexcept;
+  unsigned poll(unsigned budget) noexcept { return incoming_.poll(budget); }
   /// The packet that lies next in that window, if it is the one that is wanted.
   std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
     return incoming_.take(wanted, memory, capacity);
@@ -72,17 +77,16 @@ class alignas(kCacheLine) Link {
   void describe(Texts& texts) noexcept;
 
  private:
-  friend class Device;
-  friend class Links;
-
   Outgoing outgoing_;
-  Device* device_ = nullptr;
-  PeerSegment peer_;
   Incoming incoming_;
-  std::uint32_t refused_slot_ = kNone;  // of one that was given up, and may still read
-  std::uint32_t place_ = 0;             // among the device's living links; of one that is down: see Links
+  PeerSegment peer_;
   RemoteAccess access_;
   const char* path_ = "";
+
+ public:
+  // For those that look after links: Links and Peers.
+  std::uint32_t place = 0;             ///< among the device's living links; of one that is down: see Links
+  std::uint32_t refused_slot = kNone;  ///< the slot here of a peer that was given up, and may still read
 };
 
 }  // namespace stria::shm

@@ -28,9 +28,9 @@ class Links {
     make_room(living_);
     if (std::size_t{size()} * 4 >= slots_.size() * 3) grow();
     Link& link = *made;
-    link.peer_.worker_id = worker_id;
+    link.peer().worker_id = worker_id;
     slots_[slot_of(worker_id)] = size() + 1;
-    link.place_ = living();
+    link.place = living();
     living_.push_back(size());
     all_.push_back(std::move(made));
     return link;
@@ -38,8 +38,8 @@ class Links {
   /// The link is down, for good: the last of the living takes its place.
   void went_down(Link& link) noexcept {
     const std::uint32_t last = living_.back();
-    living_[link.place_] = last;
-    all_[last]->place_ = link.place_;
+    living_[link.place] = last;
+    all_[last]->place = link.place;
     living_.pop_back();
   }
   /// Those that are not down are living(0) to living(living() - 1), in no order. One that is added during a
@@ -51,7 +51,7 @@ class Links {
 
   /// Remembers the link `number`, which went down while its peer goes on.
   void refused(std::uint32_t number) noexcept {
-    all_[number]->place_ = first_refused_;
+    all_[number]->place = first_refused_;
     first_refused_ = number + 1;
   }
   /// Forgets those of them for which f(Link&) is true.
@@ -60,9 +60,9 @@ class Links {
     for (std::uint32_t* at = &first_refused_; *at != 0;) {
       Link& link = *all_[*at - 1];
       if (f(link))
-        *at = link.place_;
+        *at = link.place;
       else
-        at = &link.place_;
+        at = &link.place;
     }
   }
 
@@ -78,18 +78,18 @@ class Links {
   std::size_t slot_of(std::uint64_t worker_id) const noexcept {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = static_cast<std::size_t>((worker_id * 0x9e3779b97f4a7c15u) >> 32) & mask;
-    while (slots_[at] != 0 && all_[slots_[at] - 1]->peer_.worker_id != worker_id) at = (at + 1) & mask;
+    while (slots_[at] != 0 && all_[slots_[at] - 1]->peer().worker_id != worker_id) at = (at + 1) & mask;
     return at;
   }
   void grow() {
     slots_ = std::vector<std::uint32_t>(slots_.empty() ? kFirstSlots : 2 * slots_.size());
-    for (std::uint32_t i = 0; i < size(); ++i) slots_[slot_of(all_[i]->peer_.worker_id)] = i + 1;
+    for (std::uint32_t i = 0; i < size(); ++i) slots_[slot_of(all_[i]->peer().worker_id)] = i + 1;
   }
 
   std::vector<std::unique_ptr<Link>> all_;  // by number
   std::vector<std::uint32_t> living_;       // numbers
   std::vector<std::uint32_t> slots_;        // number + 1, or 0; open addressing, at most three quarters full
-  std::uint32_t first_refused_ = 0;         // number + 1; its place_ is the next one
+  std::uint32_t first_refused_ = 0;         // number + 1; its place is the next one
 };
 
 }  // namespace stria::shm

@@ -127,7 +127,7 @@ class Outgoing {
   std::uint32_t refused_ = 0;    // times without a cell, since it was asked whether one is under way
   InboxSender inbox_;
   const PeerSegment& peer_;
-  std::uint64_t sent_at_look_ = 0;       // by the inbox (share.cpp)
+  std::uint64_t sent_at_look_ = 0;       // by the inbox (sharing.hpp)
   std::uint32_t window_number_ = kNone;  // at the peer
   bool low_latency_ = false;
 };

@@ -15,6 +15,8 @@
 
 namespace stria::shm {
 
+class Receiver;
+
 struct Shared {
   explicit Shared(const transport::Sink* of_worker = nullptr) noexcept : sink(of_worker) {}
 
@@ -25,7 +27,8 @@ struct Shared {
   const transport::Sink* const sink;
   Settings settings;
   Home home;
-  Windows windows{home};  ///< that peers took here
+  Windows windows{home};         ///< that peers took here
+  Receiver* receiver = nullptr;  ///< what comes by them, and by the inbox
   /// The device's own segment.
   const SegmentView& own() const noexcept { return home.segment(); }
 

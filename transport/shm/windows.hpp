@@ -77,7 +77,8 @@ class Windows {
   void warm(std::uint32_t window) noexcept;
   void release(Link& link) noexcept;
   void reset(std::uint32_t window) const noexcept;
-  /// Tells the sender of a window whether it is hot. While the device sleeps none is for a sender.
+  /// Tells the sender of a window whether it is hot. While the device sleeps, each sender hears that its
+  /// window is cold.
   void call_hot(const Polled& polled) const noexcept;
   void call_cold(const Polled& polled) const noexcept;
 

@@ -1,10 +1,11 @@
-// What arrives is delivered where it lies: in the window, in the inbox, or in the sender's cell
-// (from_cells.cpp).
+#include "transport/shm/receiver.hpp"
+
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/log.hpp"
-#include "transport/shm/device.hpp"
+#include "transport/shm/peers.hpp"
 
 namespace stria::shm {
 namespace {
@@ -14,31 +15,15 @@ constexpr unsigned kWindowBatch = 32;
 
 }  // namespace
 
-/// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
-/// while it computes, find nothing.
-inline bool Device::is_quiet() const noexcept {
-  const Windows& windows = shared_.windows;
-  return !connector_.is_due() && !windows.is_armed() && !windows.has_hints() && inbox_.is_empty() &&
-         windows.is_quiet();
-}
-
-unsigned Device::progress(unsigned budget) noexcept {
-  ++shared_.rounds;
-  return is_quiet() ? 0 : progress_some(budget);
-}
-
-unsigned Device::progress_some(unsigned budget) noexcept {
-  if (shared_.windows.is_armed()) [[unlikely]]
-    disarm();
-  if (shared_.windows.has_hints()) [[unlikely]]
-    shared_.windows.follow_hints([this](std::uint32_t slot) { static_cast<void>(welcome(slot)); });
+unsigned Receiver::receive(unsigned budget) noexcept {
+  Windows& all = parts_.shared.windows;
   unsigned done = 0;
   // One event is the inbox's: peers without a window, and new ones, come through while windows never empty.
   const unsigned most = budget > 1 ? budget - 1 : budget;
-  const std::uint32_t windows = shared_.windows.hot();
+  const std::uint32_t windows = all.hot();
   std::uint32_t at = poll_first_ < windows ? poll_first_ : 0;
   for (std::uint32_t i = 0; i < windows; ++i) {
-    Polled& polled = shared_.windows[at];
+    Polled& polled = all[at];
     if (polled.window.owes()) polled.window.publish();
     if (polled.window.peek() != 0) {
       done += poll_window(polled, std::min(most - done, kWindowBatch));
@@ -51,18 +36,27 @@ unsigned Device::progress_some(unsigned budget) noexcept {
     if (++at == windows) at = 0;
   }
   done += poll_inbox(budget - done);
-  if (connector_.is_due()) [[unlikely]]
-    for (std::uint32_t i = 0; i < links_.living(); ++i) connector_.go_on(links_.living(i));
   return done;
 }
 
-unsigned Device::poll_link(const Link& link, unsigned budget) noexcept {
-  if (link.incoming().window == kNone || shared_.windows.is_armed()) return 0;
-  Polled& polled = shared_.windows.of_window(link.incoming().window);
+unsigned Receiver::poll(std::uint32_t window, unsigned budget) noexcept {
+  if (window == kNone || parts_.shared.windows.is_armed()) return 0;
+  Polled& polled = parts_.shared.windows.of_window(window);
   return polled.window.peek() == 0 ? 0 : poll_window(polled, budget);
 }
 
-unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
+/// A packet whose payload lies behind its header. Answers as the sink does.
+inline std::uint32_t Receiver::deliver(const Incoming& from, const std::byte* header,
+                                       const std::byte* payload, std::uint32_t bytes,
+                                       bool buffered) const noexcept {
+  transport::Header copy;
+  std::memcpy(&copy, header, sizeof copy);
+  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u : 0u, 0};
+  const transport::Sink& sink = *parts_.shared.sink;
+  return sink.deliver(sink.self, from.cookie, &packet);
+}
+
+unsigned Receiver::poll_window(Polled& polled, unsigned budget) noexcept {
   Link& link = *polled.link;
   Incoming& incoming = link.incoming();
   WindowReceiver& window = polled.window;
@@ -74,15 +68,15 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
       const std::uint32_t bytes = control_bytes(control);
       const std::uint32_t halves = record_halves(bytes);
       // Half a line is always in the window, whatever its sender may do.
-      const bool fits =
-          bytes <= kHalfPayload || (bytes <= shared_.settings.pio_max && halves <= window.halves_to_end());
+      const bool fits = bytes <= kHalfPayload ||
+                        (bytes <= parts_.shared.settings.pio_max && halves <= window.halves_to_end());
       if (!fits || incoming.broken) [[unlikely]] {
         report_broken(link, control);
         return done;
       }
       // Its sender is on its way to the line after the next, or past it.
       __builtin_prefetch(line + std::size_t{2} * kLine);
-      const std::uint32_t answer = incoming.deliver(line + 8, line + kRecordHeader, bytes, false);
+      const std::uint32_t answer = deliver(incoming, line + 8, line + kRecordHeader, bytes, false);
       ++done;
       window.advance(halves);
       if ((answer & STRIA_DELIVERED_GO_ON) == 0) break;
@@ -99,16 +93,16 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
     switch (kind) {
       case RecordKind::packed:
         halves = record_halves(bytes);
-        if (bytes <= shared_.settings.pio_max && halves <= window.halves_to_end())
-          answer = incoming.deliver(line + 8, line + kRecordHeader, bytes, true);
+        if (bytes <= parts_.shared.settings.pio_max && halves <= window.halves_to_end())
+          answer = deliver(incoming, line + 8, line + kRecordHeader, bytes, true);
         break;
       case RecordKind::invalidate:
         halves = invalidate_halves(bytes);
-        if (bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= shared_.settings.pio_max &&
+        if (bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= parts_.shared.settings.pio_max &&
             halves <= window.halves_to_end()) {
-          keys_.end(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
-          answer = incoming.deliver(line + 8, line + kRecordHeader + kInvalidatePrefix,
-                                    bytes - kInvalidatePrefix, false);
+          parts_.keys.end(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
+          answer = deliver(incoming, line + 8, line + kRecordHeader + kInvalidatePrefix,
+                           bytes - kInvalidatePrefix, false);
         }
         break;
       case RecordKind::cell:
@@ -149,7 +143,7 @@ unsigned Device::poll_window(Polled& polled, unsigned budget) noexcept {
   return done;
 }
 
-unsigned Device::poll_inbox(unsigned budget) noexcept {
+unsigned Receiver::poll_inbox(unsigned budget) noexcept {
   unsigned done = 0;
   while (done < budget) {
     std::uint64_t state = 0;
@@ -157,7 +151,7 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
     if (inbox_phase(state) == InboxPhase::free) break;
     const std::uint32_t peer = inbox_peer(state);
     if (inbox_phase(state) == InboxPhase::claimed) {
-      if (!inbox_.waited_long() || !is_claimant_gone(peer)) break;
+      if (!inbox_.waited_long() || !parts_.peers.is_claimant_gone(peer)) break;
       inbox_.take(slot);
       continue;
     }
@@ -165,11 +159,13 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
       inbox_.take(slot);
       continue;
     }
-    Link* link = link_of_slot(peer);
+    Link* link = parts_.peers.of_slot(peer);
     if (link != nullptr) ++link->incoming().came_by_inbox;
     const bool is_hello = control_kind(slot.control) == RecordKind::hello;
-    if ((link == nullptr || is_hello) && !is_awaited(peer)) link = welcome(peer);
-    if (link == nullptr && !is_hello && is_awaited(peer) && !keep_record(peer, slot)) break;
+    if ((link == nullptr || is_hello) && !parts_.peers.is_awaited(peer)) link = parts_.peers.welcome(peer);
+    if (link == nullptr && !is_hello && parts_.peers.is_awaited(peer) &&
+        !parts_.peers.keep_record(peer, slot))
+      break;
     if (link != nullptr) take_record(slot.control, slot.bytes, *link);
     inbox_.take(slot);
     ++done;
@@ -177,13 +173,12 @@ unsigned Device::poll_inbox(unsigned budget) noexcept {
   return done;
 }
 
-/// A record of the inbox. A hello says no more than the peer's slot.
-void Device::take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept {
+void Receiver::take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept {
   if (link.incoming().broken || control_kind(control) == RecordKind::hello) return;
   if (!deliver_inbox(control, record, link.incoming())) report_broken(link, control);
 }
 
-bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Incoming& incoming) noexcept {
+bool Receiver::deliver_inbox(std::uint64_t control, const std::byte* record, Incoming& incoming) noexcept {
   const std::uint32_t bytes = control_bytes(control);
   const std::byte* payload = record + sizeof(transport::Header);
   switch (control_kind(control)) {
@@ -192,40 +187,50 @@ bool Device::deliver_inbox(std::uint64_t control, const std::byte* record, Incom
     case RecordKind::invalidate:
     case RecordKind::packed:
       if (bytes > kInboxPayload) return false;
-      if (control_kind(control) == RecordKind::invalidate) keys_.end(control_detail(control));
-      incoming.deliver(record, payload, bytes, true);
+      if (control_kind(control) == RecordKind::invalidate) parts_.keys.end(control_detail(control));
+      deliver(incoming, record, payload, bytes, true);
       return true;
     default:
       return false;
   }
 }
 
-void Device::report_broken(Link& link, std::uint64_t control) noexcept {
+void Receiver::report_broken(Link& link, std::uint64_t control) noexcept {
   if (std::exchange(link.incoming().broken, true)) return;  // check() takes the link down
-  log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.peer_.worker_id,
+  log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.peer().worker_id,
              control);
 }
 
-Status Device::arm() noexcept {
-  if (shared_.bell.fd() < 0) return Status::unsupported;
-  auto& flag = shared_.own().header().armed;
-  shared_.windows.arm();
-  if (++sleep_ == 0) ++sleep_;
-  flag.store(sleep_, std::memory_order_seq_cst);
-  Bell::barrier();
-  std::uint64_t state = 0;
-  inbox_.next(state);
-  bool idle = state == 0 || inbox_phase(state) == InboxPhase::free;
-  if (idle && !shared_.windows.has_hints() && shared_.windows.has_nothing() && !connector_.is_due())
-    return Status::ok;
-  disarm();
-  return Status::no_resource;
+bool Receiver::drain_inbox(std::uint32_t peer, bool is_over) noexcept {
+  const std::uint64_t waiting =
+      std::min<std::uint64_t>(inbox_.waiting(), parts_.shared.own().shape().inbox_slots);
+  for (std::uint64_t i = 0; i < waiting; ++i) {
+    std::uint64_t state = 0;
+    InboxSlot& slot = inbox_.ahead(i, state);
+    const InboxPhase phase = inbox_phase(state);
+    if (phase == InboxPhase::free || inbox_peer(state) != peer) continue;
+    if (phase == InboxPhase::claimed && !is_over) return false;
+    Link* const link = parts_.peers.of_slot(peer);
+    if (phase == InboxPhase::ready && link != nullptr) take_record(slot.control, slot.bytes, *link);
+    inbox_.strike(slot, state);
+  }
+  return true;
 }
 
-void Device::disarm() noexcept {
-  shared_.own().header().armed.store(0, std::memory_order_relaxed);
-  shared_.windows.disarm();
-  shared_.bell.silence();
+bool Receiver::drain(Link& link, bool is_over) noexcept {
+  if (link.incoming().broken && !is_over) return true;
+  if (link.incoming().slot == kNone) parts_.peers.find_slot(link);
+  if (link.incoming().slot == kNone) return true;
+  // Records without a window are in the inbox.
+  if (!drain_inbox(link.incoming().slot, is_over)) return false;
+  parts_.shared.windows.follow(link);  // it may have taken one just now
+  link.incoming().is_over = is_over;
+  if (Polled* polled = parts_.shared.windows.find(link.incoming().window); polled != nullptr)
+    while (!link.incoming().broken && polled->window.peek() != 0) {
+      poll_window(*polled, 1024);
+      if (link.incoming().is_half()) return false;
+    }
+  return true;
 }
 
 }  // namespace stria::shm

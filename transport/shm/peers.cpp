@@ -1,0 +1,250 @@
+#include "transport/shm/peers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/format.hpp"
+#include "base/log.hpp"
+#include "transport/shm/receiver.hpp"
+
+namespace stria::shm {
+
+Result<Link*> Peers::connect(const Identity& identity, void* cookie, bool low_latency) {
+  const Home& home = parts_.shared.home;
+  const auto gone = [&](const char* how) {
+    return Error{Status::peer_failed, fmt::format("shm: process {} is gone: {}", identity.pid, how)};
+  };
+  if (Link* known = links_.find(identity.worker_id); known != nullptr) {
+    if (known->outgoing().is_down() && home.is_gone(identity))
+      return gone("it ended, or closed its worker, after it had connected");
+    if (known->outgoing().is_down())
+      return Error{Status::unreachable,
+                   fmt::format("shm: process {} and this one gave up their connection", identity.pid)};
+    known->incoming().cookie = cookie;
+    if (low_latency) {
+      known->outgoing().be_low_latency();
+      static_cast<void>(parts_.connector.upgrade(*known));
+    }
+    return known;
+  }
+  if (!has_room_for(identity))
+    return Error{
+        Status::unreachable,
+        fmt::format("shm: this process has {} peers, its limit (STRIA_SHM_MAX_PEERS), and process {} "
+                    "could not answer",
+                    home.segment().shape().max_peers, identity.pid)};
+  auto made = parts_.connector.bring_up(identity, links_.size(), low_latency);
+  if (!made) {
+    if (home.is_gone(identity)) return gone("it ended, or closed its worker, before this connection");
+    return std::move(made).error();
+  }
+  if ((*made)->peer().has_closed()) return gone("it closed its worker");
+  Link& link = links_.add(identity.worker_id, *std::move(made));
+  link.incoming().cookie = cookie;
+  parts_.connector.greet(link);
+  return &link;
+}
+
+Identity Peers::identity_of(std::uint32_t slot) const noexcept {
+  const PeerSlot& peer = parts_.shared.home.slot(slot);
+  const std::uint32_t pid_space = slot_pid_space(peer.state.load(std::memory_order_relaxed));
+  return {peer.nonce,
+          peer.worker_id,
+          peer.pid,
+          peer.uid,
+          peer.fd,
+          peer.segment_bytes,
+          parts_.shared.home.identity().host,
+          pid_space,
+          peer.door_space};
+}
+
+/// Null: the peer is refused, or has to be awaited.
+Link* Peers::make_link(std::uint32_t slot, const Identity& identity) {
+  Shared& shared = parts_.shared;
+  const auto [awaited, is_first] = awaited_.try_emplace(slot);
+  auto made = parts_.connector.bring_up(identity, links_.size(), false, &awaited->second.question);
+  if (!made && made.error().status != Status::unreachable) {
+    // A silent door is the peer's affair; what this process lacks, its user may have to see to.
+    const bool lacks = made.error().status == Status::no_resource;
+    if (is_first)
+      log::print(lacks ? log::Level::warn : log::Level::info, "{}; the peer is asked again",
+                 made.error().context);
+    return nullptr;
+  }
+  if (!made) {
+    // A process that died before it was looked at is no news; a living one that cannot be reached is.
+    log::print(is_accessor_alive(slot) ? log::Level::warn : log::Level::info, "{}; the peer is refused",
+               made.error().context);
+    return refuse(slot);
+  }
+  Link& link = links_.add(identity.worker_id, *std::move(made));
+  parts_.connector.greet(link);
+  link.incoming().cookie =
+      shared.sink->peer_up(shared.sink->self, identity.worker_id, reinterpret_cast<stria_link_t*>(&link));
+  return &link;
+}
+
+Link* Peers::welcome(std::uint32_t slot) noexcept {
+  Shared& shared = parts_.shared;
+  if (slot >= shared.own().shape().max_peers) return nullptr;
+  PeerSlot& peer = shared.home.slot(slot);
+  if (slot_phase(peer.state.load(std::memory_order_acquire)) != SlotPhase::ready) return nullptr;
+  try {
+    if (slot >= by_slot_.size()) by_slot_.resize(slot + 1, nullptr);
+    Link* link = by_slot_[slot];
+    if (link == nullptr) {
+      const Identity identity = identity_of(slot);
+      link = links_.find(identity.worker_id);
+      if (link != nullptr && (link->outgoing().is_down() || link->incoming().slot != kNone ||
+                              link->peer().attached.nonce != identity.nonce))
+        return refuse(slot);
+      if (link == nullptr) link = make_link(slot, identity);
+      if (link == nullptr) return nullptr;
+      by_slot_[slot] = link;
+      link->incoming().slot = slot;
+      peer.far.store(shared.settings.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
+      if (const auto awaited = awaited_.extract(slot); awaited)
+        for (const Awaited::Record& one : awaited.mapped().records)
+          parts_.receiver.take_record(one.control, one.bytes.data(), *link);
+    }
+    shared.windows.follow(*link);
+    return link;
+  } catch (const std::bad_alloc&) {
+    log::error("shm: out of memory while a peer connects; it is refused");
+    return refuse(slot);
+  }
+}
+
+Link* Peers::refuse(std::uint32_t slot) noexcept {
+  awaited_.erase(slot);
+  std::atomic<std::uint64_t>& state = parts_.shared.home.slot(slot).state;
+  const std::uint64_t ready = state.load(std::memory_order_relaxed);
+  state.store(slot_state(SlotPhase::refused, slot_pid(ready), slot_pid_space(ready)),
+              std::memory_order_release);
+  return nullptr;
+}
+
+bool Peers::keep_record(std::uint32_t slot, const InboxSlot& record) noexcept try {
+  auto& records = awaited_.find(slot)->second.records;
+  if (records.size() >= parts_.shared.own().shape().inbox_slots) return false;
+  auto& kept = records.emplace_back();
+  kept.control = record.control;
+  std::memcpy(kept.bytes.data(), record.bytes, sizeof record.bytes);
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+void Peers::find_slot(Link& link) noexcept {
+  const Home& home = parts_.shared.home;
+  for (std::uint32_t slot = 0; slot < home.slots_used() && link.incoming().slot == kNone; ++slot)
+    if (of_slot(slot) == nullptr && home.slot(slot).worker_id == link.peer().worker_id) welcome(slot);
+}
+
+void Peers::leave(Link& link, bool is_over) noexcept {
+  const std::uint32_t slot = link.incoming().slot;
+  links_.went_down(link);
+  if (is_over || slot == kNone) parts_.shared.cells.reclaim(link.outgoing().link_number());
+  if (slot == kNone) return;
+  by_slot_[slot] = nullptr;
+  // A peer that still runs may still write to its window and slot, may be in a put, and may read what was
+  // sent to it: all that stays taken until it is gone, which look_at_slots() asks.
+  if (is_over) {
+    free_slot(slot);
+  } else {
+    refuse(slot);
+    link.refused_slot = slot;
+    links_.refused(link.outgoing().link_number());
+  }
+}
+
+/// Gives a peer slot and the window and the pin that belong to it to the next peer. No peer writes there any
+/// more.
+void Peers::free_slot(std::uint32_t slot) noexcept {
+  parts_.shared.windows.free_of(slot);
+  parts_.keys.clear_accessor(slot);
+  awaited_.erase(slot);
+  parts_.shared.home.slot(slot).state.store(0, std::memory_order_release);
+}
+
+/// The peer of a slot without a link is gone. Its records leave the inbox first: the next peer that gets the
+/// slot would be taken for their sender, and be waited for where this one died before it published.
+void Peers::forget(std::uint32_t slot) noexcept {
+  // It may be known by a link of this device; then Ends drains it.
+  if (welcome(slot) != nullptr || is_awaited(slot)) return;
+  static_cast<void>(parts_.receiver.drain_inbox(slot, true));
+  links_.forget_refused([&](Link& link) {
+    if (link.refused_slot != slot) return false;
+    link.refused_slot = kNone;
+    parts_.shared.cells.reclaim(link.outgoing().link_number());
+    return true;
+  });
+  free_slot(slot);
+}
+
+void Peers::look_at_slots() noexcept {
+  const Home& home = parts_.shared.home;
+  const std::uint32_t used = home.slots_used();
+  for (std::uint32_t slot = 0; slot < used; ++slot) {
+    if (of_slot(slot) != nullptr) continue;
+    const std::uint64_t state = home.slot(slot).state.load(std::memory_order_acquire);
+    if (slot_phase(state) == SlotPhase::free) continue;
+    if (home.is_gone(slot))
+      forget(slot);
+    else
+      welcome(slot);
+  }
+}
+
+bool Peers::is_claimant_gone(std::uint32_t slot) const noexcept {
+  const Home& home = parts_.shared.home;
+  if (slot >= home.segment().shape().max_peers) return true;
+  if (const Link* link = of_slot(slot); link != nullptr) return !link->peer().attached.is_alive();
+  const std::uint64_t state = home.slot(slot).state.load(std::memory_order_acquire);
+  return slot_phase(state) == SlotPhase::free || home.is_gone(slot);
+}
+
+bool Peers::is_accessor_alive(std::uint32_t slot) const noexcept {
+  const Home& home = parts_.shared.home;
+  if (const Link* link = of_slot(slot); link != nullptr) return link->peer().attached.is_alive();
+  const std::uint64_t state = home.slot(slot).state.load(std::memory_order_acquire);
+  return slot_phase(state) != SlotPhase::free && !home.is_gone(slot);
+}
+
+/// Whether a peer that this device is about to connect to will find a slot here for its answer, beside those
+/// whose answers are still to come. Without one it is refused, and what was sent to it by then is lost.
+bool Peers::has_room_for(const Identity& identity) const {
+  const Home& home = parts_.shared.home;
+  const std::uint32_t most = home.segment().shape().max_peers;
+  if (most - home.slots_used() > links_.living()) return true;
+  std::vector<std::uint64_t> to_answer{identity.nonce};
+  for (std::uint32_t i = 0; i < links_.living(); ++i)
+    if (const Link& link = links_.living(i); link.incoming().slot == kNone)
+      to_answer.push_back(link.peer().attached.nonce);
+  std::sort(to_answer.begin(), to_answer.end());
+  std::size_t room = 0;
+  for (std::uint32_t slot = 0; slot < most; ++slot) {
+    const PeerSlot& peer = home.slot(slot);
+    const SlotPhase phase = slot_phase(peer.state.load(std::memory_order_acquire));
+    const bool answered = phase == SlotPhase::ready && of_slot(slot) == nullptr &&
+                          std::binary_search(to_answer.begin(), to_answer.end(), peer.nonce);
+    if (phase == SlotPhase::free || answered) ++room;
+  }
+  return room >= to_answer.size();
+}
+
+bool Peers::has_slot_here(const Link& link) const noexcept {
+  const Home& home = parts_.shared.home;
+  for (std::uint32_t slot = 0; slot < home.slots_used(); ++slot) {
+    const PeerSlot& peer = home.slot(slot);
+    if (slot_phase(peer.state.load(std::memory_order_acquire)) == SlotPhase::ready &&
+        peer.nonce == link.peer().attached.nonce)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace stria::shm
