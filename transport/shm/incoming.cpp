@@ -121,13 +121,14 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
   const Growing growing(kind, copy, payload, bytes, peer_.view.cell_growth(place.cell), place.use, is_over,
                         distance(), keep_name(place));
-  if (is_half_ && !growing.is_done()) return 0;
+  if (is_half_ && !growing.is_done()) return kStays;
   count_cell(place, bytes);
   if (!place.few) look_growing(growing);
   const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &growing.packet());
   is_half_ = (answer & STRIA_DELIVERED_LATER) != 0 && !is_over;
-  if (!is_half_) [[likely]]
-    delivered(place, answer);
+  if (is_half_) [[unlikely]]
+    return kStays;
+  delivered(place, answer);
   return answer;
 }
 

@@ -22,7 +22,10 @@ struct Shared;
 /// What a delivery answers, beside the STRIA_DELIVERED_* bits of the sink: nothing was delivered, because the
 /// record contradicts itself.
 inline constexpr std::uint32_t kSenseless = 1u << 31;
-static_assert((kSenseless & (STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT | STRIA_DELIVERED_LATER)) == 0);
+/// Likewise: the record stays where it is, and comes again, as its sender stands still in the middle of it.
+inline constexpr std::uint32_t kStays = 1u << 30;
+static_assert(((kSenseless | kStays) &
+               (STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT | STRIA_DELIVERED_LATER)) == 0);
 
 /// The device's thread.
 class Incoming {
@@ -39,9 +42,9 @@ class Incoming {
 
   /// A packet whose payload is in the peer's cell that the word behind the header names.
   std::uint32_t deliver_cell(const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
-  /// A packet in a cell that the peer may still be writing. Afterwards is_half() says whether the record
-  /// stays where it is, and comes again.
+  /// A packet in a cell that the peer may still be writing.
   std::uint32_t deliver_growing(RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
+  /// The next record is one that stays.
   bool is_half() const noexcept { return is_half_; }
   /// The link is down. What the sink keeps in the peer's cells stays readable until it is released.
   void shut() noexcept;

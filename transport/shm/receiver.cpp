@@ -56,6 +56,46 @@ inline std::uint32_t Receiver::deliver(const Incoming& from, const std::byte* he
   return sink.deliver(sink.self, from.cookie, &packet);
 }
 
+/// A record that is not a packet of the PIO path; `halves` is how long it is. Answers as the sink does, and
+/// GO_ON for what is no packet; or kSenseless, or kStays.
+[[gnu::always_inline]] inline std::uint32_t Receiver::deliver_other(Incoming& from,
+                                                                    const WindowReceiver& window,
+                                                                    std::uint64_t control,
+                                                                    std::uint32_t& halves) noexcept {
+  const std::uint32_t pio_max = parts_.shared.settings.pio_max;
+  const std::byte* line = window.place();
+  const std::uint32_t bytes = control_bytes(control);
+  const RecordKind kind = control_kind(control);
+  halves = 1;
+  switch (kind) {
+    case RecordKind::packed:
+      halves = record_halves(bytes);
+      if (bytes > pio_max || halves > window.halves_to_end()) return kSenseless;
+      return deliver(from, line + 8, line + kRecordHeader, bytes, true);
+    case RecordKind::invalidate:
+      halves = invalidate_halves(bytes);
+      if (bytes < kInvalidatePrefix || bytes - kInvalidatePrefix > pio_max || halves > window.halves_to_end())
+        return kSenseless;
+      parts_.keys.end(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
+      return deliver(from, line + 8, line + kRecordHeader + kInvalidatePrefix, bytes - kInvalidatePrefix,
+                     false);
+    case RecordKind::cell:
+      return from.deliver_cell(line + 8, bytes, true);
+    case RecordKind::packet_cell:
+      return from.deliver_cell(line + 8, bytes, false);
+    case RecordKind::growing:
+    case RecordKind::growing_far:
+    case RecordKind::packing:
+    case RecordKind::packing_sparse:
+      return from.deliver_growing(kind, line + 8, bytes);
+    case RecordKind::pad:
+      halves = bytes;
+      return halves >= 1 && halves <= window.halves_to_end() ? STRIA_DELIVERED_GO_ON : kSenseless;
+    default:
+      return kSenseless;
+  }
+}
+
 unsigned Receiver::poll_window(Polled& polled, unsigned budget) noexcept {
   Link& link = *polled.link;
   Incoming& incoming = link.incoming();
@@ -83,59 +123,17 @@ unsigned Receiver::poll_window(Polled& polled, unsigned budget) noexcept {
       continue;
     }
     if (!window.is_record(control)) break;
-    const std::byte* line = window.place();
-    const std::uint32_t bytes = control_bytes(control);
-    const RecordKind kind = control_kind(control);
-    std::uint32_t halves = 1;
-    std::uint32_t answer = kSenseless;
     if (incoming.broken) [[unlikely]]
       return done;
-    switch (kind) {
-      case RecordKind::packed:
-        halves = record_halves(bytes);
-        if (bytes <= parts_.shared.settings.pio_max && halves <= window.halves_to_end())
-          answer = deliver(incoming, line + 8, line + kRecordHeader, bytes, true);
-        break;
-      case RecordKind::invalidate:
-        halves = invalidate_halves(bytes);
-        if (bytes >= kInvalidatePrefix && bytes - kInvalidatePrefix <= parts_.shared.settings.pio_max &&
-            halves <= window.halves_to_end()) {
-          parts_.keys.end(static_cast<hw::KeyWord>(hw::load_word(line + kRecordHeader)));
-          answer = deliver(incoming, line + 8, line + kRecordHeader + kInvalidatePrefix,
-                           bytes - kInvalidatePrefix, false);
-        }
-        break;
-      case RecordKind::cell:
-        answer = incoming.deliver_cell(line + 8, bytes, true);
-        break;
-      case RecordKind::packet_cell:
-        answer = incoming.deliver_cell(line + 8, bytes, false);
-        break;
-      case RecordKind::growing:
-      case RecordKind::growing_far:
-      case RecordKind::packing:
-      case RecordKind::packing_sparse:
-        answer = incoming.deliver_growing(kind, line + 8, bytes);
-        if (incoming.is_half() && answer != kSenseless) [[unlikely]] {
-          window.publish();
-          return done;
-        }
-        break;
-      case RecordKind::pad:
-        halves = bytes;
-        if (halves >= 1 && halves <= window.halves_to_end()) {
-          window.advance(halves);
-          continue;
-        }
-        break;
-      default:
-        break;
-    }
-    ++done;
+    std::uint32_t halves = 0;
+    const std::uint32_t answer = deliver_other(incoming, window, control, halves);
     if (answer == kSenseless) [[unlikely]] {
       report_broken(link, control);
       return done;
     }
+    if (answer == kStays) [[unlikely]]
+      break;
+    done += control_kind(control) == RecordKind::pad ? 0 : 1;
     window.advance(halves);
     if ((answer & STRIA_DELIVERED_GO_ON) == 0) break;
   }

@@ -52,6 +52,8 @@ class Receiver {
   unsigned poll_inbox(unsigned budget) noexcept;
   std::uint32_t deliver(const Incoming& from, const std::byte* header, const std::byte* payload,
                         std::uint32_t bytes, bool buffered) const noexcept;
+  std::uint32_t deliver_other(Incoming& from, const WindowReceiver& window, std::uint64_t control,
+                              std::uint32_t& halves) noexcept;
   bool deliver_inbox(std::uint64_t control, const std::byte* record, Incoming& incoming) noexcept;
   [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
 
