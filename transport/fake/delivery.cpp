@@ -44,42 +44,8 @@ void Device::hand_over(Event& event) noexcept {
     if (!dead_) event.link->put_back(std::move(packet));
   } else if ((answer & STRIA_DELIVERED_KEPT) != 0) {
     if (name == 0) broken_contract("deliver", "a payload was kept that may not stay");
-    kept_.emplace(name, Kept{std::move(packet), event.link});
-    ++statistics.kept;
-    ++statistics.all_kept;
+    kept_.add(name, std::move(packet), *event.link, *fabric_);
   }
-}
-
-std::uint32_t Device::kept_arrived(std::uint64_t keep, std::uint32_t bytes) noexcept {
-  const auto found = kept_.find(keep);
-  if (found == kept_.end()) broken_contract("kept_arrived", "no payload of that name is kept");
-  QueuedPacket& packet = found->second.packet;
-  const std::uint32_t there = packet.growth.there(packet.payload);
-  // That the sender is gone the link says, and not this.
-  if (packet.growth.is_cut()) return there;
-  // Who waits for nothing sees what came meanwhile.
-  return packet.growth.arrived(packet.payload, bytes != 0 ? bytes : there + 1, *fabric_);
-}
-
-void Device::end_growth(const Link& link, bool may_be_cut) noexcept {
-  for (auto& [name, kept] : kept_) {
-    if (kept.link != &link || !kept.packet.growth.is_under_way()) continue;
-    if (may_be_cut && fabric_->chance(50))
-      kept.packet.growth.cut();
-    else
-      kept.packet.growth.end(kept.packet.payload);
-  }
-}
-
-std::uint32_t Link::kept_arrived(std::uint64_t keep, std::uint32_t, std::uint32_t bytes) noexcept {
-  const std::lock_guard lock(owner_.fabric().mutex());
-  return owner_.kept_arrived(keep, bytes);
-}
-
-void Link::release(std::uint64_t keep) noexcept {
-  const std::lock_guard lock(owner_.fabric().mutex());
-  if (!owner_.release(keep)) broken_contract("release", "no payload of that name is kept");
-  --owner_.fabric().statistics().kept;
 }
 
 }  // namespace stria::fake

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -13,6 +12,7 @@
 #include "transport/fake/bell.hpp"
 #include "transport/fake/callers.hpp"
 #include "transport/fake/fabric.hpp"
+#include "transport/fake/kept.hpp"
 #include "transport/fake/keys.hpp"
 #include "transport/fake/links.hpp"
 
@@ -31,6 +31,8 @@ struct Access {
   transport::Atomic atomic{};  ///< op 0: it is a get or put
 };
 
+/// It has more than forty methods: a third are the contract's, and the rest are steps of the scheduler, each
+/// in the file that the comment before it names.
 class Device {
  public:
   // The contract.
@@ -77,19 +79,11 @@ class Device {
   /// One that `link` of this device sends. The caller is its first reader (ZcopySend::was_read).
   std::shared_ptr<ZcopySend> add_zcopy_send(Link& link, const transport::Payload& memory,
                                             transport::Completion* completion);
-  /// False: nothing was kept by that name.
-  bool release(std::uint64_t keep) noexcept { return kept_.erase(keep) == 1; }
-  std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t bytes) noexcept;
-  /// The sender at the other end is gone. Of what was kept while it was written the rest comes now, or never.
-  void end_growth(const Link& link, bool may_be_cut) noexcept;
+  KeptPayloads& kept() noexcept { return kept_; }
 
  private:
   struct Event;
   struct Delivered;
-  struct Kept {
-    QueuedPacket packet;
-    Link* link;
-  };
   Device(std::shared_ptr<Fabric> fabric, const transport::DeviceParams& params);
   // scheduler.cpp
   template <class Begin, class Next>
@@ -123,7 +117,7 @@ class Device {
   Links links_;
   std::vector<Access> accesses_;
   std::vector<std::shared_ptr<ZcopySend>> zcopy_sends_;
-  std::unordered_map<std::uint64_t, Kept> kept_;  // by their names
+  KeptPayloads kept_;
   std::uint64_t payloads_ = 0;
   Bell bell_;
   Callers callers_;

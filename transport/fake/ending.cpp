@@ -82,7 +82,7 @@ void Link::lose_peer(Loss loss, std::uint64_t step, Status why) noexcept {
   const bool may_be_cut = loss == Loss::random;
   if (may_be_cut && !buffered.empty() && buffered.back().growth.is_under_way() && owner_.fabric().chance(50))
     buffered.back().growth.cut();
-  owner_.end_growth(*this, may_be_cut && buffered.empty());
+  owner_.kept().end_growth(*this, may_be_cut && buffered.empty(), owner_.fabric());
   owner_.wake();
 }
 

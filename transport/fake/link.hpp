@@ -16,6 +16,8 @@ namespace stria::fake {
 class Device;
 struct Access;
 
+/// It has more than forty methods: a third are the contract's, and most others answer one question of the
+/// scheduler.
 class Link {
  public:
   struct Params {
