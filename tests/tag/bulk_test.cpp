@@ -122,6 +122,7 @@ class Campaign {
     if (trouble_ > kMeddles) trouble_ -= kMeddles;
     fake::FabricOptions made;
     made.seed = seed;
+    made.devices = 1 + below(3);
     made.delay = below(12);
     made.queue = 3 + below(30);
     made.no_resource_percent = one_in(2) ? 0 : below(60);
@@ -144,6 +145,8 @@ class Campaign {
     return {{{"STRIA_RNDV_SCHEME", schemes[below(4)]}},
             {{"STRIA_RNDV_PATIENCE", "0"}},
             {{"STRIA_EAGER_LIMIT", "4K"}},
+            {{"STRIA_RNDV_RAILS", one_in(2) ? "8K" : "1M"}},
+            {{"STRIA_RNDV_PIECE", "8K"}},
             {{"STRIA_RNDV_FRAGMENT", one_in(2) ? "4K" : "32K"}}};
   }
 
@@ -259,6 +262,8 @@ class Bulk : public testing::Test {
   ~Bulk() override {
     EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "auto", "test"), STRIA_OK);
     EXPECT_EQ(stria_config_set("STRIA_RNDV_PATIENCE", "5", "test"), STRIA_OK);
+    EXPECT_EQ(stria_config_set("STRIA_RNDV_RAILS", "1M", "test"), STRIA_OK);
+    EXPECT_EQ(stria_config_set("STRIA_RNDV_PIECE", "512K", "test"), STRIA_OK);
   }
   static void campaigns(bool has_trouble, unsigned count) {
     const auto only = static_cast<unsigned>(from_environment("STRIA_TEST_SEED", 0));

@@ -270,5 +270,61 @@ TEST_F(RailsOfWorkers, are_not_used_by_short_messages_nor_where_there_is_one_dev
   }
 }
 
+// The receiver has no endpoint, so it cannot connect to the sender: its first request makes the sender
+// connect.
+TEST_F(RailsOfWorkers, are_connected_by_the_sender_when_it_alone_has_an_address) {
+  fake::FabricOptions options;
+  options.devices = 2;
+  const fake::UseFabric use(fake::make_fabric(options));
+  EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "fake", "test"), STRIA_OK);
+  EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "pipeline", "test"), STRIA_OK);
+  EXPECT_EQ(stria_config_set("STRIA_RNDV_RAILS", "16K", "test"), STRIA_OK);
+  EXPECT_EQ(stria_config_set("STRIA_RNDV_PIECE", "4K", "test"), STRIA_OK);
+  stria_context_t* context = nullptr;
+  ASSERT_EQ(stria_context_open(nullptr, &context), STRIA_OK);
+  stria_worker_t *from = nullptr, *to = nullptr;
+  ASSERT_EQ(stria_worker_open(context, nullptr, &from), STRIA_OK);
+  ASSERT_EQ(stria_worker_open(context, nullptr, &to), STRIA_OK);
+  std::array<char, STRIA_ADDRESS_MAX> address;
+  std::size_t bytes = address.size();
+  ASSERT_EQ(stria_worker_address(to, address.data(), &bytes), STRIA_OK);
+  stria_endpoint_params_t params{};
+  params.size = sizeof(params);
+  params.address = address.data();
+  params.address_bytes = bytes;
+  stria_endpoint_t* endpoint = nullptr;
+  ASSERT_EQ(stria_endpoint_open(from, &params, &endpoint), STRIA_OK);
+  for (const bool is_first : {true, false}) {
+    const Bytes source(100000, is_first ? 1 : 2);
+    Bytes room(source.size());
+    Op sent, received;
+    stria_send_t send{};
+    send.base = source.data();
+    send.count = source.size();
+    send.callback = &Op::on_done;
+    send.user = &sent;
+    ASSERT_EQ(stria_send(endpoint, &send, &sent.request), STRIA_IN_PROGRESS);
+    stria_recv_t recv{};
+    recv.base = room.data();
+    recv.count = room.size();
+    recv.callback = &Op::on_done;
+    recv.user = &received;
+    ASSERT_EQ(stria_recv(to, &recv, &received.request), STRIA_IN_PROGRESS);
+    for (int i = 0; i < 10000; ++i) {
+      stria_worker_progress(from);
+      stria_worker_progress(to);
+    }
+    ASSERT_EQ(sent.callbacks + received.callbacks, 2);
+    EXPECT_EQ(room, source);
+    stria_counters_t counters{};
+    counters.size = sizeof counters;
+    ASSERT_EQ(stria_worker_counters(to, &counters), STRIA_OK);
+    EXPECT_EQ(counters.rail_pieces == 0, is_first);
+  }
+  stria_worker_close(from);
+  stria_worker_close(to);
+  stria_context_close(context);
+}
+
 }  // namespace
 }  // namespace stria::test
