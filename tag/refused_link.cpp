@@ -5,7 +5,8 @@
 // may come by itself.
 //
 // A peer may also come by another provider while ours still asks, because its own attempt failed first. Then
-// its messages are here with that link, and what waits goes by it, too. A peer that was reached already, and
+// its messages are here with that link, and what waits goes by it, too. Our link that still asks is a rail
+// from then on, if both are links of one provider: it may come up yet. A peer that was reached already, and
 // comes by another device of the same provider, has a rail more (rails.hpp).
 #include "tag/worker.hpp"
 
@@ -59,9 +60,15 @@ bool Worker::refused(Peer& peer) noexcept {
 Peer& Worker::joined(const Device& device, std::uint64_t worker_id, stria_link_t* link) noexcept {
   Peer* const coming = peers_.coming_by_other(device, worker_id);
   Waiting waiting;
+  const Device* const asking = coming != nullptr ? &devices_[coming->device] : nullptr;
+  stria_link_t* const asked = coming != nullptr ? coming->link.link : nullptr;
   const bool is_taken_back = coming != nullptr && take_back(*coming, waiting);
   Peer& peer = peers_.joined(device, worker_id, link);
-  if (is_taken_back) give_back(*coming, waiting);
+  if (is_taken_back) {
+    give_back(*coming, waiting);
+    // Should it come up after all, the peer uses it as a rail.
+    if (peer.state == Peer::State::up) rails_.joined(peer, *asking, asked);
+  }
   if (peer.state == Peer::State::up && peer.device != device.number) rails_.joined(peer, device, link);
   return peer;
 }

@@ -38,7 +38,9 @@ Status Worker::arm() noexcept {
   if (!activity_.in_progress()) {
     const std::uint64_t before = activity_.handled();
     check_liveness(false);
-    if (activity_.handled() != before || activity_.has_backlog()) return Status::no_resource;
+    // A rail that was found dead ends no operation, but its pieces are to be asked for again.
+    if (activity_.handled() != before || activity_.has_backlog() || !rndv_.resting())
+      return Status::no_resource;
   }
   const Status armed = devices_.arm();
   if (armed == Status::ok) activity_.set_armed(context_.settings.liveness.count());

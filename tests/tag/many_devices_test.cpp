@@ -19,6 +19,7 @@ constexpr unsigned kMoves = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE
 struct Faults {
   int closed_device = -1;                                         ///< the index that does not open
   int unreachable_device = -1;                                    ///< whose connect answers UNREACHABLE
+  int coming_device = -1;                                         ///< whose connect answers IN_PROGRESS
   std::uint32_t count = 0;                                        ///< of devices; 0: as the fake says
   std::vector<std::pair<stria_device_t*, std::uint32_t>> opened;  ///< with their indexes
   std::vector<std::uint32_t> connected;                           ///< indexes, in the order of the calls
@@ -48,6 +49,11 @@ stria_status_t connect(stria_device_t* device, const void* address, std::uint32_
   for (const auto& [handle, index] : faults.opened) {
     if (handle != device) continue;
     faults.connected.push_back(index);
+    if (static_cast<int>(index) == faults.coming_device) {
+      const stria_status_t connected =
+          fake::fake_provider().connect(device, address, bytes, peer, wish, link, error, room);
+      return connected == STRIA_OK ? STRIA_IN_PROGRESS : connected;
+    }
     if (static_cast<int>(index) != faults.unreachable_device) continue;
     *link = nullptr;
     std::snprintf(error, room, "fake: no route");
@@ -239,6 +245,54 @@ TEST_F(ManyDevices, more_than_a_worker_may_have_are_refused_with_the_name_and_th
   EXPECT_NE(text.find("provider fake has 9 devices"), std::string::npos) << text;
   EXPECT_NE(text.find("at most 8"), std::string::npos) << text;
   EXPECT_TRUE(faults.opened.empty());
+}
+
+// Worker a is still asking for a link by device 0 when b, which does not get there by that device, comes by
+// device 1. So device 1 has the main link of both. Then the link that a asked for comes up after all: to b it
+// is a rail, and b asks for pieces by it.
+TEST_F(ManyDevices, a_link_that_comes_up_after_the_peer_came_by_another_is_a_rail_of_both) {
+  select(2);
+  const char* const config[][3] = {{"STRIA_RNDV_SCHEME", "pipeline", "auto"},
+                                   {"STRIA_RNDV_RAILS", "16K", "1M"},
+                                   {"STRIA_RNDV_PIECE", "4K", "512K"}};
+  for (const auto& one : config) ASSERT_EQ(stria_config_set(one[0], one[1], "test"), STRIA_OK);
+  stria_worker_t* const a = open();
+  stria_worker_t* const b = open();
+  stria_endpoint_t* const to_b = endpoint(a, b);
+  stria_endpoint_t* const to_a = endpoint(b, a);
+  faults.coming_device = 0;
+  ASSERT_EQ(stria_endpoint_connect(to_b), STRIA_IN_PROGRESS);
+  faults.coming_device = -1;
+  faults.unreachable_device = 0;
+  ASSERT_EQ(stria_endpoint_connect(to_a), STRIA_OK);
+  faults.unreachable_device = -1;
+  faults.coming_device = 0;
+  for (int i = 0; i < 1000; ++i) stria_worker_progress(a);
+  faults.coming_device = -1;
+  for (int i = 0; i < 1000; ++i) stria_worker_progress(b);
+
+  std::vector<char> sent(200000), got(sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 31 >> 3);
+  stria_request_t requests[2];
+  stria_recv_t recv{};
+  recv.base = got.data();
+  recv.count = got.size();
+  ASSERT_EQ(stria_recv(b, &recv, &requests[0]), STRIA_IN_PROGRESS);
+  stria_send_t send{};
+  send.base = sent.data();
+  send.count = sent.size();
+  ASSERT_EQ(stria_send(to_b, &send, &requests[1]), STRIA_IN_PROGRESS) << stria_last_error();
+  for (stria_request_t& request : requests) {
+    for (int i = 0; i < 100000 && stria_request_test(&request, nullptr) == STRIA_IN_PROGRESS; ++i)
+      for (stria_worker_t* worker : workers_) stria_worker_progress(worker);
+    EXPECT_EQ(stria_request_test(&request, nullptr), STRIA_OK);
+  }
+  EXPECT_EQ(got, sent);
+  stria_counters_t counters{};
+  counters.size = sizeof counters;
+  ASSERT_EQ(stria_worker_counters(b, &counters), STRIA_OK);
+  EXPECT_GT(counters.rail_pieces, 0u);
+  for (const auto& one : config) ASSERT_EQ(stria_config_set(one[0], one[2], "test"), STRIA_OK);
 }
 
 // The key that a device of one worker uses is that of the owner's device at the other end of its link.

@@ -1,8 +1,10 @@
 // Workers with several devices: long messages go by all links of a peer, whatever their speed and layout, and
 // arrive whole whichever rail is cut when. The fabric draws its choices from the seed, and the two ends of a
 // cut link hear of that at moments of their own.
+#include <chrono>
 #include <deque>
 #include <random>
+#include <thread>
 
 #include "tests/rounds.hpp"
 #include "tests/tag/side.hpp"
@@ -324,6 +326,30 @@ TEST_F(RailsOfWorkers, are_connected_by_the_sender_when_it_alone_has_an_address)
   stria_worker_close(from);
   stria_worker_close(to);
   stria_context_close(context);
+}
+
+// The receiver waits for a rail. A check for dead links, which arming makes, finds the rail dead, and now the
+// main link is to be asked: a worker that slept would ask it a whole interval later.
+TEST_F(RailsOfWorkers, whose_death_is_seen_while_a_worker_arms_keep_it_awake) {
+  ASSERT_EQ(stria_config_set("STRIA_LIVENESS_MS", "10", "test"), STRIA_OK);
+  fake::FabricOptions options;
+  options.devices = 2;
+  options.delay = 0;
+  options.idle_percent[1] = 99;
+  options.death_seen_by_check_only = true;
+  Pair pair(1, options);
+  Message& one = pair.start(200000);
+  stria_worker_t* const receiver = pair.world().worker(1);
+  for (int i = 0; i < 100; ++i) pair.step();
+  for (int i = 0; i < 100000 && stria_worker_arm(receiver) != STRIA_OK; ++i) pair.step();
+  ASSERT_FALSE(one.recv.ended()) << "it waits for the slow rail";
+  fake::cut_link(pair.world().fabric(), stria_worker_id(receiver), stria_worker_id(pair.world().worker(0)), 1,
+                 fake::Loss::none);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(stria_worker_arm(receiver), STRIA_ERR_NO_RESOURCE);
+  EXPECT_TRUE(pair.run());
+  pair.expect_all_well();
+  EXPECT_EQ(stria_config_set("STRIA_LIVENESS_MS", "500", "test"), STRIA_OK);
 }
 
 }  // namespace
