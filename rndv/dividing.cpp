@@ -22,11 +22,12 @@ using transport::LinkRef;
 
 namespace {
 
-/// Pieces get shorter towards the end of a message, so that it does not wait long for the last one of a slow
-/// link while the others have nothing to do.
-std::uint64_t piece_bytes(std::uint64_t left, std::size_t links, std::uint64_t most) noexcept {
+/// The links share half of what is free at once, and whichever is free first is asked for more of the rest
+/// then. So pieces get shorter towards the end of a message, and it does not wait long for the last one of a
+/// slow link while the others have nothing to do.
+std::uint64_t piece_bytes(std::uint64_t free, std::size_t links, std::uint64_t most) noexcept {
   constexpr std::uint64_t kLeast = 65536;
-  const std::uint64_t share = left / (links * Division::kDepth);
+  const std::uint64_t share = free / (2 * links * Division::kDepth);
   return std::clamp(share / kCacheLine * kCacheLine, std::min(kLeast, most), most);
 }
 
@@ -59,7 +60,8 @@ bool Engine::step_asking(RecvOp& op) noexcept {
     for (std::size_t i = 0; i <= rails.size(); ++i) {
       const LinkRef& link = i == 0 ? *op.link : *rails[i - 1];
       if (!division.has_room(link, depth)) continue;
-      const std::uint64_t most = piece_bytes(op.length - op.moved, rails.size() + 1, options_.piece_bytes);
+      const std::uint64_t most =
+          piece_bytes(division.free_at_most(op.moved, op.length), rails.size() + 1, options_.piece_bytes);
       const Division::Range range = division.next(op.moved, op.ahead, op.length, most);
       if (range.empty()) {
         deactivate(op);

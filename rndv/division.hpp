@@ -41,6 +41,10 @@ class Division {
   /// Nothing is asked for.
   void clear() noexcept { next_ = count_ = 0; }
 
+  /// Bytes of a message of `length` from the first that may be free on: at most so many are.
+  std::uint64_t free_at_most(std::uint64_t moved, std::uint64_t length) const noexcept {
+    return length - std::max(next_, moved);
+  }
   /// The first bytes that are neither there nor asked for, at most `bytes`. Empty: there are none. `moved`
   /// and `ahead` (or null) say what is there, `length` where the message ends.
   Range next(std::uint64_t moved, const Ahead* ahead, std::uint64_t length, std::uint64_t bytes) noexcept {

@@ -3,6 +3,7 @@
 // died did not bring is asked for again, byte by byte.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <span>
@@ -24,12 +25,13 @@ class HostileRails : public testing::Test {
     std::vector<std::byte> payload;
     unsigned link;
   };
-  HostileRails()
-      : engine_({.force = Force::pipeline,
+  explicit HostileRails(std::uint64_t length = kLength, std::uint64_t piece = kPiece)
+      : length_(length),
+        engine_({.force = Force::pipeline,
                  .fragment_bytes = 4096,
                  .fragment_fixed = true,
-                 .rails_from = kPiece,
-                 .piece_bytes = kPiece},
+                 .rails_from = piece,
+                 .piece_bytes = piece},
                 {this, [](void* self, SendOp& op) { static_cast<HostileRails*>(self)->ended(op); },
                  [](void* self, RecvOp& op) { static_cast<HostileRails*>(self)->ended(op); }, nullptr,
                  [](void* self, const transport::LinkRef&) {
@@ -66,8 +68,8 @@ class HostileRails : public testing::Test {
   Op& prepare(std::deque<Op>& ops) {
     Op& op = ops.emplace_back();
     op.link = &links_[0];
-    op.memory = transport::LinkRef::contiguous_payload(memory_.data(), static_cast<std::int64_t>(kLength));
-    op.length = kLength;
+    op.memory = transport::LinkRef::contiguous_payload(memory_.data(), static_cast<std::int64_t>(length_));
+    op.length = length_;
     return op;
   }
   wire::OpId announce() {
@@ -96,11 +98,14 @@ class HostileRails : public testing::Test {
   std::vector<Asked> receive() {
     sent_.clear();
     Announcement announced;
-    announced.length = kLength;
+    announced.length = length_;
     announced.sender_op = 99;
     engine_.accept(prepare(receives_), announced);
+    return take_requests();
+  }
+  std::vector<Asked> take_requests() {
     std::vector<Asked> asked;
-    for (const Sent& one : sent_) {
+    for (const Sent& one : std::exchange(sent_, {})) {
       EXPECT_EQ(one.header.kind, static_cast<std::uint8_t>(wire::Kind::rtr));
       wire::RtrBody body;
       std::memcpy(&body, one.payload.data(), sizeof body);
@@ -116,11 +121,12 @@ class HostileRails : public testing::Test {
                            link == 0 ? nullptr : &links_[link]);
   }
 
+  const std::uint64_t length_;
   transport::HotOps ops_;
   std::pair<HostileRails*, unsigned> names_[2];
   transport::LinkRef links_[2];
   std::vector<const transport::LinkRef*> rails_{&links_[1]};
-  std::vector<std::byte> memory_ = std::vector<std::byte>(kLength);
+  std::vector<std::byte> memory_ = std::vector<std::byte>(length_);
   std::vector<Sent> sent_;
   std::deque<SendOp> sends_;
   std::deque<RecvOp> receives_;
@@ -277,6 +283,40 @@ TEST_F(HostileRails, what_a_dead_rail_did_not_bring_is_asked_of_the_main_link_an
               Engine::Taken::well);
   }
   EXPECT_EQ(outcome_, Status::ok);
+}
+
+/// With pieces and a message of the lengths that are the defaults.
+class SilentRail : public HostileRails {
+ protected:
+  SilentRail() : HostileRails(1u << 20, 512u << 10) {}
+};
+
+// A message waits for the slowest link, so a rail that is much slower than the others must not be asked for
+// its full share of the shortest message that is divided, nor long pieces be left for the end.
+TEST_F(SilentRail, is_asked_for_a_quarter_of_a_message_at_most_while_the_main_link_brings_the_rest) {
+  std::deque<Asked> open;
+  std::uint64_t of_rail = 0, of_main = 0, last = 0;
+  const auto look = [&](const std::vector<Asked>& asked) {
+    for (const Asked& one : asked) {
+      (one.link == 0 ? of_main : of_rail) += one.body.length;
+      last = one.body.length;
+      if (one.link == 0) open.push_back(one);
+    }
+  };
+  look(receive());
+  while (!open.empty()) {
+    const Asked one = open.front();
+    open.pop_front();
+    for (std::uint64_t at = 0; at < one.body.length; at += 4096)
+      ASSERT_EQ(fragment(one, one.body.offset + at,
+                         static_cast<std::uint32_t>(std::min<std::uint64_t>(4096, one.body.length - at)), 0),
+                Engine::Taken::well);
+    look(take_requests());
+  }
+  EXPECT_EQ(of_main + of_rail, length_);
+  EXPECT_GT(of_rail, 0u);
+  EXPECT_LE(of_rail, length_ / 4);
+  EXPECT_LE(last, length_ / 16);
 }
 
 }  // namespace
