@@ -110,8 +110,12 @@ fake::FabricOptions resident(unsigned seed, std::mt19937& random) {
 void run(unsigned seed, stria_counters_t& sum, fake::Statistics& did) {
   std::mt19937 random(seed);
   const fake::FabricOptions options = resident(seed, random);
+  // Each scheme is to take some in few rounds, on every machine.
+  constexpr const char* kSchemes[] = {"auto", "both", "auto", "pipeline"};
   World world(2, options,
               {{{"STRIA_EAGER_LIMIT", random() % 2 == 0 ? "16K" : "4K"}},
+               {{"STRIA_RNDV_SCHEME", kSchemes[seed % 4]}},
+               {{"STRIA_RNDV_SHARE", "on"}},
                {{"STRIA_RNDV_FLOWS", random() % 2 == 0 ? "on" : "off"}},
                {{"STRIA_RNDV_PATIENCE", random() % 2 == 0 ? "0" : "1000"}}});
   {
@@ -159,6 +163,10 @@ void run(unsigned seed, stria_counters_t& sum, fake::Statistics& did) {
   did.all_kept += of_seed.all_kept;
 }
 
+void leave_variables() {
+  EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "auto", "test"), STRIA_OK);
+}
+
 TEST(ResidentRandom, every_message_arrives_and_each_scheme_takes_some) {
   const auto only = static_cast<unsigned>(from_environment("STRIA_TEST_SEED", 0));
   stria_counters_t sum{};
@@ -168,6 +176,7 @@ TEST(ResidentRandom, every_message_arrives_and_each_scheme_takes_some) {
     SCOPED_TRACE(testing::Message() << "STRIA_TEST_SEED=" << seed);
     run(seed, sum, did);
   }
+  leave_variables();
   if (only != 0) return;
   EXPECT_GT(sum.received_mapped, 0u);
   EXPECT_GT(sum.received_mapped_both, 0u);
