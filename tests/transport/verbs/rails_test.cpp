@@ -80,6 +80,39 @@ struct Side {
   stria_endpoint_t* peer = nullptr;
 };
 
+/// From a to b; every byte is compared.
+void transfer(const Side& a, const Side& b, std::size_t bytes) {
+  std::mt19937_64 random(bytes);
+  std::vector<std::uint64_t> sent(bytes / sizeof(std::uint64_t)), got(sent.size());
+  for (std::uint64_t& word : sent) word = random();
+  stria_recv_t recv{};
+  recv.base = got.data();
+  recv.count = bytes;
+  recv.match = {b.peer, 1, 0};
+  stria_send_t send{};
+  send.base = sent.data();
+  send.count = bytes;
+  send.tag = 1;
+  stria_request_t requests[2];
+  stria_info_t info[2]{};
+  ASSERT_EQ(stria_recv(b.worker, &recv, &requests[0]), STRIA_IN_PROGRESS);
+  ASSERT_EQ(stria_send(a.peer, &send, &requests[1]), STRIA_IN_PROGRESS) << stria_last_error();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (stria_request_test(&requests[0], &info[0]) == STRIA_IN_PROGRESS ||
+         stria_request_test(&requests[1], &info[1]) == STRIA_IN_PROGRESS) {
+    stria_worker_progress(a.worker);
+    stria_worker_progress(b.worker);
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << bytes << " bytes do not arrive";
+  }
+  EXPECT_EQ(info[0].status, STRIA_OK);
+  EXPECT_EQ(info[1].status, STRIA_OK);
+  EXPECT_TRUE(sent == got) << bytes << " bytes";
+}
+
+void transfers(const Side& a, const Side& b) {
+  for (std::size_t bytes = 64 << 10; bytes <= std::size_t{16} << 20; bytes *= 4) transfer(a, b, bytes);
+}
+
 TEST_F(VerbsRails, a_worker_opens_both_and_long_transfers_are_right) {
   Side a, b;
   a.open_endpoint(b);
@@ -88,33 +121,23 @@ TEST_F(VerbsRails, a_worker_opens_both_and_long_transfers_are_right) {
   ASSERT_TRUE(parsed.has_value());
   EXPECT_FALSE(parsed->part("verbs", 0).empty());
   EXPECT_FALSE(parsed->part("verbs", 1).empty());
-  for (std::size_t bytes = 64 << 10; bytes <= std::size_t{16} << 20; bytes *= 4) {
-    std::mt19937_64 random(bytes);
-    std::vector<std::uint64_t> sent(bytes / sizeof(std::uint64_t)), got(sent.size());
-    for (std::uint64_t& word : sent) word = random();
-    stria_recv_t recv{};
-    recv.base = got.data();
-    recv.count = bytes;
-    recv.match = {b.peer, 1, 0};
-    stria_send_t send{};
-    send.base = sent.data();
-    send.count = bytes;
-    send.tag = 1;
-    stria_request_t requests[2];
-    stria_info_t info[2]{};
-    ASSERT_EQ(stria_recv(b.worker, &recv, &requests[0]), STRIA_IN_PROGRESS);
-    ASSERT_EQ(stria_send(a.peer, &send, &requests[1]), STRIA_IN_PROGRESS) << stria_last_error();
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (stria_request_test(&requests[0], &info[0]) == STRIA_IN_PROGRESS ||
-           stria_request_test(&requests[1], &info[1]) == STRIA_IN_PROGRESS) {
-      stria_worker_progress(a.worker);
-      stria_worker_progress(b.worker);
-      ASSERT_LT(std::chrono::steady_clock::now(), end) << bytes << " bytes do not arrive";
-    }
-    EXPECT_EQ(info[0].status, STRIA_OK);
-    EXPECT_EQ(info[1].status, STRIA_OK);
-    EXPECT_TRUE(sent == got) << bytes << " bytes";
+  transfers(a, b);
+}
+
+// Gets use the main link alone; fragments come by both.
+TEST_F(VerbsRails, both_carry_what_goes_as_fragments) {
+  ASSERT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "pipeline", "test"), STRIA_OK);
+  {
+    Side a, b;
+    a.open_endpoint(b);
+    b.open_endpoint(a);
+    transfers(a, b);
+    stria_counters_t counters{};
+    counters.size = sizeof counters;
+    ASSERT_EQ(stria_worker_counters(b.worker, &counters), STRIA_OK);
+    EXPECT_GT(counters.rail_pieces, 0u);
   }
+  EXPECT_EQ(stria_config_set("STRIA_RNDV_SCHEME", "auto", "test"), STRIA_OK);
 }
 
 }  // namespace
