@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace stria::rndv {
@@ -97,7 +98,7 @@ class Ahead {
     std::erase_if(placed_, [=](const Placed& one) { return one.device == device; });
   }
 
-  Ahead* next = nullptr;  ///< of the engine's spare ones
+  Ahead* next = nullptr;  ///< of the spare ones
 
  private:
   struct Range {
@@ -111,6 +112,33 @@ class Ahead {
 
   std::vector<Range> ranges_;  // by begin; none meets or touches another
   std::vector<Placed> placed_;
+};
+
+/// Those that no receive has, which keep the memory of their ranges.
+class AheadPool {
+ public:
+  AheadPool() = default;
+  AheadPool(const AheadPool&) = delete;
+  AheadPool& operator=(const AheadPool&) = delete;
+  ~AheadPool() {
+    while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
+  }
+
+  /// An empty one. Throws std::bad_alloc.
+  Ahead* take() {
+    if (spare_ == nullptr) return new Ahead;
+    return std::exchange(spare_, spare_->next);
+  }
+  /// Takes it from its receive, which may have none.
+  void give_back(Ahead*& of_receive) noexcept {
+    Ahead* const ahead = std::exchange(of_receive, nullptr);
+    if (ahead == nullptr) return;
+    ahead->clear();
+    ahead->next = std::exchange(spare_, ahead);
+  }
+
+ private:
+  Ahead* spare_ = nullptr;
 };
 
 }  // namespace stria::rndv

@@ -14,7 +14,7 @@
 
 #include "base/cache_line.hpp"
 #include "base/log.hpp"
-#include "rndv/engine.hpp"
+#include "rndv/requests.hpp"
 
 namespace stria::rndv {
 
@@ -34,9 +34,9 @@ std::uint64_t piece_bytes(std::uint64_t free, std::size_t links, std::uint64_t m
 }  // namespace
 
 /// Begins to receive the message in pieces. False: it is too short, or the peer has no further link.
-bool Engine::divide(RecvOp& op) noexcept {
-  if (op.length - op.moved < options_.rails_from || op.remote_half || events_.rails == nullptr) return false;
-  if (events_.rails(events_.self, *op.link).empty() || !name(op)) return false;
+bool Requests::divide(RecvOp& op) noexcept {
+  if (op.length - op.moved < options_.rails_from || op.remote_half || !owner_.has_rails()) return false;
+  if (owner_.rails(*op.link).empty() || !operations_.name(op)) return false;
   const std::uint32_t number = divisions_.take();
   if (number == 0) return false;
   op.division = number;
@@ -46,15 +46,15 @@ bool Engine::divide(RecvOp& op) noexcept {
   op.ahead = nullptr;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
   op.state = Operation::State::receiving;
-  step_asking(op);
+  ask_for_pieces(op);
   return true;
 }
 
 /// Asks each link that is free for its next piece. While one has no room for the request, or is not up yet,
 /// and there is something to ask for, the operation stays in the active list.
-bool Engine::step_asking(RecvOp& op) noexcept {
+bool Requests::ask_for_pieces(RecvOp& op) noexcept {
   Division& division = divisions_[op.division];
-  const auto rails = events_.rails(events_.self, *op.link);
+  const auto rails = owner_.rails(*op.link);
   bool any = false, waits = false;
   for (unsigned depth = 1; depth <= Division::kDepth; ++depth) {
     for (std::size_t i = 0; i <= rails.size(); ++i) {
@@ -64,7 +64,7 @@ bool Engine::step_asking(RecvOp& op) noexcept {
           piece_bytes(division.free_at_most(op.moved, op.length), rails.size() + 1, options_.piece_bytes);
       const Division::Range range = division.next(op.moved, op.ahead, op.length, most);
       if (range.empty()) {
-        deactivate(op);
+        operations_.deactivate(op);
         return any;
       }
       const Status sent = ask_for_piece(op, link, range);
@@ -75,16 +75,16 @@ bool Engine::step_asking(RecvOp& op) noexcept {
         waits = true;
       } else if (i == 0) {
         op.outcome = sent;
-        end(op);
+        ends_.end(op);
         return true;
       }  // else its link_down follows
     }
   }
-  waits ? activate(op) : deactivate(op);
+  waits ? operations_.activate(op) : operations_.deactivate(op);
   return any;
 }
 
-Status Engine::ask_for_piece(const RecvOp& op, const LinkRef& link, const Division::Range& range) noexcept {
+Status Requests::ask_for_piece(const RecvOp& op, const LinkRef& link, const Division::Range& range) noexcept {
   const std::uint32_t fragment = std::min(op.fragment_bytes, link.packet_max());
   if (fragment == 0) return Status::no_resource;
   const wire::RtrBody body{op.id, range.begin, range.end - range.begin, fragment, 0, 1, {}};
@@ -92,51 +92,21 @@ Status Engine::ask_for_piece(const RecvOp& op, const LinkRef& link, const Divisi
 }
 
 /// These bytes came by the link, and are there.
-void Engine::piece_moved_on(RecvOp& op, const LinkRef& link, std::uint64_t place,
-                            std::uint64_t bytes) noexcept {
+void Requests::piece_came(RecvOp& op, const LinkRef& link, std::uint64_t place,
+                          std::uint64_t bytes) noexcept {
   const bool is_whole = divisions_[op.division].came(link, place, bytes);
-  if (is_whole && &link != op.link) ++counters_.by_rails;
+  if (is_whole && &link != op.link) ++owner_.counters.by_rails;
   if (op.moved >= op.length)
-    end_receiving(op);
+    ends_.end_receiving(op);
   else if (is_whole)
-    step_asking(op);
+    ask_for_pieces(op);
 }
 
-void Engine::end_division(RecvOp& op) noexcept {
-  divisions_.give_back(op.division);
-  op.divided = false;
-}
-
-/// The sender's half. A receiver may ask for bytes a second time, after the death of the link that was to
-/// bring them first; what it does with them is its own affair.
-bool Engine::on_piece_request(SendOp& op, const LinkRef& via, const wire::RtrBody& rtr) noexcept {
-  const auto all = static_cast<std::uint64_t>(op.memory.length);
-  const bool fits = rtr.length != 0 && rtr.offset < all && rtr.length <= all - rtr.offset &&
-                    rtr.offset + rtr.length <= wire::kPutting;
-  const bool is_first = !op.divided;
-  if (!fits || rtr.key_bytes != 0 || rtr.fragment_bytes == 0 || via.eager_max == 0 ||
-      (!is_first && rtr.receiver_op != op.peer_op)) {
-    log::debug("a receiver asks for a piece of bytes {}+{} in fragments of {} of a message of {}; refused",
-               rtr.offset, rtr.length, rtr.fragment_bytes, all);
-    return refuse_request(op, rtr, Status::invalid);
-  }
-  if (is_first) {
-    op.divided = true;
-    op.pieces = nullptr;
-    op.peer_op = rtr.receiver_op;
-  }
-  const Status started = pieces_.start(op, via, rtr.offset, rtr.offset + rtr.length, rtr.fragment_bytes);
-  if (started == Status::ok) return true;
-  log::debug("a receiver asks for more than {} pieces of a message at a time; refused", PieceSender::kMost);
-  return refuse_request(op, rtr, started);
-}
-
-void Engine::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
-  pieces_.fail_link(rail);
-  table_.for_each([&](Operation& op) {
+void Requests::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
+  operations_.for_each_named([&](Operation& op) {
     if (op.link != &link || op.kind != Operation::Kind::recv || !op.divided) return;
     const bool goes_on = !op.failed && op.outcome == Status::ok;
-    if (divisions_[op.division].give_back(rail) && goes_on) activate(op);
+    if (divisions_[op.division].give_back(rail) && goes_on) operations_.activate(op);
   });
 }
 

@@ -1,16 +1,9 @@
-// How a receiver takes fragments. Each says where in the message its bytes belong, so they may come in any
-// order: what lies beyond the first byte that is missing is remembered (ahead.hpp). A fragment that brings a
-// byte a second time, or lies outside of what was asked for, shows that its sender, or the path, is broken:
-// the receive ends with io_error, and its sender is told so. A completed receive has no hole.
-//
-// The same check comes before a fragment is placed (holding.cpp).
-//
-// A fragment without bytes says that a piece was put there (share.cpp).
+#include "rndv/fragments.hpp"
+
 #include <new>
-#include <utility>
 
 #include "base/log.hpp"
-#include "rndv/engine.hpp"
+#include "rndv/cost_model.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
@@ -19,16 +12,16 @@ using transport::LinkRef;
 using transport::Packet;
 
 /// Whether these bytes were asked for, in pieces: of the link that they come by, and none of them is there.
-bool Engine::is_wanted(const RecvOp& op, const LinkRef* rail, std::uint64_t place,
-                       std::uint64_t bytes) noexcept {
+bool Fragments::is_wanted(const RecvOp& op, const LinkRef* rail, std::uint64_t place,
+                          std::uint64_t bytes) noexcept {
   const std::uint64_t end = op.sink_key_bytes == 0 ? op.length : senders_part(op.length, op.fragment_bytes);
   return place >= op.moved && place < end && bytes <= end - place &&
          (op.ahead == nullptr || !op.ahead->meets(place, place + bytes)) &&
-         (!op.divided || divisions_[op.division].expects(rail != nullptr ? *rail : *op.link, place, bytes));
+         (!op.divided || requests_.expects(op, rail, place, bytes));
 }
 
-Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
-  Operation* found = find(packet.header->tag, Operation::Kind::recv, link);
+Taken Fragments::on_frag(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
+  Operation* found = operations_.find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->state != Operation::State::receiving || found->outcome != Status::ok)
     return Taken::well;
   auto& op = static_cast<RecvOp&>(*found);
@@ -55,7 +48,7 @@ Engine::Taken Engine::on_frag(const LinkRef& link, const Packet& packet, const L
 }
 
 /// These bytes are there now. False: the operation cannot remember that, and ended.
-bool Engine::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std::uint64_t bytes) noexcept {
+bool Fragments::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std::uint64_t bytes) noexcept {
   if (place == op.moved && op.ahead == nullptr) [[likely]] {
     op.moved += bytes;
   } else if (!came_ahead(op, place, bytes)) [[unlikely]] {
@@ -64,20 +57,21 @@ bool Engine::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std:
   }
   op.link->silence.heard = true;
   if (op.divided) [[unlikely]]
-    piece_moved_on(op, rail != nullptr ? *rail : *op.link, place, bytes);
+    requests_.piece_came(op, rail != nullptr ? *rail : *op.link, place, bytes);
   else
     moved_on(op);
   return true;
 }
 
 /// The same of bytes that are not the next ones, or beside such bytes.
-[[gnu::noinline]] bool Engine::came_ahead(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept try {
+[[gnu::noinline]] bool Fragments::came_ahead(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept
+    try {
   if (place == op.moved) {
     op.moved = op.ahead->take_from(place + bytes);
-    if (op.ahead->empty()) drop_ahead(op);
+    if (op.ahead->empty()) aheads_.give_back(op.ahead);
     return true;
   }
-  if (op.ahead == nullptr) op.ahead = take_ahead();
+  if (op.ahead == nullptr) op.ahead = aheads_.take();
   if (op.ahead->add(place, place + bytes)) return true;
   log::error("a receive of {} bytes ends: its fragments leave more than {} gaps", op.length, Ahead::kMost);
   return false;
@@ -86,27 +80,18 @@ bool Engine::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std:
   return false;
 }
 
-Ahead* Engine::take_ahead() {
-  if (spare_ahead_ == nullptr) return new Ahead;
-  return std::exchange(spare_ahead_, spare_ahead_->next);
-}
-
-void Engine::drop_ahead(RecvOp& op) noexcept {
-  Ahead* const ahead = std::exchange(op.ahead, nullptr);
-  if (ahead == nullptr) return;
-  ahead->clear();
-  ahead->next = std::exchange(spare_ahead_, ahead);
-}
-
-/// What came up to the tail need not be read.
-void Engine::pass_ahead(RecvOp& op) noexcept {
-  if (op.ahead != nullptr) op.tail = op.ahead->reaching(op.tail);
+/// More of the begin is there.
+void Fragments::moved_on(RecvOp& op) noexcept {
+  if (op.moved >= tail_of(op) && !op.in_flight)
+    ends_.end_receiving(op);
+  else if (op.sink_key_bytes != 0)
+    operations_.activate(op);
 }
 
 /// The receive ends, once nothing of it is in flight.
-void Engine::refuse_fragments(RecvOp& op) noexcept {
+void Fragments::refuse_fragments(RecvOp& op) noexcept {
   op.outcome = Status::io_error;
-  if (!op.in_flight) end_receiving(op);
+  if (!op.in_flight) ends_.end_receiving(op);
 }
 
 }  // namespace stria::rndv

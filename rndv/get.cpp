@@ -8,13 +8,13 @@
 // (UNSUPPORTED) has moved nothing that has to be undone: a pipeline brings what is missing.
 #include <algorithm>
 
-#include "rndv/engine.hpp"
+#include "rndv/reader.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
 
-// The one trampoline from the provider's completion back to the engine.
-void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
+// The one trampoline from the provider's completion back to the reader.
+void Reader::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RecvOp&>(*completion);
   op.in_flight = false;
   const Status done = transport::from_c(status);
@@ -34,23 +34,17 @@ void Engine::on_get_done(stria_completion_t* completion, stria_status_t status) 
   // The operation is in the active list; the engine's next progress takes it on.
 }
 
-/// The provider refused a get or put that the link's limits promise.
-void Engine::was_refused(const transport::LinkRef& link) noexcept {
-  ++counters_.fallbacks;
-  if (events_.refused != nullptr) events_.refused(events_.self, link);
-}
-
 /// The get was refused: what is not there yet comes as fragments.
-void Engine::go_packed(RecvOp& op) noexcept {
+void Reader::go_packed(RecvOp& op) noexcept {
   op.refused = false;
-  ++counters_.pipeline;
-  was_refused(*op.link);
-  if (op.link->railed && divide(op)) return;
+  ++owner_.counters.pipeline;
+  owner_.refused(*op.link);
+  if (op.link->railed && requests_.divide(op)) return;
   op.state = Operation::State::rtr_due;
-  step_rtr(op);
+  requests_.ask(op);
 }
 
-bool Engine::step_reading(RecvOp& op) noexcept {
+bool Reader::step_reading(RecvOp& op) noexcept {
   if (op.in_flight) return false;
   if (op.refused) {
     go_packed(op);
@@ -60,20 +54,20 @@ bool Engine::step_reading(RecvOp& op) noexcept {
     const std::uint64_t bytes = std::min(options_.pull_slice, op.length - op.moved);
     transport::Key key;
     op.key.copy_to(key);
-    op.done = &Engine::on_get_done;
+    op.done = &Reader::on_get_done;
     op.slice_bytes = static_cast<std::uint32_t>(bytes);
     op.in_flight = true;
     const bool last = op.link->offload && op.moved + bytes == op.length;
     const transport::Payload local = transport::slice(op.memory, op.moved, bytes);
     Status status = Status::unsupported;
     if (last) {
-      status = op.link->get_finish(local, key, op.moved, fin_of(op), &op);
+      status = op.link->get_finish(local, key, op.moved, Ends::fin_of(op), &op);
       op.finishes = status == Status::ok || status == Status::in_progress;
     }
     if (status == Status::unsupported) status = op.link->get(local, key, op.moved, &op);
     // Counted when it moves something: one that is refused at once is no get.
     if (op.moved == 0 && (status == Status::ok || status == Status::in_progress))
-      ++(op.link->can_map && transport::is_mapped(key) ? counters_.mapped : counters_.get);
+      ++(op.link->can_map && transport::is_mapped(key) ? owner_.counters.mapped : owner_.counters.get);
     if (status == Status::in_progress) return true;
     op.in_flight = false;
     switch (status) {
@@ -93,12 +87,12 @@ bool Engine::step_reading(RecvOp& op) noexcept {
   }
   if (op.state == Operation::State::reading && op.moved == op.length) {
     if (op.finishes) {
-      finish(op);
+      ends_.finish(op);
       return true;
     }
     op.state = Operation::State::fin_due;
   }
-  if (op.state == Operation::State::fin_due) step_fin(op);
+  if (op.state == Operation::State::fin_due) ends_.step_fin(op);
   return true;
 }
 

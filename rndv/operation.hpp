@@ -27,10 +27,10 @@
 namespace stria::rndv {
 
 class Ahead;
-class Engine;
 struct SendPiece;
+class Streamer;
 
-/// An operation with work to do in progress() is a member of the engine's active list.
+/// An operation with work to do in progress() is in the active list of Operations.
 struct Operation : ListNode {
   enum class Kind : std::uint8_t { send, recv };
   enum class State : std::uint8_t {
@@ -47,7 +47,7 @@ struct Operation : ListNode {
   Kind kind;
   State state = State::idle;
   std::uint8_t sink_key_bytes = 0;  ///< bytes of the receiver's key, behind the sender's (share.cpp); 0: none
-  std::uint8_t sends_before = 0;    ///< RecvOp: what the engine had begun when this did
+  std::uint8_t sends_before = 0;    ///< RecvOp: what Operations had begun when this did
   Status outcome = Status::ok;
   bool active = false;  ///< in a list of the engine
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
@@ -74,7 +74,7 @@ struct Operation : ListNode {
   union {
     std::uint64_t start = 0;  ///< until the request for a remote get or put is out: where in the region
     Ahead* ahead;  ///< RecvOp in state receiving: what fragments brought beyond the first gap; null: nothing
-    Engine* engine;  ///< SendOp with zero-copy sends: whose it is
+    Streamer* streamer;  ///< SendOp with zero-copy sends: what sends it
   };
   std::uint32_t fragment_bytes = 0;
   union {

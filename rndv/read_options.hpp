@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/config.hpp"
-#include "rndv/engine.hpp"
+#include "rndv/options.hpp"
 
 namespace stria::rndv {
 

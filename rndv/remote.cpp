@@ -1,9 +1,8 @@
-// Puts and gets that a provider cannot do itself: the target's engine serves them while it progresses, with
-// the packed pipeline. A get is a receive whose sender is made on demand; a put is a send whose receiver is.
-#include <memory>
+#include "rndv/served_access.hpp"
+
+#include <algorithm>
 #include <new>
 
-#include "rndv/engine.hpp"
 #include "rndv/fragmenting.hpp"
 #include "transport/payload.hpp"
 
@@ -12,30 +11,30 @@ namespace stria::rndv {
 using transport::LinkRef;
 using transport::Payload;
 
-void Engine::start_remote_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
-  began(op);
-  ++counters_.fallbacks;
+void ServedAccess::start_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
+  operations_.began(op);
+  ++owner_.counters.fallbacks;
   op.peer_op = region;
   op.start = offset;
   op.state = Operation::State::rma_due;
-  activate(op);
-  step_remote(op);
+  operations_.activate(op);
+  step(op);
 }
 
-void Engine::start_remote_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
-  began(op);
-  ++counters_.fallbacks;
+void ServedAccess::start_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept {
+  operations_.began(op);
+  ++owner_.counters.fallbacks;
   op.peer_op = region;
   op.start = offset;
   op.needs_fin = true;
   op.state = Operation::State::rma_due;
-  activate(op);
-  step_remote(op);
+  operations_.activate(op);
+  step(op);
 }
 
 // peer_op and start hold region and remote offset until the request is out.
-bool Engine::step_remote(Operation& op) noexcept {
-  if (!name(op)) return false;
+bool ServedAccess::step(Operation& op) noexcept {
+  if (!operations_.name(op)) return false;
   const bool is_get = op.kind == Operation::Kind::recv;
   op.fragment_bytes = std::min(options_.fragment_bytes, op.link->packet_max());
   const wire::RmaBody body{op.start, op.length, op.id, op.fragment_bytes, 0};
@@ -44,7 +43,7 @@ bool Engine::step_remote(Operation& op) noexcept {
   if (sent == Status::no_resource) return false;
   if (sent != Status::ok) {
     op.outcome = sent;
-    finish(op);
+    ends_.finish(op);
     return true;
   }
   op.peer_op = 0;
@@ -53,37 +52,22 @@ bool Engine::step_remote(Operation& op) noexcept {
     op.ahead = nullptr;
   }
   op.state = is_get ? Operation::State::receiving : Operation::State::waiting;
-  deactivate(op);
+  operations_.deactivate(op);
   return true;
 }
 
-/// A FIN for the peer's operation as soon as there is room. False: out of memory.
-bool Engine::owe_fin(const LinkRef& link, wire::OpId peer_op, Status status) noexcept {
-  auto* op = new (std::nothrow) RecvOp;
-  if (op == nullptr) return false;
-  began(*op);
-  op->remote_half = true;
-  op->link = &link;
-  op->peer_op = peer_op;
-  op->outcome = status;
-  op->state = Operation::State::fin_due;
-  activate(*op);
-  step_fin(*op);
-  return true;
-}
-
-void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
-                       const Payload& memory, Status status) noexcept {
+void ServedAccess::serve_get(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                             const Payload& memory, Status status) noexcept {
   // A get of nothing would end without a packet.
   if (status == Status::ok &&
       (body.fragment_bytes == 0 || link.eager_max == 0 || body.length == 0 || body.length > wire::kPutting))
     status = Status::invalid;
   auto* op = status == Status::ok ? new (std::nothrow) SendOp : nullptr;
   if (op == nullptr) {
-    owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    ends_.owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
-  began(*op);
+  operations_.began(*op);
   op->remote_half = true;
   op->link = &link;
   op->memory = memory;
@@ -92,22 +76,22 @@ void Engine::serve_get(const LinkRef& link, std::uint64_t region, const wire::Rm
   op->peer_op = body.initiator_op;
   choose_packing(*op, body.fragment_bytes);
   op->state = Operation::State::streaming;
-  activate(*op);
-  step_streaming(*op);
+  operations_.activate(*op);
+  streamer_.step(*op);
 }
 
-void Engine::serve_put(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
-                       const Payload& memory, Status status) noexcept {
+void ServedAccess::serve_put(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                             const Payload& memory, Status status) noexcept {
   if (body.length == 0) {  // no fragment would end it
-    owe_fin(link, body.initiator_op, status);
+    ends_.owe_fin(link, body.initiator_op, status);
     return;
   }
   auto* op = status == Status::ok ? new (std::nothrow) RecvOp : nullptr;
   if (op == nullptr) {
-    owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    ends_.owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
-  began(*op);
+  operations_.began(*op);
   op->remote_half = true;
   op->needs_fin = true;
   op->link = &link;
@@ -116,8 +100,8 @@ void Engine::serve_put(const LinkRef& link, std::uint64_t region, const wire::Rm
   op->length = body.length;
   op->peer_op = body.initiator_op;
   op->state = Operation::State::rtr_due;
-  activate(*op);
-  step_rtr(*op);
+  operations_.activate(*op);
+  requests_.ask(*op);
 }
 
 }  // namespace stria::rndv

@@ -1,0 +1,106 @@
+#include "rndv/acceptor.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "rndv/sharing.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+using transport::LinkRef;
+
+std::uint32_t Acceptor::fragment_of(const Question& question, const LinkRef& link) const noexcept {
+  return options_.fragment_fixed
+             ? options_.fragment_bytes
+             : fragment_on_link(question, options_.fragment_bytes, link.eager_max, link.zcopy_max());
+}
+
+/// Makes the receiver's key; `mapped`: to memory that the sender maps. False: there is none, or no room for
+/// it.
+bool Acceptor::offer_key(RecvOp& op, bool mapped) noexcept {
+  transport::Key key;
+  if (op.memory.offset != 0) return false;  // a key is to all of the memory
+  const unsigned access = STRIA_ACCESS_REMOTE_WRITE | (mapped ? STRIA_REGISTER_MAPPED : 0u);
+  if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
+  const bool fits = op.link->pio_below > sizeof(wire::RtrBody) + key.bytes;
+  if (!fits || !op.key.set_second(keys_, key.data, key.bytes)) {
+    static_cast<void>(op.link->invalidate(key));
+    return false;
+  }
+  op.sink_key_bytes = static_cast<std::uint8_t>(key.bytes);
+  return true;
+}
+
+void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
+  operations_.began(op);
+  op.peer_op = announcement.sender_op;
+  if (!op.key.set(keys_, announcement.key)) [[unlikely]]
+    log::debug("out of memory for a key of {} bytes; its message comes as fragments", announcement.key.bytes);
+  Question question{
+      .length = op.length,
+      .source_block = announcement.block_bytes,
+      .sink_block = transport::mean_block(op.memory),
+      .can_get = op.link->can_get && op.key.bytes() != 0,
+      .force = options_.force,
+      .source_sparse = announcement.sparse,
+      .sink_sparse = transport::is_sparse(op.memory),
+      .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
+      .far = op.link->far,
+      .flows = options_.flows,
+      .written = announcement.written,
+      .busy = !op.link->offload && operations_.has_sends(),
+      .offload = op.link->offload,
+      .grows = op.link->grows,
+      .self = op.link->self,
+      .mapped = op.link->can_map && op.key.bytes() != 0 && transport::is_mapped(announcement.key),
+      .sink_mapped = true};  // until there is no such key to it
+  // Only what comes through the provider's own memory shows it how far the peer is: where that matters, some
+  // does. Mapped memory that is sent again as it was is read the same way, near or far.
+  constexpr unsigned kTry = 16;
+  const bool matters = question.far || (question.mapped && question.written);
+  if (matters && ++tries_ % kTry == 0) {
+    question.far = false;
+    if (question.written) question.mapped = false;
+  }
+  question.can_share = can_share(options_, *op.link, question.mapped);
+  Answer answer = choose(question);
+  if ((answer.scheme == Scheme::both || answer.scheme == Scheme::mapped_both) &&
+      !offer_key(op, question.mapped)) {
+    question.can_share = false;
+    answer = choose(question);
+  }
+  switch (answer.scheme) {
+    case Scheme::none:
+      op.state = Operation::State::fin_due;
+      operations_.activate(op);
+      ends_.step_fin(op);
+      return;
+    case Scheme::get:
+    case Scheme::mapped:
+      // From progress() the way back out of the system call is short: every return behind one is mispredicted
+      // where the kernel guards its own returns, and here we are a dozen calls deep.
+      op.state = Operation::State::reading;
+      operations_.activate(op);
+      return;
+    case Scheme::both:
+    case Scheme::mapped_both:
+      op.fragment_bytes = piece_of(question);
+      op.helps = op.needs_fin = true;
+      op.state = Operation::State::rtr_due;
+      ++(question.mapped ? owner_.counters.mapped_both : owner_.counters.both);
+      break;
+    case Scheme::pipeline:
+      op.fragment_bytes = fragment_of(question, *op.link);
+      ++owner_.counters.pipeline;
+      if (op.link->railed && requests_.divide(op)) [[unlikely]]
+        return;
+      op.helps = can_help(question, answer);
+      op.state = Operation::State::rtr_due;
+      break;
+  }
+  operations_.activate(op);
+  requests_.ask(op);
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,46 @@
+// Acceptor: how a receive begins. It has the announcement, chooses the scheme (cost_model.hpp), and hands the
+// operation to what moves the bytes: Reader, which reads through the sender's key, or Requests, which asks
+// the sender for fragments.
+#pragma once
+
+#include <cstdint>
+
+#include "rndv/ends.hpp"
+#include "rndv/operations.hpp"
+#include "rndv/options.hpp"
+#include "rndv/owner.hpp"
+#include "rndv/requests.hpp"
+
+namespace stria::rndv {
+
+/// Threads: the worker's lock.
+class Acceptor {
+ public:
+  Acceptor(const Options& options, Operations& operations, KeyPool& keys, Ends& ends, Requests& requests,
+           Owner& owner) noexcept
+      : options_(options),
+        operations_(operations),
+        keys_(keys),
+        ends_(ends),
+        requests_(requests),
+        owner_(owner) {}
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  /// Starts receiving what was announced into op.memory. May end the operation before it returns.
+  void accept(RecvOp& op, const Announcement& announcement) noexcept;
+
+ private:
+  bool offer_key(RecvOp& op, bool mapped) noexcept;
+  std::uint32_t fragment_of(const Question& question, const transport::LinkRef& link) const noexcept;
+
+  const Options& options_;
+  Operations& operations_;
+  KeyPool& keys_;
+  Ends& ends_;
+  Requests& requests_;
+  Owner& owner_;
+  unsigned tries_ = 0;  // receives whose scheme depends on how far the peer is
+};
+
+}  // namespace stria::rndv

@@ -1,0 +1,38 @@
+// Announcer: how a send begins. It gives the operation a name, decides whether a key to its memory is worth
+// making, and sends the announcement (RTS). From then on the receiver decides: it reads through the key, or
+// asks for fragments (streamer.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "rndv/ends.hpp"
+#include "rndv/operations.hpp"
+#include "rndv/options.hpp"
+
+namespace stria::rndv {
+
+/// Threads: the worker's lock.
+class Announcer {
+ public:
+  Announcer(const Options& options, Operations& operations, KeyPool& keys, Ends& ends) noexcept
+      : options_(options), operations_(operations), keys_(keys), ends_(ends) {}
+  Announcer(const Announcer&) = delete;
+  Announcer& operator=(const Announcer&) = delete;
+
+  /// Sends the RTS for op. ok: announced. no_resource: call again. Anything else: the operation did not
+  /// start.
+  Status announce(SendOp& op, const transport::Header& header) noexcept;
+  /// Gives the operation of a synchronous message, which goes at once, a name that a FIN can carry. Returns
+  /// the flags of the message's header; 0: no name is left, or no memory.
+  std::uint8_t await_match(SendOp& op, std::uint16_t sequence) noexcept;
+
+ private:
+  bool give_key(SendOp& op, unsigned access) noexcept;
+
+  const Options& options_;
+  Operations& operations_;
+  KeyPool& keys_;
+  Ends& ends_;
+};
+
+}  // namespace stria::rndv

@@ -1,0 +1,199 @@
+#include "rndv/ends.hpp"
+
+#include <new>
+
+namespace stria::rndv {
+
+using transport::Header;
+using transport::LinkRef;
+using transport::Packet;
+
+bool Ends::is_held(const Operation& op) noexcept {
+  if (op.kind == Operation::Kind::send)
+    return op.zcopy_sends != 0 || (op.divided && static_cast<const SendOp&>(op).pieces != nullptr);
+  return op.state == Operation::State::receiving && op.ahead != nullptr && op.ahead->is_placing();
+}
+
+/// The last message invalidated the key of a send; a peer that ended the operation without it must not keep
+/// it alive.
+void Ends::end_key(SendOp& op) noexcept {
+  if (op.key.bytes() == 0) return;
+  transport::Key key;
+  op.key.copy_to(key);
+  static_cast<void>(op.link->invalidate(key));
+  op.key.clear(pools_.keys);
+}
+
+[[gnu::cold, gnu::noinline]] void Ends::end_division(RecvOp& op) noexcept {
+  pools_.divisions.give_back(op.division);
+  op.divided = false;
+}
+
+void Ends::finish(Operation& op) noexcept {
+  operations_.deactivate(op);
+  operations_.take_name(op);
+  if (op.state == Operation::State::receiving) pools_.aheads.give_back(op.ahead);
+  op.state = Operation::State::idle;
+  operations_.ended(op);
+  if (op.kind == Operation::Kind::recv) {
+    auto& recv = static_cast<RecvOp&>(op);
+    if (op.sink_key_bytes != 0) [[unlikely]]
+      end_offered_key(recv);
+    if (recv.key.is_outside()) [[unlikely]]
+      recv.key.clear(pools_.keys);
+    if (op.divided) [[unlikely]]
+      end_division(recv);
+  }
+  if (op.kind == Operation::Kind::send) {
+    auto& send = static_cast<SendOp&>(op);
+    end_key(send);
+    if (op.remote_half) {
+      delete &send;
+    } else {
+      owner_.sent(send);
+    }
+  } else if (op.remote_half) {
+    delete &static_cast<RecvOp&>(op);
+  } else {
+    owner_.received(static_cast<RecvOp&>(op));
+  }
+}
+
+void Ends::end(Operation& op) noexcept {
+  if (op.divided && op.kind == Operation::Kind::send) pieces_.stop(static_cast<SendOp&>(op));
+  if (!is_held(op)) {
+    finish(op);
+    return;
+  }
+  if (op.kind == Operation::Kind::send)
+    op.ending = true;
+  else
+    op.failed = true;
+  operations_.hold(op);
+}
+
+void Ends::end_receiving(RecvOp& op) noexcept {
+  if (is_held(op)) [[unlikely]] {
+    operations_.hold(op);
+    return;
+  }
+  const bool sent = op.outcome == Status::ok && !op.needs_fin && tail_of(op) == op.length;
+  if (op.failed || sent || op.peer_op == 0) {
+    finish(op);
+    return;
+  }
+  pools_.aheads.give_back(op.ahead);
+  if (op.divided) end_division(op);
+  operations_.deactivate(op);
+  op.state = Operation::State::fin_due;
+  operations_.activate(op);
+  step_fin(op);
+}
+
+bool Ends::step_fin(RecvOp& op) noexcept {
+  if (op.failed) {  // its link is dead, or its sender refused: there is nobody to tell
+    finish(op);
+    return true;
+  }
+  const Header header = fin_of(op);
+  Status sent = Status::unsupported;
+  if (op.key.bytes() != 0) {
+    transport::Key key;
+    op.key.copy_to(key);
+    sent = op.link->send_invalidate(header, nullptr, 0, key);
+  }
+  // Without it the sender ends its key itself when it hears of the end.
+  if (sent == Status::unsupported || sent == Status::access_error)
+    sent = op.link->send_control(header, nullptr, 0);
+  if (sent == Status::no_resource) return false;
+  finish(op);
+  return true;
+}
+
+bool Ends::owe_fin(const LinkRef& link, wire::OpId peer_op, Status status) noexcept {
+  auto* op = new (std::nothrow) RecvOp;
+  if (op == nullptr) return false;
+  operations_.began(*op);
+  op->remote_half = true;
+  op->link = &link;
+  op->peer_op = peer_op;
+  op->outcome = status;
+  op->state = Operation::State::fin_due;
+  operations_.activate(*op);
+  step_fin(*op);
+  return true;
+}
+
+void Ends::on_fin(const LinkRef& link, const Packet& packet) noexcept {
+  Operation* op = operations_.ended_by(*packet.header);
+  const auto status = static_cast<std::int32_t>(packet.header->immediate);
+  if (op == nullptr || op->link != &link) return;
+  // A receiver with a key may have read for itself what we are about to send; any may refuse it.
+  const bool streams =
+      op->state == Operation::State::streaming && (static_cast<SendOp*>(op)->key.bytes() != 0 || status != 0);
+  const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting || streams
+                                                         : op->state == Operation::State::receiving;
+  if (!expects) return;
+  const bool known = status <= 0 && status >= static_cast<int>(Status::io_error);
+  const auto outcome = known ? static_cast<Status>(status) : Status::invalid;
+  // A receive under way is ended by a FIN only when the peer refuses to send.
+  if (op->kind == Operation::Kind::recv && outcome == Status::ok) return;
+  if (op->ending) return;
+  op->outcome = outcome;
+  if (op->in_flight) {
+    op->failed = true;  // its completion ends it
+    return;
+  }
+  end(*op);
+}
+
+void Ends::abandon(SendOp& op) noexcept {
+  if (op.state == Operation::State::idle) return;
+  operations_.deactivate(op);
+  operations_.take_name(op);
+  end_key(op);
+  op.state = Operation::State::idle;
+  op.peer_op = 0;
+  operations_.ended(op);
+}
+
+void Ends::end_all(Status why) noexcept {
+  while (Operation* op = operations_.first_of_lists()) {
+    if (op->kind == Operation::Kind::send) {
+      auto& send = static_cast<SendOp&>(*op);
+      if (send.divided) pieces_.drop(send);
+      send.key.clear(pools_.keys);
+    }
+    op->sink_key_bytes = 0;  // keys went with the provider
+    op->outcome = why;
+    finish(*op);
+  }
+}
+
+std::uint64_t Ends::fail_link(const LinkRef& link, Status why) noexcept {
+  // The ends call the owner, which may start and end others. So all operations of the link are taken out
+  // first, each looked at once, and ended after.
+  IntrusiveList<Operation> doomed;
+  const auto doom = [&](Operation& op) {
+    if (op.link != &link || op.ending) return;
+    if (op.divided && op.kind == Operation::Kind::send) pieces_.stop(static_cast<SendOp&>(op));
+    const bool waits = op.in_flight || is_held(op);
+    if (waits && op.failed) return;
+    op.outcome = why;
+    if (op.in_flight) {
+      op.failed = true;  // its completion ends it
+      return;
+    }
+    if (waits) {
+      end(op);
+      return;
+    }
+    operations_.move_to(doomed, op);
+  };
+  std::uint64_t steps = operations_.for_each_named(doom);
+  steps += operations_.for_each_active(doom);  // some have no name
+  for (; Operation* op = doomed.front(); ++steps) finish(*op);
+  return steps;
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,63 @@
+// How fragments are placed: a provider asks where a payload is to go before it is there, and writes it into
+// the memory of the receive itself. A fragment is checked before memory is named for it, so that no byte is
+// written that does not belong to the message.
+#include <new>
+
+#include "rndv/fragments.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+using transport::Header;
+using transport::LinkRef;
+using transport::Packet;
+using transport::Payload;
+
+bool Fragments::place(const LinkRef& link, std::uint8_t device, const Header& header, std::uint32_t bytes,
+                      Payload& memory, const LinkRef* rail) noexcept {
+  Operation* const found = operations_.find(header.tag);
+  if (found == nullptr || found->kind != Operation::Kind::recv || found->link != &link ||
+      found->state != Operation::State::receiving || found->failed || found->outcome != Status::ok)
+    return false;
+  auto& op = static_cast<RecvOp&>(*found);
+  const std::uint64_t begin = wire::place_of(header);
+  if (bytes == 0 || !transport::goes_by_pieces(op.memory) || !is_wanted(op, rail, begin, bytes) ||
+      !start_placing(op, begin, begin + bytes, device))
+    return false;
+  link.silence.heard = true;
+  memory = transport::slice(op.memory, begin, bytes);
+  return true;
+}
+
+bool Fragments::start_placing(RecvOp& op, std::uint64_t begin, std::uint64_t end,
+                              std::uint8_t device) noexcept try {
+  if (op.ahead == nullptr) op.ahead = aheads_.take();
+  return op.ahead->start_placing(begin, end, device);
+} catch (const std::bad_alloc&) {
+  return false;  // it lands in the provider's memory
+}
+
+Taken Fragments::on_placed(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
+  Operation* const found = operations_.find(packet.header->tag, Operation::Kind::recv, link);
+  const std::uint64_t begin = wire::place_of(*packet.header);
+  if (found == nullptr || !Ends::is_held(*found)) return Taken::misfit;
+  auto& op = static_cast<RecvOp&>(*found);
+  if (!op.ahead->stop_placing(begin, begin + packet.bytes)) return Taken::misfit;
+  if (!op.failed && op.outcome == Status::ok)
+    return has_come(op, rail, begin, packet.bytes) ? Taken::well : Taken::misfit;
+  if (!op.in_flight) ends_.end_receiving(op);
+  return Taken::well;
+}
+
+void Fragments::end_placing(const LinkRef& link, std::uint8_t device) noexcept {
+  IntrusiveList<Operation> doomed;  // as in fail_link()
+  operations_.for_each_named([&](Operation& op) {
+    if (op.link != &link || op.kind != Operation::Kind::recv || !Ends::is_held(op)) return;
+    static_cast<RecvOp&>(op).ahead->stop_placing_by(device);
+    if (Ends::is_held(op) || !op.failed || op.in_flight) return;
+    operations_.move_to(doomed, op);
+  });
+  while (Operation* op = doomed.front()) ends_.finish(*op);
+}
+
+}  // namespace stria::rndv

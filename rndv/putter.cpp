@@ -1,0 +1,85 @@
+#include "rndv/putter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rndv/fragmenting.hpp"
+#include "transport/payload.hpp"
+
+namespace stria::rndv {
+
+/// Puts one piece, or tells of it.
+bool Putter::step(SendOp& op) noexcept {
+  if (op.in_flight) return false;
+  if (!op.failed && !op.untold) {
+    Status status = std::exchange(op.outcome, Status::ok);  // of a put that ended meanwhile
+    if (status == Status::ok) status = put_piece(op);
+    if (status == Status::in_progress) return true;
+    if (status == Status::no_resource) return false;
+    was_put(op, status);
+  }
+  if (op.failed) {
+    ends_.finish(op);
+    return true;
+  }
+  return !op.untold || tell_piece(op);
+}
+
+Status Putter::put_piece(SendOp& op) noexcept {
+  // Without room for it the receiver takes us for silent, and copies for itself what we do.
+  if (!op.begun)
+    static_cast<void>(op.link->send_control(wire::make_fragment(op.peer_op, wire::kPutting), nullptr, 0));
+  op.begun = true;
+  const std::uint64_t bytes = std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
+  op.done = &Putter::on_put_done;
+  op.in_flight = true;
+  const Status status = op.link->put(transport::slice(op.memory, op.moved, bytes),
+                                     op.key.second(op.sink_key_bytes), op.moved, &op);
+  op.in_flight = status == Status::in_progress;
+  return status;
+}
+
+bool Putter::tell_piece(SendOp& op) noexcept {
+  const Status told = op.link->send_control(wire::make_fragment(op.peer_op, op.moved), nullptr, 0);
+  if (told == Status::no_resource) return false;
+  if (told != Status::ok) {
+    op.outcome = told;
+    ends_.finish(op);
+    return true;
+  }
+  op.untold = false;
+  op.moved += std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
+  if (op.moved == op.length) operations_.wait(op);
+  return true;
+}
+
+/// What became of a put; the operation is in the active list.
+void Putter::was_put(SendOp& op, Status status) noexcept {
+  switch (status) {
+    case Status::ok:
+      op.untold = true;
+      break;
+    case Status::access_error:  // the receiver has it all
+      operations_.wait(op);
+      break;
+    case Status::unsupported:  // the rest of the part goes packed
+      owner_.refused(*op.link);
+      op.sink_key_bytes = 0;
+      op.fragment_bytes = cut(op.fragment_bytes, fragment_max(op));
+      break;
+    default:
+      op.outcome = status;
+      op.failed = true;
+      break;
+  }
+}
+
+void Putter::on_put_done(stria_completion_t* completion, stria_status_t status) noexcept {
+  auto& op = static_cast<SendOp&>(*completion);
+  op.in_flight = false;
+  if (op.failed) return;  // step() ends it, or goes on
+  op.untold = status == STRIA_OK;
+  if (!op.untold) op.outcome = transport::from_c(status);
+}
+
+}  // namespace stria::rndv

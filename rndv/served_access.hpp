@@ -1,0 +1,52 @@
+// ServedAccess: puts and gets that a provider cannot do itself: the target's engine serves them while it
+// progresses, with the packed pipeline. A get is a receive whose sender is made on demand; a put is a send
+// whose receiver is.
+#pragma once
+
+#include <cstdint>
+
+#include "rndv/ends.hpp"
+#include "rndv/operations.hpp"
+#include "rndv/options.hpp"
+#include "rndv/owner.hpp"
+#include "rndv/requests.hpp"
+#include "rndv/streamer.hpp"
+
+namespace stria::rndv {
+
+/// Threads: the worker's lock.
+class ServedAccess {
+ public:
+  ServedAccess(const Options& options, Operations& operations, Ends& ends, Streamer& streamer,
+               Requests& requests, Owner& owner) noexcept
+      : options_(options),
+        operations_(operations),
+        ends_(ends),
+        streamer_(streamer),
+        requests_(requests),
+        owner_(owner) {}
+  ServedAccess(const ServedAccess&) = delete;
+  ServedAccess& operator=(const ServedAccess&) = delete;
+
+  /// Asks the peer's engine for op.length bytes of `region` from `offset` on, or to take them.
+  void start_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
+  void start_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
+  /// Sends the request of an operation that has not sent it. True when something moved.
+  bool step(Operation& op) noexcept;
+  /// The halves of the peer that has the memory: `memory` is the part that was asked for, `status` why it is
+  /// refused.
+  void serve_get(const transport::LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                 const transport::Payload& memory, Status status) noexcept;
+  void serve_put(const transport::LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
+                 const transport::Payload& memory, Status status) noexcept;
+
+ private:
+  const Options& options_;
+  Operations& operations_;
+  Ends& ends_;
+  Streamer& streamer_;
+  Requests& requests_;
+  Owner& owner_;
+};
+
+}  // namespace stria::rndv
