@@ -91,7 +91,7 @@ void Ends::end_receiving(RecvOp& op) noexcept {
 }
 
 bool Ends::step_fin(RecvOp& op) noexcept {
-  if (op.failed) {  // its link is dead, or its sender refused: there is nobody to tell
+  if (op.failed) {  // the link is dead, or the sender refused: no FIN is due
     finish(op);
     return true;
   }

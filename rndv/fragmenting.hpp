@@ -21,7 +21,8 @@
 
 namespace stria::rndv {
 
-/// The payload of a fragment: `wanted`, or what fits `most`, in whole cache lines where that is so long.
+/// Payload bytes of a fragment: `wanted` if the link takes so many, else the whole cache lines in the `most`
+/// bytes that it takes; below one line, `most`.
 constexpr std::uint32_t cut(std::uint32_t wanted, std::uint32_t most) noexcept {
   if (wanted <= most) return wanted;
   constexpr auto kLine = static_cast<std::uint32_t>(kCacheLine);

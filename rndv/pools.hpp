@@ -1,5 +1,5 @@
-// Pools: what an operation borrows from its engine because most operations do not need it. Whoever needs it
-// takes it; Ends gives it back when the operation ends.
+// Pools: objects that few operations need, kept for the next operation that does. The part of the engine that
+// needs one takes it; Ends gives it back when the operation ends.
 #pragma once
 
 #include "rndv/ahead.hpp"

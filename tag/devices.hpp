@@ -30,7 +30,7 @@ struct Device {
     none,
     cpu,
     adapter
-  } atomics = Atomics::none;  ///< who performs atomics by it
+  } atomics = Atomics::none;  ///< what performs the atomics that go by this device
 
   const char* name() const noexcept { return provider->name; }
 };
