@@ -108,6 +108,10 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
       if (!remote_.on_word(peer, packet)) [[unlikely]]
         dropped(peer, packet, "an answer to an atomic that means nothing");
       break;
+    case Kind::gone:
+      log::warn("worker {:#x} gave up this worker, {:#x}; its log has the reason", peer.worker_id, id());
+      fail_peer(peer, Status::peer_failed, Tell::by_none);
+      break;
     case Kind::none:
     default:
       dropped(peer, packet, "a packet of unknown kind");
@@ -118,7 +122,7 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
 
 void Worker::give_up(Peer& peer, const char* why) noexcept {
   log::error("worker {:#x} {}; it is given up", peer.worker_id, why);
-  fail_peer(peer, Status::io_error);
+  fail_peer(peer, Status::io_error, Tell::by_all);
 }
 
 void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcept try {

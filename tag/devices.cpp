@@ -31,6 +31,17 @@ Result<std::vector<std::uint8_t>> Devices::count(const Context& context) {
   return counts;
 }
 
+transport::LinkRef Device::link_ref(stria_link_t* link) const noexcept {
+  transport::LinkRef ref;
+  ref.ops = ops;
+  ref.link = link;
+  ref.device = handle;
+  stria_link_limits_t limits{};
+  provider->link_limits(link, &limits);
+  ref.take(limits);
+  return ref;
+}
+
 Result<void> Devices::open(Context& context, Worker& worker, std::uint64_t worker_id,
                            const stria_sink_t& upcalls) {
   std::string reasons;

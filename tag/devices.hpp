@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "tag/objects.hpp"
 #include "transport/hot_ops.hpp"
+#include "transport/link_ref.hpp"
 
 namespace stria::tag {
 
@@ -33,6 +34,8 @@ struct Device {
   } atomics = Atomics::none;  ///< what performs the atomics that go by this device
 
   const char* name() const noexcept { return provider->name; }
+  /// The device's link with what it can do now.
+  transport::LinkRef link_ref(stria_link_t* link) const noexcept;
 };
 
 /// Threads: the worker's lock.

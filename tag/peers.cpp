@@ -219,7 +219,7 @@ Peer& Peers::joined(const Device& device, std::uint64_t worker_id, stria_link_t*
   Peer& peer = *known;
   if (is_lost(peer)) {
     log::error("worker {:#x}, which was given up, connected again; what it sends is dropped", worker_id);
-    return nobody_;
+    return peer;
   }
   link_up(peer, device, link);
   if (peer.low_latency) {  // after this upcall: the provider is in the middle of making the link

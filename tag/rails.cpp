@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/log.hpp"
 #include "tag/address_store.hpp"
@@ -49,7 +50,7 @@ void Rails::connect(const Peer& peer, const Device& device, Rail& rail) noexcept
       device.provider->connect(device.handle, part.data(), static_cast<std::uint32_t>(part.size()),
                                const_cast<Peer*>(&peer), 0, &link, error, sizeof(error));
   if ((connected == STRIA_OK || connected == STRIA_IN_PROGRESS) && link != nullptr) {
-    set_up(device, link, rail);
+    rail = {Rail::State::up, device.link_ref(link)};
     return;
   }
   rail.state = Rail::State::dead;
@@ -57,23 +58,13 @@ void Rails::connect(const Peer& peer, const Device& device, Rail& rail) noexcept
              error);
 }
 
-void Rails::set_up(const Device& device, stria_link_t* link, Rail& rail) noexcept {
-  rail.link = {};
-  rail.link.ops = device.ops;
-  rail.link.link = link;
-  rail.link.device = device.handle;
-  rail.state = Rail::State::up;
-  stria_link_limits_t limits{};
-  device.provider->link_limits(link, &limits);
-  rail.link.take(limits);
-}
-
 void Rails::joined(const Peer& peer, const Device& device, stria_link_t* link) noexcept {
-  if (device.provider != devices_[peer.device].provider) return;
   OfPeer* const rails = of_peer(peer);
   if (rails == nullptr) return;
   Rail& rail = (*rails)[device.number];
-  if (rail.state == Rail::State::untried || rail.state == Rail::State::dead) set_up(device, link, rail);
+  if (rail.state == Rail::State::up || rail.state == Rail::State::foreign) return;
+  const bool is_rail = device.provider == devices_[peer.device].provider;
+  rail = {is_rail ? Rail::State::up : Rail::State::foreign, device.link_ref(link)};
 }
 
 const transport::LinkRef* Rails::find(const Peer& peer, std::uint8_t device) const noexcept {
@@ -84,9 +75,23 @@ const transport::LinkRef* Rails::find(const Peer& peer, std::uint8_t device) con
 }
 
 const transport::LinkRef* Rails::take_down(const Peer& peer, std::uint8_t device) noexcept {
-  const transport::LinkRef* const link = find(peer, device);
-  if (link != nullptr) (*of_peer_.at(peer.index))[device].state = Rail::State::dead;
-  return link;
+  const auto found = of_peer_.find(peer.index);
+  if (found == of_peer_.end() || found->second == nullptr) return nullptr;
+  Rail& rail = (*found->second)[device];
+  const Rail::State was = std::exchange(rail.state, Rail::State::dead);
+  return was == Rail::State::up ? &rail.link : nullptr;
+}
+
+void Rails::leave(const Peer& peer, Farewells* farewells) noexcept {
+  const auto found = of_peer_.find(peer.index);
+  if (found == of_peer_.end()) return;
+  for (const auto& device : devices_) {
+    if (farewells == nullptr || found->second == nullptr) break;  // nobody is told, or no memory
+    const Rail& rail = (*found->second)[device->number];
+    if (rail.state == Rail::State::up || rail.state == Rail::State::foreign)
+      farewells->owe(peer, *device, rail.link.link);
+  }
+  of_peer_.erase(found);
 }
 
 void Rails::renew_limits(const Peer& peer, std::uint8_t device) noexcept {

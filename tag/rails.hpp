@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "tag/devices.hpp"
+#include "tag/farewells.hpp"
 #include "tag/peer.hpp"
 
 namespace stria::tag {
@@ -40,19 +41,21 @@ class Rails {
   const transport::LinkRef* take_down(const Peer& peer, std::uint8_t device) noexcept;
   /// Asks the provider what the rail can do now.
   void renew_limits(const Peer& peer, std::uint8_t device) noexcept;
-  /// The peer lost its main link: it has no rails any more.
-  void leave(const Peer& peer) noexcept { of_peer_.erase(peer.index); }
+  /// The peer lost its main link: it has no rails any more. Those that are up are owed a farewell, unless
+  /// that is null.
+  void leave(const Peer& peer, Farewells* farewells = nullptr) noexcept;
 
  private:
   struct Rail {
-    enum class State : std::uint8_t { absent, untried, up, dead };
+    // foreign: up, and the peer's doing; by another provider than the main link, so no message is divided
+    // among the two.
+    enum class State : std::uint8_t { absent, untried, up, foreign, dead };
     State state = State::absent;
     transport::LinkRef link;
   };
   using OfPeer = std::array<Rail, STRIA_DEVICES_MAX>;  // by device number
   OfPeer* of_peer(const Peer& peer) noexcept;
   void connect(const Peer& peer, const Device& device, Rail& rail) noexcept;
-  static void set_up(const Device& device, stria_link_t* link, Rail& rail) noexcept;
 
   const Devices& devices_;
   std::unordered_map<std::uint32_t, std::unique_ptr<OfPeer>> of_peer_;

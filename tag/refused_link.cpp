@@ -70,6 +70,10 @@ Peer& Worker::joined(const Device& device, std::uint64_t worker_id, stria_link_t
     if (peer.state == Peer::State::up) rails_.joined(peer, *asking, asked);
   }
   if (peer.state == Peer::State::up && peer.device != device.number) rails_.joined(peer, device, link);
+  if (peer.state == Peer::State::failed) {
+    farewells_.owe(peer, device, link);
+    activity_.add_to_backlog(peer);
+  }
   return peer;
 }
 

@@ -46,7 +46,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
 
 FailPeer Worker::peer_failer() noexcept {
   return {this, [](void* self, Peer& peer, Status why) noexcept {
-            static_cast<Worker*>(self)->fail_peer(peer, why);
+            static_cast<Worker*>(self)->fail_peer(peer, why, Tell::by_all);
           }};
 }
 
@@ -76,7 +76,7 @@ Worker::~Worker() {
   receives_.stop_short_way();
   receives_.end_posted(nullptr, Status::cancelled);
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
-    if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled);
+    if (peers_[i].state == Peer::State::up) fail_peer(peers_[i], Status::cancelled, Tell::by_none);
   }
   receives_.drop_unexpected();
   devices_.close(context_.memory, deadline);
@@ -137,10 +137,11 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   const Status status = why == STRIA_OK ? Status::peer_failed : transport::from_c(why);
   const auto& device = *static_cast<Device*>(self);
   Peer& gone = *static_cast<Peer*>(peer);
+  device.worker->farewells_.link_down(gone, device);
   // By another device it is a rail, or the peer was reached by another one meanwhile.
   if (gone.state == Peer::State::up && gone.device == device.number) {
     if (status != Status::unreachable || !device.worker->refused(gone))
-      device.worker->fail_peer(gone, status);
+      device.worker->fail_peer(gone, status, Tell::by_rails);
   } else if (const auto* rail = device.worker->rails_.take_down(gone, device.number); rail != nullptr) {
     device.worker->rndv_.fail_rail(gone.link, *rail);
   }
@@ -156,14 +157,17 @@ void Worker::on_link_changed(void* self, void* peer) noexcept {
     device.worker->rails_.renew_limits(changed, device.number);
 }
 
-void Worker::fail_peer(Peer& peer, Status why) noexcept {
+void Worker::fail_peer(Peer& peer, Status why, Tell tell) noexcept {
+  const bool was_up = peer.state == Peer::State::up;
   if (!peers_.leave(peer)) return;
   activity_.add_handled(1);  // requests end: a wait is over
   sends_.fail(peer, why);
   rndv_.fail_link(peer.link, why);
-  rails_.leave(peer);
+  rails_.leave(peer, tell != Tell::by_none ? &farewells_ : nullptr);
+  if (was_up && tell == Tell::by_all) farewells_.owe(peer, devices_[peer.device], peer.link.link);
   remote_.fail(peer, why);
   receives_.fail(peer, why);
+  if (was_up && tell != Tell::by_none) activity_.add_to_backlog(peer);
 }
 
 void Worker::check_liveness(bool force) noexcept {
@@ -181,7 +185,8 @@ void Worker::check_liveness(bool force) noexcept {
 unsigned Worker::flush(Peer& peer) noexcept {
   unsigned moved = 0;
   if (peer.state != Peer::State::up) {
-    if (peer.linked()) peer.unlink();
+    const bool waits = farewells_.send(peer) && !activity_.leaving();
+    if (peer.linked() && !waits) peer.unlink();
     return 0;
   }
   if (peer.has_late) [[unlikely]] {

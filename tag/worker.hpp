@@ -5,7 +5,7 @@
 //   Peers          endpoints, links, who lives                Sends      eager or announced, in order
 //   Receives       matching, and what came too early          Regions    memory that peers reach
 //   rndv::Engine   long messages                              RemoteAccess   puts, gets, atomics
-//   Rails          further links to a peer
+//   Rails          further links to a peer             Farewells  peers that are to hear they were given up
 //
 // None of them knows the worker. What one needs of another it is given when it is made: docs/architecture.md.
 //
@@ -22,6 +22,7 @@
 #include "rndv/engine.hpp"
 #include "tag/activity.hpp"
 #include "tag/devices.hpp"
+#include "tag/farewells.hpp"
 #include "tag/last_error.hpp"
 #include "tag/lock.hpp"
 #include "tag/objects.hpp"
@@ -87,7 +88,9 @@ class Worker {
 
   bool open_alarm() noexcept;
   unsigned flush(Peer& peer) noexcept;
-  void fail_peer(Peer& peer, Status why) noexcept;
+  /// By which links a peer that is given up is told so.
+  enum class Tell : std::uint8_t { by_none, by_rails, by_all };
+  void fail_peer(Peer& peer, Status why, Tell tell) noexcept;
   // refused_link.cpp
   struct Waiting;
   bool take_back(Peer& peer, Waiting& waiting) noexcept;
@@ -116,6 +119,7 @@ class Worker {
   Activity activity_;
   Devices devices_;
   Rails rails_;
+  Farewells farewells_;
   unsigned quiet_ = 0;  // progress calls since the clock was looked at
   rndv::Engine rndv_;
   Receives receives_;

@@ -21,6 +21,7 @@
 //           tag = region; RmaBody: a get or put that the provider cannot do itself
 //   atomic  tag = region, immediate = stria_atomic_op_t; AtomicBody: for the engine of the region's owner
 //   word    tag = the operation that it answers, immediate = Status; with ok the word as it was before (8)
+//   gone    the sender gave up whoever gets it, and answers nothing any more; by any link of the two
 //
 // What asks for bytes fits kSmall, which a provider sends whatever others hold of its memory.
 //
@@ -40,7 +41,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 
 /// Bumped with every change of these bytes; part of every worker address, checked before anything is
 /// exchanged.
-inline constexpr std::uint8_t kVersion = 11;
+inline constexpr std::uint8_t kVersion = 12;
 
 /// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
@@ -57,7 +58,8 @@ enum class Kind : std::uint8_t {
   rma_put,
   atomic,
   word,
-  sync
+  sync,
+  gone
 };
 
 using Header = stria_header_t;

@@ -28,7 +28,7 @@ std::string bytes_of(const T& value) {
 }
 
 TEST(Wire, the_version_belongs_to_the_bytes_below) {
-  EXPECT_EQ(kVersion, 11);
+  EXPECT_EQ(kVersion, 12);
 }
 
 TEST(Wire, kinds_keep_their_numbers) {
@@ -44,6 +44,7 @@ TEST(Wire, kinds_keep_their_numbers) {
   EXPECT_EQ(static_cast<int>(Kind::atomic), 9);
   EXPECT_EQ(static_cast<int>(Kind::word), 10);
   EXPECT_EQ(static_cast<int>(Kind::sync), 11);
+  EXPECT_EQ(static_cast<int>(Kind::gone), 12);
 }
 
 TEST(Wire, a_synchronous_message_is_named_by_its_number_and_its_senders_slot) {
