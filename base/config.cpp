@@ -1,5 +1,7 @@
 #include "base/config.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -7,8 +9,6 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "base/parse.hpp"
-
-extern char** environ;
 
 namespace stria {
 namespace {

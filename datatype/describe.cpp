@@ -12,16 +12,13 @@
 namespace stria::datatype {
 namespace {
 
-std::string text(std::int64_t v) {
-  return std::to_string(v);
-}
 std::string blocks_of(std::int64_t bytes) {
-  return "blocks of " + text(bytes) + " bytes";
+  return "blocks of " + std::to_string(bytes) + " bytes";
 }
 
 std::string by_record(const Record& record, bool listed) {
   if (!listed && record.permutation.records > 0 && kernels().permute[kPacking] != nullptr)
-    return "byte permutation, " + text(record.permutation.records) + " elements a vector";
+    return "byte permutation, " + std::to_string(record.permutation.records) + " elements a vector";
   return "one loop a run over stretches of elements of " + std::to_string(record.moves.size()) + " runs";
 }
 
@@ -64,7 +61,8 @@ const Node& copied(const Node& node) {
 std::string by_node(const Node& node) {
   if (const Strided* s = node.strided()) {
     const std::string own = by_strided(*s, node.record.get());
-    return own.empty() ? "walk of " + text(s->count) + " elements, each " + by_node(*s->child) : own;
+    return own.empty() ? "walk of " + std::to_string(s->count) + " elements, each " + by_node(*s->child)
+                       : own;
   }
   if (const auto* x = std::get_if<Indexed>(&node.form)) {
     if (node.record != nullptr) return "list: " + by_record(*node.record, true);
@@ -74,7 +72,7 @@ std::string by_node(const Node& node) {
   if (const auto* b = std::get_if<Blocks>(&node.form)) {
     const auto equal =
         std::count_if(b->stretches.begin(), b->stretches.end(), [](const Stretch& s) { return s.equal; });
-    if (equal > 0) return "list of blocks, " + text(equal) + " stretches of one length";
+    if (equal > 0) return "list of blocks, " + std::to_string(equal) + " stretches of one length";
     return "list of blocks of any length";
   }
   if (const auto* c = std::get_if<Composite>(&node.form))
@@ -113,11 +111,11 @@ Lines parts_of(const Node& node, int levels) {
       continue;
     }
     const std::int64_t parts = kinds[i].parts;
-    out.push_back(text(parts) + (parts == 1 ? " part: " : " parts: ") + kinds[i].lines.front());
+    out.push_back(std::to_string(parts) + (parts == 1 ? " part: " : " parts: ") + kinds[i].lines.front());
     out.insert(out.end(), kinds[i].lines.begin() + 1, kinds[i].lines.end());
   }
   if (rest > 0)
-    out.push_back(text(rest) + (rest == 1 ? " part" : " parts") + " of " +
+    out.push_back(std::to_string(rest) + (rest == 1 ? " part" : " parts") + " of " +
                   std::to_string(kinds.size() - kShownKinds) + " more kinds");
   return out;
 }
@@ -136,9 +134,10 @@ std::vector<std::string> kernels_of_parts(const Layout& layout) {
 std::string describe(const Layout& layout) {
   const std::int64_t blocks = layout.block_count();
   std::string out = layout.to_string() + "\n";
-  out += "size: " + text(layout.size()) + " bytes in " + text(blocks) + (blocks == 1 ? " block" : " blocks") +
-         "\n";
-  out += "true extent: " + text(layout.true_extent()) + ", lower bound " + text(layout.true_lb()) + "\n";
+  out += "size: " + std::to_string(layout.size()) + " bytes in " + std::to_string(blocks) +
+         (blocks == 1 ? " block" : " blocks") + "\n";
+  out += "true extent: " + std::to_string(layout.true_extent()) + ", lower bound " +
+         std::to_string(layout.true_lb()) + "\n";
   out += "kernel: " + kernel_of(layout) + "\n";
   for (const std::string& line : kernels_of_parts(layout)) out += "  " + line + "\n";
   out += "wire descriptor: " + std::to_string(encode(layout).size()) + " bytes\n";

@@ -222,7 +222,7 @@ class Reader {
   const char* reason_ = nullptr;
 };
 
-Error refuse(const std::string& reason) {
+Error malformed(const std::string& reason) {
   return Error{Status::invalid, "layout descriptor refused: " + reason};
 }
 
@@ -246,12 +246,12 @@ std::optional<std::vector<std::byte>> encode(const Layout& layout, std::size_t m
 
 Result<Layout> decode(std::span<const std::byte> descriptor, const DescriptorLimits& limits) {
   if (descriptor.size() > limits.max_descriptor_bytes)
-    return refuse("length " + std::to_string(descriptor.size()) + " > " +
-                  std::to_string(limits.max_descriptor_bytes));
+    return malformed("length " + std::to_string(descriptor.size()) + " > " +
+                     std::to_string(limits.max_descriptor_bytes));
   Reader in(descriptor, limits.max_record_bytes);
   const std::uint8_t version = in.byte();
   if (in.ok() && version != kDescriptorVersion)
-    return refuse("version " + std::to_string(version) + " is not " + std::to_string(kDescriptorVersion));
+    return malformed("version " + std::to_string(version) + " is not " + std::to_string(kDescriptorVersion));
   const std::uint8_t flags = in.byte();
   if ((flags & ~kExplicitBounds) != 0) in.fail("it has unknown flags");
   const std::int64_t origin = in.offset();
@@ -268,10 +268,10 @@ Result<Layout> decode(std::span<const std::byte> descriptor, const DescriptorLim
   } else if (in.ok()) {
     root = in.node(1);
   }
-  if (!in.ok()) return refuse(in.reason());
-  if (in.left() > 0) return refuse(std::to_string(in.left()) + " bytes follow its end");
+  if (!in.ok()) return malformed(in.reason());
+  if (in.left() > 0) return malformed(std::to_string(in.left()) + " bytes follow its end");
   if (root->size > limits.max_packed_bytes)
-    return refuse("size " + std::to_string(root->size) + " > " + std::to_string(limits.max_packed_bytes));
+    return malformed("size " + std::to_string(root->size) + " > " + std::to_string(limits.max_packed_bytes));
   return Layout::from_parts(origin, std::move(root), lb, extent, (flags & kExplicitBounds) != 0);
 }
 

@@ -92,8 +92,8 @@ void copy_singly(const Kernels& k, const Place& from, const Place& to, std::int6
 struct Piece {
   std::int64_t from, to, bytes;
 };
-struct Pieces {
-  Pieces(const Sequence& from, const Sequence& to) noexcept {
+struct CommonRuns {
+  CommonRuns(const Sequence& from, const Sequence& to) noexcept {
     std::int64_t left = from.child->size;
     if (from.runs() == 1 && to.runs() == 1) {
       list[0] = {0, 0, left};
@@ -200,7 +200,7 @@ void copy_flat(const Kernels& k, Place from, Place to, std::int64_t length) noex
     return copy_singly(k, from, to, length - done);
   }
   if (whole < kFewElements) return copy_singly(k, from, to, length);
-  const Pieces pieces(a, b);
+  const CommonRuns pieces(a, b);
   std::int64_t stretch = INT64_MAX;
   if (pieces.count > 1) {
     stretch = std::clamp(kStretchBytes / std::max<std::int64_t>(touched(a) + touched(b), 1), kStretchLeast,

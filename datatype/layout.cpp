@@ -19,9 +19,6 @@ namespace {
 Error refuse(std::string what) {
   return Error{Status::invalid, "layout: " + std::move(what)};
 }
-std::string text(std::int64_t v) {
-  return std::to_string(v);
-}
 
 NodePtr block_node(std::int64_t bytes) {
   return make_node(Block{bytes});
@@ -83,7 +80,7 @@ Result<Layout> finish(std::int64_t origin, NodePtr root, const Bounds& bounds) {
 
 /// `count` copies of `child` as memory and bounds; shared by contiguous, strided and, nested, vector.
 Result<Layout> copies(std::int64_t count, std::int64_t stride, const Layout& child) {
-  if (count < 0) return refuse("count " + text(count) + " < 0");
+  if (count < 0) return refuse("count " + std::to_string(count) + " < 0");
   Bounds bounds;
   bounds.add_copies(child, 0, count, stride);
   if (count == 0 || child.size() == 0) return finish(0, block_node(0), bounds);
@@ -92,8 +89,8 @@ Result<Layout> copies(std::int64_t count, std::int64_t stride, const Layout& chi
   const Checked low = lesser(0, last) + child.true_lb();
   const Checked high = greater(0, last) + child.true_ub();
   if (!(Checked(count) * node.size).ok() || !last.ok() || !(high - low).ok())
-    return refuse("count " + text(count) + " x (size " + text(node.size) + ", stride " + text(stride) +
-                  ") leaves 64 bits");
+    return refuse("count " + std::to_string(count) + " x (size " + std::to_string(node.size) + ", stride " +
+                  std::to_string(stride) + ") leaves 64 bits");
   return finish(child.origin(), canonical_strided(count, stride, child.share_root()), bounds);
 }
 
@@ -213,11 +210,12 @@ Result<Layout> collect(std::span<const std::int64_t> displacements, CountOf coun
   Collector collector(displacements.size());
   for (std::size_t i = 0; i < displacements.size(); ++i) {
     const std::int64_t count = count_of(i);
-    if (count < 0) return refuse("block length " + text(count) + " < 0 in entry " + std::to_string(i));
+    if (count < 0)
+      return refuse("block length " + std::to_string(count) + " < 0 in entry " + std::to_string(i));
     if (count == 0) continue;
     if (!collector.add(count, displacements[i], child_of(i)))
-      return refuse("entry " + std::to_string(i) + " (block length " + text(count) + ", displacement " +
-                    text(displacements[i]) + ") leaves 64 bits");
+      return refuse("entry " + std::to_string(i) + " (block length " + std::to_string(count) +
+                    ", displacement " + std::to_string(displacements[i]) + ") leaves 64 bits");
   }
   return std::move(collector).finish_sequence();
 }
@@ -282,9 +280,10 @@ Result<Layout> Layout::from_parts(std::int64_t origin, NodePtr root, std::int64_
                                   bool explicit_bounds) {
   if (root == nullptr) return refuse("the tree leaves 64 bits");
   if (!(Checked(lb) + extent).ok())
-    return refuse("lower bound " + text(lb) + " + extent " + text(extent) + " leaves 64 bits");
+    return refuse("lower bound " + std::to_string(lb) + " + extent " + std::to_string(extent) +
+                  " leaves 64 bits");
   if (!(Checked(origin) + root->true_lb).ok() || !(Checked(origin) + root->true_ub).ok())
-    return refuse("origin " + text(origin) + " + true bounds leave 64 bits");
+    return refuse("origin " + std::to_string(origin) + " + true bounds leave 64 bits");
   std::unique_ptr<const Record> record = make_record(*root, extent);
   const Line line = line_of(*root, extent, record.get());
   return Layout(std::make_shared<const Rep>(

@@ -8,33 +8,33 @@ struct LastError {
   Status status = Status::ok;
   bool unclaimed = false;
 };
-thread_local LastError last;
+thread_local LastError kept;
 
 }  // namespace
 
 void set_last_error(std::string_view text) noexcept {
   set_last_error(Status::ok, text);
-  last.unclaimed = true;
+  kept.unclaimed = true;
 }
 
 void set_last_error(Status status, std::string_view text) noexcept {
-  last.text[text.copy(last.text, sizeof(last.text) - 1)] = '\0';
-  last.status = status;
-  last.unclaimed = false;
+  kept.text[text.copy(kept.text, sizeof(kept.text) - 1)] = '\0';
+  kept.status = status;
+  kept.unclaimed = false;
 }
 
 bool claim_last_error(Status status) noexcept {
-  if (!std::exchange(last.unclaimed, false)) return false;
-  last.status = status;
+  if (!std::exchange(kept.unclaimed, false)) return false;
+  kept.status = status;
   return true;
 }
 
 const char* last_error() noexcept {
-  return last.text;
+  return kept.text;
 }
 
 Status last_error_status() noexcept {
-  return last.status;
+  return kept.status;
 }
 
 }  // namespace stria::tag

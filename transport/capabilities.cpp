@@ -6,11 +6,11 @@ namespace stria::transport {
 namespace {
 
 /// The bits of the core.
-constexpr std::uint64_t kCore = STRIA_CAP_EAGER | STRIA_CAP_EVENT_FD;
+constexpr std::uint64_t kCoreBits = STRIA_CAP_EAGER | STRIA_CAP_EVENT_FD;
 
 /// All that a table may have: a provider that states one of them as a fact changes nothing.
 std::uint64_t all_table_bits() noexcept {
-  std::uint64_t bits = kCore;
+  std::uint64_t bits = kCoreBits;
   for (const GroupRow& row : group_rows()) bits |= row.capabilities;
   return bits;
 }
@@ -18,7 +18,7 @@ std::uint64_t all_table_bits() noexcept {
 }  // namespace
 
 std::uint64_t table_bits(const stria_provider_t& table) noexcept {
-  std::uint64_t bits = kCore;
+  std::uint64_t bits = kCoreBits;
   for (const GroupRow& row : group_rows())
     if (group_of(table, row) != nullptr) bits |= row.capabilities;
   return bits;
