@@ -32,6 +32,12 @@ class Column:
     configuration: str
     ways: dict
     compared: bool
+    former: bool = False  # of the build that the first column's is compared with
+
+
+def ways_of(columns, configuration):
+    """The ways that `configuration` has to run for these columns."""
+    return dict.fromkeys(w for c in columns if c.configuration == configuration for w in c.ways)
 
 
 DERIVED = {"derived": ("",)}
@@ -75,7 +81,7 @@ class Benchmark:
 
     def ways(self, configuration, names):
         """The ways that `configuration` has to run."""
-        return dict.fromkeys(w for c in self.columns(names) if c.configuration == configuration for w in c.ways)
+        return ways_of(self.columns(names), configuration)
 
     def key(self, row):
         return (row["case"], row["parameter"], row["way"]) if self.by_case else (row["size"],)

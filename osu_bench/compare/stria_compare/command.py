@@ -6,18 +6,17 @@ import datetime
 import json
 import pathlib
 import shlex
-import shutil
 import sys
-import textwrap
 
-from . import foreign, markdown, overview, report
-from .benchmarks import BENCHMARKS
-from .configurations import NAMES, Tree, Unavailable, configuration
+from . import builds, markdown, report
+from .benchmarks import BENCHMARKS, ways_of
+from .configurations import NAMES, Tree
+from .plan import planned, usable
 from .runner import Progress, measure_floor, run_all
 from .summary import summarise
-from .table import ABOUT_LINE, text_table
+from .text import show
 
-WIDTH = 150  # of text that goes into a file
+USUAL = ["latency", "bw", "column"]
 DEFAULT_SIZES = [1 << i for i in range(23)]
 BYTES = {"K": 10, "M": 20, "G": 30}
 
@@ -65,11 +64,12 @@ def parser():
         prog="osu_compare", description=__doc__ + " Ratios are of times, the first configuration's by another's: "
         "below 1.00 the first is faster. They are formed within a round, and the median of the rounds is printed "
         "with its quartiles.")
-    p.add_argument("--configurations", "-c", type=names_of(NAMES, "configuration"), default=["stria", "ob1", "ucx"],
+    p.add_argument("--configurations", "-c", type=names_of(NAMES, "configuration"),
                    metavar="A,B,…", help="the first is compared with the others: " +
-                   "; ".join(f"{n} ({m})" for n, m in NAMES.items()) + " (default stria,ob1,ucx)")
-    p.add_argument("--bench", "-b", type=names_of(BENCHMARKS, "benchmark"), default=["latency", "bw", "column"],
-                   metavar="X,Y,…", help=f"of {', '.join(BENCHMARKS)} (default latency,bw,column); a number at the end: of so "
+                   "; ".join(f"{n} ({m})" for n, m in NAMES.items()) + " (default stria,ob1,ucx; with --against stria,native)")
+    p.add_argument("--bench", "-b", type=names_of(BENCHMARKS, "benchmark"),
+                   metavar="X,Y,…", help=f"of {', '.join(BENCHMARKS)} (default latency,bw,column; with --against "
+                   f"{','.join(builds.USUAL)}); a number at the end: of so "
                    "many processes, bound to no core, where those that wait give theirs away; others are of two, each "
                    "bound to a core")
     p.add_argument("--sizes", "-s", type=sizes_of, default=DEFAULT_SIZES, metavar="LIST",
@@ -80,9 +80,18 @@ def parser():
     p.add_argument("--largest", type=size_of, help="only datatype cases of at most so many bytes: 16M")
     p.add_argument("--seed", type=positive, default=12345, help="of irregular datatype cases (default 12345)")
     p.add_argument("--rounds", "-r", type=positive, default=5, help="of all configurations in turn (default 5)")
-    p.add_argument("--row-ms", type=positive, default=100, help="time for one size of one run, ms (default 100)")
+    p.add_argument("--minutes", type=positive, help="as many rounds as this time is enough for, by what the first one took, "
+                   "and at least 3; in place of --rounds")
+    p.add_argument("--row-ms", type=positive, help="time for one size of one run, ms (default 100; with --against 20)")
     p.add_argument("--timeout", type=positive, default=120, help="for one run, s (default 120)")
     p.add_argument("--build", help="the build folder (default: build/release of this tree)")
+    p.add_argument("--against", metavar="FOLDER",
+                   help="the build folder of another stria, as one of an older commit: what --build measures is compared with "
+                   "the same measured there. Each of stria, stria-mapped and native that -c names runs with both builds in "
+                   'turn, and a job loads one build\'s programs, component and libraries alone. Columns "stria" and "before"; '
+                   "ratios above 1.00: the new build is slower. At the end: the median and the worst of all rows, how many are "
+                   "beyond 1.03 and 1.10, and what the older build lacks. Other configurations of -c run beside stria, with the "
+                   "programs of --build")
     p.add_argument("--json", metavar="FILE", help="write all figures there")
     p.add_argument("--html", metavar="FILE", help="write the report with plots there")
     p.add_argument("--svg", metavar="FOLDER", help="write each plot there as a file of its own")
@@ -93,57 +102,15 @@ def parser():
     return p
 
 
-def usable(names, tree, need_all):
-    """The configurations that can run here, and {name: reason} for those that cannot. The first must."""
-    chosen, missing = [], {}
-    for name in names:
-        try:
-            chosen.append(configuration(name, tree))
-        except Unavailable as reason:
-            if need_all or name == names[0]:
-                sys.exit(f"osu_compare: {name} cannot run: {reason}")
-            missing[name] = str(reason)
-    return chosen, missing
-
-
-def planned(benchmarks, chosen, tree, need_all):
-    """[(benchmark, its configurations, its columns)], and {name: reason} for what it cannot bring along."""
-    plan, missing = [], {}
-    for benchmark in benchmarks:
-        brought = []
-        unable = [c for c in chosen if not (c.runs_foreign if benchmark.foreign else c.runs_ranks(benchmark.ranks))]
-        reason = foreign.PROGRAMS[benchmark.foreign].missing() if benchmark.foreign else None
-        reason = reason or (f"it cannot run over {chosen[0].name}" if chosen[0] in unable else None)
-        if reason and need_all:
-            sys.exit(f"osu_compare: {benchmark.name} cannot run: {reason}")
-        if reason:
-            missing[benchmark.name] = reason
-            continue
-        lacking = {c.name: f"{benchmark.title} cannot run over it" for c in unable}
-        for name in benchmark.brings():
-            found = next((c for c in chosen if c.name == name), None)
-            try:
-                brought += [] if found else [configuration(name, tree)]
-            except Unavailable as reason:
-                if need_all:
-                    sys.exit(f"osu_compare: {name} cannot run: {reason}")
-                lacking[name] = str(reason)
-        columns = [c for c in benchmark.columns([c.name for c in chosen]) if c.configuration not in lacking]
-        columns[:1] = [dataclasses.replace(c, compared=False) for c in columns[:1]]  # the one that leads
-        running = {c.configuration for c in columns}
-        plan.append((benchmark, [c for c in [*chosen, *brought] if c.name in running], columns))
-        missing |= {f"{name} with {benchmark.name}" if name in {c.name for c in unable} else name: why
-                    for name, why in lacking.items()}
-    return plan, missing
-
-
 def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
     """Everything that was measured, as plain data."""
     everyone = list({c.name: c for c in [*chosen, *(c for _, running, _ in plan for c in running)]}.values())
     headers = {c.name: next((run.header for of in runs.values() for run in of.get(c.name, ()) if run), {})
                for c in everyone}
+    both = builds.described(plan, runs)
+    names = list(dict.fromkeys(c.name for _, _, columns in plan for c in columns)) if both else [c.name for c in chosen]
     return {
-        "title": f"{chosen[0].name} beside {', '.join(c.name for c in chosen[1:]) or 'nothing'}",
+        "title": f"{names[0]} beside {', '.join(names[1:]) or 'nothing'}",
         "when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": "osu_compare " + shlex.join(arguments),
         "rounds": max((len(r) for of in runs.values() for r in of.values()), default=0),
@@ -151,10 +118,12 @@ def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
                             "launcher": c.launch(),
                             "crowded": c.launch("N") if any(b.ranks != 2 for b, _, _ in plan) else []}
                            for c in everyone],
+        "builds": both,
         "missing": missing,
         "benchmarks": [{"name": b.name, "title": b.title, "unit": b.unit, "ranks": b.ranks,
                         "lower_is_better": b.lower_is_better,
-                        "columns": [{"name": c.name, "configuration": c.configuration, "compared": c.compared}
+                        "columns": [{"name": c.name, "configuration": c.configuration, "compared": c.compared,
+                                     "former": c.former}
                                     for c in columns],
                         "lines": [{"key": list(line.key), "distance": line.distance, "size": line.size,
                                    "line_us": line.line_us, "medians": line.medians,
@@ -207,60 +176,63 @@ def need_plots(options):
                  "the figures without it, and --from makes the report of them later")
 
 
-def main(arguments):
-    options = parser().parse_args(arguments)
-    need_plots(options)
-    if options.source:
-        return write(options, measured_before(options))
-    tree = Tree.find(options.build)
-    chosen, missing = usable(options.configurations, tree, options.need_all)
-    plan, lacking = planned([BENCHMARKS[name] for name in options.bench], chosen, tree, options.need_all)
-    missing |= lacking
-    for name, reason in missing.items():
-        print(f"osu_compare: without {name}: {reason}", file=sys.stderr)
+def chosen_plan(options, tree):
+    """(The configurations, the plan, {name: reason} of what is missing) for the options."""
+    benchmarks = [BENCHMARKS[name] for name in options.bench or (builds.USUAL if options.against else USUAL)]
+    if options.against:
+        former = builds.former_build(options.against)
+        groups, missing = builds.groups_of(options.configurations or ["stria", "native"], tree, former, options.need_all)
+        chosen = [c for group in groups for c in group.chosen]
+        plan, lacking = builds.planned_builds(benchmarks, groups, options.need_all)
+        for one in chosen:
+            if one.tree:
+                builds.check_loaded(one, options.timeout)
+    else:
+        chosen, missing = usable(options.configurations or ["stria", "ob1", "ucx"], tree, options.need_all)
+        plan, lacking = planned(benchmarks, chosen, tree, options.need_all)
+    return chosen, plan, missing | lacking
 
-    def arguments_of(benchmark, configuration_):
-        given = ["--row-ms", str(options.row_ms)]
+
+def arguments_for(options, plan):
+    """What run_all() asks for: the arguments of a benchmark's program under a configuration."""
+    columns_of = {benchmark.name: columns for benchmark, _, columns in plan}
+    row_ms = options.row_ms or (20 if options.against else 100)
+
+    def arguments(benchmark, configuration):
+        given = ["--row-ms", str(row_ms)]
         if not benchmark.by_case:
             return [*given, "--sizes", ",".join(map(str, options.sizes))]
-        given += ["--ways", ",".join(benchmark.ways(configuration_.name, [c.name for c in chosen]))]
+        given += ["--ways", ",".join(ways_of(columns_of[benchmark.name], configuration.name))]
         for name in benchmark.takes:
             value = getattr(options, name)
             if value and f"--{name}" not in benchmark.arguments:
                 given += [f"--{name}", str(value)]
         return given
 
+    return arguments
+
+
+def main(arguments):
+    options = parser().parse_args(arguments)
+    need_plots(options)
+    if options.source:
+        return write(options, measured_before(options))
+    tree = Tree.find(options.build)
+    chosen, plan, missing = chosen_plan(options, tree)
+    for name, reason in missing.items():
+        print(f"osu_compare: without {name}: {reason}", file=sys.stderr)
     progress = Progress(sum(len(running) for _, running, _ in plan) * options.rounds)
     floor = measure_floor(tree, options.sizes, options.timeout)
     try:
-        runs, failures = run_all([(b, running) for b, running, _ in plan], tree, options.rounds, arguments_of,
-                                 options.timeout, progress)
+        runs, failures, refused = run_all([(b, running) for b, running, _ in plan], tree, options.rounds,
+                                          arguments_for(options, plan), options.timeout, progress,
+                                          options.minutes and options.minutes * 60)
     except KeyboardInterrupt:
         sys.stderr.write("\nosu_compare: interrupted\n")
         return 130
     lines = {b.name: summarise(b, columns, runs[b.name]) for b, _, columns in plan}
-    data = document(arguments, chosen, plan, runs, lines, failures, missing, floor)
-    width = shutil.get_terminal_size((WIDTH, 0)).columns
-    if distances := overview.about_distances(data):
-        print(f"\n{textwrap.fill(distances, width)}")
-    for benchmark, _, columns in plan:
-        print()
-        print(text_table(benchmark, columns, lines[benchmark.name], width))
-    print()
-    for name, reason in missing.items():
-        print(f"without {name}: {reason}")
-    if any(c.configuration == "floor" for _, _, columns in plan for c in columns):
-        print("two cores: one gathers while the other scatters, by plain loops; gather, scatter: one core alone")
-    if any(line.by_line for of in lines.values() for line in of):
-        print(ABOUT_LINE)
-    line = next((row for row in floor if row["what"] == "line"), None)
-    if line:
-        print(f"floor: one cache line between two cores, one way {line['median_us']:.3f} µs")
-    if len(chosen) > 1:
-        print(f"ratios are of times: below 1.00 {chosen[0].name} is faster; median (quartiles) of "
-              f"{options.rounds} alternating rounds")
-    if gain := overview.gain(data):
-        print(f"\n{textwrap.fill(gain, width)}")
+    data = document(arguments, chosen, plan, runs, lines, failures, missing | refused, floor)
+    show(data, plan, lines)
     write(options, data)
     for failure in failures:
         print(f"osu_compare: {failure}", file=sys.stderr)

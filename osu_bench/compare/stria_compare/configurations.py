@@ -25,10 +25,14 @@ class Configuration:
     environment: dict = dataclasses.field(default_factory=dict)
     suffix: str = ""  # of its programs' names
     arguments: tuple = ()  # of all its programs
+    tree: "Tree | None" = None  # the build it runs where two are compared; None: the one of the comparison
+    former: bool = False  # of the build that another is compared with
+
+    def program(self, programs, benchmark):
+        return programs / self.folder / (benchmark + self.suffix)
 
     def command(self, programs, benchmark, arguments, ranks=2):
-        program = programs / self.folder / (benchmark + self.suffix)
-        return [*self.launch(ranks), str(program), *self.arguments, *arguments]
+        return [*self.launch(ranks), str(self.program(programs, benchmark)), *self.arguments, *arguments]
 
     def launch(self, ranks=2):
         return list(self.launcher) if ranks == 2 else [str(ranks) if word == "{}" else word for word in self.crowded]
@@ -55,6 +59,11 @@ class Tree:
 
     programs: pathlib.Path
     component: pathlib.Path  # the folder of mca_pml_stria.so
+
+    @property
+    def libraries(self):
+        """The folder of libstria.so, with everything that it and the component load below it."""
+        return self.component.parent
 
     @staticmethod
     def of_build(build):
@@ -94,6 +103,14 @@ NAMES = {
     "mpich": "MPICH as Debian builds it",
     "native": "stria's own API, no MPI",
 }
+OWN = ("stria", "stria-mapped", "native")  # ways of running stria itself
+
+
+def former_name(name):
+    """What a way of running stria is called where it runs the build that another is compared with."""
+    return "before" if name == "stria" else f"{name} before"
+
+
 # Takes part in the benchmarks that name it; not to be chosen.
 FLOOR = Configuration("floor", "plain loops without messages: one core gathers, one scatters, two do both at once",
                       "native", suffix="_floor")

@@ -1,6 +1,6 @@
 """The comparison as Markdown: the tables, and how they were measured."""
 
-from . import overview
+from . import against, overview
 from .table import ABOUT_LINE, figure_text, passed_text, size_text
 
 
@@ -37,17 +37,27 @@ def table(benchmark):
     return "\n".join(rows)
 
 
+def builds(data):
+    """The two builds beside each other, a line for each benchmark; the slowest rows by name."""
+    lines = [_row(["", *against.HEADS]), _row(["---"] + ["---:"] * len(against.HEADS))]
+    lines += [_row([title, *cells]) for title, cells in against.table(data)]
+    named = "\n".join(f"- {note}" for note in against.notes(data))
+    return "\n".join(lines) + (f"\n\n{named}" if named else "")
+
+
 def page(data):
     header = next((c["header"] for c in data["configurations"] if c["header"]), {})
     mpi = "; ".join(dict.fromkeys(c["header"]["mpi"] for c in data["configurations"] if "mpi" in c["header"]))
     facts = [("machine", header.get("cpu")), ("commit", header.get("commit")), ("compiler", header.get("compiler")),
              ("MPI", mpi), ("measured", data["when"][:10]), ("command", f"`{data['command']}`")]
-    parts = [f"# {data['title']}", overview.gain(data), "Medians over the rounds. Ratios are of times, formed within a round: "
+    parts = [f"# {data['title']}", against.sentence(data), overview.gain(data), "Medians over the rounds. Ratios are of times, formed within a round: "
              "below 1.00 the first is faster; median and quartiles."]
     if any(line.get("by_line") for benchmark in data["benchmarks"] for line in benchmark["lines"]):
         parts[-1] += f" {ABOUT_LINE}"
     parts.append(overview.about_distances(data))
     parts.append("\n".join(f"- {name}: {value}" for name, value in facts if value))
+    if data.get("builds"):
+        parts.append(f"## Beside the build before\n\n{against.ABOUT}\n\n{builds(data)}")
     for benchmark in data["benchmarks"]:
         if benchmark["lines"]:
             parts.append(f"## {benchmark['title']}, {benchmark['unit']}\n\n{table(benchmark)}")

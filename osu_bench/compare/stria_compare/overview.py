@@ -8,9 +8,10 @@ and no loss, so they stand in the detailed tables alone, and have no colour ther
 import dataclasses
 import statistics
 
+from .configurations import OWN, former_name
 from .table import case_text, size_text
 
-OWN = ("stria", "stria-mapped", "native")  # ways of running stria itself
+OURS = (*OWN, *map(former_name, OWN))
 EQUAL = 0.05  # ratios within so much of 1 are called equal
 
 ABOUT_FLOOR = ("Floor: what the machine itself takes, without a message layer. The least for a short message is one cache line "
@@ -30,13 +31,13 @@ ASIDES = {
 def is_peer(column, first):
     """Whether a column of a table is of another library than the first column."""
     ours, theirs = first["configuration"], column["configuration"]
-    return theirs not in (ours, "floor") and not (ours in OWN and theirs in OWN)
+    return theirs not in (ours, "floor") and not (ours in OURS and theirs in OURS)
 
 
 def compared(benchmark):
-    """The names of the columns that the first is compared with: ([peers], [what is no peer])."""
+    """The names of the columns that the first is compared with: ([peers], [what is no peer]); a former build is neither."""
     first, *others = benchmark["columns"]
-    others = [c for c in others if c["compared"]]
+    others = [c for c in others if c["compared"] and not c.get("former")]
     return ([c["name"] for c in others if is_peer(c, first)], [c["name"] for c in others if not is_peer(c, first)])
 
 

@@ -15,8 +15,9 @@ from .table import case_text  # noqa: E402
 
 # A configuration looks the same in every figure; others, which are ways of one, take what is left in turn.
 LOOKS = {"stria": ("#0b6bcb", "o"), "ob1": ("#d9622b", "s"), "ucx": ("#3a9a5b", "^"), "mpich": ("#8250c4", "D"),
-         "ob1-nosc": ("#eba37c", "h"), "stria-mapped": ("#12a3b8", "v"), "two cores": ("#1d2430", "P")}
-OTHERS = [("#9a7b1c", "X"), ("#c2356b", "<"), ("#6b7280", ">"), ("#a0522d", "p")]
+         "ob1-nosc": ("#eba37c", "h"), "stria-mapped": ("#12a3b8", "v"), "two cores": ("#1d2430", "P"),
+         "before": ("#6b7280", ">")}
+OTHERS = [("#9a7b1c", "X"), ("#c2356b", "<"), ("#a0522d", "p")]
 FLOOR = "#8a94a6"
 
 pyplot.rcParams.update({

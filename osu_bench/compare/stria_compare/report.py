@@ -3,7 +3,7 @@
 import html
 from typing import NamedTuple
 
-from . import overview
+from . import against, overview
 from .table import ABOUT_LINE, figure_text, passed_text, size_text
 
 STYLE = """
@@ -41,7 +41,7 @@ details{margin-top:10px}summary{cursor:pointer;color:var(--soft)}
 
 
 def _cell(ratio, is_peer):
-    """A ratio with its quartiles; only one by a peer is a gain or a loss, and has a colour."""
+    """A ratio with its quartiles; only one by a peer, or by a former build, is a gain or a loss, and has a colour."""
     if ratio is None:
         return "<td>–</td>"
     return (f'<td class="{ratio["verdict"] if is_peer else "aside"}">{ratio["median"]:.2f}'
@@ -67,9 +67,10 @@ def _figure(spread):
 
 
 def _table(benchmark):
-    """All figures of a benchmark, the ratios by peers before those by what is no peer."""
+    """All figures of a benchmark, the ratios by a former build and by peers before those by what is no peer."""
     names = [c["name"] for c in benchmark["columns"]]
     peers, asides = overview.compared(benchmark)
+    peers = [*filter(None, [against.column_of(benchmark)]), *peers]
     over_line = any(line.get("by_line") for line in benchmark["lines"])
     head = "".join(f"<th>{html.escape(n)}, {benchmark['unit']}</th>" for n in names + ["line"] * over_line)
     head += "".join(f"<th>{html.escape(names[0])} / {html.escape(n)}</th>" for n in peers + asides + ["line"] * over_line)
@@ -115,6 +116,18 @@ def _overview(data):
             '<span class="slower">red</span>: slower by more than 5 %.</p>'
             f'<div class="wide"><table><thead><tr><th></th>{"".join(f"<th>{h}</th>" for h in heads)}</tr></thead>'
             f'<tbody>{"".join(rows)}</tbody></table></div></section>')
+
+
+def _builds(data):
+    """The two builds beside each other, a line for each benchmark; the slowest rows by name."""
+    if not data.get("builds"):
+        return ""
+    heads = "".join(f"<th>{html.escape(head)}</th>" for head in against.HEADS)
+    rows = "".join(f"<tr><td>{html.escape(title)}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+                   for title, cells in against.table(data))
+    named = html.escape("\n".join(against.notes(data)))
+    return (f'<section><h2>Beside the build before</h2><p class="lead">{html.escape(against.ABOUT)}</p><div class="wide"><table>'
+            f"<thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table></div><pre>{named}</pre></section>")
 
 
 def _facts(data):
@@ -176,7 +189,7 @@ def figures(benchmark, floor):
 
 
 def page(data):
-    parts = [_overview(data)]
+    parts = [_builds(data), _overview(data)]
     explained = False
     for benchmark in data["benchmarks"]:
         drawn = list(figures(benchmark, data["floor"]))
@@ -196,8 +209,8 @@ def page(data):
     where = "Two processes on one host, each bound to a core"
     if any(b.get("ranks", 2) != 2 for b in data["benchmarks"]):
         where += "; where a title says so more of them, bound to none"
-    gain = overview.gain(data)
-    gain = (f'<p class="gain">{html.escape(gain)}</p>' if gain else "") + _note(overview.about_distances(data))
+    gain = "".join(f'<p class="gain">{html.escape(text)}</p>' for text in (against.sentence(data), overview.gain(data)) if text)
+    gain += _note(overview.about_distances(data))
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>stria osu_bench: {title}</title>'
             f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style></head><body>'
             f'<main><h1>{title}</h1>{gain}<p class="lead where">{where}'

@@ -28,6 +28,13 @@ class RunFailed(Exception):
     pass
 
 
+class Refused(RunFailed):
+    """The program does not know an argument, or does not print the figure that is compared."""
+
+
+BAD_ARGUMENTS = range(100, 120)  # exit codes of the benchmark programs for a command line that they do not understand
+
+
 class Progress:
     """One line on stderr: rewritten in place on a terminal, a line a run elsewhere."""
 
@@ -57,6 +64,9 @@ class Progress:
             self.stream.write(text + "\n")
             self.stream.flush()
 
+    def skip(self):
+        self.done += 1
+
     def note(self, text):
         self._write(text, "\n")
 
@@ -74,7 +84,8 @@ def _output(command, environment, timeout, folder=None):
             os.killpg(process.pid, signal.SIGTERM)
             raise
     if process.returncode != 0:
-        raise RunFailed(f"exit code {process.returncode}: {' '.join(command)}\n{err.strip()}")
+        kind = Refused if process.returncode in BAD_ARGUMENTS else RunFailed
+        raise kind(f"exit code {process.returncode}: {' '.join(command)}\n{err.strip()}")
     return out, err
 
 
@@ -103,7 +114,7 @@ def run_once(configuration, benchmark, tree, arguments, timeout, known):
         rows = [row for row in known[which] if not benchmark.only or row["case"] in benchmark.only]
         return Run({}, {benchmark.key(row): row[benchmark.figure] for row in rows},
                    {benchmark.key(row): row["size"] for row in rows})
-    command = configuration.command(tree.programs, benchmark.program, [*benchmark.arguments, *arguments, "--json"],
+    command = configuration.command((configuration.tree or tree).programs, benchmark.program, [*benchmark.arguments, *arguments, "--json"],
                                     benchmark.ranks)
     out, err = _output(command, environment, timeout)
     run = Run({}, {}, {})
@@ -117,6 +128,8 @@ def run_once(configuration, benchmark, tree, arguments, timeout, known):
         if record.get("valid") is False:
             raise RunFailed(f"a payload was wrong: {' '.join(command)}\n{line}")
         key = benchmark.key(record)
+        if benchmark.figure not in record:
+            raise Refused(f"no {benchmark.figure} in its rows: {' '.join(command)}")
         run.rows[key] = record[benchmark.figure]
         run.sizes[key] = record["size"]
         if record.get("line_us", 0) > 0 and record.get("line_after_us", 0) > 0:
@@ -126,31 +139,63 @@ def run_once(configuration, benchmark, tree, arguments, timeout, known):
     return run
 
 
-def run_all(plan, tree, rounds, arguments, timeout, progress):
-    """Runs `plan`, [(benchmark, its configurations)]; `arguments` by benchmark and configuration.
+class _Rounds:
+    """What run_all() has so far; `plan`: [(benchmark, its configurations)]."""
 
-    Returns {benchmark name: {configuration name: [Run or None a round]}} and the failures as text.
-    """
-    runs = {b.name: {c.name: [] for c in configurations} for b, configurations in plan}
-    failures = []
-    for turn in range(rounds):
+    def __init__(self, plan, tree, arguments, timeout, progress):
+        self.plan, self.tree, self.arguments, self.timeout, self.progress = plan, tree, arguments, timeout, progress
+        self.runs = {b.name: {c.name: [] for c in configurations} for b, configurations in plan}
+        self.failures, self.refused = [], {}
+
+    def one(self, benchmark, configuration, place, known):
+        """The Run, or None when it failed, which is noted."""
+        refused = f"{configuration.name} with {benchmark.name}"
+        if refused in self.refused:
+            self.progress.skip()
+            return None
+        what = f"{place}, {benchmark.name} over {configuration.name}"
+        self.progress.begin(what)
+        start = time.monotonic()
+        try:
+            run = run_once(configuration, benchmark, self.tree, self.arguments(benchmark, configuration), self.timeout, known)
+        except RunFailed as failure:
+            if configuration.former and isinstance(failure, Refused):
+                self.refused[refused] = str(failure)
+            else:
+                self.failures.append(f"{what}: {failure}")
+            self.progress.end(what, 0, failed=True)
+            return None
+        self.progress.end(what, time.monotonic() - start)
+        return run
+
+    def round(self, place):
         known = {}
-        for benchmark, configurations in plan:
+        for benchmark, configurations in self.plan:
             for configuration in configurations:
-                what = f"round {turn + 1} of {rounds}, {benchmark.name} over {configuration.name}"
-                progress.begin(what)
-                start = time.monotonic()
-                try:
-                    run = run_once(configuration, benchmark, tree, arguments(benchmark, configuration), timeout,
-                                   known)
-                except RunFailed as failure:
-                    run = None
-                    failures.append(f"{what}: {failure}")
-                    progress.end(what, 0, failed=True)
-                else:
-                    progress.end(what, time.monotonic() - start)
-                runs[benchmark.name][configuration.name].append(run)
-    return runs, failures
+                self.runs[benchmark.name][configuration.name].append(self.one(benchmark, configuration, place, known))
+
+
+def rounds_within(seconds, first):
+    """How many rounds take so many seconds when the first took `first`: the one that is over, and two more, at least."""
+    return max(3, int(seconds / max(first, 0.001)))
+
+
+def run_all(plan, tree, rounds, arguments, timeout, progress, seconds=None):
+    """Runs `plan`, [(benchmark, its configurations)]; `arguments` by benchmark and configuration. With `seconds` the number of
+    rounds is as many as they are enough for, by the time that the first one took; else it is `rounds`.
+
+    Returns {benchmark name: {configuration name: [Run or None a round]}}, the failures as text, and {what: reason} for a former
+    build's programs that do not know what they were asked for: they are asked once.
+    """
+    rows = _Rounds(plan, tree, arguments, timeout, progress)
+    start, turn = time.monotonic(), 0
+    while turn < rounds:
+        rows.round(f"round {turn + 1} of {rounds}" if seconds is None or turn else "round 1")
+        turn += 1
+        if seconds and turn == 1:
+            rounds = rounds_within(seconds, time.monotonic() - start)
+            progress.total = progress.done * rounds
+    return rows.runs, rows.failures, rows.refused
 
 
 def measure_floor(tree, sizes, timeout):

@@ -140,12 +140,13 @@ def _line(benchmark, columns, key, size, distance, rows):
 
 
 def summarise(benchmark, columns, runs_of):
-    """Lines of one benchmark from {configuration: [Run or None a round]}; the first column leads."""
+    """Lines of one benchmark from {configuration: [Run or None a round]}, where one that did not run may be absent; the first
+    column leads."""
     border = border_of_distances(runs_of)
     sizes = {}
     rows = {}  # key -> column -> round -> _Row
     for column in columns:
-        for turn, run in enumerate(runs_of[column.configuration]):
+        for turn, run in enumerate(runs_of.get(column.configuration, ())):
             for row, figure in run.rows.items() if run else ():
                 for key in _places(benchmark, column, row):
                     sizes[key] = run.sizes[row]

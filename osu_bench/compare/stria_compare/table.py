@@ -48,7 +48,8 @@ def passed_text(us, unknown="-"):
     return unknown if us is None else f"{us:.3f}"
 
 
-def _laid_out(head, rows):
+def laid_out(head, rows):
+    """Lines of text: the first cell of a row to the left, the others to the right."""
     widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
 
     def joined(row):
@@ -74,7 +75,7 @@ def text_table(benchmark, columns, lines, width=None):
 
     def table(title_, cells):
         head, *rows = ([first, *row] for first, row in zip([title_, *labels], cells))
-        return _laid_out(head, rows)
+        return laid_out(head, rows)
 
     whole = table(title, [a + b for a, b in zip(figures, ratios)])
     if width is None or len(whole[0]) <= width or not ratios[0]:
