@@ -12,8 +12,8 @@ from .overview import Row, counted
 STEPS = (1.03, 1.10)  # a row beyond one of them is counted
 LISTED = 20  # so many of the slowest rows are named, and so many rows that one of the builds lacks
 
-ABOUT = ("Times of the new build divided by times of the one before, rates as times of a message: above 1 the new build is slower. "
-         "Rows as far below 1 tell how much is noise.")
+ABOUT = ("Times of the new build divided by times of the one before, rates as times of a message: above 1 the new build is "
+         "slower. Rows as far below 1 tell how much is noise.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ def lacking(data):
             by_key.setdefault(tuple(line["key"]), []).append(line)
         for of in by_key.values():
             row = Row(benchmark, {**of[0], "distance": ""}, None)
-            without = [n for n in (benchmark["columns"][0]["name"], former) if not any(n in line["medians"] for line in of)]
+            without = [n for n in (benchmark["columns"][0]["name"], former) if n not in of[0]["measured"]]
             for name in without:
                 absent.setdefault(name, []).append(row)
             if not without and not any(former in line["ratios"] for line in of):
@@ -93,9 +93,9 @@ def sentence(data):
         return said + "no row has figures of both."
     first, second = STEPS
     said += (f"the median of {counted(tally.rows, 'row')} is {tally.median:.3f} times as long, the worst "
-             f"{tally.worst.ratio['median']:.2f} ({tally.worst.name}). Beyond {first:.2f}: {counted(tally.beyond[0], 'row')}, of which "
-             f"the quartiles agree in {tally.agreed}; beyond {second:.2f}: {counted(tally.beyond[1], 'row')}. As far below 1: "
-             f"{tally.below[0]} and {tally.below[1]}.")
+             f"{tally.worst.ratio['median']:.2f} ({tally.worst.name}). Beyond {first:.2f}: {counted(tally.beyond[0], 'row')}, of "
+             f"which the quartiles agree in {tally.agreed}; beyond {second:.2f}: {counted(tally.beyond[1], 'row')}. As far below "
+             f"1: {tally.below[0]} and {tally.below[1]}.")
     absent, apart = lacking(data)
     for name, rows in absent:
         said += f" {counted(len(rows), 'row')} missing in {name}."

@@ -1,8 +1,8 @@
 """Two builds of stria beside each other: a developer's own, and the one before a change.
 
-Every way of running stria that was chosen (`stria`, `stria-mapped`, `native`) becomes a group of two configurations. They have the
-same command lines, and each has the programs, the component and the libraries of its own build alone. The tables of a group have
-the columns NEW and BEFORE, whatever the group is: its benchmarks carry the group's name instead.
+Every way of running stria that was chosen (`stria`, `stria-mapped`, `native`) becomes a group of two configurations. They have
+the same command lines, and each has the programs, the component and the libraries of its own build alone. The tables of a group
+have the columns NEW and BEFORE, whatever the group is: its benchmarks carry the group's name instead.
 
 Two builds may speak different wire versions, so one job must never load parts of both. The environment of a configuration names
 its build's folders first, and `check_loaded` asks the dynamic linker what a job really loaded before anything is measured.

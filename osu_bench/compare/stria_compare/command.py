@@ -82,7 +82,7 @@ def parser():
     p.add_argument("--rounds", "-r", type=positive, default=5, help="of all configurations in turn (default 5)")
     p.add_argument("--minutes", type=positive, help="as many rounds as this time is enough for, by what the first one took, "
                    "and at least 3; in place of --rounds")
-    p.add_argument("--row-ms", type=positive, help="time for one size of one run, ms (default 100; with --against 20)")
+    p.add_argument("--row-ms", type=positive, help="time for one size of one run, ms (default 100; with --against 10)")
     p.add_argument("--timeout", type=positive, default=120, help="for one run, s (default 120)")
     p.add_argument("--build", help="the build folder (default: build/release of this tree)")
     p.add_argument("--against", metavar="FOLDER",
@@ -126,7 +126,7 @@ def document(arguments, chosen, plan, runs, lines, failures, missing, floor):
                                      "former": c.former}
                                     for c in columns],
                         "lines": [{"key": list(line.key), "distance": line.distance, "size": line.size,
-                                   "line_us": line.line_us, "medians": line.medians,
+                                   "line_us": line.line_us, "medians": line.medians, "measured": line.measured,
                                    "by_line": line.by_line and dataclasses.asdict(line.by_line),
                                    "spreads": {n: dataclasses.asdict(s) for n, s in line.figures.items()},
                                    "ratios": {n: {**dataclasses.asdict(r), "verdict": r.verdict()}
@@ -196,7 +196,7 @@ def chosen_plan(options, tree):
 def arguments_for(options, plan):
     """What run_all() asks for: the arguments of a benchmark's program under a configuration."""
     columns_of = {benchmark.name: columns for benchmark, _, columns in plan}
-    row_ms = options.row_ms or (20 if options.against else 100)
+    row_ms = options.row_ms or (10 if options.against else 100)
 
     def arguments(benchmark, configuration):
         given = ["--row-ms", str(row_ms)]
@@ -231,6 +231,8 @@ def main(arguments):
         sys.stderr.write("\nosu_compare: interrupted\n")
         return 130
     lines = {b.name: summarise(b, columns, runs[b.name]) for b, _, columns in plan}
+    if options.need_all:
+        failures += [f"{name} cannot run: {reason}" for name, reason in refused.items()]
     data = document(arguments, chosen, plan, runs, lines, failures, missing | refused, floor)
     show(data, plan, lines)
     write(options, data)

@@ -50,8 +50,8 @@ def page(data):
     mpi = "; ".join(dict.fromkeys(c["header"]["mpi"] for c in data["configurations"] if "mpi" in c["header"]))
     facts = [("machine", header.get("cpu")), ("commit", header.get("commit")), ("compiler", header.get("compiler")),
              ("MPI", mpi), ("measured", data["when"][:10]), ("command", f"`{data['command']}`")]
-    parts = [f"# {data['title']}", against.sentence(data), overview.gain(data), "Medians over the rounds. Ratios are of times, formed within a round: "
-             "below 1.00 the first is faster; median and quartiles."]
+    parts = [f"# {data['title']}", against.sentence(data), overview.gain(data), "Medians over the rounds. Ratios are of times, "
+             "formed within a round: below 1.00 the first is faster; median and quartiles."]
     if any(line.get("by_line") for benchmark in data["benchmarks"] for line in benchmark["lines"]):
         parts[-1] += f" {ABOUT_LINE}"
     parts.append(overview.about_distances(data))

@@ -114,8 +114,8 @@ def run_once(configuration, benchmark, tree, arguments, timeout, known):
         rows = [row for row in known[which] if not benchmark.only or row["case"] in benchmark.only]
         return Run({}, {benchmark.key(row): row[benchmark.figure] for row in rows},
                    {benchmark.key(row): row["size"] for row in rows})
-    command = configuration.command((configuration.tree or tree).programs, benchmark.program, [*benchmark.arguments, *arguments, "--json"],
-                                    benchmark.ranks)
+    command = configuration.command((configuration.tree or tree).programs, benchmark.program,
+                                    [*benchmark.arguments, *arguments, "--json"], benchmark.ranks)
     out, err = _output(command, environment, timeout)
     run = Run({}, {}, {})
     for line in out.splitlines():

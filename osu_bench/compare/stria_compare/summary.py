@@ -50,6 +50,7 @@ class Line:
     ratios: dict  # column -> Ratio of the first by it
     line_us: float | None = None  # how long a cache line went from core to core beside this row, at that distance
     by_line: Ratio | None = None  # the first's figure by the line of its own run; None where the line is no floor of it
+    measured: list = dataclasses.field(default_factory=list)  # the columns that have figures of this key, at any distance
 
     @property
     def medians(self):
@@ -163,4 +164,5 @@ def summarise(benchmark, columns, runs_of):
         for distance in [d for d in ("near", "far") if d in seen] or [""]:
             chosen = of(("", distance) if distance else ("", "near", "far", None))
             lines.append(_line(benchmark, columns, key, size, distance, chosen))
+            lines[-1].measured = [c.name for c in columns if c.name in rows[key]]
     return lines
