@@ -12,13 +12,13 @@ import dataclasses
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 from .benchmarks import Series
 from .configurations import OWN, Tree, Unavailable, configuration, former_name
 from .plan import planned
+from .runner import RunFailed, output
 
 NEW, BEFORE = "stria", "before"  # the columns
 USUAL = ["latency", "bw", "bibw", "mbw_mr", "datatype", "kernels"]
@@ -137,12 +137,12 @@ def check_loaded(one, timeout):
     with tempfile.TemporaryDirectory(prefix="stria-compare-") as folder:
         environment = {**os.environ, **one.environment, "LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": f"{folder}/linker"}
         command = one.command(one.tree.programs, "osu_latency", ["--row-ms", "1", "--sizes", "8"])
-        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=timeout, check=False)
+        try:
+            output(command, environment, timeout)
+        except RunFailed as failure:
+            sys.exit(f"osu_compare: {one.name} cannot run: {failure}")
         listing = "\n".join(path.read_text(encoding="utf-8", errors="replace")
                             for path in pathlib.Path(folder).glob("linker.*"))
-    if done.returncode != 0:
-        sys.exit(f"osu_compare: {one.name} cannot run: exit code {done.returncode}: {' '.join(command)}\n{done.stderr.strip()}")
     parts, others = strangers(listing, one.tree)
     if others:
         sys.exit(f"osu_compare: {one.name} loads {', '.join(others)}, which is not of its build in {one.tree.libraries}. Two "

@@ -71,7 +71,7 @@ class Progress:
         self._write(text, "\n")
 
 
-def _output(command, environment, timeout, folder=None):
+def output(command, environment, timeout, folder=None):
     """What the program printed, or RunFailed with its error output."""
     with subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -94,7 +94,7 @@ def _foreign_rows(configuration, name, environment, timeout):
     command = configuration.foreign_command(program.program, program.arguments)
     with tempfile.TemporaryDirectory(prefix="stria-compare-") as folder:
         program.prepare(folder)
-        _output(command, environment, timeout, folder)
+        output(command, environment, timeout, folder)
         try:
             return program.rows(folder)
         except foreign.Unreadable as problem:
@@ -116,7 +116,7 @@ def run_once(configuration, benchmark, tree, arguments, timeout, known):
                    {benchmark.key(row): row["size"] for row in rows})
     command = configuration.command((configuration.tree or tree).programs, benchmark.program,
                                     [*benchmark.arguments, *arguments, "--json"], benchmark.ranks)
-    out, err = _output(command, environment, timeout)
+    out, err = output(command, environment, timeout)
     run = Run({}, {}, {})
     for line in out.splitlines():
         if not line.startswith("{"):
