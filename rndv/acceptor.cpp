@@ -77,6 +77,9 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
       ends_.step_fin(op);
       return;
     case Scheme::get:
+      if (op.link->railed && rail_reader_.begin(op)) [[unlikely]]
+        return;
+      [[fallthrough]];
     case Scheme::mapped:
       // From progress() the way back out of the system call is short: every return behind one is mispredicted
       // where the kernel guards its own returns, and here we are a dozen calls deep.

@@ -1,6 +1,6 @@
 // Acceptor: how a receive begins. It has the announcement, chooses the scheme (cost_model.hpp), and hands the
-// operation to what moves the bytes: Reader, which reads through the sender's key, or Requests, which asks
-// the sender for fragments.
+// operation to what moves the bytes: Reader or RailReader, which read through the sender's key, or Requests,
+// which asks the sender for fragments.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "rndv/operations.hpp"
 #include "rndv/options.hpp"
 #include "rndv/owner.hpp"
+#include "rndv/rail_reader.hpp"
 #include "rndv/requests.hpp"
 
 namespace stria::rndv {
@@ -17,12 +18,13 @@ namespace stria::rndv {
 class Acceptor {
  public:
   Acceptor(const Options& options, Operations& operations, KeyPool& keys, Ends& ends, Requests& requests,
-           Owner& owner) noexcept
+           RailReader& rail_reader, Owner& owner) noexcept
       : options_(options),
         operations_(operations),
         keys_(keys),
         ends_(ends),
         requests_(requests),
+        rail_reader_(rail_reader),
         owner_(owner) {}
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
@@ -39,6 +41,7 @@ class Acceptor {
   KeyPool& keys_;
   Ends& ends_;
   Requests& requests_;
+  RailReader& rail_reader_;
   Owner& owner_;
   unsigned tries_ = 0;  // receives whose scheme depends on how far the peer is
 };

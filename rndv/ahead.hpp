@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,22 @@ class AheadPool {
   Ahead* take() {
     if (spare_ == nullptr) return new Ahead;
     return std::exchange(spare_, spare_->next);
+  }
+  /// Bytes [begin, end) came of a receive that has all before `moved`, and none of them twice; `of_receive`
+  /// may be null. False: there are Ahead::kMost gaps, or no memory to remember them, and nothing changed.
+  [[gnu::noinline]] bool came(Ahead*& of_receive, std::uint64_t& moved, std::uint64_t begin,
+                              std::uint64_t end) noexcept try {
+    if (begin != moved) {
+      if (of_receive == nullptr) of_receive = take();
+      return of_receive->add(begin, end);
+    }
+    moved = end;
+    if (of_receive == nullptr) return true;
+    moved = of_receive->take_from(end);
+    if (of_receive->empty()) give_back(of_receive);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
   /// Takes it from its receive, which may have none.
   void give_back(Ahead*& of_receive) noexcept {

@@ -12,26 +12,12 @@
 // link is the peer's, as a message on it may be lost.
 #include <algorithm>
 
-#include "base/cache_line.hpp"
 #include "base/log.hpp"
 #include "rndv/requests.hpp"
 
 namespace stria::rndv {
 
 using transport::LinkRef;
-
-namespace {
-
-/// The links share half of what is free at once, and whichever is free first is asked for more of the rest
-/// then. So pieces get shorter towards the end of a message, and it does not wait long for the last one of a
-/// slow link while the others have nothing to do.
-std::uint64_t piece_bytes(std::uint64_t free, std::size_t links, std::uint64_t most) noexcept {
-  constexpr std::uint64_t kLeast = 65536;
-  const std::uint64_t share = free / (2 * links * Division::kDepth);
-  return std::clamp(share / kCacheLine * kCacheLine, std::min(kLeast, most), most);
-}
-
-}  // namespace
 
 /// Begins to receive the message in pieces. False: it is too short, or the peer has no further link.
 bool Requests::divide(RecvOp& op) noexcept {
@@ -41,13 +27,18 @@ bool Requests::divide(RecvOp& op) noexcept {
   if (number == 0) return false;
   op.division = number;
   op.divided = op.needs_fin = true;
-  op.helps = false;
   op.tail = op.length;
   op.ahead = nullptr;
+  go_on_in_pieces(op);
+  return true;
+}
+
+/// Of a divided receive that asked for no fragments yet.
+void Requests::go_on_in_pieces(RecvOp& op) noexcept {
+  op.helps = false;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
   op.state = Operation::State::receiving;
   ask_for_pieces(op);
-  return true;
 }
 
 /// Asks each link that is free for its next piece. While one has no room for the request, or is not up yet,
@@ -104,7 +95,9 @@ void Requests::piece_came(RecvOp& op, const LinkRef& link, std::uint64_t place,
 
 void Requests::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
   operations_.for_each_named([&](Operation& op) {
-    if (op.link != &link || op.kind != Operation::Kind::recv || !op.divided) return;
+    const bool is_asked_for = op.kind == Operation::Kind::recv && op.divided && op.link == &link &&
+                              op.state == Operation::State::receiving;
+    if (!is_asked_for) return;
     const bool goes_on = !op.failed && op.outcome == Status::ok;
     if (divisions_[op.division].give_back(rail) && goes_on) operations_.activate(op);
   });

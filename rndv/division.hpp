@@ -11,16 +11,16 @@
 // pieces are forgotten and next_ goes back to the first of them; so what came of them already is not asked
 // for again, and the rest is.
 //
-// A fragment is taken only within a piece that was asked of the link that it came by.
+// A fragment is taken only within a piece that was asked of the link that it came by. Of a message that is
+// read (rail_reader.hpp) a piece is a get, and comes as a whole or not at all.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <vector>
 
+#include "base/cache_line.hpp"
 #include "rndv/ahead.hpp"
 #include "stria/stria.h"
 #include "transport/link_ref.hpp"
@@ -32,6 +32,8 @@ class Division {
   /// Pieces that a link is asked for at a time: one on its way, and the next, so that a link never waits for
   /// the request.
   static constexpr unsigned kDepth = 2;
+  /// Pieces of all links at a time.
+  static constexpr std::size_t kMost = std::size_t{kDepth} * STRIA_DEVICES_MAX;
 
   struct Range {
     std::uint64_t begin, end;
@@ -89,6 +91,13 @@ class Division {
     *piece = pieces_[--count_];
     return true;
   }
+  /// The link does not bring this piece: its bytes are free again.
+  void give_back(const transport::LinkRef& link, const Range& range) noexcept {
+    Piece* const piece = find(link, range.begin, range.end - range.begin);
+    if (piece == nullptr) return;
+    next_ = std::min(next_, piece->begin);
+    *piece = pieces_[--count_];
+  }
   /// The link is dead: what it did not bring is free again. False: it was asked for nothing.
   bool give_back(const transport::LinkRef& link) noexcept {
     const unsigned before = count_;
@@ -120,32 +129,17 @@ class Division {
 
   std::uint64_t next_ = 0;
   unsigned count_ = 0;
-  std::array<Piece, std::size_t{kDepth} * STRIA_DEVICES_MAX> pieces_;  // in no order
+  std::array<Piece, kMost> pieces_;  // in no order
 };
 
-/// The divisions of the receives under way, by number; 0 is none.
-class Divisions {
- public:
-  /// One in which nothing is asked for; 0 when there is no memory.
-  std::uint32_t take() noexcept try {
-    if (free_.empty()) {
-      free_.reserve(all_.size() + 1);
-      all_.push_back(std::make_unique<Division>());
-      free_.push_back(static_cast<std::uint32_t>(all_.size()));
-    }
-    const std::uint32_t number = free_.back();
-    free_.pop_back();
-    all_[number - 1]->clear();
-    return number;
-  } catch (const std::bad_alloc&) {
-    return 0;
-  }
-  void give_back(std::uint32_t number) noexcept { free_.push_back(number); }
-  Division& operator[](std::uint32_t number) noexcept { return *all_[number - 1]; }
-
- private:
-  std::vector<std::unique_ptr<Division>> all_;
-  std::vector<std::uint32_t> free_;  // with room for all
-};
+/// How long the next piece is to be, of `free` bytes that no link was asked for, and at most `most`. The
+/// links share half of what is free at once, and whichever is free first is asked for more of the rest then.
+/// So pieces get shorter towards the end of a message, and it does not wait long for the last one of a slow
+/// link while the others have nothing to do.
+inline std::uint64_t piece_bytes(std::uint64_t free, std::size_t links, std::uint64_t most) noexcept {
+  constexpr std::uint64_t kLeast = 65536;
+  const std::uint64_t share = free / (2 * links * Division::kDepth);
+  return std::clamp(share / kCacheLine * kCacheLine, std::min(kLeast, most), most);
+}
 
 }  // namespace stria::rndv

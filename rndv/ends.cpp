@@ -17,6 +17,8 @@ bool Ends::is_held(const Operation& op) noexcept {
 /// The last message invalidated the key of a send; a peer that ended the operation without it must not keep
 /// it alive.
 void Ends::end_key(SendOp& op) noexcept {
+  if (op.keyed) [[unlikely]]
+    end_rail_keys(op);
   if (op.key.bytes() == 0) return;
   transport::Key key;
   op.key.copy_to(key);
@@ -24,7 +26,15 @@ void Ends::end_key(SendOp& op) noexcept {
   op.key.clear(pools_.keys);
 }
 
+[[gnu::cold, gnu::noinline]] void Ends::end_rail_keys(SendOp& op) noexcept {
+  op.rail_keys->end();
+  pools_.rail_keys.give_back(*op.rail_keys);
+  op.keyed = false;
+  operations_.deactivate(op);  // no answer is due
+}
+
 [[gnu::cold, gnu::noinline]] void Ends::end_division(RecvOp& op) noexcept {
+  pools_.aheads.give_back(op.ahead);
   pools_.divisions.give_back(op.division);
   op.divided = false;
 }
@@ -82,8 +92,10 @@ void Ends::end_receiving(RecvOp& op) noexcept {
     finish(op);
     return;
   }
-  pools_.aheads.give_back(op.ahead);
-  if (op.divided) end_division(op);
+  if (op.divided)
+    end_division(op);
+  else
+    pools_.aheads.give_back(op.ahead);
   operations_.deactivate(op);
   op.state = Operation::State::fin_due;
   operations_.activate(op);
@@ -162,6 +174,8 @@ void Ends::end_all(Status why) noexcept {
     if (op->kind == Operation::Kind::send) {
       auto& send = static_cast<SendOp&>(*op);
       if (send.divided) pieces_.drop(send);
+      if (send.keyed) pools_.rail_keys.give_back(*send.rail_keys);
+      send.keyed = false;
       send.key.clear(pools_.keys);
     }
     op->sink_key_bytes = 0;  // keys went with the provider

@@ -55,6 +55,9 @@ class Ends {
   /// The peer's FIN.
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
+  /// Ends the keys that rails have of the send, which is keyed.
+  void end_rail_keys(SendOp& op) noexcept;
+
   /// Takes a waiting send back, without an event.
   void abandon(SendOp& op) noexcept;
   /// Ends every operation of the link, which is dead. Returns how many steps that took.

@@ -22,7 +22,9 @@ Engine::Engine(const Options& options, const Events& events) noexcept
       requests_(options_, operations_, pools_.divisions, ends_, owner_),
       fragments_(operations_, pools_.aheads, ends_, requests_),
       reader_(options_, operations_, ends_, requests_, owner_),
-      acceptor_(options_, operations_, pools_.keys, ends_, requests_, owner_),
+      rail_keys_(operations_, pools_.rail_keys, ends_),
+      rail_reader_(options_, operations_, pools_, ends_, requests_, owner_),
+      acceptor_(options_, operations_, pools_.keys, ends_, requests_, rail_reader_, owner_),
       served_(options_, operations_, ends_, streamer_, requests_, owner_) {}
 
 bool Engine::confirm_match(const LinkRef& link, wire::SyncName name) noexcept {
@@ -50,7 +52,8 @@ bool Engine::step(Operation& op) noexcept {
   using State = Operation::State;
   switch (op.state) {
     case State::reading:
-      return reader_.step_reading(static_cast<RecvOp&>(op));
+      return op.divided ? rail_reader_.step(static_cast<RecvOp&>(op))
+                        : reader_.step_reading(static_cast<RecvOp&>(op));
     case State::rtr_due:
       return requests_.ask(static_cast<RecvOp&>(op));
     case State::rma_due:
@@ -62,12 +65,24 @@ bool Engine::step(Operation& op) noexcept {
     case State::receiving:
       return op.divided ? requests_.ask_for_pieces(static_cast<RecvOp&>(op))
                         : reader_.step_sharing(static_cast<RecvOp&>(op));  // others are not in the list
+    case State::waiting:
+      return op.keyed && rail_keys_.step(static_cast<SendOp&>(op));
     case State::idle:
     case State::announce:
-    case State::waiting:
       break;
   }
   return false;
+}
+
+void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
+  if (link.railed && owner_.has_rails()) [[unlikely]] {
+    // The receiver of a long message may know no address of ours: rails for the next one connect from here.
+    const Operation* const op = operations_.ended_by(*packet.header);
+    if (op != nullptr && op->kind == Operation::Kind::send && op->link == &link &&
+        static_cast<std::uint64_t>(op->memory.length) >= options_.rails_from)
+      static_cast<void>(owner_.rails(link));
+  }
+  ends_.on_fin(link, packet);
 }
 
 unsigned Engine::progress() noexcept {

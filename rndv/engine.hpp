@@ -24,6 +24,8 @@
 #include "rndv/piece_sender.hpp"
 #include "rndv/pools.hpp"
 #include "rndv/putter.hpp"
+#include "rndv/rail_keys.hpp"
+#include "rndv/rail_reader.hpp"
 #include "rndv/reader.hpp"
 #include "rndv/requests.hpp"
 #include "rndv/served_access.hpp"
@@ -86,8 +88,14 @@ class Engine {
                               const transport::LinkRef* rail = nullptr) noexcept {
     return fragments_.on_frag(link, packet, rail);
   }
-  void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept {
-    ends_.on_fin(link, packet);
+  void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
+  [[nodiscard]] bool on_ask_key(const transport::LinkRef& link, const transport::Packet& packet,
+                                const transport::LinkRef* rail) noexcept {
+    return rail_keys_.on_request(link, packet, rail);
+  }
+  [[nodiscard]] bool on_rail_key(const transport::LinkRef& link, const transport::Packet& packet,
+                                 const transport::LinkRef* rail) noexcept {
+    return rail_reader_.on_key(link, packet, rail);
   }
 
   /// Where a fragment's payload is to go, before it is there. False: nowhere, the operation has no such
@@ -130,6 +138,8 @@ class Engine {
   void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept {
     pieces_.fail_link(rail);
     requests_.fail_rail(link, rail);
+    rail_reader_.fail_rail(link, rail);
+    rail_keys_.fail_rail(link, rail);
   }
   /// Ends whatever is still under way; only after the provider is closed, which writes no memory any more.
   void end_all(Status why) noexcept { ends_.end_all(why); }
@@ -154,6 +164,8 @@ class Engine {
   Requests requests_;
   Fragments fragments_;
   Reader reader_;
+  RailKeys rail_keys_;
+  RailReader rail_reader_;
   Acceptor acceptor_;
   ServedAccess served_;
 };

@@ -1,7 +1,5 @@
 #include "rndv/fragments.hpp"
 
-#include <new>
-
 #include "base/log.hpp"
 #include "rndv/cost_model.hpp"
 #include "transport/payload.hpp"
@@ -51,7 +49,9 @@ Taken Fragments::on_frag(const LinkRef& link, const Packet& packet, const LinkRe
 bool Fragments::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std::uint64_t bytes) noexcept {
   if (place == op.moved && op.ahead == nullptr) [[likely]] {
     op.moved += bytes;
-  } else if (!came_ahead(op, place, bytes)) [[unlikely]] {
+  } else if (!aheads_.came(op.ahead, op.moved, place, place + bytes)) [[unlikely]] {
+    log::error("a receive of {} bytes ends: its fragments leave more than {} gaps, or memory is out",
+               op.length, Ahead::kMost);
     refuse_fragments(op);
     return false;
   }
@@ -61,23 +61,6 @@ bool Fragments::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, s
   else
     moved_on(op);
   return true;
-}
-
-/// The same of bytes that are not the next ones, or beside such bytes.
-[[gnu::noinline]] bool Fragments::came_ahead(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept
-    try {
-  if (place == op.moved) {
-    op.moved = op.ahead->take_from(place + bytes);
-    if (op.ahead->empty()) aheads_.give_back(op.ahead);
-    return true;
-  }
-  if (op.ahead == nullptr) op.ahead = aheads_.take();
-  if (op.ahead->add(place, place + bytes)) return true;
-  log::error("a receive of {} bytes ends: its fragments leave more than {} gaps", op.length, Ahead::kMost);
-  return false;
-} catch (const std::bad_alloc&) {
-  log::error("a receive of {} bytes ends: out of memory for the order of its fragments", op.length);
-  return false;
 }
 
 /// More of the begin is there.

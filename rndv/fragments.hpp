@@ -46,7 +46,6 @@ class Fragments {
                  std::uint64_t bytes) noexcept;
   bool has_come(RecvOp& op, const transport::LinkRef* rail, std::uint64_t place,
                 std::uint64_t bytes) noexcept;
-  bool came_ahead(RecvOp& op, std::uint64_t place, std::uint64_t bytes) noexcept;
   void moved_on(RecvOp& op) noexcept;
   void refuse_fragments(RecvOp& op) noexcept;
   bool start_placing(RecvOp& op, std::uint64_t begin, std::uint64_t end, std::uint8_t device) noexcept;

@@ -7,7 +7,10 @@
 //            after what it put for the scheme both, streaming -> waiting
 //            asked for pieces, it waits for the FIN while they are sent (piece_sender.hpp)
 //            with zero-copy sends outstanding, ... -> ending -> done
+//            it waits for the FIN while rails ask for keys (rail_keys.hpp)
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
+//            reading -> fin_due -> done                           get in pieces, by several links
+//                                                                 (rail_reader.hpp)
 //            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
 //                                                                 is silent (help.cpp)
 //            receiving -> fin_due -> done                         in pieces, by several links (dividing.cpp)
@@ -27,6 +30,7 @@
 namespace stria::rndv {
 
 class Ahead;
+class RailKeysOfSend;
 struct SendPiece;
 class Streamer;
 
@@ -64,16 +68,18 @@ struct Operation : ListNode {
   bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory
   bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends are
   bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
-  bool divided : 1 = false;      ///< its message goes in pieces, by all links of the peer (dividing.cpp)
-  wire::OpId id = 0;             ///< our name for it, 0 when not in the table
-  wire::OpId peer_op = 0;        ///< its peer's name for it; synchronous: the message's (wire::SyncName)
+  bool divided : 1 = false;  ///< its message goes in pieces, by all links of the peer (dividing.cpp); RecvOp:
+                             ///< or is read so (rail_reader.hpp)
+  bool keyed : 1 = false;    ///< SendOp: rails have keys of it, or asked for them
+  wire::OpId id = 0;         ///< our name for it, 0 when not in the table
+  wire::OpId peer_op = 0;    ///< its peer's name for it; synchronous: the message's (wire::SyncName)
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move
   std::uint64_t moved = 0;      ///< bytes done from the beginning on: streamed, read or received
   std::uint64_t length = 0;     ///< bytes to move
   union {
     std::uint64_t start = 0;  ///< until the request for a remote get or put is out: where in the region
-    Ahead* ahead;  ///< RecvOp in state receiving: what fragments brought beyond the first gap; null: nothing
+    Ahead* ahead;  ///< RecvOp in state receiving, or divided: what came beyond the first gap; null: nothing
     Streamer* streamer;  ///< SendOp with zero-copy sends: what sends it
   };
   std::uint32_t fragment_bytes = 0;
@@ -86,6 +92,7 @@ struct Operation : ListNode {
     std::uint64_t region = 0;  ///< remote half: the region it works on
     std::uint64_t tail;        ///< any other RecvOp that receives: what lies from here on is there
     SendPiece* pieces;  ///< SendOp that is divided: those that are sent, or that a provider still reads
+    RailKeysOfSend* rail_keys;  ///< SendOp that is keyed
   };
 
   explicit Operation(Kind k) noexcept : kind(k) {}

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "rndv/division.hpp"
+#include "rndv/divisions.hpp"
 #include "rndv/ends.hpp"
 #include "rndv/operations.hpp"
 #include "rndv/options.hpp"
@@ -27,6 +27,8 @@ class Requests {
   bool ask(RecvOp& op) noexcept;
   /// Begins to receive the message in pieces. False: it is too short, or the peer has no further link.
   [[gnu::cold, gnu::noinline]] bool divide(RecvOp& op) noexcept;
+  /// The receive is divided, and was read so far: what is not there comes in pieces as fragments.
+  [[gnu::cold, gnu::noinline]] void go_on_in_pieces(RecvOp& op) noexcept;
   /// Asks each link that is free for its next piece. While one has no room for the request, or is not up yet,
   /// and there is something to ask for, the operation stays in the active list.
   bool ask_for_pieces(RecvOp& op) noexcept;

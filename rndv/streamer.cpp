@@ -17,6 +17,8 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
   Operation* found = operations_.find(packet.header->tag, Operation::Kind::send, link);
   if (found == nullptr || found->state != Operation::State::waiting || found->ending) return true;
   auto& op = static_cast<SendOp&>(*found);
+  if (op.keyed) [[unlikely]]
+    ends_.end_rail_keys(op);
   if (rtr.piece != 0) [[unlikely]]
     return on_piece_request(op, rail != nullptr ? *rail : link, rtr);
   if (op.divided) return false;

@@ -27,11 +27,12 @@ inline constexpr Variable kVariables[] = {
         "not in MPI jobs with more ranks than cores, where one waits for the other's turn."),
     bytes_variable(
         Level::expert, "STRIA_RNDV_RAILS", "1M", {4096, std::int64_t{1} << 56},
-        "Packed messages of this length or longer are divided among all links to the peer, where its "
-        "provider has several devices."),
-    bytes_variable(Level::expert, "STRIA_RNDV_PIECE", "512K", {4096, 1 << 30},
-                   "Longest piece of a divided message that one link is asked for at a time. Shorter pieces "
-                   "spread better over links of different speed, longer ones need fewer requests."),
+        "Messages of this length or longer that are packed or got are divided among all links to the peer, "
+        "where its provider has several devices."),
+    bytes_variable(
+        Level::expert, "STRIA_RNDV_PIECE", "512K", {4096, 1 << 30},
+        "Longest piece of a divided message that one link is asked for, or reads, at a time. Shorter "
+        "pieces spread better over links of different speed, longer ones need fewer requests."),
 };
 
 }  // namespace stria::rndv

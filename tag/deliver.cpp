@@ -83,6 +83,14 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
     case Kind::fin:
       rndv_.on_fin(peer.link, packet);
       break;
+    case Kind::ask_key:
+      if (!rndv_.on_ask_key(peer.link, packet, rail_of(peer, device))) [[unlikely]]
+        dropped(peer, packet, "a request for a key that its message does not give");
+      break;
+    case Kind::rail_key:
+      if (!rndv_.on_rail_key(peer.link, packet, rail_of(peer, device))) [[unlikely]]
+        dropped(peer, packet, "a key that was not asked for");
+      break;
     case Kind::credit:
       peer.credit += packet.header->tag;
       break;

@@ -21,6 +21,11 @@
 //           tag = region; RmaBody: a get or put that the provider cannot do itself
 //   atomic  tag = region, immediate = stria_atomic_op_t; AtomicBody: for the engine of the region's owner
 //   word    tag = the operation that it answers, immediate = Status; with ok the word as it was before (8)
+//   ask_key
+//           tag = sender operation; AskKeyBody: the receiver is to read a part of the message by the link
+//           that this comes by, a rail, and asks for a key for it
+//   rail_key
+//           tag = receiver operation; the key, for the rail that this comes by; nothing: there is none
 //   gone    the sender gave up whoever gets it, and answers nothing any more; by any link of the two
 //
 // What asks for bytes fits kSmall, which a provider sends whatever others hold of its memory.
@@ -59,6 +64,8 @@ enum class Kind : std::uint8_t {
   atomic,
   word,
   sync,
+  ask_key,
+  rail_key,
   gone
 };
 
@@ -157,9 +164,15 @@ struct AtomicBody {
 };
 static_assert(sizeof(AtomicBody) == 32 && offsetof(AtomicBody, initiator_op) == 24);
 
+struct AskKeyBody {
+  OpId receiver_op;
+};
+static_assert(sizeof(AskKeyBody) == 8);
+
 static_assert(sizeof(RtsBody) <= kSmall && sizeof(RtrBody) <= kSmall && sizeof(RmaBody) <= kSmall &&
-              sizeof(AtomicBody) <= kSmall);
+              sizeof(AtomicBody) <= kSmall && sizeof(AskKeyBody) <= kSmall);
 static_assert(std::is_trivially_copyable_v<RtsBody> && std::is_trivially_copyable_v<RtrBody> &&
-              std::is_trivially_copyable_v<RmaBody> && std::is_trivially_copyable_v<AtomicBody>);
+              std::is_trivially_copyable_v<RmaBody> && std::is_trivially_copyable_v<AtomicBody> &&
+              std::is_trivially_copyable_v<AskKeyBody>);
 
 }  // namespace stria::wire

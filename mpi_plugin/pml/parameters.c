@@ -127,7 +127,7 @@ static const counter_t kCounters[] = {
             "Rendezvous of which the receiver gets one part and the sender puts the other"),
     COUNTER(received_pipeline, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by the packed pipeline"),
     COUNTER(rail_pieces, MCA_BASE_PVAR_CLASS_COUNTER,
-            "Pieces of those that came by further links to their peer"),
+            "Pieces of got and packed ones that came by further links to their peer"),
     COUNTER(fallbacks, MCA_BASE_PVAR_CLASS_COUNTER,
             "Peers whose best path was refused at once, and messages for which it was later"),
     COUNTER(unexpected_messages, MCA_BASE_PVAR_CLASS_LEVEL, "Messages in the unexpected queue"),

@@ -60,8 +60,8 @@ class Gathered : public ::testing::Test {
   }
   ~Gathered() override { engine_.end_all(Status::peer_failed); }
 
-  /// 4 MiB in blocks of this length, announced.
-  void announce(std::int64_t block) {
+  /// 4 MiB in blocks of this length, announced. `rail`: the receiver asks by it for a key.
+  void announce(std::int64_t block, const transport::LinkRef* rail = nullptr) {
     constexpr std::int64_t kBytes = 4 << 20;
     const Layout layout = must(Layout::vector(kBytes / block, 1, 2 * block, Layout::bytes(block)));
     SendOp op;
@@ -69,6 +69,11 @@ class Gathered : public ::testing::Test {
     op.memory = {&layout, memory_, 1, 0, kBytes};
     op.length = kBytes;
     ASSERT_EQ(engine_.announce(op, wire::make_header(wire::Kind::rts, 5)), Status::ok);
+    if (rail != nullptr) {
+      const auto header = wire::make_header(wire::Kind::ask_key, op.id);
+      const wire::AskKeyBody body{77};
+      EXPECT_TRUE(engine_.on_ask_key(link_, {&header, &body, sizeof body, 1, 0}, rail));
+    }
     engine_.abandon(op);
   }
 
@@ -162,6 +167,16 @@ TEST_F(Gathered, an_operation_that_is_used_again_says_what_its_next_memory_is) {
   EXPECT_EQ(asked().access, std::vector<unsigned>{kRead}) << "one run as it is has its key too";
   EXPECT_EQ(asked().announced.key_bytes, 24u);
   engine_.abandon(op);
+}
+
+TEST_F(Gathered, a_rail_that_can_has_such_a_key_too_and_another_has_none) {
+  transport::LinkRef rail = link_;
+  announce(2048, &rail);
+  EXPECT_EQ(asked().access, (std::vector<unsigned>{kGathered, kGathered}));
+  asked() = {};
+  rail.gathers = false;
+  announce(2048, &rail);
+  EXPECT_EQ(asked().access, (std::vector<unsigned>{kGathered}));
 }
 
 }  // namespace

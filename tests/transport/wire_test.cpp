@@ -44,7 +44,9 @@ TEST(Wire, kinds_keep_their_numbers) {
   EXPECT_EQ(static_cast<int>(Kind::atomic), 9);
   EXPECT_EQ(static_cast<int>(Kind::word), 10);
   EXPECT_EQ(static_cast<int>(Kind::sync), 11);
-  EXPECT_EQ(static_cast<int>(Kind::gone), 12);
+  EXPECT_EQ(static_cast<int>(Kind::ask_key), 12);
+  EXPECT_EQ(static_cast<int>(Kind::rail_key), 13);
+  EXPECT_EQ(static_cast<int>(Kind::gone), 14);
 }
 
 TEST(Wire, a_synchronous_message_is_named_by_its_number_and_its_senders_slot) {
@@ -112,6 +114,10 @@ TEST(Wire, rma_bytes) {
                      .fragment_bytes = 0x41424344,
                      .reserved = 0};
   EXPECT_EQ(bytes_of(body), "18171615 14131211 28272625 24232221 38373635 34333231 44434241 00000000");
+}
+
+TEST(Wire, ask_key_bytes) {
+  EXPECT_EQ(bytes_of(AskKeyBody{.receiver_op = 0x1112131415161718}), "18171615 14131211");
 }
 
 TEST(Wire, atomic_bytes) {

@@ -1,0 +1,77 @@
+#include "rndv/rail_keys.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+
+namespace stria::rndv {
+
+using transport::LinkRef;
+using transport::Packet;
+
+bool RailKeys::on_request(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
+  wire::AskKeyBody body;
+  if (packet.bytes != sizeof body || rail == nullptr) return false;
+  std::memcpy(&body, packet.payload, sizeof body);
+  Operation* const found = operations_.find(packet.header->tag, Operation::Kind::send, link);
+  // A receiver that was refused a get asks for fragments, and that request may overtake this one.
+  if (found == nullptr || found->state != Operation::State::waiting || found->ending || found->divided)
+    return true;
+  auto& op = static_cast<SendOp&>(*found);
+  if (op.key.bytes() == 0) return false;
+  if (!op.keyed) {
+    RailKeysOfSend* const keys = pool_.take(body.receiver_op);
+    if (keys == nullptr) return true;  // the receiver reads by other links
+    op.rail_keys = keys;
+    op.keyed = true;
+  }
+  RailKeysOfSend& keys = *op.rail_keys;
+  if (keys.receiver() != body.receiver_op || keys.find(*rail) != nullptr) return false;
+  RailKey* const one = keys.add(*rail);
+  if (one == nullptr) return false;
+  make(op, *rail, *one);
+  one->is_due = !answer(keys, *one);
+  if (one->is_due) operations_.activate(op);
+  return true;
+}
+
+/// Without a key: the provider has none, or one that does not fit the rail's packets.
+void RailKeys::make(const SendOp& op, const LinkRef& rail, RailKey& out) noexcept {
+  if (op.gathered && !rail.gathers) return;
+  const unsigned access = STRIA_ACCESS_REMOTE_READ | (op.gathered ? STRIA_REGISTER_GATHERED : 0u);
+  if (rail.fast_register(op.memory, access, out.key) != Status::ok) {
+    out.key.bytes = 0;
+    return;
+  }
+  const std::uint32_t most = std::max(rail.pio_below, rail.eager_max + 1) - 1;
+  if (out.key.bytes > most) out.end();
+}
+
+/// False: there is no room. A rail that does not send any more is dead, and its link_down follows.
+bool RailKeys::answer(const RailKeysOfSend& keys, RailKey& one) noexcept {
+  const auto header = wire::make_header(wire::Kind::rail_key, keys.receiver());
+  return one.link->send_control(header, one.key.data, one.key.bytes) != Status::no_resource;
+}
+
+bool RailKeys::step(SendOp& op) noexcept {
+  bool any = false, waits = false;
+  for (RailKey& one : op.rail_keys->all()) {
+    if (!one.is_due) continue;
+    one.is_due = !answer(*op.rail_keys, one);
+    any |= !one.is_due;
+    waits |= one.is_due;
+  }
+  if (!waits) operations_.deactivate(op);
+  return any;
+}
+
+void RailKeys::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
+  operations_.for_each_named([&](Operation& op) {
+    if (op.kind != Operation::Kind::send || !op.keyed || op.link != &link) return;
+    RailKeysOfSend& keys = *op.rail_keys;
+    if (RailKey* const one = keys.find(rail)) keys.remove(*one);
+  });
+}
+
+}  // namespace stria::rndv

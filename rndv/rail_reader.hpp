@@ -1,0 +1,72 @@
+// RailReader: how a receiver reads one long message by several links. The announcement has a key for the main
+// link alone, so the receiver asks the sender for one by each rail, and reads by the main link meanwhile; a
+// rail joins when its key comes (rail_keys.hpp). The message is shared out as one that comes as fragments is
+// (division.hpp): a link that is free takes the next piece.
+//
+//   sender   fast_register ── RTS{length, op, key} ──►  receiver: match
+//            ◄── ASK_KEY ── (rail)                      get, get (main link)
+//            fast_register ── RAIL_KEY ──► (rail)       get, get (rail), get (main link), …
+//            keys dead, complete ◄── FIN + invalidate   all is there, and no get under way
+//
+// A get that fails on a rail leaves the rail out, and its bytes are free again; but only when it has ended,
+// as until then its provider may write them. For the same reason the operation ends behind its last get,
+// whatever became of its peer. A get that is refused on the main link ends the reading: what is missing comes
+// as fragments, in pieces by all links (dividing.cpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "rndv/ends.hpp"
+#include "rndv/operations.hpp"
+#include "rndv/options.hpp"
+#include "rndv/owner.hpp"
+#include "rndv/requests.hpp"
+
+namespace stria::rndv {
+
+/// Threads: the worker's lock.
+class RailReader {
+ public:
+  RailReader(const Options& options, Operations& operations, Pools& pools, Ends& ends, Requests& requests,
+             Owner& owner) noexcept
+      : options_(options),
+        operations_(operations),
+        pools_(pools),
+        ends_(ends),
+        requests_(requests),
+        owner_(owner) {}
+  RailReader(const RailReader&) = delete;
+  RailReader& operator=(const RailReader&) = delete;
+
+  /// Begins to read the message by all links; step() goes on. False: it is too short, or the peer has no
+  /// rail.
+  [[gnu::cold, gnu::noinline]] bool begin(RecvOp& op) noexcept;
+  /// Asks rails for keys, and begins gets by links that are free. True when something moved.
+  bool step(RecvOp& op) noexcept;
+  /// The sender's answer came by the rail (null: the main link). False: no such answer is due.
+  [[nodiscard]] bool on_key(const transport::LinkRef& link, const transport::Packet& packet,
+                            const transport::LinkRef* rail) noexcept;
+  /// The rail is dead, and no get by it is under way any more.
+  void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept;
+
+ private:
+  using Rails = std::span<const transport::LinkRef* const>;
+  bool ask_for_keys(RecvOp& op, Rails rails) noexcept;
+  bool read(RecvOp& op, Rails rails) noexcept;
+  bool read_piece(RecvOp& op, const transport::LinkRef& link, const transport::Key& key,
+                  const Division::Range& range) noexcept;
+  void ended(GetPiece& piece, Status status) noexcept;
+  void failed(RecvOp& op, const transport::LinkRef& link, Status status) noexcept;
+  void go_packed(RecvOp& op) noexcept;
+  static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
+
+  const Options& options_;
+  Operations& operations_;
+  Pools& pools_;
+  Ends& ends_;
+  Requests& requests_;
+  Owner& owner_;
+};
+
+}  // namespace stria::rndv
