@@ -1,0 +1,85 @@
+#include "transport/uct/address.hpp"
+
+#include <cstring>
+
+#include "base/format.hpp"
+#include "transport/fingerprint.hpp"
+#include "transport/wire.hpp"
+
+namespace stria::uct {
+namespace {
+
+constexpr std::size_t kNameMost = 16;
+
+struct Fixed {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t wire_version;
+  std::uint64_t instance;
+  std::uint64_t worker;
+  std::uint64_t check;
+  Whereabouts where;
+  std::uint32_t eager_bytes;
+  std::uint8_t device_bytes;
+  std::uint8_t interface_bytes;
+  std::uint16_t reserved;
+  char transport[kNameMost];  // ended by a zero
+};
+static_assert(sizeof(Fixed) == 88 && offsetof(Fixed, eager_bytes) == 64);
+
+}  // namespace
+
+std::uint64_t Address::expected_check(std::span<const std::byte> secret) const noexcept {
+  return transport::fingerprint(secret, instance, worker);
+}
+
+Result<std::vector<std::byte>> encode_address(const Address& address) {
+  const std::size_t bytes = sizeof(Fixed) + address.device.size() + address.interface.size();
+  if (bytes > kAddressMost || address.transport.size() >= kNameMost)
+    return Error{Status::unsupported,
+                 fmt::format("uct: the address of a device of transport {} has {} bytes, of at most {}",
+                             address.transport, bytes, kAddressMost)};
+  Fixed fixed{kMagic,
+              kVersion,
+              wire::kVersion,
+              address.instance,
+              address.worker,
+              address.check,
+              address.where,
+              address.eager_bytes,
+              static_cast<std::uint8_t>(address.device.size()),
+              static_cast<std::uint8_t>(address.interface.size()),
+              0,
+              {}};
+  address.transport.copy(fixed.transport, kNameMost - 1);
+  std::vector<std::byte> out(sizeof fixed);
+  std::memcpy(out.data(), &fixed, sizeof fixed);
+  out.insert(out.end(), address.device.begin(), address.device.end());
+  out.insert(out.end(), address.interface.begin(), address.interface.end());
+  return out;
+}
+
+Result<Address> decode_address(std::span<const std::byte> bytes) {
+  Fixed fixed{};
+  if (bytes.size() >= sizeof fixed) std::memcpy(&fixed, bytes.data(), sizeof fixed);
+  if (fixed.magic != kMagic)
+    return Error{Status::invalid, fmt::format("uct: {} bytes are no address of a uct device", bytes.size())};
+  if (fixed.version != kVersion || fixed.wire_version != wire::kVersion)
+    return Error{
+        Status::unreachable,
+        fmt::format("uct: the peer's uct provider has version {} and wire version {}, this has {} and {}",
+                    fixed.version, fixed.wire_version, kVersion, wire::kVersion)};
+  const auto rest = bytes.subspan(sizeof fixed);
+  if (rest.size() != std::size_t{fixed.device_bytes} + fixed.interface_bytes || fixed.worker == 0 ||
+      fixed.eager_bytes == 0 || fixed.transport[kNameMost - 1] != '\0')
+    return Error{Status::invalid,
+                 fmt::format("uct: the address of a uct device is cut or spoilt, {} bytes", bytes.size())};
+  Address out{fixed.instance,    fixed.worker,    fixed.check, fixed.where,
+              fixed.eager_bytes, fixed.transport, {},          {}};
+  const auto device = rest.first(fixed.device_bytes), interface = rest.subspan(fixed.device_bytes);
+  out.device.assign(device.begin(), device.end());
+  out.interface.assign(interface.begin(), interface.end());
+  return out;
+}
+
+}  // namespace stria::uct

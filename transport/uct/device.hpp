@@ -1,0 +1,70 @@
+// A worker's device: the contract's calls, and the order in which its parts are made, driven and taken apart.
+//
+//   Interface (UCX) ──► Receiver ──► the worker's sink
+//                           └──────► Peers ──► Links     hello, welcome, bye
+//   Ends takes links down when all that came by them was delivered
+//
+// Threads: all of it is the worker's. UCX has a thread of its own that accepts connections; it calls nothing
+// of the device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "transport/contract.hpp"
+#include "transport/uct/ends.hpp"
+#include "transport/uct/handshake.hpp"
+#include "transport/uct/interface.hpp"
+#include "transport/uct/link.hpp"
+#include "transport/uct/links.hpp"
+#include "transport/uct/peers.hpp"
+#include "transport/uct/receiver.hpp"
+#include "transport/uct/settings.hpp"
+#include "transport/uct/shared.hpp"
+#include "transport/uct/whereabouts.hpp"
+
+namespace stria::uct {
+
+class Device {
+ public:
+  // The contract.
+  static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
+  void close(int timeout_ms) noexcept;
+  void capabilities(transport::Capabilities& out) const noexcept;
+  std::uint32_t address(void* buffer, std::uint32_t bytes) const noexcept;
+  Result<Link*> connect(const void* address, std::uint32_t bytes, void* peer, int low_latency);
+  unsigned progress(unsigned budget) noexcept;
+  void check() noexcept;
+  int event_fd() const noexcept { return events_ ? events_.get() : -1; }
+  Status arm() noexcept;
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+ private:
+  Device(const Settings& settings, const transport::DeviceParams& params);
+  Result<void> start(const Settings& settings);
+  Result<void> make_address();
+  Result<void> make_events();
+  void tell() const;
+  void disarm() noexcept;
+  void leave(int timeout_ms) noexcept;
+
+  const transport::Sink& sink_;
+  const Whereabouts here_;
+  const Handshake handshake_;
+  Door door_;
+  std::unique_ptr<Interface> interface_;
+  std::vector<std::byte> address_;
+  Shared shared_;
+  Links links_;
+  Ends ends_;
+  Peers peers_;
+  Receiver receiver_;
+  UniqueFd events_;  // epoll: the interface's descriptor, the bell
+};
+
+}  // namespace stria::uct

@@ -1,0 +1,78 @@
+#include "transport/uct/ends.hpp"
+
+#include <algorithm>
+
+#include "base/format.hpp"
+#include "transport/uct/clock.hpp"
+
+namespace stria::uct {
+namespace {
+
+constexpr std::uint64_t kPatienceMs = 200;  // with an endpoint that holds something, and with a busy network
+
+}  // namespace
+
+void Ends::fail(Link& link, Status why, std::string_view text) noexcept {
+  if (link.dying) return;
+  link.dying = true;
+  link.why = why;
+  link.dying_since_ms = now_ms();
+  dying_.push_back(&link);
+  shared_.ring();
+  if (!text.empty())
+    shared_.services->log(
+        2, fmt::format("uct: the link to worker {:#x} by {} ends: {}", link.peer().worker, shared_.path, text)
+               .c_str());
+}
+
+void Ends::reserve(std::size_t links) {
+  dying_.reserve(links);
+  endpoints_.reserve(links + endpoints_.size());
+}
+
+bool Ends::may_go(const Link& link, bool all_came) const noexcept {
+  const bool late = now_ms() - link.dying_since_ms > kPatienceMs;
+  return late || (all_came && (link.broken || (link.owed & Link::kParted) == 0));
+}
+
+unsigned Ends::bury(bool all_came, unsigned budget) noexcept {
+  unsigned handled = 0;
+  for (std::size_t i = 0; i < dying_.size() && handled < budget;) {
+    if (!may_go(*dying_[i], all_came)) {
+      ++i;
+      continue;
+    }
+    take_down(*dying_[i]);
+    ++handled;
+  }
+  destroy_flushed();
+  return handled;
+}
+
+void Ends::take_down(Link& link) noexcept {
+  std::erase(dying_, &link);
+  std::erase(shared_.owing, &link);
+  const std::unique_ptr<Link> gone = links_.remove(link);
+  if (gone->endpoint != nullptr) endpoints_.push_back({gone->endpoint, gone->broken ? 0 : now_ms()});
+  sink_.link_down(sink_.self, gone->cookie, transport::to_c(gone->why));
+}
+
+void Ends::destroy_flushed() noexcept {
+  const auto is_done = [](const Endpoint& one) {
+    if (now_ms() - one.since_ms < kPatienceMs) {
+      const ucs_status_t status = uct_ep_flush(one.handle, UCT_FLUSH_FLAG_LOCAL, nullptr);
+      if (status == UCS_INPROGRESS || status == UCS_ERR_NO_RESOURCE) return false;
+    }
+    uct_ep_destroy(one.handle);
+    return true;
+  };
+  std::erase_if(endpoints_, is_done);
+}
+
+void Ends::close() noexcept {
+  for (const Endpoint& one : endpoints_) uct_ep_destroy(one.handle);
+  endpoints_.clear();
+  dying_.clear();
+}
+
+}  // namespace stria::uct

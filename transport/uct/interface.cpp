@@ -1,0 +1,250 @@
+#include "transport/uct/interface.hpp"
+
+#include <poll.h>
+#include <ucs/async/async_fwd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/format.hpp"
+#include "transport/uct/choosing.hpp"
+
+namespace stria::uct {
+namespace {
+
+constexpr std::uint32_t kShortMost = 1024;       // a short packet is put together on the stack
+constexpr std::uint32_t kEagerMost = 64 * 1024;  // what is longer is better announced
+
+Error failure(ucs_status_t status, const std::string& what) {
+  return {status == UCS_ERR_UNREACHABLE ? Status::unreachable : Status::io_error,
+          fmt::format("uct: {}: {}", what, ucs_status_string(status))};
+}
+
+template <class T, void (*kRelease)(T)>
+struct Released {
+  explicit Released(T of) noexcept : value(of) {}
+  ~Released() {
+    if (value != nullptr) kRelease(value);
+  }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+  T value;
+};
+void release_config(void* config) {
+  uct_config_release(config);
+}
+using Config = Released<void*, release_config>;
+using Resources = Released<uct_tl_resource_desc_t*, uct_release_tl_resource_list>;
+using Components = Released<uct_component_h*, uct_release_component_list>;
+
+std::vector<uct_md_resource_desc_t> domains_of(uct_component_h component) {
+  uct_component_attr_t about{};
+  about.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+  if (uct_component_query(component, &about) != UCS_OK) return {};
+  std::vector<uct_md_resource_desc_t> out(about.md_resource_count);
+  about.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+  about.md_resources = out.data();
+  if (out.empty() || uct_component_query(component, &about) != UCS_OK) return {};
+  return out;
+}
+
+const uct_device_addr_t* device_part(std::span<const std::byte> bytes) noexcept {
+  return reinterpret_cast<const uct_device_addr_t*>(bytes.data());
+}
+const uct_iface_addr_t* interface_part(std::span<const std::byte> bytes) noexcept {
+  return reinterpret_cast<const uct_iface_addr_t*>(bytes.data());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Interface>> Interface::open(const Settings& settings, const Calls& calls) {
+  std::unique_ptr<Interface> made(new Interface);
+  if (auto found = made->find(settings); !found) return std::move(found).error();
+  if (auto started = made->start(calls); !started) return std::move(started).error();
+  return made;
+}
+
+Interface::~Interface() {
+  if (handle_ != nullptr) uct_iface_close(handle_);
+  if (worker_ != nullptr) uct_worker_destroy(worker_);
+  if (async_ != nullptr) ucs_async_context_destroy(async_);
+  if (domain_ != nullptr) uct_md_close(domain_);
+}
+
+Result<void> Interface::find(const Settings& settings) {
+  uct_component_h* list = nullptr;
+  unsigned count = 0;
+  if (const ucs_status_t status = uct_query_components(&list, &count); status != UCS_OK)
+    return failure(status, "UCX lists no components");
+  const Components components(list);
+  transport_ = settings.transport.empty() ? std::string(kDefaultTransport) : settings.transport;
+  for (unsigned i = 0; i < count; ++i) {
+    auto found = find_in(list[i], settings);
+    if (!found) return std::move(found).error();
+    if (*found) return {};
+  }
+  return Error{
+      Status::unsupported,
+      fmt::format("uct: UCX has no transport {}{}{} here (STRIA_UCT_TRANSPORT, STRIA_UCT_DEVICE); it has: {}",
+                  transport_, settings.device.empty() ? "" : " on device ", settings.device, device_)};
+}
+
+/// Leaves the domain open if it has what is wanted, else adds what it has to `device_`, for the error.
+Result<bool> Interface::find_in(uct_component_h component, const Settings& settings) {
+  for (const uct_md_resource_desc_t& domain : domains_of(component)) {
+    uct_md_config_t* config = nullptr;
+    if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) continue;
+    const Config held(config);
+    if (uct_md_open(component, domain.md_name, config, &domain_) != UCS_OK) {
+      domain_ = nullptr;
+      continue;
+    }
+    uct_tl_resource_desc_t* list = nullptr;
+    unsigned count = 0;
+    if (uct_md_query_tl_resources(domain_, &list, &count) != UCS_OK) list = nullptr, count = 0;
+    const Resources resources(list);
+    const std::span<const uct_tl_resource_desc_t> all(list, count);
+    if (const int index = choose_resource(all, transport_, settings.device); index >= 0) {
+      device_ = list[index].dev_name;
+      type_ = list[index].dev_type;
+      return true;
+    }
+    list_resources(all, device_);
+    uct_md_close(domain_);
+    domain_ = nullptr;
+  }
+  return false;
+}
+
+Result<void> Interface::start(const Calls& calls) {
+  calls_ = calls;
+  // Connections are accepted by UCX's own thread, so that a process that computes is connected to.
+  if (const ucs_status_t status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &async_);
+      status != UCS_OK)
+    return failure(status, "no context for asynchronous events");
+  if (const ucs_status_t status = uct_worker_create(async_, UCS_THREAD_MODE_SERIALIZED, &worker_);
+      status != UCS_OK)
+    return failure(status, "no worker");
+  if (auto opened = open_handle(); !opened) return opened;
+  if (auto fits = read_limits(); !fits) return fits;
+  const auto handle = [this](Am id, uct_am_callback_t call) {
+    return uct_iface_set_am_handler(handle_, static_cast<std::uint8_t>(id), call, this, 0);
+  };
+  for (const ucs_status_t status :
+       {handle(Am::short_packet,
+               [](void*self, void*data, std::size_t length, unsigned flags) {
+                 return arrive(self, data, length, flags, Am::short_packet);
+               }),
+        handle(Am::buffered, [](void*self, void*data, std::size_t length,
+                                unsigned flags) { return arrive(self, data, length, flags, Am::buffered); }),
+        handle(Am::control, [](void*self, void*data, std::size_t length, unsigned flags) {
+          return arrive(self, data, length, flags, Am::control);
+        })})
+    if (status != UCS_OK) return failure(status, fmt::format("{}/{} takes no handler", transport_, device_));
+  uct_iface_progress_enable(handle_, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+  return {};
+}
+
+ucs_status_t Interface::arrive(void* self, void* data, std::size_t length, unsigned, Am id) noexcept {
+  const Calls& calls = static_cast<Interface*>(self)->calls_;
+  calls.arrived(calls.self, id, {static_cast<const std::byte*>(data), length});
+  return UCS_OK;  // UCX may use the memory again
+}
+
+Result<void> Interface::open_handle() {
+  uct_iface_config_t* config = nullptr;
+  if (const ucs_status_t status =
+          uct_md_iface_config_read(domain_, transport_.c_str(), nullptr, nullptr, &config);
+      status != UCS_OK)
+    return failure(status, fmt::format("UCX's configuration of {} cannot be read", transport_));
+  const Config held(config);
+  uct_iface_params_t params{};
+  params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                      UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
+                      UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS | UCT_IFACE_PARAM_FIELD_FEATURES;
+  params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
+  params.mode.device.tl_name = transport_.c_str();
+  params.mode.device.dev_name = device_.c_str();
+  params.err_handler_arg = this;
+  params.err_handler = [](void* self, uct_ep_h endpoint, ucs_status_t status) {
+    const Calls& calls = static_cast<Interface*>(self)->calls_;
+    calls.failed(calls.self, endpoint, status);
+    return UCS_OK;  // the link ends: nothing for UCX to say
+  };
+  params.features = UCT_IFACE_FEATURE_AM;
+  if (const ucs_status_t status = uct_iface_open(domain_, worker_, &params, config, &handle_);
+      status != UCS_OK)
+    return failure(status, fmt::format("{}/{} cannot be opened", transport_, device_));
+  if (const ucs_status_t status = uct_iface_query(handle_, &about_); status != UCS_OK)
+    return failure(status, fmt::format("{}/{} does not say what it can", transport_, device_));
+  return {};
+}
+
+Result<void> Interface::read_limits() {
+  const std::uint64_t flags = about_.cap.flags, events = about_.cap.event_flags;
+  const auto lacks = [this](const char* what) {
+    return Error{Status::unsupported, fmt::format("uct: {}/{} {}", transport_, device_, what)};
+  };
+  if ((flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) == 0)
+    return lacks("connects endpoint to endpoint, which this provider does not do yet");
+  if ((flags & UCT_IFACE_FLAG_AM_BCOPY) == 0) return lacks("has no buffered active messages");
+  if ((flags & UCT_IFACE_FLAG_AM_DUP) != 0) return lacks("may deliver a message twice");
+  if (about_.cap.am.max_bcopy < kOverhead + sizeof(Hello)) return lacks("takes too short messages");
+  limits_.eager_max =
+      static_cast<std::uint32_t>(std::min<std::size_t>(about_.cap.am.max_bcopy - kOverhead, kEagerMost));
+  const std::size_t shorts = (flags & UCT_IFACE_FLAG_AM_SHORT) != 0 ? about_.cap.am.max_short : 0;
+  if (shorts >= kOverhead + STRIA_SMALL_PAYLOAD)
+    limits_.short_max = static_cast<std::uint32_t>(std::min<std::size_t>(shorts - kOverhead, kShortMost));
+  limits_.peers = static_cast<std::uint32_t>(std::min<std::size_t>(about_.max_num_eps, UINT32_MAX));
+  limits_.tells_failures = (flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE) != 0;
+  limits_.in_memory = type_ == UCT_DEVICE_TYPE_SHM;
+  constexpr std::uint64_t kSleeps = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV;
+  limits_.wakes = (events & kSleeps) == kSleeps && uct_iface_event_fd_get(handle_, &event_fd_) == UCS_OK;
+  if (!limits_.wakes) event_fd_ = -1;
+  return {};
+}
+
+Result<std::vector<std::byte>> Interface::device_address() const {
+  std::vector<std::byte> out(about_.device_addr_len + 1);  // some device has none: never an empty array
+  const ucs_status_t status =
+      uct_iface_get_device_address(handle_, reinterpret_cast<uct_device_addr_t*>(out.data()));
+  if (status != UCS_OK)
+    return failure(status, fmt::format("{}/{} has no device address", transport_, device_));
+  out.resize(about_.device_addr_len);
+  return out;
+}
+
+Result<std::vector<std::byte>> Interface::interface_address() const {
+  std::vector<std::byte> out(about_.iface_addr_len + 1);
+  const ucs_status_t status = uct_iface_get_address(handle_, reinterpret_cast<uct_iface_addr_t*>(out.data()));
+  if (status != UCS_OK) return failure(status, fmt::format("{}/{} has no address", transport_, device_));
+  out.resize(about_.iface_addr_len);
+  return out;
+}
+
+bool Interface::reaches(std::span<const std::byte> device,
+                        std::span<const std::byte> interface) const noexcept {
+  return device.size() == about_.device_addr_len && interface.size() == about_.iface_addr_len &&
+         uct_iface_is_reachable(handle_, device_part(device), interface_part(interface)) != 0;
+}
+
+Result<uct_ep_h> Interface::connect(std::span<const std::byte> device,
+                                    std::span<const std::byte> interface) const {
+  uct_ep_params_t params{};
+  params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+  params.iface = handle_;
+  params.dev_addr = device_part(device);
+  params.iface_addr = interface_part(interface);
+  uct_ep_h endpoint = nullptr;
+  if (const ucs_status_t status = uct_ep_create(&params, &endpoint); status != UCS_OK)
+    return failure(status, fmt::format("{}/{} has no endpoint for the peer", transport_, device_));
+  return endpoint;
+}
+
+bool Interface::arm() noexcept {
+  if (uct_iface_event_arm(handle_, UCT_EVENT_RECV | UCT_EVENT_SEND_COMP) != UCS_OK) return false;
+  pollfd entry{event_fd_, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 0;
+}
+
+}  // namespace stria::uct

@@ -1,0 +1,81 @@
+// An open interface of UCX's transport layer: the memory domain it belongs to, the worker that drives it, and
+// what it says of itself. All is configured as the user has configured UCX (its UCX_ variables), through
+// UCX's own functions.
+#pragma once
+
+#include <uct/api/uct.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "transport/uct/packets.hpp"
+#include "transport/uct/settings.hpp"
+
+namespace stria::uct {
+
+/// What the interface can do for packets.
+struct Limits {
+  std::uint32_t short_max = 0;  ///< payload of a short packet; 0: it sends none
+  std::uint32_t eager_max = 0;  ///< payload of a buffered packet
+  std::uint32_t peers = 0;      ///< that it can be connected to
+  bool tells_failures = false;  ///< of peers
+  bool wakes = false;           ///< has a descriptor that every packet makes readable
+  bool in_memory = false;       ///< peers have what was sent in memory of their own
+};
+
+class Interface {
+ public:
+  /// What UCX calls, with `self`. Both are called by the thread that calls UCX.
+  struct Calls {
+    void* self;
+    void (*arrived)(void* self, Am id, std::span<const std::byte> bytes) noexcept;
+    void (*failed)(void* self, uct_ep_h endpoint, ucs_status_t why) noexcept;
+  };
+  /// Errors: unsupported, invalid or io_error, naming transport, device and what UCX says.
+  static Result<std::unique_ptr<Interface>> open(const Settings& settings, const Calls& calls);
+  ~Interface();
+  Interface(const Interface&) = delete;
+  Interface& operator=(const Interface&) = delete;
+
+  const std::string& transport() const noexcept { return transport_; }
+  const std::string& device() const noexcept { return device_; }
+  const Limits& limits() const noexcept { return limits_; }
+  Result<std::vector<std::byte>> device_address() const;
+  Result<std::vector<std::byte>> interface_address() const;
+
+  bool reaches(std::span<const std::byte> device, std::span<const std::byte> interface) const noexcept;
+  Result<uct_ep_h> connect(std::span<const std::byte> device, std::span<const std::byte> interface) const;
+  /// Returns how many events UCX handled.
+  unsigned progress() noexcept { return uct_worker_progress(worker_); }
+  /// What was sent by all endpoints is out of this process's hands.
+  bool is_flushed() noexcept { return uct_iface_flush(handle_, 0, nullptr) == UCS_OK; }
+  int event_fd() const noexcept { return event_fd_; }  ///< -1: none
+  /// False: something waits already.
+  bool arm() noexcept;
+
+ private:
+  Interface() = default;
+  Result<void> find(const Settings& settings);
+  Result<bool> find_in(uct_component_h component, const Settings& settings);
+  Result<void> start(const Calls& calls);
+  Result<void> open_handle();
+  Result<void> read_limits();
+  static ucs_status_t arrive(void* self, void* data, std::size_t length, unsigned flags, Am id) noexcept;
+
+  Calls calls_{};
+  std::string transport_, device_;
+  uct_device_type_t type_ = UCT_DEVICE_TYPE_NET;
+  uct_md_h domain_ = nullptr;
+  ucs_async_context_t* async_ = nullptr;
+  uct_worker_h worker_ = nullptr;
+  uct_iface_h handle_ = nullptr;
+  uct_iface_attr_t about_{};
+  Limits limits_;
+  int event_fd_ = -1;
+};
+
+}  // namespace stria::uct

@@ -1,0 +1,131 @@
+#include "transport/uct/link.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "transport/uct/ends.hpp"
+
+namespace stria::uct {
+namespace {
+
+constexpr std::size_t kLoopMost = 64;                                 // packets to oneself that wait
+constexpr std::size_t kShortRoom = 1024 + sizeof(transport::Header);  // Limits::short_max is no more
+
+struct Packed {
+  std::uint64_t prefix;
+  const transport::Header& header;
+  const transport::Payload& payload;
+  const stria_services_t& services;
+};
+
+std::size_t pack_packet(void* out, void* arg) noexcept {
+  const Packed& packet = *static_cast<const Packed*>(arg);
+  auto* const to = static_cast<std::byte*>(out);
+  std::memcpy(to, &packet.prefix, sizeof packet.prefix);
+  std::memcpy(to + sizeof packet.prefix, &packet.header, sizeof packet.header);
+  if (packet.payload.length > 0) packet.services.pack(&packet.payload, to + kOverhead);
+  return kOverhead + static_cast<std::size_t>(packet.payload.length);
+}
+
+struct Message {
+  const void* data;
+  std::size_t bytes;
+};
+
+std::size_t pack_message(void* out, void* arg) noexcept {
+  const Message& message = *static_cast<const Message*>(arg);
+  std::memcpy(out, message.data, message.bytes);
+  return message.bytes;
+}
+
+ucs_status_t status_of(ssize_t packed) noexcept {
+  return packed >= 0 ? UCS_OK : static_cast<ucs_status_t>(packed);
+}
+
+constexpr std::uint8_t number(Am id) noexcept {
+  return static_cast<std::uint8_t>(id);
+}
+
+}  // namespace
+
+void Shared::ring() const noexcept {
+  constexpr std::uint64_t kOne = 1;
+  if (armed && bell) static_cast<void>(::write(bell.get(), &kOne, sizeof kOne));
+}
+
+Status Link::can_send() const noexcept {
+  if (dying) return Status::peer_failed;
+  return is_up() ? Status::ok : Status::no_resource;
+}
+
+Status Link::answer(ucs_status_t status) noexcept {
+  is_full_ = status == UCS_ERR_NO_RESOURCE;
+  if (status == UCS_OK) return Status::ok;
+  if (is_full_) return Status::no_resource;
+  broken = true;
+  shared_.ends->fail(*this, Status::peer_failed, ucs_status_string(status));
+  return Status::peer_failed;
+}
+
+std::byte* Link::append_to_loop(Am id, const transport::Header& header, std::size_t bytes) noexcept {
+  is_full_ = shared_.loop.count() >= kLoopMost;
+  std::byte* const to = is_full_ ? nullptr : shared_.loop.append(id, kOverhead + bytes);
+  if (to == nullptr) return nullptr;
+  const std::uint64_t prefix = own_.bits();
+  std::memcpy(to, &prefix, sizeof prefix);
+  std::memcpy(to + sizeof prefix, &header, sizeof header);
+  shared_.ring();
+  return to + kOverhead;
+}
+
+Status Link::pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
+  if (const Status can = can_send(); can != Status::ok) return can;
+  if (is_own_) {
+    std::byte* const to = append_to_loop(Am::short_packet, header, bytes);
+    if (to == nullptr) return Status::no_resource;
+    if (bytes > 0) std::memcpy(to, payload, bytes);
+    return Status::ok;
+  }
+  std::array<std::byte, kShortRoom> packet;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
+  std::memcpy(packet.data(), &header, sizeof header);
+  if (bytes > 0) std::memcpy(packet.data() + sizeof header, payload, bytes);
+  return answer(uct_ep_am_short(endpoint, number(Am::short_packet), theirs_.bits(), packet.data(),
+                                static_cast<unsigned>(sizeof header + bytes)));
+}
+
+Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
+  if (const Status can = can_send(); can != Status::ok) return can;
+  if (is_own_) {
+    std::byte* const to = append_to_loop(Am::buffered, header, static_cast<std::size_t>(payload.length));
+    if (to == nullptr) return Status::no_resource;
+    if (payload.length > 0) shared_.services->pack(&payload, to);
+    return Status::ok;
+  }
+  Packed packet{theirs_.bits(), header, payload, *shared_.services};
+  return answer(status_of(uct_ep_am_bcopy(endpoint, number(Am::buffered), pack_packet, &packet, 0)));
+}
+
+Status Link::send_control(const void* message, std::size_t bytes) noexcept {
+  if (broken) return Status::peer_failed;
+  Message one{message, bytes};
+  const ucs_status_t status =
+      status_of(uct_ep_am_bcopy(endpoint, number(Am::control), pack_message, &one, 0));
+  return status == UCS_ERR_NO_RESOURCE ? Status::no_resource : answer(status);
+}
+
+void Link::limits(transport::LinkLimits& out) const noexcept {
+  const Limits& device = shared_.limits;
+  out = {};
+  out.eager_max = std::min(device.eager_max, peer_.eager_bytes);
+  out.pio_max = std::min(device.short_max, peer_.eager_bytes);
+  const bool takes = is_up() && !is_full_ && !dying;
+  out.pio_credits =
+      takes && out.pio_max > 0 ? out.pio_max + static_cast<std::uint32_t>(sizeof(transport::Header)) : 0;
+  out.path = shared_.path.c_str();
+  out.fallback = "";
+}
+
+}  // namespace stria::uct

@@ -1,0 +1,75 @@
+// A connection to one remote device: an endpoint of UCX for what goes out. What comes in names the link by
+// its prefix (packets.hpp).
+//
+//   asks:      hello ──► ... ◄── welcome, or the peer's own hello        up
+//   is asked:  ... ◄── hello   welcome ──►                               up
+//
+// A link of the device to itself has no endpoint: what it sends lies in Shared::loop until progress.
+#pragma once
+
+#include <uct/api/uct.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "transport/contract.hpp"
+#include "transport/uct/address.hpp"
+#include "transport/uct/packets.hpp"
+#include "transport/uct/shared.hpp"
+#include "transport/uct/whereabouts.hpp"
+
+namespace stria::uct {
+
+class Link {
+ public:
+  Link(Shared& shared, Address peer, Prefix own) : shared_(shared), peer_(std::move(peer)), own_(own) {}
+
+  // The contract.
+  Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
+  Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
+  void limits(transport::LinkLimits& out) const noexcept;
+  bool is_coming() const noexcept { return !is_up(); }
+
+  const Address& peer() const noexcept { return peer_; }
+  Prefix own_prefix() const noexcept { return own_; }
+  Prefix peer_prefix() const noexcept { return theirs_; }
+  bool knows_peer() const noexcept { return theirs_.bits() != 0; }
+  void set_peer_prefix(Prefix prefix) noexcept { theirs_ = prefix; }
+  bool is_up() const noexcept { return knows_peer() && (owed & kConnecting) == 0; }
+  void be_own() noexcept { is_own_ = true, theirs_ = own_; }
+  bool is_own() const noexcept { return is_own_; }
+
+  /// Sends a control message.
+  Status send_control(const void* message, std::size_t bytes) noexcept;
+
+  // What the peer is still to be told, for Peers.
+  static constexpr unsigned kHello = 1, kWelcome = 2, kBye = 4, kParted = 8;
+  static constexpr unsigned kConnecting = kHello | kWelcome;
+  unsigned owed = 0;
+  bool peer_left = false;  ///< it said bye, or parted
+  std::uint64_t since_ms = 0;
+
+  // For those that look after links: Links, Peers, Ends.
+  void* cookie = nullptr;
+  uct_ep_h endpoint = nullptr;
+  Watch watch;
+  bool dying = false;
+  bool broken = false;  ///< nothing can be sent any more
+  Status why = Status::ok;
+  std::uint64_t dying_since_ms = 0;
+
+ private:
+  Status can_send() const noexcept;
+  Status answer(ucs_status_t status) noexcept;
+  std::byte* append_to_loop(Am id, const transport::Header& header, std::size_t bytes) noexcept;
+
+  Shared& shared_;
+  const Address peer_;
+  const Prefix own_;
+  Prefix theirs_;
+  bool is_own_ = false;
+  bool is_full_ = false;  // the last packet was refused
+};
+
+}  // namespace stria::uct

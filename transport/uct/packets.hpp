@@ -1,0 +1,74 @@
+// What travels between two devices, in UCX's active messages.
+//
+//   short, buffered   prefix 8 | header 16 | payload        the prefix names the receiver's link
+//   control           prefix 8 | kind 4 | ...               Hello, Welcome; Bye and Parted are the first
+//   alone
+//
+// A prefix is the number of a link and 32 random bits, which the receiver drew for it and told the peer
+// alone: what comes with another is dropped. Integers are in the byte order of the machine, as UCX's own
+// headers are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stria/provider.h"
+
+namespace stria::uct {
+
+/// Numbers of active messages.
+enum class Am : std::uint8_t { short_packet = 1, buffered = 2, control = 3 };
+
+inline constexpr std::uint32_t kMagic = 0x54435553;  // "SUCT"
+inline constexpr std::uint16_t kVersion = 1;         // of addresses and of all that is here
+inline constexpr std::uint32_t kAddressMost = 256;   // stria/provider.h
+
+class Prefix {
+ public:
+  Prefix() = default;
+  explicit Prefix(std::uint64_t bits) noexcept : bits_(bits) {}
+  Prefix(std::uint32_t number, std::uint32_t token) noexcept : bits_(std::uint64_t{token} << 32 | number) {}
+  std::uint32_t number() const noexcept { return static_cast<std::uint32_t>(bits_); }
+  std::uint64_t bits() const noexcept { return bits_; }
+  bool operator==(const Prefix&) const = default;
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+/// Bytes of a packet in front of its payload.
+inline constexpr std::size_t kOverhead = sizeof(std::uint64_t) + sizeof(stria_header_t);
+
+enum class ControlKind : std::uint32_t {
+  hello = 1,    ///< a device connects
+  welcome = 2,  ///< the answer: packets may be sent
+  bye = 3,      ///< nothing comes any more, and nothing that comes is taken
+  parted = 4,   ///< the answer: all that was sent before the bye came
+};
+
+struct Control {
+  std::uint64_t prefix = 0;  ///< of the receiver's link; 0 in a hello, whose sender knows none
+  ControlKind kind{};
+  std::uint32_t magic = kMagic;
+};
+static_assert(sizeof(Control) == 16);
+
+struct Welcome {
+  Control control;
+  std::uint64_t reply_prefix = 0;  ///< of the sender's link
+  std::uint64_t from = 0;          ///< worker
+  std::uint64_t to = 0;            ///< worker
+  std::uint64_t proof = 0;         ///< handshake.hpp
+};
+static_assert(sizeof(Welcome) == 48);
+
+struct Hello {
+  Welcome who;
+  std::uint16_t version = kVersion;
+  std::uint16_t wire_version = 0;
+  std::uint32_t address_bytes = 0;
+  std::byte address[kAddressMost] = {};  ///< of the sender's device; only address_bytes of it travel
+};
+static_assert(offsetof(Hello, address) == 56);
+
+}  // namespace stria::uct

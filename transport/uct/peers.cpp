@@ -1,0 +1,239 @@
+#include "transport/uct/peers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/format.hpp"
+#include "transport/uct/clock.hpp"
+
+namespace stria::uct {
+
+Result<Link*> Peers::connect(std::span<const std::byte> bytes, void* cookie) {
+  auto decoded = decode_address(bytes);
+  if (!decoded) return std::move(decoded).error();
+  const Address peer = *std::move(decoded);
+  if (peer.check != peer.expected_check(parts_.handshake.secret()))
+    return Error{Status::unreachable, "uct: the peer has another job secret"};
+  if (Link* const known = parts_.links.to_worker(peer.worker)) {
+    known->cookie = cookie;
+    return known;
+  }
+  auto opened = open(peer, Link::kHello);
+  if (!opened) return opened;
+  (*opened)->cookie = cookie;
+  pay(**opened);
+  return opened;
+}
+
+Result<Watch> Peers::watch(const Address& peer) const {
+  Watch out;
+  if (can_watch(parts_.here, peer.where)) {
+    out = Watch::of(peer.where, peer.instance);
+    if (out.is_gone())
+      return Error{Status::peer_failed,
+                   fmt::format("uct: the device of worker {:#x} is closed, or its process {} "
+                               "has ended",
+                               peer.worker, peer.where.pid)};
+  }
+  if (!out.sees() && !parts_.shared.limits.tells_failures)
+    return Error{Status::unreachable,
+                 fmt::format("uct: {} does not tell when a peer dies, and worker {:#x} lives in another "
+                             "namespace, where it cannot be watched",
+                             parts_.shared.interface->transport(), peer.worker)};
+  return out;
+}
+
+Result<Link*> Peers::open(const Address& peer, unsigned owes) {
+  Interface& interface = *parts_.shared.interface;
+  const bool own = peer.instance == parts_.handshake.instance();
+  Watch watching;
+  if (!own) {
+    if (peer.transport != interface.transport() || !interface.reaches(peer.device, peer.interface))
+      return Error{Status::unreachable,
+                   fmt::format("uct: {}/{} does not reach the peer's device, of transport {}",
+                               interface.transport(), interface.device(), peer.transport)};
+    auto watched = watch(peer);
+    if (!watched) return std::move(watched).error();
+    watching = *std::move(watched);
+  }
+  Link& link = parts_.links.add(parts_.shared, peer);
+  parts_.shared.owing.reserve(parts_.links.count());  // what comes later allocates nothing
+  parts_.ends.reserve(parts_.links.count());
+  link.since_ms = now_ms();
+  link.watch = std::move(watching);
+  if (own) {
+    link.be_own();
+    return &link;
+  }
+  auto made = interface.connect(peer.device, peer.interface);
+  if (!made) {
+    parts_.links.remove(link);
+    return std::move(made).error();
+  }
+  link.endpoint = *made;
+  owe(link, owes);
+  return &link;
+}
+
+void Peers::owe(Link& link, unsigned what) noexcept {
+  if (link.owed == 0) parts_.shared.owing.push_back(&link);
+  link.owed |= what;
+}
+
+Status Peers::send(Link& link, unsigned what) noexcept {
+  const Handshake& handshake = parts_.handshake;
+  if (what == Link::kHello) {
+    const Hello hello = handshake.hello(link.peer(), link.own_prefix(), parts_.address);
+    return link.send_control(&hello, Handshake::bytes_of(hello));
+  }
+  if (what == Link::kWelcome) {
+    const Welcome welcome = handshake.welcome(link.peer(), link.peer_prefix(), link.own_prefix());
+    return link.send_control(&welcome, sizeof welcome);
+  }
+  const Control control{link.peer_prefix().bits(),
+                        what == Link::kBye ? ControlKind::bye : ControlKind::parted};
+  return link.send_control(&control, sizeof control);
+}
+
+/// Sends what the link owes, in the order of the bits. True: all of it.
+bool Peers::pay(Link& link) noexcept {
+  for (unsigned what = Link::kHello; what <= Link::kParted; what <<= 1) {
+    if ((link.owed & what) == 0) continue;
+    if (send(link, what) != Status::ok) return false;
+    link.owed &= ~what;
+  }
+  std::erase(parts_.shared.owing, &link);
+  return true;
+}
+
+void Peers::step() noexcept {
+  const std::vector<Link*>& owing = parts_.shared.owing;
+  for (std::size_t i = 0; i < owing.size();)
+    if (!pay(*owing[i])) ++i;
+}
+
+void Peers::take(std::span<const std::byte> message) noexcept {
+  Control control;
+  if (message.size() < sizeof control) return refuse("a control message is cut");
+  std::memcpy(&control, message.data(), sizeof control);
+  if (control.magic != kMagic) return refuse("a control message is none");
+  if (control.kind == ControlKind::hello) {
+    try {
+      take_hello(message);
+    } catch (const std::bad_alloc&) {
+      refuse("there is no memory for a peer that connects");
+    }
+    return;
+  }
+  Link* const link = parts_.links.find(Prefix(control.prefix));
+  if (link == nullptr || link->is_own()) return;  // of a link that has ended
+  if (control.kind == ControlKind::welcome) take_welcome(message, *link);
+  if (control.kind == ControlKind::bye) take_bye(*link);
+  if (control.kind == ControlKind::parted) link->peer_left = true;
+}
+
+void Peers::take_hello(std::span<const std::byte> message) {
+  Hello hello;
+  Address from;
+  if (!parts_.handshake.read(message, hello, from))
+    return refuse("a hello lacks the proof of this job's secret");
+  if (closing_ || from.instance == parts_.handshake.instance()) return;
+  const Prefix reply(hello.who.reply_prefix);
+  if (Link* const known = parts_.links.to_worker(from.worker)) {
+    const bool same = known->peer().instance == from.instance && !known->dying;
+    if (same && !known->knows_peer()) {  // both connected: each knows the other now
+      known->set_peer_prefix(reply);
+      pay(*known);
+      return;
+    }
+    if (same && known->peer_prefix() == reply) return;  // once more
+    // The peer has given up its end of the earlier link, or is a new process.
+    known->why = Status::peer_failed;
+    parts_.ends.take_down(*known);
+  }
+  Link* const link = answer(hello, from);
+  if (link == nullptr) return;
+  pay(*link);
+  link->cookie = parts_.sink.peer_up(parts_.sink.self, from.worker, reinterpret_cast<stria_link_t*>(link));
+}
+
+Link* Peers::answer(const Hello& hello, const Address& from) {
+  auto opened = open(from, Link::kWelcome);
+  if (!opened) {
+    parts_.shared.services->log(
+        3, fmt::format("a worker connects and cannot be answered: {}", opened.error().context).c_str());
+    return nullptr;
+  }
+  (*opened)->set_peer_prefix(Prefix(hello.who.reply_prefix));
+  return *opened;
+}
+
+void Peers::take_welcome(std::span<const std::byte> message, Link& link) noexcept {
+  Welcome welcome;
+  if (!parts_.handshake.read(message, link.peer(), welcome))
+    return refuse("a welcome lacks the proof of this job's secret");
+  if (!link.knows_peer()) link.set_peer_prefix(Prefix(welcome.reply_prefix));
+}
+
+void Peers::take_bye(Link& link) noexcept {
+  link.peer_left = true;
+  if (closing_ || link.dying) return;
+  owe(link, Link::kParted);
+  pay(link);
+  parts_.ends.fail(link, Status::peer_failed, "");
+}
+
+void Peers::refuse(const char* text) noexcept {
+  if (std::exchange(told_of_strangers_, true)) return;
+  parts_.shared.services->log(
+      3, fmt::format("uct: what came by {} is dropped: {}", parts_.shared.path, text).c_str());
+}
+
+void Peers::lost(uct_ep_h endpoint, ucs_status_t why) noexcept {
+  Link* const link = parts_.links.by_endpoint(endpoint);
+  if (link == nullptr) return;
+  link->broken = true;
+  const bool certain = link->is_up() || link->watch.is_gone();
+  parts_.ends.fail(*link, certain ? Status::peer_failed : Status::unreachable, ucs_status_string(why));
+}
+
+void Peers::look_after() noexcept {
+  const std::uint64_t now = now_ms();
+  parts_.links.for_each([&](Link& link) {
+    if (link.dying || link.is_own()) return;
+    if (link.watch.is_gone()) {
+      link.broken = true;
+      parts_.ends.fail(link, Status::peer_failed, "its device is closed, or its process has ended");
+    } else if (!link.is_up() && !link.watch.sees() && now - link.since_ms > parts_.connect_ms) {
+      link.broken = true;
+      parts_.ends.fail(link, Status::unreachable, "it does not answer (STRIA_UCT_CONNECT_MS)");
+    }
+  });
+}
+
+void Peers::say_bye() noexcept {
+  closing_ = true;
+  parts_.links.for_each([&](Link& link) {
+    if (link.is_own() || link.dying) return;
+    if (!link.is_up()) {  // nothing was sent; UCX would go on to connect, and complain if the peer closes as
+                          // well
+      std::erase(parts_.shared.owing, &link);
+      uct_ep_destroy(std::exchange(link.endpoint, nullptr));
+      return;
+    }
+    owe(link, Link::kBye);
+    pay(link);
+  });
+}
+
+bool Peers::have_parted() const noexcept {
+  bool all = true;
+  parts_.links.for_each([&](const Link& link) {
+    all = all && (!link.is_up() || link.is_own() || link.dying || link.peer_left);
+  });
+  return all;
+}
+
+}  // namespace stria::uct

@@ -1,0 +1,74 @@
+#include "transport/uct/receiver.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace stria::uct {
+
+void Receiver::arrived(Am id, std::span<const std::byte> bytes) noexcept {
+  // A handler that sends may be called from inside of itself.
+  if (may_handle() && !handling_ && stash_.is_empty())
+    handle(id, bytes);
+  else
+    keep(id, bytes);
+}
+
+void Receiver::keep(Am id, std::span<const std::byte> bytes) noexcept {
+  if (std::byte* const to = stash_.append(id, bytes.size())) {
+    std::memcpy(to, bytes.data(), bytes.size());
+    parts_.shared.ring();
+    return;
+  }
+  std::uint64_t prefix = 0;  // no memory: a packet is lost, and its link with it
+  std::memcpy(&prefix, bytes.data(), std::min(bytes.size(), sizeof prefix));
+  if (Link* const link = parts_.links.find(Prefix(prefix)))
+    parts_.ends.fail(*link, Status::io_error, "there is no memory for what the peer sends");
+}
+
+void Receiver::handle(Am id, std::span<const std::byte> bytes) noexcept {
+  --room_;
+  handling_ = true;
+  if (id == Am::control)
+    parts_.peers.take(bytes);
+  else
+    deliver(id, bytes);
+  handling_ = false;
+}
+
+void Receiver::deliver(Am id, std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() < kOverhead || closed_) return;
+  std::uint64_t prefix = 0;
+  transport::Header header;
+  std::memcpy(&prefix, bytes.data(), sizeof prefix);
+  std::memcpy(&header, bytes.data() + sizeof prefix, sizeof header);
+  const Link* const link = parts_.links.find(Prefix(prefix));
+  if (link == nullptr) return;  // of a link that has ended, or of a stranger
+  const transport::Packet packet{&header, bytes.data() + kOverhead,
+                                 static_cast<std::uint32_t>(bytes.size() - kOverhead),
+                                 id == Am::buffered ? 1u : 0u, 0};
+  const std::uint32_t answer = parts_.sink.deliver(parts_.sink.self, link->cookie, &packet);
+  go_on_ = (answer & STRIA_DELIVERED_GO_ON) != 0;
+}
+
+void Receiver::handle_all(Stash& stash) noexcept {
+  for (std::size_t there = stash.count(); there > 0 && may_handle(); --there) {
+    const Stash::Message message = stash.first();
+    handle(message.id, message.bytes);
+    stash.drop_first();
+  }
+}
+
+unsigned Receiver::receive(unsigned budget) noexcept {
+  room_ = budget;
+  go_on_ = true;
+  handle_all(stash_);
+  unsigned events = 0;
+  if (stash_.is_empty() && may_handle()) events = parts_.shared.interface->progress();
+  is_quiet_ = events == 0;
+  handle_all(parts_.shared.loop);
+  const unsigned handled = budget - room_;
+  room_ = 0;
+  return std::max(handled, std::min(events, budget > 0 ? 1u : 0u));
+}
+
+}  // namespace stria::uct

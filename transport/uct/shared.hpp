@@ -1,0 +1,32 @@
+// What all links of a device use. The worker's thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "stria/provider.h"
+#include "transport/uct/interface.hpp"
+#include "transport/uct/stash.hpp"
+
+namespace stria::uct {
+
+class Ends;
+class Link;
+
+struct Shared {
+  const stria_services_t* services = nullptr;
+  Interface* interface = nullptr;
+  Ends* ends = nullptr;
+  Limits limits;
+  std::string path;  ///< "uct tcp/eth0", of all links
+  Stash loop;        ///< what the device sent to itself
+  UniqueFd bell;     ///< an eventfd that wakes the sleeping worker; none where the interface wakes nobody
+  bool armed = false;
+  std::vector<Link*> owing;  ///< links whose peers are still to be told something; Peers
+
+  void ring() const noexcept;
+};
+
+}  // namespace stria::uct

@@ -1,0 +1,25 @@
+#include "transport/uct/uct.hpp"
+
+#include "transport/provider_table.hpp"
+#include "transport/uct/device.hpp"
+#include "transport/uct/variables.hpp"
+
+namespace stria::uct {
+namespace {
+
+struct UctProvider {
+  using Device = uct::Device;
+  using Link = uct::Link;
+  using Groups = transport::GroupList<transport::group::Pio>;
+  static constexpr const char* kName = "uct";
+  static constexpr const char* kDescription = "what UCX's transport layer drives";
+  static constexpr Variables kVariables = uct::kVariables;
+};
+
+}  // namespace
+
+const stria_provider_t& uct_provider() noexcept {
+  return transport::provider_table<UctProvider>();
+}
+
+}  // namespace stria::uct

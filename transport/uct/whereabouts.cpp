@@ -1,0 +1,146 @@
+#include "transport/uct/whereabouts.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/format.hpp"
+
+namespace stria::uct {
+namespace {
+
+constexpr int kQueue = 4096;  // of watchers; the kernel allows net.core.somaxconn
+
+/// The first bytes of a file of /proc; empty: there is none.
+std::string read_text(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[1024];
+  const ssize_t bytes = file ? ::read(file.get(), text, sizeof text) : -1;
+  return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
+}
+
+std::uint64_t running_system() {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  const std::string text = read_text("/proc/sys/kernel/random/boot_id");
+  if (text.empty()) return 0;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  return hash;
+}
+
+std::uint32_t space_of(const char* path) {
+  struct stat about {};
+  return ::stat(path, &about) == 0 ? static_cast<std::uint32_t>(about.st_ino) : 0;
+}
+
+/// The 22nd field of /proc/PID/stat; the second is a name in parentheses, which may have any letters.
+std::uint64_t start_of(std::uint32_t pid) {
+  const std::string text = read_text(fmt::format("/proc/{}/stat", pid));
+  std::size_t at = text.rfind(')');
+  for (int field = 2; at != std::string::npos && field < 22; ++field) at = text.find(' ', at + 1);
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
+}
+
+struct DoorName {
+  explicit DoorName(std::uint64_t instance) {
+    const std::string name = fmt::format("stria-uct-{:016x}", instance);
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+
+UniqueFd unix_socket() noexcept {
+  return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+bool has_event(const UniqueFd& fd) noexcept {
+  pollfd entry{fd.get(), POLLIN, 0};
+  return fd && ::poll(&entry, 1, 0) == 1;
+}
+
+}  // namespace
+
+Whereabouts own_whereabouts() noexcept {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  return {running_system(),
+          start_of(pid),
+          space_of("/proc/thread-self/ns/pid"),
+          space_of("/proc/thread-self/ns/net"),
+          pid,
+          0};
+}
+
+bool can_watch(const Whereabouts& one, const Whereabouts& other) noexcept {
+  return one.host != 0 && one.pid_space != 0 && one.net_space != 0 && one.host == other.host &&
+         one.pid_space == other.pid_space && one.net_space == other.net_space;
+}
+
+std::uint64_t random_word() noexcept {
+  std::uint64_t word = 0;
+  while (word == 0) {
+    if (::getrandom(&word, sizeof word, 0) == static_cast<ssize_t>(sizeof word)) continue;
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    word = (static_cast<std::uint64_t>(::getpid()) << 40) ^ static_cast<std::uint64_t>(now.tv_nsec);
+  }
+  return word;
+}
+
+Result<Door> Door::open(std::uint64_t instance) {
+  Door door;
+  door.socket_ = unix_socket();
+  const DoorName name(instance);
+  if (!door.socket_ || ::bind(door.socket_.get(), name.get(), name.bytes) != 0 ||
+      ::listen(door.socket_.get(), kQueue) != 0)
+    return Error{Status::io_error,
+                 fmt::format("uct: cannot listen on an abstract unix socket, by which peers "
+                             "of this host see whether the device lives: {}",
+                             std::strerror(errno))};
+  return door;
+}
+
+void Door::close() noexcept {
+  if (!socket_) return;
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  // Those in the queue see the end now, and not when the last copy of this socket is closed.
+  for (int fd = 0; (fd = ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) ::close(fd);
+  socket_.reset();
+}
+
+Watch Watch::of(const Whereabouts& peer, std::uint64_t instance) noexcept {
+  Watch watch;
+  watch.process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  const bool was_there = watch.process_ || errno != ESRCH;
+  // A pid that was given again is of a process that started later.
+  if (!was_there || start_of(peer.pid) != peer.started) watch.gone_ = true;
+  if (peer.pid == static_cast<std::uint32_t>(::getpid())) watch.process_.reset();
+  const DoorName name(instance);
+  watch.connection_ = unix_socket();
+  if (watch.connection_ && ::connect(watch.connection_.get(), name.get(), name.bytes) != 0) {
+    if (errno == ECONNREFUSED) watch.gone_ = true;
+    watch.connection_.reset();  // the queue is full: the process alone is watched
+  }
+  return watch;
+}
+
+bool Watch::is_gone() noexcept {
+  if (!gone_) gone_ = has_event(connection_) || has_event(process_);
+  return gone_;
+}
+
+}  // namespace stria::uct
