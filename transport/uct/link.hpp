@@ -43,9 +43,9 @@ class Link {
   /// Sends a control message.
   Status send_control(const void* message, std::size_t bytes) noexcept;
 
-  // What the peer is still to be told, for Peers.
-  static constexpr unsigned kHello = 1, kWelcome = 2, kBye = 4, kParted = 8;
-  static constexpr unsigned kConnecting = kHello | kWelcome;
+  // What is still to be made, and what the peer is still to be told, for Peers.
+  static constexpr unsigned kEndpoint = 1, kHello = 2, kWelcome = 4, kBye = 8, kParted = 16;
+  static constexpr unsigned kConnecting = kEndpoint | kHello | kWelcome;
   unsigned owed = 0;
   bool peer_left = false;  ///< it said bye, or parted
   std::uint64_t since_ms = 0;

@@ -67,13 +67,7 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
     link.be_own();
     return &link;
   }
-  auto made = interface.connect(peer.device, peer.interface);
-  if (!made) {
-    parts_.links.remove(link);
-    return std::move(made).error();
-  }
-  link.endpoint = *made;
-  owe(link, owes);
+  owe(link, Link::kEndpoint | owes);
   return &link;
 }
 
@@ -83,6 +77,7 @@ void Peers::owe(Link& link, unsigned what) noexcept {
 }
 
 Status Peers::send(Link& link, unsigned what) noexcept {
+  if (what == Link::kEndpoint) return make_endpoint(link);
   const Handshake& handshake = parts_.handshake;
   if (what == Link::kHello) {
     const Hello hello = handshake.hello(link.peer(), link.own_prefix(), parts_.address);
@@ -97,9 +92,24 @@ Status Peers::send(Link& link, unsigned what) noexcept {
   return link.send_control(&control, sizeof control);
 }
 
-/// Sends what the link owes, in the order of the bits. True: all of it.
+/// UCX's transports find an endpoint that they are handling when one to the same peer is made meanwhile, and
+/// put the new one in its place: not from inside of UCX.
+Status Peers::make_endpoint(Link& link) noexcept {
+  if (parts_.shared.inside_ucx) return Status::no_resource;
+  if (link.dying) return Status::peer_failed;
+  auto made = parts_.shared.interface->connect(link.peer().device, link.peer().interface);
+  if (made) {
+    link.endpoint = *made;
+    return Status::ok;
+  }
+  link.broken = true;
+  parts_.ends.fail(link, Status::unreachable, made.error().context);
+  return Status::unreachable;
+}
+
+/// Does what the link owes, in the order of the bits. True: all of it.
 bool Peers::pay(Link& link) noexcept {
-  for (unsigned what = Link::kHello; what <= Link::kParted; what <<= 1) {
+  for (unsigned what = Link::kEndpoint; what <= Link::kParted; what <<= 1) {
     if ((link.owed & what) == 0) continue;
     if (send(link, what) != Status::ok) return false;
     link.owed &= ~what;
@@ -220,7 +230,7 @@ void Peers::say_bye() noexcept {
     if (!link.is_up()) {  // nothing was sent; UCX would go on to connect, and complain if the peer closes as
                           // well
       std::erase(parts_.shared.owing, &link);
-      uct_ep_destroy(std::exchange(link.endpoint, nullptr));
+      if (link.endpoint != nullptr) uct_ep_destroy(std::exchange(link.endpoint, nullptr));
       return;
     }
     owe(link, Link::kBye);

@@ -34,7 +34,7 @@ class Peers {
   Result<Link*> connect(std::span<const std::byte> address, void* cookie);
   /// A control message came. Makes upcalls.
   void take(std::span<const std::byte> message) noexcept;
-  /// Sends what is owed.
+  /// Does what is owed.
   void step() noexcept;
   bool owes() const noexcept { return !parts_.shared.owing.empty(); }
   /// Fails the links of peers that are gone, or do not answer.
@@ -56,6 +56,7 @@ class Peers {
   void owe(Link& link, unsigned what) noexcept;
   bool pay(Link& link) noexcept;
   Status send(Link& link, unsigned what) noexcept;
+  Status make_endpoint(Link& link) noexcept;
   void refuse(const char* text) noexcept;
 
   const Parts parts_;

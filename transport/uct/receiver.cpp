@@ -6,8 +6,9 @@
 namespace stria::uct {
 
 void Receiver::arrived(Am id, std::span<const std::byte> bytes) noexcept {
-  // A handler that sends may be called from inside of itself.
-  if (may_handle() && !handling_ && stash_.is_empty())
+  // Endpoints are not made inside of UCX, so what makes them waits. And a handler that sends may be called
+  // from inside of itself.
+  if (may_handle() && !handling_ && stash_.is_empty() && id != Am::control)
     handle(id, bytes);
   else
     keep(id, bytes);
@@ -63,7 +64,12 @@ unsigned Receiver::receive(unsigned budget) noexcept {
   go_on_ = true;
   handle_all(stash_);
   unsigned events = 0;
-  if (stash_.is_empty() && may_handle()) events = parts_.shared.interface->progress();
+  if (stash_.is_empty() && may_handle()) {
+    parts_.shared.inside_ucx = true;
+    events = parts_.shared.interface->progress();
+    parts_.shared.inside_ucx = false;
+    handle_all(stash_);
+  }
   is_quiet_ = events == 0;
   handle_all(parts_.shared.loop);
   const unsigned handled = budget - room_;

@@ -24,6 +24,7 @@ struct Shared {
   Stash loop;        ///< what the device sent to itself
   UniqueFd bell;     ///< an eventfd that wakes the sleeping worker; none where the interface wakes nobody
   bool armed = false;
+  bool inside_ucx = false;   ///< a function of UCX runs, and has called what runs now
   std::vector<Link*> owing;  ///< links whose peers are still to be told something; Peers
 
   void ring() const noexcept;

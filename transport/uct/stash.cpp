@@ -23,6 +23,7 @@ std::byte* Stash::append(Am id, std::size_t bytes) noexcept {
   const std::size_t room = room_for(bytes);
   if (chunks_.empty() || chunks_.back().bytes - chunks_.back().filled < room) {
     try {
+      if (count_ == 0) chunks_.clear();  // an empty one may not stay in front of others
       chunks_.push_back(make(room));
     } catch (const std::bad_alloc&) {
       return nullptr;
