@@ -20,12 +20,13 @@ struct Fixed {
   std::uint64_t check;
   Whereabouts where;
   std::uint32_t eager_bytes;
+  std::uint32_t zcopy_bytes;
   std::uint8_t device_bytes;
   std::uint8_t interface_bytes;
-  std::uint16_t reserved;
+  std::uint16_t reserved[3];
   char transport[kNameMost];  // ended by a zero
 };
-static_assert(sizeof(Fixed) == 88 && offsetof(Fixed, eager_bytes) == 64);
+static_assert(sizeof(Fixed) == 96 && offsetof(Fixed, eager_bytes) == 64);
 
 }  // namespace
 
@@ -47,9 +48,10 @@ Result<std::vector<std::byte>> encode_address(const Address& address) {
               address.check,
               address.where,
               address.eager_bytes,
+              address.zcopy_bytes,
               static_cast<std::uint8_t>(address.device.size()),
               static_cast<std::uint8_t>(address.interface.size()),
-              0,
+              {},
               {}};
   address.transport.copy(fixed.transport, kNameMost - 1);
   std::vector<std::byte> out(sizeof fixed);
@@ -74,8 +76,8 @@ Result<Address> decode_address(std::span<const std::byte> bytes) {
       fixed.eager_bytes == 0 || fixed.transport[kNameMost - 1] != '\0')
     return Error{Status::invalid,
                  fmt::format("uct: the address of a uct device is cut or spoilt, {} bytes", bytes.size())};
-  Address out{fixed.instance,    fixed.worker,    fixed.check, fixed.where,
-              fixed.eager_bytes, fixed.transport, {},          {}};
+  Address out{fixed.instance,    fixed.worker,    fixed.check, fixed.where, fixed.eager_bytes,
+              fixed.zcopy_bytes, fixed.transport, {},          {}};
   const auto device = rest.first(fixed.device_bytes), interface = rest.subspan(fixed.device_bytes);
   out.device.assign(device.begin(), device.end());
   out.interface.assign(interface.begin(), interface.end());

@@ -1,7 +1,8 @@
 // A device's part of the worker's address: who it is, where it lives, and UCX's own two addresses.
 //
 //   0 magic 4 | version 2 | wire version 2 | instance 8 | worker 8 | check 8 | whereabouts 32
-//   64 eager bytes 4 | device bytes 1 | interface bytes 1 | reserved 2 | transport 16 | device | interface
+//   64 eager bytes 4 | zcopy bytes 4 | device bytes 1 | interface bytes 1 | reserved 6 | transport 16
+//   96 device | interface
 #pragma once
 
 #include <array>
@@ -24,6 +25,7 @@ struct Address {
       0;  ///< tells a device of another job: the fingerprint of the job's secret for the two
   Whereabouts where;
   std::uint32_t eager_bytes = 0;  ///< payload of one packet that it takes
+  std::uint32_t zcopy_bytes = 0;  ///< of one out of the sender's memory
   std::string transport;
   std::vector<std::byte> device;     ///< uct_iface_get_device_address
   std::vector<std::byte> interface;  ///< uct_iface_get_address

@@ -40,11 +40,13 @@ Device::Device(const Settings& settings, const transport::DeviceParams& params)
     : sink_(*params.sink),
       here_(own_whereabouts()),
       handshake_(params.worker_id, random_word(), secret_of(params)),
+      zcopy_(shared_),
       ends_(shared_, sink_, links_),
       peers_({shared_, sink_, links_, ends_, handshake_, here_, address_, settings.connect_ms}),
       receiver_({shared_, sink_, links_, peers_, ends_}) {
   shared_.services = params.services;
   shared_.ends = &ends_;
+  shared_.zcopy = &zcopy_;
 }
 
 Result<void> Device::start(const Settings& settings) {
@@ -80,6 +82,7 @@ Result<void> Device::make_address() {
                   0,
                   here_,
                   shared_.limits.eager_max,
+                  shared_.limits.zcopy_max,
                   interface_->transport(),
                   *std::move(device),
                   *std::move(interface)};
@@ -106,17 +109,20 @@ Result<void> Device::make_events() {
 void Device::tell() const {
   const Limits& limits = shared_.limits;
   shared_.services->log(
-      2, fmt::format("uct: {}/{}, short packets up to {} B, buffered ones up to {} B, {}, {}",
-                     interface_->transport(), interface_->device(), limits.short_max, limits.eager_max,
-                     limits.wakes ? "can sleep" : "cannot sleep",
-                     limits.tells_failures ? "tells when a peer fails" : "peers are watched by the kernel")
-             .c_str());
+      2,
+      fmt::format(
+          "uct: {}/{}, short packets up to {} B, buffered ones up to {} B, out of memory up to {} B, {}, {}",
+          interface_->transport(), interface_->device(), limits.short_max, limits.eager_max, limits.zcopy_max,
+          limits.wakes ? "can sleep" : "cannot sleep",
+          limits.tells_failures ? "tells when a peer fails" : "peers are watched by the kernel")
+          .c_str());
 }
 
 void Device::capabilities(transport::Capabilities& out) const noexcept {
   const Limits& limits = shared_.limits;
   out = {};
   out.eager_max = limits.eager_max;
+  if (limits.zcopy_max == 0) out.lacks |= STRIA_CAP_ZCOPY;
   if (limits.short_max == 0) return;
   out.pio_max = limits.short_max;
   out.pio_mtu = out.pio_window_bytes =
@@ -137,7 +143,9 @@ unsigned Device::progress(unsigned budget) noexcept {
   if (shared_.armed) disarm();
   unsigned handled = receiver_.receive(budget);
   if (peers_.owes()) peers_.step();
-  if (ends_.are_due()) handled += ends_.bury(receiver_.is_drained(), budget - handled);
+  if (zcopy_.have_ended()) handled += zcopy_.tell(budget - handled);
+  if (ends_.are_due() && !zcopy_.have_ended())
+    handled += ends_.bury(receiver_.is_drained(), budget - handled);
   return handled;
 }
 
@@ -148,7 +156,7 @@ void Device::check() noexcept {
 }
 
 Status Device::arm() noexcept {
-  if (!receiver_.is_empty() || ends_.have_links()) return Status::no_resource;
+  if (!receiver_.is_empty() || zcopy_.have_ended() || ends_.have_links()) return Status::no_resource;
   shared_.armed = true;
   if (interface_->arm()) return Status::ok;
   disarm();

@@ -25,6 +25,7 @@
 #include "transport/uct/settings.hpp"
 #include "transport/uct/shared.hpp"
 #include "transport/uct/whereabouts.hpp"
+#include "transport/uct/zcopy.hpp"
 
 namespace stria::uct {
 
@@ -61,6 +62,7 @@ class Device {
   std::vector<std::byte> address_;
   Shared shared_;
   Links links_;
+  ZcopySends zcopy_;
   Ends ends_;
   Peers peers_;
   Receiver receiver_;

@@ -1,9 +1,11 @@
 #include "transport/uct/ends.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.hpp"
 #include "transport/uct/clock.hpp"
+#include "transport/uct/zcopy.hpp"
 
 namespace stria::uct {
 namespace {
@@ -52,6 +54,10 @@ unsigned Ends::bury(bool all_came, unsigned budget) noexcept {
 void Ends::take_down(Link& link) noexcept {
   std::erase(dying_, &link);
   std::erase(shared_.owing, &link);
+  if (link.sends > 0) {  // the memory of the worker is free when UCX has no endpoint any more
+    uct_ep_destroy(std::exchange(link.endpoint, nullptr));
+  }
+  shared_.zcopy->abandon(link);
   const std::unique_ptr<Link> gone = links_.remove(link);
   if (gone->endpoint != nullptr) endpoints_.push_back({gone->endpoint, gone->broken ? 0 : now_ms()});
   sink_.link_down(sink_.self, gone->cookie, transport::to_c(gone->why));

@@ -30,7 +30,7 @@ class Ends {
   /// Takes down those that are ready for it, and no more than `budget`. `all_came`: nothing that came waits
   /// for being delivered. Returns how many. Not from inside a function of UCX.
   unsigned bury(bool all_came, unsigned budget) noexcept;
-  /// At once, as everything that came by it was delivered. From inside a function of UCX, too.
+  /// At once, as everything that came by it was delivered. Not from inside a function of UCX.
   void take_down(Link& link) noexcept;
   /// All that is left is dropped.
   void close() noexcept;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kShortMost = 1024;       // a short packet is put together on the stack
 constexpr std::uint32_t kEagerMost = 64 * 1024;  // what is longer is better announced
+constexpr std::uint32_t kBulkMost = 1024 * 1024;
 
 Error failure(ucs_status_t status, const std::string& what) {
   return {status == UCS_ERR_UNREACHABLE ? Status::unreachable : Status::io_error,
@@ -195,6 +196,15 @@ Result<void> Interface::read_limits() {
   const std::size_t shorts = (flags & UCT_IFACE_FLAG_AM_SHORT) != 0 ? about_.cap.am.max_short : 0;
   if (shorts >= kOverhead + STRIA_SMALL_PAYLOAD)
     limits_.short_max = static_cast<std::uint32_t>(std::min<std::size_t>(shorts - kOverhead, kShortMost));
+  uct_md_attr_t domain{};
+  const bool has_bulk = (flags & UCT_IFACE_FLAG_AM_ZCOPY) != 0 && about_.cap.am.max_hdr >= kOverhead &&
+                        uct_md_query(domain_, &domain) == UCS_OK &&
+                        (domain.cap.flags & UCT_MD_FLAG_NEED_MEMH) == 0;
+  if (has_bulk && about_.cap.am.max_zcopy > limits_.eager_max + kOverhead) {
+    limits_.zcopy_max =
+        static_cast<std::uint32_t>(std::min<std::size_t>(about_.cap.am.max_zcopy - kOverhead, kBulkMost));
+    limits_.zcopy_runs = static_cast<std::uint32_t>(std::min<std::size_t>(about_.cap.am.max_iov, UINT32_MAX));
+  }
   limits_.peers = static_cast<std::uint32_t>(std::min<std::size_t>(about_.max_num_eps, UINT32_MAX));
   limits_.tells_failures = (flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE) != 0;
   limits_.in_memory = type_ == UCT_DEVICE_TYPE_SHM;

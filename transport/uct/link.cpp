@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "transport/uct/ends.hpp"
+#include "transport/uct/zcopy.hpp"
 
 namespace stria::uct {
 namespace {
@@ -108,6 +109,28 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   return answer(status_of(uct_ep_am_bcopy(endpoint, number(Am::buffered), pack_packet, &packet, 0)));
 }
 
+Status Link::zcopy_send(const transport::Header& header, const transport::Payload& payload,
+                        transport::Completion* completion) noexcept {
+  constexpr std::int64_t kWorthIt = 2048;  // shorter payloads are copied
+  if (zcopy_max() == 0) return Status::unsupported;
+  if (is_own_ || (payload.length < kWorthIt && payload.length <= std::int64_t{shared_.limits.eager_max}))
+    return eager_send(header, payload);
+  if (const Status can = can_send(); can != Status::ok) return can;
+  return shared_.zcopy->send(*this, header, payload, completion);
+}
+
+Status Link::send_out_of(const transport::Header& header, const uct_iov_t* runs, std::size_t count,
+                         uct_completion_t* completion) noexcept {
+  std::array<std::byte, kOverhead> front;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
+  const std::uint64_t prefix = theirs_.bits();
+  std::memcpy(front.data(), &prefix, sizeof prefix);
+  std::memcpy(front.data() + sizeof prefix, &header, sizeof header);
+  const ucs_status_t status =
+      uct_ep_am_zcopy(endpoint, number(Am::buffered), front.data(), static_cast<unsigned>(front.size()), runs,
+                      count, 0, completion);
+  return status == UCS_INPROGRESS ? Status::in_progress : answer(status);
+}
+
 Status Link::send_control(const void* message, std::size_t bytes) noexcept {
   if (broken) return Status::peer_failed;
   Message one{message, bytes};
@@ -121,6 +144,7 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
   out = {};
   out.eager_max = std::min(device.eager_max, peer_.eager_bytes);
   out.pio_max = std::min(device.short_max, peer_.eager_bytes);
+  out.zcopy_max = zcopy_max();
   const bool takes = is_up() && !is_full_ && !dying;
   out.pio_credits =
       takes && out.pio_max > 0 ? out.pio_max + static_cast<std::uint32_t>(sizeof(transport::Header)) : 0;

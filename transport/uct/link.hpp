@@ -9,6 +9,7 @@
 
 #include <uct/api/uct.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -28,6 +29,8 @@ class Link {
   // The contract.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
+  Status zcopy_send(const transport::Header& header, const transport::Payload& payload,
+                    transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) const noexcept;
   bool is_coming() const noexcept { return !is_up(); }
 
@@ -43,12 +46,18 @@ class Link {
   /// Sends a control message.
   Status send_control(const void* message, std::size_t bytes) noexcept;
 
+  /// Sends a packet out of memory, for ZcopySends. IN_PROGRESS: `completion` is called.
+  Status send_out_of(const transport::Header& header, const uct_iov_t* runs, std::size_t count,
+                     uct_completion_t* completion) noexcept;
+  ZcopySends& zcopy() noexcept { return *shared_.zcopy; }
+
   // What is still to be made, and what the peer is still to be told, for Peers.
   static constexpr unsigned kEndpoint = 1, kHello = 2, kWelcome = 4, kBye = 8, kParted = 16;
   static constexpr unsigned kConnecting = kEndpoint | kHello | kWelcome;
   unsigned owed = 0;
   bool peer_left = false;  ///< it said bye, or parted
   std::uint64_t since_ms = 0;
+  std::size_t sends = 0;  ///< under way, of ZcopySends
 
   // For those that look after links: Links, Peers, Ends.
   void* cookie = nullptr;
@@ -61,6 +70,7 @@ class Link {
 
  private:
   Status can_send() const noexcept;
+  std::uint32_t zcopy_max() const noexcept { return std::min(shared_.limits.zcopy_max, peer_.zcopy_bytes); }
   Status answer(ucs_status_t status) noexcept;
   std::byte* append_to_loop(Am id, const transport::Header& header, std::size_t bytes) noexcept;
 

@@ -14,11 +14,13 @@ namespace stria::uct {
 
 class Ends;
 class Link;
+class ZcopySends;
 
 struct Shared {
   const stria_services_t* services = nullptr;
   Interface* interface = nullptr;
   Ends* ends = nullptr;
+  ZcopySends* zcopy = nullptr;
   Limits limits;
   std::string path;  ///< "uct tcp/eth0", of all links
   Stash loop;        ///< what the device sent to itself

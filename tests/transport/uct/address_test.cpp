@@ -25,6 +25,7 @@ Address address(std::uint64_t worker, std::uint64_t instance, std::string_view s
   out.check = out.expected_check(bytes_of(secret));
   out.where = own_whereabouts();
   out.eager_bytes = 8000;
+  out.zcopy_bytes = 60000;
   out.transport = "tcp";
   out.device = std::vector<std::byte>(6, std::byte{3});
   out.interface = std::vector<std::byte>(2, std::byte{4});
@@ -40,6 +41,7 @@ TEST(UctAddress, is_read_as_it_was_written_and_not_when_it_is_cut_or_longer) {
   EXPECT_EQ(read->worker, wrote.worker);
   EXPECT_EQ(read->check, wrote.check);
   EXPECT_EQ(read->eager_bytes, wrote.eager_bytes);
+  EXPECT_EQ(read->zcopy_bytes, wrote.zcopy_bytes);
   EXPECT_EQ(read->transport, wrote.transport);
   EXPECT_EQ(read->device, wrote.device);
   EXPECT_EQ(read->interface, wrote.interface);

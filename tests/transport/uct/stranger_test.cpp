@@ -65,6 +65,7 @@ class Stranger : public testing::TestWithParam<const char*> {
                 0,
                 own_whereabouts(),
                 4000,
+                0,
                 GetParam(),
                 *interface->device_address(),
                 *interface->interface_address()};
