@@ -38,10 +38,12 @@ Result<Watch> Peers::watch(const Address& peer) const {
                                peer.worker, peer.where.pid)};
   }
   if (!out.sees() && !parts_.shared.limits.tells_failures)
-    return Error{Status::unreachable,
-                 fmt::format("uct: {} does not tell when a peer dies, and worker {:#x} lives in another "
-                             "namespace, where it cannot be watched",
-                             parts_.shared.interface->transport(), peer.worker)};
+    return Error{
+        Status::unreachable,
+        fmt::format("uct: {} does not tell when a peer dies, and worker {:#x} cannot be watched: {}",
+                    parts_.shared.interface->transport(), peer.worker,
+                    can_watch(parts_.here, peer.where) ? "there are no descriptors for it"
+                                                       : "it is on another host or in another namespace")};
   return out;
 }
 
@@ -67,7 +69,17 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
     link.be_own();
     return &link;
   }
-  owe(link, Link::kEndpoint | owes);
+  if (parts_.shared.inside_ucx) {
+    owe(link, Link::kEndpoint | owes);
+    return &link;
+  }
+  auto made = interface.connect(peer.device, peer.interface);
+  if (!made) {
+    parts_.links.remove(link);
+    return std::move(made).error();
+  }
+  link.endpoint = *made;
+  owe(link, owes);
   return &link;
 }
 
@@ -103,7 +115,8 @@ Status Peers::make_endpoint(Link& link) noexcept {
     return Status::ok;
   }
   link.broken = true;
-  parts_.ends.fail(link, Status::unreachable, made.error().context);
+  parts_.shared.services->log(3, made.error().context.c_str());
+  parts_.ends.fail(link, Status::unreachable, "");
   return Status::unreachable;
 }
 

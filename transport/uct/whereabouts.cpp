@@ -126,8 +126,9 @@ Watch Watch::of(const Whereabouts& peer, std::uint64_t instance) noexcept {
   Watch watch;
   watch.process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
   const bool was_there = watch.process_ || errno != ESRCH;
-  // A pid that was given again is of a process that started later.
-  if (!was_there || start_of(peer.pid) != peer.started) watch.gone_ = true;
+  // A pid that was given again is of a process that started later. /proc may be hidden.
+  const std::uint64_t started = start_of(peer.pid);
+  if (!was_there || (started != 0 && peer.started != 0 && started != peer.started)) watch.gone_ = true;
   if (peer.pid == static_cast<std::uint32_t>(::getpid())) watch.process_.reset();
   const DoorName name(instance);
   watch.connection_ = unix_socket();

@@ -15,7 +15,7 @@ using Bytes = std::vector<std::byte>;
 
 Bytes pattern(unsigned seed, std::size_t bytes) {
   Bytes out(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(seed * 31 + i * 7);
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(i * 7 + seed);
   return out;
 }
 
