@@ -102,12 +102,13 @@ Result<bool> Interface::find_in(uct_component_h component, const Settings& setti
     }
     uct_tl_resource_desc_t* list = nullptr;
     unsigned count = 0;
-    if (uct_md_query_tl_resources(domain_, &list, &count) != UCS_OK) list = nullptr, count = 0;
+    if (uct_md_query_tl_resources(domain_, &list, &count) != UCS_OK || list == nullptr) count = 0;
     const Resources resources(list);
     const std::span<const uct_tl_resource_desc_t> all(list, count);
     if (const int index = choose_resource(all, transport_, settings.device); index >= 0) {
-      device_ = list[index].dev_name;
-      type_ = list[index].dev_type;
+      const uct_tl_resource_desc_t& chosen = all[static_cast<std::size_t>(index)];
+      device_ = chosen.dev_name;
+      type_ = chosen.dev_type;
       return true;
     }
     list_resources(all, device_);

@@ -61,6 +61,7 @@ TEST(UctWatch, a_process_that_is_killed_is_gone_although_its_child_has_its_socke
   const pid_t child = ::fork();
   if (child == 0) {
     auto door = Door::open(instance);
+    if (!door) ::_exit(1);
     const pid_t grandchild = ::fork();
     if (grandchild == 0) {
       ::pause();
