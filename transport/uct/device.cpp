@@ -54,8 +54,8 @@ Result<void> Device::start(const Settings& settings) {
   if (!door) return std::move(door).error();
   door_ = *std::move(door);
   const Interface::Calls calls{this,
-                               [](void* self, Am id, std::span<const std::byte> bytes) noexcept {
-                                 static_cast<Device*>(self)->receiver_.arrived(id, bytes);
+                               [](void* self, Am id, std::span<const std::byte> bytes, bool lasts) noexcept {
+                                 return static_cast<Device*>(self)->receiver_.arrived(id, bytes, lasts);
                                },
                                [](void* self, uct_ep_h endpoint, ucs_status_t why) noexcept {
                                  static_cast<Device*>(self)->peers_.lost(endpoint, why);
@@ -199,6 +199,7 @@ Device::~Device() {
     if (link.endpoint != nullptr) uct_ep_destroy(link.endpoint);
     link.endpoint = nullptr;
   });
+  shared_.kept.release_all();
   interface_.reset();  // may still call what is here
 }
 

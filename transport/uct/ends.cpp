@@ -30,6 +30,7 @@ void Ends::fail(Link& link, Status why, std::string_view text) noexcept {
 void Ends::reserve(std::size_t links) {
   dying_.reserve(links);
   endpoints_.reserve(links + endpoints_.size());
+  retired_.reserve(links + retired_.size());
 }
 
 bool Ends::may_go(const Link& link, bool all_came) const noexcept {
@@ -58,9 +59,13 @@ void Ends::take_down(Link& link) noexcept {
     uct_ep_destroy(std::exchange(link.endpoint, nullptr));
   }
   shared_.zcopy->abandon(link);
-  const std::unique_ptr<Link> gone = links_.remove(link);
+  std::unique_ptr<Link> gone = links_.remove(link);
   if (gone->endpoint != nullptr) endpoints_.push_back({gone->endpoint, gone->broken ? 0 : now_ms()});
-  sink_.link_down(sink_.self, gone->cookie, transport::to_c(gone->why));
+  void* const cookie = gone->cookie;
+  const Status why = gone->why;
+  gone->retired = gone->kept > 0;
+  if (gone->retired) retired_.push_back(std::move(gone));
+  sink_.link_down(sink_.self, cookie, transport::to_c(why));
 }
 
 void Ends::destroy_flushed() noexcept {
@@ -73,6 +78,10 @@ void Ends::destroy_flushed() noexcept {
     return true;
   };
   std::erase_if(endpoints_, is_done);
+}
+
+void Ends::forget(Link& link) noexcept {
+  std::erase_if(retired_, [&](const std::unique_ptr<Link>& one) { return one.get() == &link; });
 }
 
 void Ends::close() noexcept {

@@ -32,6 +32,8 @@ class Ends {
   unsigned bury(bool all_came, unsigned budget) noexcept;
   /// At once, as everything that came by it was delivered. Not from inside a function of UCX.
   void take_down(Link& link) noexcept;
+  /// Of a link that was taken down: nothing of it is kept any more.
+  void forget(Link& link) noexcept;
   /// All that is left is dropped.
   void close() noexcept;
 
@@ -48,6 +50,7 @@ class Ends {
   Links& links_;
   std::vector<Link*> dying_;
   std::vector<Endpoint> endpoints_;
+  std::vector<std::unique_ptr<Link>> retired_;  // of which payloads are kept
 };
 
 }  // namespace stria::uct

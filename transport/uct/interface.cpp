@@ -147,10 +147,11 @@ Result<void> Interface::start(const Calls& calls) {
   return {};
 }
 
-ucs_status_t Interface::arrive(void* self, void* data, std::size_t length, unsigned, Am id) noexcept {
+ucs_status_t Interface::arrive(void* self, void* data, std::size_t length, unsigned flags, Am id) noexcept {
   const Calls& calls = static_cast<Interface*>(self)->calls_;
-  calls.arrived(calls.self, id, {static_cast<const std::byte*>(data), length});
-  return UCS_OK;  // UCX may use the memory again
+  const bool lasts = (flags & UCT_CB_PARAM_FLAG_DESC) != 0;
+  const bool kept = calls.arrived(calls.self, id, {static_cast<const std::byte*>(data), length}, lasts);
+  return kept ? UCS_INPROGRESS : UCS_OK;  // OK: UCX may use the memory again
 }
 
 Result<void> Interface::open_handle() {

@@ -34,7 +34,8 @@ class Interface {
   /// What UCX calls, with `self`. Both are called by the thread that calls UCX.
   struct Calls {
     void* self;
-    void (*arrived)(void* self, Am id, std::span<const std::byte> bytes) noexcept;
+    /// `lasts`: the bytes stay as they are after the call if it answers true, until Kept gives them back.
+    bool (*arrived)(void* self, Am id, std::span<const std::byte> bytes, bool lasts) noexcept;
     void (*failed)(void* self, uct_ep_h endpoint, ucs_status_t why) noexcept;
   };
   /// Errors: unsupported, invalid or io_error, naming transport, device and what UCX says.

@@ -131,6 +131,11 @@ Status Link::send_out_of(const transport::Header& header, const uct_iov_t* runs,
   return status == UCS_INPROGRESS ? Status::in_progress : answer(status);
 }
 
+void Link::release(std::uint64_t keep) noexcept {
+  shared_.kept.release(keep);
+  if (--kept == 0 && retired) shared_.ends->forget(*this);
+}
+
 Status Link::send_control(const void* message, std::size_t bytes) noexcept {
   if (broken) return Status::peer_failed;
   Message one{message, bytes};

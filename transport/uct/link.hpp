@@ -31,6 +31,9 @@ class Link {
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
   Status zcopy_send(const transport::Header& header, const transport::Payload& payload,
                     transport::Completion* completion) noexcept;
+  void release(std::uint64_t keep) noexcept;
+  /// What is delivered is there as a whole.
+  std::uint32_t kept_arrived(std::uint64_t, std::uint32_t all, std::uint32_t) const noexcept { return all; }
   void limits(transport::LinkLimits& out) const noexcept;
   bool is_coming() const noexcept { return !is_up(); }
 
@@ -58,6 +61,8 @@ class Link {
   bool peer_left = false;  ///< it said bye, or parted
   std::uint64_t since_ms = 0;
   std::size_t sends = 0;  ///< under way, of ZcopySends
+  std::size_t kept = 0;   ///< payloads that the worker has kept
+  bool retired = false;   ///< taken down, and here only for what is kept
 
   // For those that look after links: Links, Peers, Ends.
   void* cookie = nullptr;

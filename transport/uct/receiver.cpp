@@ -5,13 +5,12 @@
 
 namespace stria::uct {
 
-void Receiver::arrived(Am id, std::span<const std::byte> bytes) noexcept {
+bool Receiver::arrived(Am id, std::span<const std::byte> bytes, bool lasts) noexcept {
   // Endpoints are not made inside of UCX, so what makes them waits. And a handler that sends may be called
   // from inside of itself.
-  if (may_handle() && !handling_ && stash_.is_empty() && id != Am::control)
-    handle(id, bytes);
-  else
-    keep(id, bytes);
+  if (may_handle() && !handling_ && stash_.is_empty() && id != Am::control) return handle(id, bytes, lasts);
+  keep(id, bytes);
+  return false;
 }
 
 void Receiver::keep(Am id, std::span<const std::byte> bytes) noexcept {
@@ -26,35 +25,41 @@ void Receiver::keep(Am id, std::span<const std::byte> bytes) noexcept {
     parts_.ends.fail(*link, Status::io_error, "there is no memory for what the peer sends");
 }
 
-void Receiver::handle(Am id, std::span<const std::byte> bytes) noexcept {
+bool Receiver::handle(Am id, std::span<const std::byte> bytes, bool lasts) noexcept {
+  bool kept = false;
   --room_;
   handling_ = true;
   if (id == Am::control)
     parts_.peers.take(bytes);
   else
-    deliver(id, bytes);
+    kept = deliver(id, bytes, lasts);
   handling_ = false;
+  return kept;
 }
 
-void Receiver::deliver(Am id, std::span<const std::byte> bytes) noexcept {
-  if (bytes.size() < kOverhead || closed_) return;
+bool Receiver::deliver(Am id, std::span<const std::byte> bytes, bool lasts) noexcept {
+  if (bytes.size() < kOverhead || closed_) return false;
   std::uint64_t prefix = 0;
   transport::Header header;
   std::memcpy(&prefix, bytes.data(), sizeof prefix);
   std::memcpy(&header, bytes.data() + sizeof prefix, sizeof header);
-  const Link* const link = parts_.links.find(Prefix(prefix));
-  if (link == nullptr) return;  // of a link that has ended, or of a stranger
+  Link* const link = parts_.links.find(Prefix(prefix));
+  if (link == nullptr) return false;  // of a link that has ended, or of a stranger
   const transport::Packet packet{&header, bytes.data() + kOverhead,
                                  static_cast<std::uint32_t>(bytes.size() - kOverhead),
-                                 id == Am::buffered ? 1u : 0u, 0};
+                                 id == Am::buffered ? 1u : 0u, lasts ? parts_.shared.kept.next() : 0};
   const std::uint32_t answer = parts_.sink.deliver(parts_.sink.self, link->cookie, &packet);
   go_on_ = (answer & STRIA_DELIVERED_GO_ON) != 0;
+  if ((answer & STRIA_DELIVERED_KEPT) == 0) return false;
+  parts_.shared.kept.keep(const_cast<std::byte*>(bytes.data()));
+  ++link->kept;
+  return true;
 }
 
 void Receiver::handle_all(Stash& stash) noexcept {
   for (std::size_t there = stash.count(); there > 0 && may_handle(); --there) {
     const Stash::Message message = stash.first();
-    handle(message.id, message.bytes);
+    handle(message.id, message.bytes, false);
     stash.drop_first();
   }
 }

@@ -25,8 +25,8 @@ class Receiver {
   };
   explicit Receiver(const Parts& parts) noexcept : parts_(parts) {}
 
-  /// UCX has a message.
-  void arrived(Am id, std::span<const std::byte> bytes) noexcept;
+  /// UCX has a message. True: it is kept, which is for one that `lasts`.
+  bool arrived(Am id, std::span<const std::byte> bytes, bool lasts) noexcept;
   /// Handles up to `budget` messages, or fewer when the worker has no receive for more. Returns how many; at
   /// least 1 when UCX did anything.
   unsigned receive(unsigned budget) noexcept;
@@ -37,8 +37,8 @@ class Receiver {
   void close() noexcept { closed_ = true; }
 
  private:
-  void handle(Am id, std::span<const std::byte> bytes) noexcept;
-  void deliver(Am id, std::span<const std::byte> bytes) noexcept;
+  bool handle(Am id, std::span<const std::byte> bytes, bool lasts) noexcept;
+  bool deliver(Am id, std::span<const std::byte> bytes, bool lasts) noexcept;
   void keep(Am id, std::span<const std::byte> bytes) noexcept;
   void handle_all(Stash& stash) noexcept;
   bool may_handle() const noexcept { return room_ > 0 && go_on_; }

@@ -8,6 +8,7 @@
 #include "base/fd.hpp"
 #include "stria/provider.h"
 #include "transport/uct/interface.hpp"
+#include "transport/uct/kept.hpp"
 #include "transport/uct/stash.hpp"
 
 namespace stria::uct {
@@ -24,6 +25,7 @@ struct Shared {
   Limits limits;
   std::string path;  ///< "uct tcp/eth0", of all links
   Stash loop;        ///< what the device sent to itself
+  Kept kept;         ///< payloads that lie in UCX's buffers
   UniqueFd bell;     ///< an eventfd that wakes the sleeping worker; none where the interface wakes nobody
   bool armed = false;
   bool inside_ucx = false;   ///< a function of UCX runs, and has called what runs now

@@ -10,7 +10,7 @@ namespace {
 struct UctProvider {
   using Device = uct::Device;
   using Link = uct::Link;
-  using Groups = transport::GroupList<transport::group::Pio, transport::group::Bulk>;
+  using Groups = transport::GroupList<transport::group::Pio, transport::group::Bulk, transport::group::Keep>;
   static constexpr const char* kName = "uct";
   static constexpr const char* kDescription = "what UCX's transport layer drives";
   static constexpr Variables kVariables = uct::kVariables;

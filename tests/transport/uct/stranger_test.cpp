@@ -29,9 +29,10 @@ class Stranger : public testing::TestWithParam<const char*> {
     ::setenv("STRIA_UCT_TRANSPORT", GetParam(), 1);
     device = std::make_unique<Peer>(uct_provider(), 1);
     const Interface::Calls calls{this,
-                                 [](void* self, Am, std::span<const std::byte> bytes) noexcept {
+                                 [](void* self, Am, std::span<const std::byte> bytes, bool) noexcept {
                                    auto& me = *static_cast<Stranger*>(self);
                                    me.answers.emplace_back(bytes.begin(), bytes.end());
+                                   return false;
                                  },
                                  [](void*, uct_ep_h, ucs_status_t) noexcept {}};
     auto opened = Interface::open({GetParam(), "", 1000}, calls);
