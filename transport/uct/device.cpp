@@ -68,7 +68,7 @@ Result<void> Device::start(const Settings& settings) {
   shared_.path = fmt::format("uct {}/{}", interface_->transport(), interface_->device());
   if (auto made = make_address(); !made) return made;
   if (auto made = make_events(); !made) return made;
-  tell();
+  tell(settings.transport.empty());
   return {};
 }
 
@@ -106,15 +106,17 @@ Result<void> Device::make_events() {
   return {};
 }
 
-void Device::tell() const {
+void Device::tell(bool chosen) const {
   const Limits& limits = shared_.limits;
   shared_.services->log(
       2,
-      fmt::format(
-          "uct: {}/{}, short packets up to {} B, buffered ones up to {} B, out of memory up to {} B, {}, {}",
-          interface_->transport(), interface_->device(), limits.short_max, limits.eager_max, limits.zcopy_max,
-          limits.wakes ? "can sleep" : "cannot sleep",
-          limits.tells_failures ? "tells when a peer fails" : "peers are watched by the kernel")
+      fmt::format("uct: {}/{}{}, short packets up to {} B, buffered ones up to {} B, out of memory up to {} "
+                  "B, {}, {}",
+                  interface_->transport(), interface_->device(),
+                  chosen ? ", as STRIA_UCT_TRANSPORT is empty and no other provider of stria drives it" : "",
+                  limits.short_max, limits.eager_max, limits.zcopy_max,
+                  limits.wakes ? "can sleep" : "cannot sleep",
+                  limits.tells_failures ? "tells when a peer fails" : "peers are watched by the kernel")
           .c_str());
 }
 

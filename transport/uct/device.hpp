@@ -50,7 +50,7 @@ class Device {
   Result<void> start(const Settings& settings);
   Result<void> make_address();
   Result<void> make_events();
-  void tell() const;
+  void tell(bool chosen) const;
   void disarm() noexcept;
   void leave(int timeout_ms) noexcept;
 

@@ -1,0 +1,94 @@
+// What a device opens, and what it says of what it cannot open.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/config.hpp"
+#include "tests/contract/peer.hpp"
+#include "transport/device_config.hpp"
+#include "transport/services.hpp"
+#include "transport/uct/uct.hpp"
+
+namespace stria::uct {
+namespace {
+
+using contract::Peer;
+
+/// The environment has these two while it lives.
+class Chosen {
+ public:
+  Chosen(const char* transport, const char* device) {
+    ::setenv("STRIA_UCT_TRANSPORT", transport, 1);
+    ::setenv("STRIA_UCT_DEVICE", device, 1);
+  }
+  ~Chosen() {
+    ::unsetenv("STRIA_UCT_TRANSPORT");
+    ::unsetenv("STRIA_UCT_DEVICE");
+  }
+  Chosen(const Chosen&) = delete;
+  Chosen& operator=(const Chosen&) = delete;
+};
+
+std::string path(const char* transport, const char* device) {
+  const Chosen chosen(transport, device);
+  Peer peer(uct_provider(), 1);
+  return peer.limits(peer.connect(peer)).path;
+}
+
+/// Why it does not open.
+std::string refusal(const char* wanted, const char* device) {
+  const Chosen chosen(wanted, device);
+  auto config = Config::from_environment({{uct_provider().variables, uct_provider().variable_count}});
+  const stria_sink_t sink{};
+  stria_device_params_t params{};
+  params.size = sizeof params;
+  params.worker_id = 1;
+  params.sink = &sink;
+  params.services = &transport::services();
+  params.config_self = &*config;
+  params.config = transport::config_text;
+  params.config_number = transport::config_number;
+  stria_device_t* opened = nullptr;
+  char why[512] = "";
+  EXPECT_EQ(uct_provider().open(&params, &opened, why, sizeof why), STRIA_ERR_UNSUPPORTED);
+  EXPECT_EQ(opened, nullptr);
+  return why;
+}
+
+TEST(UctOpening, a_named_transport_and_device_are_used_and_tcp_when_none_is_named) {
+  EXPECT_EQ(path("tcp", "lo"), "uct tcp/lo");
+  EXPECT_EQ(path("posix", ""), "uct posix/memory");
+  EXPECT_TRUE(path("", "").starts_with("uct tcp/"));
+  EXPECT_EQ(path("", "lo"), "uct tcp/lo");
+}
+
+TEST(UctOpening, what_is_not_there_is_refused_with_what_is) {
+  for (const auto& [wanted, device] : {std::pair{"carrier_pigeon", ""}, std::pair{"tcp", "no_such_device"}}) {
+    const std::string why = refusal(wanted, device);
+    EXPECT_NE(why.find(wanted), std::string::npos) << why;
+    EXPECT_NE(why.find(device), std::string::npos) << why;
+    EXPECT_NE(why.find("STRIA_UCT_TRANSPORT"), std::string::npos) << why;
+    EXPECT_NE(why.find("tcp/lo"), std::string::npos) << "names what there is: " << why;
+  }
+}
+
+TEST(UctOpening, a_transport_without_active_messages_is_refused) {
+  const std::string why = refusal("cma", "");
+  EXPECT_NE(why.find("active messages"), std::string::npos) << why;
+}
+
+TEST(UctOpening, a_device_states_no_more_than_its_transport_has) {
+  {
+    const Chosen chosen("tcp", "lo");
+    EXPECT_TRUE(Peer(uct_provider(), 1).has(STRIA_CAP_PIO | STRIA_CAP_EVENT_FD | STRIA_CAP_ZCOPY));
+  }
+  const Chosen chosen("posix", "");
+  Peer peer(uct_provider(), 1);
+  EXPECT_TRUE(peer.has(STRIA_CAP_PIO | STRIA_CAP_EAGER | STRIA_CAP_EVENT_FD));
+  EXPECT_FALSE(peer.has(STRIA_CAP_ZCOPY));
+  EXPECT_FALSE(peer.has(STRIA_CAP_GET));
+}
+
+}  // namespace
+}  // namespace stria::uct
