@@ -20,17 +20,23 @@ class Kept {
   Kept(const Kept&) = delete;
   Kept& operator=(const Kept&) = delete;
 
-  /// The name that the next payload gets; 0: there is no slot.
-  std::uint64_t next() const noexcept {
-    return free_count_ > 0 ? free_[free_count_ - 1] + std::uint64_t{1} : 0;
+  /// The name of a payload that may be kept; 0: there is no slot. `buffer`: what UCX is to be given back.
+  std::uint64_t offer(void* buffer) noexcept {
+    if (free_count_ == 0) return 0;
+    const std::uint16_t slot = free_[--free_count_];
+    buffers_[slot] = buffer;
+    return slot + std::uint64_t{1};
   }
-  /// It has it. `buffer`: what UCX is to be given back.
-  void keep(void* buffer) noexcept { buffers_[free_[--free_count_]] = buffer; }
-  void release(std::uint64_t name) noexcept {
+  /// It is not kept.
+  void withdraw(std::uint64_t name) noexcept {
+    if (name == 0) return;
     const auto slot = static_cast<std::uint16_t>(name - 1);
-    uct_iface_release_desc(buffers_[slot]);
     buffers_[slot] = nullptr;
     free_[free_count_++] = slot;
+  }
+  void release(std::uint64_t name) noexcept {
+    uct_iface_release_desc(buffers_[name - 1]);
+    withdraw(name);
   }
   /// Before the interface is closed.
   void release_all() noexcept {

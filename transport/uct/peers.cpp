@@ -60,9 +60,10 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
     if (!watched) return std::move(watched).error();
     watching = *std::move(watched);
   }
+  const std::size_t links = parts_.links.count() + 1;  // what comes later allocates nothing
+  parts_.shared.owing.reserve(links);
+  parts_.ends.reserve(links);
   Link& link = parts_.links.add(parts_.shared, peer);
-  parts_.shared.owing.reserve(parts_.links.count());  // what comes later allocates nothing
-  parts_.ends.reserve(parts_.links.count());
   link.since_ms = now_ms();
   link.watch = std::move(watching);
   if (own) {

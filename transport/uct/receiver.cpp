@@ -45,15 +45,19 @@ bool Receiver::deliver(Am id, std::span<const std::byte> bytes, bool lasts) noex
   std::memcpy(&header, bytes.data() + sizeof prefix, sizeof header);
   Link* const link = parts_.links.find(Prefix(prefix));
   if (link == nullptr) return false;  // of a link that has ended, or of a stranger
+  Kept& all = parts_.shared.kept;
+  const std::uint64_t name = lasts ? all.offer(const_cast<std::byte*>(bytes.data())) : 0;
   const transport::Packet packet{&header, bytes.data() + kOverhead,
                                  static_cast<std::uint32_t>(bytes.size() - kOverhead),
-                                 id == Am::buffered ? 1u : 0u, lasts ? parts_.shared.kept.next() : 0};
+                                 id == Am::buffered ? 1u : 0u, name};
   const std::uint32_t answer = parts_.sink.deliver(parts_.sink.self, link->cookie, &packet);
   go_on_ = (answer & STRIA_DELIVERED_GO_ON) != 0;
-  if ((answer & STRIA_DELIVERED_KEPT) == 0) return false;
-  parts_.shared.kept.keep(const_cast<std::byte*>(bytes.data()));
-  ++link->kept;
-  return true;
+  const bool kept = (answer & STRIA_DELIVERED_KEPT) != 0;
+  if (kept)
+    ++link->kept;
+  else
+    all.withdraw(name);
+  return kept;
 }
 
 void Receiver::handle_all(Stash& stash) noexcept {
