@@ -21,6 +21,9 @@ struct Events {
   /// one that is not up yet answer no_resource. Asked for links that are `railed` alone; the owner connects
   /// rails that are missing.
   std::span<const transport::LinkRef* const> (*rails)(void* self, const transport::LinkRef& link) = nullptr;
+  /// As refused(), of a get by a rail of the link's peer.
+  void (*refused_by_rail)(void* self, const transport::LinkRef& link,
+                          const transport::LinkRef& rail) = nullptr;
 };
 
 struct Counters {
@@ -44,6 +47,11 @@ class Owner {
   [[gnu::cold, gnu::noinline]] void refused(const transport::LinkRef& link) noexcept {
     ++counters.fallbacks;
     if (events_.refused != nullptr) events_.refused(events_.self, link);
+  }
+  [[gnu::cold, gnu::noinline]] void refused_by_rail(const transport::LinkRef& link,
+                                                    const transport::LinkRef& rail) noexcept {
+    ++counters.fallbacks;
+    if (events_.refused_by_rail != nullptr) events_.refused_by_rail(events_.self, link, rail);
   }
   bool has_rails() const noexcept { return events_.rails != nullptr; }
   /// Only when has_rails().

@@ -54,10 +54,16 @@ void Fragments::end_placing(const LinkRef& link, std::uint8_t device) noexcept {
   operations_.for_each_named([&](Operation& op) {
     if (op.link != &link || op.kind != Operation::Kind::recv || !Ends::is_held(op)) return;
     static_cast<RecvOp&>(op).ahead->stop_placing_by(device);
-    if (Ends::is_held(op) || !op.failed || op.in_flight) return;
+    const bool goes_on = !op.failed && op.outcome == Status::ok;
+    if (Ends::is_held(op) || goes_on || op.in_flight) return;
     operations_.move_to(doomed, op);
   });
-  while (Operation* op = doomed.front()) ends_.finish(*op);
+  while (Operation* op = doomed.front()) {
+    if (op->failed)
+      ends_.finish(*op);
+    else
+      ends_.end_receiving(static_cast<RecvOp&>(*op));  // and its sender is told why
+  }
 }
 
 }  // namespace stria::rndv

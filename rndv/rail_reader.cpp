@@ -144,6 +144,7 @@ void RailReader::failed(RecvOp& op, const LinkRef& link, Status status) noexcept
     log::debug("a rail is left out of a message of {} bytes: a get by it ended with {}", op.length,
                to_string(status));
     reads.leave_out(link);
+    if (status == Status::unsupported) owner_.refused_by_rail(*op.link, link);
   } else if (status == Status::unsupported) {
     reads.refused = true;
   } else if (op.outcome == Status::ok) {

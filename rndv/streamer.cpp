@@ -21,7 +21,7 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
     ends_.end_rail_keys(op);
   if (rtr.piece != 0) [[unlikely]]
     return on_piece_request(op, rail != nullptr ? *rail : link, rtr);
-  if (op.divided) return false;
+  if (op.divided || (rtr.key_bytes != 0 && rail != nullptr)) return false;  // a key is for the main link
   const auto all = static_cast<std::uint64_t>(op.memory.length);  // it may have been asked for a part before
   const bool fits = rtr.offset <= all && rtr.length <= all - rtr.offset;
   if (!fits || rtr.offset + rtr.length > wire::kPutting || rtr.fragment_bytes == 0 || link.eager_max == 0) {

@@ -279,6 +279,10 @@ void Receives::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
     fail_(peer, Status::invalid);
     return;
   }
+  // The key is for the link that the peer announces by. Where ours is another one, by a device of its own,
+  // the key means nothing there.
+  if (peer.device != delivering_) [[unlikely]]
+    announced.key.bytes = 0;
   store_.top_up(peer);
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   if (posted == nullptr) {

@@ -17,19 +17,11 @@ void Farewells::link_down(const Peer& peer, const Device& device) noexcept {
   std::erase_if(owed_, [&](const Owed& one) { return one.peer == &peer && one.device == &device; });
 }
 
-bool Farewells::send(const Peer& peer) noexcept {
-  bool waits = false;
-  std::erase_if(owed_, [&](const Owed& one) {
-    if (one.peer != &peer) return false;
-    const bool has_no_room = send(one) == Status::no_resource;
-    waits = waits || has_no_room;
-    return !has_no_room;
+void Farewells::send() noexcept {
+  std::erase_if(owed_, [](const Owed& one) {
+    const transport::LinkRef link = one.device->link_ref(one.link);
+    return link.send_control(wire::make_header(wire::Kind::gone, 0), nullptr, 0) != Status::no_resource;
   });
-  return waits;
-}
-
-Status Farewells::send(const Owed& owed) noexcept {
-  return owed.device->link_ref(owed.link).send_control(wire::make_header(wire::Kind::gone, 0), nullptr, 0);
 }
 
 }  // namespace stria::tag

@@ -4,7 +4,8 @@
 // two, that nothing will be answered any more (wire::Kind::gone). Without that its operations would wait for
 // ever.
 //
-// A farewell that has no room is sent again by progress(): its peer stays in the worker's backlog meanwhile.
+// A farewell that has no room is sent again when the worker looks after its peers (STRIA_LIVENESS_MS). It
+// keeps no worker from sleeping: a peer that stands still may take none for long.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ class Farewells {
   void owe(const Peer& peer, const Device& device, stria_link_t* link) noexcept;
   /// The peer's link by that device is dead.
   void link_down(const Peer& peer, const Device& device) noexcept;
-  /// Sends the peer's farewells. True: some wait for room.
-  bool send(const Peer& peer) noexcept;
+  /// Sends what has room.
+  void send() noexcept;
 
  private:
   struct Owed {
@@ -32,7 +33,6 @@ class Farewells {
     const Device* device;
     stria_link_t* link;
   };
-  static Status send(const Owed& owed) noexcept;
 
   std::vector<Owed> owed_;
 };

@@ -40,6 +40,9 @@ struct alignas(kCacheLine) Peer : ListNode, eager::Flow {
 };
 static_assert(sizeof(Peer) == 2 * kCacheLine, "docs/user-library.md says what an idle peer costs");
 
+/// The index of what stands for peers that there was no memory for.
+inline constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+
 /// The peer whose link it is; every link that a worker gives to its engines is a peer's.
 inline Peer& peer_of(const transport::LinkRef& link) noexcept {
   static_assert(offsetof(eager::Flow, link) == 0);

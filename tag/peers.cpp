@@ -15,6 +15,7 @@ Peers::Peers(const Settings& settings, const Devices& devices, Activity& activit
              const FailPeer& fail) noexcept
     : settings_(settings), devices_(devices), activity_(activity), receiver_(receiver), fail_(fail) {
   nobody_.state = Peer::State::failed;
+  nobody_.index = kNobody;
 }
 
 Result<Endpoint*> Peers::open(Worker& worker, const stria_endpoint_params_t& params) {

@@ -49,7 +49,8 @@ class Peers {
   }
 
   // What providers say.
-  /// The peer of a link that came in; one that failed when nothing of it may be taken.
+  /// The peer of a link that came in; one that failed, or has the index kNobody, when nothing of it may be
+  /// taken.
   Peer& joined(const Device& device, std::uint64_t worker_id, stria_link_t* link) noexcept;
   /// Asks the provider what the link can do now, and takes it; of a link that is not up, nothing.
   stria_link_limits_t renew_limits(Peer& peer) noexcept;

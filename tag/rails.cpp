@@ -94,6 +94,11 @@ void Rails::leave(const Peer& peer, Farewells* farewells) noexcept {
   of_peer_.erase(found);
 }
 
+void Rails::renew_limits(const Peer& peer, const transport::LinkRef& rail) noexcept {
+  for (const auto& device : devices_)
+    if (find(peer, device->number) == &rail) renew_limits(peer, device->number);
+}
+
 void Rails::renew_limits(const Peer& peer, std::uint8_t device) noexcept {
   if (find(peer, device) == nullptr) return;
   transport::LinkRef& link = (*of_peer_.at(peer.index))[device].link;

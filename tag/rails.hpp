@@ -41,6 +41,7 @@ class Rails {
   const transport::LinkRef* take_down(const Peer& peer, std::uint8_t device) noexcept;
   /// Asks the provider what the rail can do now.
   void renew_limits(const Peer& peer, std::uint8_t device) noexcept;
+  void renew_limits(const Peer& peer, const transport::LinkRef& rail) noexcept;
   /// The peer lost its main link: it has no rails any more. Those that are up are owed a farewell, unless
   /// that is null.
   void leave(const Peer& peer, Farewells* farewells = nullptr) noexcept;

@@ -70,7 +70,7 @@ Peer& Worker::joined(const Device& device, std::uint64_t worker_id, stria_link_t
     if (peer.state == Peer::State::up) rails_.joined(peer, *asking, asked);
   }
   if (peer.state == Peer::State::up && peer.device != device.number) rails_.joined(peer, device, link);
-  if (peer.state == Peer::State::failed) {
+  if (peer.state == Peer::State::failed && peer.index != kNobody) {
     farewells_.owe(peer, device, link);
     activity_.add_to_backlog(peer);
   }

@@ -26,13 +26,17 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
       activity_(random_id(), mode != STRIA_THREAD_SINGLE),
       rails_(devices_),
-      rndv_(context.settings.rndv, {this, &Worker::on_sent, &Worker::on_received,
-                                    [](void* self, const transport::LinkRef& link) {
-                                      static_cast<Worker*>(self)->peers_.renew_limits(peer_of(link));
-                                    },
-                                    [](void* self, const transport::LinkRef& link) {
-                                      return static_cast<Worker*>(self)->rails_.of(peer_of(link));
-                                    }}),
+      rndv_(context.settings.rndv,
+            {this, &Worker::on_sent, &Worker::on_received,
+             [](void* self, const transport::LinkRef& link) {
+               static_cast<Worker*>(self)->peers_.renew_limits(peer_of(link));
+             },
+             [](void* self, const transport::LinkRef& link) {
+               return static_cast<Worker*>(self)->rails_.of(peer_of(link));
+             },
+             [](void* self, const transport::LinkRef& link, const transport::LinkRef& rail) {
+               static_cast<Worker*>(self)->rails_.renew_limits(peer_of(link), rail);
+             }}),
       receives_(context.settings.unexpected_budget, peers_, activity_, rndv_, peer_failer(),
                 {this, [](void* self) noexcept { return static_cast<Worker*>(self)->progress(); }}),
       peers_(context.settings, devices_, activity_, receives_.eager(), peer_failer()),
@@ -142,6 +146,8 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   if (gone.state == Peer::State::up && gone.device == device.number) {
     if (status != Status::unreachable || !device.worker->refused(gone))
       device.worker->fail_peer(gone, status, Tell::by_rails);
+  } else if (gone.index == kNobody) {
+    return;
   } else if (const auto* rail = device.worker->rails_.take_down(gone, device.number); rail != nullptr) {
     device.worker->rndv_.fail_rail(gone.link, *rail);
   }
@@ -178,6 +184,7 @@ void Worker::check_liveness(bool force) noexcept {
   // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
   const Activity::Inside inside(activity_);
   devices_.check();
+  farewells_.send();
   if (!peers_.look_after()) next_check_ = std::min(next_check_, now + kSoon);
 }
 
@@ -185,8 +192,8 @@ void Worker::check_liveness(bool force) noexcept {
 unsigned Worker::flush(Peer& peer) noexcept {
   unsigned moved = 0;
   if (peer.state != Peer::State::up) {
-    const bool waits = farewells_.send(peer) && !activity_.leaving();
-    if (peer.linked() && !waits) peer.unlink();
+    farewells_.send();
+    if (peer.linked()) peer.unlink();
     return 0;
   }
   if (peer.has_late) [[unlikely]] {
