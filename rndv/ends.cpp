@@ -10,7 +10,8 @@ using transport::Packet;
 
 bool Ends::is_held(const Operation& op) noexcept {
   if (op.kind == Operation::Kind::send)
-    return op.zcopy_sends != 0 || (op.divided && static_cast<const SendOp&>(op).pieces != nullptr);
+    return op.zcopy_sends != 0 || (op.divided && op.pieces != nullptr) ||
+           (op.keyed && op.rail_keys->is_awaited());
   return op.state == Operation::State::receiving && op.ahead != nullptr && op.ahead->is_placing();
 }
 
@@ -19,18 +20,15 @@ bool Ends::is_held(const Operation& op) noexcept {
 void Ends::end_key(SendOp& op) noexcept {
   if (op.keyed) [[unlikely]]
     end_rail_keys(op);
+  end_announced_key(op);
+}
+
+void Ends::end_announced_key(SendOp& op) noexcept {
   if (op.key.bytes() == 0) return;
   transport::Key key;
   op.key.copy_to(key);
   static_cast<void>(op.link->invalidate(key));
   op.key.clear(pools_.keys);
-}
-
-[[gnu::cold, gnu::noinline]] void Ends::end_rail_keys(SendOp& op) noexcept {
-  op.rail_keys->end();
-  pools_.rail_keys.give_back(*op.rail_keys);
-  op.keyed = false;
-  operations_.deactivate(op);  // no answer is due
 }
 
 [[gnu::cold, gnu::noinline]] void Ends::end_division(RecvOp& op) noexcept {
@@ -92,10 +90,10 @@ void Ends::end_receiving(RecvOp& op) noexcept {
     finish(op);
     return;
   }
-  if (op.divided)
-    end_division(op);
-  else
+  if (!op.divided)
     pools_.aheads.give_back(op.ahead);
+  else if (op.state == Operation::State::receiving)
+    end_division(op);  // one that was read has its keys there
   operations_.deactivate(op);
   op.state = Operation::State::fin_due;
   operations_.activate(op);
@@ -107,7 +105,11 @@ bool Ends::step_fin(RecvOp& op) noexcept {
     finish(op);
     return true;
   }
-  const Header header = fin_of(op);
+  Header header = fin_of(op);
+  if (op.divided) [[unlikely]] {
+    if (!end_keys_by_rails(op)) return false;
+    header.flags = pools_.divisions.reads(op.division).ended();
+  }
   Status sent = Status::unsupported;
   if (op.key.bytes() != 0) {
     transport::Key key;
@@ -156,6 +158,8 @@ void Ends::on_fin(const LinkRef& link, const Packet& packet) noexcept {
     op->failed = true;  // its completion ends it
     return;
   }
+  if (op->kind == Operation::Kind::send && op->keyed) [[unlikely]]
+    await_rail_keys(static_cast<SendOp&>(*op), packet.header->flags);
   end(*op);
 }
 
@@ -189,7 +193,13 @@ std::uint64_t Ends::fail_link(const LinkRef& link, Status why) noexcept {
   // first, each looked at once, and ended after.
   IntrusiveList<Operation> doomed;
   const auto doom = [&](Operation& op) {
-    if (op.link != &link || op.ending) return;
+    if (op.link != &link) return;
+    if (op.kind == Operation::Kind::send && op.keyed && op.rail_keys->is_awaited()) {
+      end_rail_keys(static_cast<SendOp&>(op));
+      is_held(op) ? operations_.hold(op) : operations_.move_to(doomed, op);
+      return;
+    }
+    if (op.ending) return;
     if (op.divided && op.kind == Operation::Kind::send) pieces_.stop(static_cast<SendOp&>(op));
     const bool waits = op.in_flight || is_held(op);
     if (waits && op.failed) return;

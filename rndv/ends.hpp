@@ -9,6 +9,8 @@
 //
 //   sender    FRAG 0 ──►  FRAG 1 ──► (all are sent)  ending ......... completion 0, completion 1: done
 //   receiver  place FRAG 1 ....... (the peer failed)  held ................... FRAG 1 is placed: done
+//
+// Keys of rails that the receiver ends by packets hold a send, too (rail_ends.cpp).
 #pragma once
 
 #include <cstdint>
@@ -40,7 +42,8 @@ class Ends {
   /// All bytes are there, or the receive failed. A sender that did not send all of them is told; that of a
   /// remote get is not known by name.
   void end_receiving(RecvOp& op) noexcept;
-  /// Whether a provider reads or writes memory of the operation on its own.
+  /// Whether a provider reads or writes memory of the operation on its own, or a peer may by a key that it
+  /// has said to end.
   static bool is_held(const Operation& op) noexcept;
 
   /// The packet that tells the sender of the receive's end.
@@ -57,6 +60,8 @@ class Ends {
 
   /// Ends the keys that rails have of the send, which is keyed.
   void end_rail_keys(SendOp& op) noexcept;
+  /// Ends one of them, and the send when its receiver has ended it and no other key is left.
+  void end_rail_key(SendOp& op, RailKey& one) noexcept;
 
   /// Takes a waiting send back, without an event.
   void abandon(SendOp& op) noexcept;
@@ -67,6 +72,9 @@ class Ends {
 
  private:
   void end_key(SendOp& op) noexcept;
+  void end_announced_key(SendOp& op) noexcept;
+  void await_rail_keys(SendOp& op, std::uint8_t rails) noexcept;
+  bool end_keys_by_rails(RecvOp& op) noexcept;
   void end_division(RecvOp& op) noexcept;
 
   Operations& operations_;

@@ -93,6 +93,10 @@ class Engine {
                                 const transport::LinkRef* rail) noexcept {
     return rail_keys_.on_request(link, packet, rail);
   }
+  [[nodiscard]] bool on_end_key(const transport::LinkRef& link, const transport::Packet& packet,
+                                const transport::LinkRef* rail) noexcept {
+    return rail_keys_.on_end(link, packet, rail);
+  }
   [[nodiscard]] bool on_rail_key(const transport::LinkRef& link, const transport::Packet& packet,
                                  const transport::LinkRef* rail) noexcept {
     return rail_reader_.on_key(link, packet, rail);

@@ -12,7 +12,8 @@ using transport::Packet;
 
 bool RailKeys::on_request(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
   wire::AskKeyBody body;
-  if (packet.bytes != sizeof body || rail == nullptr) return false;
+  const std::uint8_t number = packet.header->flags;
+  if (packet.bytes != sizeof body || rail == nullptr || number >= STRIA_DEVICES_MAX) return false;
   std::memcpy(&body, packet.payload, sizeof body);
   Operation* const found = operations_.find(packet.header->tag, Operation::Kind::send, link);
   // A receiver that was refused a get asks for fragments, and that request may overtake this one.
@@ -28,11 +29,22 @@ bool RailKeys::on_request(const LinkRef& link, const Packet& packet, const LinkR
   }
   RailKeysOfSend& keys = *op.rail_keys;
   if (keys.receiver() != body.receiver_op || keys.find(*rail) != nullptr) return false;
-  RailKey* const one = keys.add(*rail);
+  RailKey* const one = keys.add(*rail, number);
   if (one == nullptr) return false;
   make(op, *rail, *one);
   one->is_due = !answer(keys, *one);
   if (one->is_due) operations_.activate(op);
+  return true;
+}
+
+/// The provider has ended the key before. Where the receiver sent the packet without that, it ends here.
+bool RailKeys::on_end(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
+  if (packet.bytes != 0 || rail == nullptr) return false;
+  Operation* const found = operations_.find(packet.header->tag, Operation::Kind::send, link);
+  if (found == nullptr) return true;
+  RailKey* const one = found->keyed ? found->rail_keys->find(*rail) : nullptr;
+  if (one == nullptr || !one->is_given()) return false;
+  ends_.end_rail_key(static_cast<SendOp&>(*found), *one);
   return true;
 }
 
@@ -67,11 +79,16 @@ bool RailKeys::step(SendOp& op) noexcept {
 }
 
 void RailKeys::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
+  IntrusiveList<Operation> doomed;  // as in Ends::fail_link
   operations_.for_each_named([&](Operation& op) {
     if (op.kind != Operation::Kind::send || !op.keyed || op.link != &link) return;
     RailKeysOfSend& keys = *op.rail_keys;
-    if (RailKey* const one = keys.find(rail)) keys.remove(*one);
+    RailKey* const one = keys.find(rail);
+    if (one == nullptr) return;
+    keys.remove(*one);
+    if (keys.is_over() && !keys.is_awaited()) operations_.move_to(doomed, op);
   });
+  while (Operation* op = doomed.front()) ends_.end(*op);
 }
 
 }  // namespace stria::rndv

@@ -1,7 +1,8 @@
 // RailKeys: the sender's half of a message that is read by several links (rail_reader.hpp). A receiver asks
 // for a key by a rail; the answer goes by that rail, and behind the key, so that the key is valid when it
-// comes. Keys live as long as their message: they end with it, with the rail, or when the receiver asks for
-// fragments instead.
+// comes. The receiver ends each key by a packet of its rail, before or behind its FIN, and the send is over
+// when all of these are there (rail_ends.cpp). Other keys end with the message, with the rail, or when the
+// receiver asks for fragments instead.
 #pragma once
 
 #include "rndv/ends.hpp"
@@ -21,9 +22,12 @@ class RailKeys {
   /// send that it names, or is malformed.
   [[nodiscard]] bool on_request(const transport::LinkRef& link, const transport::Packet& packet,
                                 const transport::LinkRef* rail) noexcept;
+  /// The receiver ended the rail's key. False: the rail has none, or the packet is malformed.
+  [[nodiscard]] bool on_end(const transport::LinkRef& link, const transport::Packet& packet,
+                            const transport::LinkRef* rail) noexcept;
   /// Sends answers that found no room before. True when one went.
   bool step(SendOp& op) noexcept;
-  /// The rail is dead: its keys end.
+  /// The rail is dead: its keys end, and sends that waited for no other one.
   void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept;
 
  private:

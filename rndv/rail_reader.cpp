@@ -53,7 +53,7 @@ bool RailReader::ask_for_keys(RecvOp& op, Rails rails) noexcept {
     if (!rail->can_get || reads.find(*rail) != nullptr) continue;
     const wire::AskKeyBody body{op.id};
     const Status sent =
-        rail->send_control(wire::make_header(wire::Kind::ask_key, op.peer_op), &body, sizeof body);
+        rail->send_control(wire::make_ask_key(op.peer_op, reads.next_number()), &body, sizeof body);
     if (sent == Status::no_resource) continue;
     reads.add(*rail, sent == Status::ok ? State::asked : State::left_out);
     any = true;
@@ -180,8 +180,8 @@ bool RailReader::on_key(const LinkRef& link, const Packet& packet, const LinkRef
 void RailReader::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
   operations_.for_each_named([&](Operation& op) {
     const bool is_read = op.kind == Operation::Kind::recv && op.divided && op.link == &link &&
-                         op.state == Operation::State::reading;
-    if (is_read) pools_.divisions.reads(static_cast<RecvOp&>(op).division).leave_out(rail);
+                         (op.state == Operation::State::reading || op.state == Operation::State::fin_due);
+    if (is_read) pools_.divisions.reads(static_cast<RecvOp&>(op).division).lose(rail);
   });
 }
 

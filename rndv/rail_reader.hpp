@@ -6,7 +6,8 @@
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match
 //            ◄── ASK_KEY ── (rail)                      get, get (main link)
 //            fast_register ── RAIL_KEY ──► (rail)       get, get (rail), get (main link), …
-//            keys dead, complete ◄── FIN + invalidate   all is there, and no get under way
+//            ◄── END_KEY + invalidate ── (rail)         all is there, and no get under way
+//            keys dead, complete ◄── FIN + invalidate   done
 //
 // A get that fails on a rail leaves the rail out, and its bytes are free again; but only when it has ended,
 // as until then its provider may write them. For the same reason the operation ends behind its last get,

@@ -5,7 +5,8 @@
 //                        │         │
 //                        └─────────┴──► left out     there is no key, it died, or a get by it failed
 //
-// A rail that was left out stays so for the message: the other links read what it did not.
+// A rail that was left out stays so for the message: the other links read what it did not. A key that came is
+// kept until the message is over, and ended then by a packet of the rail (rail_ends.cpp).
 #pragma once
 
 #include <array>
@@ -34,20 +35,27 @@ class Reads {
     enum class State : std::uint8_t { asked, open, left_out };
     const transport::LinkRef* link = nullptr;
     State state = State::asked;
-    transport::Key key;
+    transport::Key key;  ///< of 0 bytes: none came, or it was ended
   };
 
   void clear() noexcept {
     count_ = in_flight_ = 0;
+    ended_ = 0;
     refused = counted = false;
     for (GetPiece& piece : pieces_) piece.op = nullptr;
   }
+  /// The flags of a FIN have a bit for each number.
+  static_assert(STRIA_DEVICES_MAX <= 8);
+
+  std::span<Rail> rails() noexcept { return {rails_.data(), count_}; }
   /// Null: the rail is unknown.
   Rail* find(const transport::LinkRef& link) noexcept {
-    for (Rail& one : std::span(rails_.data(), count_))
+    for (Rail& one : rails())
       if (one.link == &link) return &one;
     return nullptr;
   }
+  /// The number of the rail that is added next.
+  std::uint8_t next_number() const noexcept { return static_cast<std::uint8_t>(count_); }
   /// The rail was asked for a key. False: there are more rails than a worker has devices.
   bool add(const transport::LinkRef& link, Rail::State state) noexcept {
     if (count_ == rails_.size()) return false;
@@ -60,6 +68,20 @@ class Reads {
   void leave_out(const transport::LinkRef& link) noexcept {
     if (Rail* const rail = find(link)) rail->state = Rail::State::left_out;
   }
+  /// The rail is dead.
+  void lose(const transport::LinkRef& link) noexcept {
+    Rail* const rail = find(link);
+    if (rail == nullptr) return;
+    rail->state = Rail::State::left_out;
+    if (rail->key.bytes != 0) key_ended(*rail);
+  }
+  /// The rail's key ends without a call of the sender's: by a packet that is sent, or with the rail.
+  void key_ended(Rail& rail) noexcept {
+    rail.key.bytes = 0;
+    ended_ = static_cast<std::uint8_t>(ended_ | 1u << (&rail - rails_.data()));
+  }
+  /// Rails of such keys, a bit for each number.
+  std::uint8_t ended() const noexcept { return ended_; }
 
   /// One that is free: there are as many as pieces in a division.
   GetPiece& begin_get() noexcept {
@@ -80,6 +102,7 @@ class Reads {
  private:
   unsigned count_ = 0;
   unsigned in_flight_ = 0;
+  std::uint8_t ended_ = 0;
   std::array<Rail, STRIA_DEVICES_MAX> rails_;  // the first count_
   std::array<GetPiece, Division::kMost> pieces_;
 };

@@ -91,6 +91,10 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
       if (!rndv_.on_rail_key(peer.link, packet, rail_of(peer, device))) [[unlikely]]
         dropped(peer, packet, "a key that was not asked for");
       break;
+    case Kind::end_key:
+      if (!rndv_.on_end_key(peer.link, packet, rail_of(peer, device))) [[unlikely]]
+        dropped(peer, packet, "the end of a key that it does not have");
+      break;
     case Kind::credit:
       peer.credit += packet.header->tag;
       break;

@@ -16,6 +16,7 @@
 //   fin     tag = the operation that ends at whoever gets it, or the name of its sync message,
 //           immediate = Status
 //           from a receiver: the last message, which ends the sender's key; to a receiver: a refusal to send
+//           flags = the rails, a bit for each number, whose keys end by an end_key or with the rail
 //   credit  tag = bytes of unexpected buffering the receiver grants on top
 //   rma_get, rma_put
 //           tag = region; RmaBody: a get or put that the provider cannot do itself
@@ -24,9 +25,13 @@
 //   ask_key
 //           tag = sender operation; AskKeyBody: the receiver is to read a part of the message by the link
 //           that this comes by, a rail, and asks for a key for it
+//           flags = the receiver's number for the rail, below STRIA_DEVICES_MAX
 //   rail_key
 //           tag = receiver operation; the key, for the rail that this comes by; nothing: there is none
 //   gone    the sender gave up whoever gets it, and answers nothing any more; by any link of the two
+//   end_key
+//           tag = sender operation; sent with invalidate: the receiver reads no more by the rail that this
+//           comes by, and its key has ended
 //
 // What asks for bytes fits kSmall, which a provider sends whatever others hold of its memory.
 //
@@ -66,7 +71,8 @@ enum class Kind : std::uint8_t {
   sync,
   ask_key,
   rail_key,
-  gone
+  gone,
+  end_key
 };
 
 using Header = stria_header_t;
@@ -86,6 +92,11 @@ constexpr Header make_fragment(std::uint64_t receiver_op, std::uint64_t place) n
 }
 constexpr std::uint64_t place_of(const Header& fragment) noexcept {
   return fragment.flags | (std::uint64_t{fragment.sequence} << 8) | (std::uint64_t{fragment.immediate} << 24);
+}
+
+/// A request for a key, from a receiver for which the rail has this number.
+constexpr Header make_ask_key(std::uint64_t sender_op, std::uint8_t rail) noexcept {
+  return Header{static_cast<std::uint8_t>(Kind::ask_key), rail, 0, 0, sender_op};
 }
 
 /// A synchronous message by its sequence number and the flags of its header. Never an OpId; 0: none.

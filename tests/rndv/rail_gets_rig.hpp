@@ -26,6 +26,7 @@ class RailGetsRig : public testing::Test {
     stria_header_t header;
     std::vector<std::byte> payload;
     unsigned link;
+    transport::Key ended{};  ///< by the packet
     wire::Kind kind() const { return static_cast<wire::Kind>(header.kind); }
   };
   struct Get {
@@ -38,7 +39,7 @@ class RailGetsRig : public testing::Test {
   struct End {
     RailGetsRig* rig = nullptr;
     unsigned index = 0;
-    stria_status_t get_answer = STRIA_IN_PROGRESS, key_answer = STRIA_OK;
+    stria_status_t get_answer = STRIA_IN_PROGRESS, key_answer = STRIA_OK, end_answer = STRIA_OK;
     bool is_full = false;
   };
 
@@ -101,6 +102,8 @@ class RailGetsRig : public testing::Test {
         return engine_.on_ask_key(links_[0], packet, rail);
       case wire::Kind::rail_key:
         return engine_.on_rail_key(links_[0], packet, rail);
+      case wire::Kind::end_key:
+        return engine_.on_end_key(links_[0], packet, rail);
       case wire::Kind::rtr:
         return engine_.on_rtr(links_[0], packet, rail);
       case wire::Kind::frag:
@@ -146,8 +149,10 @@ class RailGetsRig : public testing::Test {
   std::vector<std::byte> source_ = std::vector<std::byte>(kLength);
   std::vector<std::byte> room_ = std::vector<std::byte>(kLength);
   std::vector<Sent> sent_;
+  std::vector<Sent> last_ones_;             // those that end keys, in their order
   std::deque<Get> gets_;                    // under way
   std::map<std::uint32_t, unsigned> keys_;  // that live, and of which link
+  unsigned keys_ended_here_ = 0;            // by calls
   std::uint32_t last_key_ = 0;
   std::uint32_t key_bytes_ = 16;
   std::deque<SendOp> sends_;
@@ -168,15 +173,18 @@ class RailGetsRig : public testing::Test {
     ops_.eager_send = [](stria_link_t* link, const stria_header_t* header, const stria_payload_t* payload) {
       const End& end = *reinterpret_cast<End*>(link);
       if (end.is_full) return STRIA_ERR_NO_RESOURCE;
-      Sent& one = end.rig->sent_.emplace_back(Sent{*header, {}, end.index});
+      Sent& one = end.rig->sent_.emplace_back(Sent{*header, {}, end.index, {}});
       one.payload.resize(static_cast<std::size_t>(payload->length));
       transport::pack(*payload, one.payload.data());
       return STRIA_OK;
     };
     ops_.send_invalidate = [](stria_link_t* link, const stria_header_t* header, const void*, std::uint32_t,
-                              const stria_provider_key_t*) {
+                              const stria_provider_key_t* key) {
       const End& end = *reinterpret_cast<End*>(link);
-      end.rig->sent_.push_back(Sent{*header, {}, end.index});
+      if (end.end_answer != STRIA_OK) return end.end_answer;
+      if (end.is_full) return STRIA_ERR_NO_RESOURCE;
+      end.rig->sent_.push_back(Sent{*header, {}, end.index, *key});
+      end.rig->last_ones_.push_back(end.rig->sent_.back());
       return STRIA_OK;
     };
     ops_.get = [](stria_link_t* link, const stria_payload_t* local, const stria_provider_key_t* key,
@@ -207,6 +215,7 @@ class RailGetsRig : public testing::Test {
       const auto found = end.rig->keys_.find(number);
       if (found == end.rig->keys_.end() || found->second != end.index) return STRIA_ERR_ACCESS;
       end.rig->keys_.erase(found);
+      ++end.rig->keys_ended_here_;
       return STRIA_OK;
     };
   }

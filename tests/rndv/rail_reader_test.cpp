@@ -29,7 +29,8 @@ class RailReads : public RailGetsRig {
     rounds();
     return taken;
   }
-  void expect_whole() {
+  /// `ended`: rails that the FIN names.
+  void expect_whole(std::uint8_t ended = 0) {
     EXPECT_EQ(ends_, 1u);
     EXPECT_EQ(outcome_, Status::ok);
     EXPECT_EQ(room_, source_);
@@ -38,6 +39,23 @@ class RailReads : public RailGetsRig {
     EXPECT_EQ(fins[0].link, 0u);
     EXPECT_EQ(fins[0].header.tag, kSenderOp);
     EXPECT_EQ(fins[0].header.immediate, 0u);
+    EXPECT_EQ(fins[0].header.flags, ended);
+  }
+  /// Both rails have keys, and all bytes are there but those of one get.
+  const RecvOp& receive_nearly_all() {
+    const RecvOp& op = receive();
+    EXPECT_TRUE(give_key(op, 1) && give_key(op, 2));
+    while (gets_.size() > 1) {
+      end_get(gets_.front().link);
+      rounds();
+    }
+    return op;
+  }
+  /// The links of packets that end keys, in the order in which they went; 0 is the FIN.
+  std::vector<unsigned> order_of_ends() {
+    std::vector<unsigned> order;
+    for (const Sent& one : last_ones_) order.push_back(one.link);
+    return order;
   }
   /// Ends gets well, those of all links in turn, until there are none.
   void end_all_gets() {
@@ -62,6 +80,7 @@ TEST_F(RailReads, begin_by_the_main_link_and_each_rail_joins_when_its_key_comes)
     EXPECT_EQ(body.receiver_op, op.id);
   }
   EXPECT_NE(asked[0].link, asked[1].link);
+  EXPECT_NE(asked[0].header.flags, asked[1].header.flags) << "each has a number";
   EXPECT_TRUE(give_key(op, 2));
   EXPECT_EQ(gets_of(2), Division::kDepth);
   EXPECT_EQ(gets_of(1), 0u);
@@ -69,7 +88,7 @@ TEST_F(RailReads, begin_by_the_main_link_and_each_rail_joins_when_its_key_comes)
   EXPECT_EQ(gets_of(1), Division::kDepth);
   for (const Get& get : gets_) EXPECT_EQ(get.key.data[0], get.link == 0 ? 0x11 : 0x20 + get.link);
   end_all_gets();
-  expect_whole();
+  expect_whole(3);
   EXPECT_GT(engine_.counters().by_rails, 0u);
   EXPECT_EQ(engine_.counters().get, 1u);
   EXPECT_TRUE(take_sent(wire::Kind::ask_key).empty()) << "a rail is asked once";
@@ -84,8 +103,122 @@ TEST_F(RailReads, take_each_byte_once_while_all_goes_well) {
     for (std::uint64_t i = 0; i < get.bytes; ++i) ++times[get.begin + i];
     rounds();
   }
-  expect_whole();
+  expect_whole(3);
   EXPECT_TRUE(std::all_of(times.begin(), times.end(), [](unsigned one) { return one == 1; }));
+}
+
+TEST_F(RailReads, end_the_key_of_each_rail_by_a_packet_of_the_rail_and_then_the_message) {
+  receive_nearly_all();
+  EXPECT_TRUE(last_ones_.empty()) << "a get is under way";
+  end_get(gets_.front().link);
+  rounds();
+  expect_whole(3);
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{1, 2, 0}));
+  for (const Sent& one : take_sent(wire::Kind::end_key)) {
+    EXPECT_EQ(one.header.tag, kSenderOp);
+    EXPECT_EQ(one.ended.bytes, 16u);
+    EXPECT_EQ(one.ended.data[0], 0x20 + one.link) << "the rail's own";
+  }
+}
+
+TEST_F(RailReads, end_when_there_is_room_for_the_packets_that_end_keys) {
+  receive_nearly_all();
+  peers_[1].is_full = peers_[0].is_full = true;
+  end_get(gets_.front().link);
+  rounds();
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{2}));
+  peers_[0].is_full = false;
+  rounds();
+  EXPECT_EQ(ends_, 0u) << "the FIN is last";
+  EXPECT_FALSE(engine_.resting());
+  peers_[0].is_full = true;
+  peers_[1].is_full = false;
+  rounds();
+  EXPECT_EQ(ends_, 0u);
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{2, 1}));
+  peers_[0].is_full = false;
+  rounds();
+  expect_whole(3);
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{2, 1, 0}));
+}
+
+TEST_F(RailReads, end_without_a_packet_of_a_rail_that_dies_and_name_it) {
+  // While gets are under way, or when all is there and the packet finds no room.
+  for (const bool is_reading : {true, false}) {
+    ends_ = 0;
+    last_ones_.clear();
+    receive_nearly_all();
+    if (is_reading) {
+      while (gets_of(1) != 0) end_get(1, STRIA_ERR_PEER_FAILED);
+      engine_.fail_rail(links_[0], links_[1]);
+      end_all_gets();
+    } else {
+      peers_[1].is_full = true;
+      end_all_gets();
+      rounds();
+      EXPECT_EQ(ends_, 0u);
+      engine_.fail_rail(links_[0], links_[1]);
+    }
+    peers_[1].is_full = false;
+    rounds();
+    expect_whole(3);
+    EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{2, 0}));
+  }
+}
+
+TEST_F(RailReads, name_a_rail_that_answers_that_it_is_dead) {
+  receive_nearly_all();
+  peers_[1].end_answer = STRIA_ERR_PEER_FAILED;
+  end_all_gets();
+  expect_whole(3);
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{2, 0}));
+}
+
+TEST_F(RailReads, leave_keys_to_the_sender_that_no_packet_can_end) {
+  for (const stria_status_t why : {STRIA_ERR_UNSUPPORTED, STRIA_ERR_ACCESS}) {
+    ends_ = 0;
+    peers_[1].end_answer = STRIA_OK;
+    receive_nearly_all();
+    peers_[1].end_answer = why;
+    end_all_gets();
+    expect_whole(2);
+  }
+}
+
+TEST_F(RailReads, that_fail_end_keys_of_rails_too) {
+  const RecvOp& op = receive();
+  EXPECT_TRUE(give_key(op, 2));
+  end_get(0, STRIA_ERR_ACCESS);
+  while (!gets_.empty()) end_get(gets_.front().link);
+  rounds();
+  EXPECT_EQ(outcome_, Status::peer_failed);
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{2, 0}));
+  EXPECT_EQ(last_ones_.back().header.flags, 2u);
+}
+
+TEST_F(RailReads, end_without_packets_when_their_peer_dies_before_these_find_room) {
+  receive_nearly_all();
+  peers_[1].is_full = true;
+  end_all_gets();
+  EXPECT_EQ(ends_, 0u);
+  engine_.fail_link(links_[0], Status::peer_failed);
+  EXPECT_EQ(ends_, 1u);
+  peers_[1].is_full = false;
+  rounds();
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{2}));
+}
+
+TEST_F(RailReads, take_no_key_while_packets_that_end_keys_find_no_room) {
+  const RecvOp& op = receive();
+  EXPECT_TRUE(give_key(op, 1));
+  peers_[1].is_full = true;
+  end_all_gets();
+  EXPECT_EQ(ends_, 0u);
+  EXPECT_TRUE(give_key(op, 2)) << "it is late: dropped";
+  peers_[1].is_full = false;
+  rounds();
+  expect_whole(1);
+  EXPECT_EQ(order_of_ends(), (std::vector<unsigned>{1, 0})) << "the sender ends the other one";
 }
 
 TEST_F(RailReads, need_no_key_to_end) {
@@ -132,7 +265,7 @@ TEST_F(RailReads, ask_for_a_key_as_soon_as_there_is_room) {
   EXPECT_TRUE(give_key(op, 1));
   EXPECT_EQ(gets_of(1), Division::kDepth);
   end_all_gets();
-  expect_whole();
+  expect_whole(2);
 }
 
 TEST_F(RailReads, read_again_by_other_links_what_a_rail_did_not_bring_once_its_get_has_ended) {
@@ -160,7 +293,7 @@ TEST_F(RailReads, read_again_by_other_links_what_a_rail_did_not_bring_once_its_g
     EXPECT_EQ(gets_of(1), 0u) << "it is left out";
     engine_.fail_rail(links_[0], links_[1]);
     end_all_gets();
-    expect_whole();
+    expect_whole(1);
   }
 }
 
@@ -174,7 +307,7 @@ TEST_F(RailReads, try_no_rail_again_whose_get_failed) {
   EXPECT_FALSE(give_key(op, 2) && give_key(op, 2));
   EXPECT_EQ(gets_of(2), Division::kDepth) << "the other rail goes on";
   end_all_gets();
-  expect_whole();
+  expect_whole(3);
 }
 
 TEST_F(RailReads, wait_for_gets_under_way_when_the_main_link_is_refused_and_ask_for_the_rest_alone) {
@@ -272,7 +405,7 @@ TEST_F(RailReads, take_no_key_that_was_not_asked_for) {
     EXPECT_TRUE(get.link == 0 || get.key.bytes == STRIA_PROVIDER_KEY_MAX) << "the first one serves";
   EXPECT_EQ(ends_, 0u);
   end_all_gets();
-  expect_whole();
+  expect_whole(1);
 }
 
 TEST_F(RailReads, of_fragments_take_no_key) {

@@ -95,6 +95,59 @@ TEST_F(RailsThatRead, whose_gets_are_refused_at_any_moment_leave_the_rest_to_fra
   EXPECT_TRUE(refused > 0 || rounds(kRounds) < kRounds);
 }
 
+TEST_F(RailsThatRead, leave_the_sender_no_key_to_end) {
+  std::uint64_t pieces = 0;
+  for_seeds(50, [&](unsigned seed, std::mt19937& random) {
+    fake::FabricOptions options = get_options(random);
+    options.send_invalidate = true;
+    options.connect_delay = options.no_resource_percent = 0;
+    options.idle_percent = {};
+    options.queue = 64;
+    Pair pair(seed, options, "get");
+    for (unsigned i = 1 + random() % 3; i > 0; --i) pair.start(1 << 20, 0, 0, pair.below(2));
+    EXPECT_TRUE(pair.run());
+    pair.expect_all_well();
+    EXPECT_EQ(pair.keys(), 0u);
+    EXPECT_EQ(pair.statistics().keys_ended_here, 0u) << "each end is a wait";
+    pieces += pair.rail_pieces();
+  });
+  EXPECT_GT(pieces, 0u);
+}
+
+// The receive is over, and the send waits for a packet by a rail that is slow, and may die.
+TEST_F(RailsThatRead, whose_keys_are_ended_late_let_the_sender_wait_and_not_for_ever) {
+  unsigned waited = 0, ended = 0;
+  for_seeds(200, [&](unsigned seed, std::mt19937& random) {
+    fake::FabricOptions options = get_options(random);
+    options.send_invalidate = true;
+    options.idle_percent = {};
+    options.idle_percent[1] = 95;
+    Pair pair(seed, options, "get");
+    Message& one = pair.start(1 << 17, 0, 0, pair.below(2));
+    for (unsigned i = 0; i < 400000 && !one.recv.ended(); ++i) pair.step();
+    ASSERT_TRUE(one.recv.ended());
+    for (unsigned steps = random() % 20; steps > 0; --steps) pair.step();
+    const bool waits = !one.send.ended() && pair.rail_pieces() != 0;
+    waited += waits ? 1 : 0;
+    const unsigned way = random() % 4;
+    if (way == 0) pair.cut(1, random() % 2 != 0 ? fake::Loss::random : fake::Loss::none);
+    if (way == 1) pair.cut(0, fake::Loss::random);
+    EXPECT_TRUE(pair.run());
+    EXPECT_EQ(one.recv.info.status, STRIA_OK);
+    if (way != 1) {
+      EXPECT_EQ(one.send.info.status, STRIA_OK);
+    }
+    ended += waits && way < 2 ? 1 : 0;
+    EXPECT_EQ(pair.keys(), 0u);
+  });
+  if (rounds(200) == 200) {
+    EXPECT_GT(waited, 0u);
+  }
+  if (rounds(200) == 200) {
+    EXPECT_GT(ended, 0u);
+  }
+}
+
 TEST_F(RailsThatRead, do_without_keys_when_there_are_few) {
   for_seeds(100, [&](unsigned seed, std::mt19937& random) {
     fake::FabricOptions options = get_options(random);

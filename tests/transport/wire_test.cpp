@@ -47,6 +47,7 @@ TEST(Wire, kinds_keep_their_numbers) {
   EXPECT_EQ(static_cast<int>(Kind::ask_key), 12);
   EXPECT_EQ(static_cast<int>(Kind::rail_key), 13);
   EXPECT_EQ(static_cast<int>(Kind::gone), 14);
+  EXPECT_EQ(static_cast<int>(Kind::end_key), 15);
 }
 
 TEST(Wire, a_synchronous_message_is_named_by_its_number_and_its_senders_slot) {
@@ -118,6 +119,7 @@ TEST(Wire, rma_bytes) {
 
 TEST(Wire, ask_key_bytes) {
   EXPECT_EQ(bytes_of(AskKeyBody{.receiver_op = 0x1112131415161718}), "18171615 14131211");
+  EXPECT_EQ(bytes_of(make_ask_key(0x1122334455667788, 7)), "0c070000 00000000 88776655 44332211");
 }
 
 TEST(Wire, atomic_bytes) {

@@ -139,6 +139,7 @@ struct Statistics {
   std::uint64_t refused = 0;             ///< sends answered with no_resource
   std::uint64_t completed_later = 0;     ///< gets, puts and atomics that were asynchronous
   std::uint64_t atomics = 0;             ///< performed
+  std::uint64_t keys_ended_here = 0;     ///< by invalidate(), before the peer's message did
   std::uint64_t memory_refused = 0;      ///< gets and puts of memory that refuse_memory() named
   std::uint64_t taken = 0;               ///< packets, where they lay
   std::uint64_t zcopy_sends = 0;         ///< that answered IN_PROGRESS

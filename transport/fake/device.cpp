@@ -92,7 +92,9 @@ Status Device::fast_register(const Link*, const transport::Payload& memory, unsi
 Status Device::invalidate(const transport::Key& key) noexcept {
   const Callers::Use use(callers_, "invalidate");
   const std::lock_guard lock(fabric_->mutex());
-  return keys_->remove(key);
+  const Status ended = keys_->remove(key);
+  if (ended == Status::ok) ++fabric_->statistics().keys_ended_here;
+  return ended;
 }
 
 int Device::event_fd() noexcept {
