@@ -8,6 +8,8 @@
 //            asked for pieces, it waits for the FIN while they are sent (piece_sender.hpp)
 //            with zero-copy sends outstanding, ... -> ending -> done
 //            it waits for the FIN while rails ask for keys (rail_keys.hpp)
+//            (FIN) with keys of rails that its receiver has yet to end, waiting -> ending -> done
+//                                                                 (rail_ends.cpp)
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
 //            reading -> fin_due -> done                           get in pieces, by several links
 //                                                                 (rail_reader.hpp)
@@ -66,7 +68,7 @@ struct Operation : ListNode {
   bool begun : 1 = false;        ///< its sender is putting, and SendOp: has said so
   bool written : 1 = false;      ///< SendOp: all of it may be new (rewriting.hpp)
   bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory
-  bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends are
+  bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends and keys of rails are
   bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
   bool divided : 1 = false;  ///< its message goes in pieces, by all links of the peer (dividing.cpp); RecvOp:
                              ///< or is read so (rail_reader.hpp)

@@ -77,6 +77,15 @@ TEST_F(HostilePeer, that_sends_packets_without_a_meaning_does_not_fill_the_log) 
   EXPECT_EQ(counters().unexpected_messages, 1u) << "what it says right is still heard";
 }
 
+TEST_F(HostilePeer, cannot_end_a_key_by_its_only_link) {
+  testing::internal::CaptureStderr();
+  packet(wire::Kind::end_key, 0, 0);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("worker 0xbad sent the end of a key that it does not have (kind 15, 0 bytes)"),
+            std::string::npos)
+      << log;
+}
+
 TEST_F(HostilePeer, that_sends_a_synchronous_message_without_a_name_is_given_up) {
   Op named;
   post(named);
