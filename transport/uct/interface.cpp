@@ -34,7 +34,7 @@ struct Released {
 void release_config(void* config) {
   uct_config_release(config);
 }
-using Config = Released<void*, release_config>;
+using UctConfig = Released<void*, release_config>;
 using Resources = Released<uct_tl_resource_desc_t*, uct_release_tl_resource_list>;
 using Components = Released<uct_component_h*, uct_release_component_list>;
 
@@ -95,7 +95,7 @@ Result<bool> Interface::find_in(uct_component_h component, const Settings& setti
   for (const uct_md_resource_desc_t& domain : domains_of(component)) {
     uct_md_config_t* config = nullptr;
     if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) continue;
-    const Config held(config);
+    const UctConfig held(config);
     if (uct_md_open(component, domain.md_name, config, &domain_) != UCS_OK) {
       domain_ = nullptr;
       continue;
@@ -160,7 +160,7 @@ Result<void> Interface::open_handle() {
           uct_md_iface_config_read(domain_, transport_.c_str(), nullptr, nullptr, &config);
       status != UCS_OK)
     return failure(status, fmt::format("UCX's configuration of {} cannot be read", transport_));
-  const Config held(config);
+  const UctConfig held(config);
   uct_iface_params_t params{};
   params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
                       UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
