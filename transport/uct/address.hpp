@@ -1,8 +1,9 @@
 // A device's part of the worker's address: who it is, where it lives, and UCX's own two addresses.
 //
 //   0 magic 4 | version 2 | wire version 2 | instance 8 | worker 8 | check 8 | whereabouts 32
-//   64 eager bytes 4 | zcopy bytes 4 | device bytes 1 | interface bytes 1 | reserved 6 | transport 16
-//   96 device | interface
+//   64 eager bytes 4 | zcopy bytes 4 | device bytes 1 | interface bytes 1 | port 2 | hosts 1 | reserved 3 |
+//   80 transport 16
+//   96 device | interface | 4 for each host
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "transport/uct/packets.hpp"
+#include "transport/uct/tcp.hpp"
 #include "transport/uct/whereabouts.hpp"
 
 namespace stria::uct {
@@ -29,6 +31,7 @@ struct Address {
   std::string transport;
   std::vector<std::byte> device;     ///< uct_iface_get_device_address
   std::vector<std::byte> interface;  ///< uct_iface_get_address
+  TcpPlace joining{};                ///< where endpoints are joined (joiner.hpp); port 0: nowhere
 
   std::uint64_t expected_check(std::span<const std::byte> secret) const noexcept;
 };

@@ -42,7 +42,8 @@ Device::Device(const Settings& settings, const transport::DeviceParams& params)
       handshake_(params.worker_id, random_word(), secret_of(params)),
       zcopy_(shared_),
       ends_(shared_, sink_, links_),
-      peers_({shared_, sink_, links_, ends_, handshake_, here_, address_, settings.connect_ms}),
+      joiner_(shared_, handshake_, address_),
+      peers_({shared_, sink_, links_, ends_, handshake_, here_, address_, joiner_, settings.connect_ms}),
       receiver_({shared_, sink_, links_, peers_, ends_}) {
   shared_.services = params.services;
   shared_.ends = &ends_;
@@ -66,6 +67,8 @@ Result<void> Device::start(const Settings& settings) {
   shared_.interface = interface_.get();
   shared_.limits = interface_->limits();
   shared_.path = fmt::format("uct {}/{}", interface_->transport(), interface_->device());
+  if (shared_.limits.joins)
+    if (auto joins = joiner_.open(); !joins) return joins;
   if (auto made = make_address(); !made) return made;
   if (auto made = make_events(); !made) return made;
   tell(settings.transport.empty());
@@ -85,7 +88,8 @@ Result<void> Device::make_address() {
                   shared_.limits.zcopy_max,
                   interface_->transport(),
                   *std::move(device),
-                  *std::move(interface)};
+                  *std::move(interface),
+                  joiner_.place()};
   address.check = address.expected_check(handshake_.secret());
   auto encoded = encode_address(address);
   if (!encoded) return std::move(encoded).error();
@@ -97,7 +101,8 @@ Result<void> Device::make_events() {
   if (!shared_.limits.wakes) return {};
   events_.reset(::epoll_create1(EPOLL_CLOEXEC));
   shared_.bell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  for (const int fd : {interface_->event_fd(), shared_.bell.get()}) {
+  for (const int fd : {interface_->event_fd(), shared_.bell.get(), joiner_.event_fd()}) {
+    if (fd < 0) continue;
     epoll_event event{};
     event.events = EPOLLIN;
     if (!events_ || ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
@@ -144,6 +149,7 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
 unsigned Device::progress(unsigned budget) noexcept {
   if (shared_.armed) disarm();
   unsigned handled = receiver_.receive(budget);
+  if (joiner_.is_due()) joiner_.answer();
   if (peers_.owes()) peers_.step();
   if (zcopy_.have_ended()) handled += zcopy_.tell(budget - handled);
   if (ends_.are_due() && !zcopy_.have_ended())
@@ -153,12 +159,14 @@ unsigned Device::progress(unsigned budget) noexcept {
 
 void Device::check() noexcept {
   constexpr unsigned kBudget = 64;
+  joiner_.look_soon();
   peers_.look_after();
   if (ends_.have_links()) progress(kBudget);
 }
 
 Status Device::arm() noexcept {
   if (!receiver_.is_empty() || zcopy_.have_ended() || ends_.have_links()) return Status::no_resource;
+  if (joiner_.has_news()) return Status::no_resource;
   shared_.armed = true;
   if (interface_->arm()) return Status::ok;
   disarm();
@@ -167,6 +175,7 @@ Status Device::arm() noexcept {
 
 void Device::disarm() noexcept {
   shared_.armed = false;
+  joiner_.look_soon();
   std::uint64_t count = 0;
   static_cast<void>(::read(shared_.bell.get(), &count, sizeof count));
 }
@@ -177,6 +186,7 @@ void Device::leave(int timeout_ms) noexcept {
   constexpr std::uint64_t kFarewellMs = 1000;  // of a peer that has what was sent in its system's memory
   const std::uint64_t start = now_ms(), timeout = static_cast<std::uint64_t>(std::max(timeout_ms, 0));
   receiver_.close();
+  joiner_.close_door();
   peers_.say_bye();
   if (shared_.limits.in_memory) return;
   for (unsigned round = 0;; ++round) {
@@ -197,7 +207,9 @@ void Device::close(int timeout_ms) noexcept {
 Device::~Device() {
   door_.close();
   ends_.close();
+  joiner_.close();
   links_.for_each([](Link& link) {
+    link.ask.reset();
     if (link.endpoint != nullptr) uct_ep_destroy(link.endpoint);
     link.endpoint = nullptr;
   });

@@ -18,6 +18,7 @@
 #include "transport/uct/ends.hpp"
 #include "transport/uct/handshake.hpp"
 #include "transport/uct/interface.hpp"
+#include "transport/uct/joiner.hpp"
 #include "transport/uct/link.hpp"
 #include "transport/uct/links.hpp"
 #include "transport/uct/peers.hpp"
@@ -64,9 +65,10 @@ class Device {
   Links links_;
   ZcopySends zcopy_;
   Ends ends_;
+  Joiner joiner_;
   Peers peers_;
   Receiver receiver_;
-  UniqueFd events_;  // epoll: the interface's descriptor, the bell
+  UniqueFd events_;  // epoll: the interface's descriptor, the bell, the joiner's
 };
 
 }  // namespace stria::uct

@@ -59,6 +59,7 @@ void Ends::take_down(Link& link) noexcept {
     uct_ep_destroy(std::exchange(link.endpoint, nullptr));
   }
   shared_.zcopy->abandon(link);
+  link.ask.reset();
   std::unique_ptr<Link> gone = links_.remove(link);
   if (gone->endpoint != nullptr) endpoints_.push_back({gone->endpoint, gone->broken ? 0 : now_ms()});
   void* const cookie = gone->cookie;

@@ -38,6 +38,33 @@ Welcome Handshake::welcome(const Address& peer, Prefix at_peer, Prefix reply) co
   return out;
 }
 
+Join Handshake::join(ControlKind kind, const Address& peer, std::span<const std::byte> own,
+                     std::span<const std::byte> endpoint) const noexcept {
+  Join out;
+  out.who = {{0, kind}, 0, worker_, peer.worker, 0};
+  out.wire_version = wire::kVersion;
+  out.address_bytes = static_cast<std::uint32_t>(own.size());
+  out.endpoint_bytes = static_cast<std::uint32_t>(endpoint.size());
+  std::memcpy(out.address, own.data(), own.size());
+  if (!endpoint.empty()) std::memcpy(out.endpoint, endpoint.data(), endpoint.size());
+  out.who.proof = proof(bytes_of_object(out, sizeof out), {worker_, instance_}, {peer.worker, peer.instance});
+  return out;
+}
+
+bool Handshake::read(const Join& join, ControlKind kind, Address& from) const {
+  if (join.who.control.kind != kind || join.who.control.magic != kMagic || join.version != kVersion ||
+      join.wire_version != wire::kVersion || join.who.to != worker_ || join.address_bytes > kAddressMost ||
+      join.endpoint_bytes > kEndpointMost)
+    return false;
+  auto address = decode_address({join.address, join.address_bytes});
+  if (!address || address->worker != join.who.from) return false;
+  from = *std::move(address);
+  Join plain = join;
+  plain.who.proof = 0;
+  return join.who.proof ==
+         proof(bytes_of_object(plain, sizeof plain), {from.worker, from.instance}, {worker_, instance_});
+}
+
 bool Handshake::read(std::span<const std::byte> bytes, Hello& out, Address& from) const {
   if (bytes.size() < offsetof(Hello, address) || bytes.size() > sizeof out) return false;
   out = {};

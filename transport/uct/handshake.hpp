@@ -35,6 +35,12 @@ class Handshake {
   /// Whether they are a welcome from that peer.
   bool read(std::span<const std::byte> bytes, const Address& from, Welcome& out) const noexcept;
 
+  /// `kind`: join or joined. `endpoint`: no longer than kEndpointMost.
+  Join join(ControlKind kind, const Address& peer, std::span<const std::byte> own,
+            std::span<const std::byte> endpoint) const noexcept;
+  /// Whether it is one to this device of a peer that knows the secret.
+  bool read(const Join& join, ControlKind kind, Address& from) const;
+
  private:
   struct End {
     std::uint64_t worker, instance;

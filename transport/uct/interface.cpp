@@ -60,6 +60,7 @@ const uct_iface_addr_t* interface_part(std::span<const std::byte> bytes) noexcep
 
 Result<std::unique_ptr<Interface>> Interface::open(const Settings& settings, const Calls& calls) {
   std::unique_ptr<Interface> made(new Interface);
+  made->joins_if_it_can_ = settings.join_endpoints;
   if (auto found = made->find(settings); !found) return std::move(found).error();
   if (auto started = made->start(calls); !started) return std::move(started).error();
   return made;
@@ -188,8 +189,10 @@ Result<void> Interface::read_limits() {
   const auto lacks = [this](const char* what) {
     return Error{Status::unsupported, fmt::format("uct: {}/{} {}", transport_, device_, what)};
   };
-  if ((flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) == 0)
-    return lacks("connects endpoint to endpoint, which this provider does not do yet");
+  const bool to_interface = (flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) != 0;
+  const bool to_endpoint = (flags & UCT_IFACE_FLAG_CONNECT_TO_EP) != 0 && about_.ep_addr_len <= kEndpointMost;
+  if (!to_interface && !to_endpoint) return lacks("connects in no way that this provider knows");
+  limits_.joins = to_endpoint && (!to_interface || joins_if_it_can_);
   if ((flags & UCT_IFACE_FLAG_AM_BCOPY) == 0) return lacks("has no buffered active messages");
   if ((flags & UCT_IFACE_FLAG_AM_DUP) != 0) return lacks("may deliver a message twice");
   if (about_.cap.am.max_bcopy < kOverhead + sizeof(Hello)) return lacks("takes too short messages");
@@ -209,6 +212,7 @@ Result<void> Interface::read_limits() {
   }
   limits_.peers = static_cast<std::uint32_t>(std::min<std::size_t>(about_.max_num_eps, UINT32_MAX));
   limits_.tells_failures = (flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE) != 0;
+  limits_.asks = (flags & UCT_IFACE_FLAG_EP_CHECK) != 0 && (flags & UCT_IFACE_FLAG_EP_KEEPALIVE) == 0;
   limits_.in_memory = type_ == UCT_DEVICE_TYPE_SHM;
   constexpr std::uint64_t kSleeps = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV;
   limits_.wakes = (events & kSleeps) == kSleeps && uct_iface_event_fd_get(handle_, &event_fd_) == UCS_OK;
@@ -251,6 +255,38 @@ Result<uct_ep_h> Interface::connect(std::span<const std::byte> device,
   if (const ucs_status_t status = uct_ep_create(&params, &endpoint); status != UCS_OK)
     return failure(status, fmt::format("{}/{} has no endpoint for the peer", transport_, device_));
   return endpoint;
+}
+
+Result<OwnEndpoint> Interface::make_endpoint() const {
+  uct_ep_params_t params{};
+  params.field_mask = UCT_EP_PARAM_FIELD_IFACE;
+  params.iface = handle_;
+  uct_ep_h endpoint = nullptr;
+  if (const ucs_status_t status = uct_ep_create(&params, &endpoint); status != UCS_OK)
+    return failure(status, fmt::format("{}/{} has no endpoint for a peer", transport_, device_));
+  return OwnEndpoint(endpoint);
+}
+
+Result<std::vector<std::byte>> Interface::endpoint_address(uct_ep_h endpoint) const {
+  std::vector<std::byte> out(about_.ep_addr_len + 1);
+  const ucs_status_t status = uct_ep_get_address(endpoint, reinterpret_cast<uct_ep_addr_t*>(out.data()));
+  if (status != UCS_OK)
+    return failure(status, fmt::format("{}/{} has no address of an endpoint", transport_, device_));
+  out.resize(about_.ep_addr_len);
+  return out;
+}
+
+Result<void> Interface::join(uct_ep_h endpoint, std::span<const std::byte> device,
+                             std::span<const std::byte> peer_endpoint) const {
+  if (peer_endpoint.size() != about_.ep_addr_len)
+    return Error{Status::invalid, fmt::format("uct: a peer's endpoint has an address of {} bytes, of {}",
+                                              peer_endpoint.size(), about_.ep_addr_len)};
+  const ucs_status_t status = uct_ep_connect_to_ep(
+      endpoint, device_part(device), reinterpret_cast<const uct_ep_addr_t*>(peer_endpoint.data()));
+  if (status != UCS_OK)
+    return failure(status,
+                   fmt::format("{}/{} cannot join its endpoint with the peer's", transport_, device_));
+  return {};
 }
 
 bool Interface::arm() noexcept {

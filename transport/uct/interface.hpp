@@ -26,8 +26,15 @@ struct Limits {
   std::uint32_t peers = 0;       ///< that it can be connected to
   bool tells_failures = false;   ///< of peers
   bool wakes = false;            ///< has a descriptor that every packet makes readable
+  bool joins = false;            ///< endpoints are joined pairwise, and not connected to an interface
+  bool asks = false;             ///< finds out that a peer is gone only when it is asked to look
   bool in_memory = false;        ///< peers have what was sent in memory of their own
 };
+
+struct DestroyEndpoint {
+  void operator()(uct_ep_h endpoint) const noexcept { uct_ep_destroy(endpoint); }
+};
+using OwnEndpoint = std::unique_ptr<uct_ep, DestroyEndpoint>;
 
 class Interface {
  public:
@@ -52,6 +59,11 @@ class Interface {
 
   bool reaches(std::span<const std::byte> device, std::span<const std::byte> interface) const noexcept;
   Result<uct_ep_h> connect(std::span<const std::byte> device, std::span<const std::byte> interface) const;
+  /// For transports that join endpoints pairwise: one that is not joined yet, its address, and joining it.
+  Result<OwnEndpoint> make_endpoint() const;
+  Result<std::vector<std::byte>> endpoint_address(uct_ep_h endpoint) const;
+  Result<void> join(uct_ep_h endpoint, std::span<const std::byte> device,
+                    std::span<const std::byte> peer_endpoint) const;
   /// Returns how many events UCX handled.
   unsigned progress() noexcept { return uct_worker_progress(worker_); }
   /// What was sent by all endpoints is out of this process's hands.
@@ -78,6 +90,7 @@ class Interface {
   uct_iface_h handle_ = nullptr;
   uct_iface_attr_t about_{};
   Limits limits_;
+  bool joins_if_it_can_ = false;
   int event_fd_ = -1;
 };
 

@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "transport/contract.hpp"
 #include "transport/uct/address.hpp"
+#include "transport/uct/asking.hpp"
 #include "transport/uct/packets.hpp"
 #include "transport/uct/shared.hpp"
 #include "transport/uct/whereabouts.hpp"
@@ -67,6 +69,7 @@ class Link {
   // For those that look after links: Links, Peers, Ends.
   void* cookie = nullptr;
   uct_ep_h endpoint = nullptr;
+  std::unique_ptr<Ask> ask;  ///< of an endpoint that is to be joined with the peer's; null: none
   Watch watch;
   bool dying = false;
   bool broken = false;  ///< nothing can be sent any more

@@ -4,6 +4,8 @@
 //   control           prefix 8 | kind 4 | ...               Hello, Welcome; Bye and Parted are the first
 //   alone
 //
+// Where endpoints are joined pairwise, two Joins travel before, by TCP (joiner.hpp).
+//
 // A prefix is the number of a link and 32 random bits, which the receiver drew for it and told the peer
 // alone: what comes with another is dropped. Integers are in the byte order of the machine, as UCX's own
 // headers are.
@@ -20,7 +22,7 @@ namespace stria::uct {
 enum class Am : std::uint8_t { short_packet = 1, buffered = 2, control = 3 };
 
 inline constexpr std::uint32_t kMagic = 0x54435553;  // "SUCT"
-inline constexpr std::uint16_t kVersion = 1;         // of addresses and of all that is here
+inline constexpr std::uint16_t kVersion = 2;         // of addresses and of all that is here
 inline constexpr std::uint32_t kAddressMost = 256;   // stria/provider.h
 
 class Prefix {
@@ -44,6 +46,8 @@ enum class ControlKind : std::uint32_t {
   welcome = 2,  ///< the answer: packets may be sent
   bye = 3,      ///< nothing comes any more, and nothing that comes is taken
   parted = 4,   ///< the answer: all that was sent before the bye came
+  join = 5,     ///< a device has an endpoint, and asks the peer for one to join it with
+  joined = 6,   ///< the answer: here it is
 };
 
 struct Control {
@@ -70,5 +74,20 @@ struct Hello {
   std::byte address[kAddressMost] = {};  ///< of the sender's device; only address_bytes of it travel
 };
 static_assert(offsetof(Hello, address) == 56);
+
+inline constexpr std::uint32_t kEndpointMost = 64;
+
+/// All of it travels.
+struct Join {
+  Welcome who;  ///< without prefixes
+  std::uint16_t version = kVersion;
+  std::uint16_t wire_version = 0;
+  std::uint32_t address_bytes = 0;
+  std::uint32_t endpoint_bytes = 0;
+  std::uint32_t reserved = 0;
+  std::byte address[kAddressMost] = {};    ///< of the sender's device
+  std::byte endpoint[kEndpointMost] = {};  ///< uct_ep_get_address
+};
+static_assert(sizeof(Join) == 384);
 
 }  // namespace stria::uct

@@ -70,6 +70,12 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
     link.be_own();
     return &link;
   }
+  if (parts_.shared.limits.joins) {
+    // Only of a peer that says hello: one that waits from before may be joined with nothing any more.
+    if ((owes & Link::kWelcome) != 0) link.endpoint = parts_.joiner.take(peer.instance);
+    owe(link, link.endpoint == nullptr ? Link::kEndpoint | owes : owes);
+    return &link;
+  }
   if (parts_.shared.inside_ucx) {
     owe(link, Link::kEndpoint | owes);
     return &link;
@@ -110,6 +116,7 @@ Status Peers::send(Link& link, unsigned what) noexcept {
 Status Peers::make_endpoint(Link& link) noexcept {
   if (parts_.shared.inside_ucx) return Status::no_resource;
   if (link.dying) return Status::peer_failed;
+  if (parts_.shared.limits.joins) return join_endpoint(link);
   auto made = parts_.shared.interface->connect(link.peer().device, link.peer().interface);
   if (made) {
     link.endpoint = *made;
@@ -119,6 +126,19 @@ Status Peers::make_endpoint(Link& link) noexcept {
   parts_.shared.services->log(3, made.error().context.c_str());
   parts_.ends.fail(link, Status::unreachable, "");
   return Status::unreachable;
+}
+
+Status Peers::join_endpoint(Link& link) noexcept {
+  constexpr std::uint64_t kSightMs = 1000;  // until a watch has seen that a peer is gone which hangs up
+  Status status = parts_.joiner.ask(link);
+  if (status == Status::ok || status == Status::no_resource) return status;
+  if (status == Status::unreachable && link.watch.is_gone())
+    status = Status::peer_failed;
+  else if (status == Status::unreachable && link.watch.sees() && now_ms() - link.ask->gave_up_ms() < kSightMs)
+    return Status::no_resource;
+  link.broken = true;
+  parts_.ends.fail(link, status, "its endpoint cannot be joined with one of the peer");
+  return status;
 }
 
 /// Does what the link owes, in the order of the bits. True: all of it.
@@ -224,9 +244,13 @@ void Peers::lost(uct_ep_h endpoint, ucs_status_t why) noexcept {
 }
 
 void Peers::look_after() noexcept {
+  parts_.joiner.drop_unused(parts_.links);
   const std::uint64_t now = now_ms();
+  const bool asks = parts_.shared.limits.asks;
   parts_.links.for_each([&](Link& link) {
     if (link.dying || link.is_own()) return;
+    if (asks && link.is_up() && !link.watch.sees())
+      static_cast<void>(uct_ep_check(link.endpoint, 0, nullptr));
     if (link.watch.is_gone()) {
       link.broken = true;
       parts_.ends.fail(link, Status::peer_failed, "its device is closed, or its process has ended");
@@ -244,6 +268,7 @@ void Peers::say_bye() noexcept {
     if (!link.is_up()) {  // nothing was sent; UCX would go on to connect, and complain if the peer closes as
                           // well
       std::erase(parts_.shared.owing, &link);
+      link.ask.reset();
       if (link.endpoint != nullptr) uct_ep_destroy(std::exchange(link.endpoint, nullptr));
       return;
     }

@@ -11,6 +11,7 @@
 #include "transport/contract.hpp"
 #include "transport/uct/ends.hpp"
 #include "transport/uct/handshake.hpp"
+#include "transport/uct/joiner.hpp"
 #include "transport/uct/links.hpp"
 #include "transport/uct/shared.hpp"
 
@@ -26,6 +27,7 @@ class Peers {
     const Handshake& handshake;
     const Whereabouts& here;
     const std::vector<std::byte>& address;  ///< of this device
+    Joiner& joiner;
     std::uint32_t connect_ms;
   };
   explicit Peers(const Parts& parts) noexcept : parts_(parts) {}
@@ -57,6 +59,7 @@ class Peers {
   bool pay(Link& link) noexcept;
   Status send(Link& link, unsigned what) noexcept;
   Status make_endpoint(Link& link) noexcept;
+  Status join_endpoint(Link& link) noexcept;
   void refuse(const char* text) noexcept;
 
   const Parts parts_;

@@ -16,6 +16,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   out.transport = config.text("STRIA_UCT_TRANSPORT");
   out.device = config.text("STRIA_UCT_DEVICE");
   out.connect_ms = static_cast<std::uint32_t>(config.number("STRIA_UCT_CONNECT_MS"));
+  out.join_endpoints = config.number("STRIA_UCT_JOIN_ENDPOINTS") != 0;
   return out;
 }
 

@@ -13,6 +13,7 @@ struct Settings {
   std::string transport;  ///< empty: the provider chooses
   std::string device;     ///< empty: the provider chooses
   std::uint32_t connect_ms = 120000;
+  bool join_endpoints = false;
 };
 
 /// Errors: invalid, naming variable and value.

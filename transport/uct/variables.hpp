@@ -6,10 +6,9 @@
 namespace stria::uct {
 
 inline constexpr Variable kVariables[] = {
-    text_variable(
-        Level::user, "STRIA_UCT_TRANSPORT", "",
-        "The UCX transport to use, by the name that ucx_info -d prints: tcp, posix. Empty: tcp, the "
-        "only one that no other provider of stria serves better."),
+    text_variable(Level::user, "STRIA_UCT_TRANSPORT", "",
+                  "The UCX transport to use, by the name that ucx_info -d prints: tcp, posix, rc_verbs. "
+                  "Empty: tcp, the only one that no other provider of stria serves better."),
     text_variable(
         Level::user, "STRIA_UCT_DEVICE", "",
         "The device of that transport, by the name that ucx_info -d prints, such as eth0. Empty: the "
@@ -17,6 +16,9 @@ inline constexpr Variable kVariables[] = {
     number_variable(Level::expert, "STRIA_UCT_CONNECT_MS", "120000", "milliseconds", {10, 3600000},
                     "Time that a peer on another host has to answer a connection; then its link ends. A peer "
                     "answers when it calls the library, so allow for its longest computation."),
+    number_variable(Level::expert, "STRIA_UCT_JOIN_ENDPOINTS", "0", "", {0, 1},
+                    "1: endpoints are joined pairwise, over a TCP connection that is made for it, also by a "
+                    "transport that can be connected to by its address alone."),
 };
 
 }  // namespace stria::uct

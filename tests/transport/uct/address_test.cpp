@@ -29,6 +29,7 @@ Address address(std::uint64_t worker, std::uint64_t instance, std::string_view s
   out.transport = "tcp";
   out.device = std::vector<std::byte>(6, std::byte{3});
   out.interface = std::vector<std::byte>(2, std::byte{4});
+  out.joining = {77, {1, 2, 3}};
   return out;
 }
 
@@ -45,6 +46,8 @@ TEST(UctAddress, is_read_as_it_was_written_and_not_when_it_is_cut_or_longer) {
   EXPECT_EQ(read->transport, wrote.transport);
   EXPECT_EQ(read->device, wrote.device);
   EXPECT_EQ(read->interface, wrote.interface);
+  EXPECT_EQ(read->joining.port, wrote.joining.port);
+  EXPECT_EQ(read->joining.hosts, wrote.joining.hosts);
   EXPECT_TRUE(can_watch(read->where, wrote.where));
   for (std::size_t cut = 0; cut < bytes.size(); ++cut)
     EXPECT_FALSE(decode_address(std::span(bytes).first(cut)).has_value()) << cut;
@@ -110,6 +113,27 @@ TEST(UctHandshake, a_welcome_is_believed_from_the_device_that_was_asked_alone) {
   EXPECT_FALSE(at_a.read(std::span(bytes).first(47), b, read));
   EXPECT_FALSE(at_a.read(bytes, address(2, 23, "secret"), read));
   EXPECT_FALSE(Handshake(1, 11, bytes_of("other")).read(bytes, b, read));
+}
+
+TEST(UctHandshake, a_join_is_believed_whole_from_a_holder_of_the_secret_to_this_device_alone) {
+  const Address a = address(1, 11, "secret"), b = address(2, 22, "secret");
+  const Handshake at_a(1, 11, bytes_of("secret")), at_b(2, 22, bytes_of("secret"));
+  const std::vector<std::byte> endpoint(9, std::byte{5});
+  const Join join = at_a.join(ControlKind::join, b, *encode_address(a), endpoint);
+  Address from;
+  ASSERT_TRUE(at_b.read(join, ControlKind::join, from));
+  EXPECT_EQ(from.worker, 1u);
+  EXPECT_EQ(from.instance, 11u);
+  EXPECT_EQ(join.endpoint_bytes, endpoint.size());
+  EXPECT_FALSE(at_b.read(join, ControlKind::joined, from)) << "a question is no answer";
+  for (std::size_t i = 0; i < sizeof join; ++i) {
+    Join other = join;
+    reinterpret_cast<std::byte*>(&other)[i] ^= std::byte{0x10};
+    EXPECT_FALSE(at_b.read(other, ControlKind::join, from)) << "byte " << i << " is another";
+  }
+  EXPECT_FALSE(Handshake(2, 22, bytes_of("secreT")).read(join, ControlKind::join, from)) << "another job";
+  EXPECT_FALSE(Handshake(3, 22, bytes_of("secret")).read(join, ControlKind::join, from)) << "another worker";
+  EXPECT_FALSE(Handshake(2, 23, bytes_of("secret")).read(join, ControlKind::join, from)) << "another device";
 }
 
 }  // namespace

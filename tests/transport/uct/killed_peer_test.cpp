@@ -80,7 +80,12 @@ class Victim {
 
 class KilledPeer : public testing::TestWithParam<const char*> {
  protected:
-  KilledPeer() { ::setenv("STRIA_UCT_TRANSPORT", GetParam(), 1); }
+  KilledPeer() {
+    const std::string way = GetParam();
+    ::setenv("STRIA_UCT_TRANSPORT", way.substr(0, way.find('_')).c_str(), 1);
+    if (way.ends_with("_joined")) ::setenv("STRIA_UCT_JOIN_ENDPOINTS", "1", 1);
+  }
+  ~KilledPeer() override { ::unsetenv("STRIA_UCT_JOIN_ENDPOINTS"); }
   stria_link_t* connect(Peer& peer, const Victim& victim) {
     stria_status_t status = STRIA_OK;
     stria_link_t* const link = peer.try_connect(victim.address(), contact, status);
@@ -154,7 +159,7 @@ TEST_P(KilledPeer, that_is_connected_to_later_is_refused_as_gone) {
   EXPECT_NE(peer.error(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Uct, KilledPeer, testing::Values("tcp", "posix"),
+INSTANTIATE_TEST_SUITE_P(Uct, KilledPeer, testing::Values("tcp", "tcp_joined", "posix"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

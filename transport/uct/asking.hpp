@@ -1,0 +1,44 @@
+// Joining an endpoint of a link with one of the peer, for the side that asks: the endpoint is there and knows
+// nobody, its address goes to the peer by TCP, and the address of the peer's comes back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/fd.hpp"
+#include "transport/uct/interface.hpp"
+#include "transport/uct/packets.hpp"
+#include "transport/uct/tcp.hpp"
+
+namespace stria::uct {
+
+class Ask {
+ public:
+  explicit Ask(OwnEndpoint endpoint) noexcept : endpoint_(std::move(endpoint)) {}
+
+  /// What the peer is asked.
+  void say(const Join& message) noexcept { out_ = message; }
+  /// Tries one address of the peer after the other. OK: answer() is there, and has to be believed yet;
+  /// NO_RESOURCE: not yet; UNREACHABLE: no address is left. New sockets are added to `events`.
+  Status advance(const TcpPlace& peer, const UniqueFd& events) noexcept;
+  /// When it was found that no address is left.
+  std::uint64_t gave_up_ms() const noexcept { return gave_up_ms_; }
+  const Join& answer() const noexcept { return in_; }
+  /// The answer is not the peer's: another address may be.
+  void try_next() noexcept { socket_.reset(); }
+  uct_ep_h endpoint() const noexcept { return endpoint_.get(); }
+  uct_ep_h release() noexcept { return endpoint_.release(); }
+
+ private:
+  OwnEndpoint endpoint_;
+  Join out_;
+  Join in_;
+  UniqueFd socket_;
+  Transfer sent_, came_;
+  std::size_t tried_ = 0;  // hosts
+  std::uint64_t since_ms_ = 0;
+  std::uint64_t gave_up_ms_ = 0;
+};
+
+}  // namespace stria::uct
