@@ -16,7 +16,7 @@ namespace stria::uct {
 namespace {
 
 constexpr std::size_t kHostsMost = 6;
-constexpr int kQueue = 1024;
+constexpr int kBacklog = 1024;
 
 /// The host's IPv4 addresses; those of its own loopback only if it has no other.
 std::vector<std::uint32_t> own_hosts() {
@@ -62,7 +62,7 @@ Result<UniqueFd> listen_for_peers(TcpPlace& place) {
   sockaddr_in address = address_of(htonl(INADDR_ANY), 0);
   socklen_t bytes = sizeof address;
   if (!door || ::bind(door.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(door.get(), kQueue) != 0 ||
+      ::listen(door.get(), kBacklog) != 0 ||
       ::getsockname(door.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0)
     return Error{Status::io_error,
                  fmt::format("uct: cannot listen on a TCP socket, by which peers join their endpoints: {}",

@@ -75,6 +75,8 @@ TEST(UctOpening, what_is_not_there_is_refused_with_what_is) {
 
 TEST(UctOpening, a_transport_without_active_messages_is_refused) {
   const std::string why = refusal("cma", "");
+  if (why.find("has no transport cma") != std::string::npos)
+    GTEST_SKIP() << "UCX has no transport without active messages here: cross-memory attach is refused";
   EXPECT_NE(why.find("active messages"), std::string::npos) << why;
 }
 
