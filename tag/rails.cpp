@@ -86,7 +86,7 @@ void Rails::leave(const Peer& peer, Farewells* farewells) noexcept {
   const auto found = of_peer_.find(peer.index);
   if (found == of_peer_.end()) return;
   for (const auto& device : devices_) {
-    if (farewells == nullptr || found->second == nullptr) break;  // nobody is told, or no memory
+    if (farewells == nullptr || found->second == nullptr) break;  // nothing is owed, or no memory for rails
     const Rail& rail = (*found->second)[device->number];
     if (rail.state == Rail::State::up || rail.state == Rail::State::foreign)
       farewells->owe(peer, *device, rail.link.link);

@@ -1,5 +1,5 @@
-// The TCP door of a device whose endpoints are joined pairwise: who knows the job's secret gets an endpoint,
-// and nobody else holds anybody up.
+// The TCP door of a device whose endpoints are joined pairwise: a peer that knows the job's secret gets an
+// endpoint, and a stranger at the door delays no peer.
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -188,7 +188,7 @@ TEST_F(UctDoor, devices_that_ask_each_other_at_once_have_one_link_each_way) {
   EXPECT_TRUE(device->ups.empty() && other.ups.empty());
 }
 
-/// Who listens at one address of this host, and says what it likes.
+/// A listener at one address of this host, which answers what the test tells it to.
 class Server {
  public:
   explicit Server(const char* answer) : answer_(answer) {

@@ -1,4 +1,4 @@
-// The door of a device and those who watch it.
+// The unix socket of a device (its door), and the peers of the same host that watch it.
 #include "transport/uct/whereabouts.hpp"
 
 #include <gtest/gtest.h>
