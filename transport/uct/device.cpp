@@ -22,6 +22,11 @@ std::span<const std::byte> secret_of(const transport::DeviceParams& params) noex
   return {static_cast<const std::byte*>(params.job_secret), params.job_secret_bytes};
 }
 
+/// What needs keys.
+constexpr std::uint64_t kOfKeys = STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
+                                  STRIA_CAP_SEND_INVALIDATE | STRIA_CAP_GET | STRIA_CAP_PUT |
+                                  STRIA_CAP_ATOMICS | STRIA_CAP_OFFLOAD;
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& params) {
@@ -40,14 +45,17 @@ Device::Device(const Settings& settings, const transport::DeviceParams& params)
     : sink_(*params.sink),
       here_(own_whereabouts()),
       handshake_(params.worker_id, random_word(), secret_of(params)),
-      zcopy_(shared_),
+      operations_(shared_),
+      moves_(shared_, operations_),
       ends_(shared_, sink_, links_),
       joiner_(shared_, handshake_, address_),
       peers_({shared_, sink_, links_, ends_, handshake_, here_, address_, joiner_, settings.connect_ms}),
-      receiver_({shared_, sink_, links_, peers_, ends_}) {
+      receiver_({shared_, sink_, links_, peers_, ends_, keys_}) {
   shared_.services = params.services;
   shared_.ends = &ends_;
-  shared_.zcopy = &zcopy_;
+  shared_.operations = &operations_;
+  shared_.moves = &moves_;
+  shared_.keys = &keys_;
 }
 
 Result<void> Device::start(const Settings& settings) {
@@ -66,6 +74,7 @@ Result<void> Device::start(const Settings& settings) {
   interface_ = *std::move(opened);
   shared_.interface = interface_.get();
   shared_.limits = interface_->limits();
+  keys_.open(interface_->domain(), *shared_.services);
   shared_.path = fmt::format("uct {}/{}", interface_->transport(), interface_->device());
   if (shared_.limits.joins)
     if (auto joins = joiner_.open(); !joins) return joins;
@@ -116,10 +125,14 @@ void Device::tell(bool chosen) const {
   shared_.services->log(
       2,
       fmt::format("uct: {}/{}{}, short packets up to {} B, buffered ones up to {} B, out of memory up to {} "
-                  "B, {}, {}",
+                  "B, {}, {}, {}",
                   interface_->transport(), interface_->device(),
                   chosen ? ", as STRIA_UCT_TRANSPORT is empty and no other provider of stria drives it" : "",
                   limits.short_max, limits.eager_max, limits.zcopy_max,
+                  limits.atomics ? "keys, gets, puts and atomics"
+                  : limits.puts  ? "keys, gets and puts"
+                  : limits.keys  ? "keys and gets"
+                                 : "no keys",
                   limits.wakes ? "can sleep" : "cannot sleep",
                   limits.tells_failures ? "tells when a peer fails" : "peers are watched by the kernel")
           .c_str());
@@ -130,6 +143,16 @@ void Device::capabilities(transport::Capabilities& out) const noexcept {
   out = {};
   out.eager_max = limits.eager_max;
   if (limits.zcopy_max == 0) out.lacks |= STRIA_CAP_ZCOPY;
+  if (limits.keys) {
+    out.flags |= STRIA_CAP_STRIDED;  // the key says the blocks, and the reader asks for each
+    out.strided_depth = 1;
+    out.max_keys = kKeysMost;
+    out.max_sge = static_cast<std::uint32_t>(std::min<std::size_t>(limits.get.zcopy_runs, UINT32_MAX));
+  } else {
+    out.lacks |= kOfKeys;
+  }
+  if (!limits.puts) out.lacks |= STRIA_CAP_PUT;
+  if (!limits.atomics) out.lacks |= STRIA_CAP_ATOMICS;
   if (limits.short_max == 0) return;
   out.pio_max = limits.short_max;
   out.pio_mtu = out.pio_window_bytes =
@@ -151,8 +174,9 @@ unsigned Device::progress(unsigned budget) noexcept {
   unsigned handled = receiver_.receive(budget);
   if (joiner_.is_due()) joiner_.answer();
   if (peers_.owes()) peers_.step();
-  if (zcopy_.have_ended()) handled += zcopy_.tell(budget - handled);
-  if (ends_.are_due() && !zcopy_.have_ended())
+  if (moves_.have_stalled()) moves_.resume();
+  if (operations_.have_ended()) handled += operations_.tell(budget - handled);
+  if (ends_.are_due() && !operations_.have_ended())
     handled += ends_.bury(receiver_.is_drained(), budget - handled);
   return handled;
 }
@@ -165,7 +189,8 @@ void Device::check() noexcept {
 }
 
 Status Device::arm() noexcept {
-  if (!receiver_.is_empty() || zcopy_.have_ended() || ends_.have_links()) return Status::no_resource;
+  if (!receiver_.is_empty() || operations_.have_ended() || moves_.have_stalled() || ends_.have_links())
+    return Status::no_resource;
   if (joiner_.has_news()) return Status::no_resource;
   shared_.armed = true;
   if (interface_->arm()) return Status::ok;
@@ -214,6 +239,10 @@ Device::~Device() {
     link.endpoint = nullptr;
   });
   shared_.kept.release_all();
+  if (interface_ != nullptr) {
+    operations_.close();
+    keys_.close();
+  }
   interface_.reset();  // may still call what is here
 }
 

@@ -19,14 +19,16 @@
 #include "transport/uct/handshake.hpp"
 #include "transport/uct/interface.hpp"
 #include "transport/uct/joiner.hpp"
+#include "transport/uct/keys.hpp"
 #include "transport/uct/link.hpp"
 #include "transport/uct/links.hpp"
+#include "transport/uct/moves.hpp"
+#include "transport/uct/operations.hpp"
 #include "transport/uct/peers.hpp"
 #include "transport/uct/receiver.hpp"
 #include "transport/uct/settings.hpp"
 #include "transport/uct/shared.hpp"
 #include "transport/uct/whereabouts.hpp"
-#include "transport/uct/zcopy.hpp"
 
 namespace stria::uct {
 
@@ -38,6 +40,11 @@ class Device {
   void capabilities(transport::Capabilities& out) const noexcept;
   std::uint32_t address(void* buffer, std::uint32_t bytes) const noexcept;
   Result<Link*> connect(const void* address, std::uint32_t bytes, void* peer, int low_latency);
+  Status fast_register(Link* link, const transport::Payload& memory, unsigned access,
+                       transport::Key& key) noexcept {
+    return shared_.limits.keys ? keys_.add(link, memory, access, key) : Status::unsupported;
+  }
+  Status invalidate(const transport::Key& key) noexcept { return keys_.end(key); }
   unsigned progress(unsigned budget) noexcept;
   void check() noexcept;
   int event_fd() const noexcept { return events_ ? events_.get() : -1; }
@@ -63,7 +70,9 @@ class Device {
   std::vector<std::byte> address_;
   Shared shared_;
   Links links_;
-  ZcopySends zcopy_;
+  Operations operations_;
+  Moves moves_;
+  Keys keys_;
   Ends ends_;
   Joiner joiner_;
   Peers peers_;

@@ -5,7 +5,9 @@
 
 #include "base/format.hpp"
 #include "transport/uct/clock.hpp"
-#include "transport/uct/zcopy.hpp"
+#include "transport/uct/keys.hpp"
+#include "transport/uct/moves.hpp"
+#include "transport/uct/operations.hpp"
 
 namespace stria::uct {
 namespace {
@@ -55,10 +57,12 @@ unsigned Ends::bury(bool all_came, unsigned budget) noexcept {
 void Ends::take_down(Link& link) noexcept {
   std::erase(dying_, &link);
   std::erase(shared_.owing, &link);
-  if (link.sends > 0) {  // the memory of the worker is free when UCX has no endpoint any more
+  shared_.moves->drop(link);
+  if (!link.operations.empty()) {  // the memory of the worker is free when UCX has no endpoint any more
     uct_ep_destroy(std::exchange(link.endpoint, nullptr));
   }
-  shared_.zcopy->abandon(link);
+  shared_.operations->abandon(link);
+  shared_.keys->end_all_of(link);
   link.ask.reset();
   std::unique_ptr<Link> gone = links_.remove(link);
   if (gone->endpoint != nullptr) endpoints_.push_back({gone->endpoint, gone->broken ? 0 : now_ms()});

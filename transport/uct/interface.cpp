@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/format.hpp"
-#include "transport/uct/choosing.hpp"
+#include "transport/uct/released.hpp"
 
 namespace stria::uct {
 namespace {
@@ -15,39 +15,6 @@ namespace {
 constexpr std::uint32_t kShortMost = 1024;       // a short packet is put together on the stack
 constexpr std::uint32_t kEagerMost = 64 * 1024;  // what is longer is better announced
 constexpr std::uint32_t kBulkMost = 1024 * 1024;
-
-Error failure(ucs_status_t status, const std::string& what) {
-  return {status == UCS_ERR_UNREACHABLE ? Status::unreachable : Status::io_error,
-          fmt::format("uct: {}: {}", what, ucs_status_string(status))};
-}
-
-template <class T, void (*kRelease)(T)>
-struct Released {
-  explicit Released(T of) noexcept : value(of) {}
-  ~Released() {
-    if (value != nullptr) kRelease(value);
-  }
-  Released(const Released&) = delete;
-  Released& operator=(const Released&) = delete;
-  T value;
-};
-void release_config(void* config) {
-  uct_config_release(config);
-}
-using UctConfig = Released<void*, release_config>;
-using Resources = Released<uct_tl_resource_desc_t*, uct_release_tl_resource_list>;
-using Components = Released<uct_component_h*, uct_release_component_list>;
-
-std::vector<uct_md_resource_desc_t> domains_of(uct_component_h component) {
-  uct_component_attr_t about{};
-  about.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
-  if (uct_component_query(component, &about) != UCS_OK) return {};
-  std::vector<uct_md_resource_desc_t> out(about.md_resource_count);
-  about.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
-  about.md_resources = out.data();
-  if (out.empty() || uct_component_query(component, &about) != UCS_OK) return {};
-  return out;
-}
 
 const uct_device_addr_t* device_part(std::span<const std::byte> bytes) noexcept {
   return reinterpret_cast<const uct_device_addr_t*>(bytes.data());
@@ -61,7 +28,9 @@ const uct_iface_addr_t* interface_part(std::span<const std::byte> bytes) noexcep
 Result<std::unique_ptr<Interface>> Interface::open(const Settings& settings, const Calls& calls) {
   std::unique_ptr<Interface> made(new Interface);
   made->joins_if_it_can_ = settings.join_endpoints;
-  if (auto found = made->find(settings); !found) return std::move(found).error();
+  auto domain = Domain::find(settings);
+  if (!domain) return std::move(domain).error();
+  made->domain_ = *std::move(domain);
   if (auto started = made->start(calls); !started) return std::move(started).error();
   return made;
 }
@@ -70,53 +39,6 @@ Interface::~Interface() {
   if (handle_ != nullptr) uct_iface_close(handle_);
   if (worker_ != nullptr) uct_worker_destroy(worker_);
   if (async_ != nullptr) ucs_async_context_destroy(async_);
-  if (domain_ != nullptr) uct_md_close(domain_);
-}
-
-Result<void> Interface::find(const Settings& settings) {
-  uct_component_h* list = nullptr;
-  unsigned count = 0;
-  if (const ucs_status_t status = uct_query_components(&list, &count); status != UCS_OK)
-    return failure(status, "UCX lists no components");
-  const Components components(list);
-  transport_ = settings.transport.empty() ? std::string(kDefaultTransport) : settings.transport;
-  for (unsigned i = 0; i < count; ++i) {
-    auto found = find_in(list[i], settings);
-    if (!found) return std::move(found).error();
-    if (*found) return {};
-  }
-  return Error{
-      Status::unsupported,
-      fmt::format("uct: UCX has no transport {}{}{} here (STRIA_UCT_TRANSPORT, STRIA_UCT_DEVICE); it has: {}",
-                  transport_, settings.device.empty() ? "" : " on device ", settings.device, device_)};
-}
-
-/// Leaves the domain open if it has what is wanted, else adds what it has to `device_`, for the error.
-Result<bool> Interface::find_in(uct_component_h component, const Settings& settings) {
-  for (const uct_md_resource_desc_t& domain : domains_of(component)) {
-    uct_md_config_t* config = nullptr;
-    if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) continue;
-    const UctConfig held(config);
-    if (uct_md_open(component, domain.md_name, config, &domain_) != UCS_OK) {
-      domain_ = nullptr;
-      continue;
-    }
-    uct_tl_resource_desc_t* list = nullptr;
-    unsigned count = 0;
-    if (uct_md_query_tl_resources(domain_, &list, &count) != UCS_OK || list == nullptr) count = 0;
-    const Resources resources(list);
-    const std::span<const uct_tl_resource_desc_t> all(list, count);
-    if (const int index = choose_resource(all, transport_, settings.device); index >= 0) {
-      const uct_tl_resource_desc_t& chosen = all[static_cast<std::size_t>(index)];
-      device_ = chosen.dev_name;
-      type_ = chosen.dev_type;
-      return true;
-    }
-    list_resources(all, device_);
-    uct_md_close(domain_);
-    domain_ = nullptr;
-  }
-  return false;
 }
 
 Result<void> Interface::start(const Calls& calls) {
@@ -143,7 +65,7 @@ Result<void> Interface::start(const Calls& calls) {
         handle(Am::control, [](void*self, void*data, std::size_t length, unsigned flags) {
           return arrive(self, data, length, flags, Am::control);
         })})
-    if (status != UCS_OK) return failure(status, fmt::format("{}/{} takes no handler", transport_, device_));
+    if (status != UCS_OK) return failure(status, fmt::format("{} takes no handler", name()));
   uct_iface_progress_enable(handle_, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
   return {};
 }
@@ -158,17 +80,17 @@ ucs_status_t Interface::arrive(void* self, void* data, std::size_t length, unsig
 Result<void> Interface::open_handle() {
   uct_iface_config_t* config = nullptr;
   if (const ucs_status_t status =
-          uct_md_iface_config_read(domain_, transport_.c_str(), nullptr, nullptr, &config);
+          uct_md_iface_config_read(domain_->handle(), transport().c_str(), nullptr, nullptr, &config);
       status != UCS_OK)
-    return failure(status, fmt::format("UCX's configuration of {} cannot be read", transport_));
+    return failure(status, fmt::format("UCX's configuration of {} cannot be read", transport()));
   const UctConfig held(config);
   uct_iface_params_t params{};
   params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
                       UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
                       UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS | UCT_IFACE_PARAM_FIELD_FEATURES;
   params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
-  params.mode.device.tl_name = transport_.c_str();
-  params.mode.device.dev_name = device_.c_str();
+  params.mode.device.tl_name = transport().c_str();
+  params.mode.device.dev_name = device().c_str();
   params.err_handler_arg = this;
   params.err_handler = [](void* self, uct_ep_h endpoint, ucs_status_t status) {
     const Calls& calls = static_cast<Interface*>(self)->calls_;
@@ -176,18 +98,20 @@ Result<void> Interface::open_handle() {
     return UCS_OK;  // the link ends: nothing for UCX to say
   };
   params.features = UCT_IFACE_FEATURE_AM;
-  if (const ucs_status_t status = uct_iface_open(domain_, worker_, &params, config, &handle_);
+  if (domain_->key_bytes() > 0)
+    params.features |= UCT_IFACE_FEATURE_GET | UCT_IFACE_FEATURE_PUT | UCT_IFACE_FEATURE_AMO64;
+  if (const ucs_status_t status = uct_iface_open(domain_->handle(), worker_, &params, config, &handle_);
       status != UCS_OK)
-    return failure(status, fmt::format("{}/{} cannot be opened", transport_, device_));
+    return failure(status, fmt::format("{} cannot be opened", name()));
   if (const ucs_status_t status = uct_iface_query(handle_, &about_); status != UCS_OK)
-    return failure(status, fmt::format("{}/{} does not say what it can", transport_, device_));
+    return failure(status, fmt::format("{} does not say what it can", name()));
   return {};
 }
 
 Result<void> Interface::read_limits() {
   const std::uint64_t flags = about_.cap.flags, events = about_.cap.event_flags;
   const auto lacks = [this](const char* what) {
-    return Error{Status::unsupported, fmt::format("uct: {}/{} {}", transport_, device_, what)};
+    return Error{Status::unsupported, fmt::format("uct: {} {}", name(), what)};
   };
   const bool to_interface = (flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) != 0;
   const bool to_endpoint = (flags & UCT_IFACE_FLAG_CONNECT_TO_EP) != 0 && about_.ep_addr_len <= kEndpointMost;
@@ -201,31 +125,51 @@ Result<void> Interface::read_limits() {
   const std::size_t shorts = (flags & UCT_IFACE_FLAG_AM_SHORT) != 0 ? about_.cap.am.max_short : 0;
   if (shorts >= kOverhead + STRIA_SMALL_PAYLOAD)
     limits_.short_max = static_cast<std::uint32_t>(std::min<std::size_t>(shorts - kOverhead, kShortMost));
-  uct_md_attr_t domain{};
-  const bool has_bulk = (flags & UCT_IFACE_FLAG_AM_ZCOPY) != 0 && about_.cap.am.max_hdr >= kOverhead &&
-                        uct_md_query(domain_, &domain) == UCS_OK &&
-                        (domain.cap.flags & UCT_MD_FLAG_NEED_MEMH) == 0;
-  if (has_bulk && about_.cap.am.max_zcopy > limits_.eager_max + kOverhead) {
-    limits_.zcopy_max =
-        static_cast<std::uint32_t>(std::min<std::size_t>(about_.cap.am.max_zcopy - kOverhead, kBulkMost));
-    limits_.zcopy_runs = static_cast<std::uint32_t>(std::min<std::size_t>(about_.cap.am.max_iov, UINT32_MAX));
-  }
+  read_bulk();
+  read_reach();
   limits_.peers = static_cast<std::uint32_t>(std::min<std::size_t>(about_.max_num_eps, UINT32_MAX));
   limits_.tells_failures = (flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE) != 0;
   limits_.asks = (flags & UCT_IFACE_FLAG_EP_CHECK) != 0 && (flags & UCT_IFACE_FLAG_EP_KEEPALIVE) == 0;
-  limits_.in_memory = type_ == UCT_DEVICE_TYPE_SHM;
+  limits_.in_memory = domain_->type() == UCT_DEVICE_TYPE_SHM;
   constexpr std::uint64_t kSleeps = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV;
   limits_.wakes = (events & kSleeps) == kSleeps && uct_iface_event_fd_get(handle_, &event_fd_) == UCS_OK;
   if (!limits_.wakes) event_fd_ = -1;
   return {};
 }
 
+void Interface::read_bulk() noexcept {
+  const auto& am = about_.cap.am;
+  if ((about_.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) == 0 || am.max_hdr < kOverhead ||
+      domain_->needs_registration() || am.max_zcopy <= limits_.eager_max + kOverhead)
+    return;
+  limits_.zcopy_max = static_cast<std::uint32_t>(std::min<std::size_t>(am.max_zcopy - kOverhead, kBulkMost));
+  limits_.zcopy_runs = static_cast<std::uint32_t>(std::min<std::size_t>(am.max_iov, UINT32_MAX));
+}
+
+/// Where peers access memory without a key, the provider has no use of it: a key has to end.
+void Interface::read_reach() noexcept {
+  if (domain_->key_bytes() == 0) return;
+  const std::uint64_t flags = about_.cap.flags;
+  const auto reach = [flags](const auto& cap, std::uint64_t zcopy, std::uint64_t copy) {
+    Reach out;
+    if ((flags & zcopy) != 0) out = {cap.min_zcopy, cap.max_zcopy, cap.max_iov, 0};
+    if ((flags & copy) != 0) out.copy_most = cap.max_bcopy;
+    return out;
+  };
+  limits_.get = reach(about_.cap.get, UCT_IFACE_FLAG_GET_ZCOPY, UCT_IFACE_FLAG_GET_BCOPY);
+  limits_.put = reach(about_.cap.put, UCT_IFACE_FLAG_PUT_ZCOPY, UCT_IFACE_FLAG_PUT_BCOPY);
+  limits_.keys = limits_.get.is_whole();
+  limits_.puts = limits_.keys && limits_.put.is_whole();
+  constexpr std::uint64_t kOps = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_CSWAP);
+  limits_.atomics = limits_.keys && (flags & UCT_IFACE_FLAG_ATOMIC_DEVICE) != 0 &&
+                    (about_.cap.atomic64.fop_flags & kOps) == kOps;
+}
+
 Result<std::vector<std::byte>> Interface::device_address() const {
   std::vector<std::byte> out(about_.device_addr_len + 1);  // some device has none: never an empty array
   const ucs_status_t status =
       uct_iface_get_device_address(handle_, reinterpret_cast<uct_device_addr_t*>(out.data()));
-  if (status != UCS_OK)
-    return failure(status, fmt::format("{}/{} has no device address", transport_, device_));
+  if (status != UCS_OK) return failure(status, fmt::format("{} has no device address", name()));
   out.resize(about_.device_addr_len);
   return out;
 }
@@ -233,7 +177,7 @@ Result<std::vector<std::byte>> Interface::device_address() const {
 Result<std::vector<std::byte>> Interface::interface_address() const {
   std::vector<std::byte> out(about_.iface_addr_len + 1);
   const ucs_status_t status = uct_iface_get_address(handle_, reinterpret_cast<uct_iface_addr_t*>(out.data()));
-  if (status != UCS_OK) return failure(status, fmt::format("{}/{} has no address", transport_, device_));
+  if (status != UCS_OK) return failure(status, fmt::format("{} has no address", name()));
   out.resize(about_.iface_addr_len);
   return out;
 }
@@ -253,7 +197,7 @@ Result<uct_ep_h> Interface::connect(std::span<const std::byte> device,
   params.iface_addr = interface_part(interface);
   uct_ep_h endpoint = nullptr;
   if (const ucs_status_t status = uct_ep_create(&params, &endpoint); status != UCS_OK)
-    return failure(status, fmt::format("{}/{} has no endpoint for the peer", transport_, device_));
+    return failure(status, fmt::format("{} has no endpoint for the peer", name()));
   return endpoint;
 }
 
@@ -263,15 +207,14 @@ Result<OwnEndpoint> Interface::make_endpoint() const {
   params.iface = handle_;
   uct_ep_h endpoint = nullptr;
   if (const ucs_status_t status = uct_ep_create(&params, &endpoint); status != UCS_OK)
-    return failure(status, fmt::format("{}/{} has no endpoint for a peer", transport_, device_));
+    return failure(status, fmt::format("{} has no endpoint for a peer", name()));
   return OwnEndpoint(endpoint);
 }
 
 Result<std::vector<std::byte>> Interface::endpoint_address(uct_ep_h endpoint) const {
   std::vector<std::byte> out(about_.ep_addr_len + 1);
   const ucs_status_t status = uct_ep_get_address(endpoint, reinterpret_cast<uct_ep_addr_t*>(out.data()));
-  if (status != UCS_OK)
-    return failure(status, fmt::format("{}/{} has no address of an endpoint", transport_, device_));
+  if (status != UCS_OK) return failure(status, fmt::format("{} has no address of an endpoint", name()));
   out.resize(about_.ep_addr_len);
   return out;
 }
@@ -284,8 +227,7 @@ Result<void> Interface::join(uct_ep_h endpoint, std::span<const std::byte> devic
   const ucs_status_t status = uct_ep_connect_to_ep(
       endpoint, device_part(device), reinterpret_cast<const uct_ep_addr_t*>(peer_endpoint.data()));
   if (status != UCS_OK)
-    return failure(status,
-                   fmt::format("{}/{} cannot join its endpoint with the peer's", transport_, device_));
+    return failure(status, fmt::format("{} cannot join its endpoint with the peer's", name()));
   return {};
 }
 

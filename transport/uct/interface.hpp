@@ -1,6 +1,5 @@
-// An open interface of UCX's transport layer: the memory domain it belongs to, the worker that drives it, and
-// what it says of itself. All is configured as the user has configured UCX (its UCX_ variables), through
-// UCX's own functions.
+// An open interface of UCX's transport layer: the worker that drives it, and what it says of itself. All is
+// configured as the user has configured UCX (its UCX_ variables), through UCX's own functions.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -12,12 +11,23 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "transport/uct/domain.hpp"
 #include "transport/uct/packets.hpp"
 #include "transport/uct/settings.hpp"
 
 namespace stria::uct {
 
-/// What the interface can do for packets.
+/// What the interface can do for gets, or for puts. Each request is for one run of the peer's memory.
+struct Reach {
+  std::uint64_t zcopy_least = 0;  ///< bytes that go straight from memory to memory
+  std::uint64_t zcopy_most = 0;   ///< 0: none do
+  std::size_t zcopy_runs = 0;     ///< of local memory in one request
+  std::uint64_t copy_most = 0;    ///< bytes that go by a buffer of UCX; 0: none do
+  /// Any number of bytes can go.
+  bool is_whole() const noexcept { return zcopy_most > 0 && zcopy_runs > 0 && copy_most >= zcopy_least; }
+};
+
+/// What the interface can do.
 struct Limits {
   std::uint32_t short_max = 0;   ///< payload of a short packet; 0: it sends none
   std::uint32_t eager_max = 0;   ///< payload of a buffered packet
@@ -29,6 +39,10 @@ struct Limits {
   bool joins = false;            ///< endpoints are joined pairwise, and not connected to an interface
   bool asks = false;             ///< finds out that a peer is gone only when it is asked to look
   bool in_memory = false;        ///< peers have what was sent in memory of their own
+  bool keys = false;             ///< memory is registered for peers, and they get it
+  bool puts = false;             ///< with keys: they put as well
+  bool atomics = false;          ///< with keys: by an adapter, 64 bits
+  Reach get, put;
 };
 
 struct DestroyEndpoint {
@@ -51,8 +65,9 @@ class Interface {
   Interface(const Interface&) = delete;
   Interface& operator=(const Interface&) = delete;
 
-  const std::string& transport() const noexcept { return transport_; }
-  const std::string& device() const noexcept { return device_; }
+  Domain& domain() noexcept { return *domain_; }
+  const std::string& transport() const noexcept { return domain_->transport(); }
+  const std::string& device() const noexcept { return domain_->device(); }
   const Limits& limits() const noexcept { return limits_; }
   Result<std::vector<std::byte>> device_address() const;
   Result<std::vector<std::byte>> interface_address() const;
@@ -74,17 +89,16 @@ class Interface {
 
  private:
   Interface() = default;
-  Result<void> find(const Settings& settings);
-  Result<bool> find_in(uct_component_h component, const Settings& settings);
+  std::string name() const { return transport() + "/" + device(); }
   Result<void> start(const Calls& calls);
   Result<void> open_handle();
   Result<void> read_limits();
+  void read_bulk() noexcept;
+  void read_reach() noexcept;
   static ucs_status_t arrive(void* self, void* data, std::size_t length, unsigned flags, Am id) noexcept;
 
   Calls calls_{};
-  std::string transport_, device_;
-  uct_device_type_t type_ = UCT_DEVICE_TYPE_NET;
-  uct_md_h domain_ = nullptr;
+  std::unique_ptr<Domain> domain_;  // goes last
   ucs_async_context_t* async_ = nullptr;
   uct_worker_h worker_ = nullptr;
   uct_iface_h handle_ = nullptr;

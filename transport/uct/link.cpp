@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "transport/uct/ends.hpp"
+#include "transport/uct/moves.hpp"
 #include "transport/uct/zcopy.hpp"
 
 namespace stria::uct {
@@ -42,6 +43,28 @@ std::size_t pack_message(void* out, void* arg) noexcept {
   return message.bytes;
 }
 
+struct Closing {
+  std::uint64_t prefix;
+  const transport::Header& header;
+  ClosedKey closed;
+  const void* payload;
+  std::size_t bytes;
+};
+
+std::size_t pack_closing(void* out, void* arg) noexcept {
+  const Closing& packet = *static_cast<const Closing*>(arg);
+  auto* at = static_cast<std::byte*>(out);
+  const auto put = [&at](const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(at, from, bytes);
+    at += bytes;
+  };
+  put(&packet.prefix, sizeof packet.prefix);
+  put(&packet.header, sizeof packet.header);
+  put(&packet.closed, sizeof packet.closed);
+  put(packet.payload, packet.bytes);
+  return static_cast<std::size_t>(at - static_cast<std::byte*>(out));
+}
+
 ucs_status_t status_of(ssize_t packed) noexcept {
   return packed >= 0 ? UCS_OK : static_cast<ucs_status_t>(packed);
 }
@@ -65,7 +88,10 @@ Status Link::can_send() const noexcept {
 Status Link::answer(ucs_status_t status) noexcept {
   is_full_ = status == UCS_ERR_NO_RESOURCE;
   if (status == UCS_OK) return Status::ok;
-  if (is_full_) return Status::no_resource;
+  return is_full_ ? Status::no_resource : fail(status);
+}
+
+Status Link::fail(ucs_status_t status) noexcept {
   broken = true;
   shared_.ends->fail(*this, Status::peer_failed, ucs_status_string(status));
   return Status::peer_failed;
@@ -116,7 +142,7 @@ Status Link::zcopy_send(const transport::Header& header, const transport::Payloa
   if (is_own_ || (payload.length < kWorthIt && payload.length <= std::int64_t{shared_.limits.eager_max}))
     return eager_send(header, payload);
   if (const Status can = can_send(); can != Status::ok) return can;
-  return shared_.zcopy->send(*this, header, payload, completion);
+  return send_out_of_memory(shared_, *this, header, payload, completion);
 }
 
 Status Link::send_out_of(const transport::Header& header, const uct_iov_t* runs, std::size_t count,
@@ -129,6 +155,48 @@ Status Link::send_out_of(const transport::Header& header, const uct_iov_t* runs,
       uct_ep_am_zcopy(endpoint, number(Am::buffered), front.data(), static_cast<unsigned>(front.size()), runs,
                       count, 0, completion);
   return status == UCS_INPROGRESS ? Status::in_progress : answer(status);
+}
+
+Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                 transport::Completion* completion) noexcept {
+  return shared_.moves->start(*this, {false, local, key, offset, completion, nullptr});
+}
+
+Status Link::put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                 transport::Completion* completion) noexcept {
+  return shared_.moves->start(*this, {true, local, key, offset, completion, nullptr});
+}
+
+Status Link::get_finish(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                        const transport::Header& header, transport::Completion* completion) noexcept {
+  return shared_.moves->start(*this, {false, local, key, offset, completion, &header});
+}
+
+Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
+                    transport::Completion* completion) noexcept {
+  return shared_.moves->start_atomic(*this, atomic, key, completion);
+}
+
+Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                             const transport::Key& key) noexcept {
+  KeyContent content;
+  if (!read_key(key, shared_.interface->domain().key_bytes(), content)) return Status::access_error;
+  return send_closing(header, payload, bytes, content.tail.name);
+}
+
+Status Link::send_closing(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                          std::uint32_t key_name) noexcept {
+  if (const Status can = can_send(); can != Status::ok) return can;
+  if (is_own_) {
+    std::byte* const to = append_to_loop(Am::closing, header, sizeof(ClosedKey) + bytes);
+    if (to == nullptr) return Status::no_resource;
+    const ClosedKey closed{key_name, 0};
+    std::memcpy(to, &closed, sizeof closed);
+    if (bytes > 0) std::memcpy(to + sizeof closed, payload, bytes);
+    return Status::ok;
+  }
+  Closing packet{theirs_.bits(), header, {key_name, 0}, payload, bytes};
+  return answer(status_of(uct_ep_am_bcopy(endpoint, number(Am::closing), pack_closing, &packet, 0)));
 }
 
 void Link::release(std::uint64_t keep) noexcept {
@@ -150,6 +218,10 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
   out.eager_max = std::min(device.eager_max, peer_.eager_bytes);
   out.pio_max = std::min(device.short_max, peer_.eager_bytes);
   out.zcopy_max = zcopy_max();
+  out.can_get = accesses() ? 1 : 0;
+  out.can_put = accesses() && device.puts ? 1 : 0;
+  out.can_atomic = accesses() && device.atomics ? 1 : 0;
+  out.offload = accesses() ? 1 : 0;
   const bool takes = is_up() && !is_full_ && !dying;
   out.pio_credits =
       takes && out.pio_max > 0 ? out.pio_max + static_cast<std::uint32_t>(sizeof(transport::Header)) : 0;

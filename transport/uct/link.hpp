@@ -15,9 +15,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/intrusive_list.hpp"
 #include "transport/contract.hpp"
 #include "transport/uct/address.hpp"
 #include "transport/uct/asking.hpp"
+#include "transport/uct/keys.hpp"
+#include "transport/uct/operations.hpp"
 #include "transport/uct/packets.hpp"
 #include "transport/uct/shared.hpp"
 #include "transport/uct/whereabouts.hpp"
@@ -33,6 +36,16 @@ class Link {
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
   Status zcopy_send(const transport::Header& header, const transport::Payload& payload,
                     transport::Completion* completion) noexcept;
+  Status get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+             transport::Completion* completion) noexcept;
+  Status put(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+             transport::Completion* completion) noexcept;
+  Status get_finish(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                    const transport::Header& header, transport::Completion* completion) noexcept;
+  Status atomic(const transport::Atomic& atomic, const transport::Key& key,
+                transport::Completion* completion) noexcept;
+  Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                         const transport::Key& key) noexcept;
   void release(std::uint64_t keep) noexcept;
   /// What is delivered is there as a whole.
   std::uint32_t kept_arrived(std::uint64_t, std::uint32_t all, std::uint32_t) const noexcept { return all; }
@@ -51,10 +64,16 @@ class Link {
   /// Sends a control message.
   Status send_control(const void* message, std::size_t bytes) noexcept;
 
-  /// Sends a packet out of memory, for ZcopySends. IN_PROGRESS: `completion` is called.
+  /// Sends a packet that ends the peer's key of this name.
+  Status send_closing(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                      std::uint32_t key_name) noexcept;
+  /// Sends a packet out of memory, for zcopy. IN_PROGRESS: `completion` is called.
   Status send_out_of(const transport::Header& header, const uct_iov_t* runs, std::size_t count,
                      uct_completion_t* completion) noexcept;
-  ZcopySends& zcopy() noexcept { return *shared_.zcopy; }
+  /// UCX has ended an operation of the link.
+  void ended(Operation& operation, Status status) noexcept { shared_.operations->end(operation, status); }
+  /// UCX says that the endpoint is of no use any more: the link ends. Returns what its operations answer.
+  Status fail(ucs_status_t status) noexcept;
 
   // What is still to be made, and what the peer is still to be told, for Peers.
   static constexpr unsigned kEndpoint = 1, kHello = 2, kWelcome = 4, kBye = 8, kParted = 16;
@@ -62,9 +81,10 @@ class Link {
   unsigned owed = 0;
   bool peer_left = false;  ///< it said bye, or parted
   std::uint64_t since_ms = 0;
-  std::size_t sends = 0;  ///< under way, of ZcopySends
-  std::size_t kept = 0;   ///< payloads that the worker has kept
-  bool retired = false;   ///< taken down, and here only for what is kept
+  IntrusiveList<Operation> operations;  ///< under way
+  IntrusiveList<OwnKey> keys;           ///< of this device, for the peer
+  std::size_t kept = 0;                 ///< payloads that the worker has kept
+  bool retired = false;                 ///< taken down, and here only for what is kept
 
   // For those that look after links: Links, Peers, Ends.
   void* cookie = nullptr;
@@ -81,6 +101,7 @@ class Link {
   std::uint32_t zcopy_max() const noexcept { return std::min(shared_.limits.zcopy_max, peer_.zcopy_bytes); }
   Status answer(ucs_status_t status) noexcept;
   std::byte* append_to_loop(Am id, const transport::Header& header, std::size_t bytes) noexcept;
+  bool accesses() const noexcept { return shared_.limits.keys && !is_own_; }
 
   Shared& shared_;
   const Address peer_;

@@ -1,6 +1,7 @@
 // What travels between two devices, in UCX's active messages.
 //
 //   short, buffered   prefix 8 | header 16 | payload        the prefix names the receiver's link
+//   closing           prefix 8 | header 16 | ClosedKey 8 | payload        it ends this key of the receiver
 //   control           prefix 8 | kind 4 | ...               Hello, Welcome; Bye and Parted are the first
 //   alone
 //
@@ -19,10 +20,10 @@
 namespace stria::uct {
 
 /// Numbers of active messages.
-enum class Am : std::uint8_t { short_packet = 1, buffered = 2, control = 3 };
+enum class Am : std::uint8_t { short_packet = 1, buffered = 2, control = 3, closing = 4 };
 
 inline constexpr std::uint32_t kMagic = 0x54435553;  // "SUCT"
-inline constexpr std::uint16_t kVersion = 2;         // of addresses and of all that is here
+inline constexpr std::uint16_t kVersion = 3;         // of addresses and of all that is here
 inline constexpr std::uint32_t kAddressMost = 256;   // stria/provider.h
 
 class Prefix {
@@ -40,6 +41,29 @@ class Prefix {
 
 /// Bytes of a packet in front of its payload.
 inline constexpr std::size_t kOverhead = sizeof(std::uint64_t) + sizeof(stria_header_t);
+
+/// Bytes that a key of UCX has at most; those of InfiniBand have 8, of mlx5 24.
+inline constexpr std::uint32_t kUcxKeyMost = 28;
+
+/// A key: UCX's part, this, and KeyStride behind it where the memory lies apart.
+struct KeyTail {
+  std::uint32_t name;      ///< of the owner's device
+  std::uint16_t mark;      ///< kKeyMark
+  std::uint16_t access;    ///< STRIA_ACCESS_* bits
+  std::uint32_t first[2];  ///< low and high half of the address of the first block
+  std::uint32_t bytes[2];  ///< of all blocks
+};
+struct KeyStride {
+  std::uint32_t block;
+  std::uint32_t stride[2];  ///< low and high half of 64 signed bits
+};
+inline constexpr std::uint16_t kKeyMark = 0x5543;
+static_assert(kUcxKeyMost + sizeof(KeyTail) + sizeof(KeyStride) == STRIA_PROVIDER_KEY_MAX);
+
+struct ClosedKey {
+  std::uint32_t name;  ///< as KeyTail has it
+  std::uint32_t reserved;
+};
 
 enum class ControlKind : std::uint32_t {
   hello = 1,    ///< a device connects

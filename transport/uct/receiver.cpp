@@ -39,16 +39,24 @@ bool Receiver::handle(Am id, std::span<const std::byte> bytes, bool lasts) noexc
 
 bool Receiver::deliver(Am id, std::span<const std::byte> bytes, bool lasts) noexcept {
   if (bytes.size() < kOverhead || closed_) return false;
+  auto* const message = const_cast<std::byte*>(bytes.data());  // as UCX wants it back
   std::uint64_t prefix = 0;
   transport::Header header;
   std::memcpy(&prefix, bytes.data(), sizeof prefix);
   std::memcpy(&header, bytes.data() + sizeof prefix, sizeof header);
   Link* const link = parts_.links.find(Prefix(prefix));
   if (link == nullptr) return false;  // of a link that has ended, or of a stranger
+  bytes = bytes.subspan(kOverhead);
+  if (id == Am::closing) {
+    ClosedKey closed{};
+    if (bytes.size() < sizeof closed) return false;
+    std::memcpy(&closed, bytes.data(), sizeof closed);
+    bytes = bytes.subspan(sizeof closed);
+    parts_.keys.end_by_message(*link, closed.name);
+  }
   Kept& all = parts_.shared.kept;
-  const std::uint64_t name = lasts ? all.offer(const_cast<std::byte*>(bytes.data())) : 0;
-  const transport::Packet packet{&header, bytes.data() + kOverhead,
-                                 static_cast<std::uint32_t>(bytes.size() - kOverhead),
+  const std::uint64_t name = lasts ? all.offer(message) : 0;
+  const transport::Packet packet{&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()),
                                  id == Am::buffered ? 1u : 0u, name};
   const std::uint32_t answer = parts_.sink.deliver(parts_.sink.self, link->cookie, &packet);
   go_on_ = (answer & STRIA_DELIVERED_GO_ON) != 0;

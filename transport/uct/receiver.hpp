@@ -7,6 +7,7 @@
 #include <span>
 
 #include "transport/contract.hpp"
+#include "transport/uct/keys.hpp"
 #include "transport/uct/links.hpp"
 #include "transport/uct/peers.hpp"
 #include "transport/uct/shared.hpp"
@@ -22,6 +23,7 @@ class Receiver {
     Links& links;
     Peers& peers;
     Ends& ends;
+    Keys& keys;
   };
   explicit Receiver(const Parts& parts) noexcept : parts_(parts) {}
 

@@ -14,14 +14,18 @@
 namespace stria::uct {
 
 class Ends;
+class Keys;
 class Link;
-class ZcopySends;
+class Moves;
+class Operations;
 
 struct Shared {
   const stria_services_t* services = nullptr;
   Interface* interface = nullptr;
   Ends* ends = nullptr;
-  ZcopySends* zcopy = nullptr;
+  Operations* operations = nullptr;
+  Moves* moves = nullptr;
+  Keys* keys = nullptr;
   Limits limits;
   std::string path;  ///< "uct tcp/eth0", of all links
   Stash loop;        ///< what the device sent to itself

@@ -10,7 +10,10 @@ namespace {
 struct UctProvider {
   using Device = uct::Device;
   using Link = uct::Link;
-  using Groups = transport::GroupList<transport::group::Pio, transport::group::Bulk, transport::group::Keep>;
+  using Groups =
+      transport::GroupList<transport::group::Pio, transport::group::Keys, transport::group::Get,
+                           transport::group::Put, transport::group::Atomic, transport::group::Offload,
+                           transport::group::Bulk, transport::group::Keep>;
   static constexpr const char* kName = "uct";
   static constexpr const char* kDescription = "what UCX's transport layer drives";
   static constexpr Variables kVariables = uct::kVariables;

@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <new>
-#include <utility>
 
-#include "transport/uct/ends.hpp"
 #include "transport/uct/link.hpp"
+#include "transport/uct/operations.hpp"
 
 namespace stria::uct {
 namespace {
@@ -39,63 +36,16 @@ std::size_t runs_of(const transport::Payload& payload, const Shared& shared,
 
 }  // namespace
 
-ZcopySends::Slot* ZcopySends::take() noexcept {
-  if (free_ != nullptr) return std::exchange(free_, free_->next);
-  try {
-    return &slots_.emplace_back();
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-
-Status ZcopySends::send(Link& link, const transport::Header& header, const transport::Payload& payload,
-                        transport::Completion* completion) noexcept {
+Status send_out_of_memory(const Shared& shared, Link& link, const transport::Header& header,
+                          const transport::Payload& payload, transport::Completion* completion) noexcept {
   std::array<uct_iov_t, kRuns> runs;  // NOLINT(cppcoreguidelines-pro-type-member-init): as many as are used
-  const std::size_t count = runs_of(payload, shared_, runs);
+  const std::size_t count = runs_of(payload, shared, runs);
   if (count == 0) return Status::unsupported;
-  Slot* const slot = take();
-  if (slot == nullptr) return Status::no_resource;
-  const auto ended = [](uct_completion_t* self) {
-    auto& one = *reinterpret_cast<Slot*>(self);
-    if (one.link != nullptr)
-      one.link->zcopy().end(one, self->status == UCS_OK ? Status::ok : Status::peer_failed);
-  };
-  *slot = {{ended, 1, UCS_OK}, completion, &link, nullptr, Status::in_progress};
-  const Status status = link.send_out_of(header, runs.data(), count, &slot->ucx);
-  if (status == Status::in_progress) {
-    ++link.sends;
-    return status;
-  }
-  slot->link = nullptr;
-  slot->next = std::exchange(free_, slot);
+  Operation* const operation = shared.operations->take(link, completion, 1);
+  if (operation == nullptr) return Status::no_resource;
+  const Status status = link.send_out_of(header, runs.data(), count, operation);
+  if (status != Status::in_progress) shared.operations->give_back(*operation);
   return status;
-}
-
-void ZcopySends::end(Slot& slot, Status status) noexcept {
-  slot.status = status;
-  slot.next = nullptr;
-  --std::exchange(slot.link, nullptr)->sends;
-  (ended_ == nullptr ? ended_ : last_ended_->next) = &slot;
-  last_ended_ = &slot;
-  shared_.ring();
-}
-
-unsigned ZcopySends::tell(unsigned budget) noexcept {
-  unsigned told = 0;
-  for (; ended_ != nullptr && told < budget; ++told) {
-    Slot& slot = *std::exchange(ended_, ended_->next);
-    transport::Completion* const completion = slot.completion;
-    const Status status = slot.status;
-    slot.next = std::exchange(free_, &slot);
-    completion->done(completion, transport::to_c(status));
-  }
-  return told;
-}
-
-void ZcopySends::abandon(Link& link) noexcept {
-  for (Slot& slot : slots_)
-    if (slot.link == &link) end(slot, Status::peer_failed);
-  while (have_ended()) tell(1);
 }
 
 }  // namespace stria::uct

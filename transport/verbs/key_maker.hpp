@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "transport/contract.hpp"
-#include "transport/verbs/blocks.hpp"
+#include "transport/blocks.hpp"
 #include "transport/verbs/keys.hpp"
 #include "transport/verbs/shared.hpp"
 
@@ -41,7 +41,6 @@ class KeyMaker {
   std::uint32_t valid() const noexcept { return keys_.valid(); }
 
  private:
-  bool describe(const transport::Payload& memory, Blocks& out, Span& span) const noexcept;
   Status register_strided(Link& link, const transport::Payload& memory, unsigned access,
                           transport::Key& key) noexcept;
   Status hand_out(Link& owner, Window& window, const Blocks& memory, transport::Key& key) noexcept;

@@ -22,11 +22,14 @@
 #include "hw/strided_keys.hpp"
 #include "hw/strided_library.hpp"
 #include "transport/contract.hpp"
-#include "transport/verbs/blocks.hpp"
+#include "transport/blocks.hpp"
 #include "transport/verbs/packets.hpp"
 #include "transport/verbs/regions.hpp"
 
 namespace stria::verbs {
+
+using transport::Blocks;
+using transport::Span;
 
 class Link;
 

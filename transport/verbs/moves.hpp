@@ -18,7 +18,7 @@
 
 #include "base/intrusive_list.hpp"
 #include "transport/contract.hpp"
-#include "transport/verbs/blocks.hpp"
+#include "transport/blocks.hpp"
 #include "transport/verbs/regions.hpp"
 #include "transport/verbs/shared.hpp"
 
@@ -33,7 +33,7 @@ struct Move : ListNode {
   transport::Completion* completion = nullptr;
   transport::Payload local{};
   Region* region = nullptr;
-  Blocks remote;
+  transport::Blocks remote;
   std::uint64_t offset = 0;  ///< of the next byte in the remote stream
   std::uint32_t rkey = 0;
   std::uint32_t under_way = 0;  ///< work requests

@@ -8,6 +8,8 @@
 
 namespace stria::verbs {
 
+using transport::Span;
+
 /// Requests that go out at one doorbell: of a move, and the packet behind it.
 struct Chain {
   static constexpr unsigned kMost = SendQueue::kMostChain;
@@ -24,38 +26,7 @@ struct Chain {
 
 namespace {
 
-constexpr std::size_t kMostRuns = 1024;   // of a local layout; more are packed by the engines
 constexpr std::uint64_t kLong = 1 << 20;  // requests from here on are seen to end one by one: the peer lives
-constexpr std::uint64_t kSparse = 64;     // a layout's memory is registered whole: not when it is mostly gaps
-
-/// The memory from the first to the last byte of the range; false: too many runs, or too far apart.
-bool span_of(const stria_services_t& services, const transport::Payload& local, std::uintptr_t& begin,
-             std::uint64_t& bytes) noexcept {
-  if (local.layout == nullptr) {
-    begin = reinterpret_cast<std::uintptr_t>(local.base) + static_cast<std::uintptr_t>(local.offset);
-    bytes = static_cast<std::uint64_t>(local.length);
-    return true;
-  }
-  std::uintptr_t low = ~std::uintptr_t{0}, high = 0;
-  transport::Payload rest = local;
-  for (std::size_t runs = 0; rest.length > 0;) {
-    iovec list[64];
-    std::int64_t covered = 0;
-    const std::size_t n = services.iovecs(&rest, list, 64, &covered);
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto at = reinterpret_cast<std::uintptr_t>(list[i].iov_base);
-      low = std::min(low, at);
-      high = std::max(high, at + list[i].iov_len);
-    }
-    runs += n;
-    if (runs > kMostRuns || covered <= 0) return false;
-    rest.offset += covered;
-    rest.length -= covered;
-  }
-  begin = low;
-  bytes = high - low;
-  return bytes / kSparse <= static_cast<std::uint64_t>(local.length);
-}
 
 /// What a request may ask for at once. siw answers a short read out of memory on two pages with wrong bytes
 /// (it takes as many of the first page as belong to the second), so with iWARP that is two requests.
@@ -130,10 +101,9 @@ Status Moves::start(Link& link, const Wanted& wanted) noexcept {
   if (bytes == 0) return finishes ? Status::unsupported : Status::ok;
   if (!link.ready() || !link.queue().has_room(finishes ? 2 : 1)) return Status::no_resource;
   if (finishes && link.credits().have() == 0) return Status::no_resource;
-  std::uintptr_t begin = 0;
-  std::uint64_t span = 0;
-  if (!span_of(*shared_.services, local, begin, span)) return Status::unsupported;
-  Region* const region = shared_.regions.acquire(reinterpret_cast<const void*>(begin), span,
+  Span span;
+  if (!transport::span_of(*shared_.services, local, span)) return Status::unsupported;
+  Region* const region = shared_.regions.acquire(reinterpret_cast<const void*>(span.begin), span.bytes,
                                                  wanted.write ? Regions::Use::source : Regions::Use::sink);
   if (region == nullptr) return Status::unsupported;
   Move* const move = take();

@@ -8,10 +8,9 @@
 namespace stria::verbs {
 namespace {
 
-/// The memory is registered whole: not much that is mostly gaps.
-bool is_dense(std::uint64_t span, std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t kSparse = 64, kMuch = 256 << 10;
-  return span <= kMuch || span / kSparse <= bytes;
+/// The blocks of a key's bytes have so many bits.
+bool fits_key(const Blocks& blocks) noexcept {
+  return blocks.is_one() || blocks.block <= std::numeric_limits<decltype(KeyStride::block)>::max();
 }
 
 }  // namespace
@@ -21,23 +20,6 @@ void KeyMaker::open() noexcept {
   const hw::VerbsTraits& traits = adapter.traits;
   keys_.open(adapter.pd, shared_.regions, traits.has_windows(), shared_.settings.keys, shared_.counters);
   if (adapter.strided) keys_.open_strided(*adapter.strided, traits.strided.entries);
-}
-
-/// The memory of a key over its blocks; false: none can describe it.
-bool KeyMaker::describe(const transport::Payload& memory, Blocks& out, Span& span) const noexcept {
-  constexpr std::int64_t kMostSmall = 1024;  // blocks of less than kSmall: packing them takes no longer
-  constexpr std::int64_t kSmall = 4096;
-  stria_blocks_t blocks{};
-  if (memory.count <= 0 || shared_.services->size < sizeof *shared_.services ||
-      shared_.services->blocks(&memory, &blocks) == 0)
-    return false;
-  if (blocks.count > kMostSmall && blocks.bytes < kSmall) return false;
-  out.first = reinterpret_cast<std::uint64_t>(blocks.first);
-  out.block = static_cast<std::uint64_t>(blocks.bytes);
-  out.stride = blocks.stride;
-  if (__builtin_mul_overflow(out.block, static_cast<std::uint64_t>(blocks.count), &out.bytes)) return false;
-  if (!out.is_one() && out.block > std::numeric_limits<decltype(KeyStride::block)>::max()) return false;
-  return span_of(out, span) && is_dense(span.bytes, out.bytes);
 }
 
 Status KeyMaker::fast_register(Link* link, const transport::Payload& memory, unsigned access,
@@ -52,7 +34,8 @@ Status KeyMaker::fast_register(Link* link, const transport::Payload& memory, uns
   }
   Blocks blocks;
   Span span;
-  if (!describe(memory, blocks, span)) return Status::unsupported;
+  if (!transport::describe(*shared_.services, memory, blocks, span) || !fits_key(blocks))
+    return Status::unsupported;
   if ((access & STRIA_REGISTER_GATHERED) != 0 && !blocks.is_one()) return Status::unsupported;
   if (link == nullptr || !shared_.adapter->traits.has_windows())
     return keys_.add_region(blocks, span, access, link == nullptr, key);
@@ -84,7 +67,7 @@ Status KeyMaker::register_strided(Link& link, const transport::Payload& memory, 
   hw::KeyPattern pattern;
   if (!hw::fill_pattern(*layout, memory.count, reinterpret_cast<std::uint64_t>(memory.base),
                         shared_.adapter->traits.strided, pattern) ||
-      !is_dense(pattern.end - pattern.begin, pattern.bytes))
+      !transport::is_dense(pattern.end - pattern.begin, pattern.bytes))
     return Status::unsupported;
   Region* const region = shared_.regions.acquire(reinterpret_cast<const void*>(pattern.begin),
                                                  pattern.end - pattern.begin, Regions::Use::window, false);

@@ -1,5 +1,5 @@
 // The arithmetic of strided keys, and the bytes of a key that a peer made up. Needs no device.
-#include "transport/verbs/blocks.hpp"
+#include "transport/blocks.hpp"
 
 #include <gtest/gtest.h>
 

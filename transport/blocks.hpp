@@ -7,7 +7,9 @@
 
 #include <cstdint>
 
-namespace stria::verbs {
+#include "transport/contract.hpp"
+
+namespace stria::transport {
 
 struct Blocks {
   std::uint64_t first = 0;  ///< address
@@ -34,4 +36,15 @@ inline Span run_at(const Blocks& memory, std::uint64_t offset) noexcept {
   return {memory.first + index * static_cast<std::uint64_t>(memory.stride) + within, memory.block - within};
 }
 
-}  // namespace stria::verbs
+/// All instances of a payload's layout, for a key over them. False: they are no such blocks, or packing them
+/// takes no longer than asking for each, or they lie too far apart to be registered whole.
+bool describe(const stria_services_t& services, const Payload& memory, Blocks& out, Span& span) noexcept;
+
+/// Whether memory that is registered from its first byte to its last is not mostly gaps.
+bool is_dense(std::uint64_t span, std::uint64_t bytes) noexcept;
+
+/// From the first to the last byte of a payload's range. False: it has too many runs to look at, or they lie
+/// too far apart.
+bool span_of(const stria_services_t& services, const Payload& memory, Span& span) noexcept;
+
+}  // namespace stria::transport

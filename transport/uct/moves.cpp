@@ -1,0 +1,258 @@
+#include "transport/uct/moves.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "transport/payload.hpp"
+#include "transport/uct/link.hpp"
+
+namespace stria::uct {
+namespace {
+
+constexpr std::size_t kLocalRuns = 16;  // in one request
+
+/// The local memory of one request.
+struct Local {
+  std::array<uct_iov_t, kLocalRuns> runs;  // as many as `count`
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The next runs of the operation's memory, of `most` bytes at most.
+void fill(const Operation& operation, const stria_services_t& services, std::uint64_t most, std::size_t runs,
+          Local& out) noexcept {
+  std::array<iovec, kLocalRuns> list;
+  std::int64_t covered = 0;
+  const std::size_t count =
+      services.iovecs(&operation.local, list.data(), std::min(runs, kLocalRuns), &covered);
+  out.count = 0;
+  out.bytes = 0;
+  while (out.count < count && out.bytes < most) {
+    const iovec& run = list[out.count];
+    const std::size_t bytes = std::min<std::size_t>(run.iov_len, most - out.bytes);
+    out.runs[out.count++] = {run.iov_base, bytes, operation.memory, 0, 1};
+    out.bytes += bytes;
+  }
+}
+
+struct PackedPart {
+  const transport::Payload& payload;
+  const stria_services_t& services;
+};
+std::size_t pack_part(void* out, void* arg) noexcept {
+  const PackedPart& part = *static_cast<const PackedPart*>(arg);
+  part.services.pack(&part.payload, out);
+  return static_cast<std::size_t>(part.payload.length);
+}
+void unpack_piece(void* arg, const void* data, std::size_t) noexcept {
+  const Piece& piece = *static_cast<const Piece*>(arg);
+  piece.services->unpack(&piece.local, data);
+}
+
+transport::Payload first_bytes(const transport::Payload& payload, std::uint64_t bytes) noexcept {
+  return transport::slice(payload, 0, bytes);
+}
+
+}  // namespace
+
+Status Moves::start(Link& link, const Wanted& wanted) noexcept {
+  const Limits& limits = shared_.limits;
+  const Reach& reach = wanted.writes ? limits.put : limits.get;
+  if (link.dying) return Status::peer_failed;
+  if (!limits.keys || link.is_own() || (wanted.writes && !limits.puts)) return Status::unsupported;
+  Domain& domain = shared_.interface->domain();
+  KeyContent key;
+  if (!read_key(wanted.key, domain.key_bytes(), key)) return Status::access_error;
+  const unsigned right = wanted.writes ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
+  const auto bytes = static_cast<std::uint64_t>(wanted.local.length);
+  if ((key.tail.access & right) == 0 || wanted.offset > key.memory.bytes ||
+      bytes > key.memory.bytes - wanted.offset)
+    return Status::access_error;
+  if (bytes == 0) return wanted.finish != nullptr ? Status::unsupported : Status::ok;
+  if (!link.is_up()) return Status::no_resource;
+  Operation* const taken = operations_.take(link, wanted.completion, 1);  // the one is ours, while asking
+  if (taken == nullptr) return Status::no_resource;
+  Operation& operation = *taken;
+  operation.writes = wanted.writes;
+  operation.local = wanted.local;
+  operation.remote = key.memory;
+  operation.offset = wanted.offset;
+  if (wanted.finish != nullptr) {
+    operation.finishes = true;
+    operation.finish = *wanted.finish;
+    operation.key_name = key.tail.name;
+  }
+  operation.has_key = domain.read_key(key.ucx, operation.key);
+  if (operation.has_key) operation.memory = registered(operation, reach);
+  if (!operation.has_key || (operation.memory == nullptr && reach.copy_most == 0)) {
+    const Status why = operation.has_key ? Status::unsupported : Status::access_error;
+    operations_.give_back(operation);
+    return why;
+  }
+  const Status asked = ask(operation);
+  if (asked == Status::no_resource) {
+    stall(operation);
+  } else if (--operation.count == 0) {
+    if (asked != Status::ok) {
+      operations_.give_back(operation);
+      return asked;
+    }
+    operations_.end(operation, Status::ok);
+  } else {
+    operation.result = asked;
+  }
+  return Status::in_progress;
+}
+
+/// The operation's memory, registered, if its requests are to go straight to it. Null: they go by buffers.
+uct_mem_h Moves::registered(const Operation& operation, const Reach& reach) noexcept {
+  const transport::Payload& local = operation.local;
+  const auto bytes = static_cast<std::uint64_t>(local.length);
+  const bool fits_buffer = bytes <= reach.copy_most;
+  const bool lies_apart = !operation.remote.is_one() && operation.remote.block < reach.copy_most;
+  const std::uint64_t run = local.layout == nullptr ? bytes : transport::mean_block(local);
+  if (fits_buffer || lies_apart || run * std::min(reach.zcopy_runs, kLocalRuns) < reach.copy_most)
+    return nullptr;
+  transport::Span span;
+  if (!span_of(*shared_.services, local, span)) return nullptr;
+  return shared_.interface->domain().add(reinterpret_cast<const void*>(span.begin), span.bytes,
+                                         Domain::Use::local, false);
+}
+
+/// Asks for the rest, as long as UCX has room. OK: for all of it. Other than NO_RESOURCE: the link has
+/// failed.
+Status Moves::ask(Operation& operation) noexcept {
+  Link& link = *operation.link;
+  const auto take = [&](ucs_status_t status) {
+    if (status == UCS_INPROGRESS) ++operation.count;
+    if (status == UCS_INPROGRESS || status == UCS_OK) return Status::ok;
+    return status == UCS_ERR_NO_RESOURCE ? Status::no_resource : link.fail(status);
+  };
+  while (operation.local.length > 0) {
+    const transport::Span run = run_at(operation.remote, operation.offset);
+    std::uint64_t bytes = std::min(run.bytes, static_cast<std::uint64_t>(operation.local.length));
+    const Status asked =
+        take(operation.writes ? ask_put(operation, run.begin, bytes) : ask_get(operation, run.begin, bytes));
+    if (asked != Status::ok) return asked;
+    operation.local.offset += static_cast<std::int64_t>(bytes);
+    operation.local.length -= static_cast<std::int64_t>(bytes);
+    operation.offset += bytes;
+  }
+  if (!operation.wants_flush) return Status::ok;
+  const Status flushed = take(uct_ep_flush(link.endpoint, UCT_FLUSH_FLAG_LOCAL, &operation));
+  if (flushed == Status::ok) operation.wants_flush = false;
+  return flushed;
+}
+
+/// One request for up to `bytes` bytes, which becomes what it is for.
+ucs_status_t Moves::ask_get(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept {
+  const Reach& reach = shared_.limits.get;
+  const uct_ep_h endpoint = operation.link->endpoint;
+  if (operation.memory != nullptr && bytes >= reach.zcopy_least) {
+    Local local;
+    fill(operation, *shared_.services, std::min(bytes, reach.zcopy_most), reach.zcopy_runs, local);
+    if (local.bytes >= reach.zcopy_least) {
+      bytes = local.bytes;
+      return uct_ep_get_zcopy(endpoint, local.runs.data(), local.count, address, operation.key.rkey,
+                              &operation);
+    }
+  }
+  Piece* const piece = operations_.take_piece(operation);
+  if (piece == nullptr) return UCS_ERR_NO_RESOURCE;
+  bytes = std::min(bytes, reach.copy_most);
+  piece->services = shared_.services;
+  piece->local = first_bytes(operation.local, bytes);
+  const ucs_status_t status =
+      uct_ep_get_bcopy(endpoint, unpack_piece, piece, bytes, address, operation.key.rkey, &operation);
+  if (status != UCS_INPROGRESS) operations_.give_back_piece(operation);
+  return status;
+}
+
+ucs_status_t Moves::ask_put(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept {
+  const Reach& reach = shared_.limits.put;
+  const uct_ep_h endpoint = operation.link->endpoint;
+  if (operation.memory != nullptr && bytes >= reach.zcopy_least) {
+    Local local;
+    fill(operation, *shared_.services, std::min(bytes, reach.zcopy_most), reach.zcopy_runs, local);
+    if (local.bytes >= reach.zcopy_least) {
+      bytes = local.bytes;
+      return uct_ep_put_zcopy(endpoint, local.runs.data(), local.count, address, operation.key.rkey,
+                              &operation);
+    }
+  }
+  bytes = std::min(bytes, reach.copy_most);
+  const transport::Payload part = first_bytes(operation.local, bytes);
+  PackedPart packed{part, *shared_.services};
+  const ssize_t went = uct_ep_put_bcopy(endpoint, pack_part, &packed, address, operation.key.rkey);
+  if (went < 0) return static_cast<ucs_status_t>(went);
+  operation.wants_flush = true;
+  return UCS_OK;
+}
+
+void Moves::stall(Operation& operation) noexcept {
+  operation.next_stalled = nullptr;
+  (stalled_ == nullptr ? stalled_ : last_stalled_->next_stalled) = &operation;
+  last_stalled_ = &operation;
+}
+
+void Moves::resume() noexcept {
+  Operation* next = std::exchange(stalled_, nullptr);
+  const Link* full = nullptr;  // one that has no room now
+  while (next != nullptr) {
+    Operation& operation = *std::exchange(next, next->next_stalled);
+    const Status asked = operation.link == full ? Status::no_resource : ask(operation);
+    if (asked == Status::no_resource) {
+      full = operation.link;
+      stall(operation);
+    } else if (--operation.count == 0) {
+      operations_.end(operation, asked);
+    } else {
+      operation.result = asked;
+    }
+  }
+}
+
+void Moves::drop(Link& link) noexcept {
+  Operation* next = std::exchange(stalled_, nullptr);
+  while (next != nullptr) {
+    Operation& operation = *std::exchange(next, next->next_stalled);
+    if (operation.link != &link) stall(operation);
+  }
+}
+
+Status Moves::start_atomic(Link& link, const transport::Atomic& atomic, const transport::Key& key,
+                           transport::Completion* completion) noexcept {
+  constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+  if (link.dying) return Status::peer_failed;
+  if (!shared_.limits.atomics || link.is_own()) return Status::unsupported;
+  Domain& domain = shared_.interface->domain();
+  KeyContent content;
+  if (!read_key(key, domain.key_bytes(), content)) return Status::access_error;
+  if ((content.tail.access & STRIA_ACCESS_REMOTE_ATOMIC) == 0 || content.memory.bytes < kWord ||
+      atomic.offset > content.memory.bytes - kWord)
+    return Status::access_error;
+  const transport::Span run = run_at(content.memory, atomic.offset);
+  if (run.bytes < kWord || run.begin % kWord != 0) return Status::invalid;
+  if (!link.is_up()) return Status::no_resource;
+  Operation* const taken = operations_.take(link, completion, 1);
+  if (taken == nullptr) return Status::no_resource;
+  Operation& operation = *taken;
+  operation.has_key = domain.read_key(content.ucx, operation.key);
+  if (!operation.has_key) {
+    operations_.give_back(operation);
+    return Status::access_error;
+  }
+  const uct_rkey_t rkey = operation.key.rkey;
+  const ucs_status_t status = atomic.op == STRIA_ATOMIC_FETCH_ADD
+                                  ? uct_ep_atomic64_fetch(link.endpoint, UCT_ATOMIC_OP_ADD, atomic.operand,
+                                                          atomic.result, run.begin, rkey, &operation)
+                                  : uct_ep_atomic_cswap64(link.endpoint, atomic.compare, atomic.operand,
+                                                          run.begin, rkey, atomic.result, &operation);
+  if (status == UCS_INPROGRESS) return Status::in_progress;
+  operations_.give_back(operation);
+  if (status == UCS_OK) return Status::ok;
+  return status == UCS_ERR_NO_RESOURCE ? Status::no_resource : link.fail(status);
+}
+
+}  // namespace stria::uct
