@@ -92,7 +92,8 @@ std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept;
 /// long that both at the same time is worth the way there and back.
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 
-/// The same on a link where they overlap anyway (LinkRef::grows): it takes so long that the receiver should
+/// The same on a link where they overlap anyway (LinkRef::grows), or where that way is long
+/// (LinkRef::distant): it takes so long that the receiver should
 /// be able to do something else meanwhile, and sparse blocks (transport::is_sparse) of so many pages go by
 /// better in short fragments, whose cells take few pages of their own.
 bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept;

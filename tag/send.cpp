@@ -18,7 +18,8 @@ bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory)
   if (!packs_long && !mappable) return false;
   const bool sparse = transport::is_sparse(memory);
   if (mappable && rndv::goes_mapped(bytes, block, sparse, link.far)) return true;
-  return packs_long && (!link.grows || rndv::packs_very_long(bytes, block, sparse));
+  const bool at_once = link.grows || link.distant;  // unless it packs very long
+  return packs_long && (!at_once || rndv::packs_very_long(bytes, block, sparse));
 }
 }  // namespace
 

@@ -22,6 +22,9 @@ struct Silence {
   std::uint16_t since = 0;  ///< us, from the clock's low bits
 };
 
+/// From here on a link is distant: longer than packing some hundred blocks takes.
+inline constexpr std::uint32_t kDistantNs = 2000;
+
 struct LinkRef {
   const HotOps* ops = nullptr;
   stria_link_t* link = nullptr;  ///< null until connected
@@ -40,8 +43,9 @@ struct LinkRef {
   bool grows : 1 = false;       ///< the receiver of an eager message unpacks while its sender packs
   /// Zero-copy sends have up to 2^zcopy_log2 bytes of payload; 0: there are none.
   std::uint8_t zcopy_log2 : 5 = 0;
-  bool self : 1 = false;    ///< to the worker itself, without an adapter; its owner knows
-  bool railed : 1 = false;  ///< its peer may have further links, by other devices; its owner knows
+  bool self : 1 = false;     ///< to the worker itself, without an adapter; its owner knows
+  bool distant : 1 = false;  ///< a packet takes so long that one more each way has to be worth it
+  bool railed : 1 = false;   ///< its peer may have further links, by other devices; its owner knows
   mutable Silence silence;
 
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
@@ -61,6 +65,7 @@ struct LinkRef {
     can_atomic = limits.can_atomic != 0;
     gathers = limits.gathers != 0;
     grows = limits.grows != 0;
+    distant = limits.latency_ns >= kDistantNs;
     zcopy_log2 = static_cast<std::uint8_t>(std::bit_width(limits.zcopy_max | 1u) - 1) & 31u;
   }
 

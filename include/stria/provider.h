@@ -247,6 +247,9 @@ typedef struct stria_link_limits {
   uint32_t can_map;
   uint32_t grows;
   uint32_t far;
+  /* Nanoseconds that a short packet takes to the peer. 0: as little as between two cores, or not known. An
+   * engine weighs a further way there and back against the work that it would hide. */
+  uint32_t latency_ns;
 } stria_link_limits_t;
 
 /* ---- the groups ---- */

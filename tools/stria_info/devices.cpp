@@ -61,6 +61,7 @@ void ask(const stria_provider_t& provider, const Config& config, Device& out) {
       provider.link_limits(link, &limits);
       out.path = limits.path == nullptr ? "" : limits.path;
       out.zcopy_max = limits.zcopy_max;
+      out.latency_ns = limits.latency_ns;
     }
   }
   provider.close(device, 0);

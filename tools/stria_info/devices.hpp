@@ -21,8 +21,9 @@ struct Device {
   std::string problem;              ///< why it could not be opened; "" if it was
   hw::Capabilities capabilities{};
   unsigned address_bytes = 0;
-  std::string path;             ///< of a link to itself; "" when there is none
-  std::uint32_t zcopy_max = 0;  ///< of that link
+  std::string path;              ///< of a link to itself; "" when there is none
+  std::uint32_t zcopy_max = 0;   ///< of that link
+  std::uint32_t latency_ns = 0;  ///< likewise
 };
 
 /// Providers in use first, in their order, then the others by name; all devices of each, or one with the

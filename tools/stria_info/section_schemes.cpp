@@ -9,6 +9,7 @@
 #include "rndv/cost_model.hpp"
 #include "tag/settings.hpp"
 #include "tools/stria_info/section.hpp"
+#include "transport/link_ref.hpp"
 #include "transport/payload.hpp"
 #include "transport/wire.hpp"
 
@@ -60,6 +61,7 @@ struct Path {
   bool can_store;  // through a mapped key
   bool offload;
   bool grows;
+  bool distant;
   bool gathers;
   rndv::Force force;
   bool flows;
@@ -82,6 +84,7 @@ Path path_of(const Device& device, const Config& config) {
   path.can_store = shares && path.can_map && hw::has(can, STRIA_CAP_PIO);
   path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
   path.grows = hw::has(can, STRIA_CAP_GROWING);
+  path.distant = device.latency_ns >= transport::kDistantNs;
   path.gathers = hw::has(can, STRIA_CAP_OFFLOAD | STRIA_CAP_COMPOSITE);
   path.force = settings.rndv.force;
   path.flows = settings.rndv.flows;
@@ -138,14 +141,16 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& source, const B
   question.can_share = path.can_share && !path.offload;
   question.force = path.force;
   const bool packs_long = path.overlaps_packing && rndv::packs_long(length, block);
-  const bool announced = packs_long && (!path.grows || rndv::packs_very_long(length, block, source.sparse));
+  const bool at_once = path.grows || path.distant;
+  const bool announced = packs_long && (!at_once || rndv::packs_very_long(length, block, source.sparse));
   if (length <= path.eager_limit && !announced) {
     Way way;
     const bool gathered = block == 0 || length <= eager::kGatherMax;
     if (length <= path.pio_max && gathered)
       way = {"pio", block == 0 ? "fits the PIO window" : "fits the PIO window, gathered on the stack"};
     else if (packs_long)
-      way = {"buffered", "packed while the receiver unpacks"};
+      way = {"buffered", path.grows ? "packed while the receiver unpacks"
+                                    : "a way there and back takes longer than packing"};
     else
       way = {"buffered", length <= path.pio_max ? "strided: packed straight into provider memory"
                                                 : "longer than the window takes, within the eager limit"};

@@ -72,6 +72,7 @@ struct FabricOptions {
   std::uint32_t pio_window_bytes = 8192;  ///< credit of one link and direction, headers included
   std::uint32_t eager_max = 16384;        ///< payload bytes
   std::uint32_t zcopy_max = 40960;        ///< payload bytes
+  std::uint32_t latency_ns = 0;           ///< that links state; nothing waits for it
   std::uint32_t max_keys = 4096;
   std::uint32_t key_bytes = 16;  ///< of every key; 16 to 64
 };

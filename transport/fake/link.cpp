@@ -207,6 +207,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.far = is_far_ ? 1 : 0;
   out.low_latency = window && params_.low_latency ? 1 : 0;
   out.offload = options.offload ? 1 : 0;
+  out.latency_ns = options.latency_ns;
   out.path = window ? "fake: pio window + copies" : "fake: copies";
   out.fallback = !options.pio || window ? "" : "no pio window left";
 }

@@ -127,6 +127,7 @@ Result<void> Interface::read_limits() {
     limits_.short_max = static_cast<std::uint32_t>(std::min<std::size_t>(shorts - kOverhead, kShortMost));
   read_bulk();
   read_reach();
+  limits_.latency_ns = static_cast<std::uint32_t>(std::clamp(about_.latency.c * 1e9, 0.0, 1e9));
   limits_.peers = static_cast<std::uint32_t>(std::min<std::size_t>(about_.max_num_eps, UINT32_MAX));
   limits_.tells_failures = (flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE) != 0;
   limits_.asks = (flags & UCT_IFACE_FLAG_EP_CHECK) != 0 && (flags & UCT_IFACE_FLAG_EP_KEEPALIVE) == 0;

@@ -33,6 +33,7 @@ struct Limits {
   std::uint32_t eager_max = 0;   ///< payload of a buffered packet
   std::uint32_t zcopy_max = 0;   ///< payload of a packet out of the caller's memory; 0: it sends none
   std::uint32_t zcopy_runs = 0;  ///< of memory in one such packet
+  std::uint32_t latency_ns = 0;  ///< of a short packet, as UCX estimates it
   std::uint32_t peers = 0;       ///< that it can be connected to
   bool tells_failures = false;   ///< of peers
   bool wakes = false;            ///< has a descriptor that every packet makes readable

@@ -225,6 +225,7 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
   const bool takes = is_up() && !is_full_ && !dying;
   out.pio_credits =
       takes && out.pio_max > 0 ? out.pio_max + static_cast<std::uint32_t>(sizeof(transport::Header)) : 0;
+  out.latency_ns = device.latency_ns;
   out.path = shared_.path.c_str();
   out.fallback = "";
 }

@@ -204,6 +204,14 @@ TEST(SchemesSection, what_takes_long_to_pack_is_announced_unless_the_receiver_un
   EXPECT_EQ(way_of_4096(kMessages | STRIA_CAP_GROWING), "buffered");
 }
 
+TEST(SchemesSection, what_takes_long_to_pack_goes_at_once_where_a_way_there_and_back_takes_longer) {
+  const std::vector<NamedLayout> layouts = {
+      {"column", datatype::Layout::vector(1024, 1, 8192, datatype::Layout::bytes(8)).value()}};
+  Device device = device_with(kMessages, 100, 16384);
+  device.latency_ns = 10000;
+  EXPECT_EQ(way(schemes_section(defaults(), {device}, layouts), 0, 4096), "buffered");
+}
+
 TEST(SchemesSection, what_is_forced_or_missing_is_named_as_the_reason) {
   Config config = defaults();
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
