@@ -179,6 +179,7 @@ Status Link::atomic(const transport::Atomic& atomic, const transport::Key& key,
 
 Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                              const transport::Key& key) noexcept {
+  if (!shared_.limits.keys) return Status::unsupported;
   KeyContent content;
   if (!read_key(key, shared_.interface->domain().key_bytes(), content)) return Status::access_error;
   return send_closing(header, payload, bytes, content.tail.name);

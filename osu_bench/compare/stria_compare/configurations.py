@@ -90,8 +90,18 @@ BOUND = ("-n", "2", "--bind-to", "core", *OPEN_MPI)
 # Who waits gives its core away: Open MPI's own switch, the same for every layer below.
 CROWDED = ("-n", "{}", "--oversubscribe", "--bind-to", "none", *OPEN_MPI, "--mca", "mpi_yield_when_idle", "1")
 OB1 = ("--mca", "pml", "ob1", "--mca", "btl", "vader,self")
-UCX = ("--mca", "pml", "ucx", "--mca", "btl", "^vader", "-x", "UCX_TLS=posix,cma,self",
-       "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any")
+UCX = ("--mca", "pml", "ucx", "--mca", "btl", "^vader", "--mca", "opal_common_ucx_tls", "any",
+       "--mca", "opal_common_ucx_devices", "any")
+# What pml ucx may use of UCX, and what of it stria's provider uct opens: the same transport for both.
+UCX_ENVIRONMENT = {
+    "ucx": {"UCX_TLS": "posix,cma,self"},
+    "ucx-tcp": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"},
+    "ucx-posix": {"UCX_TLS": "posix,self"},
+}
+UCT_ENVIRONMENT = {
+    "stria-uct-tcp": {"STRIA_PROVIDERS": "uct", "STRIA_UCT_TRANSPORT": "tcp", "STRIA_UCT_DEVICE": "lo"},
+    "stria-uct-posix": {"STRIA_PROVIDERS": "uct", "STRIA_UCT_TRANSPORT": "posix"},
+}
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 NAMES = {
@@ -100,10 +110,14 @@ NAMES = {
     "ob1": "Open MPI over ob1 and vader, single copy by cross-memory attach",
     "ob1-nosc": "Open MPI over ob1 and vader, copy in and copy out",
     "ucx": "Open MPI over UCX: posix shared memory and cross-memory attach",
+    "stria-uct-tcp": "Open MPI over pml stria, by UCX's tcp on the loopback device",
+    "ucx-tcp": "Open MPI over UCX: tcp on the loopback device",
+    "stria-uct-posix": "Open MPI over pml stria, by UCX's posix shared memory alone",
+    "ucx-posix": "Open MPI over UCX: posix shared memory alone",
     "mpich": "MPICH as Debian builds it",
     "native": "stria's own API, no MPI",
 }
-OWN = ("stria", "stria-mapped", "native")  # ways of running stria itself
+OWN = ("stria", "stria-mapped", *UCT_ENVIRONMENT, "native")  # ways of running stria itself
 
 
 def former_name(name):
@@ -155,16 +169,21 @@ def configuration(name, tree):
                              arguments=arguments)
 
     environment = dict(AS_ROOT) if os.geteuid() == 0 else {}
-    if name in ("stria", "stria-mapped"):
+    if name in UCT_ENVIRONMENT:
+        provider = tree.libraries / "stria" / "providers" / "libstria_provider_uct.so"
+        if not provider.exists():
+            raise Unavailable(f"the provider uct is not built: {provider} is missing")
+        environment |= UCT_ENVIRONMENT[name]
+    if name in OWN:
         mapped = name == "stria-mapped"
         for component in ("mca_pml_stria.so", *(["mca_mpool_stria.so"] if mapped else [])):
             if not (tree.component / component).exists():
                 raise Unavailable(f"the component is not built: {tree.component}/{component} is missing")
         environment["OMPI_MCA_mca_base_component_path"] = f"{tree.component}:SYS_DEFAULT:USER_DEFAULT"
         return over(("--mca", "pml", "stria"), environment, ("--alloc-mem",) if mapped else ())
-    if name == "ucx":
+    if name in UCX_ENVIRONMENT:
         if not _has_component("pml", "ucx"):
             raise Unavailable("this Open MPI has no pml ucx")
-        return over(UCX, environment)
+        return over(UCX, environment | UCX_ENVIRONMENT[name])
     more = ("--mca", "btl_vader_single_copy_mechanism", "none") if name == "ob1-nosc" else ()
     return over((*OB1, *more), environment)
