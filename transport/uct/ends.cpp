@@ -13,6 +13,8 @@ namespace stria::uct {
 namespace {
 
 constexpr std::uint64_t kPatienceMs = 200;  // with an endpoint that holds something, and with a busy network
+// Time alone says nothing of a worker that computes: what came by a dead link may take many calls to deliver.
+constexpr std::uint64_t kPatienceCalls = 4096;
 
 }  // namespace
 
@@ -21,7 +23,7 @@ void Ends::fail(Link& link, Status why, std::string_view text) noexcept {
   link.dying = true;
   link.why = why;
   link.dying_since_ms = now_ms();
-  dying_.push_back(&link);
+  dying_.push_back({&link, calls_});
   shared_.ring();
   if (!text.empty())
     shared_.services->log(
@@ -35,19 +37,21 @@ void Ends::reserve(std::size_t links) {
   retired_.reserve(links + retired_.size());
 }
 
-bool Ends::may_go(const Link& link, bool all_came) const noexcept {
-  const bool late = now_ms() - link.dying_since_ms > kPatienceMs;
+bool Ends::may_go(const Dying& one, bool all_came) const noexcept {
+  const Link& link = *one.link;
+  const bool late = calls_ - one.since_call > kPatienceCalls && now_ms() - link.dying_since_ms > kPatienceMs;
   return late || (all_came && (link.broken || (link.owed & Link::kParted) == 0));
 }
 
 unsigned Ends::bury(bool all_came, unsigned budget) noexcept {
   unsigned handled = 0;
+  ++calls_;
   for (std::size_t i = 0; i < dying_.size() && handled < budget;) {
-    if (!may_go(*dying_[i], all_came)) {
+    if (!may_go(dying_[i], all_came)) {
       ++i;
       continue;
     }
-    take_down(*dying_[i]);
+    take_down(*dying_[i].link);
     ++handled;
   }
   destroy_flushed();
@@ -55,7 +59,7 @@ unsigned Ends::bury(bool all_came, unsigned budget) noexcept {
 }
 
 void Ends::take_down(Link& link) noexcept {
-  std::erase(dying_, &link);
+  std::erase_if(dying_, [&](const Dying& one) { return one.link == &link; });
   std::erase(shared_.owing, &link);
   shared_.moves->drop(link);
   if (!link.operations.empty()) {  // the memory of the worker is free when UCX has no endpoint any more

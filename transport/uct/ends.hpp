@@ -38,17 +38,22 @@ class Ends {
   void close() noexcept;
 
  private:
+  struct Dying {
+    Link* link;
+    std::uint64_t since_call;
+  };
   struct Endpoint {
     uct_ep_h handle;
     std::uint64_t since_ms;
   };
-  bool may_go(const Link& link, bool all_came) const noexcept;
+  bool may_go(const Dying& one, bool all_came) const noexcept;
   void destroy_flushed() noexcept;
 
   Shared& shared_;
   const transport::Sink& sink_;
   Links& links_;
-  std::vector<Link*> dying_;
+  std::vector<Dying> dying_;
+  std::uint64_t calls_ = 0;  // of bury
   std::vector<Endpoint> endpoints_;
   std::vector<std::unique_ptr<Link>> retired_;  // of which payloads are kept
 };

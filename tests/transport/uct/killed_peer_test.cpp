@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "tests/contract/peer.hpp"
 #include "transport/uct/uct.hpp"
@@ -27,26 +30,34 @@ using contract::Peer;
 /// Another process with a device, that makes progress, or does not.
 class Victim {
  public:
-  explicit Victim(bool progresses, unsigned packets = 0) {
+  /// It sends `packets` when it has a link, and `more` when it is told to.
+  explicit Victim(bool progresses, unsigned packets = 0, unsigned more = 0) {
     std::array<int, 2> up{}, down{};
     EXPECT_EQ(::pipe(up.data()), 0);
     EXPECT_EQ(::pipe(down.data()), 0);
     child_ = ::fork();
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      run(up[1], down[0], progresses, packets);
+      run(up[1], down[0], progresses, packets, more);
     }
     from_ = up[0];
+    to_ = down[1];
     address_.resize(256);
     const ssize_t bytes = ::read(up[0], address_.data(), address_.size());
     address_.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
     ::close(up[1]);
     ::close(down[0]);
-    ::close(down[1]);
   }
   ~Victim() {
     kill();
     ::close(from_);
+    ::close(to_);
+  }
+  /// Returns when it has given all of `more` to UCX.
+  void send_more() {
+    char one = 0;
+    EXPECT_EQ(::write(to_, &one, 1), 1);
+    EXPECT_EQ(::read(from_, &one, 1), 1);
   }
   void kill() {
     if (child_ <= 0) return;
@@ -57,16 +68,27 @@ class Victim {
   const Bytes& address() const { return address_; }
 
  private:
-  [[noreturn]] static void run(int up, int, bool progresses, unsigned packets) {
+  [[noreturn]] static void run(int up, int down, bool progresses, unsigned packets, unsigned more) {
     Peer peer(uct_provider(), 2);
     const Bytes address = peer.address();
     if (::write(up, address.data(), address.size()) < 0) ::_exit(1);
     std::uint16_t sent = 0;
+    bool tells = false;
     for (;;) {
       if (!progresses) ::pause();
       peer.progress();
       const auto link = peer.ups.find(1);
-      if (link == peer.ups.end() || sent == packets) continue;
+      if (link == peer.ups.end()) continue;
+      char one = 0;
+      if (sent == packets && more > 0) {
+        if (::read(down, &one, 1) < 1) ::_exit(1);
+        packets += std::exchange(more, 0);
+        tells = true;
+      }
+      if (sent == packets) {
+        if (std::exchange(tells, false) && ::write(up, &one, 1) < 0) ::_exit(1);
+        continue;
+      }
       const Bytes data = pattern(sent, 100);
       if (peer.try_send(link->second, contract::Path::buffered, header(sent), data.data(), data.size()) ==
           Status::ok)
@@ -74,7 +96,7 @@ class Victim {
     }
   }
   pid_t child_ = -1;
-  int from_ = -1;
+  int from_ = -1, to_ = -1;
   Bytes address_;
 };
 
@@ -111,6 +133,25 @@ TEST_P(KilledPeer, that_sent_something_has_it_delivered_before_its_link_is_down)
     EXPECT_EQ(peer.received[i].header.sequence, i);
     EXPECT_EQ(peer.received[i].payload, pattern(i, 100));
   }
+}
+
+TEST_P(KilledPeer, that_sent_much_has_it_delivered_to_a_peer_that_calls_seldom) {
+  constexpr unsigned kFirst = 1, kMore = 2000, kBudget = 256;
+  if (std::string(GetParam()) == "posix") GTEST_SKIP() << "a call delivers all that its queue holds";
+  Victim victim(true, kFirst, kMore);
+  Peer peer(uct_provider(), 1);
+  connect(peer, victim);
+  ASSERT_TRUE(drive({&peer}, [&] { return peer.received.size() == kFirst; }));
+  victim.send_more();
+  victim.kill();
+  peer.check();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it computes
+  ASSERT_TRUE(drive({}, [&] {
+    peer.progress(kBudget);
+    return contact.down;
+  }));
+  EXPECT_EQ(contact.why, Status::peer_failed);
+  EXPECT_EQ(peer.received.size(), kFirst + kMore);
 }
 
 TEST_P(KilledPeer, that_takes_nothing_any_more_ends_an_endless_sender) {
