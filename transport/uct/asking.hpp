@@ -22,6 +22,8 @@ class Ask {
   /// Tries one address of the peer after the other. OK: answer() is there, and has to be believed yet;
   /// NO_RESOURCE: not yet; UNREACHABLE: no address is left. New sockets are added to `events`.
   Status advance(const TcpPlace& peer, const UniqueFd& events) noexcept;
+  /// The question, or a part of it, is on its way to the address that is tried now.
+  bool is_with_peer() const noexcept { return socket_ && sent_.has_begun(); }
   /// When it was found that no address is left.
   std::uint64_t gave_up_ms() const noexcept { return gave_up_ms_; }
   const Join& answer() const noexcept { return in_; }
@@ -29,6 +31,8 @@ class Ask {
   void try_next() noexcept { socket_.reset(); }
   uct_ep_h endpoint() const noexcept { return endpoint_.get(); }
   uct_ep_h release() noexcept { return endpoint_.release(); }
+  /// By which the answer came.
+  UniqueFd release_connection() noexcept { return std::move(socket_); }
 
  private:
   OwnEndpoint endpoint_;

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t kGuestsMost = 256;   // others wait in the door's queue
 constexpr std::uint64_t kGuestMs = 10000;  // for a guest to say what it wants
-constexpr std::uint64_t kHelloMs = 60000;  // for a peer that has hung up to say hello
+constexpr std::uint64_t kHelloMs = 60000;  // for the hello of a peer that has given up its endpoint since
 
 std::span<const std::byte> endpoint_in(const Join& message) noexcept {
   return {message.endpoint, message.endpoint_bytes};
@@ -61,6 +62,7 @@ Status Joiner::ask(Link& link) noexcept try {
     return Status::io_error;
   };
   if (link.ask == nullptr) {
+    if (const Status status = wait_for_hello(link); status != Status::unreachable) return status;
     auto made = interface.make_endpoint();
     if (!made) return refused(made.error());
     link.ask = std::make_unique<Ask>(*std::move(made));
@@ -70,7 +72,11 @@ Status Joiner::ask(Link& link) noexcept try {
   }
   Ask& ask = *link.ask;
   for (;;) {
-    if (const Status status = ask.advance(peer.joining, events_); status != Status::ok) return status;
+    if (const Status status = ask.advance(peer.joining, events_); status != Status::ok) {
+      if (status != Status::unreachable || !is_asked_by(peer.instance)) return status;
+      look_soon();  // the peer reaches this device: it is answered, and this ask given up
+      return Status::no_resource;
+    }
     Address from;
     if (handshake_.read(ask.answer(), ControlKind::joined, from) && from.instance == peer.instance) break;
     ask.try_next();
@@ -78,18 +84,20 @@ Status Joiner::ask(Link& link) noexcept try {
   if (auto joined = interface.join(ask.endpoint(), peer.device, endpoint_in(ask.answer())); !joined)
     return refused(joined.error());
   link.endpoint = ask.release();
+  link.watch.keep(ask.release_connection());
   link.ask.reset();
   return Status::ok;
 } catch (const std::bad_alloc&) {
   return Status::no_resource;
 }
 
-uct_ep_h Joiner::take(std::uint64_t instance) noexcept {
-  const auto found = waiting_.find(instance);
-  if (found == waiting_.end()) return nullptr;
-  const uct_ep_h endpoint = found->second.endpoint.release();
+bool Joiner::take(Link& link) noexcept {
+  const auto found = waiting_.find(link.peer().instance);
+  if (found == waiting_.end()) return false;
+  link.endpoint = found->second.endpoint.release();
+  link.watch.keep(std::move(found->second.socket));
   waiting_.erase(found);
-  return endpoint;
+  return true;
 }
 
 bool Joiner::has_news() noexcept {
@@ -118,27 +126,34 @@ void Joiner::answer() noexcept try {
 }
 
 /// False: it is done with, or has to go.
-bool Joiner::serve(Guest& guest) noexcept {
+bool Joiner::serve(Guest& guest) noexcept try {
   const bool has_time = now_ms() - guest.since_ms < kGuestMs;
-  if (guest.instance == 0) {
+  if (guest.from.instance == 0) {
     const Moved moved = guest.came.receive(guest.socket, &guest.message, sizeof guest.message);
     if (moved == Moved::some) return has_time;
-    try {
-      if (moved == Moved::broken || !join_with(guest)) return false;
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
+    if (moved == Moved::broken || !hear(guest)) return false;
+  }
+  if (!guest.is_answered) {
+    if (!is_open(guest.socket)) return false;  // it has given up
+    if (has_time && is_outranked(guest)) return true;
+    if (!join_with(guest)) return false;
   }
   const Moved moved = guest.went.send(guest.socket, &guest.message, sizeof guest.message);
-  if (moved == Moved::some) return has_time;
-  const auto waits = waiting_.find(guest.instance);
-  if (moved == Moved::all && waits != waiting_.end()) waits->second.socket = std::move(guest.socket);
+  if (moved == Moved::some && has_time) return true;
+  const auto waits = waiting_.find(guest.from.instance);
+  if (waits == waiting_.end() || waits->second.socket) return false;
+  if (moved == Moved::all)
+    waits->second.socket = std::move(guest.socket);
+  else
+    waiting_.erase(waits);
   return false;
+} catch (const std::bad_alloc&) {
+  return false;  // it asks again if it will
 }
 
-/// Makes an endpoint for the guest, and the answer. False: it gets none.
-bool Joiner::join_with(Guest& guest) {
-  Interface& interface = *shared_.interface;
+/// Whether the guest is a device of this job that this one reaches.
+bool Joiner::hear(Guest& guest) {
+  const Interface& interface = *shared_.interface;
   Address from;
   if (!handshake_.read(guest.message, ControlKind::join, from)) {
     if (!std::exchange(told_of_strangers_, true))
@@ -147,6 +162,25 @@ bool Joiner::join_with(Guest& guest) {
   }
   if (from.transport != interface.transport() || !interface.reaches(from.device, from.interface))
     return false;
+  guest.from = std::move(from);
+  return true;
+}
+
+/// This device asks the guest as well, its question is with the guest, and counts.
+bool Joiner::is_outranked(const Guest& guest) const noexcept {
+  const Link* const link = link_that_asks(guest.from);
+  return link != nullptr && handshake_.instance() < guest.from.instance && link->ask->is_with_peer();
+}
+
+Link* Joiner::link_that_asks(const Address& peer) const noexcept {
+  Link* const link = links_->to_worker(peer.worker);
+  const bool asks = link != nullptr && link->peer().instance == peer.instance && link->ask != nullptr;
+  return asks && !link->dying ? link : nullptr;
+}
+
+/// Makes an endpoint for the guest, and the answer. False: it gets none.
+bool Joiner::join_with(Guest& guest) {
+  Interface& interface = *shared_.interface;
   const auto refused = [this](const Error& error) {
     shared_.services->log(3, error.context.c_str());
     return false;
@@ -155,19 +189,37 @@ bool Joiner::join_with(Guest& guest) {
   if (!made) return refused(made.error());
   auto own = interface.endpoint_address(made->get());
   if (!own) return refused(own.error());
-  if (auto joined = interface.join(made->get(), from.device, endpoint_in(guest.message)); !joined)
+  if (auto joined = interface.join(made->get(), guest.from.device, endpoint_in(guest.message)); !joined)
     return refused(joined.error());
   // If there is one already, the peer has given up the endpoint that it was for.
-  waiting_.insert_or_assign(from.instance, Waiting{*std::move(made), from.worker, now_ms(), {}});
-  guest.instance = from.instance;
-  guest.message = handshake_.join(ControlKind::joined, from, address_, *own);
+  waiting_.insert_or_assign(guest.from.instance, Waiting{*std::move(made), now_ms(), {}});
+  if (Link* const link = link_that_asks(guest.from)) link->ask.reset();  // before the peer has the answer
+  guest.message = handshake_.join(ControlKind::joined, guest.from, address_, *own);
+  guest.is_answered = true;
   return true;
 }
 
-void Joiner::drop_unused(const Links& links) noexcept {
+bool Joiner::is_asked_by(std::uint64_t instance) const noexcept {
+  return std::any_of(guests_.begin(), guests_.end(), [instance](const Guest& guest) {
+    return guest.from.instance == instance && !guest.is_answered;
+  });
+}
+
+/// A link that needs an endpoint, and whose peer has asked. OK: the hello has come, and the link has what was
+/// made for it. NO_RESOURCE: the hello will come. UNREACHABLE: the peer has not asked, or has given up.
+Status Joiner::wait_for_hello(Link& link) noexcept {
+  const auto found = waiting_.find(link.peer().instance);
+  if (found == waiting_.end()) return Status::unreachable;
+  if (link.knows_peer()) return take(link) ? Status::ok : Status::unreachable;
+  if (!found->second.is_given_up()) return Status::no_resource;
+  waiting_.erase(found);
+  return Status::unreachable;
+}
+
+void Joiner::drop_unused() noexcept {
   const std::uint64_t now = now_ms();
   for (auto& [instance, one] : waiting_)
-    if (is_open(one.socket) || links.to_worker(one.worker) != nullptr) one.since_ms = now;
+    if (!one.is_given_up()) one.since_ms = now;
   std::erase_if(waiting_, [now](const auto& entry) { return now - entry.second.since_ms >= kHelloMs; });
 }
 

@@ -6,9 +6,13 @@
 //   is asked:              ──► Join   endpoint, joined ── Joined ──►
 //
 // Whoever lacks the proof of the job's secret is not answered, and gets no endpoint. An endpoint that was
-// made for a peer waits here for the peer's hello, at least while the peer keeps the connection, which it
-// does until it has joined its own. When both ask, there are two pairs: each side sends by the one it asked
-// for.
+// made for a peer waits here for the peer's hello while the peer keeps the connection. Both sides keep it as
+// long as their links: the kernel closes it when a process dies, whereas an adapter may send to a dead peer
+// for many seconds before it says so.
+//
+// When two devices ask each other at once, the ask of the one with the smaller instance counts. The other
+// gives its own up, answers, and waits for the hello. The first leaves the other's ask unanswered as long as
+// its own is with the peer; should its own come to nothing, it answers instead.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -36,18 +40,20 @@ class Joiner {
   Joiner(Shared& shared, const Handshake& handshake, const std::vector<std::byte>& address) noexcept
       : shared_(shared), handshake_(handshake), address_(address) {}
 
+  /// Where a peer's link is found. Called once, before all else.
+  void know(const Links& links) noexcept { links_ = &links; }
   Result<void> open();
   const TcpPlace& place() const noexcept { return place_; }
   int event_fd() const noexcept { return events_ ? events_.get() : -1; }  ///< -1: it is not open
   void close_door() noexcept;
   void close() noexcept;  ///< before the interface is
 
-  /// Begins to ask for the link's endpoint, or goes on with it. OK: the link has it. NO_RESOURCE: later.
-  /// UNREACHABLE: all addresses of the peer refuse, or hang up. Else it gets none. Not from inside a function
-  /// of UCX.
+  /// Begins to ask for the link's endpoint, or goes on with it, unless the peer has asked and its hello is
+  /// still to come. OK: the link has it. NO_RESOURCE: later. UNREACHABLE: all addresses of the peer refuse,
+  /// or hang up. Else it gets none. Not from inside a function of UCX.
   Status ask(Link& link) noexcept;
-  /// The endpoint that was made for this peer; null: none.
-  uct_ep_h take(std::uint64_t instance) noexcept;
+  /// Gives the link the endpoint that was made for its peer. False: there is none.
+  bool take(Link& link) noexcept;
 
   /// Looking costs a system call: now and then, while nothing says that it is worth it.
   bool is_due() noexcept { return door_ && ++calls_ >= kRarely; }
@@ -56,8 +62,8 @@ class Joiner {
   bool has_news() noexcept;
   /// Answers those who ask. Not from inside a function of UCX.
   void answer() noexcept;
-  /// Of peers that have no link.
-  void drop_unused(const Links& links) noexcept;
+  /// Drops the endpoints of peers that have given theirs up.
+  void drop_unused() noexcept;
 
  private:
   static constexpr unsigned kRarely = 64;
@@ -66,21 +72,28 @@ class Joiner {
     UniqueFd socket;
     Join message;
     Transfer came, went;
-    std::uint64_t instance = 0;  // of the device that it is, once it is answered
+    Address from;  // instance 0: it has not said yet
+    bool is_answered = false;
     std::uint64_t since_ms = 0;
   };
   struct Waiting {
     OwnEndpoint endpoint;
-    std::uint64_t worker;
     std::uint64_t since_ms;
-    UniqueFd socket;  // open until the peer has joined
+    UniqueFd socket;  // open as long as the peer has its endpoint; none until the peer has the answer
+    bool is_given_up() const noexcept { return socket && !is_open(socket); }
   };
   bool serve(Guest& guest) noexcept;
+  bool hear(Guest& guest);
+  bool is_outranked(const Guest& guest) const noexcept;
   bool join_with(Guest& guest);
+  bool is_asked_by(std::uint64_t instance) const noexcept;
+  Link* link_that_asks(const Address& peer) const noexcept;
+  Status wait_for_hello(Link& link) noexcept;
 
   Shared& shared_;
   const Handshake& handshake_;
   const std::vector<std::byte>& address_;
+  const Links* links_ = nullptr;
   TcpPlace place_;
   UniqueFd door_;
   UniqueFd events_;

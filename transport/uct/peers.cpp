@@ -72,8 +72,8 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   }
   if (parts_.shared.limits.joins) {
     // Only of a peer that says hello: one that waits from before may be joined with nothing any more.
-    if ((owes & Link::kWelcome) != 0) link.endpoint = parts_.joiner.take(peer.instance);
-    owe(link, link.endpoint == nullptr ? Link::kEndpoint | owes : owes);
+    const bool has_one = (owes & Link::kWelcome) != 0 && parts_.joiner.take(link);
+    owe(link, has_one ? owes : Link::kEndpoint | owes);
     return &link;
   }
   if (parts_.shared.inside_ucx) {
@@ -244,7 +244,7 @@ void Peers::lost(uct_ep_h endpoint, ucs_status_t why) noexcept {
 }
 
 void Peers::look_after() noexcept {
-  parts_.joiner.drop_unused(parts_.links);
+  parts_.joiner.drop_unused();
   const std::uint64_t now = now_ms();
   const bool asks = parts_.shared.limits.asks;
   parts_.links.for_each([&](Link& link) {

@@ -30,7 +30,7 @@ class Peers {
     Joiner& joiner;
     std::uint32_t connect_ms;
   };
-  explicit Peers(const Parts& parts) noexcept : parts_(parts) {}
+  explicit Peers(const Parts& parts) noexcept : parts_(parts) { parts_.joiner.know(parts_.links); }
 
   /// The contract's connect.
   Result<Link*> connect(std::span<const std::byte> address, void* cookie);

@@ -34,6 +34,7 @@ class Transfer {
  public:
   Moved send(const UniqueFd& socket, const void* message, std::size_t bytes) noexcept;
   Moved receive(const UniqueFd& socket, void* message, std::size_t bytes) noexcept;
+  bool has_begun() const noexcept { return moved_ > 0; }
 
  private:
   std::size_t moved_ = 0;

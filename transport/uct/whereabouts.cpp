@@ -140,7 +140,7 @@ Watch Watch::of(const Whereabouts& peer, std::uint64_t instance) noexcept {
 }
 
 bool Watch::is_gone() noexcept {
-  if (!gone_) gone_ = has_event(connection_) || has_event(process_);
+  if (!gone_) gone_ = has_event(connection_) || has_event(process_) || has_event(tcp_);
   return gone_;
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
@@ -53,14 +54,19 @@ class Watch {
   Watch() = default;  ///< that knows nothing
   /// Of a device that can_watch allows. Its owner may be gone already.
   static Watch of(const Whereabouts& peer, std::uint64_t instance) noexcept;
-  /// Something would tell of the end.
+  /// The kernel of this host would tell of the end.
   bool sees() const noexcept { return gone_ || connection_ || process_; }
+  /// A TCP connection to the device, on which nothing comes but its end. The peer holds the other end as long
+  /// as its link, so the connection tells of the end of a process on another host; of a broken network it
+  /// does not.
+  void keep(UniqueFd tcp) noexcept { tcp_ = std::move(tcp); }
   /// The device is closed, or its process has ended.
   bool is_gone() noexcept;
 
  private:
   UniqueFd connection_;
   UniqueFd process_;
+  UniqueFd tcp_;
   bool gone_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,18 @@ TEST(UctWatch, another_instance_in_the_same_process_is_another_device) {
   auto door = Door::open(random_word());
   ASSERT_TRUE(door.has_value());
   EXPECT_TRUE(Watch::of(own_whereabouts(), random_word()).is_gone());
+}
+
+TEST(UctWatch, a_connection_that_is_kept_tells_of_the_other_end_and_is_no_sight_of_the_process) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  UniqueFd other(ends[1]);
+  Watch watch;
+  watch.keep(UniqueFd(ends[0]));
+  EXPECT_FALSE(watch.sees());
+  EXPECT_FALSE(watch.is_gone());
+  other.reset();
+  EXPECT_TRUE(watch.is_gone());
 }
 
 TEST(UctWatch, a_child_that_holds_the_socket_hides_neither_the_closing_nor_the_death) {
