@@ -374,6 +374,17 @@ stria_status_t atomic(stria_link_t* link, const stria_remote_atomic_t* atomic,
 
 }  // namespace
 
+void kill_far_device(stria_device_t* device) {
+  FarDevice& far = device_of(device);
+  far.channel.send({Frame::request, Call::die});
+  try {
+    far.channel.receive();
+  } catch (const std::runtime_error&) {
+    return;  // its socket is closed, as its process has ended
+  }
+  throw std::runtime_error("the far device: it answers instead of dying");
+}
+
 const stria_provider_t& far_provider(const stria_provider_t& near) {
   static const stria_group_pio_t pio{sizeof pio, pio_send};
   static const stria_group_keys_t keys{sizeof keys, fast_register, invalidate, send_invalidate};

@@ -10,4 +10,8 @@ namespace stria::contract {
 /// carries.
 const stria_provider_t& far_provider(const stria_provider_t& near);
 
+/// Kills the process of such a device by SIGKILL, and returns when its sockets are closed. All that may be
+/// called for the device afterwards is close.
+void kill_far_device(stria_device_t* device);
+
 }  // namespace stria::contract

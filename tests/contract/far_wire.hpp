@@ -45,6 +45,7 @@ enum class Call : std::uint8_t {
   get,
   put,
   atomic,
+  die,  ///< by SIGKILL, without an answer
 };
 enum class Upcall : std::uint8_t { deliver, peer_up, link_down, link_changed, done };
 
