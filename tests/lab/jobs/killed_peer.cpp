@@ -221,8 +221,7 @@ void start(Side& side, Situation situation, std::vector<char>& memory, const str
       break;
     case sends_long:
       side.send(memory.data(), kLong, 2);
-      for (const auto begin = Clock::now(); Clock::now() - begin < std::chrono::milliseconds(100);)
-        stria_worker_progress(side.worker);
+      for (unsigned moved = 0; moved < 5;) moved += stria_worker_progress(side.worker);
       break;
     case accesses_its_memory:
       for (int i = 0; i < kAccesses; ++i)
@@ -244,6 +243,10 @@ void meet(const char* host, const char* port, Situation situation) {
   }
   while (!wire.has_news(false)) stria_worker_progress(side.worker);
   wire.hear();  // it is ready
+  stria_endpoint_state_t state{};
+  state.size = sizeof state;
+  need(stria_endpoint_info(side.peer, &state), "endpoint");
+  const std::string path = std::string(state.provider) + ", " + state.path;
   start(side, situation, memory, key);
   char whoever = 0;
   stria_request_t any;
@@ -281,12 +284,8 @@ void meet(const char* host, const char* port, Situation situation) {
   if (stria_send(side.peer, &again, &late) != STRIA_ERR_PEER_FAILED)
     throw std::runtime_error("a later send to the peer does not say PEER_FAILED");
   if (key != nullptr) stria_key_close(key);
-  stria_endpoint_state_t state{};
-  state.size = sizeof state;
-  need(stria_endpoint_info(side.peer, &state), "endpoint");
   std::printf("%s, by %s: %zu operations ended within %.1f s, %zu with an error\n",
-              kNames[static_cast<std::size_t>(situation)], state.provider, side.requests.size(), took,
-              failed);
+              kNames[static_cast<std::size_t>(situation)], path.c_str(), side.requests.size(), took, failed);
   std::fflush(stdout);
 }
 
