@@ -235,6 +235,7 @@ Device::~Device() {
   joiner_.close();
   links_.for_each([](Link& link) {
     link.ask.reset();
+    link.echo.reset();
     if (link.endpoint != nullptr) uct_ep_destroy(link.endpoint);
     link.endpoint = nullptr;
   });

@@ -1,6 +1,7 @@
 #include "transport/uct/ends.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/format.hpp"
@@ -58,11 +59,25 @@ unsigned Ends::bury(bool all_came, unsigned budget) noexcept {
   return handled;
 }
 
+/// An adapter is told to leave off, or UCX complains of what is under way when its endpoint goes.
+void Ends::cancel(Link& link) noexcept {
+  constexpr unsigned kCalls = 4096;
+  if (!shared_.limits.keys || uct_ep_flush(link.endpoint, UCT_FLUSH_FLAG_CANCEL, nullptr) != UCS_INPROGRESS)
+    return;
+  const bool inside = std::exchange(shared_.inside_ucx, true);
+  for (unsigned i = 0; i < kCalls && !link.operations.empty(); ++i) {
+    shared_.interface->progress();
+    if (i % 64 == 63) std::this_thread::yield();
+  }
+  shared_.inside_ucx = inside;
+}
+
 void Ends::take_down(Link& link) noexcept {
   std::erase_if(dying_, [&](const Dying& one) { return one.link == &link; });
   std::erase(shared_.owing, &link);
   shared_.moves->drop(link);
   if (!link.operations.empty()) {  // the memory of the worker is free when UCX has no endpoint any more
+    cancel(link);
     uct_ep_destroy(std::exchange(link.endpoint, nullptr));
   }
   shared_.operations->abandon(link);

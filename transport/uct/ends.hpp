@@ -47,6 +47,7 @@ class Ends {
     std::uint64_t since_ms;
   };
   bool may_go(const Dying& one, bool all_came) const noexcept;
+  void cancel(Link& link) noexcept;
   void destroy_flushed() noexcept;
 
   Shared& shared_;

@@ -4,6 +4,7 @@
 #include <ucs/async/async_fwd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/format.hpp"
@@ -41,6 +42,15 @@ Interface::~Interface() {
   if (async_ != nullptr) ucs_async_context_destroy(async_);
 }
 
+/// UCX's handler of a kind of messages.
+template <Am kId>
+ucs_status_t Interface::take(void* self, void* data, std::size_t length, unsigned flags) noexcept {
+  const Calls& calls = static_cast<Interface*>(self)->calls_;
+  const bool lasts = (flags & UCT_CB_PARAM_FLAG_DESC) != 0;
+  const bool kept = calls.arrived(calls.self, kId, {static_cast<const std::byte*>(data), length}, lasts);
+  return kept ? UCS_INPROGRESS : UCS_OK;  // OK: UCX may use the memory again
+}
+
 Result<void> Interface::start(const Calls& calls) {
   calls_ = calls;
   // Connections are accepted by UCX's own thread, so that a process that computes is connected to.
@@ -56,25 +66,11 @@ Result<void> Interface::start(const Calls& calls) {
     return uct_iface_set_am_handler(handle_, static_cast<std::uint8_t>(id), call, this, 0);
   };
   for (const ucs_status_t status :
-       {handle(Am::short_packet,
-               [](void*self, void*data, std::size_t length, unsigned flags) {
-                 return arrive(self, data, length, flags, Am::short_packet);
-               }),
-        handle(Am::buffered, [](void*self, void*data, std::size_t length,
-                                unsigned flags) { return arrive(self, data, length, flags, Am::buffered); }),
-        handle(Am::control, [](void*self, void*data, std::size_t length, unsigned flags) {
-          return arrive(self, data, length, flags, Am::control);
-        })})
+       {handle(Am::short_packet, take<Am::short_packet>), handle(Am::buffered, take<Am::buffered>),
+        handle(Am::closing, take<Am::closing>), handle(Am::control, take<Am::control>)})
     if (status != UCS_OK) return failure(status, fmt::format("{} takes no handler", name()));
   uct_iface_progress_enable(handle_, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
   return {};
-}
-
-ucs_status_t Interface::arrive(void* self, void* data, std::size_t length, unsigned flags, Am id) noexcept {
-  const Calls& calls = static_cast<Interface*>(self)->calls_;
-  const bool lasts = (flags & UCT_CB_PARAM_FLAG_DESC) != 0;
-  const bool kept = calls.arrived(calls.self, id, {static_cast<const std::byte*>(data), length}, lasts);
-  return kept ? UCS_INPROGRESS : UCS_OK;  // OK: UCX may use the memory again
 }
 
 Result<void> Interface::open_handle() {
@@ -180,6 +176,32 @@ Result<std::vector<std::byte>> Interface::interface_address() const {
   const ucs_status_t status = uct_iface_get_address(handle_, reinterpret_cast<uct_iface_addr_t*>(out.data()));
   if (status != UCS_OK) return failure(status, fmt::format("{} has no address", name()));
   out.resize(about_.iface_addr_len);
+  return out;
+}
+
+/// Two endpoints of this interface, each joined with the other where it is endpoints that are joined.
+Result<std::array<OwnEndpoint, 2>> Interface::connect_to_itself() const {
+  auto device = device_address();
+  if (!device) return std::move(device).error();
+  std::array<OwnEndpoint, 2> out;
+  if (!limits_.joins) {
+    auto address = interface_address();
+    if (!address) return std::move(address).error();
+    auto made = connect(*device, *address);
+    if (!made) return std::move(made).error();
+    out[0].reset(*made);
+    return out;
+  }
+  for (OwnEndpoint& endpoint : out) {
+    auto made = make_endpoint();
+    if (!made) return std::move(made).error();
+    endpoint = *std::move(made);
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    auto other = endpoint_address(out[1 - i].get());
+    if (!other) return std::move(other).error();
+    if (auto joined = join(out[i].get(), *device, *other); !joined) return std::move(joined).error();
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <uct/api/uct.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -80,6 +81,9 @@ class Interface {
   Result<std::vector<std::byte>> endpoint_address(uct_ep_h endpoint) const;
   Result<void> join(uct_ep_h endpoint, std::span<const std::byte> device,
                     std::span<const std::byte> peer_endpoint) const;
+  /// For what the adapter does to this process's own memory: an endpoint, and the one that it is joined with,
+  /// or none.
+  Result<std::array<OwnEndpoint, 2>> connect_to_itself() const;
   /// Returns how many events UCX handled.
   unsigned progress() noexcept { return uct_worker_progress(worker_); }
   /// What was sent by all endpoints is out of this process's hands.
@@ -96,7 +100,8 @@ class Interface {
   Result<void> read_limits();
   void read_bulk() noexcept;
   void read_reach() noexcept;
-  static ucs_status_t arrive(void* self, void* data, std::size_t length, unsigned flags, Am id) noexcept;
+  template <Am kId>
+  static ucs_status_t take(void* self, void* data, std::size_t length, unsigned flags) noexcept;
 
   Calls calls_{};
   std::unique_ptr<Domain> domain_;  // goes last

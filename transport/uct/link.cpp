@@ -219,10 +219,9 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
   out.eager_max = std::min(device.eager_max, peer_.eager_bytes);
   out.pio_max = std::min(device.short_max, peer_.eager_bytes);
   out.zcopy_max = zcopy_max();
-  out.can_get = accesses() ? 1 : 0;
-  out.can_put = accesses() && device.puts ? 1 : 0;
-  out.can_atomic = accesses() && device.atomics ? 1 : 0;
-  out.offload = accesses() ? 1 : 0;
+  out.can_get = out.offload = device.keys ? 1 : 0;
+  out.can_put = device.puts ? 1 : 0;
+  out.can_atomic = device.atomics ? 1 : 0;
   const bool takes = is_up() && !is_full_ && !dying;
   out.pio_credits =
       takes && out.pio_max > 0 ? out.pio_max + static_cast<std::uint32_t>(sizeof(transport::Header)) : 0;

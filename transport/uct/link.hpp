@@ -4,7 +4,7 @@
 //   asks:      hello ──► ... ◄── welcome, or the peer's own hello        up
 //   is asked:  ... ◄── hello   welcome ──►                               up
 //
-// A link of the device to itself has no endpoint: what it sends lies in Shared::loop until progress.
+// A link of the device to itself sends past UCX: its packets lie in Shared::loop until progress.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -88,8 +88,9 @@ class Link {
 
   // For those that look after links: Links, Peers, Ends.
   void* cookie = nullptr;
-  uct_ep_h endpoint = nullptr;
-  std::unique_ptr<Ask> ask;  ///< of an endpoint that is to be joined with the peer's; null: none
+  uct_ep_h endpoint = nullptr;  ///< of the link to oneself: for accesses alone
+  OwnEndpoint echo;             ///< that the link to oneself is joined with; null: none
+  std::unique_ptr<Ask> ask;     ///< of an endpoint that is to be joined with the peer's; null: none
   Watch watch;
   bool dying = false;
   bool broken = false;  ///< nothing can be sent any more
@@ -101,7 +102,6 @@ class Link {
   std::uint32_t zcopy_max() const noexcept { return std::min(shared_.limits.zcopy_max, peer_.zcopy_bytes); }
   Status answer(ucs_status_t status) noexcept;
   std::byte* append_to_loop(Am id, const transport::Header& header, std::size_t bytes) noexcept;
-  bool accesses() const noexcept { return shared_.limits.keys && !is_own_; }
 
   Shared& shared_;
   const Address peer_;

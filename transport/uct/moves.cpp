@@ -60,7 +60,7 @@ Status Moves::start(Link& link, const Wanted& wanted) noexcept {
   const Limits& limits = shared_.limits;
   const Reach& reach = wanted.writes ? limits.put : limits.get;
   if (link.dying) return Status::peer_failed;
-  if (!limits.keys || link.is_own() || (wanted.writes && !limits.puts)) return Status::unsupported;
+  if (!limits.keys || (wanted.writes && !limits.puts)) return Status::unsupported;
   Domain& domain = shared_.interface->domain();
   KeyContent key;
   if (!read_key(wanted.key, domain.key_bytes(), key)) return Status::access_error;
@@ -217,7 +217,12 @@ void Moves::drop(Link& link) noexcept {
   Operation* next = std::exchange(stalled_, nullptr);
   while (next != nullptr) {
     Operation& operation = *std::exchange(next, next->next_stalled);
-    if (operation.link != &link) stall(operation);
+    if (operation.link != &link)
+      stall(operation);
+    else if (--operation.count == 0)
+      operations_.end(operation, Status::peer_failed);
+    else
+      operation.result = Status::peer_failed;
   }
 }
 
@@ -225,7 +230,7 @@ Status Moves::start_atomic(Link& link, const transport::Atomic& atomic, const tr
                            transport::Completion* completion) noexcept {
   constexpr std::uint64_t kWord = sizeof(std::uint64_t);
   if (link.dying) return Status::peer_failed;
-  if (!shared_.limits.atomics || link.is_own()) return Status::unsupported;
+  if (!shared_.limits.atomics) return Status::unsupported;
   Domain& domain = shared_.interface->domain();
   KeyContent content;
   if (!read_key(key, domain.key_bytes(), content)) return Status::access_error;

@@ -39,7 +39,7 @@ class Moves {
   bool have_stalled() const noexcept { return stalled_ != nullptr; }
   /// Goes on with those that found no room.
   void resume() noexcept;
-  /// Those of the link are not gone on with.
+  /// Nothing more is asked for the link.
   void drop(Link& link) noexcept;
 
  private:

@@ -68,6 +68,10 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   link.watch = std::move(watching);
   if (own) {
     link.be_own();
+    if (auto reached = reach_itself(link); !reached) {
+      parts_.links.remove(link);
+      return std::move(reached).error();
+    }
     return &link;
   }
   if (parts_.shared.limits.joins) {
@@ -88,6 +92,16 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   link.endpoint = *made;
   owe(link, owes);
   return &link;
+}
+
+/// Of a device with keys, the link to itself accesses memory as any other: by the adapter.
+Result<void> Peers::reach_itself(Link& link) {
+  if (!parts_.shared.limits.keys) return {};
+  auto made = parts_.shared.interface->connect_to_itself();
+  if (!made) return std::move(made).error();
+  link.endpoint = (*made)[0].release();
+  link.echo = std::move((*made)[1]);
+  return {};
 }
 
 void Peers::owe(Link& link, unsigned what) noexcept {
@@ -249,7 +263,8 @@ void Peers::look_after() noexcept {
   const bool asks = parts_.shared.limits.asks;
   parts_.links.for_each([&](Link& link) {
     if (link.dying || link.is_own()) return;
-    if (asks && link.is_up() && !link.watch.sees())
+    // A process may live on whose link has ended, after an access that was refused.
+    if (asks && link.is_up() && (!link.watch.sees() || parts_.shared.limits.keys))
       static_cast<void>(uct_ep_check(link.endpoint, 0, nullptr));
     if (link.watch.is_gone()) {
       link.broken = true;

@@ -50,6 +50,7 @@ class Peers {
 
  private:
   Result<Link*> open(const Address& peer, unsigned owes);
+  Result<void> reach_itself(Link& link);
   Result<Watch> watch(const Address& peer) const;
   void take_hello(std::span<const std::byte> message);
   void take_welcome(std::span<const std::byte> message, Link& link) noexcept;
