@@ -154,7 +154,7 @@ Status Keys::end(const transport::Key& key) noexcept {
 
 void Keys::end_by_message(const Link& link, std::uint32_t name) noexcept {
   OwnKey* const own = find(name);
-  if (own != nullptr && (own->link == nullptr || own->link == &link)) free(*own);
+  if (own != nullptr && own->link == &link) free(*own);
 }
 
 void Keys::end_all_of(Link& link) noexcept {

@@ -52,7 +52,7 @@ class Keys {
   /// The contract's fast_register and invalidate.
   Status add(Link* link, const transport::Payload& memory, unsigned access, transport::Key& key) noexcept;
   Status end(const transport::Key& key) noexcept;
-  /// A message of the link's peer ends the key, if it is one that the link may end.
+  /// A message of the link's peer ends the key, if it was made for the link.
   void end_by_message(const Link& link, std::uint32_t name) noexcept;
   void end_all_of(Link& link) noexcept;
 
