@@ -56,31 +56,31 @@ transport::Payload first_bytes(const transport::Payload& payload, std::uint64_t 
 
 }  // namespace
 
-Status Moves::start(Link& link, const Wanted& wanted) noexcept {
+Status Moves::start(Link& link, const Access& access) noexcept {
   const Limits& limits = shared_.limits;
-  const Reach& reach = wanted.writes ? limits.put : limits.get;
+  const Reach& reach = access.writes ? limits.put : limits.get;
   if (link.dying) return Status::peer_failed;
-  if (!limits.keys || (wanted.writes && !limits.puts)) return Status::unsupported;
+  if (!limits.keys || (access.writes && !limits.puts)) return Status::unsupported;
   Domain& domain = shared_.interface->domain();
   KeyContent key;
-  if (!read_key(wanted.key, domain.key_bytes(), key)) return Status::access_error;
-  const unsigned right = wanted.writes ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
-  const auto bytes = static_cast<std::uint64_t>(wanted.local.length);
-  if ((key.tail.access & right) == 0 || wanted.offset > key.memory.bytes ||
-      bytes > key.memory.bytes - wanted.offset)
+  if (!read_key(access.key, domain.key_bytes(), key)) return Status::access_error;
+  const unsigned right = access.writes ? STRIA_ACCESS_REMOTE_WRITE : STRIA_ACCESS_REMOTE_READ;
+  const auto bytes = static_cast<std::uint64_t>(access.local.length);
+  if ((key.tail.access & right) == 0 || access.offset > key.memory.bytes ||
+      bytes > key.memory.bytes - access.offset)
     return Status::access_error;
-  if (bytes == 0) return wanted.finish != nullptr ? Status::unsupported : Status::ok;
+  if (bytes == 0) return access.finish != nullptr ? Status::unsupported : Status::ok;
   if (!link.is_up()) return Status::no_resource;
-  Operation* const taken = operations_.take(link, wanted.completion, 1);  // the one is ours, while asking
+  Operation* const taken = operations_.take(link, access.completion, 1);  // the one is ours, while asking
   if (taken == nullptr) return Status::no_resource;
   Operation& operation = *taken;
-  operation.writes = wanted.writes;
-  operation.local = wanted.local;
+  operation.writes = access.writes;
+  operation.local = access.local;
   operation.remote = key.memory;
-  operation.offset = wanted.offset;
-  if (wanted.finish != nullptr) {
+  operation.offset = access.offset;
+  if (access.finish != nullptr) {
     operation.finishes = true;
-    operation.finish = *wanted.finish;
+    operation.finish = *access.finish;
     operation.key_name = key.tail.name;
   }
   operation.has_key = domain.read_key(key.ucx, operation.key);

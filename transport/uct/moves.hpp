@@ -20,7 +20,7 @@
 namespace stria::uct {
 
 /// A get or a put, as the contract asks for it.
-struct Wanted {
+struct Access {
   bool writes;
   const transport::Payload& local;
   const transport::Key& key;
@@ -33,7 +33,7 @@ class Moves {
  public:
   Moves(Shared& shared, Operations& operations) noexcept : shared_(shared), operations_(operations) {}
 
-  Status start(Link& link, const Wanted& wanted) noexcept;
+  Status start(Link& link, const Access& access) noexcept;
   Status start_atomic(Link& link, const transport::Atomic& atomic, const transport::Key& key,
                       transport::Completion* completion) noexcept;
   bool have_stalled() const noexcept { return stalled_ != nullptr; }

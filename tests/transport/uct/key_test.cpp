@@ -11,25 +11,25 @@ namespace {
 
 constexpr std::uint32_t kUcxBytes = 8;
 
-struct Wanted {
+struct Written {
   std::uint64_t first = 0x7000'0000'1000, bytes = 16 * 4096;
   std::uint16_t access = STRIA_ACCESS_REMOTE_READ;
   std::uint16_t mark = kKeyMark;
 };
-transport::Key key_of(const Wanted& wanted) {
+transport::Key key_of(const Written& written) {
   transport::Key key{};
   const KeyTail tail{
       77,
-      wanted.mark,
-      wanted.access,
-      {static_cast<std::uint32_t>(wanted.first), static_cast<std::uint32_t>(wanted.first >> 32)},
-      {static_cast<std::uint32_t>(wanted.bytes), static_cast<std::uint32_t>(wanted.bytes >> 32)}};
+      written.mark,
+      written.access,
+      {static_cast<std::uint32_t>(written.first), static_cast<std::uint32_t>(written.first >> 32)},
+      {static_cast<std::uint32_t>(written.bytes), static_cast<std::uint32_t>(written.bytes >> 32)}};
   std::memcpy(key.data + kUcxBytes, &tail, sizeof tail);
   key.bytes = kUcxBytes + sizeof tail;
   return key;
 }
-transport::Key key_of(const Wanted& wanted, std::uint32_t block, std::int64_t stride) {
-  transport::Key key = key_of(wanted);
+transport::Key key_of(const Written& written, std::uint32_t block, std::int64_t stride) {
+  transport::Key key = key_of(written);
   const auto bits = static_cast<std::uint64_t>(stride);
   const KeyStride more{block, {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)}};
   std::memcpy(key.data + key.bytes, &more, sizeof more);
@@ -43,8 +43,8 @@ TEST(Key, contiguous_memory_is_read_back) {
   ASSERT_TRUE(read_key(key, kUcxBytes, content));
   EXPECT_EQ(content.tail.name, 77u);
   EXPECT_EQ(content.tail.access, unsigned{STRIA_ACCESS_REMOTE_READ});
-  EXPECT_EQ(content.memory.first, Wanted{}.first);
-  EXPECT_EQ(content.memory.bytes, Wanted{}.bytes);
+  EXPECT_EQ(content.memory.first, Written{}.first);
+  EXPECT_EQ(content.memory.bytes, Written{}.bytes);
   EXPECT_TRUE(content.memory.is_one());
   EXPECT_EQ(content.ucx, key.data);
 }
@@ -54,7 +54,7 @@ TEST(Key, blocks_are_read_back) {
   ASSERT_TRUE(read_key(key_of({}, 4096, -8192), kUcxBytes, content));
   EXPECT_EQ(content.memory.block, 4096u);
   EXPECT_EQ(content.memory.stride, -8192);
-  EXPECT_EQ(content.memory.bytes, Wanted{}.bytes);
+  EXPECT_EQ(content.memory.bytes, Written{}.bytes);
 }
 
 TEST(Key, any_other_length_is_none) {
@@ -87,7 +87,7 @@ TEST(Key, noise_that_is_taken_stays_within_its_span) {
   int taken = 0;
   for (int i = 0; i < 100000; ++i) {
     const auto block = static_cast<std::uint32_t>(random() >> (32 + random() % 32));
-    Wanted noise{.first = random() >> random() % 64, .bytes = random() >> random() % 64};
+    Written noise{.first = random() >> random() % 64, .bytes = random() >> random() % 64};
     if (block != 0 && i % 2 == 0) noise.bytes -= noise.bytes % block;
     const auto stride = static_cast<std::int64_t>(random() >> random() % 64);
     KeyContent content;
