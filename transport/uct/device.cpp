@@ -72,6 +72,8 @@ Result<void> Device::start(const Settings& settings) {
   auto opened = Interface::open(settings, calls);
   if (!opened) return std::move(opened).error();
   interface_ = *std::move(opened);
+  const Wanted taken{interface_->transport(), interface_->device()};
+  if (auto single = check_is_single(settings.list, settings.index, taken); !single) return single;
   shared_.interface = interface_.get();
   shared_.limits = interface_->limits();
   keys_.open(interface_->domain(), *shared_.services);

@@ -53,9 +53,13 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   Watch watching;
   if (!own) {
     if (peer.transport != interface.transport() || !interface.reaches(peer.device, peer.interface))
-      return Error{Status::unreachable,
-                   fmt::format("uct: {}/{} does not reach the peer's device, of transport {}",
-                               interface.transport(), interface.device(), peer.transport)};
+      return Error{
+          Status::unreachable,
+          fmt::format("uct: {}/{} does not reach the peer's device, of transport {}{}", interface.transport(),
+                      interface.device(), peer.transport,
+                      peer.transport == interface.transport()
+                          ? ""
+                          : "; name the same transports in the same order at both (STRIA_UCT_TRANSPORT)")};
     auto watched = watch(peer);
     if (!watched) return std::move(watched).error();
     watching = *std::move(watched);

@@ -7,12 +7,14 @@ namespace stria::uct {
 
 inline constexpr Variable kVariables[] = {
     text_variable(Level::user, "STRIA_UCT_TRANSPORT", "",
-                  "The UCX transport to use, by the name that ucx_info -d prints: tcp, posix, rc_verbs. "
+                  "The UCX transport to use, by the name that ucx_info -d prints (tcp, posix, rc_verbs), or "
+                  "transport/device, or several of these with commas between them, which all are used: "
+                  "tcp/eth0,tcp/eth1. Hosts name the same transports in the same order. "
                   "Empty: tcp, the only one that no other provider of stria serves better."),
     text_variable(
         Level::user, "STRIA_UCT_DEVICE", "",
-        "The device of that transport, by the name that ucx_info -d prints, such as eth0. Empty: the "
-        "first one that reaches other hosts, else the first one."),
+        "The device of each transport that STRIA_UCT_TRANSPORT names without one, by the name that ucx_info "
+        "-d prints, such as eth0. Empty: the first one that reaches other hosts, else the first one."),
     number_variable(Level::expert, "STRIA_UCT_CONNECT_MS", "120000", "milliseconds", {10, 3600000},
                     "Time that a peer on another host has to answer a connection; then its link ends. A peer "
                     "answers when it calls the library, so allow for its longest computation."),

@@ -30,14 +30,15 @@ class Chosen {
   Chosen& operator=(const Chosen&) = delete;
 };
 
-std::string path(const char* transport, const char* device) {
+std::string path(const char* transport, const char* device, std::uint32_t index = 0) {
   const Chosen chosen(transport, device);
-  Peer peer(uct_provider(), 1);
+  Peer peer(uct_provider(), 1, "a secret of sixteen", index);
   return peer.limits(peer.connect(peer)).path;
 }
 
 /// Why it does not open.
-std::string refusal(const char* wanted, const char* device) {
+std::string refusal(const char* wanted, const char* device, std::uint32_t index = 0,
+                    stria_status_t status = STRIA_ERR_UNSUPPORTED) {
   const Chosen chosen(wanted, device);
   auto config = Config::from_environment({{uct_provider().variables, uct_provider().variable_count}});
   const stria_sink_t sink{};
@@ -49,9 +50,10 @@ std::string refusal(const char* wanted, const char* device) {
   params.config_self = &*config;
   params.config = transport::config_text;
   params.config_number = transport::config_number;
+  params.device = index;
   stria_device_t* opened = nullptr;
   char why[512] = "";
-  EXPECT_EQ(uct_provider().open(&params, &opened, why, sizeof why), STRIA_ERR_UNSUPPORTED);
+  EXPECT_EQ(uct_provider().open(&params, &opened, why, sizeof why), status);
   EXPECT_EQ(opened, nullptr);
   return why;
 }
@@ -61,6 +63,30 @@ TEST(UctOpening, a_named_transport_and_device_are_used_and_tcp_when_none_is_name
   EXPECT_EQ(path("posix", ""), "uct posix/memory");
   EXPECT_TRUE(path("", "").starts_with("uct tcp/"));
   EXPECT_EQ(path("", "lo"), "uct tcp/lo");
+}
+
+TEST(UctOpening, each_entry_of_a_list_is_a_device_by_its_index) {
+  EXPECT_EQ(path("posix,tcp/lo", "", 0), "uct posix/memory");
+  EXPECT_EQ(path("posix,tcp/lo", "", 1), "uct tcp/lo");
+  EXPECT_EQ(path("posix/memory,tcp", "lo", 1), "uct tcp/lo");
+  EXPECT_EQ(path("tcp/no_such_device,tcp/lo", "", 1), "uct tcp/lo") << "whatever becomes of the others";
+}
+
+TEST(UctOpening, a_wrong_list_is_refused_as_a_whole) {
+  for (const std::uint32_t index : {0u, 1u}) {
+    const std::string why = refusal("tcp/lo,tcp/", "", index, STRIA_ERR_INVALID);
+    EXPECT_NE(why.find("entry 2 of STRIA_UCT_TRANSPORT=tcp/lo,tcp/"), std::string::npos) << why;
+  }
+}
+
+// What an entry that names no device takes is known when it is opened.
+TEST(UctOpening, a_device_is_not_opened_for_two_entries) {
+  const std::string taken = path("tcp", "").substr(std::string_view("uct ").size());
+  const std::string list = "tcp," + taken;
+  const std::string why = refusal(list.c_str(), "", 0, STRIA_ERR_INVALID);
+  EXPECT_NE(why.find("entry 1"), std::string::npos) << why;
+  EXPECT_NE(why.find(taken), std::string::npos) << why;
+  EXPECT_EQ(path(list.c_str(), "", 1), "uct " + taken) << "the one that is named is used";
 }
 
 TEST(UctOpening, what_is_not_there_is_refused_with_what_is) {
