@@ -126,7 +126,8 @@ Result<void> Interface::read_limits() {
   limits_.latency_ns = static_cast<std::uint32_t>(std::clamp(about_.latency.c * 1e9, 0.0, 1e9));
   limits_.peers = static_cast<std::uint32_t>(std::min<std::size_t>(about_.max_num_eps, UINT32_MAX));
   limits_.tells_failures = (flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE) != 0;
-  limits_.asks = (flags & UCT_IFACE_FLAG_EP_CHECK) != 0 && (flags & UCT_IFACE_FLAG_EP_KEEPALIVE) == 0;
+  limits_.asks = (flags & UCT_IFACE_FLAG_EP_CHECK) != 0;
+  limits_.keeps_alive = (flags & UCT_IFACE_FLAG_EP_KEEPALIVE) != 0;
   limits_.in_memory = domain_->type() == UCT_DEVICE_TYPE_SHM;
   constexpr std::uint64_t kSleeps = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV;
   limits_.wakes = (events & kSleeps) == kSleeps && uct_iface_event_fd_get(handle_, &event_fd_) == UCS_OK;

@@ -39,7 +39,8 @@ struct Limits {
   bool tells_failures = false;   ///< of peers
   bool wakes = false;            ///< has a descriptor that every packet makes readable
   bool joins = false;            ///< endpoints are joined pairwise, and not connected to an interface
-  bool asks = false;             ///< finds out that a peer is gone only when it is asked to look
+  bool asks = false;             ///< looks whether a peer is there when it is asked to
+  bool keeps_alive = false;      ///< looks by itself, at one end of a connection at least
   bool in_memory = false;        ///< peers have what was sent in memory of their own
   bool keys = false;             ///< memory is registered for peers, and they get it
   bool puts = false;             ///< with keys: they put as well

@@ -261,14 +261,18 @@ void Peers::lost(uct_ep_h endpoint, ucs_status_t why) noexcept {
   parts_.ends.fail(*link, certain ? Status::peer_failed : Status::unreachable, ucs_status_string(why));
 }
 
+/// UCX's tcp has the kernel probe a silent connection at the end that made it. The other end hears nothing of
+/// a cable that is out while it only waits for something, unless it is asked, which sends a few bytes.
 void Peers::look_after() noexcept {
+  constexpr std::uint64_t kAskMs = 10000;  // as UCX's UCX_TCP_KEEPIDLE
   parts_.joiner.drop_unused();
   const std::uint64_t now = now_ms();
-  const bool asks = parts_.shared.limits.asks;
+  const Limits& limits = parts_.shared.limits;
+  const bool asks = limits.asks && (!limits.keeps_alive || now - asked_ms_ >= kAskMs);
+  if (asks) asked_ms_ = now;
   parts_.links.for_each([&](Link& link) {
     if (link.dying || link.is_own()) return;
-    // A process may live on whose link has ended, after an access that was refused.
-    if (asks && link.is_up() && (!link.watch.sees() || parts_.shared.limits.keys))
+    if (asks && link.is_up() && !link.watch.sees())
       static_cast<void>(uct_ep_check(link.endpoint, 0, nullptr));
     if (link.watch.is_gone()) {
       link.broken = true;

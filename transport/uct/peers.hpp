@@ -65,6 +65,7 @@ class Peers {
 
   const Parts parts_;
   bool closing_ = false;
+  std::uint64_t asked_ms_ = 0;  ///< when the peers of a transport that keeps alive were last asked
   bool told_of_strangers_ = false;
 };
 

@@ -20,6 +20,9 @@ class Side {
     EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "uct", "test"), STRIA_OK);
     EXPECT_EQ(stria_config_set("STRIA_UCT_TRANSPORT", transports.c_str(), "test"), STRIA_OK)
         << stria_last_error();
+    // Both sides are closed by one thread, one after the other: no device waits for the other side's
+    // farewell.
+    EXPECT_EQ(stria_config_set("STRIA_CLOSE_TIMEOUT_MS", "5", "test"), STRIA_OK);
     EXPECT_EQ(stria_context_open(nullptr, &context_), STRIA_OK) << stria_last_error();
     opened = stria_worker_open(context_, nullptr, &worker);
     if (opened != STRIA_OK) return;
@@ -155,8 +158,10 @@ inline void transfer(const Side& from, const Side& to, std::size_t bytes, std::s
 
 /// The receiver has a rail to the sender that brings pieces.
 inline void bring_up_rail(const Side& from, const Side& to) {
-  for (const std::uint64_t before = to.rail_pieces(); to.rail_pieces() == before;)
+  const std::uint64_t before = to.rail_pieces();
+  for (int tries = 0; tries < 200 && to.rail_pieces() == before; ++tries)
     ASSERT_NO_FATAL_FAILURE(transfer(from, to, std::size_t{4} << 20));
+  ASSERT_GT(to.rail_pieces(), before) << "no rail comes up";
 }
 
 }  // namespace stria::uct

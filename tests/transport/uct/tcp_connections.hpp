@@ -53,13 +53,13 @@ inline std::vector<int> connections_at(in_addr address) {
   return out;
 }
 
-/// Bytes that the peers of these connections have acknowledged.
+/// Bytes that were sent by the ends of connections that have this address.
 inline std::uint64_t bytes_sent_at(in_addr address) {
   std::uint64_t all = 0;
   for (const int fd : connections_at(address)) {
     tcp_info info{};
     socklen_t bytes = sizeof info;
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0) all += info.tcpi_bytes_acked;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0) all += info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
   }
   return all;
 }
