@@ -210,7 +210,7 @@ class Process {
     child_ = -1;
   }
 
-  static constexpr std::size_t kBytes = 32 * kMiB;
+  static constexpr std::size_t kBytes = 8 * kMiB;
   std::vector<std::byte> address;
 
  private:
@@ -258,7 +258,7 @@ TEST_F(UctRails, of_two_processes_carry_messages_until_one_is_killed) {
   recv.count = got.size();
   recv.match = {side.peer, 2, 0};
   stria_request_t requests[2];
-  for (int round = 0; round < 4 || side.rail_pieces() == 0; ++round) {
+  for (int round = 0; round < 3 || side.rail_pieces() == 0; ++round) {
     ASSERT_LT(round, 100) << "no rail comes up";
     for (unsigned char& byte : sent) byte = static_cast<unsigned char>(random() >> 8);
     ASSERT_EQ(stria_recv(side.worker, &recv, &requests[0]), STRIA_IN_PROGRESS);

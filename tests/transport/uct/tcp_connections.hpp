@@ -59,7 +59,8 @@ inline std::uint64_t bytes_sent_at(in_addr address) {
   for (const int fd : connections_at(address)) {
     tcp_info info{};
     socklen_t bytes = sizeof info;
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0) all += info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0)
+      all += info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
   }
   return all;
 }
