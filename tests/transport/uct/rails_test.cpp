@@ -87,7 +87,9 @@ TEST_F(UctRails, of_tcp_whose_endpoints_are_joined_carry_long_messages_together)
 }
 
 TEST_F(UctRails, may_be_of_two_transports) {
-  for (const std::string& list : {first + ",posix", "posix," + second}) expect_both_to_bring_pieces(list);
+  expect_both_to_bring_pieces("posix," + second);
+  // What the first device gets by a key is not divided with one that has no keys.
+  if (first.starts_with("tcp/")) expect_both_to_bring_pieces(first + ",posix");
 }
 
 TEST_F(UctRails, of_tcp_divide_the_bytes_of_a_long_message) {
