@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/format.hpp"
-#include "transport/uct/clock.hpp"
 #include "transport/uct/link.hpp"
 #include "transport/uct/links.hpp"
 
@@ -111,6 +110,7 @@ bool Joiner::has_news() noexcept {
 
 void Joiner::answer() noexcept try {
   calls_ = 0;
+  looked_ms_ = now_ms();
   while (guests_.size() < kGuestsMost) {
     Guest guest;
     guest.socket = accept_connection(door_);

@@ -23,6 +23,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "transport/uct/clock.hpp"
 #include "transport/uct/handshake.hpp"
 #include "transport/uct/shared.hpp"
 #include "transport/uct/tcp.hpp"
@@ -55,8 +56,12 @@ class Joiner {
   /// Gives the link the endpoint that was made for its peer. False: there is none.
   bool take(Link& link) noexcept;
 
-  /// Looking costs a system call: now and then, while nothing says that it is worth it.
-  bool is_due() noexcept { return door_ && ++calls_ >= kRarely; }
+  /// Looking costs a system call: now and then, while nothing says that it is worth it. A worker that calls
+  /// once in a millisecond need not call often for it.
+  bool is_due() noexcept {
+    if (!door_) return false;
+    return ++calls_ >= kRarely || (calls_ % kFew == 0 && now_ms() != looked_ms_);
+  }
   void look_soon() noexcept { calls_ = kRarely; }
   /// Something came that answer(), or ask(), has not seen.
   bool has_news() noexcept;
@@ -66,6 +71,7 @@ class Joiner {
   void drop_unused() noexcept;
 
  private:
+  static constexpr unsigned kFew = 8;
   static constexpr unsigned kRarely = 64;
 
   struct Guest {
@@ -98,6 +104,7 @@ class Joiner {
   UniqueFd door_;
   UniqueFd events_;
   unsigned calls_ = 0;
+  std::uint64_t looked_ms_ = 0;
   bool told_of_strangers_ = false;
   std::vector<Guest> guests_;
   std::unordered_map<std::uint64_t, Waiting> waiting_;  // by the peer's instance

@@ -2,6 +2,9 @@
 // endpoint, and a stranger at the door delays no peer.
 #include <sys/epoll.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/transport/uct/door.hpp"
 #include "transport/uct/asking.hpp"
 
@@ -25,6 +28,22 @@ TEST_F(UctDoor, hangs_up_on_a_stranger_without_an_answer) {
   EXPECT_EQ(answered(socket), 0u) << "noise";
   EXPECT_TRUE(device->ups.empty());
   expect_service();
+}
+
+TEST_F(UctDoor, answers_within_a_few_calls_of_a_worker_that_calls_seldom) {
+  device->progress();
+  const UniqueFd socket = dial();
+  const Join asked = question(kSecret);
+  Transfer sent, came;
+  while (sent.send(socket, &asked, sizeof asked) == Moved::some) std::this_thread::yield();
+  Join answer;
+  int calls = 0;
+  while (came.receive(socket, &answer, sizeof answer) == Moved::some && calls < 64) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    device->progress();
+    ++calls;
+  }
+  EXPECT_LE(calls, 9);
 }
 
 TEST_F(UctDoor, is_held_up_by_nobody_who_is_silent_or_hangs_up_half_way) {
