@@ -14,8 +14,8 @@
 
 #include <cstdint>
 
-#include "transport/contract.hpp"
 #include "transport/blocks.hpp"
+#include "transport/contract.hpp"
 #include "transport/verbs/keys.hpp"
 #include "transport/verbs/shared.hpp"
 

@@ -21,8 +21,8 @@
 #include "base/status.hpp"
 #include "hw/strided_keys.hpp"
 #include "hw/strided_library.hpp"
-#include "transport/contract.hpp"
 #include "transport/blocks.hpp"
+#include "transport/contract.hpp"
 #include "transport/verbs/packets.hpp"
 #include "transport/verbs/regions.hpp"
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/intrusive_list.hpp"
-#include "transport/contract.hpp"
 #include "transport/blocks.hpp"
+#include "transport/contract.hpp"
 #include "transport/verbs/regions.hpp"
 #include "transport/verbs/shared.hpp"
 
