@@ -249,20 +249,20 @@ TEST_F(UctRails, of_two_processes_carry_messages_until_one_is_killed) {
   Side side(both);
   side.open_endpoint(child.address);
   child.tell(side.address);
-  std::vector<unsigned char> sent(Process::kBytes), got(sent.size());
-  std::minstd_rand random(1);
+  std::vector<std::uint64_t> sent(Process::kBytes / sizeof(std::uint64_t)), got(sent.size());
+  std::mt19937_64 random(1);
   stria_send_t send{};
   send.base = sent.data();
-  send.count = sent.size();
+  send.count = Process::kBytes;
   send.tag = 1;
   stria_recv_t recv{};
   recv.base = got.data();
-  recv.count = got.size();
+  recv.count = Process::kBytes;
   recv.match = {side.peer, 2, 0};
   stria_request_t requests[2];
   for (int round = 0; round < 3 || side.rail_pieces() == 0; ++round) {
     ASSERT_LT(round, 100) << "no rail comes up";
-    for (unsigned char& byte : sent) byte = static_cast<unsigned char>(random() >> 8);
+    for (std::uint64_t& word : sent) word = random();
     ASSERT_EQ(stria_recv(side.worker, &recv, &requests[0]), STRIA_IN_PROGRESS);
     ASSERT_EQ(stria_send(side.peer, &send, &requests[1]), STRIA_IN_PROGRESS);
     for (stria_request_t& request : requests)

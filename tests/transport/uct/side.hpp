@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
@@ -79,8 +81,11 @@ class Message {
  public:
   Message(const Side& from, const Side& to, std::size_t bytes, std::size_t block = 0)
       : from_(from), to_(to), sent_(bytes), room_(block == 0 ? bytes : 2 * bytes, kGap), block_(block) {
-    std::minstd_rand random(static_cast<unsigned>(bytes + block));
-    for (unsigned char& byte : sent_) byte = static_cast<unsigned char>(random() >> 8);
+    std::mt19937_64 random(bytes + block);
+    for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+      const std::uint64_t word = random();
+      std::memcpy(&sent_[at], &word, std::min(sizeof word, bytes - at));
+    }
     stria_recv_t recv{};
     recv.base = room_.data();
     recv.count = bytes;
@@ -126,13 +131,15 @@ class Message {
   void expect_right() {
     EXPECT_EQ(received(), STRIA_OK) << sent_.size() << " bytes";
     EXPECT_EQ(sent(), STRIA_OK) << sent_.size() << " bytes";
+    const std::size_t run = block_ == 0 ? sent_.size() : block_;
+    const std::vector<unsigned char> gap(block_, kGap);
     std::size_t wrong = 0;
-    for (std::size_t at = 0; at < room_.size(); ++at) {
-      const std::size_t run = block_ == 0 ? at : at / (2 * block_) * block_ + at % (2 * block_);
-      const bool in_gap = block_ != 0 && at % (2 * block_) >= block_;
-      wrong += room_[at] != (in_gap ? kGap : sent_[run]) ? 1 : 0;
+    for (std::size_t at = 0; at < sent_.size(); at += run) {
+      const unsigned char* const here = &room_[block_ == 0 ? at : 2 * at];
+      wrong += std::memcmp(here, &sent_[at], run) != 0 ? 1 : 0;
+      wrong += block_ != 0 && std::memcmp(here + run, gap.data(), run) != 0 ? 1 : 0;
     }
-    EXPECT_EQ(wrong, 0u) << "of " << sent_.size() << " bytes in blocks of " << block_;
+    EXPECT_EQ(wrong, 0u) << "runs of " << run << " bytes of " << sent_.size() << ", or gaps behind them";
   }
 
  private:
