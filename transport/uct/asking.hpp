@@ -1,5 +1,6 @@
-// Joining an endpoint of a link with one of the peer, for the side that asks: the endpoint is there and knows
-// nobody, its address goes to the peer by TCP, and the address of the peer's comes back.
+// Joining an endpoint of a link with one of the peer, for the side that asks. This side makes an endpoint
+// that is not connected yet and sends its address to the peer by TCP; the peer answers with the address of
+// the endpoint that it made.
 #pragma once
 
 #include <cstddef>

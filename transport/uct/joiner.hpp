@@ -5,7 +5,7 @@
 //   asks:      endpoint ── Join ──►              ◄── Joined ── the two are joined; the hello goes by them
 //   is asked:              ──► Join   endpoint, joined ── Joined ──►
 //
-// Whoever lacks the proof of the job's secret is not answered, and gets no endpoint. An endpoint that was
+// A process that does not prove the job's secret is not answered, and gets no endpoint. An endpoint that was
 // made for a peer waits here for the peer's hello while the peer keeps the connection. Both sides keep it as
 // long as their links: the kernel closes it when a process dies, whereas an adapter may send to a dead peer
 // for many seconds before it says so.
@@ -65,7 +65,7 @@ class Joiner {
   void look_soon() noexcept { calls_ = kRarely; }
   /// Something came that answer(), or ask(), has not seen.
   bool has_news() noexcept;
-  /// Answers those who ask. Not from inside a function of UCX.
+  /// Answers the peers that ask for an endpoint. Not to be called from inside a function of UCX.
   void answer() noexcept;
   /// Drops the endpoints of peers that have given theirs up.
   void drop_unused() noexcept;
