@@ -25,7 +25,7 @@ function(stria_room name)
   add_library(stria_${name} STATIC ${ARG_SOURCES})
   target_include_directories(stria_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(stria_${name} PUBLIC ${ARG_DEPS} PRIVATE stria_options)
-  if(STRIA_SANITIZE)
+  if(STRIA_UNITY)
     # Sources are compiled several at a time, as reading the same headers again takes most of the time. A name of an
     # unnamed namespace is in one source of the room only.
     set_target_properties(stria_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)

@@ -62,5 +62,31 @@ build_preset() {
     cmake --build --preset "$preset" "$@" >&2)
 }
 
+# build_tests PRESET TARGET... -- CTEST_ARGUMENT...: builds, in a preset that is configured, the programs of the tests that
+# ctest chooses by its arguments (-L LABEL, -R NAME), the given targets, and nothing else.
+build_tests() {
+  local preset=$1
+  local -a installed=() programs targets wanted
+  shift
+  while [[ $1 != -- ]]; do
+    installed+=("$1")
+    shift
+  done
+  shift
+  cd "$stria_root" || return
+  # What has a target's name is one: the test itself (stria_test() names it so; ctest leaves out a command that is not
+  # built yet) and each word of its command, less the "mpi_" that a target of tests/mpi has in front of its program's name.
+  mapfile -t programs < <(ctest --preset "$preset" "$@" --show-only=json-v1 | python3 -c '
+import json, os, sys
+tests = json.load(sys.stdin)["tests"]
+words = {os.path.basename(word) for test in tests for word in [test["name"], *test.get("command", [])]}
+print(*sorted(words | {"mpi_" + word for word in words}), sep="\n")')
+  mapfile -t targets < <(cmake --build --preset "$preset" --target help | sed -n 's/^\([^:]*\): phony$/\1/p' | sort -u)
+  mapfile -t wanted < <(comm -12 <(printf '%s\n' "${programs[@]}" | sort -u) <(printf '%s\n' "${targets[@]}" | sort -u))
+  ((${#wanted[@]} > 0)) || die "no test that ctest chooses by '$*' has a program to build"
+  say "$preset: building ${#wanted[@]} test programs"
+  cmake --build --preset "$preset" --target "${wanted[@]}" "${installed[@]}"
+}
+
 # The seconds since the script began, for its last line.
 elapsed() { printf '%d min %02d s' $((SECONDS / 60)) $((SECONDS % 60)); }

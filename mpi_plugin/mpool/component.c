@@ -100,7 +100,7 @@ static int close_component(void) {
 }
 
 __attribute__((visibility("default"))) const mca_mpool_base_component_t mca_mpool_stria_component = {
-    .mpool_version = {MCA_MPOOL_BASE_VERSION_3_0_0, .mca_component_name = "stria",
+    .mpool_version = {STRIA_OMPI_MPOOL_VERSION, .mca_component_name = "stria",
                       MCA_BASE_MAKE_VERSION(component, STRIA_VERSION_MAJOR, STRIA_VERSION_MINOR,
                                             STRIA_VERSION_PATCH),
                       .mca_open_component = open_component, .mca_close_component = close_component,

@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compat.h"
 #include "opal/class/opal_hash_table.h"
 #include "opal/mca/mpool/base/base.h"
 #include "opal/mca/mpool/mpool.h"
-#include "opal/threads/mutex.h"
 #include "stria/stria.h"
 
 /* Freed, and kept for the next allocation of about that size. */
@@ -47,7 +47,7 @@ typedef struct mpool_stria {
 
 extern mpool_stria_t mpool_stria;
 /* The name by which the component loader finds it. */
-OPAL_MODULE_DECLSPEC extern const mca_mpool_base_component_t mca_mpool_stria_component;
+extern const mca_mpool_base_component_t mca_mpool_stria_component;
 
 void mpool_stria_memory_open(void);
 void mpool_stria_memory_close(void);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opal/mca/pmix/pmix.h"
 #include "opal/util/proc.h"
 #include "pml_stria.h"
 
@@ -22,7 +21,8 @@ int pml_stria_publish_card(void) {
   size_t address = STRIA_ADDRESS_MAX;
   if (STRIA_OK != stria_worker_address(pml_stria.worker, card + host + 1, &address)) return OMPI_ERROR;
   int rc = OMPI_SUCCESS;
-  OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_pml_stria_component.pmlm_version, card, host + 1 + address);
+  OPAL_MODEX_SEND(rc, STRIA_OMPI_FOR_ALL_JOBS, &mca_pml_stria_component.pmlm_version, card,
+                  host + 1 + address);
   return rc;
 }
 

@@ -1,11 +1,12 @@
 /* The component: how Open MPI finds it, asks whether it can work, switches it on, and takes it down. */
-#include <string.h>
+#include <stdio.h>
 
 #include "hooks.h"
 #include "memory.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
+#include "release.h"
 #include "request.h"
 
 pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
@@ -28,12 +29,12 @@ pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
                                           .pml_imrecv = pml_stria_imrecv,
                                           .pml_mrecv = pml_stria_mrecv,
                                           .pml_dump = pml_stria_dump,
-                                          .pml_ft_event = NULL,
                                           .pml_max_contextid = INT32_MAX, /* 31 bits in Open MPI's tables */
                                           .pml_max_tag = INT32_MAX,
                                           /* All peers are announced in MPI_Init, so that one on a host out of
                                              reach ends the job there, on every rank. */
-                                          .pml_flags = MCA_PML_BASE_FLAG_REQUIRE_WORLD},
+                                          .pml_flags = STRIA_OMPI_PML_FLAGS,
+                                          STRIA_OMPI_GET_TRANSPORTS(pml_stria_get_transports)},
                                 .output = -1};
 
 int pml_stria_progress(void) {
@@ -82,6 +83,7 @@ static int finalize(void) {
   }
   if (NULL != pml_stria.context) stria_context_close(pml_stria.context);
   pml_stria.context = NULL;
+  pml_stria_release_close();
   pml_stria_hooks_close();
   pml_stria_layouts_close();
   pml_stria_requests_close();
@@ -104,22 +106,23 @@ static bool open_worker(bool enable_mpi_threads) {
          STRIA_OK == stria_worker_open(pml_stria.context, &worker, &pml_stria.worker);
 }
 
-/* Another release may lay out requests and types differently. */
-static bool release_fits(void) {
-  static const char kExpected[] = "Open MPI v4.1.";
-  char version[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  (void)MPI_Get_library_version(version, &length);
-  return 0 == strncmp(version, kExpected, sizeof kExpected - 1);
+/* Why this release of Open MPI cannot be worked with; NULL: it can. */
+static const char* objection(void) {
+  static char text[160];
+  if (stria_ompi_release_fits()) return pml_stria_release_objects();
+  (void)snprintf(text, sizeof text,
+                 "it was built for Open MPI " STRIA_OMPI_RELEASE
+                 ", and this is %s; build stria with this one",
+                 opal_version_string);
+  return text;
 }
 
 static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, bool enable_mpi_threads) {
-  (void)enable_progress_threads;
   *priority = pml_stria.priority;
-  const char* reason = NULL;
+  const char* reason = objection();
   pml_stria_speaker_t speaker = PML_STRIA_EVERY_RANK;
-  if (!release_fits()) {
-    reason = "it was built for Open MPI 4.1, and this is another release";
+  if (NULL != reason) {
+    speaker = PML_STRIA_FIRST_RANK;
   } else if (!pml_stria_apply_parameters()) {
     reason = stria_last_error();
     speaker = PML_STRIA_FIRST_RANK;
@@ -129,6 +132,8 @@ static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, 
     reason = "its address could not be published";
   }
   if (NULL == reason) {
+    pml_stria.has_accelerator = pml_stria_has_accelerator();
+    pml_stria_release_open(enable_progress_threads, enable_mpi_threads);
     pml_stria_report_unknown();
     return &pml_stria.super;
   }
@@ -141,8 +146,8 @@ static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, 
   return NULL;
 }
 
-__attribute__((visibility("default"))) const mca_pml_base_component_2_0_0_t mca_pml_stria_component = {
-    .pmlm_version = {MCA_PML_BASE_VERSION_2_0_0, .mca_component_name = "stria",
+__attribute__((visibility("default"))) const mca_pml_base_component_t mca_pml_stria_component = {
+    .pmlm_version = {STRIA_OMPI_PML_VERSION, .mca_component_name = "stria",
                      MCA_BASE_MAKE_VERSION(component, STRIA_VERSION_MAJOR, STRIA_VERSION_MINOR,
                                            STRIA_VERSION_PATCH),
                      .mca_open_component = open_component, .mca_close_component = close_component,

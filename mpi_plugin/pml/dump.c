@@ -27,7 +27,7 @@ int pml_stria_dump(ompi_communicator_t* comm, int verbose) {
   stria_counters_t counters = {.size = sizeof counters};
   if (NULL == pml_stria.worker || STRIA_OK != stria_worker_counters(pml_stria.worker, &counters))
     return OMPI_ERROR;
-  opal_output(0, "Communicator %s [context id %u, rank %d]", comm->c_name, comm->c_contextid,
+  opal_output(0, "Communicator %s [context id %u, rank %d]", comm->c_name, stria_ompi_context(comm),
               comm->c_my_rank);
   opal_output(0, "  all communicators: %llu unexpected messages (%llu bytes buffered), %llu posted receives",
               (unsigned long long)counters.unexpected_messages, (unsigned long long)counters.unexpected_bytes,

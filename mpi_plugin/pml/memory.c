@@ -9,6 +9,7 @@
 
 #include "description.h"
 #include "ompi/attribute/attribute.h"
+#include "release.h"
 
 typedef struct permanent {
   struct permanent* next;
@@ -26,21 +27,9 @@ static int type_is_freed(ompi_datatype_t* type, int key, void* value, void* extr
   return MPI_SUCCESS;
 }
 
-/* A duplicate makes its own layout when it is first used. */
-static int do_not_copy(ompi_datatype_t* type, int key, void* extra, void* value, void* copy, int* copied,
-                       ompi_datatype_t* duplicate) {
-  (void)type;
-  (void)key;
-  (void)extra;
-  (void)value;
-  (void)copy;
-  (void)duplicate;
-  *copied = 0;
-  return MPI_SUCCESS;
-}
-
 int pml_stria_layouts_open(void) {
-  const ompi_attribute_fn_ptr_union_t copy = {.attr_datatype_copy_fn = do_not_copy};
+  /* A duplicate makes its own layout when it is first used. */
+  const ompi_attribute_fn_ptr_union_t copy = {.attr_datatype_copy_fn = stria_ompi_do_not_copy};
   const ompi_attribute_fn_ptr_union_t destroy = {.attr_datatype_delete_fn = type_is_freed};
   return ompi_attr_create_keyval(TYPE_ATTR, copy, destroy, &keyval, NULL, 0, NULL);
 }
@@ -93,4 +82,14 @@ const stria_layout_t* pml_stria_layout(ompi_datatype_t* type) {
   if (!keep(type, layout))
     pml_stria_tell(PML_STRIA_EVERY_RANK, "out of memory: a datatype's layout will not be freed");
   return layout;
+}
+
+int pml_stria_check_memory(const void* memory) {
+  if (!pml_stria_is_device_memory(memory)) return OMPI_SUCCESS;
+  pml_stria_tell(
+      PML_STRIA_EVERY_RANK,
+      "the buffer %p is memory of an accelerator, which stria does not move: copy it to memory of the host "
+      "first, or choose another layer: `--mca pml ob1`",
+      memory);
+  return MPI_ERR_BUFFER;
 }

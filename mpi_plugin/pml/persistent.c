@@ -6,7 +6,8 @@ int pml_stria_irecv_init(void* buf, size_t count, ompi_datatype_t* type, int sou
   stria_match_t match;
   if (!pml_stria_match(comm, source, tag, &match)) return OMPI_ERR_UNREACH;
   pml_stria_memory_t memory;
-  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = pml_stria_describe(buf, count, type, &memory);
+  if (OMPI_SUCCESS != described) return described;
   pml_stria_request_t* request = pml_stria_request_new(true, true, memory.layout, comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
   request->memory = memory;
@@ -22,7 +23,8 @@ int pml_stria_isend_init(const void* buf, size_t count, ompi_datatype_t* type, i
   stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
   if (NULL == endpoint) return OMPI_ERR_UNREACH;
   pml_stria_memory_t memory;
-  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = pml_stria_describe(buf, count, type, &memory);
+  if (OMPI_SUCCESS != described) return described;
   pml_stria_request_t* request = pml_stria_request_new(false, true, memory.layout, comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
   request->memory = memory;

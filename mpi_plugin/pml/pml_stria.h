@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compat.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/pml/base/base.h"
@@ -48,14 +49,15 @@ typedef struct pml_stria_module {
   bool show_peers;   /* verbose, and some peer's line is still to be printed */
   opal_mutex_t lock; /* guards the peers and the layouts of predefined types */
   pml_stria_peers_t peers;
-  int priority; /* MCA parameter pml_stria_priority */
-  int verbose;  /* MCA parameter pml_stria_verbose */
-  int output;   /* stream of the lines for people */
+  bool has_accelerator; /* a buffer may be memory that the processor cannot reach */
+  int priority;         /* MCA parameter pml_stria_priority */
+  int verbose;          /* MCA parameter pml_stria_verbose */
+  int output;           /* stream of the lines for people */
 } pml_stria_module_t;
 
 extern pml_stria_module_t pml_stria;
 /* The name by which the component loader finds it. */
-OMPI_MODULE_DECLSPEC extern const mca_pml_base_component_2_0_0_t mca_pml_stria_component;
+extern const mca_pml_base_component_t mca_pml_stria_component;
 
 /* ---- parameters ---- */
 
@@ -93,7 +95,7 @@ typedef struct pml_stria_card {
   size_t address_bytes;
 } pml_stria_card_t;
 
-/* Publishes this process's card. Open MPI 4.1 asks no layer that it was not told to use, so who has one uses
+/* Publishes this process's card. Open MPI asks no layer that it was not told to use, so who has one uses
  * stria. */
 int pml_stria_publish_card(void);
 /* False: the process has none, so it does not use stria. */
@@ -120,7 +122,7 @@ static inline stria_endpoint_t* pml_stria_endpoint(ompi_communicator_t* comm, in
 /* Two ranks never share a worker, so endpoint and communicator name the sender; its rank travels as the
  * immediate. */
 static inline uint64_t pml_stria_tag(const ompi_communicator_t* comm, int tag) {
-  return (uint64_t)comm->c_contextid << 32 | (uint32_t)tag;
+  return (uint64_t)stria_ompi_context(comm) << 32 | (uint32_t)tag;
 }
 /* MPI_ANY_TAG takes every tag whose sign bit is clear: the negative ones belong to collectives. */
 #define PML_STRIA_ANY_TAG_BITS UINT64_C(0x7fffffff)
@@ -182,5 +184,8 @@ int pml_stria_mrecv(void* buf, size_t count, ompi_datatype_t* type, struct ompi_
                     ompi_status_public_t* status);
 int pml_stria_start(size_t count, ompi_request_t** requests);
 int pml_stria_dump(ompi_communicator_t* comm, int verbose);
+/* Open MPI 5.0: provider and path of the connection with a rank, one pair; NULL: none yet, or no memory. The
+ * caller frees the structure and its entries, and reads the texts before the calling thread asks again. */
+struct mca_pml_transports_t* pml_stria_get_transports(ompi_communicator_t* comm, int rank);
 
 #endif

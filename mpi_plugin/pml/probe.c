@@ -96,7 +96,8 @@ static void let_go(ompi_message_t** message) {
 int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message_t** message,
                      ompi_request_t** out) {
   pml_stria_memory_t memory;
-  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = pml_stria_describe(buf, count, type, &memory);
+  if (OMPI_SUCCESS != described) return described;
   pml_stria_request_t* request = pml_stria_request_new(true, false, memory.layout, (*message)->comm);
   if (NULL == request) return OMPI_ERR_OUT_OF_RESOURCE;
   stria_info_t info;
@@ -137,7 +138,8 @@ int pml_stria_mrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message
                     ompi_status_public_t* status) {
   if (OPAL_UNLIKELY(opal_using_threads())) return mrecv_with_threads(buf, count, type, message, status);
   pml_stria_memory_t memory;
-  if (!pml_stria_describe(buf, count, type, &memory)) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = pml_stria_describe(buf, count, type, &memory);
+  if (OMPI_SUCCESS != described) return described;
   stria_info_t info;
   const stria_recv_t recv = {
       .base = memory.base, .layout = memory.layout, .count = memory.count, .info = &info};

@@ -4,15 +4,16 @@
 #include "wait.h"
 
 /* In place, field by field: a copy of fields just stored would wait for the store buffer. */
-static inline bool describe(stria_recv_t* recv, void* buf, size_t count, ompi_datatype_t* type) {
+static inline int describe(stria_recv_t* recv, void* buf, size_t count, ompi_datatype_t* type) {
   pml_stria_memory_t memory;
-  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return false;
+  const int rc = pml_stria_describe(buf, count, type, &memory);
+  if (OPAL_UNLIKELY(OMPI_SUCCESS != rc)) return rc;
   recv->base = memory.base;
   recv->layout = memory.layout;
   recv->count = memory.count;
   /* With threads the ends of others may not run here. */
   recv->flags = opal_using_threads() ? 0u : STRIA_RECV_LOOK;
-  return true;
+  return OMPI_SUCCESS;
 }
 
 stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* recv) {
@@ -41,7 +42,8 @@ int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, 
   static unsigned at_once;
   stria_recv_t recv;
   if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &recv.match))) return OMPI_ERR_UNREACH;
-  if (OPAL_UNLIKELY(!describe(&recv, buf, count, type))) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = describe(&recv, buf, count, type);
+  if (OPAL_UNLIKELY(OMPI_SUCCESS != described)) return described;
   pml_stria_request_t* request = pml_stria_request_new(true, false, recv.layout, comm);
   if (OPAL_UNLIKELY(NULL == request)) return OMPI_ERR_OUT_OF_RESOURCE;
   if (OPAL_UNLIKELY(recv.count > PML_STRIA_LOOK_MOST || at_once >= PML_STRIA_AT_ONCE)) recv.flags = 0;
@@ -81,7 +83,8 @@ int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, i
                    ompi_communicator_t* comm, ompi_status_public_t* status) {
   stria_recv_t recv;
   if (OPAL_UNLIKELY(!pml_stria_match(comm, source, tag, &recv.match))) return OMPI_ERR_UNREACH;
-  if (OPAL_UNLIKELY(!describe(&recv, buf, count, type))) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = describe(&recv, buf, count, type);
+  if (OPAL_UNLIKELY(OMPI_SUCCESS != described)) return described;
   if (OPAL_UNLIKELY(opal_using_threads())) return recv_and_wait_with_threads(&recv, comm, status);
 
   recv.callback = NULL;

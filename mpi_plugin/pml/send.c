@@ -101,7 +101,8 @@ int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int de
   pml_stria_memory_t memory;
   stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
   if (OPAL_UNLIKELY(NULL == endpoint)) return OMPI_ERR_UNREACH;
-  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = pml_stria_describe(buf, count, type, &memory);
+  if (OPAL_UNLIKELY(OMPI_SUCCESS != described)) return described;
   const uint64_t bits = pml_stria_tag(comm, tag);
   const uint32_t rank = (uint32_t)ompi_comm_rank(comm);
 
@@ -156,7 +157,8 @@ int pml_stria_send(const void* buf, size_t count, ompi_datatype_t* type, int des
   pml_stria_memory_t memory;
   stria_endpoint_t* endpoint = pml_stria_endpoint(comm, destination);
   if (OPAL_UNLIKELY(NULL == endpoint)) return OMPI_ERR_UNREACH;
-  if (OPAL_UNLIKELY(!pml_stria_describe(buf, count, type, &memory))) return OMPI_ERR_OUT_OF_RESOURCE;
+  const int described = pml_stria_describe(buf, count, type, &memory);
+  if (OPAL_UNLIKELY(OMPI_SUCCESS != described)) return described;
   const uint64_t bits = pml_stria_tag(comm, tag);
   const uint32_t rank = (uint32_t)ompi_comm_rank(comm);
 

@@ -24,6 +24,12 @@ set(STRIA_MPI_LAUNCH ${CMAKE_CURRENT_LIST_DIR}/launch)
 set(STRIA_MPI_TEST_ENVIRONMENT
     "STRIA_TEST_COMPONENT_PATH=${CMAKE_BINARY_DIR}/lib/openmpi:${STRIA_OMPI_COMPONENT_PATH}")
 
+# 5.0 hands that path on to PMIx, which complains of components that are not its own unless it has one of its own.
+if(STRIA_OMPI_RELEASE VERSION_EQUAL 5.0)
+  pkg_get_variable(stria_pmix_libraries pmix libdir)
+  list(APPEND STRIA_MPI_TEST_ENVIRONMENT "PMIX_MCA_mca_base_component_path=${stria_pmix_libraries}/pmix")
+endif()
+
 # stria_mpi_program(NAME SOURCES ...): build/tests/mpi/NAME, a program that sees nothing but mpi.h and the harness.
 function(stria_mpi_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})

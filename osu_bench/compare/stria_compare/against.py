@@ -2,6 +2,9 @@
 
 A ratio is one of times, as everywhere in a comparison, so that above 1 the new build is slower, for rates too. Rows are counted
 on both sides of 1: two builds of the same sources have about as many below 1/1.03 as above 1.03, and that is the noise.
+
+A row of a distance that the cores seldom had stands on few rounds, and the median of one or two says nothing. Such rows are
+named and not counted.
 """
 
 import dataclasses
@@ -10,6 +13,7 @@ import statistics
 from .overview import Row, counted
 
 STEPS = (1.03, 1.10)  # a row beyond one of them is counted
+FEWEST = 5  # rounds that a counted row has on both sides; fewer where the comparison has fewer than twice as many
 LISTED = 20  # so many of the slowest rows are named, and so many rows that one of the builds lacks
 
 ABOUT = ("Times of the new build divided by times of the one before, rates as times of a message: above 1 the new build is "
@@ -50,8 +54,21 @@ def rows_of(benchmark):
     return [Row(benchmark, line, line["ratios"][former]) for line in benchmark["lines"] if former in line["ratios"]]
 
 
-def all_rows(data):
-    return [row for benchmark in data["benchmarks"] for row in rows_of(benchmark)]
+def fewest(data):
+    """So many rounds a row needs to be counted."""
+    return min(FEWEST, (data["rounds"] + 1) // 2)
+
+
+def all_rows(data, benchmarks=None):
+    """The rows that are counted, of all benchmarks unless some are named."""
+    return [row for benchmark in benchmarks or data["benchmarks"] for row in rows_of(benchmark)
+            if row.ratio["rounds"] >= fewest(data)]
+
+
+def seldom(data):
+    """The rows that stand on too few rounds to be counted, the slowest first."""
+    few = [row for benchmark in data["benchmarks"] for row in rows_of(benchmark) if row.ratio["rounds"] < fewest(data)]
+    return sorted(few, key=lambda row: -row.ratio["median"])
 
 
 def slowest(data):
@@ -96,6 +113,9 @@ def sentence(data):
              f"{tally.worst.ratio['median']:.2f} ({tally.worst.name}). Beyond {first:.2f}: {counted(tally.beyond[0], 'row')}, of "
              f"which the quartiles agree in {tally.agreed}; beyond {second:.2f}: {counted(tally.beyond[1], 'row')}. As far below "
              f"1: {tally.below[0]} and {tally.below[1]}.")
+    if few := seldom(data):
+        said += (f" {counted(len(few), 'row')} not counted, with fewer than {fewest(data)} rounds at the distance of the cores "
+                 f"(from {few[-1].ratio['median']:.2f} to {few[0].ratio['median']:.2f}).")
     absent, apart = lacking(data)
     for name, rows in absent:
         said += f" {counted(len(rows), 'row')} missing in {name}."
@@ -114,7 +134,7 @@ def _cells(tally):
 
 def table(data):
     """[(title, cells under HEADS)]: a line for each benchmark, then one for all."""
-    lines = [(b["title"], Tally.of(rows_of(b))) for b in data["benchmarks"]]
+    lines = [(b["title"], Tally.of(all_rows(data, [b]))) for b in data["benchmarks"]]
     lines.append(("all", Tally.of(all_rows(data))))
     return [(title, _cells(tally)) for title, tally in lines if tally]
 
@@ -124,6 +144,8 @@ def notes(data):
     lines = [f"{row.ratio['median']:.2f} ({row.ratio['low']:.2f}-{row.ratio['high']:.2f}) {row.name}" for row in slowest(data)]
     said = _cut(lines)
     absent, apart = lacking(data)
+    said += _cut([f"not counted, {counted(row.ratio['rounds'], 'round')}: {row.ratio['median']:.2f} {row.name}"
+                  for row in seldom(data)])
     for name, rows in absent:
         said += _cut([f"missing in {name}: {row.name}" for row in rows])
     return said + _cut([f"no ratio: {row.name}" for row in apart])

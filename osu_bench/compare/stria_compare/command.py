@@ -90,7 +90,8 @@ def parser():
                    "the same measured there. Each of stria, stria-mapped and native that -c names runs with both builds in "
                    'turn, and a job loads one build\'s programs, component and libraries alone. Columns "stria" and "before"; '
                    "ratios above 1.00: the new build is slower. At the end: the median and the worst of all rows, how many are "
-                   "beyond 1.03 and 1.10, and what the older build lacks. Other configurations of -c run beside stria, with the "
+                   "beyond 1.03 and 1.10, and what the older build lacks; rows that stand on few rounds, as the cores were seldom at "
+                   "their distance, are named and not counted. Other configurations of -c run beside stria, with the "
                    "programs of --build")
     p.add_argument("--json", metavar="FILE", help="write all figures there")
     p.add_argument("--html", metavar="FILE", help="write the report with plots there")

@@ -4,8 +4,10 @@ Each is a launcher's command line and an environment; the programs are the same 
 """
 
 import dataclasses
+import functools
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -89,9 +91,24 @@ OPEN_MPI = ("--mca", "btl_base_warn_component_unused", "0")
 BOUND = ("-n", "2", "--bind-to", "core", *OPEN_MPI)
 # Who waits gives its core away: Open MPI's own switch, the same for every layer below.
 CROWDED = ("-n", "{}", "--oversubscribe", "--bind-to", "none", *OPEN_MPI, "--mca", "mpi_yield_when_idle", "1")
-OB1 = ("--mca", "pml", "ob1", "--mca", "btl", "vader,self")
-UCX = ("--mca", "pml", "ucx", "--mca", "btl", "^vader", "--mca", "opal_common_ucx_tls", "any",
-       "--mca", "opal_common_ucx_devices", "any")
+UCX = ("--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any")
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """What a release of Open MPI calls its own parts."""
+
+    shared: str  # the byte transfer layer of shared memory
+    no_single_copy: tuple  # arguments
+
+    @staticmethod
+    def of(version):
+        """`version`: "5.0.7"; empty where it is not known."""
+        if version.startswith("5."):
+            return Release("sm", ("--mca", "smsc", "^cma"))
+        return Release("vader", ("--mca", "btl_vader_single_copy_mechanism", "none"))
+
+
 # What pml ucx may use of UCX, and what of it stria's provider uct opens: the same transport for both.
 UCX_ENVIRONMENT = {
     "ucx": {"UCX_TLS": "posix,cma,self"},
@@ -107,8 +124,8 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 NAMES = {
     "stria": "Open MPI over pml stria",
     "stria-mapped": "Open MPI over pml stria, messages out of memory of MPI_Alloc_mem",
-    "ob1": "Open MPI over ob1 and vader, single copy by cross-memory attach",
-    "ob1-nosc": "Open MPI over ob1 and vader, copy in and copy out",
+    "ob1": "Open MPI over ob1 and its shared memory, single copy by cross-memory attach",
+    "ob1-nosc": "Open MPI over ob1 and its shared memory, copy in and copy out",
     "ucx": "Open MPI over UCX: posix shared memory and cross-memory attach",
     "stria-uct-tcp": "Open MPI over pml stria, by UCX's tcp on the loopback device",
     "ucx-tcp": "Open MPI over UCX: tcp on the loopback device",
@@ -139,6 +156,23 @@ def _program(*names):
     raise Unavailable(f"no {names[0]} is installed")
 
 
+@functools.cache
+def _version(mpirun):
+    """Of Open MPI's launcher: "5.0.7"; empty where it does not tell."""
+    said = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\(Open MPI\) ([0-9.]+)", said)
+    return found[1] if found else ""
+
+
+@functools.cache
+def _pmix_folder(component):
+    """Where PMIx has its components, when the component of `component` brings it: with Open MPI 5.0, which hands its own path of
+    components on to PMIx, and PMIx complains of each that is not its own unless it was given a path."""
+    said = subprocess.run(["ldd", str(component / "mca_pml_stria.so")], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"libpmix\.so\S* => (\S+)", said)
+    return pathlib.Path(found[1]).resolve().parent / "pmix" if found else None
+
+
 def _has_component(framework, component):
     listing = subprocess.run([_program("ompi_info"), "--parsable"], capture_output=True, text=True, check=False).stdout
     return any(line.startswith(f"mca:{framework}:{component}:") for line in listing.splitlines())
@@ -163,6 +197,7 @@ def configuration(name, tree):
         return Configuration(name, meaning, folder, (mpirun, "-n", "2", "-bind-to", "core"),
                              (mpirun, "-n", "{}", "-bind-to", "none"))
     mpirun = _program("mpirun.openmpi", "mpirun")
+    release = Release.of(_version(mpirun))
 
     def over(layer, environment, arguments=()):
         return Configuration(name, meaning, folder, (mpirun, *BOUND, *layer), (mpirun, *CROWDED, *layer), environment,
@@ -180,10 +215,12 @@ def configuration(name, tree):
             if not (tree.component / component).exists():
                 raise Unavailable(f"the component is not built: {tree.component}/{component} is missing")
         environment["OMPI_MCA_mca_base_component_path"] = f"{tree.component}:SYS_DEFAULT:USER_DEFAULT"
+        if folder_of_pmix := _pmix_folder(tree.component):
+            environment["PMIX_MCA_mca_base_component_path"] = str(folder_of_pmix)
         return over(("--mca", "pml", "stria"), environment, ("--alloc-mem",) if mapped else ())
     if name in UCX_ENVIRONMENT:
         if not _has_component("pml", "ucx"):
             raise Unavailable("this Open MPI has no pml ucx")
-        return over(UCX, environment | UCX_ENVIRONMENT[name])
-    more = ("--mca", "btl_vader_single_copy_mechanism", "none") if name == "ob1-nosc" else ()
-    return over((*OB1, *more), environment)
+        return over((*UCX, "--mca", "btl", f"^{release.shared}"), environment | UCX_ENVIRONMENT[name])
+    more = release.no_single_copy if name == "ob1-nosc" else ()
+    return over(("--mca", "pml", "ob1", "--mca", "btl", f"{release.shared},self", *more), environment)

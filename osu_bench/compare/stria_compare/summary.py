@@ -22,6 +22,7 @@ class Ratio:
     high: float  # third quartile
     least: float
     most: float
+    rounds: int = 0  # in which both have a figure; of a line of one distance, the fewer of both sides' rounds at it
 
     def verdict(self, tolerance=0.05):
         """"faster", "slower", or "equal" when within the tolerance or when the rounds do not agree."""
@@ -77,7 +78,7 @@ def ratio_of(first, other, lower_is_better):
         return None
     each = [a / b if lower_is_better else b / a for a, b in pairs]
     low, high = quartiles(each)
-    return Ratio(statistics.median(each), low, high, min(each), max(each))
+    return Ratio(statistics.median(each), low, high, min(each), max(each), len(each))
 
 
 def border_of_distances(runs_of):
@@ -133,6 +134,7 @@ def _line(benchmark, columns, key, size, distance, rows):
         other = [spreads[column.name].median] * len(rounds[columns[0].name]) if distance else rounds[column.name]
         ratio = ratio_of(rounds[columns[0].name], other, benchmark.lower_is_better)
         if ratio:
+            ratio.rounds = min(ratio.rounds, sum(v is not None for v in rounds[column.name]))
             ratios[column.name] = ratio
     passed = [row.passed for of in rows.values() for row in of if row and row.passed]
     first = columns[0].name

@@ -1,0 +1,19 @@
+/* What the component does in one release of Open MPI and not in the other: release_4_1.c, release_5_0.c. */
+#ifndef PML_STRIA_RELEASE_H
+#define PML_STRIA_RELEASE_H
+
+#include "pml_stria.h"
+
+/* Why the component cannot work in this process, a sentence; NULL: it can. */
+const char* pml_stria_release_objects(void);
+
+/* Opens and closes what other parts of Open MPI expect that the selected PML has opened. */
+void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_threads);
+void pml_stria_release_close(void);
+
+/* Whether Open MPI drives an accelerator, so that a buffer may be memory that the processor cannot reach. */
+bool pml_stria_has_accelerator(void);
+/* Whether `memory` is of that kind. Asked only where there is an accelerator. */
+bool pml_stria_is_device_memory(const void* memory);
+
+#endif
