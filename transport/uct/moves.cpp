@@ -132,8 +132,7 @@ Status Moves::ask(Operation& operation) noexcept {
   while (operation.local.length > 0) {
     const transport::Span run = run_at(operation.remote, operation.offset);
     std::uint64_t bytes = std::min(run.bytes, static_cast<std::uint64_t>(operation.local.length));
-    const Status asked =
-        take(operation.writes ? ask_put(operation, run.begin, bytes) : ask_get(operation, run.begin, bytes));
+    const Status asked = take(ask_one(operation, run.begin, bytes));
     if (asked != Status::ok) return asked;
     operation.local.offset += static_cast<std::int64_t>(bytes);
     operation.local.length -= static_cast<std::int64_t>(bytes);
@@ -146,45 +145,39 @@ Status Moves::ask(Operation& operation) noexcept {
 }
 
 /// One request for up to `bytes` bytes, which becomes what it is for.
-ucs_status_t Moves::ask_get(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept {
-  const Reach& reach = shared_.limits.get;
-  const uct_ep_h endpoint = operation.link->endpoint;
+ucs_status_t Moves::ask_one(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept {
+  const Reach& reach = operation.writes ? shared_.limits.put : shared_.limits.get;
   if (operation.memory != nullptr && bytes >= reach.zcopy_least) {
     Local local;
     fill(operation, *shared_.services, std::min(bytes, reach.zcopy_most), reach.zcopy_runs, local);
     if (local.bytes >= reach.zcopy_least) {
       bytes = local.bytes;
-      return uct_ep_get_zcopy(endpoint, local.runs.data(), local.count, address, operation.key.rkey,
-                              &operation);
+      const auto ask_straight = operation.writes ? uct_ep_put_zcopy : uct_ep_get_zcopy;
+      return ask_straight(operation.link->endpoint, local.runs.data(), local.count, address,
+                          operation.key.rkey, &operation);
     }
   }
+  bytes = std::min(bytes, reach.copy_most);
+  return operation.writes ? put_by_buffer(operation, address, bytes)
+                          : get_by_buffer(operation, address, bytes);
+}
+
+ucs_status_t Moves::get_by_buffer(Operation& operation, std::uint64_t address, std::uint64_t bytes) noexcept {
   Piece* const piece = operations_.take_piece(operation);
   if (piece == nullptr) return UCS_ERR_NO_RESOURCE;
-  bytes = std::min(bytes, reach.copy_most);
   piece->services = shared_.services;
   piece->local = first_bytes(operation.local, bytes);
-  const ucs_status_t status =
-      uct_ep_get_bcopy(endpoint, unpack_piece, piece, bytes, address, operation.key.rkey, &operation);
+  const ucs_status_t status = uct_ep_get_bcopy(operation.link->endpoint, unpack_piece, piece, bytes, address,
+                                               operation.key.rkey, &operation);
   if (status != UCS_INPROGRESS) operations_.give_back_piece(operation);
   return status;
 }
 
-ucs_status_t Moves::ask_put(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept {
-  const Reach& reach = shared_.limits.put;
-  const uct_ep_h endpoint = operation.link->endpoint;
-  if (operation.memory != nullptr && bytes >= reach.zcopy_least) {
-    Local local;
-    fill(operation, *shared_.services, std::min(bytes, reach.zcopy_most), reach.zcopy_runs, local);
-    if (local.bytes >= reach.zcopy_least) {
-      bytes = local.bytes;
-      return uct_ep_put_zcopy(endpoint, local.runs.data(), local.count, address, operation.key.rkey,
-                              &operation);
-    }
-  }
-  bytes = std::min(bytes, reach.copy_most);
+ucs_status_t Moves::put_by_buffer(Operation& operation, std::uint64_t address, std::uint64_t bytes) noexcept {
   const transport::Payload part = first_bytes(operation.local, bytes);
   PackedPart packed{part, *shared_.services};
-  const ssize_t went = uct_ep_put_bcopy(endpoint, pack_part, &packed, address, operation.key.rkey);
+  const ssize_t went =
+      uct_ep_put_bcopy(operation.link->endpoint, pack_part, &packed, address, operation.key.rkey);
   if (went < 0) return static_cast<ucs_status_t>(went);
   operation.wants_flush = true;
   return UCS_OK;

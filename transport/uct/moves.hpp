@@ -45,8 +45,9 @@ class Moves {
  private:
   uct_mem_h registered(const Operation& operation, const Reach& reach) noexcept;
   Status ask(Operation& operation) noexcept;
-  ucs_status_t ask_get(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept;
-  ucs_status_t ask_put(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept;
+  ucs_status_t ask_one(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept;
+  ucs_status_t get_by_buffer(Operation& operation, std::uint64_t address, std::uint64_t bytes) noexcept;
+  ucs_status_t put_by_buffer(Operation& operation, std::uint64_t address, std::uint64_t bytes) noexcept;
   void stall(Operation& operation) noexcept;
 
   Shared& shared_;
