@@ -77,7 +77,7 @@ static inline int stria_ompi_do_not_copy(ompi_datatype_t* type, int key, void* e
 /* Whether the running Open MPI is of the release that the component was built for: another one lays out
  * requests and types differently. */
 static inline bool stria_ompi_release_fits(void) {
-  static const char kExpected[] = "v" STRIA_OMPI_RELEASE ".";
+  static const char kExpected[] = STRIA_OMPI_RELEASE ".";
   return 0 == strncmp(opal_version_string, kExpected, sizeof kExpected - 1);
 }
 

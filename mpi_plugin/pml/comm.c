@@ -1,12 +1,14 @@
-/* Communicators. stria needs to know nothing of them: a message for one that this process has not made yet
+/* Communicators. stria needs to know little of them: a message for one that this process has not made yet
  * waits in the unexpected queue under its context id. When a communicator goes, what it left there goes too,
  * because its context id will be given to another.
  */
 #include "request.h"
 
+/* The other side of an intercommunicator may be another job's. 4.1 has announced its processes before; 5.0
+ * does not, and a job out of reach has to be refused here, where MPI_Comm_spawn and MPI_Comm_accept can still
+ * answer an error. */
 int pml_stria_add_comm(ompi_communicator_t* comm) {
-  (void)comm;
-  return OMPI_SUCCESS;
+  return OMPI_COMM_IS_INTER(comm) ? pml_stria_add_remote_group(comm) : OMPI_SUCCESS;
 }
 
 /* Receives a taken message into nothing, which also ends its sender's rendezvous. */

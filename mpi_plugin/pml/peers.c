@@ -129,10 +129,7 @@ static bool are_reached(size_t first) {
   }
 }
 
-int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
-  /* Compares this job's choice only; a process of another job is found to lack an address below. */
-  const int rc = mca_pml_base_pml_check_selected("stria", procs, count);
-  if (OMPI_SUCCESS != rc) return rc;
+static int add(ompi_proc_t** procs, size_t count) {
   OPAL_THREAD_LOCK(&pml_stria.lock);
   (void)make_room(count); /* exactly, once; what fails is found again below */
   const size_t first = pml_stria.peers.count;
@@ -141,6 +138,22 @@ int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
     if (NULL == pml_stria_late_endpoint(procs[i])) return OMPI_ERR_UNREACH;
   }
   return are_reached(first) ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
+}
+
+int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
+  /* Compares this job's choice only; a process of another job is found to lack an address below. */
+  const int rc = mca_pml_base_pml_check_selected("stria", procs, count);
+  return OMPI_SUCCESS == rc ? add(procs, count) : rc;
+}
+
+int pml_stria_add_remote_group(ompi_communicator_t* comm) {
+  const size_t count = (size_t)ompi_comm_remote_size(comm);
+  ompi_proc_t** procs = malloc((0 == count ? 1 : count) * sizeof *procs);
+  if (NULL == procs) return OMPI_ERR_OUT_OF_RESOURCE;
+  for (size_t i = 0; i < count; ++i) procs[i] = ompi_comm_peer_lookup(comm, (int)i);
+  const int rc = add(procs, count);
+  free(procs);
+  return rc;
 }
 
 stria_endpoint_t* pml_stria_late_endpoint(ompi_proc_t* proc) {

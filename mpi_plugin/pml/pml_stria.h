@@ -103,6 +103,9 @@ bool pml_stria_read_card(const ompi_proc_t* proc, pml_stria_card_t* out);
 void pml_stria_free_card(pml_stria_card_t* card);
 
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count);
+/* The other side of an intercommunicator. Errors (after a message): OMPI_ERR_UNREACH,
+ * OMPI_ERR_OUT_OF_RESOURCE. */
+int pml_stria_add_remote_group(ompi_communicator_t* comm);
 int pml_stria_del_procs(ompi_proc_t** procs, size_t count);
 /* Opens the endpoint of a process that was not announced; NULL (after a message) when it cannot be reached.
  */

@@ -22,4 +22,4 @@ stria_mpi_test(fault_ulfm PROGRAM transfer_sizes RANKS 2 MPIRUN_ARGS --with-ft u
                CHECK ${here}/fault_check --within 30 --says "fault tolerance (--with-ft ulfm) is not supported" --)
 # The table of connections of Open MPI's own names the provider.
 stria_mpi_test(table_of_connections PROGRAM transfer_sizes RANKS 2
-               MPIRUN_ARGS --mca hook_comm_method_enable_mpi_finalize 1 CHECK ${here}/says "shm" --)
+               MPIRUN_ARGS --mca ompi_display_comm mpi_finalize CHECK ${here}/says "ucx=shm;pio window" --)
