@@ -27,7 +27,7 @@
 #define STRIA_OMPI_PML_FLAGS MCA_PML_BASE_FLAG_REQUIRE_WORLD
 /* The call of the PML's table that only 5.0 has. */
 #define STRIA_OMPI_GET_TRANSPORTS(function)
-/* Who may read what is published: other jobs, too. */
+/* The scope in which a published card may be read: by other jobs, too. */
 #define STRIA_OMPI_FOR_ALL_JOBS OPAL_PMIX_GLOBAL
 
 /* Names a communicator to both ends of a message. */

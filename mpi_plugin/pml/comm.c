@@ -1,6 +1,6 @@
-/* Communicators. stria needs to know little of them: a message for one that this process has not made yet
- * waits in the unexpected queue under its context id. When a communicator goes, what it left there goes too,
- * because its context id will be given to another.
+/* Communicators. The library knows nothing of them: a message for a communicator that this process has not
+ * made yet waits in the unexpected queue under its context id. When a communicator goes, what it left there
+ * goes too, because its context id will be given to another.
  */
 #include "request.h"
 

@@ -95,8 +95,8 @@ typedef struct pml_stria_card {
   size_t address_bytes;
 } pml_stria_card_t;
 
-/* Publishes this process's card. Open MPI asks no layer that it was not told to use, so who has one uses
- * stria. */
+/* Publishes this process's card. A process publishes one only when stria may be its layer, because Open MPI
+ * asks no layer that it was not told to use. */
 int pml_stria_publish_card(void);
 /* False: the process has none, so it does not use stria. */
 bool pml_stria_read_card(const ompi_proc_t* proc, pml_stria_card_t* out);
