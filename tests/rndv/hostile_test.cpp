@@ -1,128 +1,15 @@
-// The engine against a confused or hostile peer: stale and invented names, bad ranges, bad fragments, packets
-// of the wrong length and on the wrong link. Nothing but the operation's own memory may be written, and every
-// operation ends exactly once. The provider is a table of recording functions.
+// The engine against a confused or hostile peer: stale and invented names, bad ranges, packets of the wrong
+// length and on the wrong link. Nothing but the operation's own memory may be written, and every operation
+// ends exactly once.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 #include <random>
-#include <string>
-#include <vector>
 
-#include "rndv/engine.hpp"
+#include "tests/rndv/hostile_rig.hpp"
 
 namespace stria::rndv {
 namespace {
-
-struct Sent {
-  stria_header_t header;
-  std::vector<std::byte> bytes;
-};
-
-/// The far side of a link: keeps what was sent, refuses when told to.
-struct Wire {
-  std::vector<Sent> sent;
-  stria_status_t answer = STRIA_OK;
-};
-
-stria_status_t keep(stria_link_t* link, const stria_header_t* header, const void* data, std::uint64_t bytes) {
-  auto& wire = *reinterpret_cast<Wire*>(link);
-  if (wire.answer != STRIA_OK) return wire.answer;
-  const auto* begin = static_cast<const std::byte*>(data);
-  wire.sent.push_back({*header, {begin, begin + bytes}});
-  return STRIA_OK;
-}
-
-const transport::HotOps kOps = {
-    .eager_send =
-        [](stria_link_t* link, const stria_header_t* header, const stria_payload_t* payload) {
-          const auto* base = static_cast<const std::byte*>(payload->base);
-          return keep(link, header, base == nullptr ? base : base + payload->offset,
-                      static_cast<std::uint64_t>(payload->length));
-        },
-    .invalidate = [](stria_device_t*, const stria_provider_key_t*) { return STRIA_OK; },
-};
-
-constexpr std::uint32_t kFragment = 1024;
-constexpr std::uint64_t kLength = 3000;  // three fragments, the last one short
-
-class Hostile : public ::testing::Test {
- protected:
-  Hostile()
-      : engine_({Force::pipeline, 1u << 20, kFragment}, {this, &Hostile::on_sent, &Hostile::on_received}) {
-    for (unsigned i = 0; i < 2; ++i) {
-      links_[i].ops = &kOps;
-      links_[i].link = reinterpret_cast<stria_link_t*>(&wires_[i]);
-      links_[i].eager_max = 4096;
-    }
-    memory_.assign(kGuard + kLength + kGuard, std::byte{0x11});
-  }
-  static constexpr std::size_t kGuard = 8192;
-
-  static void on_sent(void* self, SendOp&) { ++static_cast<Hostile*>(self)->sent_ends_; }
-  static void on_received(void* self, RecvOp&) { ++static_cast<Hostile*>(self)->received_ends_; }
-
-  transport::Payload memory(std::uint64_t length = kLength) {
-    const auto bytes = static_cast<std::int64_t>(length);
-    return {nullptr, memory_.data() + kGuard, bytes, 0, bytes};
-  }
-  bool guards_untouched() const {
-    for (std::size_t i = 0; i < kGuard; ++i)
-      if (memory_[i] != std::byte{0x11} || memory_[kGuard + kLength + i] != std::byte{0x11}) return false;
-    return true;
-  }
-
-  template <class Body>
-  static transport::Packet packet(const stria_header_t& header, const Body& body) {
-    return {&header, &body, sizeof(body), 1, 0};
-  }
-
-  /// A send that was announced; returns the name the peer was told.
-  wire::OpId announce(SendOp& op) {
-    op.link = &links_[0];
-    op.memory = memory();
-    op.length = kLength;
-    EXPECT_EQ(engine_.announce(op, wire::make_header(wire::Kind::rts, 5)), Status::ok);
-    wire::RtsBody rts;
-    std::memcpy(&rts, wires_[0].sent.back().bytes.data(), sizeof(rts));
-    return rts.sender_op;
-  }
-  /// A receive that asked for its fragments; returns the name the peer was told.
-  wire::OpId accept(RecvOp& op) {
-    op.link = &links_[0];
-    op.memory = memory();
-    op.length = kLength;
-    Announcement announced;
-    announced.length = kLength;
-    announced.sender_op = 99;
-    engine_.accept(op, announced);
-    wire::RtrBody rtr;
-    std::memcpy(&rtr, wires_[0].sent.back().bytes.data(), sizeof(rtr));
-    return rtr.receiver_op;
-  }
-  bool rtr(unsigned link, wire::OpId sender_op, const wire::RtrBody& body) {
-    const auto header = wire::make_header(wire::Kind::rtr, sender_op);
-    return engine_.on_rtr(links_[link], packet(header, body));
-  }
-  bool frag(unsigned link, wire::OpId op, std::uint64_t place, std::uint32_t bytes,
-            std::byte value = std::byte{0x22}) {
-    const auto header = wire::make_fragment(op, place);
-    const std::vector<std::byte> data(bytes, value);
-    return engine_.on_frag(links_[link], {&header, data.data(), bytes, 1, 0}) == Engine::Taken::well;
-  }
-  void fin(unsigned link, wire::OpId op, int status) {
-    const auto header = wire::make_header(wire::Kind::fin, op, static_cast<std::uint32_t>(status));
-    engine_.on_fin(links_[link], {&header, nullptr, 0, 1, 0});
-  }
-
-  Wire wires_[2];
-  transport::LinkRef links_[2];
-  std::vector<std::byte> memory_;
-  Engine engine_;
-  int sent_ends_ = 0;
-  int received_ends_ = 0;
-};
 
 TEST_F(Hostile, an_announcement_of_the_wrong_length_is_refused) {
   std::byte bytes[sizeof(wire::RtsBody) + 256] = {};
@@ -160,14 +47,6 @@ TEST_F(Hostile, a_receiver_may_not_ask_for_bytes_outside_the_message) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(Hostile, fragments_of_no_bytes_are_refused) {
-  SendOp op;
-  const wire::OpId id = announce(op);
-  rtr(0, id, {7, 0, kLength, 0, 0, 0, {}});
-  EXPECT_EQ(sent_ends_, 1);
-  EXPECT_EQ(op.outcome, Status::invalid);
-}
-
 TEST_F(Hostile, a_short_request_and_one_on_another_link_are_dropped) {
   SendOp op;
   const wire::OpId id = announce(op);
@@ -196,138 +75,6 @@ TEST_F(Hostile, a_second_request_for_the_same_message_is_dropped) {
   while (sent_ends_ == 0) ASSERT_GT(engine_.progress(), 0u);
   ASSERT_EQ(wires_[0].sent.size(), 3u);
   for (const Sent& sent : wires_[0].sent) EXPECT_EQ(sent.header.tag, 7u) << "the first request stands";
-}
-
-TEST_F(Hostile, a_fragment_that_does_not_fit_ends_the_receive_and_tells_its_sender) {
-  // Where the others lie, and the one that does not fit.
-  struct Case {
-    std::vector<std::array<std::uint64_t, 2>> before;
-    std::uint64_t place;
-    std::uint32_t bytes;
-  };
-  const Case kCases[] = {{{}, kLength, 1},
-                         {{}, kLength - 1, 2},
-                         {{}, 0, kLength + 1},
-                         {{}, 1, kLength},
-                         {{}, wire::kPutting, 1},
-                         {{}, wire::kPutting - 1, 8},
-                         {{}, 0, 0},
-                         {{}, 1024, 0},
-                         {{{0, 1024}}, 0, 1024},
-                         {{{0, 1024}}, 1023, 1},
-                         {{{0, 1024}}, 1, 2048},
-                         {{{1024, 1024}}, 1024, 1024},
-                         {{{1024, 1024}}, 0, 1025},
-                         {{{1024, 1024}}, 2047, 100},
-                         {{{1024, 1024}}, 1500, 1},
-                         {{{1024, 1024}}, 0, kLength},
-                         {{{1024, 100}, {2000, 100}}, 1200, 801},
-                         {{{1024, 100}, {2000, 100}}, 1123, 10},
-                         {{{2048, kLength - 2048}, {0, 1024}}, 2048, kLength - 2048}};
-  for (const Case& one : kCases) {
-    SCOPED_TRACE(testing::Message() << one.bytes << " bytes at " << one.place << " after "
-                                    << one.before.size());
-    received_ends_ = 0;
-    wires_[0].sent.clear();
-    RecvOp op;
-    const wire::OpId id = accept(op);
-    for (const auto& [place, bytes] : one.before)
-      ASSERT_TRUE(frag(0, id, place, static_cast<std::uint32_t>(bytes)));
-    ASSERT_EQ(received_ends_, 0);
-    EXPECT_FALSE(frag(0, id, one.place, one.bytes, std::byte{0x33}));
-    EXPECT_EQ(received_ends_, 1);
-    EXPECT_EQ(op.outcome, Status::io_error);
-    EXPECT_EQ(wires_[0].sent.back().header.kind, static_cast<int>(wire::Kind::fin));
-    EXPECT_EQ(wires_[0].sent.back().header.tag, 99u);
-    EXPECT_EQ(static_cast<std::int32_t>(wires_[0].sent.back().header.immediate), STRIA_ERR_IO);
-    for (const std::byte byte : memory_) ASSERT_NE(byte, std::byte{0x33});
-    EXPECT_TRUE(guards_untouched());
-    EXPECT_TRUE(engine_.idle());
-  }
-}
-
-TEST_F(Hostile, fragments_are_taken_in_every_order_and_any_length) {
-  const unsigned seed = 20261128;
-  std::mt19937 random(seed);
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  for (int round = 0; round < 2000; ++round) {
-    received_ends_ = 0;
-    std::fill(memory_.begin(), memory_.end(), std::byte{0x11});
-    RecvOp op;
-    const wire::OpId id = accept(op);
-    std::vector<std::array<std::uint64_t, 2>> fragments;
-    const std::uint64_t most = 1 + random() % 900;
-    for (std::uint64_t at = 0; at < kLength;) {
-      const std::uint64_t bytes = std::min(1 + random() % most, kLength - at);
-      fragments.push_back({at, bytes});
-      at += bytes;
-    }
-    std::shuffle(fragments.begin(), fragments.end(), random);
-    for (const auto& [place, bytes] : fragments) {
-      ASSERT_EQ(received_ends_, 0);
-      ASSERT_TRUE(frag(0, id, place, static_cast<std::uint32_t>(bytes)));
-    }
-    ASSERT_EQ(received_ends_, 1);
-    ASSERT_EQ(op.outcome, Status::ok);
-    ASSERT_TRUE(guards_untouched());
-    for (std::uint64_t i = 0; i < kLength; ++i) ASSERT_EQ(memory_[kGuard + i], std::byte{0x22});
-  }
-}
-
-TEST_F(Hostile, a_peer_that_leaves_gap_after_gap_ends_its_receive) {
-  std::vector<std::byte> large(4 * Ahead::kMost);
-  RecvOp op;
-  op.link = &links_[0];
-  op.length = large.size();
-  op.memory = {nullptr, large.data(), static_cast<std::int64_t>(large.size()), 0,
-               static_cast<std::int64_t>(large.size())};
-  Announcement announced;
-  announced.length = large.size();
-  announced.sender_op = 99;
-  engine_.accept(op, announced);
-  wire::RtrBody rtr;
-  std::memcpy(&rtr, wires_[0].sent.back().bytes.data(), sizeof(rtr));
-  for (std::uint64_t i = 0; i < Ahead::kMost; ++i) ASSERT_TRUE(frag(0, rtr.receiver_op, 2 * i + 1, 1));
-  EXPECT_EQ(received_ends_, 0);
-  testing::internal::CaptureStderr();
-  EXPECT_FALSE(frag(0, rtr.receiver_op, large.size() - 1, 1));
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("gaps"), std::string::npos);
-  EXPECT_EQ(received_ends_, 1);
-  EXPECT_EQ(op.outcome, Status::io_error);
-  EXPECT_TRUE(engine_.idle());
-}
-
-TEST_F(Hostile, a_sender_that_streams_ends_when_its_receiver_refuses_the_fragments) {
-  SendOp op;
-  const wire::OpId id = announce(op);
-  wires_[0].answer = STRIA_ERR_NO_RESOURCE;
-  rtr(0, id, {7, 0, kLength, kFragment, 0, 0, {}});
-  EXPECT_EQ(sent_ends_, 0);
-  fin(0, id, STRIA_ERR_IO);
-  EXPECT_EQ(sent_ends_, 1);
-  EXPECT_EQ(op.outcome, Status::io_error);
-  EXPECT_TRUE(engine_.idle());
-}
-
-TEST_F(Hostile, fragments_that_name_no_receive_of_their_link_are_dropped) {
-  RecvOp op;
-  const wire::OpId id = accept(op);
-  EXPECT_TRUE(frag(1, id, 0, kFragment)) << "another peer guesses the name";
-  EXPECT_TRUE(frag(0, id + 1, 0, kFragment));
-  EXPECT_TRUE(frag(0, id + (1ull << 32), 0, kFragment));
-  EXPECT_TRUE(frag(0, 0, 0, kFragment));
-  EXPECT_EQ(received_ends_, 0);
-  EXPECT_EQ(op.moved, 0u);
-  for (const std::byte byte : memory_) ASSERT_EQ(byte, std::byte{0x11});
-  for (const std::uint64_t place : {2 * kFragment, 0u, kFragment})
-    frag(0, id, place, place == 2 * kFragment ? kLength - 2 * kFragment : kFragment);
-  EXPECT_EQ(received_ends_, 1);
-  EXPECT_EQ(op.outcome, Status::ok);
-  EXPECT_TRUE(guards_untouched());
-  for (std::uint64_t i = 0; i < kLength; ++i) ASSERT_EQ(memory_[kGuard + i], std::byte{0x22});
-  frag(0, id, 0, kFragment, std::byte{0x33});  // stale
-  EXPECT_EQ(memory_[kGuard], std::byte{0x22});
-  EXPECT_EQ(received_ends_, 1);
 }
 
 TEST_F(Hostile, names_of_the_other_kind_find_nothing) {
