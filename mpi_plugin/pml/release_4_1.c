@@ -13,6 +13,7 @@ void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_thread
 void pml_stria_release_close(void) {}
 
 #if OPAL_CUDA_SUPPORT
+#include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/opal_datatype_cuda.h"
 
 bool pml_stria_has_accelerator(void) {
