@@ -52,17 +52,20 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   const bool own = peer.instance == parts_.handshake.instance();
   Watch watching;
   if (!own) {
-    if (peer.transport != interface.transport() || !interface.reaches(peer.device, peer.interface))
+    const bool is_alike = peer.transport == interface.transport();
+    if (is_alike) {
+      // First: UCX looks for what is left of a process that has gone, and complains.
+      auto watched = watch(peer);
+      if (!watched) return std::move(watched).error();
+      watching = *std::move(watched);
+    }
+    if (!is_alike || !interface.reaches(peer.device, peer.interface))
       return Error{
           Status::unreachable,
-          fmt::format("uct: {}/{} does not reach the peer's device, of transport {}{}", interface.transport(),
-                      interface.device(), peer.transport,
-                      peer.transport == interface.transport()
-                          ? ""
-                          : "; name the same transports in the same order at both (STRIA_UCT_TRANSPORT)")};
-    auto watched = watch(peer);
-    if (!watched) return std::move(watched).error();
-    watching = *std::move(watched);
+          fmt::format(
+              "uct: {}/{} does not reach the peer's device, of transport {}{}", interface.transport(),
+              interface.device(), peer.transport,
+              is_alike ? "" : "; name the same transports in the same order at both (STRIA_UCT_TRANSPORT)")};
   }
   const std::size_t links = parts_.links.count() + 1;  // what comes later allocates nothing
   parts_.shared.owing.reserve(links);
