@@ -69,12 +69,12 @@ if(STRIA_SANITIZE)
   # Undefined behaviour is looked for in the library alone: looking for it takes a third of the time of compiling a test.
   target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0;-fno-sanitize=undefined>)
 else()
-  set(level -O1)
+  set(level -O1 -g1)
   if(STRIA_UNITY)
     set(level -O0)
   endif()
   target_compile_options(stria_gtest_options INTERFACE
-    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${level};-g1>")
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${level}>")
 endif()
 target_link_libraries(stria_gtest_options INTERFACE stria_options GTest::gtest GTest::gmock GTest::gtest_main)
 # Some two hundred programs are linked, with everything that they test: by the fastest linker that is there.
