@@ -1,6 +1,6 @@
-/* Communicators. The library knows nothing of them: a message for a communicator that this process has not
- * made yet waits in the unexpected queue under its context id. When a communicator goes, what it left there
- * goes too, because its context id will be given to another.
+/* Communicators. The library knows nothing of them. A message for a communicator that this process has not
+ * made yet waits in the unexpected queue under its context id. When a communicator goes, the messages left
+ * under its context id go too, because the id will be given to another.
  */
 #include "request.h"
 

@@ -1,5 +1,6 @@
-// The engine against a peer whose fragments are wrong: of no bytes, beyond the end, twice, full of gaps, for
-// nobody. A receive takes them in any order, and one that cannot be whole ends with an error.
+// The engine against a peer whose fragments are wrong: of no bytes, beyond the end, sent twice, full of gaps,
+// or named after no receive. A receive takes its fragments in any order; a receive that cannot be whole ends
+// with an error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
