@@ -58,16 +58,22 @@ def mca_parameters(ranks):
     return pairs
 
 
-def mpirun_line(ranks, command, output_folder=None):
-    """The whole command line; MCA parameters are given on it, so that spawned jobs inherit them too."""
+# Each rank becomes the command after its output goes to files of its own, $0.RANK.stdout and .stderr. mpirun could sort the
+# output by itself (--output-filename), but Open MPI 5.0.7's loses the second stream of every rank.
+EACH_RANK = 'exec "$@" >"$0.$OMPI_COMM_WORLD_RANK.stdout" 2>"$0.$OMPI_COMM_WORLD_RANK.stderr"'
+
+
+def mpirun_line(ranks, command, output=None):
+    """The whole command line; MCA parameters are given on it, so that spawned jobs inherit them too. What a rank prints
+    is to be found in the files output.RANK.stdout and .stderr."""
     line = [shutil.which("mpirun.openmpi") or shutil.which("mpirun") or "", "-n", str(ranks),
             "--oversubscribe", "--bind-to", "none"]
     if not line[0]:
         raise Setup("mpirun is missing: install the Debian package openmpi-bin")
-    if output_folder:
-        line += ["--output-filename", output_folder + ":nocopy"]
     for name, value in mca_parameters(ranks):
         line += ["--mca", name, value]
+    if output:
+        line += ["/bin/sh", "-c", EACH_RANK, output]
     return line + list(command)
 
 
@@ -105,7 +111,7 @@ class Job:
             environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
         self._started = time.monotonic()
         try:
-            line = mpirun_line(ranks, command, os.path.join(self._folder, "out"))
+            line = mpirun_line(ranks, command, os.path.join(self._folder, "rank"))
             with open(os.path.join(self._folder, "launcher"), "wb") as launcher:
                 self._process = subprocess.Popen(line, cwd=cwd or self._folder, env=environment, stdout=launcher,
                                                  stdin=subprocess.DEVNULL, stderr=launcher, start_new_session=True,
@@ -180,16 +186,15 @@ class Job:
         def read(path):
             with open(path, encoding="utf-8", errors="replace") as file:
                 return file.read()
-        launcher = read(os.path.join(self._folder, "launcher"))
+        launcher = read(os.path.join(self._folder, "launcher"))  # and what spawned ranks printed
         parts = []
-        for folder, _, files in sorted(os.walk(os.path.join(self._folder, "out"))):
-            found = re.search(r"/out/1/rank\.(\d+)$", folder)
-            for name in sorted(files):
-                content = read(os.path.join(folder, name))
-                if found and name in ("stdout", "stderr"):
-                    getattr(self, name)[int(found.group(1))] = content
-                if content.strip():
-                    parts.append(f"--- {folder.split('/out/', 1)[-1]} {name}\n{content}")
+        for rank in range(self.ranks):
+            for name in ("stderr", "stdout"):
+                path = os.path.join(self._folder, f"rank.{rank}.{name}")
+                if os.path.exists(path):
+                    content = getattr(self, name)[rank] = read(path)
+                    if content.strip():
+                        parts.append(f"--- rank {rank} {name}\n{content}")
         parts += [f"--- mpirun\n{launcher}"] if launcher.strip() else []
         self.text = "\n".join(parts + ([self.stacks] if self.stacks else []))
         if os.environ.get("STRIA_TEST_KEEP") == "1":
