@@ -58,22 +58,36 @@ def mca_parameters(ranks):
     return pairs
 
 
-# Each rank becomes the command after its output goes to files of its own, $0.RANK.stdout and .stderr. mpirun could sort the
-# output by itself (--output-filename), but Open MPI 5.0.7's loses the second stream of every rank.
-EACH_RANK = 'exec "$@" >"$0.$OMPI_COMM_WORLD_RANK.stdout" 2>"$0.$OMPI_COMM_WORLD_RANK.stderr"'
+# Each rank becomes the command after its errors go to a file of its own, $0.RANK.stderr. mpirun sorts what is left, its
+# output, which has to be no file for the rank: programs in Fortran keep lines for a file back, and lose them when they abort.
+# (mpirun could sort both, but Open MPI 5.0.7's loses the second stream of a rank.)
+EACH_RANK = 'exec "$@" 2>"$0.$OMPI_COMM_WORLD_RANK.stderr"'
+# The folder of a rank of the first job, by 4.1 and by 5.0.
+RANK_FOLDER = re.compile(r"/out/(?:[^/]*@)?1/rank\.(\d+)$")
 
 
-def mpirun_line(ranks, command, output=None):
-    """The whole command line; MCA parameters are given on it, so that spawned jobs inherit them too. What a rank prints
-    is to be found in the files output.RANK.stdout and .stderr."""
+def sorts_output(mpirun, folder):
+    """The options by which this mpirun writes each rank's output below a folder, and not to its own as well."""
+    said = subprocess.run([mpirun, "--version"], check=False, capture_output=True, text=True).stdout
+    found = re.search(r"\(Open MPI\) (\d+)\.", said)
+    if found and int(found.group(1)) >= 5:
+        return ["--output", f"dir={folder}:nocopy"]
+    return ["--output-filename", f"{folder}:nocopy"]
+
+
+def mpirun_line(ranks, command, folder=None):
+    """The whole command line; MCA parameters are given on it, so that spawned jobs inherit them too. With a folder, what
+    the ranks print is found below it."""
     line = [shutil.which("mpirun.openmpi") or shutil.which("mpirun") or "", "-n", str(ranks),
             "--oversubscribe", "--bind-to", "none"]
     if not line[0]:
         raise Setup("mpirun is missing: install the Debian package openmpi-bin")
+    if folder:
+        line += sorts_output(line[0], os.path.join(folder, "out"))
     for name, value in mca_parameters(ranks):
         line += ["--mca", name, value]
-    if output:
-        line += ["/bin/sh", "-c", EACH_RANK, output]
+    if folder:
+        line += ["/bin/sh", "-c", EACH_RANK, os.path.join(folder, "rank")]
     return line + list(command)
 
 
@@ -111,7 +125,7 @@ class Job:
             environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
         self._started = time.monotonic()
         try:
-            line = mpirun_line(ranks, command, os.path.join(self._folder, "rank"))
+            line = mpirun_line(ranks, command, self._folder)
             with open(os.path.join(self._folder, "launcher"), "wb") as launcher:
                 self._process = subprocess.Popen(line, cwd=cwd or self._folder, env=environment, stdout=launcher,
                                                  stdin=subprocess.DEVNULL, stderr=launcher, start_new_session=True,
@@ -186,15 +200,22 @@ class Job:
         def read(path):
             with open(path, encoding="utf-8", errors="replace") as file:
                 return file.read()
-        launcher = read(os.path.join(self._folder, "launcher"))  # and what spawned ranks printed
+        launcher = read(os.path.join(self._folder, "launcher"))
         parts = []
         for rank in range(self.ranks):
-            for name in ("stderr", "stdout"):
-                path = os.path.join(self._folder, f"rank.{rank}.{name}")
-                if os.path.exists(path):
-                    content = getattr(self, name)[rank] = read(path)
-                    if content.strip():
-                        parts.append(f"--- rank {rank} {name}\n{content}")
+            path = os.path.join(self._folder, f"rank.{rank}.stderr")
+            if os.path.exists(path):
+                self.stderr[rank] = read(path)
+                if self.stderr[rank].strip():
+                    parts.append(f"--- rank {rank} stderr\n{self.stderr[rank]}")
+        for folder, _, files in sorted(os.walk(os.path.join(self._folder, "out"))):
+            found = RANK_FOLDER.search(folder)
+            for name in sorted(files):
+                content = read(os.path.join(folder, name))
+                if found and name == "stdout":
+                    self.stdout[int(found.group(1))] = content
+                if content.strip():
+                    parts.append(f"--- {folder.split('/out/', 1)[-1]} {name}\n{content}")
         parts += [f"--- mpirun\n{launcher}"] if launcher.strip() else []
         self.text = "\n".join(parts + ([self.stacks] if self.stacks else []))
         if os.environ.get("STRIA_TEST_KEEP") == "1":
