@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,19 +27,6 @@ std::string read_text(const std::string& path) {
   char text[1024];
   const ssize_t bytes = file ? ::read(file.get(), text, sizeof text) : -1;
   return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
-}
-
-std::uint64_t running_system() {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  const std::string text = read_text("/proc/sys/kernel/random/boot_id");
-  if (text.empty()) return 0;
-  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
-  return hash;
-}
-
-std::uint32_t space_of(const char* path) {
-  struct stat about {};
-  return ::stat(path, &about) == 0 ? static_cast<std::uint32_t>(about.st_ino) : 0;
 }
 
 /// The 22nd field of /proc/PID/stat; the second is a name in parentheses, which may have any letters.
@@ -77,28 +62,12 @@ bool has_event(const UniqueFd& fd) noexcept {
 
 Whereabouts own_whereabouts() noexcept {
   const auto pid = static_cast<std::uint32_t>(::getpid());
-  return {running_system(),
-          start_of(pid),
-          space_of("/proc/thread-self/ns/pid"),
-          space_of("/proc/thread-self/ns/net"),
-          pid,
-          0};
+  return {running_system(), start_of(pid), namespace_of("pid"), namespace_of("net"), pid, 0};
 }
 
 bool can_watch(const Whereabouts& one, const Whereabouts& other) noexcept {
   return one.host != 0 && one.pid_space != 0 && one.net_space != 0 && one.host == other.host &&
          one.pid_space == other.pid_space && one.net_space == other.net_space;
-}
-
-std::uint64_t random_word() noexcept {
-  std::uint64_t word = 0;
-  while (word == 0) {
-    if (::getrandom(&word, sizeof word, 0) == static_cast<ssize_t>(sizeof word)) continue;
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    word = (static_cast<std::uint64_t>(::getpid()) << 40) ^ static_cast<std::uint64_t>(now.tv_nsec);
-  }
-  return word;
 }
 
 Result<Door> Door::open(std::uint64_t instance) {

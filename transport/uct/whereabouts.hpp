@@ -14,6 +14,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "base/system.hpp"
 
 namespace stria::uct {
 
@@ -31,9 +32,6 @@ static_assert(sizeof(Whereabouts) == 32);
 Whereabouts own_whereabouts() noexcept;
 /// A process of one of these can watch one of the other.
 bool can_watch(const Whereabouts& one, const Whereabouts& other) noexcept;
-
-/// Random, never 0.
-std::uint64_t random_word() noexcept;
 
 class Door {
  public:

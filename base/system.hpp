@@ -1,0 +1,17 @@
+// Which system, and which part of it, this process runs in. For addresses by which a peer finds out whether
+// it is on the same host.
+#pragma once
+
+#include <cstdint>
+
+namespace stria {
+
+/// A hash of the running kernel's id, which a restart changes; 0: not known.
+std::uint64_t running_system() noexcept;
+/// The namespace of the calling thread of a kind that /proc/thread-self/ns names, such as "net"; 0: not
+/// known.
+std::uint32_t namespace_of(const char* kind) noexcept;
+/// Random, never 0.
+std::uint64_t random_word() noexcept;
+
+}  // namespace stria
