@@ -103,6 +103,7 @@ TEST_P(LinkContract, a_sleeping_device_never_misses_a_packet_of_another_thread) 
   if (!b->has(STRIA_CAP_EVENT_FD)) GTEST_SKIP() << lacks("an event descriptor");
   stria_link_t* link = a->connect(*b);
   constexpr std::size_t kPackets = 400;
+  std::atomic<bool> done = false;
   std::thread sender([&] {
     for (std::uint16_t i = 0; i < kPackets;) {
       const Bytes data = pattern(i, 32);
@@ -112,6 +113,10 @@ TEST_P(LinkContract, a_sleeping_device_never_misses_a_packet_of_another_thread) 
         std::this_thread::yield();
       a->progress();
       if (i % 50 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    while (!done) {  // what a provider has taken over may go with a later call only
+      a->progress();
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
   const int fd = b->table().event_fd(b->device());
@@ -124,6 +129,7 @@ TEST_P(LinkContract, a_sleeping_device_never_misses_a_packet_of_another_thread) 
   }
   EXPECT_FALSE(asleep) << "slept 10 s with " << b->received.size() << " of " << kPackets
                        << " packets received";
+  done = true;
   sender.join();
   for (std::size_t i = 0; i < b->received.size(); ++i) ASSERT_EQ(b->received[i].header.sequence, i);
 }
