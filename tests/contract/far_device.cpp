@@ -163,6 +163,7 @@ void FarDevice::handle(Message& request, Message& reply) {
       stria_capabilities_t out{};
       table_.capabilities(device_, &out);
       if (table_.event_fd(device_) < 0) out.lacks |= STRIA_CAP_EVENT_FD;  // the near side's is a socket
+      out.flags &= ~STRIA_CAP_PLACES;  // the near side is not asked for memory here
       reply.add(out);
       break;
     }

@@ -97,6 +97,10 @@ TEST_P(PlacingContract, a_payload_goes_into_a_layout) {
 TEST_P(PlacingContract, nothing_is_placed_once_the_link_is_down_or_the_device_closed) {
   if (!can()) GTEST_SKIP() << lacks("placing");
   for (const bool closes : {false, true}) {
+    // A link that is not up yet takes no packet.
+    ASSERT_EQ(contract::send({a.get(), b.get()}, *a, link, Path::buffered, header(0), pattern(0, 8)),
+              Status::ok);
+    ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == 1; }));
     std::deque<Bytes> rooms;
     b->places = [&](const stria_header_t&, std::uint32_t length, stria_payload_t& place) {
       place = contiguous(rooms.emplace_back(length, kUntouched).data(), length);

@@ -1,0 +1,37 @@
+// A device's part of the worker's address: who it is, where it runs, and where it listens.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "transport/tcp/ip.hpp"
+
+namespace stria::tcp {
+
+/// The largest that the contract has room for.
+inline constexpr std::size_t kAddressMost = 256;
+
+struct Address {
+  std::uint64_t worker = 0;
+  std::uint64_t instance = 0;  ///< random, of the device; who does not know it gets no answer from the device
+  std::uint64_t host = 0;      ///< the running system; 0: not known
+  std::uint32_t net_space = 0;  ///< the network namespace; 0: not known
+  std::uint32_t eager_max = 0;  ///< payload bytes of a packet that the device takes
+  std::uint16_t port = 0;       ///< in the order of the host
+  std::vector<Ip> ips;
+
+  /// The peer's sockets are in this network namespace: that nobody listens there is known for certain.
+  bool shares_network_with(const Address& other) const noexcept {
+    return host != 0 && net_space != 0 && host == other.host && net_space == other.net_space;
+  }
+};
+
+/// Leaves out what has no room; the first addresses come first. `secret`: the job's.
+std::vector<std::byte> encode(const Address& address, std::span<const std::byte> secret);
+/// Error: the bytes are no address of this provider, or of another version; UNREACHABLE: of another job.
+Result<Address> decode(std::span<const std::byte> bytes, std::span<const std::byte> secret);
+
+}  // namespace stria::tcp

@@ -1,0 +1,93 @@
+#include "transport/tcp/attempt.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace stria::tcp {
+namespace {
+
+constexpr std::uint64_t kReachMs = 10000;  // for the peer's host to answer at all
+
+}  // namespace
+
+Attempt::Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now) noexcept
+    : ip_(ip), since_(now), hello_(handshake.hello(peer)), socket_(begin_connection(ip, peer.port)) {
+  if (!socket_) end(errno);
+}
+
+Attempt::State Attempt::end(int error) noexcept {
+  error_ = error;
+  refused_ = error == ECONNREFUSED;
+  socket_.reset();
+  return state_ = State::ended;
+}
+
+/// One step of the handshake; `all`: there is another.
+Moved Attempt::turn(const Handshake& handshake) noexcept {
+  Moved moved = Moved::some;
+  switch (turn_) {
+    case Turn::hello:
+      moved = transfer_.send(socket_, bytes_of(hello_));
+      break;
+    case Turn::challenge:
+      moved = transfer_.receive(socket_, bytes_of(challenge_));
+      if (moved == Moved::all && !handshake.accepts(hello_, challenge_, answer_)) {
+        is_another_ = true;
+        return Moved::ended;
+      }
+      break;
+    case Turn::answer:
+      moved = transfer_.send(socket_, bytes_of(std::as_const(answer_)));
+      break;
+    case Turn::verdict:
+      moved = transfer_.receive(socket_, bytes_of(verdict_));
+      break;
+  }
+  return moved;
+}
+
+Attempt::State Attempt::advance(const Handshake& handshake, std::uint64_t now) noexcept {
+  while (state_ == State::going) {
+    errno = 0;
+    const Moved moved = turn(handshake);
+    if (moved == Moved::ended) return end(errno);
+    if (moved == Moved::some) {
+      // Until the hello is out, the host has not answered.
+      if (turn_ == Turn::hello && now - since_ > kReachMs) return end(ETIMEDOUT);
+      return state_;
+    }
+    transfer_ = {};
+    if (turn_ != Turn::verdict)
+      turn_ = static_cast<Turn>(static_cast<unsigned>(turn_) + 1);
+    else if (verdict_ == Verdict::welcome)
+      state_ = State::welcome;
+    else if (verdict_ == Verdict::linked)
+      state_ = State::linked;
+    else
+      end(ESHUTDOWN);
+  }
+  return state_;
+}
+
+bool Attempt::was_hung_up_on() const noexcept {
+  return state_ == State::ended && (error_ == 0 || error_ == ECONNRESET || error_ == EPIPE);
+}
+
+std::string Attempt::why() const {
+  const char* text = "it is being tried";
+  if (is_another_)
+    text = "another process answers there, or one of another job";
+  else if (state_ == State::linked)
+    text = "the peer has another connection to this process";
+  else if (state_ == State::ended && error_ == ESHUTDOWN)
+    text = "the peer is being closed";
+  else if (state_ == State::ended && error_ == 0)
+    text = "what listens there hung up: it is no peer of this job, or one of another version";
+  else if (state_ == State::ended)
+    text = std::strerror(error_);
+  else if (turn_ != Turn::hello)
+    text = "connected, and not answered yet";
+  return ip_.text() + ": " + text;
+}
+
+}  // namespace stria::tcp

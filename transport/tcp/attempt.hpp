@@ -1,0 +1,57 @@
+// One connection that this device makes to one address of a peer: the dialling side of the handshake.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/fd.hpp"
+#include "transport/tcp/handshake.hpp"
+#include "transport/tcp/socket.hpp"
+
+namespace stria::tcp {
+
+class Attempt {
+ public:
+  /// `ip`: of the peer. The attempt may have ended at once.
+  Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now) noexcept;
+
+  enum class State : std::uint8_t {
+    going,
+    welcome,  ///< the peer is there, and packets may follow
+    linked,   ///< it is there, and has another connection to this device
+    ended     ///< why() says why
+  };
+  /// Goes on as far as it can without waiting.
+  State advance(const Handshake& handshake, std::uint64_t now) noexcept;
+  State state() const noexcept { return state_; }
+  /// The port of the peer's host refuses connections.
+  bool was_refused() const noexcept { return refused_; }
+  /// Who listens there has accepted the connection, and closed it.
+  bool was_hung_up_on() const noexcept;
+  const Ip& ip() const noexcept { return ip_; }
+  std::string why() const;
+  const UniqueFd& socket() const noexcept { return socket_; }
+  UniqueFd take_socket() noexcept { return std::move(socket_); }
+
+ private:
+  enum class Turn : std::uint8_t { hello, challenge, answer, verdict };
+  State end(int error) noexcept;
+  Moved turn(const Handshake& handshake) noexcept;
+
+  const Ip ip_;
+  const std::uint64_t since_;
+  const Hello hello_;
+  UniqueFd socket_;
+  State state_ = State::going;
+  Turn turn_ = Turn::hello;
+  int error_ = 0;
+  bool refused_ = false;
+  bool is_another_ = false;  // who answers there is not the peer
+  Transfer transfer_;
+  Challenge challenge_;
+  Answer answer_;
+  Verdict verdict_ = Verdict::closing;
+};
+
+}  // namespace stria::tcp

@@ -1,0 +1,15 @@
+// Time as deadlines are kept.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace stria::tcp {
+
+inline std::uint64_t now_ms() noexcept {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace stria::tcp

@@ -1,0 +1,138 @@
+#include "transport/tcp/device.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/format.hpp"
+#include "base/system.hpp"
+#include "transport/tcp/clock.hpp"
+#include "transport/tcp/tokens.hpp"
+
+namespace stria::tcp {
+namespace {
+
+std::vector<std::byte> secret_of(const transport::DeviceParams& params) {
+  const auto* const bytes = static_cast<const std::byte*>(params.job_secret);
+  return {bytes, bytes + params.job_secret_bytes};
+}
+
+Address self_of(const transport::DeviceParams& params, std::uint32_t eager_max) {
+  Address out;
+  out.worker = params.worker_id;
+  out.instance = random_word();
+  out.host = running_system();
+  out.net_space = namespace_of("net");
+  out.eager_max = eager_max;
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& params) {
+  if (params.size < sizeof params || params.worker_id == 0 || params.sink == nullptr ||
+      params.services == nullptr)
+    return Error{Status::invalid, "tcp: a device needs a worker id, a sink and services"};
+  auto settings = read_settings(params);
+  if (!settings) return std::move(settings).error();
+  if (!Handshake::is_possible())
+    return Error{Status::io_error, "tcp: libsodium, by which peers are recognised, does not start"};
+  std::unique_ptr<Device> made(new Device(*settings, params));
+  if (auto started = made->start(*settings); !started) return std::move(started).error();
+  return made;
+}
+
+Device::Device(const Settings& settings, const transport::DeviceParams& params)
+    : secret_(secret_of(params)),
+      self_(self_of(params, settings.eager_max)),
+      handshake_(self_.worker, self_.instance, self_.eager_max, secret_),
+      shared_(*params.sink, *params.services, settings.eager_max),
+      links_(shared_),
+      peers_({shared_, links_, handshake_, self_, secret_, settings.connect_ms}, kDoorToken, kHandshakeToken),
+      receiver_(shared_, links_) {}
+
+Result<void> Device::start(const Settings& settings) {
+  auto all = list_addresses();
+  if (!all) return std::move(all).error();
+  auto told = settings.interfaces.of(*all);
+  if (!told) return std::move(told).error();
+  auto events = Events::open(kTimerToken);
+  if (!events) return std::move(events).error();
+  shared_.events = *std::move(events);
+  if (auto opened = peers_.open(settings.ports); !opened) return opened;
+  peers_.know(*std::move(all));
+  self_.port = peers_.port();
+  std::string text;
+  for (const OwnAddress& one : *told) {
+    self_.ips.push_back(one.network.ip);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.interface, one.network.ip.text());
+  }
+  address_ = encode(self_, secret_);
+  shared_.services.log(2, fmt::format("tcp: peers connect to port {} of {}", self_.port, text).c_str());
+  return {};
+}
+
+void Device::capabilities(transport::Capabilities& out) const noexcept {
+  out = {};
+  out.flags = STRIA_CAP_PLACES;
+  out.eager_max = shared_.eager_max;
+  out.max_sge = kRunsMost;
+}
+
+std::uint32_t Device::address(void* buffer, std::uint32_t bytes) const noexcept {
+  if (bytes >= address_.size()) std::memcpy(buffer, address_.data(), address_.size());
+  return static_cast<std::uint32_t>(address_.size());
+}
+
+Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* peer, int) {
+  receiver_.look_soon();
+  return peers_.connect({static_cast<const std::byte*>(address), bytes}, peer);
+}
+
+unsigned Device::progress(unsigned budget) noexcept {
+  if (peers_.are_busy()) receiver_.look_soon();
+  unsigned handled = receiver_.receive(budget, handshakes_wait_);
+  if (std::exchange(handshakes_wait_, false)) peers_.step();
+  while (links_.has_failed_links() && handled < budget) {
+    bury();
+    ++handled;
+  }
+  return handled;
+}
+
+/// The upcall may connect to the peer again.
+void Device::bury() noexcept {
+  const Links::Failed one = links_.next_failed();
+  receiver_.forget(*one.link);
+  shared_.sink.link_down(shared_.sink.self, one.link->cookie, transport::to_c(one.why));
+}
+
+void Device::check() noexcept {
+  constexpr unsigned kBudget = 64;
+  receiver_.look_soon();
+  if (peers_.are_busy()) handshakes_wait_ = true;
+  progress(kBudget);
+}
+
+Status Device::arm() noexcept {
+  if (handshakes_wait_ || links_.has_failed_links()) return Status::no_resource;
+  return receiver_.is_idle(handshakes_wait_) ? Status::ok : Status::no_resource;
+}
+
+/// What was sent is with the peers when their systems have acknowledged it.
+void Device::close(int timeout_ms) noexcept {
+  peers_.close();
+  const std::uint64_t ends = now_ms() + static_cast<std::uint64_t>(std::max(timeout_ms, 0));
+  for (bool waits = true; waits;) {
+    waits = false;
+    links_.for_each([&](Link& link) {
+      if (link.state() == Link::State::up && !link.finish()) waits = true;
+    });
+    if (now_ms() >= ends) break;
+    if (waits) std::this_thread::yield();
+  }
+  links_.clear();
+}
+
+}  // namespace stria::tcp

@@ -1,0 +1,53 @@
+// A worker's device: the contract's calls, and the order in which its parts are made, driven and taken apart.
+//
+//   Events (epoll) ──► Receiver ──► Links ──► the worker's sink
+//                          └──────► Peers     dials, the door, handshakes
+//
+// Threads: all of it is the worker's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+#include "transport/contract.hpp"
+#include "transport/tcp/address.hpp"
+#include "transport/tcp/handshake.hpp"
+#include "transport/tcp/links.hpp"
+#include "transport/tcp/peers.hpp"
+#include "transport/tcp/receiver.hpp"
+#include "transport/tcp/settings.hpp"
+
+namespace stria::tcp {
+
+class Device {
+ public:
+  // The contract.
+  static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
+  void close(int timeout_ms) noexcept;
+  void capabilities(transport::Capabilities& out) const noexcept;
+  std::uint32_t address(void* buffer, std::uint32_t bytes) const noexcept;
+  Result<Link*> connect(const void* address, std::uint32_t bytes, void* peer, int low_latency);
+  unsigned progress(unsigned budget) noexcept;
+  void check() noexcept;
+  int event_fd() const noexcept { return shared_.events.descriptor(); }
+  Status arm() noexcept;
+
+ private:
+  Device(const Settings& settings, const transport::DeviceParams& params);
+  Result<void> start(const Settings& settings);
+  void bury() noexcept;
+
+  const std::vector<std::byte> secret_;
+  Address self_;
+  const Handshake handshake_;
+  std::vector<std::byte> address_;
+  Shared shared_;
+  Links links_;
+  Peers peers_;
+  Receiver receiver_;
+  bool handshakes_wait_ = false;  // something came for the door, a guest, a dial or the timer
+};
+
+}  // namespace stria::tcp

@@ -1,0 +1,51 @@
+// Connecting to a peer: its addresses are tried one after the other, a new one whenever the others have not
+// answered for a while, and the first that answers as the peer does wins. So an address that another host has
+// too, or that leads nowhere, costs some time and nothing else.
+//
+// A process that computes does not advance its dials, and time goes on for nobody but the peers: what they
+// have given up meanwhile is tried again, and the time in which the process was away does not count.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/tcp/attempt.hpp"
+#include "transport/tcp/events.hpp"
+
+namespace stria::tcp {
+
+class Dial {
+ public:
+  /// `candidates` in the order of order_candidates(). `token` tells when advance() may get further.
+  Dial(const Handshake& handshake, Events& events, Token token, const Address& peer,
+       std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms);
+
+  enum class State : std::uint8_t { going, connected, failed };
+  State advance(std::uint64_t now);
+  /// After so many milliseconds advance() has something to do although nothing came.
+  std::uint64_t next_in_ms(std::uint64_t now) const noexcept;
+  /// Of a dial that is connected.
+  UniqueFd take_socket() noexcept { return std::move(socket_); }
+  /// All addresses of the peer refuse connections: nobody listens on its port.
+  bool all_refused() const noexcept;
+  /// Each address with what became of it.
+  std::string report() const;
+
+ private:
+  std::unique_ptr<Attempt> begin(const Ip& ip, std::uint64_t now);
+
+  const Handshake& handshake_;
+  Events& events_;
+  const Token token_;
+  const Address& peer_;
+  const std::vector<Ip> candidates_;
+  std::uint64_t ends_;
+  std::uint64_t advanced_;   // last
+  std::uint64_t begun_ = 0;  // the last attempt
+  std::vector<std::unique_ptr<Attempt>> attempts_;
+  UniqueFd socket_;
+};
+
+}  // namespace stria::tcp

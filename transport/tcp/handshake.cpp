@@ -1,0 +1,79 @@
+#include "transport/tcp/handshake.hpp"
+
+#include <sodium.h>
+
+#include "transport/wire.hpp"
+
+namespace stria::tcp {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x48545453;  // "STTH"
+constexpr std::uint16_t kVersion = 1;
+
+Nonce draw_nonce() noexcept {
+  Nonce out;
+  randombytes_buf(out.data(), out.size());
+  return out;
+}
+
+bool equal(const Proof& one, const Proof& other) noexcept {
+  return sodium_memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
+unsigned char* raw(std::byte* bytes) noexcept {
+  return reinterpret_cast<unsigned char*>(bytes);
+}
+const unsigned char* raw(const std::byte* bytes) noexcept {
+  return reinterpret_cast<const unsigned char*>(bytes);
+}
+
+}  // namespace
+
+Handshake::Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t eager_max,
+                     std::span<const std::byte> secret) noexcept
+    : worker_(worker), instance_(instance), eager_max_(eager_max) {
+  crypto_generichash(raw(key_.data()), key_.size(), raw(secret.data()), secret.size(), nullptr, 0);
+}
+
+bool Handshake::is_possible() noexcept {
+  return sodium_init() >= 0;  // repeated calls do nothing
+}
+
+Proof Handshake::prove(Side side, const Hello& hello, const Nonce& nonce) const noexcept {
+  Proof out;
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, raw(key_.data()), key_.size(), out.size());
+  crypto_generichash_update(&state, raw(bytes_of(side).data()), sizeof side);
+  crypto_generichash_update(&state, raw(bytes_of(hello).data()), sizeof hello);
+  crypto_generichash_update(&state, raw(nonce.data()), nonce.size());
+  crypto_generichash_final(&state, raw(out.data()), out.size());
+  return out;
+}
+
+Hello Handshake::hello(const Address& peer) const noexcept {
+  return {kMagic,      kVersion,      wire::kVersion, worker_, instance_,
+          peer.worker, peer.instance, eager_max_,     0,       draw_nonce()};
+}
+
+bool Handshake::is_meant(const Hello& hello) const noexcept {
+  return hello.magic == kMagic && hello.version == kVersion && hello.wire_version == wire::kVersion &&
+         hello.to_worker == worker_ && hello.to_instance == instance_ && hello.from_worker != 0;
+}
+
+Challenge Handshake::challenge(const Hello& hello) const noexcept {
+  Challenge out{draw_nonce(), {}};
+  out.proof = prove(Side::is_dialled, hello, out.nonce);
+  return out;
+}
+
+bool Handshake::accepts(const Hello& hello, const Challenge& challenge, Answer& answer) const noexcept {
+  if (!equal(challenge.proof, prove(Side::is_dialled, hello, challenge.nonce))) return false;
+  answer.proof = prove(Side::dials, hello, challenge.nonce);
+  return true;
+}
+
+bool Handshake::accepts(const Hello& hello, const Nonce& own, const Answer& answer) const noexcept {
+  return equal(answer.proof, prove(Side::dials, hello, own));
+}
+
+}  // namespace stria::tcp

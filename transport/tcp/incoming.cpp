@@ -1,0 +1,115 @@
+#include "transport/tcp/incoming.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "transport/payload.hpp"
+
+namespace stria::tcp {
+
+Incoming::Outcome Incoming::receive(const UniqueFd& socket, void* const& cookie, unsigned budget) noexcept {
+  unsigned delivered = 0;
+  Read last = Read::full;
+  for (;;) {
+    for (;;) {
+      if (delivered == budget) return {delivered, After::more};
+      const Step step = deliver_next(cookie);
+      if (step == Step::wrong) return {delivered, After::wrong};
+      if (step == Step::needs_bytes) break;
+      ++delivered;
+      if (step == Step::stop) return {delivered, After::more};
+    }
+    if (last == Read::some) return {delivered, After::idle};  // there was no more a moment ago
+    last = read(socket);
+    if (last == Read::none) return {delivered, After::idle};
+    if (last == Read::ended) return {delivered, After::ended};
+  }
+}
+
+Incoming::Step Incoming::deliver(void* cookie, const std::byte* payload, std::uint32_t how) noexcept {
+  const transport::Packet packet{&head_.header, payload, head_.bytes, how, 0};
+  has_head_ = asked_ = placed_ = false;
+  const std::uint32_t answer = sink_.deliver(sink_.self, cookie, &packet);
+  return (answer & STRIA_DELIVERED_GO_ON) != 0 ? Step::delivered : Step::stop;
+}
+
+Incoming::Step Incoming::deliver_next(void* cookie) noexcept {
+  if (!has_head_) {
+    if (queue_.held().size() < sizeof head_) return Step::needs_bytes;
+    std::memcpy(&head_, queue_.held().data(), sizeof head_);
+    if (head_.bytes > eager_max_ || head_.header.kind == 0) return Step::wrong;
+    queue_.drop(sizeof head_);
+    has_head_ = true;
+  }
+  if (placed_) return deliver_placed(cookie);
+  const std::span<const std::byte> here = queue_.held();
+  if (here.size() < head_.bytes) {
+    if (!asked_) ask_for_place(cookie);
+    return Step::needs_bytes;
+  }
+  const std::uint32_t bytes = head_.bytes;
+  const Step step = deliver(cookie, here.data(), 1);
+  queue_.drop(bytes);
+  return step;
+}
+
+void Incoming::ask_for_place(void* cookie) noexcept {
+  asked_ = true;
+  if (sink_.place(sink_.self, cookie, &head_.header, head_.bytes, &place_) == 0) return;
+  placed_ = true;
+  in_place_ = 0;
+  take_from_queue();
+}
+
+/// What the buffer has of a payload that has a place goes there.
+void Incoming::take_from_queue() noexcept {
+  const std::span<const std::byte> here = queue_.held();
+  const auto bytes = std::min<std::size_t>(here.size(), head_.bytes - in_place_);
+  if (bytes == 0) return;
+  transport::unpack(transport::slice(place_, in_place_, bytes), here.data());
+  in_place_ += static_cast<std::uint32_t>(bytes);
+  queue_.drop(bytes);
+}
+
+Incoming::Step Incoming::deliver_placed(void* cookie) noexcept {
+  take_from_queue();
+  if (in_place_ < head_.bytes) return Step::needs_bytes;
+  return deliver(cookie, nullptr, 1 | STRIA_PACKET_PLACED);
+}
+
+Incoming::Read Incoming::outcome(ssize_t bytes, std::size_t asked) noexcept {
+  if (bytes > 0) return static_cast<std::size_t>(bytes) == asked ? Read::full : Read::some;
+  if (bytes < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM)) return Read::none;
+  return Read::ended;
+}
+
+Incoming::Read Incoming::read(const UniqueFd& socket) noexcept {
+  if (placed_ && (place_.layout == nullptr || transport::mean_block(place_) >= kScatteredRun))
+    return read_into_place(socket);
+  const std::size_t missing = has_head_ && !placed_ ? head_.bytes - queue_.held().size() : 0;
+  const std::span<std::byte> room = queue_.room(missing + kReadAhead);
+  if (room.empty()) return Read::none;  // no memory: later
+  const std::size_t asked = missing + kReadAhead;
+  const ssize_t got = ::recv(socket.get(), room.data(), asked, MSG_DONTWAIT);
+  if (got > 0) queue_.added(static_cast<std::size_t>(got));
+  queue_.settle();
+  return outcome(got, asked);
+}
+
+Incoming::Read Incoming::read_into_place(const UniqueFd& socket) noexcept {
+  std::array<iovec, kRunsMost> runs;
+  const transport::Payload rest = transport::slice(place_, in_place_, head_.bytes - in_place_);
+  std::int64_t covered = 0;
+  msghdr message{};
+  message.msg_iov = runs.data();
+  message.msg_iovlen = services_.iovecs(&rest, runs.data(), kRunsMost, &covered);
+  const ssize_t got = ::recvmsg(socket.get(), &message, MSG_DONTWAIT);
+  if (got > 0) in_place_ += static_cast<std::uint32_t>(got);
+  return outcome(got, static_cast<std::size_t>(covered));
+}
+
+}  // namespace stria::tcp

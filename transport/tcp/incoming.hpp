@@ -1,0 +1,61 @@
+// The receiving half of a connection: what comes is read into a buffer and delivered from there, record by
+// record. Of a record whose payload is still on its way the sink is asked where it is to go, and what is not
+// in the buffer yet is read straight into that memory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/fd.hpp"
+#include "transport/contract.hpp"
+#include "transport/tcp/byte_queue.hpp"
+#include "transport/tcp/record.hpp"
+
+namespace stria::tcp {
+
+class Incoming {
+ public:
+  Incoming(BufferPool& pool, const transport::Sink& sink, const stria_services_t& services,
+           std::uint32_t eager_max) noexcept
+      : queue_(pool), sink_(sink), services_(services), eager_max_(eager_max) {}
+
+  enum class After : std::uint8_t {
+    idle,   ///< the socket has no more for now
+    more,   ///< a whole packet is here, or the socket has not been asked for the rest
+    ended,  ///< the peer sends no more, and all that it sent was delivered
+    wrong   ///< what it sent makes no sense
+  };
+  struct Outcome {
+    unsigned delivered;
+    After after;
+  };
+  /// Delivers up to `budget` packets, under the peer's `cookie` at the time of each.
+  Outcome receive(const UniqueFd& socket, void* const& cookie, unsigned budget) noexcept;
+
+ private:
+  enum class Step : std::uint8_t { needs_bytes, delivered, stop, wrong };
+  enum class Read : std::uint8_t { full, some, none, ended };
+  Step deliver_next(void* cookie) noexcept;
+  Step deliver_placed(void* cookie) noexcept;
+  void ask_for_place(void* cookie) noexcept;
+  void take_from_queue() noexcept;
+  Read read(const UniqueFd& socket) noexcept;
+  Read read_into_place(const UniqueFd& socket) noexcept;
+  Step deliver(void* cookie, const std::byte* payload, std::uint32_t how) noexcept;
+  static Read outcome(ssize_t bytes, std::size_t asked) noexcept;
+
+  ByteQueue queue_;
+  const transport::Sink& sink_;
+  const stria_services_t& services_;
+  const std::uint32_t eager_max_;
+  // The record that has begun; has_head_: its head was read.
+  RecordHead head_;
+  bool has_head_ = false;
+  bool asked_ = false;   // the sink, for a place
+  bool placed_ = false;  // there is one: place_
+  transport::Payload place_{};
+  std::uint32_t in_place_ = 0;  // bytes
+};
+
+}  // namespace stria::tcp

@@ -1,0 +1,44 @@
+#include "transport/tcp/links.hpp"
+
+#include <utility>
+
+#include "base/format.hpp"
+
+namespace stria::tcp {
+
+Link* Links::to_worker(std::uint64_t worker) const noexcept {
+  const auto found = by_worker_.find(worker);
+  return found == by_worker_.end() ? nullptr : found->second.get();
+}
+
+Link& Links::add(Address peer) {
+  const std::uint64_t worker = peer.worker;
+  failed_.reserve(failed_.size() + by_worker_.size() + 1);  // fail() allocates nothing
+  auto& place = by_worker_[worker];
+  place = std::make_unique<Link>(shared_, std::move(peer));
+  return *place;
+}
+
+void Links::fail(Link& link, Status why, const std::string& reason) noexcept {
+  const auto found = by_worker_.find(link.peer().worker);
+  if (found == by_worker_.end() || found->second.get() != &link) return;  // it has failed before
+  if (!reason.empty())
+    shared_.services.log(3, fmt::format("tcp: worker {:x}: {}", link.peer().worker, reason).c_str());
+  link.cut();
+  failed_.push_back({std::move(found->second), why});
+  by_worker_.erase(found);
+}
+
+Links::Failed Links::next_failed() noexcept {
+  if (failed_.empty()) return {};
+  Failed out = std::move(failed_.front());
+  failed_.erase(failed_.begin());
+  return out;
+}
+
+void Links::clear() noexcept {
+  by_worker_.clear();
+  failed_.clear();
+}
+
+}  // namespace stria::tcp

@@ -1,0 +1,160 @@
+#include "transport/tcp/peers.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "base/format.hpp"
+#include "transport/tcp/candidates.hpp"
+#include "transport/tcp/clock.hpp"
+
+namespace stria::tcp {
+
+Peers::Peers(const Parts& parts, Token door, Token handshakes) noexcept
+    : parts_(parts),
+      door_token_(door),
+      handshake_token_(handshakes),
+      door_(parts.handshake, parts.shared.events, parts.shared.services) {}
+
+Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
+  auto decoded = decode(address, parts_.secret);
+  if (!decoded) return std::move(decoded).error();
+  Address peer = *std::move(decoded);
+  Link* known = parts_.links.to_worker(peer.worker);
+  if (known != nullptr && known->peer().instance != peer.instance) {
+    replace(*known);
+    known = nullptr;
+  }
+  if (known != nullptr) {
+    known->cookie = cookie;
+    return known;
+  }
+  Link& link = parts_.links.add(std::move(peer));
+  link.cookie = cookie;
+  if (link.peer().instance == parts_.handshake.instance()) {
+    if (auto reached = reach_itself(link); !reached) return std::move(reached).error();
+    return &link;
+  }
+  const std::uint64_t now = now_ms();
+  dialing_.reserve(dialing_.size() + 1);
+  link.dial = std::make_unique<Dial>(
+      parts_.handshake, parts_.shared.events, handshake_token_, link.peer(),
+      order_candidates(link.peer().ips, own_, link.peer().shares_network_with(parts_.self)), now,
+      parts_.connect_ms);
+  dialing_.push_back(&link);
+  link.dial->advance(now);
+  set_timer(now);
+  return &link;
+}
+
+Result<void> Peers::reach_itself(Link& link) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+    return Error{Status::io_error, fmt::format("tcp: no sockets for messages of this worker to itself: {}",
+                                               std::strerror(errno))};
+  link.come_up(UniqueFd(pair[0]), UniqueFd(pair[1]));
+  return {};
+}
+
+/// The peer that the link led to is gone: a new device has its worker id.
+void Peers::replace(Link& link) noexcept {
+  std::erase(dialing_, &link);
+  parts_.links.fail(link, Status::peer_failed, "a new device has its worker id");
+}
+
+void Peers::tell_up(Link& link) noexcept {
+  std::erase(dialing_, &link);
+  parts_.shared.sink.link_changed(parts_.shared.sink.self, link.cookie);
+}
+
+void Peers::advance_dials(std::uint64_t now) {
+  const std::vector<Link*> dialing = dialing_;
+  given_up_.reserve(dialing.size());
+  for (Link* const link : dialing) {
+    if (link->dial == nullptr) continue;  // an upcall has ended it
+    switch (link->dial->advance(now)) {
+      case Dial::State::going:
+        break;
+      case Dial::State::connected:
+        link->come_up(link->dial->take_socket(), link->peer().eager_max);
+        tell_up(*link);
+        break;
+      case Dial::State::failed: {
+        const bool gone = link->dial->all_refused() && link->peer().shares_network_with(parts_.self);
+        given_up_.push_back({link, gone ? Status::peer_failed : Status::unreachable, link->dial->report()});
+        link->dial.reset();
+        std::erase(dialing_, link);
+        break;
+      }
+    }
+  }
+}
+
+/// Says what becomes of a guest of this job. False: it has to wait.
+bool Peers::decide(Guest& guest) {
+  const Hello& hello = guest.hello();
+  const auto answer = [&guest](Verdict verdict) {
+    guest.decide(verdict);
+    return true;
+  };
+  if (closing_) return answer(Verdict::closing);
+  Link* known = parts_.links.to_worker(hello.from_worker);
+  if (known != nullptr && known->peer().instance != hello.from_instance) {
+    replace(*known);
+    known = nullptr;
+  }
+  if (known == nullptr) return answer(Verdict::welcome);
+  if (known->state() == Link::State::up) return answer(Verdict::linked);
+  if (known->dial != nullptr && parts_.handshake.worker() < hello.from_worker) return false;
+  return answer(Verdict::welcome);
+}
+
+void Peers::welcome(Guest& guest) {
+  const Hello& hello = guest.hello();
+  if (Link* const known = parts_.links.to_worker(hello.from_worker)) {
+    known->come_up(guest.take_socket(), hello.eager_max);
+    return tell_up(*known);
+  }
+  Address peer;
+  peer.worker = hello.from_worker;
+  peer.instance = hello.from_instance;
+  peer.eager_max = hello.eager_max;
+  Link& link = parts_.links.add(std::move(peer));
+  link.come_up(guest.take_socket(), hello.eager_max);
+  const transport::Sink& sink = parts_.shared.sink;
+  link.cookie = sink.peer_up(sink.self, hello.from_worker, reinterpret_cast<stria_link_t*>(&link));
+}
+
+void Peers::step() noexcept try {
+  const std::uint64_t now = now_ms();
+  advance_dials(now);
+  door_.serve([this](Guest& guest) { return decide(guest); }, [this](Guest& guest) { welcome(guest); });
+  for (const GivenUp& one : std::exchange(given_up_, {}))
+    if (one.link->is_coming())
+      parts_.links.fail(*one.link, one.why, "it cannot be connected to: " + one.reason);
+  set_timer(now);
+} catch (const std::bad_alloc&) {
+  parts_.shared.services.log(3, "tcp: there is no memory to go on with connections");
+}
+
+void Peers::set_timer(std::uint64_t now) noexcept {
+  constexpr std::uint64_t kGuestsMs = 1000;
+  std::uint64_t next = door_.has_guests() ? kGuestsMs : 0;
+  for (const Link* const link : dialing_) {
+    const std::uint64_t one = link->dial->next_in_ms(now);
+    next = next == 0 ? one : std::min(next, one);
+  }
+  parts_.shared.events.set_timer(next);
+}
+
+void Peers::close() noexcept {
+  closing_ = true;
+  door_.close();
+  for (Link* const link : dialing_) link->dial.reset();
+  dialing_.clear();
+}
+
+}  // namespace stria::tcp

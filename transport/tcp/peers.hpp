@@ -1,0 +1,70 @@
+// How links come up: the worker's calls of connect, dials that are under way, and guests at the door.
+//
+// When two devices dial each other at the same time, the connection of the one with the smaller worker id
+// counts. The other's waits at its door meanwhile, and is taken if its own comes to nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "transport/tcp/door.hpp"
+#include "transport/tcp/handshake.hpp"
+#include "transport/tcp/interfaces.hpp"
+#include "transport/tcp/links.hpp"
+
+namespace stria::tcp {
+
+class Peers {
+ public:
+  struct Parts {
+    Shared& shared;
+    Links& links;
+    const Handshake& handshake;
+    const Address& self;
+    std::span<const std::byte> secret;
+    std::uint32_t connect_ms;
+  };
+  Peers(const Parts& parts, Token door, Token handshakes) noexcept;
+
+  Result<void> open(const PortRange& ports) { return door_.open(ports, door_token_, handshake_token_); }
+  std::uint16_t port() const noexcept { return door_.port(); }
+  /// The addresses of this host, by which those of a peer are put in order.
+  void know(std::vector<OwnAddress> own) noexcept { own_ = std::move(own); }
+
+  /// The contract's connect.
+  Result<Link*> connect(std::span<const std::byte> address, void* cookie);
+  /// Something came for the door, a guest or a dial, or the timer rang. Makes upcalls.
+  void step() noexcept;
+  /// Dials or guests are under way.
+  bool are_busy() const noexcept { return !dialing_.empty() || door_.has_guests(); }
+  /// Nobody comes any more, and no dial goes on.
+  void close() noexcept;
+
+ private:
+  struct GivenUp {
+    Link* link;
+    Status why;
+    std::string reason;
+  };
+  Result<void> reach_itself(Link& link);
+  void advance_dials(std::uint64_t now);
+  bool decide(Guest& guest);
+  void welcome(Guest& guest);
+  void replace(Link& link) noexcept;
+  void tell_up(Link& link) noexcept;
+  void set_timer(std::uint64_t now) noexcept;
+
+  const Parts parts_;
+  const Token door_token_, handshake_token_;
+  Door door_;
+  std::vector<OwnAddress> own_;
+  std::vector<Link*> dialing_;
+  std::vector<GivenUp> given_up_;  // links whose dial has failed, and whose peer may be at the door
+  bool closing_ = false;
+};
+
+}  // namespace stria::tcp

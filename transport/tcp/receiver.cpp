@@ -1,0 +1,134 @@
+#include "transport/tcp/receiver.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "transport/tcp/tokens.hpp"
+
+namespace stria::tcp {
+namespace {
+
+constexpr unsigned kSkipHot = 16;    // calls between looks while links have traffic
+constexpr unsigned kSkipMost = 64;   // while none has
+constexpr unsigned kClockCalls = 4;  // how often the clock is read
+constexpr std::uint64_t kLookUs = 200;
+constexpr std::uint16_t kFruitlessMost = 1000;
+
+std::uint64_t now_us() noexcept {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+/// Who calls rarely gets a look at each call: not calls count then, but the time between them.
+bool Receiver::is_due() noexcept {
+  if (++calls_ >= skip_ || shared_.waiting_for_room > 0) return true;
+  return calls_ % kClockCalls == 0 && now_us() - looked_us_ >= kLookUs;
+}
+
+unsigned Receiver::receive(unsigned budget, bool& handshakes) noexcept {
+  unsigned delivered = ready_.empty() ? 0 : read_ready(budget);
+  if (hot_[0] != nullptr && delivered < budget) delivered += read_hot(budget - delivered);
+  if (delivered < budget && is_due()) delivered += look(budget - delivered, handshakes);
+  return delivered;
+}
+
+unsigned Receiver::read(Link& link, unsigned budget) noexcept {
+  const Incoming::Outcome outcome = link.receive(budget);
+  if (link.state() != Link::State::up) return outcome.delivered;
+  switch (outcome.after) {
+    case Incoming::After::idle:
+      break;
+    case Incoming::After::more:
+      if (!std::exchange(link.is_ready, true)) ready_.push_back(&link);
+      break;
+    case Incoming::After::ended:
+      links_.fail(link, Status::peer_failed, "");
+      break;
+    case Incoming::After::wrong:
+      links_.fail(link, Status::io_error, "what it sends is no packet");
+      break;
+  }
+  if (link.state() != Link::State::up) forget(link);
+  return outcome.delivered;
+}
+
+unsigned Receiver::read_ready(unsigned budget) noexcept {
+  unsigned delivered = 0;
+  // Each once: one that has still more comes behind the others, and in the next call.
+  for (std::size_t left = ready_.size(); left > 0 && delivered < budget && !ready_.empty(); --left) {
+    Link* const link = ready_.front();
+    ready_.erase(ready_.begin());
+    link->is_ready = false;
+    if (link->state() == Link::State::up) delivered += read(*link, budget - delivered);
+  }
+  return delivered;
+}
+
+unsigned Receiver::read_hot(unsigned budget) noexcept {
+  unsigned delivered = 0;
+  for (const std::array<Link*, kHot> hot = hot_; Link* const link : hot) {
+    if (link == nullptr || delivered == budget) break;
+    if (link->is_ready || link->state() != Link::State::up) continue;
+    const unsigned got = read(*link, budget - delivered);
+    delivered += got;
+    if (got > 0)
+      link->fruitless = 0;
+    else if (++link->fruitless > kFruitlessMost)
+      forget_hot(*link);
+  }
+  return delivered;
+}
+
+void Receiver::warm(Link& link) noexcept {
+  link.fruitless = 0;
+  if (std::find(hot_.begin(), hot_.end(), &link) != hot_.end()) return;
+  std::move_backward(hot_.begin(), hot_.end() - 1, hot_.end());
+  hot_[0] = &link;
+}
+
+unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
+  unsigned delivered = 0;
+  calls_ = 0;
+  looked_us_ = now_us();
+  const std::span<const Events::Event> events = shared_.events.look();
+  for (const Events::Event& event : events) {
+    if (!is_link(event.token)) {
+      handshakes = true;
+      continue;
+    }
+    Link& link = link_of(event.token);
+    if (link.state() != Link::State::up) continue;  // it has failed since
+    if (event.writable) link.flush();
+    if (!event.readable || delivered == budget || link.is_ready) continue;
+    const unsigned got = read(link, budget - delivered);
+    delivered += got;
+    if (got > 0 && link.state() == Link::State::up) warm(link);
+  }
+  skip_ = !events.empty() ? 1 : std::min(2 * skip_, hot_[0] != nullptr ? kSkipHot : kSkipMost);
+  return delivered;
+}
+
+bool Receiver::is_idle(bool& handshakes) noexcept {
+  if (!ready_.empty()) return false;
+  const std::span<const Events::Event> events = shared_.events.look();
+  for (const Events::Event& event : events) handshakes = handshakes || !is_link(event.token);
+  if (!events.empty()) look_soon();
+  return events.empty();
+}
+
+void Receiver::forget_hot(const Link& link) noexcept {
+  const auto end = std::remove(hot_.begin(), hot_.end(), &link);
+  std::fill(end, hot_.end(), nullptr);
+}
+
+void Receiver::forget(const Link& link) noexcept {
+  forget_hot(link);
+  std::erase(ready_, &link);
+}
+
+}  // namespace stria::tcp

@@ -1,0 +1,45 @@
+// Which sockets are read when. A look at all of them costs a system call, so a device that nobody sends to
+// looks now and then; links with traffic are read at each call, which is how a message is found soonest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "transport/tcp/links.hpp"
+
+namespace stria::tcp {
+
+class Receiver {
+ public:
+  Receiver(Shared& shared, Links& links) noexcept : shared_(shared), links_(links) {}
+
+  /// Delivers up to `budget` packets. `handshakes`: something came for a token that is no link's.
+  unsigned receive(unsigned budget, bool& handshakes) noexcept;
+  /// The next call looks at all sockets.
+  void look_soon() noexcept { skip_ = 1; }
+  /// No packet waits in a buffer, and none in a socket as far as a look now shows.
+  bool is_idle(bool& handshakes) noexcept;
+  /// The link is not looked at any more.
+  void forget(const Link& link) noexcept;
+
+ private:
+  static constexpr std::size_t kHot = 4;
+  unsigned read(Link& link, unsigned budget) noexcept;
+  unsigned read_hot(unsigned budget) noexcept;
+  unsigned read_ready(unsigned budget) noexcept;
+  unsigned look(unsigned budget, bool& handshakes) noexcept;
+  bool is_due() noexcept;
+  void warm(Link& link) noexcept;
+  void forget_hot(const Link& link) noexcept;
+
+  Shared& shared_;
+  Links& links_;
+  std::array<Link*, kHot> hot_{};  // those that had traffic last, the last first
+  std::vector<Link*> ready_;       // they have packets left
+  unsigned calls_ = 0;             // since the last look
+  unsigned skip_ = 1;              // calls from one look to the next
+  std::uint64_t looked_us_ = 0;
+};
+
+}  // namespace stria::tcp

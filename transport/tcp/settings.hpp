@@ -1,0 +1,20 @@
+// What the configuration says, read once when a device is opened.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "stria/provider.h"
+#include "transport/tcp/interfaces.hpp"
+
+namespace stria::tcp {
+
+struct Settings {
+  InterfaceChoice interfaces;
+  PortRange ports;
+  std::uint32_t connect_ms = 0;
+  std::uint32_t eager_max = 0;
+};
+Result<Settings> read_settings(const stria_device_params_t& params);
+
+}  // namespace stria::tcp

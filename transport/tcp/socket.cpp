@@ -1,0 +1,136 @@
+#include "transport/tcp/socket.hpp"
+
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/format.hpp"
+#include "base/system.hpp"
+
+namespace stria::tcp {
+namespace {
+
+constexpr int kBacklog = 4096;  // the kernel allows net.core.somaxconn
+
+UniqueFd tcp_socket(bool v6) noexcept {
+  return UniqueFd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+void set(const UniqueFd& socket, int level, int option, int value) noexcept {
+  static_cast<void>(::setsockopt(socket.get(), level, option, &value, sizeof value));
+}
+
+/// Messages go at once, and a host that is gone is noticed although nothing is sent.
+void prepare(const UniqueFd& socket) noexcept {
+  constexpr int kIdleSeconds = 10, kIntervalSeconds = 5, kProbes = 4;
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, kIntervalSeconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+}
+
+UniqueFd listen_at(bool v6, std::uint16_t port) noexcept {
+  UniqueFd door = tcp_socket(v6);
+  if (!door) return door;
+  if (v6) set(door, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  sockaddr_in6 any6{};
+  any6.sin6_family = AF_INET6;
+  any6.sin6_port = htons(port);
+  sockaddr_in any4{};
+  any4.sin_family = AF_INET;
+  any4.sin_port = htons(port);
+  const auto* address =
+      v6 ? reinterpret_cast<const sockaddr*>(&any6) : reinterpret_cast<const sockaddr*>(&any4);
+  if (::bind(door.get(), address, v6 ? sizeof any6 : sizeof any4) != 0 || ::listen(door.get(), kBacklog) != 0)
+    door.reset();
+  return door;
+}
+
+std::uint16_t port_of(const UniqueFd& door) noexcept {
+  sockaddr_in6 address{};  // the port is where that of sockaddr_in is
+  socklen_t bytes = sizeof address;
+  if (::getsockname(door.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return 0;
+  return ntohs(address.sin6_port);
+}
+
+bool has_v6() noexcept {
+  static const bool has = static_cast<bool>(tcp_socket(true));
+  return has;
+}
+
+}  // namespace
+
+Result<UniqueFd> listen_on(const PortRange& ports, std::uint16_t& port) {
+  const unsigned count = static_cast<unsigned>(ports.last - ports.first) + 1;
+  // Processes of a host begin at different places of the range.
+  const auto begin = static_cast<unsigned>(random_word() % count);
+  for (unsigned i = 0; i < count; ++i) {
+    const auto wanted = static_cast<std::uint16_t>(ports.first + (begin + i) % count);
+    UniqueFd door = listen_at(has_v6(), wanted);
+    if (!door && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) door = listen_at(false, wanted);
+    if (door) {
+      port = port_of(door);
+      return door;
+    }
+    if (errno != EADDRINUSE) break;
+  }
+  return Error{Status::io_error,
+               ports.first == 0 ? fmt::format("tcp: cannot listen: {}", std::strerror(errno))
+                                : fmt::format("tcp: cannot listen on a port of STRIA_TCP_PORTS={}-{}: {}",
+                                              ports.first, ports.last, std::strerror(errno))};
+}
+
+UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept {
+  UniqueFd socket = tcp_socket(ip.is_v6());
+  if (!socket) return socket;
+  prepare(socket);
+  const SocketAddress to(ip, port);
+  if (::connect(socket.get(), to.get(), to.bytes()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+    const int why = errno;
+    socket.reset();
+    errno = why;
+  }
+  return socket;
+}
+
+UniqueFd accept_connection(const UniqueFd& door) noexcept {
+  UniqueFd socket(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) prepare(socket);
+  return socket;
+}
+
+int error_of(const UniqueFd& socket) noexcept {
+  int why = 0;
+  socklen_t bytes = sizeof why;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &why, &bytes) == 0 ? why : errno;
+}
+
+std::size_t unacknowledged(const UniqueFd& socket) noexcept {
+  int bytes = 0;
+  return ::ioctl(socket.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+Moved Transfer::after(ssize_t bytes, std::size_t all) noexcept {
+  if (bytes == 0) return Moved::ended;
+  if (bytes < 0) return errno == EAGAIN || errno == EINTR || errno == ENOTCONN ? Moved::some : Moved::ended;
+  moved_ += static_cast<std::size_t>(bytes);
+  return moved_ == all ? Moved::all : Moved::some;
+}
+
+Moved Transfer::send(const UniqueFd& socket, std::span<const std::byte> message) noexcept {
+  if (moved_ == message.size()) return Moved::all;
+  return after(::send(socket.get(), message.data() + moved_, message.size() - moved_, MSG_NOSIGNAL),
+               message.size());
+}
+
+Moved Transfer::receive(const UniqueFd& socket, std::span<std::byte> message) noexcept {
+  if (moved_ == message.size()) return Moved::all;
+  return after(::recv(socket.get(), message.data() + moved_, message.size() - moved_, 0), message.size());
+}
+
+}  // namespace stria::tcp

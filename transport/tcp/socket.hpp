@@ -1,0 +1,39 @@
+// TCP sockets that never block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "transport/tcp/interfaces.hpp"
+
+namespace stria::tcp {
+
+/// On all addresses of the host, by IPv6 where the system has it, which serves IPv4 as well. `port` says
+/// which of the range it is. Error: none is free.
+Result<UniqueFd> listen_on(const PortRange& ports, std::uint16_t& port);
+/// A connection that is being made; empty: it cannot be, and errno says why.
+UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept;
+/// The next connection that came; empty: none.
+UniqueFd accept_connection(const UniqueFd& door) noexcept;
+/// Why a connection could not be made; 0: it could, or is not yet.
+int error_of(const UniqueFd& socket) noexcept;
+/// Bytes that were sent and that the peer's system has not acknowledged.
+std::size_t unacknowledged(const UniqueFd& socket) noexcept;
+
+enum class Moved : std::uint8_t { all, some, ended };
+
+/// A message of a fixed size that goes, or comes, piece by piece.
+class Transfer {
+ public:
+  Moved send(const UniqueFd& socket, std::span<const std::byte> message) noexcept;
+  Moved receive(const UniqueFd& socket, std::span<std::byte> message) noexcept;
+
+ private:
+  Moved after(ssize_t bytes, std::size_t all) noexcept;
+  std::size_t moved_ = 0;
+};
+
+}  // namespace stria::tcp

@@ -1,0 +1,10 @@
+// The provider's table.
+#pragma once
+
+#include "stria/provider.h"
+
+namespace stria::tcp {
+
+const stria_provider_t& tcp_provider() noexcept;
+
+}  // namespace stria::tcp

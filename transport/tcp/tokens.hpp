@@ -1,0 +1,20 @@
+// What the tokens of a device's sockets mean.
+#pragma once
+
+#include "transport/tcp/link.hpp"
+
+namespace stria::tcp {
+
+inline constexpr Token kTimerToken = 1;
+inline constexpr Token kDoorToken = 2;
+inline constexpr Token kHandshakeToken = 3;
+
+/// All others are the addresses of links.
+inline bool is_link(Token token) noexcept {
+  return token > kHandshakeToken;
+}
+inline Link& link_of(Token token) noexcept {
+  return *reinterpret_cast<Link*>(token);
+}
+
+}  // namespace stria::tcp

@@ -1,0 +1,23 @@
+// The variables of the tcp provider.
+#pragma once
+
+#include "base/variable.hpp"
+
+namespace stria::tcp {
+
+inline constexpr Variable kVariables[] = {
+    text_variable(Level::user, "STRIA_TCP_INTERFACES", "",
+                  "The network interfaces that peers may use: names and networks with commas between them, "
+                  "such as eth0,10.0.0.0/8; those behind a ! are left out: !docker0. Empty: all that are up, "
+                  "but the loopback one, which serves where there is no other."),
+    text_variable(Level::user, "STRIA_TCP_PORTS", "",
+                  "The ports to listen on, such as 40000-40100, for hosts behind a firewall. Each process "
+                  "takes one of them. Empty: any that the system gives."),
+    number_variable(Level::expert, "STRIA_TCP_CONNECT_MS", "120000", "milliseconds", {10, 3600000},
+                    "Time that a peer has to answer a connection; then its link ends. A peer answers when it "
+                    "calls the library, so allow for its longest computation."),
+    bytes_variable(Level::expert, "STRIA_TCP_EAGER_BYTES", "64K", {1024, 65536},
+                   "Longest payload of one packet. Longer messages are announced first."),
+};
+
+}  // namespace stria::tcp
