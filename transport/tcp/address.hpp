@@ -1,4 +1,5 @@
-// A device's part of the worker's address: who it is, where it runs, and where it listens.
+// A device's part of the worker's address: the worker's id, the host and network namespace of its process,
+// and the port and addresses on which the device listens.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +17,15 @@ inline constexpr std::size_t kAddressMost = 256;
 
 struct Address {
   std::uint64_t worker = 0;
-  std::uint64_t instance = 0;  ///< random, of the device; who does not know it gets no answer from the device
-  std::uint64_t host = 0;      ///< the running system; 0: not known
+  std::uint64_t instance = 0;   ///< a random number of the device, which answers no hello without it
+  std::uint64_t host = 0;       ///< the running system; 0: not known
   std::uint32_t net_space = 0;  ///< the network namespace; 0: not known
   std::uint32_t eager_max = 0;  ///< payload bytes of a packet that the device takes
   std::uint16_t port = 0;       ///< in the order of the host
   std::vector<Ip> ips;
 
-  /// The peer's sockets are in this network namespace: that nobody listens there is known for certain.
+  /// Both devices are in one network namespace. A refused connection then means for certain that the device
+  /// is closed; between namespaces a firewall may have refused it.
   bool shares_network_with(const Address& other) const noexcept {
     return host != 0 && net_space != 0 && host == other.host && net_space == other.net_space;
   }

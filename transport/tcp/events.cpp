@@ -36,10 +36,6 @@ bool Events::watch(const UniqueFd& socket, Token token, bool writes) noexcept {
   return control(socket, token, writes ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-void Events::forget(const UniqueFd& socket) noexcept {
-  static_cast<void>(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr));
-}
-
 void Events::set_timer(std::uint64_t ms) noexcept {
   constexpr std::uint64_t kMs = 1000;
   itimerspec when{};

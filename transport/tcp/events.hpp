@@ -28,11 +28,9 @@ class Events {
   /// A socket of packets, watched anew or for the first time: tells as long as there is something to read,
   /// and with `writes` as long as there is room.
   bool watch(const UniqueFd& socket, Token token, bool writes) noexcept;
-  void forget(const UniqueFd& socket) noexcept;
 
-  /// Wakes who sleeps, and gives the timer's token, after `ms` milliseconds.
+  /// After `ms` milliseconds the descriptor is readable, and look() gives the timer's token. 0: never.
   void set_timer(std::uint64_t ms) noexcept;
-  void stop_timer() noexcept { set_timer(0); }
 
   /// What there is now, without waiting.
   std::span<const Event> look() noexcept;

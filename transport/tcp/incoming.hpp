@@ -21,7 +21,7 @@ class Incoming {
       : queue_(pool), sink_(sink), services_(services), eager_max_(eager_max) {}
 
   enum class After : std::uint8_t {
-    idle,   ///< the socket has no more for now
+    idle,   ///< the system has no more bytes of the peer
     more,   ///< a whole packet is here, or the socket has not been asked for the rest
     ended,  ///< the peer sends no more, and all that it sent was delivered
     wrong   ///< what it sent makes no sense

@@ -32,12 +32,9 @@ Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
     known->cookie = cookie;
     return known;
   }
+  if (peer.instance == parts_.handshake.instance()) return reach_itself(std::move(peer), cookie);
   Link& link = parts_.links.add(std::move(peer));
   link.cookie = cookie;
-  if (link.peer().instance == parts_.handshake.instance()) {
-    if (auto reached = reach_itself(link); !reached) return std::move(reached).error();
-    return &link;
-  }
   const std::uint64_t now = now_ms();
   dialing_.reserve(dialing_.size() + 1);
   link.dial = std::make_unique<Dial>(
@@ -50,13 +47,16 @@ Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
   return &link;
 }
 
-Result<void> Peers::reach_itself(Link& link) {
+Result<Link*> Peers::reach_itself(Address self, void* cookie) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
     return Error{Status::io_error, fmt::format("tcp: no sockets for messages of this worker to itself: {}",
                                                std::strerror(errno))};
-  link.come_up(UniqueFd(pair[0]), UniqueFd(pair[1]));
-  return {};
+  UniqueFd sends(pair[0]), receives(pair[1]);
+  Link& link = parts_.links.add(std::move(self));
+  link.cookie = cookie;
+  link.come_up(std::move(sends), std::move(receives));
+  return &link;
 }
 
 /// The peer that the link led to is gone: a new device has its worker id.

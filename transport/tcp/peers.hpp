@@ -50,7 +50,7 @@ class Peers {
     Status why;
     std::string reason;
   };
-  Result<void> reach_itself(Link& link);
+  Result<Link*> reach_itself(Address self, void* cookie);
   void advance_dials(std::uint64_t now);
   bool decide(Guest& guest);
   void welcome(Guest& guest);

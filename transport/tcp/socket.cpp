@@ -104,12 +104,6 @@ UniqueFd accept_connection(const UniqueFd& door) noexcept {
   return socket;
 }
 
-int error_of(const UniqueFd& socket) noexcept {
-  int why = 0;
-  socklen_t bytes = sizeof why;
-  return ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &why, &bytes) == 0 ? why : errno;
-}
-
 std::size_t unacknowledged(const UniqueFd& socket) noexcept {
   int bytes = 0;
   return ::ioctl(socket.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;

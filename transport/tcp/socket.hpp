@@ -18,8 +18,6 @@ Result<UniqueFd> listen_on(const PortRange& ports, std::uint16_t& port);
 UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept;
 /// The next connection that came; empty: none.
 UniqueFd accept_connection(const UniqueFd& door) noexcept;
-/// Why a connection could not be made; 0: it could, or is not yet.
-int error_of(const UniqueFd& socket) noexcept;
 /// Bytes that were sent and that the peer's system has not acknowledged.
 std::size_t unacknowledged(const UniqueFd& socket) noexcept;
 

@@ -1,4 +1,5 @@
-// A tcp device under test, and connections to it from someone who is none.
+// What the tests of the tcp provider share: the address of a device under test, and raw TCP connections to
+// it.
 #pragma once
 
 #include <gtest/gtest.h>

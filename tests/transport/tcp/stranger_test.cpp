@@ -1,4 +1,5 @@
-// Those who come to a device's port and are not of its job get nothing, and disturb nobody.
+// Connections to a device's port by processes of no job or of another one: the device sends them nothing that
+// helps them, and its own peers connect as before.
 #include "tests/transport/tcp/device_rig.hpp"
 
 namespace stria::tcp {
