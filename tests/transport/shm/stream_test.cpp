@@ -82,7 +82,7 @@ TEST_P(ShmStream, long_payloads_take_cells_while_the_receiver_is_behind) {
 TEST_P(ShmStream, the_payload_that_finds_the_window_full_takes_a_cell) {
   ASSERT_NE(link_, nullptr) << a_.error;
   earn_cells();
-  const auto step = static_cast<std::uint32_t>(stria::test::kSanitizerDivisor);
+  const auto step = static_cast<std::uint32_t>(stria::test::kBuildDivisor);
   for (std::uint32_t start = 0; start < 2 * 16384 / kLine; start += step) {
     ASSERT_EQ(send(40), STRIA_OK);  // a line further
     drain();
@@ -191,7 +191,7 @@ class ShmStreamThatEarns : public ShmStream {
 };
 // One thread and a long stream: under a sanitizer once is enough.
 INSTANTIATE_TEST_SUITE_P(ShortLaps, ShmStreamThatEarns,
-                         ::testing::ValuesIn(stria::test::kSanitizerDivisor == 1
+                         ::testing::ValuesIn(stria::test::kBuildDivisor == 1
                                                  ? std::vector<const char*>{"off", "on"}
                                                  : std::vector<const char*>{"off"}));
 
