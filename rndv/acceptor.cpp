@@ -51,6 +51,7 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
       .written = announcement.written,
       .busy = !op.link->offload && operations_.has_sends(),
       .offload = op.link->offload,
+      .distant = op.link->distant && !op.link->offload,
       .grows = op.link->grows,
       .self = op.link->self,
       .mapped = op.link->can_map && op.key.bytes() != 0 && transport::is_mapped(announcement.key),

@@ -41,6 +41,7 @@ Status Announcer::announce(SendOp& op, const Header& header) noexcept {
                   .force = options_.force,
                   .source_sparse = sparse,
                   .offload = op.link->offload,
+                  .distant = op.link->distant && !op.link->offload,
                   .self = op.link->self};
     if (op.link->gathers && block != 0) {
       best.source_gathered = true;

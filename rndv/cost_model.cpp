@@ -21,7 +21,7 @@ double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
 /// What packing and unpacking take beside the bytes; they overlap, so the side that takes longer counts, or
 /// both where each core has the other half of a message the other way to do too.
 double packing_us(const Question& q) noexcept {
-  const Parameters& p = parameters(q.offload);
+  const Parameters& p = parameters(path_of(q));
   const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
   const double lines = std::max(q.source_sparse ? source : 0.0, q.sink_sparse ? sink : 0.0);
   const double blocks = q.busy ? source + sink : std::max(source, sink);
@@ -30,7 +30,7 @@ double packing_us(const Question& q) noexcept {
 
 /// What the bytes of a pipeline take, and its start.
 double pipeline_bytes_us(const Question& q) noexcept {
-  const Parameters& p = parameters(q.offload);
+  const Parameters& p = parameters(path_of(q));
   const double kib = static_cast<double>(q.length) / 1024.0;
   if (q.far && q.flows) return p.pipeline_start_us + p.flow_start_us + kib * p.flow_us_per_kib;
   if (q.far)
@@ -43,13 +43,13 @@ double pipeline_bytes_us(const Question& q) noexcept {
 
 /// What the sender pays later for a get of it all, whose lines are in both caches then.
 double rewriting_us(const Question& q) noexcept {
-  const Parameters& p = parameters(q.offload);
+  const Parameters& p = parameters(path_of(q));
   return q.far && q.written ? static_cast<double>(q.length) / 1024.0 * p.written_us_per_kib : 0.0;
 }
 
 /// The same of a get by one core.
 double get_bytes_us(const Question& q) noexcept {
-  const Parameters& p = parameters(q.offload);
+  const Parameters& p = parameters(path_of(q));
   const double kib = static_cast<double>(q.length) / 1024.0;
   return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
          std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + rewriting_us(q);
@@ -137,11 +137,12 @@ bool parse_flows(std::string_view text) noexcept {
   return text == "on" || (text == "auto" && processor().deep_store_queue);
 }
 
-const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self,
-                            bool can_share) noexcept {
+const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self, bool can_share,
+                            bool distant) noexcept {
   if (self && can_get && force == Force::automatic) return "get, as the worker sends to itself";
   if (offload && can_get && force == Force::automatic)
     return "get by the adapter, or pipeline of what lies in many small blocks";
+  if (distant && can_get && force == Force::automatic) return "get over connections of its own";
   switch (force) {
     case Force::pipeline:
       return "pipeline (forced)";
@@ -170,7 +171,8 @@ bool can_help(const Question& q, const Answer& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
   // Of an adapter's key one side alone decides when it ends: fragments and gets do not mix.
-  if ((!q.can_get && !q.mapped) || q.offload || q.force != Force::automatic || q.length < kLeast)
+  // Over a network a sender that is away does not answer a get either.
+  if ((!q.can_get && !q.mapped) || q.offload || q.distant || q.force != Force::automatic || q.length < kLeast)
     return false;
   // A sender that is away is away wherever it is, and whatever it will pay later.
   Question near = q;
@@ -191,7 +193,7 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   // fetched again for the next.
   if (q.turned) return long_fragment(std::bit_floor(q.length / 4), most, longest);
   constexpr double kUnit = 512, kLeast = 1024;
-  const Parameters& p = parameters(q.offload);
+  const Parameters& p = parameters(path_of(q));
   const double length = static_cast<double>(q.length);
   const double all_us = length / 1024.0 * p.pipeline_us_per_kib + packing_us(q);
   // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
@@ -206,7 +208,7 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
 std::uint32_t fragment_on_link(const Question& q, std::uint32_t most, std::uint32_t eager_max,
                                std::uint32_t zcopy_max) noexcept {
   if (zcopy_max == 0 || !by_pieces(q.source_block)) return fragment_for(q, most, eager_max);
-  const std::uint32_t in_place = std::min(zcopy_max, parameters(q.offload).longest_fragment);
+  const std::uint32_t in_place = std::min(zcopy_max, parameters(path_of(q)).longest_fragment);
   return fragment_for(q, std::max(most, in_place), std::max(eager_max, zcopy_max));
 }
 
@@ -251,13 +253,13 @@ bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool fa
 }
 
 std::uint32_t least_block_in_place(bool gathered) noexcept {
-  const Parameters& p = parameters(true);
+  const Parameters& p = parameters(Path::adapter);
   const double per_block = gathered ? p.get_us_per_gathered : p.get_us_per_source;
   return static_cast<std::uint32_t>(
       std::ceil(1024.0 * (per_block - p.pipeline_us_per_block) / (p.pipeline_us_per_kib - p.get_us_per_kib)));
 }
 
-const Parameters& parameters(bool offload) noexcept {
+const Parameters& parameters(Path path) noexcept {
   static constexpr Parameters kOneHost{};
   static constexpr Parameters kAdapter{.get_start_us = 4.0,
                                        .get_us_per_kib = 0.085,
@@ -265,7 +267,26 @@ const Parameters& parameters(bool offload) noexcept {
                                        .get_us_per_source = 0.125,  // a work request of its own
                                        .pipeline_start_us = 4.0,
                                        .pipeline_us_per_kib = 0.1};
-  return offload ? kAdapter : kOneHost;
+  static constexpr Parameters kNetwork{.get_start_us = 20.0,
+                                       .get_us_per_kib = 0.25,
+                                       .get_us_per_kib_beyond = 0.25,
+                                       .get_us_per_source = 0.0003,  // packed where it is short
+                                       .get_us_per_gathered = 0.0003,
+                                       .get_us_per_sink = 0.0003,
+                                       .pipeline_start_us = 20.0,
+                                       .pipeline_us_per_kib = 0.4,
+                                       .busy_us_per_kib = 0.4,
+                                       .busy_us_per_kib_beyond = 0.0,
+                                       .fragment_us = 10.0};
+  switch (path) {
+    case Path::adapter:
+      return kAdapter;
+    case Path::network:
+      return kNetwork;
+    case Path::one_host:
+      break;
+  }
+  return kOneHost;
 }
 
 Answer choose(const Question& q) noexcept {
@@ -274,7 +295,7 @@ Answer choose(const Question& q) noexcept {
     answer.reason = "no bytes to move";
     return answer;
   }
-  const Parameters& p = parameters(q.offload);
+  const Parameters& p = parameters(path_of(q));
   const double kib = static_cast<double>(q.length) / 1024.0;
   const double source_blocks = blocks_of(q.length, q.source_block);
   const double sink_blocks = blocks_of(q.length, q.sink_block);
@@ -320,6 +341,7 @@ Answer choose(const Question& q) noexcept {
   answer.reason =
       answer.scheme == Scheme::mapped             ? "the memory is mapped: one copy by loads, no system call"
       : answer.scheme == Scheme::get && q.offload ? "the adapter moves it, without a copy"
+      : answer.scheme == Scheme::get && q.distant ? "it comes by connections of its own, straight into place"
       : answer.scheme == Scheme::get ? q.far ? "past far caches one copy costs less than two overlapped ones"
                                              : "one copy costs less than two overlapped ones"
       : q.mapped                     ? "two cores wait for the lines of both sides, not one"

@@ -47,6 +47,7 @@ struct Question {
   bool written = false;  ///< the sender had time to write it all anew (rewriting.hpp)
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
+  bool distant = false;  ///< a network that the system drives moves it (LinkRef::distant, no adapter)
   bool grows = false;    ///< the link's fragments are unpacked while they are packed (LinkRef::grows)
   bool self = false;     ///< both sides are one worker, whose core copies: nothing goes on at the same time
   bool mapped = false;   ///< the sender's key names memory that the receiver maps; can_get does not matter
@@ -66,7 +67,7 @@ Answer choose(const Question& question) noexcept;
 
 /// The schemes that the receiver on a link chooses from, for people; constant text.
 const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload = false, bool self = false,
-                            bool can_share = false) noexcept;
+                            bool can_share = false, bool distant = false) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
 /// all would not take much longer between near caches. `chosen` is choose(question).
@@ -117,7 +118,8 @@ std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 
 /// The model's parameters on one host; docs/tuning.md has the measurements. Those of an adapter are no
 /// measurements but what 100 Gb/s, a way there and back of 4 us, 8 million reads a second of one connection,
-/// and 100 million reads a second across the bus come to.
+/// and 100 million reads a second across the bus come to. Those of a network are rough: TCP between two
+/// processes of a host.
 struct Parameters {
   double get_start_us = 2.0;              ///< system call and page look-up
   double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
@@ -159,6 +161,10 @@ struct Parameters {
   std::uint64_t packs_very_long_bytes = 131072;  ///< likewise, packed
   std::uint64_t packs_long_bytes = 32768;        ///< of blocks that are not packed by pieces
 };
-const Parameters& parameters(bool offload = false) noexcept;
+enum class Path : std::uint8_t { one_host, adapter, network };
+const Parameters& parameters(Path path = Path::one_host) noexcept;
+inline Path path_of(const Question& question) noexcept {
+  return question.offload ? Path::adapter : question.distant ? Path::network : Path::one_host;
+}
 
 }  // namespace stria::rndv

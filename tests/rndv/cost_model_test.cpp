@@ -54,6 +54,25 @@ TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
   }
 }
 
+// The sender answers a get itself, so one that is silent does not answer it either.
+TEST(CostModel, what_a_network_brings_is_got_whatever_the_blocks_and_never_helped) {
+  for (const std::uint64_t length : kLengths)
+    for (const std::uint32_t source : kBlocks)
+      for (const std::uint32_t sink : kBlocks) {
+        Question question;
+        question.length = length;
+        question.source_block = source;
+        question.sink_block = sink;
+        question.can_get = true;
+        question.distant = true;
+        EXPECT_EQ(choose(question).scheme, Scheme::get) << length << ' ' << source << ' ' << sink;
+        EXPECT_FALSE(can_help(question, choose(question)));
+        question.can_get = false;
+        EXPECT_EQ(choose(question).scheme, Scheme::pipeline);
+        EXPECT_FALSE(can_help(question, choose(question)));
+      }
+}
+
 TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed) {
   const std::uint32_t least = least_block_in_place();
   EXPECT_GE(least, 4096u);

@@ -137,6 +137,7 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& source, const B
   question.turned = source.turned || sink.turned;
   question.can_get = path.can_get;
   question.offload = path.offload;
+  question.distant = path.distant && !path.offload;
   question.grows = path.grows;
   question.can_share = path.can_share && !path.offload;
   question.force = path.force;
@@ -168,7 +169,7 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& source, const B
                        : rndv::fragment_on_link(question, path.fragment, eager_max, path.zcopy_max);
     way.fragment = std::min(way.fragment, std::max(eager_max, path.zcopy_max));
   }
-  if (!path.offload) {
+  if (!path.offload && !path.distant) {
     question.far = true;
     question.flows = path.flows;
     way.far = predict(question);
@@ -265,7 +266,7 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
         "A send without credit for unexpected payload, and a synchronous one while {} others wait, is a "
         "rendezvous.\n",
         wire::kSyncSlots);
-    if (path.can_get)
+    if (path.can_get && !path.distant)
       section.text += fmt::format(
           "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
           "caches are far from\nthe sender's, \"new\" that of a program which had time to write the message "

@@ -10,8 +10,9 @@ constexpr std::uint64_t kReachMs = 10000;  // for the peer's host to answer at a
 
 }  // namespace
 
-Attempt::Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now) noexcept
-    : ip_(ip), since_(now), hello_(handshake.hello(peer)), socket_(begin_connection(ip, peer.port)) {
+Attempt::Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now,
+                 std::uint32_t purpose) noexcept
+    : ip_(ip), since_(now), hello_(handshake.hello(peer, purpose)), socket_(begin_connection(ip, peer.port)) {
   if (!socket_) end(errno);
 }
 

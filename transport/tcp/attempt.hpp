@@ -13,8 +13,9 @@ namespace stria::tcp {
 
 class Attempt {
  public:
-  /// `ip`: of the peer. The attempt may have ended at once.
-  Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now) noexcept;
+  /// `ip`: of the peer. `purpose`: of the connection, as in Hello. The attempt may have ended at once.
+  Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now,
+          std::uint32_t purpose = kForPackets) noexcept;
 
   enum class State : std::uint8_t {
     going,

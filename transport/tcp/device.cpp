@@ -47,7 +47,7 @@ Device::Device(const Settings& settings, const transport::DeviceParams& params)
     : secret_(secret_of(params)),
       self_(self_of(params, settings.eager_max)),
       handshake_(self_.worker, self_.instance, self_.eager_max, secret_),
-      shared_(*params.sink, *params.services, settings.eager_max),
+      shared_(*params.sink, *params.services, settings.eager_max, settings.lanes),
       links_(shared_),
       peers_({shared_, links_, handshake_, self_, secret_, settings.connect_ms}, kDoorToken, kHandshakeToken),
       receiver_(shared_, links_) {}
@@ -75,8 +75,9 @@ Result<void> Device::start(const Settings& settings) {
 
 void Device::capabilities(transport::Capabilities& out) const noexcept {
   out = {};
-  out.flags = STRIA_CAP_PLACES;
+  out.flags = STRIA_CAP_PLACES | STRIA_CAP_STRIDED | STRIA_CAP_COMPOSITE | STRIA_CAP_BLOCK_LIST;
   out.eager_max = shared_.eager_max;
+  out.max_keys = kKeysMost;
   out.max_sge = kRunsMost;
 }
 
@@ -90,7 +91,14 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
   return peers_.connect({static_cast<const std::byte*>(address), bytes}, peer);
 }
 
+Status Device::fast_register(const Link* link, const transport::Payload& memory, unsigned access,
+                             transport::Key& key) noexcept {
+  if (link != nullptr && link->state() == Link::State::dying) return Status::peer_failed;
+  return shared_.keys.add(link, memory, access, key);
+}
+
 unsigned Device::progress(unsigned budget) noexcept {
+  if (!shared_.want_bulk.empty()) peers_.make_bulk();
   if (peers_.are_busy()) receiver_.look_soon();
   unsigned handled = receiver_.receive(budget, handshakes_wait_);
   if (std::exchange(handshakes_wait_, false)) peers_.step();
@@ -105,6 +113,8 @@ unsigned Device::progress(unsigned budget) noexcept {
 void Device::bury() noexcept {
   const Links::Failed one = links_.next_failed();
   receiver_.forget(*one.link);
+  peers_.forget(*one.link);
+  one.link->end_gets(Status::peer_failed);
   shared_.sink.link_down(shared_.sink.self, one.link->cookie, transport::to_c(one.why));
 }
 
@@ -116,7 +126,7 @@ void Device::check() noexcept {
 }
 
 Status Device::arm() noexcept {
-  if (handshakes_wait_ || links_.has_failed_links()) return Status::no_resource;
+  if (handshakes_wait_ || links_.has_failed_links() || !shared_.want_bulk.empty()) return Status::no_resource;
   return receiver_.is_idle(handshakes_wait_) ? Status::ok : Status::no_resource;
 }
 

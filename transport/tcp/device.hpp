@@ -33,6 +33,9 @@ class Device {
   void check() noexcept;
   int event_fd() const noexcept { return shared_.events.descriptor(); }
   Status arm() noexcept;
+  Status fast_register(const Link* link, const transport::Payload& memory, unsigned access,
+                       transport::Key& key) noexcept;
+  Status invalidate(const transport::Key& key) noexcept { return shared_.keys.end(key); }
 
  private:
   Device(const Settings& settings, const transport::DeviceParams& params);

@@ -13,19 +13,20 @@ constexpr std::uint64_t kAwayMs = 500;  // less than a guest has
 }  // namespace
 
 Dial::Dial(const Handshake& handshake, Events& events, Token token, const Address& peer,
-           std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms)
+           std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms, std::uint32_t purpose)
     : handshake_(handshake),
       events_(events),
       token_(token),
       peer_(peer),
       candidates_(std::move(candidates)),
+      purpose_(purpose),
       ends_(now + patience_ms),
       advanced_(now) {
   attempts_.reserve(candidates_.size());
 }
 
 std::unique_ptr<Attempt> Dial::begin(const Ip& ip, std::uint64_t now) {
-  auto attempt = std::make_unique<Attempt>(handshake_, peer_, ip, now);
+  auto attempt = std::make_unique<Attempt>(handshake_, peer_, ip, now, purpose_);
   if (attempt->socket()) static_cast<void>(events_.watch_changes(attempt->socket(), token_));
   return attempt;
 }

@@ -20,7 +20,8 @@ class Dial {
  public:
   /// `candidates` in the order of order_candidates(). `token` tells when advance() may get further.
   Dial(const Handshake& handshake, Events& events, Token token, const Address& peer,
-       std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms);
+       std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms,
+       std::uint32_t purpose = kForPackets);
 
   enum class State : std::uint8_t { going, connected, failed };
   State advance(std::uint64_t now);
@@ -41,6 +42,7 @@ class Dial {
   const Token token_;
   const Address& peer_;
   const std::vector<Ip> candidates_;
+  const std::uint32_t purpose_;
   std::uint64_t ends_;
   std::uint64_t advanced_;   // last
   std::uint64_t begun_ = 0;  // the last attempt

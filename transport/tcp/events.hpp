@@ -13,6 +13,8 @@ namespace stria::tcp {
 
 /// What a socket belongs to; the device gives it a meaning.
 using Token = std::uint64_t;
+/// In the token of a link: one of its bulk connections is meant.
+inline constexpr Token kBulkBit = 1;
 
 class Events {
  public:

@@ -2,13 +2,14 @@
 
 #include <sodium.h>
 
+#include "transport/tcp/record.hpp"
 #include "transport/wire.hpp"
 
 namespace stria::tcp {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x48545453;  // "STTH"
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kVersion = 2;
 
 Nonce draw_nonce() noexcept {
   Nonce out;
@@ -50,14 +51,15 @@ Proof Handshake::prove(Side side, const Hello& hello, const Nonce& nonce) const 
   return out;
 }
 
-Hello Handshake::hello(const Address& peer) const noexcept {
+Hello Handshake::hello(const Address& peer, std::uint32_t purpose) const noexcept {
   return {kMagic,      kVersion,      wire::kVersion, worker_, instance_,
-          peer.worker, peer.instance, eager_max_,     0,       draw_nonce()};
+          peer.worker, peer.instance, eager_max_,     purpose, draw_nonce()};
 }
 
 bool Handshake::is_meant(const Hello& hello) const noexcept {
   return hello.magic == kMagic && hello.version == kVersion && hello.wire_version == wire::kVersion &&
-         hello.to_worker == worker_ && hello.to_instance == instance_ && hello.from_worker != 0;
+         hello.to_worker == worker_ && hello.to_instance == instance_ && hello.from_worker != 0 &&
+         (hello.purpose == kForPackets || hello.purpose < kLanesMost);
 }
 
 Challenge Handshake::challenge(const Hello& hello) const noexcept {

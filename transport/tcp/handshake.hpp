@@ -33,10 +33,12 @@ struct Hello {
   std::uint64_t to_worker = 0;
   std::uint64_t to_instance = 0;
   std::uint32_t eager_max = 0;  ///< payload bytes of a packet that the dialling device takes
-  std::uint32_t reserved = 0;
+  std::uint32_t purpose = 0;    ///< kForPackets, or the number of a bulk connection
   Nonce nonce{};
 };
 static_assert(sizeof(Hello) == 64);
+/// The purpose of the connection that makes the link.
+inline constexpr std::uint32_t kForPackets = ~0u;
 
 struct Challenge {
   Nonce nonce{};
@@ -50,7 +52,7 @@ struct Answer {
 enum class Verdict : std::uint32_t {
   welcome = 1,  ///< packets follow, both ways
   linked,       ///< there is a connection between the two already
-  closing       ///< the device is being closed
+  closing       ///< the device is being closed, or the link that a bulk connection is for has ended
 };
 
 template <class Message>
@@ -71,7 +73,7 @@ class Handshake {
   std::uint64_t worker() const noexcept { return worker_; }
   std::uint64_t instance() const noexcept { return instance_; }
 
-  Hello hello(const Address& peer) const noexcept;
+  Hello hello(const Address& peer, std::uint32_t purpose) const noexcept;
   /// Whether it is one to this device, of this version.
   bool is_meant(const Hello& hello) const noexcept;
   Challenge challenge(const Hello& hello) const noexcept;

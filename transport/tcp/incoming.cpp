@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "transport/payload.hpp"
+#include "transport/tcp/socket.hpp"
 
 namespace stria::tcp {
 
@@ -20,6 +21,7 @@ Incoming::Outcome Incoming::receive(const UniqueFd& socket, void* const& cookie,
       const Step step = deliver_next(cookie);
       if (step == Step::wrong) return {delivered, After::wrong};
       if (step == Step::needs_bytes) break;
+      if (step == Step::handled) continue;
       ++delivered;
       if (step == Step::stop) return {delivered, After::more};
     }
@@ -30,29 +32,61 @@ Incoming::Outcome Incoming::receive(const UniqueFd& socket, void* const& cookie,
   }
 }
 
-Incoming::Step Incoming::deliver(void* cookie, const std::byte* payload, std::uint32_t how) noexcept {
-  const transport::Packet packet{&head_.header, payload, head_.bytes, how, 0};
+Incoming::Step Incoming::deliver(void* cookie, const std::byte* payload, std::uint32_t bytes,
+                                 std::uint32_t how) noexcept {
+  const transport::Packet packet{&head_.header, payload, bytes, how, 0};
   has_head_ = asked_ = placed_ = false;
   const std::uint32_t answer = sink_.deliver(sink_.self, cookie, &packet);
   return (answer & STRIA_DELIVERED_GO_ON) != 0 ? Step::delivered : Step::stop;
+}
+
+bool Incoming::makes_sense() const noexcept {
+  switch (head_.kind) {
+    case RecordKind::packet:
+      return head_.bytes <= eager_max_ && head_.header.kind != 0;
+    case RecordKind::ending:
+      return head_.bytes >= sizeof(KeyName) && head_.bytes <= sizeof(KeyName) + eager_max_ &&
+             head_.header.kind != 0;
+    case RecordKind::request:
+      return head_.bytes == sizeof(PieceRequest);
+    case RecordKind::no_bulk:
+    case RecordKind::want_bulk:
+      return head_.bytes == 0;
+  }
+  return false;
+}
+
+/// A record of another kind than packet, or a packet that ends a key: all of it is in the buffer.
+Incoming::Step Incoming::deliver_control(void* cookie) noexcept {
+  const std::span<const std::byte> all = queue_.held().first(head_.bytes);
+  const bool ends_key = head_.kind == RecordKind::ending;
+  if (!control_.handle(head_.kind, ends_key ? all.first(sizeof(KeyName)) : all)) return Step::wrong;
+  Step step = Step::handled;
+  if (ends_key)
+    step = deliver(cookie, all.data() + sizeof(KeyName),
+                   static_cast<std::uint32_t>(all.size() - sizeof(KeyName)), 1);
+  has_head_ = false;
+  queue_.drop(all.size());
+  return step;
 }
 
 Incoming::Step Incoming::deliver_next(void* cookie) noexcept {
   if (!has_head_) {
     if (queue_.held().size() < sizeof head_) return Step::needs_bytes;
     std::memcpy(&head_, queue_.held().data(), sizeof head_);
-    if (head_.bytes > eager_max_ || head_.header.kind == 0) return Step::wrong;
+    if (!makes_sense()) return Step::wrong;
     queue_.drop(sizeof head_);
     has_head_ = true;
   }
   if (placed_) return deliver_placed(cookie);
   const std::span<const std::byte> here = queue_.held();
+  if (here.size() >= head_.bytes && head_.kind != RecordKind::packet) return deliver_control(cookie);
   if (here.size() < head_.bytes) {
-    if (!asked_) ask_for_place(cookie);
+    if (!asked_ && head_.kind == RecordKind::packet) ask_for_place(cookie);
     return Step::needs_bytes;
   }
   const std::uint32_t bytes = head_.bytes;
-  const Step step = deliver(cookie, here.data(), 1);
+  const Step step = deliver(cookie, here.data(), bytes, 1);
   queue_.drop(bytes);
   return step;
 }
@@ -78,12 +112,12 @@ void Incoming::take_from_queue() noexcept {
 Incoming::Step Incoming::deliver_placed(void* cookie) noexcept {
   take_from_queue();
   if (in_place_ < head_.bytes) return Step::needs_bytes;
-  return deliver(cookie, nullptr, 1 | STRIA_PACKET_PLACED);
+  return deliver(cookie, nullptr, head_.bytes, 1 | STRIA_PACKET_PLACED);
 }
 
 Incoming::Read Incoming::outcome(ssize_t bytes, std::size_t asked) noexcept {
   if (bytes > 0) return static_cast<std::size_t>(bytes) == asked ? Read::full : Read::some;
-  if (bytes < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM)) return Read::none;
+  if (bytes < 0 && is_dry(errno)) return Read::none;
   return Read::ended;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <span>
 
 #include "base/fd.hpp"
 #include "transport/contract.hpp"
@@ -14,11 +15,21 @@
 
 namespace stria::tcp {
 
+/// What becomes of records that are no packets.
+class Control {
+ public:
+  /// False: it makes no sense.
+  virtual bool handle(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
+
+ protected:
+  ~Control() = default;
+};
+
 class Incoming {
  public:
-  Incoming(BufferPool& pool, const transport::Sink& sink, const stria_services_t& services,
+  Incoming(BufferPool& pool, const transport::Sink& sink, const stria_services_t& services, Control& control,
            std::uint32_t eager_max) noexcept
-      : queue_(pool), sink_(sink), services_(services), eager_max_(eager_max) {}
+      : queue_(pool), sink_(sink), services_(services), control_(control), eager_max_(eager_max) {}
 
   enum class After : std::uint8_t {
     idle,   ///< the system has no more bytes of the peer
@@ -34,20 +45,23 @@ class Incoming {
   Outcome receive(const UniqueFd& socket, void* const& cookie, unsigned budget) noexcept;
 
  private:
-  enum class Step : std::uint8_t { needs_bytes, delivered, stop, wrong };
+  enum class Step : std::uint8_t { needs_bytes, handled, delivered, stop, wrong };
   enum class Read : std::uint8_t { full, some, none, ended };
   Step deliver_next(void* cookie) noexcept;
   Step deliver_placed(void* cookie) noexcept;
+  Step deliver_control(void* cookie) noexcept;
+  bool makes_sense() const noexcept;
   void ask_for_place(void* cookie) noexcept;
   void take_from_queue() noexcept;
   Read read(const UniqueFd& socket) noexcept;
   Read read_into_place(const UniqueFd& socket) noexcept;
-  Step deliver(void* cookie, const std::byte* payload, std::uint32_t how) noexcept;
+  Step deliver(void* cookie, const std::byte* payload, std::uint32_t bytes, std::uint32_t how) noexcept;
   static Read outcome(ssize_t bytes, std::size_t asked) noexcept;
 
   ByteQueue queue_;
   const transport::Sink& sink_;
   const stria_services_t& services_;
+  Control& control_;
   const std::uint32_t eager_max_;
   // The record that has begun; has_head_: its head was read.
   RecordHead head_;

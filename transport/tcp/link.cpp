@@ -3,19 +3,36 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
+#include <new>
 #include <utility>
+
+#include "transport/services.hpp"
 
 namespace stria::tcp {
 namespace {
 
 constexpr std::uint32_t kLatencyNs = 10000;  // an estimate: the system's work on both sides
 
-std::string path_of(const UniqueFd& socket) {
+Ip peer_of(const UniqueFd& socket) noexcept {
   sockaddr_storage peer{};
   socklen_t bytes = sizeof peer;
-  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return "tcp";
-  const auto ip = Ip::of(reinterpret_cast<const sockaddr*>(&peer));
-  return ip ? "tcp to " + ip->text() : "tcp to itself";
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return {};
+  return Ip::of(reinterpret_cast<const sockaddr*>(&peer)).value_or(Ip());
+}
+
+Incoming::After after(Bulk::After what) noexcept {
+  switch (what) {
+    case Bulk::After::idle:
+      return Incoming::After::idle;
+    case Bulk::After::more:
+      return Incoming::After::more;
+    case Bulk::After::ended:
+      return Incoming::After::ended;
+    case Bulk::After::wrong:
+      break;
+  }
+  return Incoming::After::wrong;
 }
 
 }  // namespace
@@ -25,13 +42,15 @@ Link::Link(Shared& shared, Address peer) noexcept
       peer_(std::move(peer)),
       eager_max_(std::min(shared.eager_max, peer_.eager_max)),
       outgoing_(shared.pool, shared.services),
-      incoming_(shared.pool, shared.sink, shared.services, shared.eager_max),
+      incoming_(shared.pool, shared.sink, shared.services, *this, shared.eager_max),
       path_("tcp, not connected yet") {}
 
-void Link::come_up(UniqueFd socket, std::uint32_t eager_max) noexcept {
+void Link::come_up(UniqueFd socket, std::uint32_t eager_max, Maker maker) noexcept {
   socket_ = std::move(socket);
   eager_max_ = std::min(shared_.eager_max, eager_max);
-  path_ = path_of(socket_);
+  made_by_peer_ = maker == Maker::peer;
+  peer_ip_ = peer_of(socket_);
+  path_ = receives_ ? "tcp to itself" : "tcp to " + peer_ip_.text();
   state_ = State::up;
   dial.reset();
   watch();
@@ -39,7 +58,7 @@ void Link::come_up(UniqueFd socket, std::uint32_t eager_max) noexcept {
 
 void Link::come_up(UniqueFd sends, UniqueFd receives) noexcept {
   receives_ = std::move(receives);
-  come_up(std::move(sends), shared_.eager_max);
+  come_up(std::move(sends), shared_.eager_max, Maker::self);
 }
 
 void Link::watch() noexcept {
@@ -54,10 +73,128 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   return status;
 }
 
+Status Link::send_short(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
+                        std::span<const std::byte> second) noexcept {
+  const Status status = outgoing_.send_short(socket_, kind, header, first, second);
+  if (!outgoing_.is_empty() && !waits_for_room_) wait_for_room(true);
+  return status;
+}
+
+Status Link::send_control(RecordKind kind, std::span<const std::byte> payload) noexcept {
+  return send_short(kind, {}, payload, {});
+}
+
+Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                             const transport::Key& key) noexcept {
+  KeyName name;
+  if (!Keys::read(key, name)) return Status::access_error;
+  if (state_ != State::up) return state_ == State::coming ? Status::no_resource : Status::peer_failed;
+  if (bytes > eager_max_) return Status::invalid;
+  return send_short(RecordKind::ending, header, std::as_bytes(std::span(&name, 1)),
+                    {static_cast<const std::byte*>(payload), bytes});
+}
+
+Bulk* Link::bulk() noexcept try {
+  Requester& requester = *this;
+  if (bulk_ == nullptr) bulk_ = std::make_unique<Bulk>(shared_, requester, token());
+  return bulk_.get();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                 transport::Completion* completion) noexcept {
+  KeyName name;
+  std::uint64_t end = 0;
+  const auto length = static_cast<std::uint64_t>(local.length);
+  if (!Keys::read(key, name) || __builtin_add_overflow(offset, length, &end)) return Status::access_error;
+  if (state_ != State::up) return state_ == State::coming ? Status::no_resource : Status::peer_failed;
+  if (receives_) {
+    transport::Payload memory;
+    const Status found = shared_.keys.find(*this, name, offset, length, memory);
+    if (found == Status::ok) transport::copy(memory, local, local.length);
+    return found;
+  }
+  if (no_bulk_) return Status::unsupported;
+  Bulk* const made = bulk();
+  if (made == nullptr) return Status::no_resource;
+  const Status status = made->get(local, name, offset, completion);
+  if (!made->has_lanes()) want_bulk();
+  return status;
+}
+
+void Link::want_bulk() noexcept {
+  if (wants_bulk_) return;
+  wants_bulk_ = !made_by_peer_ || send_control(RecordKind::want_bulk, {}) == Status::ok;
+  if (!made_by_peer_) shared_.want_bulk.push_back(this);  // Links has reserved the room
+}
+
+void Link::refuse_gets() noexcept {
+  no_bulk_ = true;
+  shared_.sink.link_changed(shared_.sink.self, cookie);
+  end_gets(Status::unsupported);
+}
+
+void Link::do_without_bulk() noexcept {
+  owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
+  refuse_gets();
+}
+
+bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept {
+  switch (kind) {
+    case RecordKind::packet:
+      return false;
+    case RecordKind::ending: {
+      KeyName name;
+      std::memcpy(&name, payload.data(), sizeof name);
+      shared_.keys.end_by_message(*this, name);
+      return true;
+    }
+    case RecordKind::request: {
+      PieceRequest request;
+      std::memcpy(&request, payload.data(), sizeof request);
+      transport::Payload memory{};
+      const Status found = shared_.keys.find(*this, request.key, request.offset, request.length, memory);
+      return bulk_ != nullptr && bulk_->supply(request, found, memory);
+    }
+    case RecordKind::no_bulk:
+      if (made_by_peer_ && !no_bulk_) refuse_gets();
+      return made_by_peer_;
+    case RecordKind::want_bulk:
+      if (made_by_peer_ || receives_ || bulk() == nullptr) return false;
+      if (!no_bulk_ && !bulk_->has_lanes()) want_bulk();
+      return true;
+  }
+  return false;
+}
+
+Incoming::Outcome Link::receive(unsigned budget) noexcept {
+  Incoming::Outcome out = incoming_.receive(receives_ ? receives_ : socket_, cookie, budget);
+  if (bulk_ == nullptr || state_ != State::up || out.after == Incoming::After::wrong) return out;
+  const Bulk::Outcome pieces = bulk_->receive(false, budget - out.delivered);
+  out.delivered += pieces.pieces;
+  if (out.after == Incoming::After::idle) out.after = after(pieces.after);
+  return out;
+}
+
+Incoming::Outcome Link::receive_bulk(unsigned budget) noexcept {
+  const Bulk::Outcome pieces = bulk_->receive(true, budget);
+  if (state_ != State::up || pieces.after <= Bulk::After::more) return {pieces.pieces, after(pieces.after)};
+  // The link ends, but what came by its first connection is delivered before.
+  Incoming::Outcome out = receive(budget - pieces.pieces);
+  out.delivered += pieces.pieces;
+  return out;
+}
+
 void Link::flush() noexcept {
-  if (!waits_for_room_ || state_ != State::up) return;
-  if (outgoing_.flush(socket_) == Status::no_resource) return;
-  wait_for_room(false);  // also of a connection that is broken: its end comes by the receiving side
+  if (state_ != State::up) return;
+  // Also of a connection that is broken: its end comes by the receiving side.
+  if (waits_for_room_ && outgoing_.flush(socket_) != Status::no_resource) wait_for_room(false);
+  if (std::exchange(owes_no_bulk_, false))
+    owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
+  if (bulk_ == nullptr) return;
+  if (bulk_->has_waiting() && !bulk_->has_lanes()) want_bulk();
+  bulk_->flush();
 }
 
 void Link::wait_for_room(bool waits) noexcept {
@@ -81,7 +218,8 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
   out = {};
   out.eager_max = eager_max_;
   out.path = path_.c_str();
-  out.fallback = "";
+  out.fallback = no_bulk_ ? "no bulk connection can be made, so long messages go in packets" : "";
+  out.can_get = no_bulk_ ? 0 : 1;
   out.latency_ns = kLatencyNs;
 }
 
@@ -89,6 +227,9 @@ void Link::cut() noexcept {
   if (std::exchange(waits_for_room_, false)) --shared_.waiting_for_room;
   state_ = State::dying;
   dial.reset();
+  if (bulk_ != nullptr) bulk_->cut();
+  shared_.keys.end_all_of(*this);
+  std::erase(shared_.want_bulk, this);
   socket_.reset();
   receives_.reset();
 }

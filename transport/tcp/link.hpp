@@ -7,30 +7,15 @@
 
 #include "transport/contract.hpp"
 #include "transport/tcp/address.hpp"
+#include "transport/tcp/bulk.hpp"
 #include "transport/tcp/dial.hpp"
-#include "transport/tcp/events.hpp"
 #include "transport/tcp/incoming.hpp"
 #include "transport/tcp/outgoing.hpp"
+#include "transport/tcp/shared.hpp"
 
 namespace stria::tcp {
 
-/// What the links of a device have in common.
-struct Shared {
-  Shared(const transport::Sink& worker_sink, const stria_services_t& worker_services,
-         std::uint32_t own_eager_max) noexcept
-      : sink(worker_sink),
-        services(worker_services),
-        eager_max(own_eager_max),
-        pool(buffer_bytes(own_eager_max)) {}
-  const transport::Sink& sink;
-  const stria_services_t& services;
-  const std::uint32_t eager_max;
-  BufferPool pool;
-  Events events;
-  unsigned waiting_for_room = 0;  ///< links that have more to send than the system takes
-};
-
-class Link {
+class Link final : Control, Requester {
  public:
   enum class State : std::uint8_t {
     coming,  ///< the peer is being connected to
@@ -41,6 +26,10 @@ class Link {
 
   // The contract.
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
+  Status get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+             transport::Completion* completion) noexcept;
+  Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
+                         const transport::Key& key) noexcept;
   void limits(transport::LinkLimits& out) const noexcept;
   bool is_coming() const noexcept { return state_ == State::coming; }
 
@@ -48,19 +37,35 @@ class Link {
   const Address& peer() const noexcept { return peer_; }
   State state() const noexcept { return state_; }
   Token token() const noexcept { return reinterpret_cast<Token>(this); }
+  /// Which side has made the connection.
+  enum class Maker : std::uint8_t { self, peer };
   /// `socket` carries packets both ways from now on. `eager_max`: what the peer takes.
-  void come_up(UniqueFd socket, std::uint32_t eager_max) noexcept;
+  void come_up(UniqueFd socket, std::uint32_t eager_max, Maker maker) noexcept;
   /// A link of a device to itself: what is sent by one socket is received by the other.
   void come_up(UniqueFd sends, UniqueFd receives) noexcept;
-  Incoming::Outcome receive(unsigned budget) noexcept {
-    return incoming_.receive(receives_ ? receives_ : socket_, cookie, budget);
-  }
+  /// Delivers packets, up to `budget`, and calls the completions of gets.
+  Incoming::Outcome receive(unsigned budget) noexcept;
+  /// There is something for a bulk connection: takes it, and then as receive().
+  Incoming::Outcome receive_bulk(unsigned budget) noexcept;
   /// Sends what waits, as far as there is room.
   void flush() noexcept;
   /// Sends what waits, and then the end of it. True: the peer's system has all of it.
   bool finish() noexcept;
   /// Nothing is sent or received any more.
   void cut() noexcept;
+  /// Ends the gets of a link that is cut.
+  void end_gets(Status why) noexcept {
+    if (bulk_ != nullptr) bulk_->end_gets(why);
+  }
+
+  // Its bulk connections, for Peers.
+  /// Where the peer has answered.
+  const Ip& peer_ip() const noexcept { return peer_ip_; }
+  bool can_have_bulk() const noexcept { return state_ == State::up && !no_bulk_; }
+  /// Made at the first call. Null: there is no memory.
+  Bulk* bulk() noexcept;
+  /// No connection can be made: the peer is told, and gets are refused from now on. Makes upcalls.
+  void do_without_bulk() noexcept;
 
   void* cookie = nullptr;
   std::unique_ptr<Dial> dial;   ///< while the link is coming
@@ -68,6 +73,12 @@ class Link {
   std::uint16_t fruitless = 0;  ///< looks at the socket in a row that found nothing
 
  private:
+  bool handle(RecordKind kind, std::span<const std::byte> payload) noexcept override;
+  Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
+  Status send_short(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
+                    std::span<const std::byte> second) noexcept;
+  void want_bulk() noexcept;
+  void refuse_gets() noexcept;
   void watch() noexcept;
   void wait_for_room(bool waits) noexcept;
 
@@ -76,11 +87,17 @@ class Link {
   State state_ = State::coming;
   bool waits_for_room_ = false;
   bool has_finished_ = false;
+  bool made_by_peer_ = false;
+  bool wants_bulk_ = false;    // it has been said
+  bool no_bulk_ = false;       // none can be made
+  bool owes_no_bulk_ = false;  // the peer is to be told that
   std::uint32_t eager_max_;
   UniqueFd socket_;
   UniqueFd receives_;  // empty, but for a link to the own device
   Outgoing outgoing_;
   Incoming incoming_;
+  std::unique_ptr<Bulk> bulk_;  // null until it is needed
+  Ip peer_ip_;
   std::string path_;
 };
 

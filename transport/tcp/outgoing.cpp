@@ -8,15 +8,12 @@
 #include <cstring>
 
 #include "transport/payload.hpp"
+#include "transport/tcp/socket.hpp"
 
 namespace stria::tcp {
 namespace {
 
 constexpr std::uint32_t kCopied = 4096;  // a copy is cheaper than a list of runs
-
-bool is_full(int why) noexcept {
-  return why == EAGAIN || why == EINTR || why == ENOBUFS || why == ENOMEM;
-}
 
 }  // namespace
 
@@ -35,11 +32,24 @@ bool Outgoing::stage(const RecordHead& head, const transport::Payload& payload, 
 
 Status Outgoing::send(const UniqueFd& socket, const transport::Header& header,
                       const transport::Payload& payload) noexcept {
-  const RecordHead head{static_cast<std::uint32_t>(payload.length), 0, header};
+  const RecordHead head{static_cast<std::uint32_t>(payload.length), RecordKind::packet, header};
   const bool waits = !queue_.is_empty();
   const bool gathers = payload.layout == nullptr || transport::mean_block(payload) >= kGatheredRun;
   if (!waits && head.bytes > kCopied && gathers) return write(socket, head, payload);
   if (!stage(head, payload, 0)) return Status::no_resource;
+  return !waits && flush(socket) == Status::peer_failed ? Status::peer_failed : Status::ok;
+}
+
+Status Outgoing::send_short(const UniqueFd& socket, RecordKind kind, const transport::Header& header,
+                            std::span<const std::byte> first, std::span<const std::byte> second) noexcept {
+  const std::size_t bytes = first.size() + second.size();
+  const RecordHead head{static_cast<std::uint32_t>(bytes), kind, header};
+  const bool waits = !queue_.is_empty();
+  const std::span<std::byte> room = queue_.room(sizeof head + bytes);
+  if (room.empty()) return Status::no_resource;
+  std::memcpy(room.data(), &head, sizeof head);
+  std::copy(second.begin(), second.end(), std::copy(first.begin(), first.end(), room.data() + sizeof head));
+  queue_.added(sizeof head + bytes);
   return !waits && flush(socket) == Status::peer_failed ? Status::peer_failed : Status::ok;
 }
 

@@ -2,6 +2,8 @@
 // system has no room for waits in a buffer, and later records behind it.
 #pragma once
 
+#include <span>
+
 #include "base/fd.hpp"
 #include "transport/contract.hpp"
 #include "transport/tcp/byte_queue.hpp"
@@ -17,6 +19,9 @@ class Outgoing {
   /// the connection is broken.
   Status send(const UniqueFd& socket, const transport::Header& header,
               const transport::Payload& payload) noexcept;
+  /// The same of a record whose payload is one part behind the other, 4 KiB at most.
+  Status send_short(const UniqueFd& socket, RecordKind kind, const transport::Header& header,
+                    std::span<const std::byte> first, std::span<const std::byte> second) noexcept;
   /// OK: nothing waits any more. NO_RESOURCE: the system has no room. PEER_FAILED.
   Status flush(const UniqueFd& socket) noexcept;
   bool is_empty() const noexcept { return queue_.is_empty(); }

@@ -79,7 +79,7 @@ void Peers::advance_dials(std::uint64_t now) {
       case Dial::State::going:
         break;
       case Dial::State::connected:
-        link->come_up(link->dial->take_socket(), link->peer().eager_max);
+        link->come_up(link->dial->take_socket(), link->peer().eager_max, Link::Maker::self);
         tell_up(*link);
         break;
       case Dial::State::failed: {
@@ -91,6 +91,84 @@ void Peers::advance_dials(std::uint64_t now) {
       }
     }
   }
+}
+
+void Peers::make_bulk() noexcept {
+  std::vector<Link*>& want = parts_.shared.want_bulk;
+  const std::uint64_t now = now_ms();
+  while (!want.empty()) {
+    Link& link = *want.back();
+    want.pop_back();
+    try {
+      begin_bulk(link, now);
+    } catch (const std::bad_alloc&) {
+      std::erase_if(bulk_dials_, [&link](const BulkDial& one) { return one.link == &link; });
+      link.do_without_bulk();
+    }
+  }
+  step();
+}
+
+std::unique_ptr<Dial> Peers::dial_bulk(const Link& link, std::uint32_t number, std::uint64_t now) {
+  return std::make_unique<Dial>(parts_.handshake, parts_.shared.events, handshake_token_, link.peer(),
+                                std::vector{link.peer_ip()}, now, parts_.connect_ms, number);
+}
+
+void Peers::begin_bulk(Link& link, std::uint64_t now) {
+  for (std::uint32_t number = 0; number < parts_.shared.lanes; ++number) {
+    link.bulk()->begin(number);
+    bulk_dials_.push_back({&link, number, dial_bulk(link, number, now)});
+  }
+}
+
+/// Whether it is there, has failed for good, or is not needed any more.
+bool Peers::is_over(BulkDial& one, std::uint64_t now) {
+  constexpr unsigned kTries = 3;
+  constexpr std::uint64_t kAgainMs = 1000;
+  if (!one.link->can_have_bulk()) return true;  // the link has failed
+  if (one.next_ms != 0) {
+    if (now < one.next_ms) return false;
+    one.next_ms = 0;
+    one.dial = dial_bulk(*one.link, one.number, now);
+  }
+  const Dial::State state = one.dial->advance(now);
+  if (state == Dial::State::failed && ++one.failures < kTries) {
+    one.next_ms = now + kAgainMs;
+    return false;
+  }
+  return state != Dial::State::going;
+}
+
+void Peers::advance_bulk_dials(std::uint64_t now) {
+  for (std::size_t i = 0; i < bulk_dials_.size();) {
+    if (!is_over(bulk_dials_[i], now)) {
+      ++i;
+      continue;
+    }
+    const BulkDial over = std::move(bulk_dials_[i]);
+    bulk_dials_.erase(bulk_dials_.begin() + static_cast<std::ptrdiff_t>(i));
+    Link& link = *over.link;
+    if (!link.can_have_bulk()) continue;
+    if (UniqueFd socket = over.dial->take_socket()) {
+      link.bulk()->come_up(over.number, std::move(socket));
+      continue;
+    }
+    parts_.shared.services.log(
+        3, fmt::format("tcp: worker {:x}: no bulk connection: {}", link.peer().worker, over.dial->report())
+               .c_str());
+    if (link.bulk()->give_up(over.number)) link.do_without_bulk();
+  }
+}
+
+void Peers::add_bulk(Guest& guest) {
+  Link* const link = parts_.links.to_worker(guest.hello().from_worker);
+  if (link == nullptr || !link->can_have_bulk() || link->bulk() == nullptr) return;
+  link->bulk()->begin(guest.hello().purpose);
+  link->bulk()->come_up(guest.hello().purpose, guest.take_socket());
+}
+
+void Peers::forget(const Link& link) noexcept {
+  std::erase_if(bulk_dials_, [&link](const BulkDial& one) { return one.link == &link; });
 }
 
 /// Says what becomes of a guest of this job. False: it has to wait.
@@ -106,6 +184,9 @@ bool Peers::decide(Guest& guest) {
     replace(*known);
     known = nullptr;
   }
+  if (hello.purpose != kForPackets)
+    return answer(known != nullptr && known->can_have_bulk() && known->bulk() != nullptr ? Verdict::welcome
+                                                                                         : Verdict::closing);
   if (known == nullptr) return answer(Verdict::welcome);
   if (known->state() == Link::State::up) return answer(Verdict::linked);
   if (known->dial != nullptr && parts_.handshake.worker() < hello.from_worker) return false;
@@ -114,8 +195,9 @@ bool Peers::decide(Guest& guest) {
 
 void Peers::welcome(Guest& guest) {
   const Hello& hello = guest.hello();
+  if (hello.purpose != kForPackets) return add_bulk(guest);
   if (Link* const known = parts_.links.to_worker(hello.from_worker)) {
-    known->come_up(guest.take_socket(), hello.eager_max);
+    known->come_up(guest.take_socket(), hello.eager_max, Link::Maker::peer);
     return tell_up(*known);
   }
   Address peer;
@@ -123,7 +205,7 @@ void Peers::welcome(Guest& guest) {
   peer.instance = hello.from_instance;
   peer.eager_max = hello.eager_max;
   Link& link = parts_.links.add(std::move(peer));
-  link.come_up(guest.take_socket(), hello.eager_max);
+  link.come_up(guest.take_socket(), hello.eager_max, Link::Maker::peer);
   const transport::Sink& sink = parts_.shared.sink;
   link.cookie = sink.peer_up(sink.self, hello.from_worker, reinterpret_cast<stria_link_t*>(&link));
 }
@@ -131,6 +213,7 @@ void Peers::welcome(Guest& guest) {
 void Peers::step() noexcept try {
   const std::uint64_t now = now_ms();
   advance_dials(now);
+  advance_bulk_dials(now);
   door_.serve([this](Guest& guest) { return decide(guest); }, [this](Guest& guest) { welcome(guest); });
   for (const GivenUp& one : std::exchange(given_up_, {}))
     if (one.link->is_coming())
@@ -141,12 +224,13 @@ void Peers::step() noexcept try {
 }
 
 void Peers::set_timer(std::uint64_t now) noexcept {
-  constexpr std::uint64_t kGuestsMs = 1000;
+  constexpr std::uint64_t kGuestsMs = 1000, kBulkMs = 250;
   std::uint64_t next = door_.has_guests() ? kGuestsMs : 0;
   for (const Link* const link : dialing_) {
     const std::uint64_t one = link->dial->next_in_ms(now);
     next = next == 0 ? one : std::min(next, one);
   }
+  if (!bulk_dials_.empty()) next = next == 0 ? kBulkMs : std::min(next, kBulkMs);
   parts_.shared.events.set_timer(next);
 }
 
@@ -155,6 +239,7 @@ void Peers::close() noexcept {
   door_.close();
   for (Link* const link : dialing_) link->dial.reset();
   dialing_.clear();
+  bulk_dials_.clear();
 }
 
 }  // namespace stria::tcp

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,8 +40,12 @@ class Peers {
   Result<Link*> connect(std::span<const std::byte> address, void* cookie);
   /// Something came for the door, a guest or a dial, or the timer rang. Makes upcalls.
   void step() noexcept;
+  /// Begins the bulk connections of the links that want some. Makes upcalls.
+  void make_bulk() noexcept;
+  /// The link's memory goes.
+  void forget(const Link& link) noexcept;
   /// Dials or guests are under way.
-  bool are_busy() const noexcept { return !dialing_.empty() || door_.has_guests(); }
+  bool are_busy() const noexcept { return !dialing_.empty() || !bulk_dials_.empty() || door_.has_guests(); }
   /// Nobody comes any more, and no dial goes on.
   void close() noexcept;
 
@@ -50,8 +55,22 @@ class Peers {
     Status why;
     std::string reason;
   };
+  /// A bulk connection that is being made. A peer that refuses it may be about to close, so there are several
+  /// tries: the end of the link comes meanwhile.
+  struct BulkDial {
+    Link* link;
+    std::uint32_t number;
+    std::unique_ptr<Dial> dial;
+    unsigned failures = 0;
+    std::uint64_t next_ms = 0;  ///< when the next try begins, after a failure
+  };
   Result<Link*> reach_itself(Address self, void* cookie);
   void advance_dials(std::uint64_t now);
+  void begin_bulk(Link& link, std::uint64_t now);
+  std::unique_ptr<Dial> dial_bulk(const Link& link, std::uint32_t number, std::uint64_t now);
+  bool is_over(BulkDial& one, std::uint64_t now);
+  void advance_bulk_dials(std::uint64_t now);
+  void add_bulk(Guest& guest);
   bool decide(Guest& guest);
   void welcome(Guest& guest);
   void replace(Link& link) noexcept;
@@ -63,6 +82,7 @@ class Peers {
   Door door_;
   std::vector<OwnAddress> own_;
   std::vector<Link*> dialing_;
+  std::vector<BulkDial> bulk_dials_;
   std::vector<GivenUp> given_up_;  // links whose dial has failed, and whose peer may be at the door
   bool closing_ = false;
 };

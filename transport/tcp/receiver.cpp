@@ -38,7 +38,14 @@ unsigned Receiver::receive(unsigned budget, bool& handshakes) noexcept {
 }
 
 unsigned Receiver::read(Link& link, unsigned budget) noexcept {
-  const Incoming::Outcome outcome = link.receive(budget);
+  return settle(link, link.receive(budget));
+}
+
+unsigned Receiver::read_bulk(Link& link, unsigned budget) noexcept {
+  return settle(link, link.receive_bulk(budget));
+}
+
+unsigned Receiver::settle(Link& link, const Incoming::Outcome& outcome) noexcept {
   if (link.state() != Link::State::up) return outcome.delivered;
   switch (outcome.after) {
     case Incoming::After::idle:
@@ -105,9 +112,10 @@ unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
     if (link.state() != Link::State::up) continue;  // it has failed since
     if (event.writable) link.flush();
     if (!event.readable || delivered == budget || link.is_ready) continue;
-    const unsigned got = read(link, budget - delivered);
+    const unsigned left = budget - delivered;
+    const unsigned got = is_bulk(event.token) ? read_bulk(link, left) : read(link, left);
     delivered += got;
-    if (got > 0 && link.state() == Link::State::up) warm(link);
+    if ((got > 0 || is_bulk(event.token)) && link.state() == Link::State::up) warm(link);
   }
   skip_ = !events.empty() ? 1 : std::min(2 * skip_, hot_[0] != nullptr ? kSkipHot : kSkipMost);
   return delivered;

@@ -26,6 +26,8 @@ class Receiver {
  private:
   static constexpr std::size_t kHot = 4;
   unsigned read(Link& link, unsigned budget) noexcept;
+  unsigned read_bulk(Link& link, unsigned budget) noexcept;
+  unsigned settle(Link& link, const Incoming::Outcome& outcome) noexcept;
   unsigned read_hot(unsigned budget) noexcept;
   unsigned read_ready(unsigned budget) noexcept;
   unsigned look(unsigned budget, bool& handshakes) noexcept;

@@ -1,4 +1,5 @@
-// What goes over a connection once it is up: records one behind the other, each a head and its payload.
+// What goes over the connections of a link once they are up. The first carries records one behind the other,
+// each a head and its payload; a bulk connection carries pieces, each a head and its bytes.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,54 @@
 
 namespace stria::tcp {
 
+enum class RecordKind : std::uint32_t {
+  packet = 0,
+  ending,    ///< a packet that ends a key of the receiver: the key, then the packet's payload
+  request,   ///< of a piece: PieceRequest
+  no_bulk,   ///< there will be no bulk connections: nothing can be requested
+  want_bulk  ///< the peer, which made this connection, is asked for bulk connections, too
+};
+
 struct RecordHead {
   std::uint32_t bytes = 0;  ///< of the payload
-  std::uint32_t reserved = 0;
-  transport::Header header{};
+  RecordKind kind{};
+  transport::Header header{};  ///< of a packet
 };
 static_assert(sizeof(RecordHead) == 24);
+
+/// What a key is. `name` says which slot of the owner, and how often the slot was used.
+struct KeyName {
+  std::uint32_t name = 0;
+  std::uint32_t mark = 0;
+  std::uint64_t random = 0;
+  bool operator==(const KeyName&) const = default;
+};
+static_assert(sizeof(KeyName) == 16);
+
+/// Bytes [offset, offset + length) of the memory behind a key are to come over a bulk connection.
+struct PieceRequest {
+  KeyName key;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  std::uint32_t lane = 0;  ///< the number of the bulk connection
+};
+static_assert(sizeof(PieceRequest) == 32);
+
+/// In front of a piece's bytes. Pieces come in the order in which they were requested.
+struct PieceHead {
+  std::uint32_t refused = 0;  ///< 1: the key does not allow it, and no bytes follow
+  std::uint32_t length = 0;   ///< as requested
+};
+static_assert(sizeof(PieceHead) == 8);
+
+/// A long message is requested in pieces of so many bytes, so that all bulk connections have a part in it.
+inline constexpr std::uint32_t kPiece = 512 << 10;
+/// Pieces of one bulk connection that were requested and did not come yet.
+inline constexpr std::uint32_t kPiecesMost = 16;
+/// No more are requested of a bulk connection while so many bytes are outstanding.
+inline constexpr std::uint64_t kOutstanding = 1 << 20;
+/// Bulk connections of a link.
+inline constexpr std::uint32_t kLanesMost = 8;
 
 /// What is read beyond the record that is wanted. Longer payloads go from the socket straight to the memory
 /// that the sink names, but for this much of them.
@@ -20,7 +63,7 @@ inline constexpr std::size_t kReadAhead = 16384;
 
 /// A buffer has room for the longest record and what is read ahead.
 constexpr std::size_t buffer_bytes(std::uint32_t eager_max) noexcept {
-  return sizeof(RecordHead) + eager_max + kReadAhead;
+  return sizeof(RecordHead) + sizeof(KeyName) + eager_max + kReadAhead;
 }
 
 /// Runs of memory in one system call.

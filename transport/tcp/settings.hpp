@@ -13,6 +13,7 @@ struct Settings {
   InterfaceChoice interfaces;
   PortRange ports;
   std::uint32_t connect_ms = 0;
+  std::uint32_t lanes = 1;  ///< bulk connections
   std::uint32_t eager_max = 0;
 };
 Result<Settings> read_settings(const stria_device_params_t& params);

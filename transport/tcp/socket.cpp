@@ -104,6 +104,14 @@ UniqueFd accept_connection(const UniqueFd& door) noexcept {
   return socket;
 }
 
+bool is_full(int error) noexcept {
+  return error == EAGAIN || error == EINTR || error == ENOBUFS || error == ENOMEM;
+}
+
+bool is_dry(int error) noexcept {
+  return error == EAGAIN || error == EINTR || error == ENOMEM;
+}
+
 std::size_t unacknowledged(const UniqueFd& socket) noexcept {
   int bytes = 0;
   return ::ioctl(socket.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;

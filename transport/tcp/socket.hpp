@@ -18,6 +18,10 @@ Result<UniqueFd> listen_on(const PortRange& ports, std::uint16_t& port);
 UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept;
 /// The next connection that came; empty: none.
 UniqueFd accept_connection(const UniqueFd& door) noexcept;
+/// Whether a send that failed so may be repeated when there is room.
+bool is_full(int error) noexcept;
+/// The same of reading: nothing is there.
+bool is_dry(int error) noexcept;
 /// Bytes that were sent and that the peer's system has not acknowledged.
 std::size_t unacknowledged(const UniqueFd& socket) noexcept;
 

@@ -10,7 +10,7 @@ namespace {
 struct TcpProvider {
   using Device = tcp::Device;
   using Link = tcp::Link;
-  using Groups = transport::GroupList<>;
+  using Groups = transport::GroupList<transport::group::Keys, transport::group::Get>;
   static constexpr const char* kName = "tcp";
   static constexpr const char* kDescription = "any network, through TCP";
   static constexpr Variables kVariables = tcp::kVariables;

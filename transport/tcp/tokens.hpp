@@ -9,12 +9,15 @@ inline constexpr Token kTimerToken = 1;
 inline constexpr Token kDoorToken = 2;
 inline constexpr Token kHandshakeToken = 3;
 
-/// All others are the addresses of links.
+/// All others are the addresses of links, with a bit for those of their bulk connections.
 inline bool is_link(Token token) noexcept {
   return token > kHandshakeToken;
 }
 inline Link& link_of(Token token) noexcept {
-  return *reinterpret_cast<Link*>(token);
+  return *reinterpret_cast<Link*>(token & ~kBulkBit);
+}
+inline bool is_bulk(Token token) noexcept {
+  return (token & kBulkBit) != 0;
 }
 
 }  // namespace stria::tcp

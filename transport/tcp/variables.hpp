@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/variable.hpp"
+#include "transport/tcp/record.hpp"
 
 namespace stria::tcp {
 
@@ -18,6 +19,9 @@ inline constexpr Variable kVariables[] = {
                     "calls the library, so allow for its longest computation."),
     bytes_variable(Level::expert, "STRIA_TCP_EAGER_BYTES", "64K", {1024, 65536},
                    "Longest payload of one packet. Longer messages are announced first."),
+    number_variable(Level::expert, "STRIA_TCP_BULK_CONNECTIONS", "1", "", {1, kLanesMost},
+                    "Connections to a peer, beside the first, over which long messages are read from its "
+                    "memory; made when the first such message comes."),
 };
 
 }  // namespace stria::tcp

@@ -25,7 +25,7 @@ struct TcpStream : testing::Test {
     }
   }
   static contract::Bytes record(std::uint16_t sequence, std::uint32_t bytes) {
-    const RecordHead head{bytes, 0, contract::header(sequence)};
+    const RecordHead head{bytes, RecordKind::packet, contract::header(sequence)};
     contract::Bytes out(sizeof head + bytes);
     std::memcpy(out.data(), &head, sizeof head);
     const contract::Bytes payload = contract::pattern(sequence, bytes);

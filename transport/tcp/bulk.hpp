@@ -1,0 +1,101 @@
+// The bulk connections of a link, its lanes: gets of this side, in pieces over whichever lane has the least
+// to do, and pieces that the peer requests.
+//
+//   get ──► waiting ── all of it requested ──► under way ── its last piece came ──► completion
+//
+// Lanes are made when the first get needs them, by the side that made the link's first connection, since its
+// way is known to be open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/intrusive_list.hpp"
+#include "transport/tcp/fetch.hpp"
+#include "transport/tcp/shared.hpp"
+#include "transport/tcp/supply.hpp"
+
+namespace stria::tcp {
+
+/// Sends what bulk connections have to say over the link's first connection.
+class Requester {
+ public:
+  virtual Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
+
+ protected:
+  ~Requester() = default;
+};
+
+class Bulk {
+ public:
+  Bulk(Shared& shared, Requester& requester, Token token) noexcept
+      : shared_(shared), requester_(requester), token_(token) {}
+  Bulk(const Bulk&) = delete;
+  Bulk& operator=(const Bulk&) = delete;
+  ~Bulk() { cut(); }
+
+  /// The contract's get, of a link whose gets are not refused.
+  Status get(const transport::Payload& local, const KeyName& key, std::uint64_t offset,
+             transport::Completion* completion) noexcept;
+
+  // How lanes come.
+  /// The lanes are being made, or are there.
+  bool has_lanes() const noexcept { return !lanes_.empty(); }
+  /// A lane is being made; what the peer requests of it waits. Throws bad_alloc.
+  void begin(std::uint32_t number);
+  void come_up(std::uint32_t number, UniqueFd socket) noexcept;
+  /// The lane cannot be made. True: it was the last one.
+  bool give_up(std::uint32_t number) noexcept;
+
+  /// The peer requests a piece, for which its key gives `memory`, or nothing (ACCESS). False: it may not.
+  bool supply(const PieceRequest& request, Status found, const transport::Payload& memory) noexcept;
+
+  enum class After : std::uint8_t {
+    idle,
+    more,   ///< the budget is used up
+    ended,  ///< a lane has ended, and with it the link
+    wrong   ///< what the peer sent makes no sense
+  };
+  struct Outcome {
+    unsigned pieces;
+    After after;
+  };
+  /// Takes up to `budget` pieces, of all lanes or of those that something is to come of. Calls completions.
+  Outcome receive(bool all, unsigned budget) noexcept;
+  /// Gets wait for lanes, or for room to request.
+  bool has_waiting() noexcept { return !waiting_.empty(); }
+  /// Goes on with what had no room.
+  void flush() noexcept;
+  /// Nothing is sent, received or made any more.
+  void cut() noexcept;
+  /// All gets end so. Only when nothing more can come: before any lane is up, or behind cut(). Calls
+  /// completions.
+  void end_gets(Status why) noexcept;
+
+ private:
+  struct Lane {
+    Lane(BufferPool& pool, const stria_services_t& services) noexcept
+        : supply(pool, services), fetch(pool, services) {}
+    UniqueFd socket;
+    Supply supply;
+    Fetch fetch;
+    bool waits_for_room = false;
+  };
+  Lane* least_busy() noexcept;
+  void request() noexcept;
+  void send(Lane& lane) noexcept;
+  void over(Get& get, Status status) noexcept;
+  void finish(Get& get, Status status) noexcept;
+
+  Shared& shared_;
+  Requester& requester_;
+  const Token token_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // null: given up
+  IntrusiveList<Get> waiting_;
+  IntrusiveList<Get> under_way_;
+  After broken_ = After::idle;  // or ended, or wrong
+};
+
+}  // namespace stria::tcp

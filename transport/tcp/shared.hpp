@@ -1,0 +1,38 @@
+// What the links of a device have in common.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/contract.hpp"
+#include "transport/tcp/byte_queue.hpp"
+#include "transport/tcp/events.hpp"
+#include "transport/tcp/get.hpp"
+#include "transport/tcp/keys.hpp"
+#include "transport/tcp/record.hpp"
+
+namespace stria::tcp {
+
+class Link;
+
+struct Shared {
+  Shared(const transport::Sink& worker_sink, const stria_services_t& worker_services,
+         std::uint32_t own_eager_max, std::uint32_t own_lanes) noexcept
+      : sink(worker_sink),
+        services(worker_services),
+        eager_max(own_eager_max),
+        lanes(own_lanes),
+        pool(buffer_bytes(own_eager_max)) {}
+  const transport::Sink& sink;
+  const stria_services_t& services;
+  const std::uint32_t eager_max;
+  const std::uint32_t lanes;  ///< bulk connections to be made to a peer
+  BufferPool pool;
+  Events events;
+  Keys keys;
+  GetPool gets;
+  std::vector<Link*> want_bulk;   ///< links whose bulk connections are to be made by this device
+  unsigned waiting_for_room = 0;  ///< connections that have more to send than the system takes
+};
+
+}  // namespace stria::tcp
