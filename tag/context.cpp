@@ -33,15 +33,22 @@ Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* para
   context->config = *std::move(config);
   context->settings = read_settings(context->config);
   log::set_level(log::level_of(context->config.text("STRIA_LOG")));
-  report_unknown(variables);
-  for (const std::string& name : transport::split_list(context->config.text("STRIA_PROVIDERS"), ',')) {
-    auto provider = transport::find_provider(name, context->config.text("STRIA_PROVIDER_PATH"), builtins);
+  report_unknown(variables, builtins);
+  const std::string& path = context->config.text("STRIA_PROVIDER_PATH");
+  for (const auto& [name, by_auto] :
+       transport::chosen_providers(context->config.text("STRIA_PROVIDERS"), path, builtins)) {
+    auto provider = transport::find_provider(name, path, builtins);
+    if (!provider && by_auto) {
+      log::info("provider {} is not used: {}", name, provider.error().context);
+      continue;
+    }
     if (!provider) return std::move(provider).error();
     if (context->providers.size() == STRIA_DEVICES_MAX)
       return Error{Status::invalid,
                    fmt::format("STRIA_PROVIDERS: '{}' is one provider too many, the limit is {}", name,
                                STRIA_DEVICES_MAX)};
     context->providers.push_back(*std::move(provider));
+    context->by_auto.push_back(by_auto);
   }
   if (context->providers.empty()) return Error{Status::invalid, "STRIA_PROVIDERS names no provider"};
   if (params != nullptr && params->job_secret != nullptr) {

@@ -63,7 +63,10 @@ Result<void> Devices::open(Context& context, Worker& worker, std::uint64_t worke
       device->sink.self = device.get();
       if (const auto opened = open_one(context, worker_id, *device); !opened) {
         const std::string_view own = without_name(opened.error().context, device->name());
-        log::warn("provider {} is not used: {}", device->label, own);
+        if (context.by_auto[p])
+          log::info("provider {} is not used: {}", device->label, own);
+        else
+          log::warn("provider {} is not used: {}", device->label, own);
         reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device->label, own);
         continue;
       }

@@ -37,8 +37,9 @@ VariableGroups known_variables(Tables builtins) {
   VariableGroups groups = {kBaseVariables, transport::kVariables, kVariables, rndv::kVariables};
   for (const stria_provider_t* provider : builtins) add(groups, provider->name, "", builtins);
   const Config choice = provider_choice();
-  for (const std::string& name : transport::split_list(choice.text("STRIA_PROVIDERS"), ','))
-    add(groups, name, choice.text("STRIA_PROVIDER_PATH"), builtins);
+  const std::string& path = choice.text("STRIA_PROVIDER_PATH");
+  for (const auto& chosen : transport::chosen_providers(choice.text("STRIA_PROVIDERS"), path, builtins))
+    add(groups, chosen.name, path, builtins);
   return groups;
 }
 
@@ -50,7 +51,7 @@ VariableGroups all_variables(Tables builtins) {
   return groups;
 }
 
-void report_unknown(const VariableGroups& groups) {
+void report_unknown(const VariableGroups& groups, Tables builtins) {
   const auto lists = [&](const std::string& prefix) {
     return std::ranges::any_of(groups, [&](Variables group) {
       return !group.empty() && std::string_view(group.front().name).starts_with(prefix);
@@ -58,13 +59,13 @@ void report_unknown(const VariableGroups& groups) {
   };
   report_unknown_variables(groups, [&](std::string_view name) {
     const Config choice = provider_choice();
-    const std::vector<std::string> used = transport::split_list(choice.text("STRIA_PROVIDERS"), ',');
-    return std::ranges::any_of(transport::provider_files(choice.text("STRIA_PROVIDER_PATH")),
-                               [&](const transport::ProviderFile& file) {
-                                 const std::string prefix = transport::variable_prefix(file.name);
-                                 return name.starts_with(prefix) && !lists(prefix) &&
-                                        std::ranges::find(used, file.name) == used.end();
-                               });
+    const std::string& path = choice.text("STRIA_PROVIDER_PATH");
+    const auto used = transport::chosen_providers(choice.text("STRIA_PROVIDERS"), path, builtins);
+    return std::ranges::any_of(transport::provider_files(path), [&](const transport::ProviderFile& file) {
+      const std::string prefix = transport::variable_prefix(file.name);
+      return name.starts_with(prefix) && !lists(prefix) &&
+             std::ranges::find(used, file.name, &transport::ChosenProvider::name) == used.end();
+    });
   });
 }
 

@@ -21,6 +21,6 @@ VariableGroups all_variables(std::span<const stria_provider_t* const> builtins);
 
 /// Warns of variables in the environment that are not in `groups`. Not of those of a provider that lies in a
 /// folder and is not in use: they wait for their provider.
-void report_unknown(const VariableGroups& groups);
+void report_unknown(const VariableGroups& groups, std::span<const stria_provider_t* const> builtins);
 
 }  // namespace stria::tag

@@ -26,6 +26,7 @@ struct Context {
   Config config;  ///< as providers ask for it
   Settings settings;
   std::vector<std::unique_ptr<const transport::LoadedProvider>> providers;  ///< best first
+  std::vector<bool> by_auto;  ///< of each: the user has not named it
   std::vector<std::byte> job_secret;
   std::string name;
   std::atomic<unsigned> workers{0};

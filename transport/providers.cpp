@@ -51,6 +51,30 @@ std::vector<ProviderFile> provider_files(std::string_view path) {
   return files;
 }
 
+std::vector<ChosenProvider> chosen_providers(std::string_view list,
+                                             const std::function<bool(std::string_view name)>& is_there) {
+  std::vector<ChosenProvider> chosen;
+  for (const std::string& part : split_list(list, ',')) {
+    if (part != "auto") {
+      chosen.push_back({part});
+      continue;
+    }
+    for (const char* const name : {"shm", "verbs", "tcp"})
+      if (std::ranges::find(chosen, name, &ChosenProvider::name) == chosen.end() && is_there(name))
+        chosen.push_back({name, true});
+  }
+  return chosen;
+}
+
+std::vector<ChosenProvider> chosen_providers(std::string_view list, std::string_view path,
+                                             std::span<const stria_provider_t* const> builtins) {
+  return chosen_providers(list, [&](std::string_view name) {
+    if (std::ranges::any_of(builtins, [&](const auto* table) { return table->name == name; })) return true;
+    const std::vector<ProviderFile> files = provider_files(path);
+    return std::ranges::find(files, name, &ProviderFile::name) != files.end();
+  });
+}
+
 std::string variable_prefix(std::string_view provider) {
   std::string prefix = "STRIA_";
   for (const char c : provider) prefix += in_variable_name(c);

@@ -76,8 +76,9 @@ std::vector<Device> look_for_devices(const Config& config) {
   const auto add = [&](const std::string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
-  const std::vector<std::string> used = transport::split_list(config.text("STRIA_PROVIDERS"), ',');
-  for (const std::string& name : used) add(name);
+  for (const auto& chosen :
+       transport::chosen_providers(config.text("STRIA_PROVIDERS"), path, tag::builtin_providers()))
+    add(chosen.name);
   const std::size_t ranked = names.size();
   for (const stria_provider_t* table : tag::builtin_providers()) add(table->name);
   for (const transport::ProviderFile& file : files) add(file.name);

@@ -95,7 +95,7 @@ int run(const Wishes& wishes) {
   } else {
     problem = read.error().context;
   }
-  tag::report_unknown(variables);
+  tag::report_unknown(variables, tag::builtin_providers());
   std::vector<Device> devices;
   if (all || wishes.providers || wishes.schemes) devices = look_for_devices(config);
 
