@@ -13,8 +13,9 @@ target_compile_options(stria_options INTERFACE
   -fno-math-errno -fno-semantic-interposition)
 target_compile_definitions(stria_options INTERFACE _GNU_SOURCE)
 if(STRIA_SANITIZE)
+  # Not vptr, which looks into spdlog's objects and knows nothing of their types.
   target_compile_options(stria_options INTERFACE -fsanitize=${STRIA_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
+                         -fno-sanitize=vptr -fno-sanitize-recover=all)
   target_link_options(stria_options INTERFACE -fsanitize=${STRIA_SANITIZE})
 endif()
 

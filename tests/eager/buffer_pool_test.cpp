@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "eager/credit.hpp"
+#include "tests/rounds.hpp"
 
 namespace stria::eager {
 namespace {
@@ -46,7 +47,7 @@ TEST(BufferPool, counts_the_memory_that_a_buffer_takes_from_the_allocator) {
     std::byte* buffer = pool.take(bytes);
     ASSERT_NE(buffer, nullptr);
     ASSERT_EQ(pool.in_use(), BufferPool::footprint(bytes));
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(STRIA_TEST_SANITIZED)
     // What the allocator says can be used, and the word before it; it may have given a piece that was a
     // little longer.
     ASSERT_GE(::malloc_usable_size(buffer) + 8, pool.in_use()) << bytes;

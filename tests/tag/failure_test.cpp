@@ -84,9 +84,9 @@ TEST(Failure, ends_a_hundred_thousand_receives_in_time) {
 // The receives of a dead peer end one after the other, and what a callback does to one of them is too late.
 TEST(Failure, a_callback_may_cancel_and_post_while_receives_end) {
   struct Chain {
-    World* world;
-    Op* other;
-    Op* again;
+    World* world = nullptr;
+    Op* other = nullptr;
+    Op* again = nullptr;
     stria_status_t cancelled = STRIA_OK, posted = STRIA_OK;
     char room[8] = {};
     static void ended(stria_request_t*, const stria_info_t*, void* user) {
@@ -95,16 +95,17 @@ TEST(Failure, a_callback_may_cancel_and_post_while_receives_end) {
       chain->posted = chain->world->recv(*chain->again, 0, World::kAny, 9, 0, chain->room, 8);
     }
   };
-  Op warm_up, warm_recv, first, second, again;
+  Op warm_up, warm_recv, first, second, posted_again[2];
   char byte = 1, room[8];
+  Chain chains[2];
   World world(2, plain(4));
   world.send(warm_up, 1, 0, 7, &byte, 1);
   world.recv(warm_recv, 0, 1, 7, 0, room, 8);
   ASSERT_TRUE(world.run_until([&] { return warm_recv.ended(); }));
-  Chain chains[2] = {{&world, &second, &again}, {&world, &first, &again}};
   Op* const ops[2] = {&first, &second};
-  Op posted_again[2];
   for (unsigned i = 0; i < 2; ++i) {
+    chains[i].world = &world;
+    chains[i].other = ops[1 - i];
     chains[i].again = &posted_again[i];
     stria_recv_t recv{};
     recv.base = room;

@@ -159,8 +159,8 @@ TEST_F(FullQueue, of_a_path_that_is_refused_later_goes_to_the_engine) {
 // Each callback starts one more, which has to wait behind those that wait already.
 TEST_F(FullQueue, takes_what_callbacks_start) {
   struct Chain {
-    stria_endpoint_t* to;
-    const stria_key_t* key;
+    stria_endpoint_t* to = nullptr;
+    const stria_key_t* key = nullptr;
     unsigned left = 20;
     std::uint64_t word = 7;
     stria_request_t requests[2];
@@ -179,7 +179,12 @@ TEST_F(FullQueue, takes_what_callbacks_start) {
     }
   };
   std::deque<Chain> chains;
-  for (unsigned i = 0; i < 10; ++i) chains.emplace_back(to(), key_).start();
+  for (unsigned i = 0; i < 10; ++i) {
+    Chain& chain = chains.emplace_back();
+    chain.to = to();
+    chain.key = key_;
+    chain.start();
+  }
   for (int i = 0; i < 100000 && Chain::over() < 10; ++i) stria_worker_progress(world_.worker(0));
   EXPECT_EQ(Chain::over(), 10u);
   EXPECT_EQ(counters(world_, 0).fallbacks, 0u);

@@ -148,10 +148,10 @@ TEST(Help, a_sender_that_dies_meanwhile_ends_the_receive) {
     options.seed = seed;
     options.async_percent = 70;
     options.fragment_overtakes_percent = random() % 101;
-    World world(2, options, {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
     const auto data = pattern(400000, seed);
     std::vector<unsigned char> room(data.size());
     Op send, recv;
+    World world(2, options, {{{"STRIA_RNDV_PATIENCE", "0"}}, {{"STRIA_EAGER_LIMIT", "4K"}}});
     ASSERT_GE(world.send(send, 0, 1, 3, data.data(), data.size()), 0);
     ASSERT_GE(world.recv(recv, 1, 0, 3, 0, room.data(), room.size()), 0);
     for (unsigned i = random() % 40; i > 0; --i)

@@ -186,7 +186,7 @@ TEST_P(RefusedAccess, is_done_by_the_peers_engine) {
   ASSERT_EQ(stria_region_key(lent, packed, &bytes), STRIA_OK);
   stria_key_t* key = nullptr;
   ASSERT_EQ(stria_key_open(world.endpoint(0, 1), packed, bytes, &key), STRIA_OK);
-  const auto access = [&](std::uint64_t offset, std::size_t length) {
+  const auto access = [&, is_get = is_get](std::uint64_t offset, std::size_t length) {
     Op op;
     stria_rma_t rma{};
     rma.base = local.data() + offset;

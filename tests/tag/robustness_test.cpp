@@ -42,9 +42,9 @@ TEST(Robustness, a_put_and_a_get_of_no_bytes_end_when_the_engine_serves_them) {
 TEST(Robustness, a_get_rendezvous_ends_at_the_sender_without_send_invalidate) {
   auto options = quick();
   options.send_invalidate = false;
-  World world(2, options, {{{"STRIA_RNDV_SCHEME", "get"}}});
   std::vector<char> data(100000, 7), room(100000);
   Op send, recv;
+  World world(2, options, {{{"STRIA_RNDV_SCHEME", "get"}}});
   world.recv(recv, 1, 0, 5, 0, room.data(), room.size());
   world.send(send, 0, 1, 5, data.data(), data.size());
   EXPECT_TRUE(world.run_until([&] { return recv.ended(); }, 2000)) << "recv";
@@ -217,9 +217,9 @@ TEST(Robustness, close_ends_puts_and_gets_that_a_provider_still_has) {
 TEST(Robustness, a_rendezvous_get_under_way_ends_at_close) {
   auto options = quick();
   options.async_percent = 99;
-  World world(2, options, {{{"STRIA_RNDV_SCHEME", "get"}}});
   std::vector<char> data(100000, 7), room(100000);
   Op send, recv;
+  World world(2, options, {{{"STRIA_RNDV_SCHEME", "get"}}});
   world.recv(recv, 1, 0, 5, 0, room.data(), room.size());
   world.send(send, 0, 1, 5, data.data(), data.size());
   // Only the receiver runs until its get is with the provider; then nothing lets it end but close.
@@ -281,14 +281,13 @@ TEST(Robustness, no_callback_comes_before_the_call_that_starts_a_get_returns) {
   auto options = quick();
   options.get = options.put = false;
   options.death_seen_by_check_only = true;
-  World world(2, options);
   std::vector<char> memory(4096), local(4096);
+  Op warm, ops[20];
+  World world(2, options);
   Remote remote(world, 1, 0, memory.data(), memory.size());
-  Op warm;
   world.send(warm, 0, 1, 1, local.data(), 10);
   for (int i = 0; i < 100; ++i) world.step();
   world.kill(1, fake::Loss::none);
-  Op ops[20];
   for (Op& op : ops) {
     stria_rma_t rma{};
     rma.base = local.data();

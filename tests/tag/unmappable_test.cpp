@@ -30,9 +30,6 @@ class NoDescriptors {
 class Unmappable : public testing::TestWithParam<std::tuple<const char*, bool, const char*>> {};
 
 TEST_P(Unmappable, memory_of_stria_mem_alloc_arrives_whole_and_is_mapped_once_there_are_descriptors) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the checks of -fsanitize=undefined need descriptors themselves";
-#endif
   const auto [scheme, first_is_short, cma] = GetParam();
   in_two_processes({{"STRIA_RNDV_SCHEME", scheme},
                     {"STRIA_EAGER_LIMIT", "16K"},

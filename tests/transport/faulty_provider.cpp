@@ -5,7 +5,7 @@ namespace {
 
 constexpr stria_status_t kNo = STRIA_ERR_UNSUPPORTED;
 
-constexpr stria_group_keys_t kKeys = {
+[[maybe_unused]] constexpr stria_group_keys_t kKeys = {
 #ifdef FAULT_group_size
     .size = sizeof(stria_group_keys_t) - 8,
 #else
@@ -21,12 +21,12 @@ constexpr stria_group_keys_t kKeys = {
     .send_invalidate = [](stria_link_t*, const stria_header_t*, const void*, uint32_t,
                           const stria_provider_key_t*) { return kNo; },
 };
-constexpr stria_group_put_t kPut = {
+[[maybe_unused]] constexpr stria_group_put_t kPut = {
     .size = sizeof(stria_group_put_t),
     .put = [](stria_link_t*, const stria_payload_t*, const stria_provider_key_t*, uint64_t,
               stria_completion_t*) { return kNo; },
 };
-constexpr stria_group_bulk_t kBulk = {
+[[maybe_unused]] constexpr stria_group_bulk_t kBulk = {
     .size = sizeof(stria_group_bulk_t),
 #ifdef FAULT_bulk
     .zcopy_send = nullptr,
@@ -37,7 +37,7 @@ constexpr stria_group_bulk_t kBulk = {
 };
 
 #ifdef FAULT_variable
-constexpr stria_variable_t kVariables[] = {{
+[[maybe_unused]] constexpr stria_variable_t kVariables[] = {{
     .name = "STRIA_VARIABLE_SIZE",
     .kind = STRIA_VARIABLE_BYTES,
     .level = STRIA_CONFIG_EXPERT,

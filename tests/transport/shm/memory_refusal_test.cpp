@@ -48,9 +48,6 @@ TEST(ShmMemory, more_than_the_machine_has_is_an_error_that_names_the_limit) {
 }
 
 TEST(ShmMemory, without_descriptors_at_the_peer_the_access_is_refused_until_there_are_some) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the checks of -fsanitize=undefined need descriptors themselves";
-#endif
   Child other([](Child& up) { return short_owner(up); });
   Child reader([](Child& up) {
     Node node(1, {{"STRIA_SHM_CMA", "off"}});
