@@ -69,7 +69,7 @@ TEST(TcpBulk, brings_long_messages_both_ways_whoever_made_the_link_and_over_any_
       std::vector<Bytes> remote;
       std::deque<Read> reads;
       for (unsigned i = 0; i < 12; ++i) {
-        remote.push_back(contract::pattern(i, 1 + random() % (5 * kMiB)));
+        remote.push_back(contract::pattern(i, 1 + random() % (3 * kMiB)));
         const bool from_a = i % 2 == 0;
         Peer& owner = from_a ? two.b : two.a;
         const auto key = key_to(owner, from_a ? two.to_a : two.to_b, contiguous(remote.back()));
@@ -128,7 +128,7 @@ TEST(TcpBulk, reads_blocks_of_any_size_into_blocks_of_any_size) {
 
 TEST(TcpBulk, brings_what_the_memory_held_when_its_key_ended_or_nothing) {
   unsigned refused = 0, whole = 0;
-  for (int steps = 0; steps < 30; ++steps) {
+  for (int steps = 0; steps < 30; steps += 3) {
     Two two(1);
     Bytes remote = contract::pattern(1, 4 * kMiB);
     const Bytes before(remote.begin(), remote.end());
@@ -261,6 +261,24 @@ TEST_F(TcpRequests, are_answered_in_their_order_and_refused_where_the_key_does_n
   EXPECT_EQ(read_head(lane).length, 10u);
   EXPECT_EQ(read(lane, 10), Bytes(memory.end() - 10, memory.end()));
   EXPECT_TRUE(device.downs.empty());
+}
+
+TEST_F(TcpRequests, whose_key_ends_half_way_get_what_the_memory_held) {
+  constexpr std::uint32_t kLong = 32 * kMiB;  // more than the system takes before the peer reads
+  Bytes memory = contract::pattern(3, kLong);
+  const Bytes before(memory.begin(), memory.end());
+  const auto key = key_to(device, device.ups[2], contiguous(memory));
+  const UniqueFd lane = connect(0);
+  request(key, 0, kLong);
+  request(key, 0, 100);
+  drive_for({&device}, 200);
+  EXPECT_EQ(device.invalidate(key), Status::ok);
+  std::fill(memory.begin(), memory.end(), std::byte{0x66});
+  const PieceHead first = read_head(lane);
+  EXPECT_TRUE(first.refused == 0 && first.length == kLong);
+  EXPECT_TRUE(read(lane, kLong) == before);
+  const PieceHead second = read_head(lane);
+  EXPECT_TRUE(second.refused == 1 && second.length == 100) << "it had not begun";
 }
 
 TEST_F(TcpRequests, of_a_lane_that_there_is_not_end_the_link) {
