@@ -35,7 +35,7 @@ inline std::int64_t from_environment(const char* name, std::int64_t otherwise) {
 
 /// The rounds to do of a test that does `usual` of them in an ordinary build; at least 1.
 inline std::int64_t rounds(std::int64_t usual) {
-  const std::int64_t divisor = kBuildDivisor * (std::getenv("STRIA_TEST_HOST") != nullptr ? 3 : 1);
+  const std::int64_t divisor = kBuildDivisor * (std::getenv("STRIA_TEST_HOST") != nullptr ? 6 : 1);
   return std::max<std::int64_t>(usual * from_environment("STRIA_TEST_ROUNDS", 1) / divisor, 1);
 }
 
