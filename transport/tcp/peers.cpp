@@ -117,7 +117,10 @@ std::unique_ptr<Dial> Peers::dial_bulk(const Link& link, std::uint32_t number, s
 void Peers::begin_bulk(Link& link, std::uint64_t now) {
   for (std::uint32_t number = 0; number < parts_.shared.lanes; ++number) {
     link.bulk()->begin(number);
-    bulk_dials_.push_back({&link, number, dial_bulk(link, number, now)});
+    BulkDial& made = bulk_dials_.emplace_back();
+    made.link = &link;
+    made.number = number;
+    made.dial = dial_bulk(link, number, now);
   }
 }
 

@@ -58,8 +58,8 @@ class Peers {
   /// A bulk connection that is being made. A peer that refuses it may be about to close, so there are several
   /// tries: the end of the link comes meanwhile.
   struct BulkDial {
-    Link* link;
-    std::uint32_t number;
+    Link* link = nullptr;
+    std::uint32_t number = 0;
     std::unique_ptr<Dial> dial;
     unsigned failures = 0;
     std::uint64_t next_ms = 0;  ///< when the next try begins, after a failure
