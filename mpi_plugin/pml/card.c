@@ -2,16 +2,37 @@
  *
  *   | name of its host, ends with 0 | address |
  *
+ * A process whose last session ends closes its worker, and opens another for its next session: its next turn.
+ * Open MPI begins a turn on all processes of a job together, by a fence. PMIx can end that fence without a
+ * process that is still leaving the turn before, or never (openpmix issues 3931 and 4113). So the cards of
+ * later turns have names of their own, and a process waits for all of them before the fence is begun.
+ *
  * Open MPI knows the host names of a process's own job only. The parent of a spawned process, or one that it
  * connects to, is of another job; its card is the one thing that is certain to be there.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "opal/util/proc.h"
-#include "pml_stria.h"
+#include "release.h"
 
-enum { kLongestHost = 255 }; /* as POSIX bounds it; a longer one is cut off */
+enum {
+  kLongestHost = 255,     /* as POSIX bounds it; a longer one is cut off */
+  kWaitSeconds = 60,      /* for a process that has not come to this process's turn */
+  kAskAgainMicros = 1000, /* then */
+  kNameBytes = 128
+};
+
+/* How many cards this process has published. The component stays loaded between two turns (-z nodelete). */
+static unsigned turn;
+
+/* The card of this turn, as only processes of this job look for it, which count alike. */
+static void name_of_turn(char name[kNameBytes]) {
+  (void)snprintf(name, kNameBytes, "stria.card.%u", turn);
+}
 
 int pml_stria_publish_card(void) {
   unsigned char card[kLongestHost + 1 + STRIA_ADDRESS_MAX];
@@ -20,18 +41,58 @@ int pml_stria_publish_card(void) {
   card[host] = 0;
   size_t address = STRIA_ADDRESS_MAX;
   if (STRIA_OK != stria_worker_address(pml_stria.worker, card + host + 1, &address)) return OMPI_ERROR;
+  const size_t bytes = host + 1 + address;
   int rc = OMPI_SUCCESS;
-  OPAL_MODEX_SEND(rc, STRIA_OMPI_FOR_ALL_JOBS, &mca_pml_stria_component.pmlm_version, card,
-                  host + 1 + address);
+  OPAL_MODEX_SEND(rc, STRIA_OMPI_FOR_ALL_JOBS, &mca_pml_stria_component.pmlm_version, card, bytes);
+  if (++turn == 1 || OMPI_SUCCESS != rc) return rc;
+  char name[kNameBytes];
+  name_of_turn(name);
+  OPAL_MODEX_SEND_STRING(rc, STRIA_OMPI_FOR_ALL_JOBS, name, card, bytes);
   return rc;
+}
+
+/* False (after a message): the process did not come to this process's turn. */
+static bool fetch_of_turn(const opal_process_name_t* process, void** memory, size_t* bytes) {
+  char name[kNameBytes];
+  name_of_turn(name);
+  const time_t begun = time(NULL);
+  for (;;) {
+    int rc = OMPI_SUCCESS;
+    OPAL_MODEX_RECV_STRING(rc, name, process, memory, bytes);
+    if (OMPI_SUCCESS == rc) return true;
+    if (time(NULL) - begun > kWaitSeconds) break;
+    (void)usleep(kAskAgainMicros);
+  }
+  pml_stria_tell(PML_STRIA_EVERY_RANK,
+                 "process %s has not begun its session number %u within %d s of this process's",
+                 OMPI_NAME_PRINT(process), turn, kWaitSeconds);
+  return false;
+}
+
+bool pml_stria_await_turn(void) {
+  if (turn == 1) return true;
+  pml_stria_release_commit();
+  for (uint32_t rank = 0; rank < ompi_process_info.num_procs; ++rank) {
+    const opal_process_name_t process = {.jobid = OMPI_PROC_MY_NAME->jobid, .vpid = rank};
+    void* memory = NULL;
+    size_t bytes = 0;
+    if (!fetch_of_turn(&process, &memory, &bytes)) return false;
+    free(memory);
+  }
+  return true;
+}
+
+static bool fetch(const opal_process_name_t* process, void** memory, size_t* bytes) {
+  if (turn > 1 && process->jobid == OMPI_PROC_MY_NAME->jobid) return fetch_of_turn(process, memory, bytes);
+  int rc = OMPI_SUCCESS;
+  OPAL_MODEX_RECV(rc, &mca_pml_stria_component.pmlm_version, process, memory, bytes);
+  return OMPI_SUCCESS == rc;
 }
 
 bool pml_stria_read_card(const ompi_proc_t* proc, pml_stria_card_t* out) {
   void* memory = NULL;
   size_t bytes = 0;
-  int rc = OMPI_SUCCESS;
-  OPAL_MODEX_RECV(rc, &mca_pml_stria_component.pmlm_version, &proc->super.proc_name, &memory, &bytes);
-  if (OMPI_SUCCESS != rc || NULL == memory) return false;
+  if (!fetch(&proc->super.proc_name, &memory, &bytes) || NULL == memory) return false;
   const unsigned char* end = memchr(memory, 0, bytes);
   if (NULL == end) {
     free(memory);

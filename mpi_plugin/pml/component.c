@@ -130,6 +130,8 @@ static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, 
     reason = stria_last_error();
   } else if (OMPI_SUCCESS != pml_stria_publish_card()) {
     reason = "its address could not be published";
+  } else if (!pml_stria_await_turn()) {
+    reason = "another process of the job did not begin a session with it";
   }
   if (NULL == reason) {
     pml_stria.has_accelerator = pml_stria_has_accelerator();

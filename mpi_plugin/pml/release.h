@@ -11,6 +11,9 @@ const char* pml_stria_release_objects(void);
 void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_threads);
 void pml_stria_release_close(void);
 
+/* Lets other processes see what this one has published, which Open MPI does later. */
+void pml_stria_release_commit(void);
+
 /* Whether Open MPI drives an accelerator, so that a buffer may be memory that the processor cannot reach. */
 bool pml_stria_has_accelerator(void);
 /* Whether `memory` is of that kind. Asked only where there is an accelerator. */

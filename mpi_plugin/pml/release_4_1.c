@@ -12,6 +12,9 @@ void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_thread
 
 void pml_stria_release_close(void) {}
 
+/* A process has one turn in this release. */
+void pml_stria_release_commit(void) {}
+
 #if OPAL_CUDA_SUPPORT
 #include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/opal_datatype_cuda.h"

@@ -30,6 +30,10 @@ void pml_stria_release_close(void) {
   is_bml_open = false;
 }
 
+void pml_stria_release_commit(void) {
+  (void)PMIx_Commit();
+}
+
 bool pml_stria_has_accelerator(void) {
   return NULL != opal_accelerator.check_addr &&
          0 != strcmp("null", opal_accelerator_base_selected_component.base_version.mca_component_name);
