@@ -98,8 +98,8 @@ typedef struct pml_stria_card {
 /* Publishes this process's card. A process publishes one only when stria may be its layer, because Open MPI
  * asks no layer that it was not told to use. */
 int pml_stria_publish_card(void);
-/* Waits until all processes of the job have come to the turn that this process has published its card of; at once
- * in the first turn. False (after a message): one did not come. */
+/* Waits until all processes of the job have come to the turn that this process has published its card of; at
+ * once in the first turn. False (after a message): one did not come. */
 bool pml_stria_await_turn(void);
 /* False: the process has none, so it does not use stria. */
 bool pml_stria_read_card(const ompi_proc_t* proc, pml_stria_card_t* out);
