@@ -11,7 +11,7 @@ namespace {
 
 struct Head {
   std::uint32_t magic = 0x43545453;  // "STTC"
-  std::uint16_t version = 1;
+  std::uint16_t version = 2;
   std::uint16_t wire_version = wire::kVersion;
   std::uint64_t check = 0;  // of all that follows, by the job's secret
   std::uint64_t worker = 0;
@@ -23,8 +23,9 @@ struct Head {
   std::uint8_t v4 = 0;  // addresses of 4 bytes behind the head, then those of 16
   std::uint8_t v6 = 0;
   std::uint32_t reserved = 0;
+  Ticket ticket{};
 };
-static_assert(sizeof(Head) == 56);
+static_assert(sizeof(Head) == 72);
 
 std::uint64_t check_of(std::span<const std::byte> bytes, std::span<const std::byte> secret) noexcept {
   const std::span<const std::byte> checked = bytes.subspan(offsetof(Head, worker));
@@ -45,6 +46,7 @@ std::vector<std::byte> encode(const Address& address, std::span<const std::byte>
   head.net_space = address.net_space;
   head.eager_max = address.eager_max;
   head.port = address.port;
+  head.ticket = address.ticket;
   std::vector<std::byte> v4, v6;
   for (const Ip& ip : address.ips) {
     const auto bytes = ip.bytes();
@@ -74,7 +76,8 @@ Result<Address> decode(std::span<const std::byte> bytes, std::span<const std::by
   if (head.check != check_of(bytes, secret))
     return Error{Status::unreachable,
                  "tcp: the address is of a worker with another job secret, or was changed"};
-  Address out{head.worker, head.instance, head.host, head.net_space, head.eager_max, head.port, {}};
+  Address out{head.worker,    head.instance, head.host,   head.net_space,
+              head.eager_max, head.port,     head.ticket, {}};
   std::span<const std::byte> rest = bytes.subspan(sizeof head);
   for (unsigned i = 0; i < head.v4 + head.v6; ++i) {
     const std::size_t length = i < head.v4 ? 4 : 16;

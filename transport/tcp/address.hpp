@@ -2,6 +2,7 @@
 // and the port and addresses on which the device listens.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +16,11 @@ namespace stria::tcp {
 /// The largest that the contract has room for.
 inline constexpr std::size_t kAddressMost = 256;
 
+/// A secret of one device: who knows it has been given the device's address. The job's secret may be none to
+/// others, as the one that is made of the user's id; this one is drawn at random, and never sent over a
+/// connection.
+using Ticket = std::array<std::byte, 16>;
+
 struct Address {
   std::uint64_t worker = 0;
   std::uint64_t instance = 0;   ///< a random number of the device, which answers no hello without it
@@ -22,6 +28,7 @@ struct Address {
   std::uint32_t net_space = 0;  ///< the network namespace; 0: not known
   std::uint32_t eager_max = 0;  ///< payload bytes of a packet that the device takes
   std::uint16_t port = 0;       ///< in the order of the host
+  Ticket ticket{};
   std::vector<Ip> ips;
 
   /// Both devices are in one network namespace. A refused connection then means for certain that the device

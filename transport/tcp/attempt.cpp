@@ -12,7 +12,11 @@ constexpr std::uint64_t kReachMs = 10000;  // for the peer's host to answer at a
 
 Attempt::Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now,
                  std::uint32_t purpose) noexcept
-    : ip_(ip), since_(now), hello_(handshake.hello(peer, purpose)), socket_(begin_connection(ip, peer.port)) {
+    : ip_(ip),
+      ticket_(peer.ticket),
+      since_(now),
+      hello_(handshake.hello(peer, purpose)),
+      socket_(begin_connection(ip, peer.port)) {
   if (!socket_) end(errno);
 }
 
@@ -32,7 +36,7 @@ Moved Attempt::turn(const Handshake& handshake) noexcept {
       break;
     case Turn::challenge:
       moved = transfer_.receive(socket_, bytes_of(challenge_));
-      if (moved == Moved::all && !handshake.accepts(hello_, challenge_, answer_)) {
+      if (moved == Moved::all && !handshake.accepts(hello_, challenge_, ticket_, answer_)) {
         is_another_ = true;
         return Moved::ended;
       }

@@ -41,6 +41,7 @@ class Attempt {
   Moved turn(const Handshake& handshake) noexcept;
 
   const Ip ip_;
+  const Ticket ticket_;
   const std::uint64_t since_;
   const Hello hello_;
   UniqueFd socket_;

@@ -25,7 +25,21 @@ Address self_of(const transport::DeviceParams& params, std::uint32_t eager_max) 
   out.host = running_system();
   out.net_space = namespace_of("net");
   out.eager_max = eager_max;
+  out.ticket = Handshake::draw_ticket();
   return out;
+}
+
+/// How the device sleeps; null: it looks now and then.
+Result<std::unique_ptr<Bell>> bell_for(Engine engine, const Events& events,
+                                       const stria_services_t& services) {
+  if (engine == Engine::epoll) return std::unique_ptr<Bell>();
+  auto made = Bell::open(events.descriptor());
+  if (made) return made;
+  Error error = std::move(made).error();
+  if (engine == Engine::uring || error.status != Status::unsupported)
+    return Error{error.status, fmt::format("tcp: {}; STRIA_TCP_ENGINE=epoll does without it", error.context)};
+  services.log(2, fmt::format("tcp: {}; it does without (STRIA_TCP_ENGINE=epoll)", error.context).c_str());
+  return std::unique_ptr<Bell>();
 }
 
 }  // namespace
@@ -46,7 +60,7 @@ Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& para
 Device::Device(const Settings& settings, const transport::DeviceParams& params)
     : secret_(secret_of(params)),
       self_(self_of(params, settings.eager_max)),
-      handshake_(self_.worker, self_.instance, self_.eager_max, secret_),
+      handshake_(self_.worker, self_.instance, self_.eager_max, secret_, self_.ticket),
       shared_(*params.sink, *params.services, settings.eager_max, settings.lanes),
       links_(shared_),
       peers_({shared_, links_, handshake_, self_, secret_, settings.connect_ms}, kDoorToken, kHandshakeToken),
@@ -60,6 +74,9 @@ Result<void> Device::start(const Settings& settings) {
   auto events = Events::open(kTimerToken);
   if (!events) return std::move(events).error();
   shared_.events = *std::move(events);
+  auto bell = bell_for(settings.engine, shared_.events, shared_.services);
+  if (!bell) return std::move(bell).error();
+  receiver_.sleep_by(*std::move(bell));
   if (auto opened = peers_.open(settings.ports); !opened) return opened;
   peers_.know(*std::move(all));
   self_.port = peers_.port();
@@ -97,7 +114,12 @@ Status Device::fast_register(const Link* link, const transport::Payload& memory,
   return shared_.keys.add(link, memory, access, key);
 }
 
+bool Device::has_nothing_to_do() const noexcept {
+  return receiver_.is_asleep() && shared_.want_bulk.empty() && !links_.has_failed_links();
+}
+
 unsigned Device::progress(unsigned budget) noexcept {
+  if (has_nothing_to_do()) return 0;
   if (!shared_.want_bulk.empty()) peers_.make_bulk();
   if (peers_.are_busy()) receiver_.look_soon();
   unsigned handled = receiver_.receive(budget, handshakes_wait_);

@@ -40,6 +40,7 @@ class Device {
  private:
   Device(const Settings& settings, const transport::DeviceParams& params);
   Result<void> start(const Settings& settings);
+  bool has_nothing_to_do() const noexcept;
   void bury() noexcept;
 
   const std::vector<std::byte> secret_;

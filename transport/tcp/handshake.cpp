@@ -9,7 +9,7 @@ namespace stria::tcp {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x48545453;  // "STTH"
-constexpr std::uint16_t kVersion = 2;
+constexpr std::uint16_t kVersion = 3;
 
 Nonce draw_nonce() noexcept {
   Nonce out;
@@ -31,8 +31,8 @@ const unsigned char* raw(const std::byte* bytes) noexcept {
 }  // namespace
 
 Handshake::Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t eager_max,
-                     std::span<const std::byte> secret) noexcept
-    : worker_(worker), instance_(instance), eager_max_(eager_max) {
+                     std::span<const std::byte> secret, const Ticket& ticket) noexcept
+    : worker_(worker), instance_(instance), eager_max_(eager_max), ticket_(ticket) {
   crypto_generichash(raw(key_.data()), key_.size(), raw(secret.data()), secret.size(), nullptr, 0);
 }
 
@@ -40,11 +40,19 @@ bool Handshake::is_possible() noexcept {
   return sodium_init() >= 0;  // repeated calls do nothing
 }
 
-Proof Handshake::prove(Side side, const Hello& hello, const Nonce& nonce) const noexcept {
+Ticket Handshake::draw_ticket() noexcept {
+  Ticket out;
+  randombytes_buf(out.data(), out.size());
+  return out;
+}
+
+Proof Handshake::prove(Side side, const Hello& hello, const Nonce& nonce,
+                       const Ticket& dialled) const noexcept {
   Proof out;
   crypto_generichash_state state;
   crypto_generichash_init(&state, raw(key_.data()), key_.size(), out.size());
   crypto_generichash_update(&state, raw(bytes_of(side).data()), sizeof side);
+  crypto_generichash_update(&state, raw(dialled.data()), dialled.size());
   crypto_generichash_update(&state, raw(bytes_of(hello).data()), sizeof hello);
   crypto_generichash_update(&state, raw(nonce.data()), nonce.size());
   crypto_generichash_final(&state, raw(out.data()), out.size());
@@ -64,18 +72,19 @@ bool Handshake::is_meant(const Hello& hello) const noexcept {
 
 Challenge Handshake::challenge(const Hello& hello) const noexcept {
   Challenge out{draw_nonce(), {}};
-  out.proof = prove(Side::is_dialled, hello, out.nonce);
+  out.proof = prove(Side::is_dialled, hello, out.nonce, ticket_);
   return out;
 }
 
-bool Handshake::accepts(const Hello& hello, const Challenge& challenge, Answer& answer) const noexcept {
-  if (!equal(challenge.proof, prove(Side::is_dialled, hello, challenge.nonce))) return false;
-  answer.proof = prove(Side::dials, hello, challenge.nonce);
+bool Handshake::accepts(const Hello& hello, const Challenge& challenge, const Ticket& peer,
+                        Answer& answer) const noexcept {
+  if (!equal(challenge.proof, prove(Side::is_dialled, hello, challenge.nonce, peer))) return false;
+  answer.proof = prove(Side::dials, hello, challenge.nonce, peer);
   return true;
 }
 
 bool Handshake::accepts(const Hello& hello, const Nonce& own, const Answer& answer) const noexcept {
-  return equal(answer.proof, prove(Side::dials, hello, own));
+  return equal(answer.proof, prove(Side::dials, hello, own, ticket_));
 }
 
 }  // namespace stria::tcp

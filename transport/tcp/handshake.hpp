@@ -6,10 +6,11 @@
 //     Answer: its proof                 ──►
 //                                       ◄──     Verdict: welcome, or why not
 //
-// A proof is a keyed hash (BLAKE2b, by libsodium) of the Hello, of the other's nonce and of the side that
-// gives it, under a key made of the job's secret. One that was overheard is of no use again, since each side
-// draws its nonce anew; and neither is the other side's. The proofs are for who connects; the bytes that
-// follow are not protected from someone who can change packets on their way.
+// A proof is a keyed hash (BLAKE2b, by libsodium) of the Hello, of the nonce of the device that is dialled,
+// of that device's ticket, which only its address tells, and of the side that gives it, under a key made of
+// the job's secret. One that was overheard is of no use again, since each side draws its nonce anew; and
+// neither is the other side's. The proofs are for who connects; the bytes that follow are not protected from
+// someone who can change packets on their way.
 #pragma once
 
 #include <array>
@@ -69,7 +70,8 @@ class Handshake {
   /// The library is ready, which draws random numbers. To be called before all else.
   static bool is_possible() noexcept;
   Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t eager_max,
-            std::span<const std::byte> secret) noexcept;
+            std::span<const std::byte> secret, const Ticket& ticket) noexcept;
+  static Ticket draw_ticket() noexcept;
   std::uint64_t worker() const noexcept { return worker_; }
   std::uint64_t instance() const noexcept { return instance_; }
 
@@ -77,18 +79,21 @@ class Handshake {
   /// Whether it is one to this device, of this version.
   bool is_meant(const Hello& hello) const noexcept;
   Challenge challenge(const Hello& hello) const noexcept;
-  /// Whether the peer that `hello` went to has proven itself; then `answer` proves this side.
-  bool accepts(const Hello& hello, const Challenge& challenge, Answer& answer) const noexcept;
+  /// Whether the peer that `hello` went to, which has that ticket, has proven itself; then `answer` proves
+  /// this side.
+  bool accepts(const Hello& hello, const Challenge& challenge, const Ticket& peer,
+               Answer& answer) const noexcept;
   /// Whether who sent `hello` has.
   bool accepts(const Hello& hello, const Nonce& own, const Answer& answer) const noexcept;
 
  private:
   enum class Side : std::uint8_t { dials, is_dialled };
-  Proof prove(Side side, const Hello& hello, const Nonce& nonce) const noexcept;
+  Proof prove(Side side, const Hello& hello, const Nonce& nonce, const Ticket& dialled) const noexcept;
 
   const std::uint64_t worker_;
   const std::uint64_t instance_;
   const std::uint32_t eager_max_;
+  const Ticket ticket_;
   Proof key_{};
 };
 

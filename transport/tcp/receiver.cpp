@@ -26,6 +26,11 @@ std::uint64_t now_us() noexcept {
 
 /// Who calls rarely gets a look at each call: not calls count then, but the time between them.
 bool Receiver::is_due() noexcept {
+  if (asleep_) {  // it rings
+    bell_->answer();
+    look_soon();
+    return true;
+  }
   if (++calls_ >= skip_ || shared_.waiting_for_room > 0) return true;
   return calls_ % kClockCalls == 0 && now_us() - looked_us_ >= kLookUs;
 }
@@ -117,8 +122,15 @@ unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
     delivered += got;
     if ((got > 0 || is_bulk(event.token)) && link.state() == Link::State::up) warm(link);
   }
-  skip_ = !events.empty() ? 1 : std::min(2 * skip_, hot_[0] != nullptr ? kSkipHot : kSkipMost);
+  plan_next_look(!events.empty());
   return delivered;
+}
+
+void Receiver::plan_next_look(bool found) noexcept {
+  if (found) return look_soon();
+  skip_ = std::min(2 * skip_, hot_[0] != nullptr ? kSkipHot : kSkipMost);
+  // What comes between the look and arm() rings at once.
+  if (skip_ == kSkipMost && ready_.empty() && bell_ != nullptr) asleep_ = bell_->arm();
 }
 
 bool Receiver::is_idle(bool& handshakes) noexcept {

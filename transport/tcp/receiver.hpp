@@ -1,11 +1,15 @@
-// Which sockets are read when. A look at all of them costs a system call, so a device that nobody sends to
-// looks now and then; links with traffic are read at each call, which is how a message is found soonest.
+// Which sockets are read when. Links with traffic are read at each call, which is how a message is found
+// soonest. A look at all sockets costs a system call: a device that nobody sends to sleeps until the bell
+// rings, or, where there is no bell, looks now and then.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "transport/tcp/bell.hpp"
 #include "transport/tcp/links.hpp"
 
 namespace stria::tcp {
@@ -14,10 +18,17 @@ class Receiver {
  public:
   Receiver(Shared& shared, Links& links) noexcept : shared_(shared), links_(links) {}
 
+  /// Without one it looks now and then.
+  void sleep_by(std::unique_ptr<Bell> bell) noexcept { bell_ = std::move(bell); }
+  /// Nothing has come since the bell was armed, so that receive() would find nothing.
+  bool is_asleep() const noexcept { return asleep_ && bell_->is_silent(); }
   /// Delivers up to `budget` packets. `handshakes`: something came for a token that is no link's.
   unsigned receive(unsigned budget, bool& handshakes) noexcept;
   /// The next call looks at all sockets.
-  void look_soon() noexcept { skip_ = 1; }
+  void look_soon() noexcept {
+    skip_ = 1;
+    asleep_ = false;
+  }
   /// No packet waits in a buffer, and none in a socket as far as a look now shows.
   bool is_idle(bool& handshakes) noexcept;
   /// The link is not looked at any more.
@@ -32,6 +43,7 @@ class Receiver {
   unsigned read_ready(unsigned budget) noexcept;
   unsigned look(unsigned budget, bool& handshakes) noexcept;
   bool is_due() noexcept;
+  void plan_next_look(bool found) noexcept;
   void warm(Link& link) noexcept;
   void forget_hot(const Link& link) noexcept;
 
@@ -42,6 +54,8 @@ class Receiver {
   unsigned calls_ = 0;             // since the last look
   unsigned skip_ = 1;              // calls from one look to the next
   std::uint64_t looked_us_ = 0;
+  std::unique_ptr<Bell> bell_;
+  bool asleep_ = false;  // the bell is armed, and until it rings there is nothing to look for
 };
 
 }  // namespace stria::tcp

@@ -7,6 +7,15 @@
 #include "transport/tcp/variables.hpp"
 
 namespace stria::tcp {
+namespace {
+
+Engine engine_of(const Config& config) {
+  const std::string_view name = config.text("STRIA_TCP_ENGINE");
+  if (name == "uring") return Engine::uring;
+  return name == "epoll" ? Engine::epoll : Engine::automatic;
+}
+
+}  // namespace
 
 Result<Settings> read_settings(const stria_device_params_t& params) {
   auto read = transport::read_device_config(kVariables, params);
@@ -19,6 +28,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   const auto ports = PortRange::parse(config.text("STRIA_TCP_PORTS"));
   if (!ports) return ports.error();
   out.ports = *ports;
+  out.engine = engine_of(config);
   out.connect_ms = static_cast<std::uint32_t>(config.number("STRIA_TCP_CONNECT_MS"));
   out.eager_max = static_cast<std::uint32_t>(config.number("STRIA_TCP_EAGER_BYTES"));
   out.lanes = static_cast<std::uint32_t>(config.number("STRIA_TCP_BULK_CONNECTIONS"));

@@ -9,9 +9,13 @@
 
 namespace stria::tcp {
 
+/// How a device that nobody sends to learns that something has come.
+enum class Engine { automatic, uring, epoll };
+
 struct Settings {
   InterfaceChoice interfaces;
   PortRange ports;
+  Engine engine = Engine::automatic;
   std::uint32_t connect_ms = 0;
   std::uint32_t lanes = 1;  ///< bulk connections
   std::uint32_t eager_max = 0;

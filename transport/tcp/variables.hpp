@@ -14,6 +14,11 @@ inline constexpr Variable kVariables[] = {
     text_variable(Level::user, "STRIA_TCP_PORTS", "",
                   "The ports to listen on, such as 40000-40100, for hosts behind a firewall. Each process "
                   "takes one of them. Empty: any that the system gives."),
+    choice_variable(
+        Level::expert, "STRIA_TCP_ENGINE", "auto", "auto|uring|epoll",
+        "How a device that nobody sends to learns that something has come. uring: through memory "
+        "that the kernel shares (io_uring), at each call and for almost nothing; epoll: by a system "
+        "call now and then. auto takes uring where the kernel has and allows it."),
     number_variable(Level::expert, "STRIA_TCP_CONNECT_MS", "120000", "milliseconds", {10, 3600000},
                     "Time that a peer has to answer a connection; then its link ends. A peer answers when it "
                     "calls the library, so allow for its longest computation."),

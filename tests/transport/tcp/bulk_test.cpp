@@ -231,7 +231,7 @@ struct TcpRequests : testing::Test {
   }
   Peer device{tcp_provider(), 1};
   const Address target = read_address(device);
-  const Handshake own{2, 22, 65536, bytes_of(kSecret)};
+  const Handshake own{2, 22, 65536, bytes_of(kSecret), {}};
   UniqueFd socket;
 };
 

@@ -19,11 +19,13 @@ struct TcpHandshake : testing::Test {
     Address out;
     out.worker = one.worker();
     out.instance = one.instance();
+    out.ticket = kTicket;
     return out;
   }
-  const Handshake caller{1, 11, 4096, secret("a secret")};
-  const Handshake callee{2, 22, 4096, secret("a secret")};
-  const Handshake foreign{2, 22, 4096, secret("another")};
+  static constexpr Ticket kTicket{std::byte{9}, std::byte{8}, std::byte{7}};
+  const Handshake caller{1, 11, 4096, secret("a secret"), {}};
+  const Handshake callee{2, 22, 4096, secret("a secret"), kTicket};
+  const Handshake foreign{2, 22, 4096, secret("another"), kTicket};
 };
 
 TEST_F(TcpHandshake, of_one_job_succeeds_and_no_two_are_alike) {
@@ -31,7 +33,7 @@ TEST_F(TcpHandshake, of_one_job_succeeds_and_no_two_are_alike) {
   ASSERT_TRUE(callee.is_meant(hello));
   const Challenge challenge = callee.challenge(hello);
   Answer answer;
-  ASSERT_TRUE(caller.accepts(hello, challenge, answer));
+  ASSERT_TRUE(caller.accepts(hello, challenge, kTicket, answer));
   EXPECT_TRUE(callee.accepts(hello, challenge.nonce, answer));
   EXPECT_NE(caller.hello(address_of(callee), kForPackets).nonce, hello.nonce);
   const Challenge later = callee.challenge(hello);
@@ -44,19 +46,31 @@ TEST_F(TcpHandshake, with_another_job_fails_on_both_sides) {
   ASSERT_TRUE(foreign.is_meant(hello));
   const Challenge challenge = foreign.challenge(hello);
   Answer answer;
-  EXPECT_FALSE(caller.accepts(hello, challenge, answer));
-  const Handshake intruder(1, 11, 4096, secret("another"));
+  EXPECT_FALSE(caller.accepts(hello, challenge, kTicket, answer));
+  const Handshake intruder(1, 11, 4096, secret("another"), {});
   const Challenge real = callee.challenge(hello);
-  EXPECT_FALSE(intruder.accepts(hello, real, answer));
+  EXPECT_FALSE(intruder.accepts(hello, real, kTicket, answer));
   answer.proof = real.proof;  // sent back as it came
   EXPECT_FALSE(callee.accepts(hello, real.nonce, answer));
+}
+
+TEST_F(TcpHandshake, with_the_job_s_secret_and_without_the_ticket_fails) {
+  const Hello hello = caller.hello(address_of(callee), kForPackets);
+  const Challenge challenge = callee.challenge(hello);
+  Answer answer;
+  EXPECT_FALSE(caller.accepts(hello, challenge, Ticket{}, answer))
+      << "what answers there is not what the address names";
+  const Handshake listener(2, 22, 4096, secret("a secret"), {});
+  ASSERT_TRUE(caller.accepts(hello, listener.challenge(hello), Ticket{}, answer));
+  EXPECT_FALSE(callee.accepts(hello, challenge.nonce, answer))
+      << "who knows the job's secret and not the address";
 }
 
 TEST_F(TcpHandshake, that_was_changed_on_its_way_fails) {
   const Hello hello = caller.hello(address_of(callee), kForPackets);
   const Challenge challenge = callee.challenge(hello);
   Answer answer;
-  ASSERT_TRUE(caller.accepts(hello, challenge, answer));
+  ASSERT_TRUE(caller.accepts(hello, challenge, kTicket, answer));
   for (std::size_t i = 0; i < sizeof hello; ++i) {
     Hello changed = hello;
     bytes_of(changed)[i] ^= std::byte{4};

@@ -23,22 +23,32 @@ struct TcpStranger : testing::Test {
 };
 
 TEST_F(TcpStranger, with_another_secret_is_hung_up_on_and_learns_nothing_that_helps) {
-  const Handshake foreign(2, 22, 65536, bytes_of(std::string_view("another secret")));
+  const Handshake foreign(2, 22, 65536, bytes_of(std::string_view("another secret")), {});
   Attempt attempt(foreign, target, target.ips.front(), now_ms());
   EXPECT_EQ(shake_hands(device, attempt, foreign), Attempt::State::ended);
   EXPECT_TRUE(device.ups.empty());
   exchange_with(3);
 }
 
-TEST_F(TcpStranger, that_knows_the_secret_is_welcome) {
-  const Handshake own(2, 22, 65536, bytes_of(kSecret));
+TEST_F(TcpStranger, that_knows_the_job_s_secret_and_was_not_given_the_address_is_hung_up_on) {
+  const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
+  Address guessed = target;  // all of it can be read off a connection but the ticket
+  guessed.ticket[0] ^= std::byte{1};
+  Attempt attempt(own, guessed, target.ips.front(), now_ms());
+  EXPECT_EQ(shake_hands(device, attempt, own), Attempt::State::ended);
+  EXPECT_TRUE(device.ups.empty());
+  exchange_with(3);
+}
+
+TEST_F(TcpStranger, that_knows_the_secret_and_the_address_is_welcome) {
+  const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
   Attempt attempt(own, target, target.ips.front(), now_ms());
   EXPECT_EQ(shake_hands(device, attempt, own), Attempt::State::welcome) << attempt.why();
   EXPECT_TRUE(drive({&device}, [&] { return device.ups.count(2) == 1; }));
 }
 
 TEST_F(TcpStranger, that_says_anything_else_gets_no_answer) {
-  Hello hello = Handshake(2, 22, 65536, bytes_of(kSecret)).hello(target, kForPackets);
+  Hello hello = Handshake(2, 22, 65536, bytes_of(kSecret), {}).hello(target, kForPackets);
   hello.version += 1;
   const contract::Bytes noise = contract::pattern(5, sizeof hello);
   const std::string_view web = "GET / HTTP/1.1\r\nHost: somewhere.example\r\nUser-Agent: a scanner\r\n\r\n";
@@ -67,7 +77,7 @@ TEST_F(TcpStranger, that_says_nothing_a_hundred_times_keeps_no_peer_out_for_long
 }
 
 TEST_F(TcpStranger, that_hangs_up_in_any_turn_leaves_nothing_behind) {
-  const Handshake own(2, 22, 65536, bytes_of(kSecret));
+  const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
   for (const std::size_t bytes : {0u, 1u, 63u, 64u}) {
     const Hello hello = own.hello(target, kForPackets);
     UniqueFd socket = connection_to(target);

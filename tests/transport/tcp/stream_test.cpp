@@ -11,7 +11,7 @@ namespace {
 
 struct TcpStream : testing::Test {
   TcpStream() {
-    const Handshake own(2, 22, 65536, bytes_of(kSecret));
+    const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
     const Address target = read_address(device);
     Attempt attempt(own, target, target.ips.front(), now_ms());
     EXPECT_EQ(shake_hands(device, attempt, own), Attempt::State::welcome);
