@@ -17,6 +17,14 @@ char in_variable_name(char c) noexcept {
   return c == '-' ? '_' : c;
 }
 
+/// Whether the kernel has an adapter for RDMA. Without one the provider's library, and those that it needs,
+/// are better not loaded.
+bool has_adapter() {
+  std::error_code ignored;
+  return std::filesystem::directory_iterator("/sys/class/infiniband", ignored) !=
+         std::filesystem::directory_iterator();
+}
+
 }  // namespace
 
 std::vector<std::string> split_list(std::string_view list, char separator) {
@@ -69,6 +77,7 @@ std::vector<ChosenProvider> chosen_providers(std::string_view list,
 std::vector<ChosenProvider> chosen_providers(std::string_view list, std::string_view path,
                                              std::span<const stria_provider_t* const> builtins) {
   return chosen_providers(list, [&](std::string_view name) {
+    if (name == "verbs" && !has_adapter()) return false;
     if (std::ranges::any_of(builtins, [&](const auto* table) { return table->name == name; })) return true;
     const std::vector<ProviderFile> files = provider_files(path);
     return std::ranges::find(files, name, &ProviderFile::name) != files.end();

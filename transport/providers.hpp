@@ -28,10 +28,11 @@ struct ChosenProvider {
   std::string name;
   bool by_auto = false;  ///< the user has not named it: where it cannot be opened it is left out quietly
 };
-/// Those of `list`, in its order. "auto" stands for shm, verbs and tcp, as far as there are such providers.
+/// Those of `list`, in its order. "auto" stands for shm, verbs and tcp, those of them that are there.
 std::vector<ChosenProvider> chosen_providers(std::string_view list,
                                              const std::function<bool(std::string_view name)>& is_there);
-/// The same of those that are among `builtins`, or in a folder of `path` or the installed one. Loads none.
+/// The same, where a provider is there that is among `builtins`, or in a folder of `path` or the installed
+/// one; verbs only on a host with an adapter. Loads none.
 std::vector<ChosenProvider> chosen_providers(std::string_view list, std::string_view path,
                                              std::span<const stria_provider_t* const> builtins);
 

@@ -6,9 +6,11 @@
 namespace stria::transport {
 
 inline constexpr Variable kVariables[] = {
-    text_variable(Level::user, "STRIA_PROVIDERS", "shm",
-                  "Comma-separated providers to use, best first; names beyond the built-in ones are searched "
-                  "in STRIA_PROVIDER_PATH. auto: shm, verbs where there is an adapter, and tcp."),
+    text_variable(
+        Level::user, "STRIA_PROVIDERS", "auto",
+        "Comma-separated providers to use, best first; names beyond the built-in ones are searched "
+        "in STRIA_PROVIDER_PATH. auto: shm, verbs where there is an adapter, and tcp. A peer is reached "
+        "by the first one that can reach it."),
     text_variable(Level::user, "STRIA_PROVIDER_PATH", "",
                   "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."),
 };
