@@ -13,6 +13,7 @@ namespace {
                                  ? request.peer->worker_id
                                  : request.info.source;
   request.body.failure = {peer, closed};
+  if (request.kind == RequestKind::send) request.info.source = peer;
 }
 
 }  // namespace

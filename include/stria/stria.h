@@ -99,7 +99,8 @@ typedef struct stria_info {
   uint64_t tag;          /* the sender's tag */
   uint64_t length;       /* bytes of the message as sent (packed size); may exceed what was received */
   uint64_t received;     /* bytes delivered to the receive's memory; 0 for a probe */
-  uint64_t source;       /* the sender's worker id, see stria_worker_id() and stria_endpoint_info() */
+  uint64_t source;       /* the sender's worker id, see stria_worker_id() and stria_endpoint_info(); of a send
+                            that failed, the receiver's */
 } stria_info_t;
 
 /* Called once when an operation that answered STRIA_IN_PROGRESS ends, from inside progress, wait or another

@@ -47,11 +47,20 @@ int pml_stria_mpi_error(stria_status_t status) {
   }
 }
 
-int pml_stria_refused(stria_status_t status, const char* what) {
-  if (STRIA_ERR_PEER_FAILED != status) {
-    pml_stria_tell(PML_STRIA_EVERY_RANK, "%s was refused (%s): %s%s", what, stria_status_string(status),
-                   stria_last_error(),
-                   STRIA_ERR_UNREACHABLE == status ? ". Another layer may reach it: `--mca pml ob1`." : "");
+int pml_stria_outcome(const stria_info_t* info) {
+  if (OPAL_UNLIKELY(STRIA_ERR_UNREACHABLE == info->status)) {
+    (void)pml_stria_tell_unreached(NULL, info->source,
+                                   "no path leads there; the lines before this one say what was tried");
   }
+  return pml_stria_mpi_error(info->status);
+}
+
+int pml_stria_refused(stria_status_t status, const char* what, const stria_endpoint_t* peer) {
+  if (STRIA_ERR_UNREACHABLE == status && NULL != peer &&
+      pml_stria_tell_unreached(peer, 0, stria_last_error()))
+    return pml_stria_mpi_error(status);
+  if (STRIA_ERR_PEER_FAILED != status)
+    pml_stria_tell(PML_STRIA_EVERY_RANK, "%s was refused (%s): %s", what, stria_status_string(status),
+                   stria_last_error());
   return pml_stria_mpi_error(status);
 }

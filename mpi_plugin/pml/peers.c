@@ -1,5 +1,5 @@
 /* Peers: an endpoint is opened when Open MPI announces a process or, at the latest, when something is sent to
- * it. Whether a peer can be reached is stria's judgement, by connecting.
+ * it. It connects with its first message. Whether a peer can be reached is stria's judgement, by connecting.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -23,23 +23,9 @@ static pml_stria_speaker_t speaker_about(const opal_process_name_t* name, const 
 static void tell_out_of_reach(const opal_process_name_t* name, const char* host, const char* why) {
   pml_stria_tell(
       speaker_about(name, host),
-      "process %s on host '%s' cannot be reached from host '%s': %s. Run the job on one host, or choose "
-      "a layer that spans hosts: `--mca pml ob1`.",
+      "process %s on host '%s' cannot be reached from host '%s': %s. Name a provider that reaches it "
+      "(STRIA_PROVIDERS), or choose another layer: `--mca pml ob1`.",
       OMPI_NAME_PRINT(name), host, ompi_process_info.nodename, why);
-}
-
-/* An endpoint connects with its first message, so that processes that never talk cost each other nothing. One
- * on another host is tried now: it may be a container of this machine, or out of reach, which has to be known
- * while the job or the new communicator can still be refused as a whole. A provider that asks a network has
- * its answer later: are_reached() waits for it. */
-static stria_status_t open_and_try(const stria_endpoint_params_t* params, const char* host,
-                                   stria_endpoint_t** endpoint) {
-  stria_status_t status = stria_endpoint_open(pml_stria.worker, params, endpoint);
-  if (STRIA_OK != status || !elsewhere(host)) return status;
-  status = stria_endpoint_connect(*endpoint);
-  if (STRIA_OK == status || STRIA_IN_PROGRESS == status) return STRIA_OK;
-  stria_endpoint_close(*endpoint);
-  return status;
 }
 
 /* The number of a host's name; false: out of memory. Jobs have few hosts that this component reaches. */
@@ -95,7 +81,7 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
   peer.host = host & 0x7fffffff;
   const stria_endpoint_params_t params = {
       .size = sizeof params, .address = card.address, .address_bytes = card.address_bytes};
-  if (has_room && STRIA_OK == open_and_try(&params, card.host, &endpoint)) {
+  if (has_room && STRIA_OK == stria_endpoint_open(pml_stria.worker, &params, &endpoint)) {
     peer.endpoint = endpoint;
     pml_stria.peers.all[pml_stria.peers.count++] = peer;
     pml_stria.show_peers = pml_stria.verbose > 0;
@@ -108,25 +94,77 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
   return endpoint;
 }
 
-/* Whether the network has an answer of all processes on other hosts that were added from `first` on, and each
- * can be reached. All are asked at the same time, and the provider ends an attempt that is late. */
-static bool are_reached(size_t first) {
-  for (size_t i = first;; ++i) {
-    OPAL_THREAD_LOCK(&pml_stria.lock);
-    const bool is_last = i >= pml_stria.peers.count;
-    const pml_stria_peer_t peer = is_last ? (pml_stria_peer_t){0} : pml_stria.peers.all[i];
-    const char* host = is_last ? NULL : pml_stria.peers.hosts[peer.host];
-    OPAL_THREAD_UNLOCK(&pml_stria.lock);
-    if (is_last) return true;
-    if (NULL == peer.endpoint || !elsewhere(host)) continue;
-    stria_status_t status;
-    while (STRIA_IN_PROGRESS == (status = stria_endpoint_connect(peer.endpoint))) {
-      if (stria_worker_progress(pml_stria.worker) == 0) sched_yield();
-    }
-    if (STRIA_OK == status) continue;
-    tell_out_of_reach(&peer.name, host, stria_last_error());
-    return false;
+/* The process of a host, among the peers from `first` on, that this one connects to when they are announced.
+ * Another process of this host takes the next, so that no process is asked by all of a large job. */
+static pml_stria_peer_t chosen_of_host(size_t first, uint32_t host) {
+  const pml_stria_peers_t* peers = &pml_stria.peers;
+  size_t there = 0;
+  for (size_t i = first; i < peers->count; ++i)
+    there += NULL != peers->all[i].endpoint && peers->all[i].host == host;
+  size_t left = 0 == there ? 0 : ompi_process_info.my_local_rank % there;
+  for (size_t i = first; i < peers->count; ++i) {
+    if (NULL == peers->all[i].endpoint || peers->all[i].host != host) continue;
+    if (0 == left--) return peers->all[i];
   }
+  return (pml_stria_peer_t){0};
+}
+
+/* Whether the process can be reached; a provider that asks its network has not answered while it is in
+ * progress. */
+static stria_status_t try_peer(const pml_stria_peer_t* peer, const char* host) {
+  const stria_status_t status = stria_endpoint_connect(peer->endpoint);
+  if (STRIA_OK != status && STRIA_IN_PROGRESS != status)
+    tell_out_of_reach(&peer->name, host, stria_last_error());
+  return status;
+}
+
+/* Whether one process of each other host, among the peers from `first` on, can be reached. It may be a
+ * container of this machine, or out of reach, which has to be known while the job or the new communicator can
+ * still be refused as a whole. All are asked before one is waited for, and the provider ends an attempt that
+ * is late. */
+static bool are_hosts_reached(size_t first) {
+  for (int waits = 0; waits < 2; ++waits) {
+    for (uint32_t i = 0;; ++i) {
+      OPAL_THREAD_LOCK(&pml_stria.lock);
+      const bool is_last = i >= pml_stria.peers.host_count;
+      const char* host = is_last ? NULL : pml_stria.peers.hosts[i];
+      const pml_stria_peer_t peer =
+          is_last || !elsewhere(host) ? (pml_stria_peer_t){0} : chosen_of_host(first, i);
+      OPAL_THREAD_UNLOCK(&pml_stria.lock);
+      if (is_last) break;
+      if (NULL == peer.endpoint) continue;
+      stria_status_t status = try_peer(&peer, host);
+      while (0 != waits && STRIA_IN_PROGRESS == status) {
+        if (stria_worker_progress(pml_stria.worker) == 0) sched_yield();
+        status = try_peer(&peer, host);
+      }
+      if (STRIA_OK != status && STRIA_IN_PROGRESS != status) return false;
+    }
+  }
+  return true;
+}
+
+/* Of this endpoint; where it is not known, of this worker. NULL: none. */
+static const pml_stria_peer_t* find_peer(const stria_endpoint_t* endpoint, uint64_t worker) {
+  for (size_t i = 0; i < pml_stria.peers.count; ++i) {
+    const pml_stria_peer_t* peer = &pml_stria.peers.all[i];
+    stria_endpoint_state_t state = {.size = sizeof state};
+    if (NULL == peer->endpoint) continue;
+    if (NULL != endpoint ? peer->endpoint == endpoint
+                         : STRIA_OK == stria_endpoint_info(peer->endpoint, &state) && state.peer == worker)
+      return peer;
+  }
+  return NULL;
+}
+
+/* May be called inside the worker, for which another thread may wait while it has this lock: so it is not
+ * waited for. */
+bool pml_stria_tell_unreached(const stria_endpoint_t* endpoint, uint64_t worker, const char* why) {
+  if (0 != OPAL_THREAD_TRYLOCK(&pml_stria.lock)) return false;
+  const pml_stria_peer_t* peer = find_peer(endpoint, worker);
+  if (NULL != peer) tell_out_of_reach(&peer->name, pml_stria.peers.hosts[peer->host], why);
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+  return NULL != peer;
 }
 
 static int add(ompi_proc_t** procs, size_t count) {
@@ -137,7 +175,7 @@ static int add(ompi_proc_t** procs, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (NULL == pml_stria_late_endpoint(procs[i])) return OMPI_ERR_UNREACH;
   }
-  return are_reached(first) ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
+  return are_hosts_reached(first) ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
 }
 
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {

@@ -83,7 +83,7 @@ static int start_one(pml_stria_request_t* request) {
   }
   request->super.req_state = OMPI_REQUEST_INACTIVE;
   request->super.req_complete = REQUEST_COMPLETED;
-  return pml_stria_refused(status, "the start of a persistent request");
+  return pml_stria_refused(status, "the start of a persistent request", request->destination);
 }
 
 int pml_stria_start(size_t count, ompi_request_t** requests) {

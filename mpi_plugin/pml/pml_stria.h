@@ -82,9 +82,11 @@ void pml_stria_tell(pml_stria_speaker_t speaker, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The MPI error class for an outcome. */
 int pml_stria_mpi_error(stria_status_t status);
+/* The same, for one that has ended; tells of a peer that cannot be reached. */
+int pml_stria_outcome(const stria_info_t* info);
 /* As pml_stria_mpi_error, for a call that was refused: also tells why, except that a dead peer is the
- * launcher's news. */
-int pml_stria_refused(stria_status_t status, const char* what);
+ * launcher's news. `peer`: the other side, NULL where there is none or it is any. */
+int pml_stria_refused(stria_status_t status, const char* what, const stria_endpoint_t* peer);
 
 /* ---- peers ---- */
 
@@ -113,6 +115,9 @@ int pml_stria_del_procs(ompi_proc_t** procs, size_t count);
 /* Opens the endpoint of a process that was not announced; NULL (after a message) when it cannot be reached.
  */
 stria_endpoint_t* pml_stria_late_endpoint(ompi_proc_t* proc);
+/* Says which process on which host a message cannot be brought to, and why. The peer is that of the endpoint,
+ * or, where that is NULL, of the worker. False: it is not known, and nothing was said. */
+bool pml_stria_tell_unreached(const stria_endpoint_t* endpoint, uint64_t worker, const char* why);
 /* Prints the line of every peer that is connected and was not shown yet. */
 void pml_stria_show_peers(void);
 void pml_stria_forget_peers(void);

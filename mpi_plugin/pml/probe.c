@@ -35,7 +35,7 @@ static int probe(int source, int tag, ompi_communicator_t* comm, bool waits, int
   const stria_status_t answer = look_again(&match, NULL, &info, waits);
   *matched = STRIA_OK == answer;
   if (STRIA_IN_PROGRESS == answer) return OMPI_SUCCESS;
-  if (STRIA_OK != answer) return pml_stria_refused(answer, "a probe");
+  if (STRIA_OK != answer) return pml_stria_refused(answer, "a probe", match.source);
   if (MPI_STATUS_IGNORE != status) pml_stria_set_status(status, &info);
   return OMPI_SUCCESS;
 }
@@ -63,7 +63,8 @@ static int matched_probe(int source, int tag, ompi_communicator_t* comm, bool wa
   *matched = STRIA_OK == answer;
   if (STRIA_OK != answer) {
     ompi_message_return(message);
-    return STRIA_IN_PROGRESS == answer ? OMPI_SUCCESS : pml_stria_refused(answer, "a matched probe");
+    return STRIA_IN_PROGRESS == answer ? OMPI_SUCCESS
+                                       : pml_stria_refused(answer, "a matched probe", match.source);
   }
   OBJ_RETAIN(comm); /* it may be freed before the message is received */
   message->comm = comm;
@@ -115,7 +116,7 @@ int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_messag
     request->super.req_complete = REQUEST_COMPLETED;
   } else if (STRIA_IN_PROGRESS != answer) {
     pml_stria_request_return(request);
-    return pml_stria_refused(answer, "a matched receive");
+    return pml_stria_refused(answer, "a matched receive", NULL);
   }
   let_go(message);
   *out = &request->super;
@@ -147,12 +148,12 @@ int pml_stria_mrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message
   const stria_status_t answer =
       stria_mrecv(pml_stria.worker, (stria_message_t*)(*message)->req_ptr, &recv, &op);
   if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer)) {
-    return pml_stria_refused(answer, "a matched receive");
+    return pml_stria_refused(answer, "a matched receive", NULL);
   }
   let_go(message);
   if (STRIA_IN_PROGRESS == answer) pml_stria_wait(&op, &info);
   if (OPAL_LIKELY(STRIA_OK == info.status || STRIA_ERR_TRUNCATED == info.status)) {
     if (MPI_STATUS_IGNORE != status) pml_stria_set_status(status, &info);
   }
-  return pml_stria_mpi_error(info.status);
+  return pml_stria_outcome(&info);
 }

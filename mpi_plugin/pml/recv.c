@@ -54,7 +54,7 @@ int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, 
     request->super.req_complete = REQUEST_COMPLETED;
   } else if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != status)) {
     pml_stria_request_return(request);
-    return pml_stria_refused(status, "a receive");
+    return pml_stria_refused(status, "a receive", recv.match.source);
   } else if (OPAL_UNLIKELY(at_once >= PML_STRIA_AT_ONCE)) {
     at_once = 0;
   }
@@ -69,7 +69,7 @@ static int recv_and_wait_with_threads(stria_recv_t* recv, ompi_communicator_t* c
   const stria_status_t answer = pml_stria_start_recv(request, recv);
   int rc;
   if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer)) {
-    rc = pml_stria_refused(answer, "a receive");
+    rc = pml_stria_refused(answer, "a receive", recv->match.source);
   } else {
     if (STRIA_IN_PROGRESS == answer) ompi_request_wait_completion(&request->super);
     if (MPI_STATUS_IGNORE != status) OMPI_COPY_STATUS(status, request->super.req_status, false);
@@ -98,11 +98,12 @@ int pml_stria_recv(void* buf, size_t count, ompi_datatype_t* type, int source, i
     static unsigned at_once;
     if (OPAL_UNLIKELY(0 == ++at_once % PML_STRIA_AT_ONCE)) opal_progress();
   } else {
-    if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != answer)) return pml_stria_refused(answer, "a receive");
+    if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != answer))
+      return pml_stria_refused(answer, "a receive", recv.match.source);
     pml_stria_wait(&op, &info);
   }
   if (OPAL_LIKELY(STRIA_OK == info.status || STRIA_ERR_TRUNCATED == info.status)) {
     if (MPI_STATUS_IGNORE != status) pml_stria_set_status(status, &info);
   }
-  return pml_stria_mpi_error(info.status);
+  return pml_stria_outcome(&info);
 }

@@ -111,7 +111,7 @@ static void __opal_attribute_noinline__ outcome_of_failure(pml_stria_request_t* 
   status->MPI_TAG = MPI_ANY_TAG;
   status->_ucount = 0;
   status->_cancelled = STRIA_ERR_CANCELLED == info->status;
-  status->MPI_ERROR = pml_stria_mpi_error(info->status);
+  status->MPI_ERROR = pml_stria_outcome(info);
 }
 
 static inline void take_outcome(pml_stria_request_t* request, const stria_info_t* info) {

@@ -93,7 +93,7 @@ int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t*
     if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;
   }
   if (NULL != copy) mca_pml_base_bsend_request_free(copy);
-  return STRIA_OK == status ? OMPI_SUCCESS : pml_stria_refused(status, "a buffered send");
+  return STRIA_OK == status ? OMPI_SUCCESS : pml_stria_refused(status, "a buffered send", destination);
 }
 
 int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int destination, int tag,
@@ -129,7 +129,7 @@ int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int de
     return OMPI_SUCCESS;
   }
   pml_stria_request_return(request);
-  return OPAL_LIKELY(STRIA_OK == status) ? OMPI_SUCCESS : pml_stria_refused(status, "a send");
+  return OPAL_LIKELY(STRIA_OK == status) ? OMPI_SUCCESS : pml_stria_refused(status, "a send", endpoint);
 }
 
 /* With threads the request lets Open MPI choose which of the waiting threads makes progress. */
@@ -146,7 +146,7 @@ static int send_and_wait_with_threads(stria_endpoint_t* endpoint, stria_send_t* 
     ompi_request_wait_completion(&request->super);
     rc = request->super.req_status.MPI_ERROR;
   } else if (STRIA_OK != status) {
-    rc = pml_stria_refused(status, "a send");
+    rc = pml_stria_refused(status, "a send", endpoint);
   }
   pml_stria_request_return(request);
   return rc;
@@ -176,8 +176,8 @@ int pml_stria_send(const void* buf, size_t count, ompi_datatype_t* type, int des
   stria_request_t op;
   const stria_status_t status = stria_send(endpoint, &send, &op);
   if (STRIA_OK == status) return OMPI_SUCCESS;
-  if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != status)) return pml_stria_refused(status, "a send");
+  if (OPAL_UNLIKELY(STRIA_IN_PROGRESS != status)) return pml_stria_refused(status, "a send", endpoint);
   stria_info_t info;
   pml_stria_wait(&op, &info);
-  return pml_stria_mpi_error(info.status);
+  return pml_stria_outcome(&info);
 }

@@ -34,9 +34,11 @@ class Bell {
  private:
   struct Ring;
   static constexpr unsigned kHasNews = 4;  // IORING_SQ_TASKRUN: a completion waits for the next call
-  explicit Bell(int descriptor);
+  static constexpr unsigned kPoll = 1, kRemoval = 2;  // names of what arm() and disarm() ask for
+  Bell(int descriptor, std::unique_ptr<Ring> ring);
+  bool disarm() noexcept;
 
-  const std::unique_ptr<Ring> ring_;
+  std::unique_ptr<Ring> ring_;
   const int descriptor_;
   bool is_armed_ = false;
   const unsigned* tail_ = nullptr;  // of the queue of completions: how many there were
