@@ -61,7 +61,7 @@ Device::Device(const Settings& settings, const transport::DeviceParams& params)
     : secret_(secret_of(params)),
       self_(self_of(params, settings.eager_max)),
       handshake_(self_.worker, self_.instance, self_.eager_max, secret_, self_.ticket),
-      shared_(*params.sink, *params.services, settings.eager_max, settings.lanes),
+      shared_(*params.sink, *params.services, settings.eager_max, settings.lanes, settings.silent_ms),
       links_(shared_),
       peers_({shared_, links_, handshake_, self_, secret_, settings.connect_ms}, kDoorToken, kHandshakeToken),
       receiver_(shared_, links_) {}
@@ -140,8 +140,25 @@ void Device::bury() noexcept {
   shared_.sink.link_down(shared_.sink.self, one.link->cookie, transport::to_c(one.why));
 }
 
+/// The first connection of each link is enough: when nothing waits there the system's own probes ask.
+void Device::give_up_silent() noexcept {
+  constexpr std::uint64_t kLooks = 8;  // within the limit
+  const std::uint64_t now = now_ms();
+  if (now - looked_for_silence_ < shared_.silent_ms / kLooks) return;
+  looked_for_silence_ = now;
+  for (Link* silent = nullptr;; silent = nullptr) {
+    links_.for_each([&](Link& link) {
+      if (silent == nullptr && link.is_silent(now)) silent = &link;
+    });
+    if (silent == nullptr) return;
+    links_.fail(*silent, Status::peer_failed,
+                fmt::format("its host has not answered for {} ms (STRIA_TCP_SILENT_MS)", shared_.silent_ms));
+  }
+}
+
 void Device::check() noexcept {
   constexpr unsigned kBudget = 64;
+  give_up_silent();
   receiver_.look_soon();
   if (peers_.are_busy()) handshakes_wait_ = true;
   progress(kBudget);

@@ -42,6 +42,7 @@ class Device {
   Result<void> start(const Settings& settings);
   bool has_nothing_to_do() const noexcept;
   void bury() noexcept;
+  void give_up_silent() noexcept;
 
   const std::vector<std::byte> secret_;
   Address self_;
@@ -51,7 +52,8 @@ class Device {
   Links links_;
   Peers peers_;
   Receiver receiver_;
-  bool handshakes_wait_ = false;  // something came for the door, a guest, a dial or the timer
+  std::uint64_t looked_for_silence_ = 0;  // when, of now_ms()
+  bool handshakes_wait_ = false;          // something came for the door, a guest, a dial or the timer
 };
 
 }  // namespace stria::tcp

@@ -51,6 +51,7 @@ void Link::come_up(UniqueFd socket, std::uint32_t eager_max, Maker maker) noexce
   made_by_peer_ = maker == Maker::peer;
   peer_ip_ = peer_of(socket_);
   path_ = receives_ ? "tcp to itself" : "tcp to " + peer_ip_.text();
+  Silence::probe(socket_, shared_.silent_ms);
   state_ = State::up;
   dial.reset();
   watch();

@@ -12,6 +12,7 @@
 #include "transport/tcp/incoming.hpp"
 #include "transport/tcp/outgoing.hpp"
 #include "transport/tcp/shared.hpp"
+#include "transport/tcp/silence.hpp"
 
 namespace stria::tcp {
 
@@ -49,6 +50,10 @@ class Link final : Control, Requester {
   Incoming::Outcome receive_bulk(unsigned budget) noexcept;
   /// Sends what waits, as far as there is room.
   void flush() noexcept;
+  /// The peer's system has not answered for the limit.
+  bool is_silent(std::uint64_t now) noexcept {
+    return state_ == State::up && silence_.lasts(socket_, now, shared_.silent_ms);
+  }
   /// Sends what waits, and then the end of it. True: the peer's system has all of it.
   bool finish() noexcept;
   /// Nothing is sent or received any more.
@@ -94,6 +99,7 @@ class Link final : Control, Requester {
   std::uint32_t eager_max_;
   UniqueFd socket_;
   UniqueFd receives_;  // empty, but for a link to the own device
+  Silence silence_;
   Outgoing outgoing_;
   Incoming incoming_;
   std::unique_ptr<Bulk> bulk_;  // null until it is needed

@@ -17,6 +17,7 @@ struct Settings {
   PortRange ports;
   Engine engine = Engine::automatic;
   std::uint32_t connect_ms = 0;
+  std::uint32_t silent_ms = 0;
   std::uint32_t lanes = 1;  ///< bulk connections
   std::uint32_t eager_max = 0;
 };

@@ -17,16 +17,18 @@ class Link;
 
 struct Shared {
   Shared(const transport::Sink& worker_sink, const stria_services_t& worker_services,
-         std::uint32_t own_eager_max, std::uint32_t own_lanes) noexcept
+         std::uint32_t own_eager_max, std::uint32_t own_lanes, std::uint32_t own_silent_ms) noexcept
       : sink(worker_sink),
         services(worker_services),
         eager_max(own_eager_max),
         lanes(own_lanes),
+        silent_ms(own_silent_ms),
         pool(buffer_bytes(own_eager_max)) {}
   const transport::Sink& sink;
   const stria_services_t& services;
   const std::uint32_t eager_max;
-  const std::uint32_t lanes;  ///< bulk connections to be made to a peer
+  const std::uint32_t lanes;      ///< bulk connections to be made to a peer
+  const std::uint32_t silent_ms;  ///< how long a peer's system may acknowledge nothing
   BufferPool pool;
   Events events;
   Keys keys;

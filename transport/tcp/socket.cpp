@@ -3,6 +3,7 @@
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -16,22 +17,34 @@ namespace {
 
 constexpr int kBacklog = 4096;  // the kernel allows net.core.somaxconn
 
+/// The process may have as many descriptors from now on as it is allowed to take for itself. False: it has.
+bool raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+/// A descriptor that `make` makes. A process that has none left raises its limit first.
+template <class Make>
+UniqueFd made_by(Make&& make) noexcept {
+  UniqueFd out(make());
+  if (!out && errno == EMFILE && raise_descriptor_limit()) out.reset(make());
+  return out;
+}
+
 UniqueFd tcp_socket(bool v6) noexcept {
-  return UniqueFd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return made_by(
+      [=] { return ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
 }
 
 void set(const UniqueFd& socket, int level, int option, int value) noexcept {
   static_cast<void>(::setsockopt(socket.get(), level, option, &value, sizeof value));
 }
 
-/// Messages go at once, and a host that is gone is noticed although nothing is sent.
+/// Messages go at once.
 void prepare(const UniqueFd& socket) noexcept {
-  constexpr int kIdleSeconds = 10, kIntervalSeconds = 5, kProbes = 4;
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
-  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, kIntervalSeconds);
-  set(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
 UniqueFd listen_at(bool v6, std::uint16_t port) noexcept {
@@ -99,7 +112,8 @@ UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept {
 }
 
 UniqueFd accept_connection(const UniqueFd& door) noexcept {
-  UniqueFd socket(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  UniqueFd socket =
+      made_by([&] { return ::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); });
   if (socket) prepare(socket);
   return socket;
 }

@@ -22,6 +22,10 @@ inline constexpr Variable kVariables[] = {
     number_variable(Level::expert, "STRIA_TCP_CONNECT_MS", "120000", "milliseconds", {10, 3600000},
                     "Time that a peer has to answer a connection; then its link ends. A peer answers when it "
                     "calls the library, so allow for its longest computation."),
+    number_variable(
+        Level::user, "STRIA_TCP_SILENT_MS", "30000", "milliseconds", {100, 3600000},
+        "Time after which a host is given up whose system acknowledges nothing: it lost its power, or the "
+        "network between. A process that computes or is stopped is not silent."),
     bytes_variable(Level::expert, "STRIA_TCP_EAGER_BYTES", "64K", {1024, 65536},
                    "Longest payload of one packet. Longer messages are announced first."),
     number_variable(Level::expert, "STRIA_TCP_BULK_CONNECTIONS", "1", "", {1, kLanesMost},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
@@ -263,20 +264,30 @@ TEST_F(TcpRequests, are_answered_in_their_order_and_refused_where_the_key_does_n
   EXPECT_TRUE(device.downs.empty());
 }
 
+/// Bytes that are more than the system takes before the peer reads.
+std::uint32_t more_than_fits(const UniqueFd& reader) {
+  const int small = 65536;
+  EXPECT_EQ(::setsockopt(reader.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+  std::ifstream limits("/proc/sys/net/ipv4/tcp_wmem");
+  std::uint64_t least = 0, usual = 0, most = 0;
+  limits >> least >> usual >> most;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(4 * most, 32 * kMiB, 1024 * kMiB));
+}
+
 TEST_F(TcpRequests, whose_key_ends_half_way_get_what_the_memory_held) {
-  constexpr std::uint32_t kLong = 32 * kMiB;  // more than the system takes before the peer reads
-  Bytes memory = contract::pattern(3, kLong);
+  const UniqueFd lane = connect(0);
+  const std::uint32_t bytes = more_than_fits(lane);
+  Bytes memory = contract::pattern(3, bytes);
   const Bytes before(memory.begin(), memory.end());
   const auto key = key_to(device, device.ups[2], contiguous(memory));
-  const UniqueFd lane = connect(0);
-  request(key, 0, kLong);
+  request(key, 0, bytes);
   request(key, 0, 100);
   drive_for({&device}, 200);
   EXPECT_EQ(device.invalidate(key), Status::ok);
   std::fill(memory.begin(), memory.end(), std::byte{0x66});
   const PieceHead first = read_head(lane);
-  EXPECT_TRUE(first.refused == 0 && first.length == kLong);
-  EXPECT_TRUE(read(lane, kLong) == before);
+  EXPECT_TRUE(first.refused == 0 && first.length == bytes);
+  EXPECT_TRUE(read(lane, bytes) == before);
   const PieceHead second = read_head(lane);
   EXPECT_TRUE(second.refused == 1 && second.length == 100) << "it had not begun";
 }
