@@ -10,7 +10,7 @@ import sys
 
 from . import builds, markdown, report
 from .benchmarks import BENCHMARKS, ways_of
-from .configurations import NAMES, Tree
+from .configurations import NAMES, Tree, unbound
 from .plan import planned, usable
 from .runner import Progress, measure_floor, run_all
 from .summary import summarise
@@ -59,6 +59,13 @@ def positive(text):
     return value
 
 
+def two_hosts(text):
+    hosts = text.split(",")
+    if len(hosts) != 2 or not all(hosts):
+        raise argparse.ArgumentTypeError(f'"{text}" is not two hosts with a comma between them')
+    return hosts
+
+
 def parser():
     p = argparse.ArgumentParser(
         prog="osu_compare", description=__doc__ + " Ratios are of times, the first configuration's by another's: "
@@ -66,7 +73,12 @@ def parser():
         "with its quartiles.")
     p.add_argument("--configurations", "-c", type=names_of(NAMES, "configuration"),
                    metavar="A,B,…", help="the first is compared with the others: " +
-                   "; ".join(f"{n} ({m})" for n, m in NAMES.items()) + " (default stria,ob1,ucx; with --against stria,native)")
+                   "; ".join(f"{n} ({m})" for n, m in NAMES.items()) + " (default stria,ob1,ucx; with --against stria,native; "
+                   "with --hosts stria,ob1-tcp,ucx-tcp)")
+    p.add_argument("--hosts", type=two_hosts, default=[], metavar="A,B", help="two hosts, as Open MPI's --host names them: the two "
+                   "processes run on one each. For the configurations that reach another host")
+    p.add_argument("--unbound", action="store_true", help="leave the two processes on the processors that they are started on, "
+                   "where something else chooses those")
     p.add_argument("--bench", "-b", type=names_of(BENCHMARKS, "benchmark"),
                    metavar="X,Y,…", help=f"of {', '.join(BENCHMARKS)} (default latency,bw,column; with --against "
                    f"{','.join(builds.USUAL)}); a number at the end: of so "
@@ -179,6 +191,7 @@ def need_plots(options):
 
 def chosen_plan(options, tree):
     """(The configurations, the plan, {name: reason} of what is missing) for the options."""
+    usual = ["stria", "ob1-tcp", "ucx-tcp"] if options.hosts else ["stria", "ob1", "ucx"]
     benchmarks = [BENCHMARKS[name] for name in options.bench or (builds.USUAL if options.against else USUAL)]
     if options.against:
         former = builds.former_build(options.against)
@@ -189,8 +202,9 @@ def chosen_plan(options, tree):
             if one.tree:
                 builds.check_loaded(one, options.timeout)
     else:
-        chosen, missing = usable(options.configurations or ["stria", "ob1", "ucx"], tree, options.need_all)
-        plan, lacking = planned(benchmarks, chosen, tree, options.need_all)
+        chosen, missing = usable(options.configurations or usual, tree, options.need_all, options.hosts)
+        chosen = [unbound(one) for one in chosen] if options.unbound else chosen
+        plan, lacking = planned(benchmarks, chosen, tree, options.need_all, options.hosts)
     return chosen, plan, missing | lacking
 
 

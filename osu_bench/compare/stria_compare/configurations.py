@@ -91,6 +91,7 @@ OPEN_MPI = ("--mca", "btl_base_warn_component_unused", "0")
 BOUND = ("-n", "2", "--bind-to", "core", *OPEN_MPI)
 # Who waits gives its core away: Open MPI's own switch, the same for every layer below.
 CROWDED = ("-n", "{}", "--oversubscribe", "--bind-to", "none", *OPEN_MPI, "--mca", "mpi_yield_when_idle", "1")
+ON_LOOPBACK = ("--mca", "btl_tcp_if_include", "lo")
 UCX = ("--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any")
 
 
@@ -115,6 +116,7 @@ UCX_ENVIRONMENT = {
     "ucx-tcp": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"},
     "ucx-posix": {"UCX_TLS": "posix,self"},
 }
+TCP_ENVIRONMENT = {"stria-tcp": {"STRIA_PROVIDERS": "tcp"}}
 UCT_ENVIRONMENT = {
     "stria-uct-tcp": {"STRIA_PROVIDERS": "uct", "STRIA_UCT_TRANSPORT": "tcp", "STRIA_UCT_DEVICE": "lo"},
     "stria-uct-posix": {"STRIA_PROVIDERS": "uct", "STRIA_UCT_TRANSPORT": "posix"},
@@ -128,19 +130,25 @@ NAMES = {
     "ob1-nosc": "Open MPI over ob1 and its shared memory, copy in and copy out",
     "ucx": "Open MPI over UCX: posix shared memory and cross-memory attach",
     "stria-uct-tcp": "Open MPI over pml stria, by UCX's tcp on the loopback device",
-    "ucx-tcp": "Open MPI over UCX: tcp on the loopback device",
+    "ucx-tcp": "Open MPI over UCX: tcp; on one host on the loopback device",
     "stria-uct-posix": "Open MPI over pml stria, by UCX's posix shared memory alone",
     "ucx-posix": "Open MPI over UCX: posix shared memory alone",
+    "stria-tcp": "Open MPI over pml stria, by TCP alone",
+    "ob1-tcp": "Open MPI over ob1 and its tcp",
     "mpich": "MPICH as Debian builds it",
     "native": "stria's own API, no MPI",
 }
-OWN = ("stria", "stria-mapped", *UCT_ENVIRONMENT, "native")  # ways of running stria itself
+OWN = ("stria", "stria-mapped", *TCP_ENVIRONMENT, *UCT_ENVIRONMENT, "native")  # ways of running stria itself
 
 
 def former_name(name):
     """What a way of running stria is called where it runs the build that another is compared with."""
     return "before" if name == "stria" else f"{name} before"
 
+
+# What reaches another host, and what of its environment is for one host alone.
+BETWEEN_HOSTS = ("stria", "stria-tcp", "ob1-tcp", "ucx-tcp")
+ON_ONE_HOST = ("UCX_NET_DEVICES",)
 
 # Takes part in the benchmarks that name it; not to be chosen.
 FLOOR = Configuration("floor", "plain loops without messages: one core gathers, one scatters, two do both at once",
@@ -178,8 +186,30 @@ def _has_component(framework, component):
     return any(line.startswith(f"mca:{framework}:{component}:") for line in listing.splitlines())
 
 
-def configuration(name, tree):
-    """The configuration of that name for `tree`; raises Unavailable with the reason against it."""
+def between_hosts(one, hosts):
+    """The configuration with one process on each of two hosts; raises Unavailable when it runs on one host. Open MPI hands its
+    own variables on to other hosts, and others that are named."""
+    if one.name not in BETWEEN_HOSTS:
+        raise Unavailable("it runs on one host")
+    environment = {k: v for k, v in one.environment.items() if k not in ON_ONE_HOST}
+    handed = [word for k, v in environment.items() if not k.startswith("OMPI_") for word in ("-x", f"{k}={v}")]
+    at = ("--host", ",".join(f"{host}:1" for host in hosts))
+    launcher = one.launcher[:-len(ON_LOOPBACK)] if one.launcher[-len(ON_LOOPBACK):] == ON_LOOPBACK else one.launcher
+    return dataclasses.replace(one, launcher=(*launcher, *at, *handed), crowded=(), environment=environment)
+
+
+def unbound(one):
+    """The configuration, of two processes that keep the processors which they are started on."""
+    return dataclasses.replace(one, launcher=tuple("none" if word == "core" else word for word in one.launcher))
+
+
+def configuration(name, tree, hosts=()):
+    """The configuration of that name for `tree`, on this host or between two; raises Unavailable with the reason against it."""
+    one = _on_one_host(name, tree)
+    return between_hosts(one, hosts) if hosts else one
+
+
+def _on_one_host(name, tree):
     if name == FLOOR.name:
         if not (tree.programs / FLOOR.folder / "osu_datatype_floor").exists():
             raise Unavailable(f"{tree.programs / FLOOR.folder}/osu_datatype_floor is missing")
@@ -209,6 +239,7 @@ def configuration(name, tree):
         if not provider.exists():
             raise Unavailable(f"the provider uct is not built: {provider} is missing")
         environment |= UCT_ENVIRONMENT[name]
+    environment |= TCP_ENVIRONMENT.get(name, {})
     if name in OWN:
         mapped = name == "stria-mapped"
         for component in ("mca_pml_stria.so", *(["mca_mpool_stria.so"] if mapped else [])):
@@ -222,5 +253,7 @@ def configuration(name, tree):
         if not _has_component("pml", "ucx"):
             raise Unavailable("this Open MPI has no pml ucx")
         return over((*UCX, "--mca", "btl", f"^{release.shared}"), environment | UCX_ENVIRONMENT[name])
+    if name == "ob1-tcp":
+        return over(("--mca", "pml", "ob1", "--mca", "btl", "tcp,self", *ON_LOOPBACK), environment)
     more = release.no_single_copy if name == "ob1-nosc" else ()
     return over(("--mca", "pml", "ob1", "--mca", "btl", f"{release.shared},self", *more), environment)

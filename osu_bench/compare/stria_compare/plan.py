@@ -7,12 +7,12 @@ from . import foreign
 from .configurations import Unavailable, configuration
 
 
-def usable(names, tree, need_all):
+def usable(names, tree, need_all, hosts=()):
     """The configurations that can run here, and {name: reason} for those that cannot. The first must."""
     chosen, missing = [], {}
     for name in names:
         try:
-            chosen.append(configuration(name, tree))
+            chosen.append(configuration(name, tree, hosts))
         except Unavailable as reason:
             if need_all or name == names[0]:
                 sys.exit(f"osu_compare: {name} cannot run: {reason}")
@@ -20,7 +20,7 @@ def usable(names, tree, need_all):
     return chosen, missing
 
 
-def planned(benchmarks, chosen, tree, need_all):
+def planned(benchmarks, chosen, tree, need_all, hosts=()):
     """[(benchmark, its configurations, its columns)], and {name: reason} for what it cannot bring along."""
     plan, missing = [], {}
     for benchmark in benchmarks:
@@ -37,7 +37,7 @@ def planned(benchmarks, chosen, tree, need_all):
         for name in benchmark.brings():
             found = next((c for c in chosen if c.name == name), None)
             try:
-                brought += [] if found else [configuration(name, tree)]
+                brought += [] if found else [configuration(name, tree, hosts)]
             except Unavailable as reason:
                 if need_all:
                     sys.exit(f"osu_compare: {name} cannot run: {reason}")
