@@ -19,7 +19,8 @@ bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory)
   const bool sparse = transport::is_sparse(memory);
   if (mappable && rndv::goes_mapped(bytes, block, sparse, link.far)) return true;
   const bool at_once = link.grows || link.distant;  // unless it packs very long
-  return packs_long && (!at_once || rndv::packs_very_long(bytes, block, sparse));
+  // What makes sparse blocks slow is that they are packed into pages of shared memory.
+  return packs_long && (!at_once || rndv::packs_very_long(bytes, block, sparse && !link.distant));
 }
 }  // namespace
 

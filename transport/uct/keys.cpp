@@ -60,20 +60,15 @@ void Keys::close() noexcept {
     if (key.linked()) key.unlink();
     if (key.memory != nullptr) domain_->remove(std::exchange(key.memory, nullptr));
   }
-  free_.clear();
   all_.clear();
 }
 
 OwnKey* Keys::take() noexcept try {
-  if (free_.empty()) {
-    if (all_.size() == kKeysMost) return nullptr;
-    OwnKey& made = all_.emplace_back();
-    made.name = static_cast<std::uint32_t>(all_.size() - 1);
-    free_.push_back(&made);
-  }
-  OwnKey* const key = free_.front();
-  free_.pop_front();
-  return key;
+  if (OwnKey* const key = free_.pop_front()) return key;
+  if (all_.size() == kKeysMost) return nullptr;
+  OwnKey& made = all_.emplace_back();
+  made.name = static_cast<std::uint32_t>(all_.size() - 1);
+  return &made;
 } catch (const std::bad_alloc&) {
   return nullptr;
 }
@@ -90,7 +85,7 @@ void Keys::free(OwnKey& key) noexcept {
   if (key.memory != nullptr) domain_->remove(std::exchange(key.memory, nullptr));
   key.link = nullptr;
   key.name += kKeysMost;
-  free_.push_back(&key);  // never more than all_: the deque's blocks are there after the first round
+  free_.push_back(&key);
 }
 
 bool Keys::write(OwnKey& own, const transport::Blocks& memory, unsigned access) noexcept {

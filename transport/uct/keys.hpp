@@ -35,7 +35,7 @@ struct KeyContent {
 /// name memory that cannot be.
 bool read_key(const transport::Key& key, std::uint32_t ucx_bytes, KeyContent& out) noexcept;
 
-/// Memory that is registered for peers; in the list of the link that the key is for.
+/// Memory that is registered for peers; in the list of the link that the key is for, or of the free ones.
 struct OwnKey : ListNode {
   uct_mem_h memory = nullptr;  ///< null: free
   const Link* link = nullptr;  ///< null: for every link
@@ -64,8 +64,8 @@ class Keys {
 
   Domain* domain_ = nullptr;
   const stria_services_t* services_ = nullptr;
-  std::deque<OwnKey> all_;    // they do not move
-  std::deque<OwnKey*> free_;  // oldest first: a name comes round late
+  std::deque<OwnKey> all_;      // they do not move
+  IntrusiveList<OwnKey> free_;  // oldest first: a name comes round late
   bool told_ = false;
 };
 
