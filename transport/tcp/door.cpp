@@ -1,5 +1,8 @@
 #include "transport/tcp/door.hpp"
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -11,12 +14,17 @@ namespace {
 constexpr std::size_t kGuestsMost = 64;
 constexpr std::uint64_t kStrangerMs = 2000;
 
+UniqueFd another(const UniqueFd& descriptor) noexcept {
+  return UniqueFd(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+}
+
 }  // namespace
 
 Result<void> Door::open(const PortRange& ports, Token door_token, Token guest_token) {
   auto door = listen_on(ports, port_);
   if (!door) return std::move(door).error();
   door_ = *std::move(door);
+  spare_ = another(door_);
   guest_token_ = guest_token;
   if (!events_.watch(door_, door_token, false))
     return Error{Status::io_error, "tcp: the listening socket cannot be watched"};
@@ -25,16 +33,32 @@ Result<void> Door::open(const PortRange& ports, Token door_token, Token guest_to
 
 void Door::close() noexcept {
   door_.reset();
+  spare_.reset();
   guests_.clear();
 }
 
 void Door::let_in() {
   while (guests_.size() < kGuestsMost) {
     UniqueFd socket = accept_connection(door_);
-    if (!socket) return;
+    if (!socket && (errno != EMFILE || !turn_away())) return;
+    if (!socket) continue;
     auto guest = std::make_unique<Guest>(std::move(socket), now_ms());
     if (events_.watch_changes(guest->socket(), guest_token_)) guests_.push_back(std::move(guest));
   }
+}
+
+/// A connection for which there is no descriptor would wait for ever, and with it who made it. It is let in
+/// by the spare one, and hung up on. False: there is none.
+bool Door::turn_away() noexcept {
+  if (!spare_) return false;
+  spare_.reset();
+  const bool came = static_cast<bool>(accept_connection(door_));
+  spare_ = another(door_);
+  if (came && !std::exchange(told_of_descriptors_, true))
+    services_.log(3,
+                  "tcp: no descriptor is left for a connection that came, and it is refused: raise the limit "
+                  "of open files (ulimit -n)");
+  return came;
 }
 
 /// False: the guest is done with.

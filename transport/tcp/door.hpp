@@ -36,15 +36,18 @@ class Door {
  private:
   bool serve_one(Guest& guest, const Decide& decide, const Welcome& welcome);
   void let_in();
+  bool turn_away() noexcept;
 
   const Handshake& handshake_;
   Events& events_;
   const stria_services_t& services_;
   UniqueFd door_;
+  UniqueFd spare_;  // given up to refuse a connection when the process has no descriptor left
   std::uint16_t port_ = 0;
   Token guest_token_ = 0;
   std::vector<std::unique_ptr<Guest>> guests_;
   bool told_of_strangers_ = false;
+  bool told_of_descriptors_ = false;
 };
 
 }  // namespace stria::tcp

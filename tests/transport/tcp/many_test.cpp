@@ -93,5 +93,26 @@ TEST(TcpMany, sockets_raise_the_soft_limit_of_descriptors) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the test's process says why: " << status;
 }
 
+TEST(TcpMany, connections_beyond_the_hard_limit_are_refused_at_once) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Peer hub(tcp_provider(), 1), other(tcp_provider(), 2);
+    const UniqueFd next(::dup(0));
+    const rlimit one_more{static_cast<rlim_t>(next.get()) + 2,
+                          static_cast<rlim_t>(next.get()) + 2};  // who connects takes it
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+    other.connect(hub);
+    const std::uint64_t begun = now_ms();
+    EXPECT_TRUE(drive({&hub, &other}, [&] { return other.downs.size() == 1; }));
+    EXPECT_LT(now_ms() - begun, 5000u);
+    for (const contract::Contact* down : other.downs) EXPECT_EQ(down->why, Status::unreachable);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the test's process says why: " << status;
+}
+
 }  // namespace
 }  // namespace stria::tcp
