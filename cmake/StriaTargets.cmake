@@ -70,7 +70,7 @@ if(STRIA_SANITIZE)
   # Undefined behaviour is looked for in the library alone: looking for it takes a third of the time of compiling a test.
   target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0;-fno-sanitize=undefined>)
 else()
-  set(level -O1 -g1)
+  set(level -O1 -g0)
   if(STRIA_UNITY)
     set(level -O0)
   endif()
