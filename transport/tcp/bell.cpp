@@ -72,7 +72,8 @@ Result<std::unique_ptr<Bell>> Bell::open(int descriptor) {
   how.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
   auto ring = std::make_unique<Ring>();
   if (const int failed = -io_uring_queue_init_params(kEntries, &ring->kernel, &how); failed != 0) {
-    const bool is_forbidden = failed == ENOSYS || failed == EPERM || failed == EINVAL;
+    // ENOMEM: what the user's processes may lock of memory (RLIMIT_MEMLOCK) is used up.
+    const bool is_forbidden = failed == ENOSYS || failed == EPERM || failed == EINVAL || failed == ENOMEM;
     return Error{is_forbidden ? Status::unsupported : Status::io_error,
                  fmt::format("io_uring is refused: {}", std::strerror(failed))};
   }
