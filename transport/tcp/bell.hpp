@@ -15,8 +15,8 @@ namespace stria::tcp {
 
 class Bell {
  public:
-  /// `descriptor` has to outlive it. Errors: unsupported: this kernel has no such memory, or forbids it to
-  /// this process; io_error: it has, and gives none now.
+  /// `descriptor` has to outlive it. Errors: unsupported: this kernel has no such memory, forbids it to
+  /// this process, or its user may lock no more; io_error: no descriptor is left.
   static Result<std::unique_ptr<Bell>> open(int descriptor);
   ~Bell();
   Bell(const Bell&) = delete;
