@@ -167,6 +167,24 @@ bool pml_stria_tell_unreached(const stria_endpoint_t* endpoint, uint64_t worker,
   return NULL != peer;
 }
 
+/* The endpoints of these processes that are among the peers from `first` on go, so that another attempt tries
+ * anew. */
+static void take_back(ompi_proc_t** procs, size_t count, size_t first) {
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  for (size_t i = 0; i < count; ++i) {
+    const void* endpoint = procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+    for (size_t k = first; k < pml_stria.peers.count && NULL != endpoint; ++k) {
+      pml_stria_peer_t* peer = &pml_stria.peers.all[k];
+      if (peer->endpoint != endpoint) continue;
+      procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
+      stria_endpoint_close(peer->endpoint);
+      peer->endpoint = NULL;
+      break;
+    }
+  }
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+}
+
 static int add(ompi_proc_t** procs, size_t count) {
   OPAL_THREAD_LOCK(&pml_stria.lock);
   (void)make_room(count); /* exactly, once; what fails is found again below */
@@ -175,7 +193,9 @@ static int add(ompi_proc_t** procs, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (NULL == pml_stria_late_endpoint(procs[i])) return OMPI_ERR_UNREACH;
   }
-  return are_hosts_reached(first) ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
+  if (are_hosts_reached(first)) return OMPI_SUCCESS;
+  take_back(procs, count, first);
+  return OMPI_ERR_UNREACH;
 }
 
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {

@@ -4,6 +4,7 @@
 //   --job=accept|connect   which of the two this is
 //   --port-file=PATH       where the first job writes its port's name, and the second finds it
 //   --reachable=0|1        whether the layer reaches from one to the other (default 1)
+//   --attempts=N           how often they try (default 2, or 1 where the layer does not reach)
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -101,7 +102,8 @@ int main(int argc, char** argv) {
       expect(!port.empty(), "no port");
     }
   }
-  for (int round = 0; round < (reachable ? 2 : 1); ++round) meet(port, first, reachable);
+  const std::int64_t attempts = session.options.number("attempts", reachable ? 2 : 1);
+  for (std::int64_t i = 0; i < attempts; ++i) meet(port, first, reachable);
   if (first && session.rank == 0) MPI_Close_port(port.c_str());
   return session.finish();
 }
