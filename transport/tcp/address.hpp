@@ -16,9 +16,9 @@ namespace stria::tcp {
 /// The largest that the contract has room for.
 inline constexpr std::size_t kAddressMost = 256;
 
-/// A secret of one device: who knows it has been given the device's address. The job's secret may be none to
-/// others, as the one that is made of the user's id; this one is drawn at random, and never sent over a
-/// connection.
+/// A secret of one device, which its address tells: a process that knows the ticket has been given the
+/// address. Other users can guess a job's secret that is made of the user's id; a ticket is drawn at random,
+/// and is never sent over a connection.
 using Ticket = std::array<std::byte, 16>;
 
 struct Address {

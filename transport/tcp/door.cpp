@@ -47,8 +47,9 @@ void Door::let_in() {
   }
 }
 
-/// A connection for which there is no descriptor would wait for ever, and with it who made it. It is let in
-/// by the spare one, and hung up on. False: there is none.
+/// Accepts a connection by the spare descriptor and closes it, when the process has no other descriptor left:
+/// in the system's queue the connection would wait for ever, and the peer with it. False: no spare one, or no
+/// connection.
 bool Door::turn_away() noexcept {
   if (!spare_) return false;
   spare_.reset();

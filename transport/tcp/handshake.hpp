@@ -9,8 +9,8 @@
 // A proof is a keyed hash (BLAKE2b, by libsodium) of the Hello, of the nonce of the device that is dialled,
 // of that device's ticket, which only its address tells, and of the side that gives it, under a key made of
 // the job's secret. One that was overheard is of no use again, since each side draws its nonce anew; and
-// neither is the other side's. The proofs are for who connects; the bytes that follow are not protected from
-// someone who can change packets on their way.
+// neither is the other side's. The proofs authenticate the two ends of a connection; the bytes that follow
+// are not protected from a machine that can change packets on their way.
 #pragma once
 
 #include <array>

@@ -99,8 +99,9 @@ TEST(TcpMany, connections_beyond_the_hard_limit_are_refused_at_once) {
   if (child == 0) {
     Peer hub(tcp_provider(), 1), other(tcp_provider(), 2);
     const UniqueFd next(::dup(0));
-    const rlimit one_more{static_cast<rlim_t>(next.get()) + 2,
-                          static_cast<rlim_t>(next.get()) + 2};  // who connects takes it
+    const rlimit one_more{
+        static_cast<rlim_t>(next.get()) + 2,
+        static_cast<rlim_t>(next.get()) + 2};  // the socket of the connecting device is the last one
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
     other.connect(hub);
     const std::uint64_t begun = now_ms();

@@ -1,4 +1,5 @@
-// A device that nobody sends to sleeps: it costs no system call, and whatever comes wakes it.
+// A device without traffic sleeps: it makes no system call, and a connection, a packet or the end of a peer
+// wakes it.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
