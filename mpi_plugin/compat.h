@@ -24,7 +24,7 @@
 #define STRIA_OMPI_RELEASE "4.1"
 #define STRIA_OMPI_PML_VERSION MCA_PML_BASE_VERSION_2_0_0
 #define STRIA_OMPI_MPOOL_VERSION MCA_MPOOL_BASE_VERSION_3_0_0
-#define STRIA_OMPI_PML_FLAGS MCA_PML_BASE_FLAG_REQUIRE_WORLD
+#define STRIA_OMPI_PML_FLAGS 0
 /* The call of the PML's table that only 5.0 has. */
 #define STRIA_OMPI_GET_TRANSPORTS(function)
 /* The scope in which a published card may be read: by other jobs, too. */
@@ -51,7 +51,7 @@ static inline int stria_ompi_do_not_copy(ompi_datatype_t* type, int key, void* e
 #define STRIA_OMPI_RELEASE "5.0"
 #define STRIA_OMPI_PML_VERSION MCA_PML_BASE_VERSION_2_1_0
 #define STRIA_OMPI_MPOOL_VERSION MCA_MPOOL_BASE_VERSION_3_1_0
-#define STRIA_OMPI_PML_FLAGS (MCA_PML_BASE_FLAG_REQUIRE_WORLD | MCA_PML_BASE_FLAG_SUPPORTS_EXT_CID)
+#define STRIA_OMPI_PML_FLAGS MCA_PML_BASE_FLAG_SUPPORTS_EXT_CID
 #define STRIA_OMPI_GET_TRANSPORTS(function) .pml_get_transports = function,
 #define STRIA_OMPI_FOR_ALL_JOBS PMIX_GLOBAL
 

@@ -31,8 +31,8 @@ pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
                                           .pml_dump = pml_stria_dump,
                                           .pml_max_contextid = INT32_MAX, /* 31 bits in Open MPI's tables */
                                           .pml_max_tag = INT32_MAX,
-                                          /* All peers are announced in MPI_Init, so that one on a host out of
-                                             reach ends the job there, on every rank. */
+                                          /* Not MCA_PML_BASE_FLAG_REQUIRE_WORLD: peers are opened when they
+                                             are first talked to. */
                                           .pml_flags = STRIA_OMPI_PML_FLAGS,
                                           STRIA_OMPI_GET_TRANSPORTS(pml_stria_get_transports)},
                                 .output = -1};

@@ -149,7 +149,19 @@ static int read_counter(const mca_base_pvar_t* pvar, void* value, void* object) 
   return OMPI_SUCCESS;
 }
 
+static int read_peers(const mca_base_pvar_t* pvar, void* value, void* object) {
+  (void)pvar, (void)object;
+  *(unsigned long long*)value = pml_stria_count_peers();
+  return OMPI_SUCCESS;
+}
+
 static void register_counters(void) {
+  (void)mca_base_component_pvar_register(
+      &mca_pml_stria_component.pmlm_version, "peers",
+      "Processes that the process has opened an endpoint to, at its first message at the latest",
+      OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+      MCA_BASE_VAR_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_peers,
+      NULL, NULL, NULL);
   for (size_t i = 0; i < sizeof kCounters / sizeof kCounters[0]; ++i) {
     (void)mca_base_component_pvar_register(
         &mca_pml_stria_component.pmlm_version, kCounters[i].name, kCounters[i].text, OPAL_INFO_LVL_4,

@@ -1,5 +1,8 @@
-/* Peers: an endpoint is opened when Open MPI announces a process or, at the latest, when something is sent to
- * it. It connects with its first message. Whether a peer can be reached is stria's judgement, by connecting.
+/* Peers: the endpoint of a process is opened by the first send, receive or probe that names it, and connects
+ * with its first message. So neither MPI_Init nor the memory of a rank grows with the ranks of the job. Two
+ * kinds of endpoints are opened earlier, because a call that starts something can still refuse it as a whole:
+ * MPI_Init connects to one process of each other host, and the processes of another job are opened when Open
+ * MPI announces them. Whether a peer can be reached is stria's judgement, by connecting.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -13,11 +16,13 @@ static bool elsewhere(const char* host) {
   return 0 != strcmp(host, ompi_process_info.nodename);
 }
 
-/* A job that spans hosts does so for its first rank too, which speaks for all. What is wrong between two
- * processes of one host, or with another job, may be seen by this process alone. */
+/* In MPI_Init, all ranks try the other hosts of the job, the first rank as well, which speaks for all. What
+ * is wrong later, between two processes of one host, or with another job may be seen by this process alone.
+ */
 static pml_stria_speaker_t speaker_about(const opal_process_name_t* name, const char* host) {
-  const bool same_job = name->jobid == OMPI_PROC_MY_NAME->jobid;
-  return same_job && elsewhere(host) ? PML_STRIA_FIRST_RANK : PML_STRIA_EVERY_RANK;
+  const bool is_own_job = name->jobid == OMPI_PROC_MY_NAME->jobid;
+  return is_own_job && elsewhere(host) && !pml_stria.peers.is_started ? PML_STRIA_FIRST_RANK
+                                                                      : PML_STRIA_EVERY_RANK;
 }
 
 static void tell_out_of_reach(const opal_process_name_t* name, const char* host, const char* why) {
@@ -33,13 +38,13 @@ static bool number_of_host(const char* name, uint32_t* number) {
   pml_stria_peers_t* peers = &pml_stria.peers;
   for (uint32_t i = peers->host_count; i > 0; --i) {
     *number = i - 1;
-    if (0 == strcmp(peers->hosts[i - 1], name)) return true;
+    if (0 == strcmp(peers->hosts[i - 1].name, name)) return true;
   }
-  char** hosts = realloc(peers->hosts, (peers->host_count + 1) * sizeof *hosts);
+  pml_stria_host_t* hosts = realloc(peers->hosts, (peers->host_count + 1) * sizeof *hosts);
   if (NULL == hosts) return false;
   peers->hosts = hosts;
-  hosts[peers->host_count] = strdup(name);
-  if (NULL == hosts[peers->host_count]) return false;
+  hosts[peers->host_count] = (pml_stria_host_t){.name = strdup(name)};
+  if (NULL == hosts[peers->host_count].name) return false;
   *number = peers->host_count++;
   return true;
 }
@@ -62,15 +67,28 @@ static bool make_room(size_t more) {
   return true;
 }
 
-/* The caller holds the lock. */
-static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
+/* Connects to the first process of another host that the launcher did not tell MPI_Init of. False: it cannot
+ * be reached. Without this a receive or a probe, which does not connect, would wait for that process for
+ * ever. A peer that is gone is left to the operation that names it. */
+static bool is_new_host_reached(stria_endpoint_t* endpoint, uint32_t host) {
+  const pml_stria_host_t* known = &pml_stria.peers.hosts[host];
+  if (known->is_tried || !elsewhere(known->name)) return true;
+  const stria_status_t status = stria_endpoint_connect(endpoint);
+  const bool accepted = STRIA_OK == status || STRIA_IN_PROGRESS == status;
+  if (accepted) pml_stria.peers.hosts[host].is_tried = true;
+  return accepted || STRIA_ERR_PEER_FAILED == status;
+}
+
+/* Opens an endpoint, which also connects where `tries` is true and no process of its host was tried before.
+ * The caller holds the lock. */
+static stria_endpoint_t* open_endpoint(ompi_proc_t* proc, bool tries) {
   pml_stria_card_t card;
   if (!pml_stria_read_card(proc, &card)) {
     const char* host = opal_get_proc_hostname(&proc->super);
     pml_stria_tell(
         PML_STRIA_EVERY_RANK,
-        "process %s on host '%s' does not use stria and cannot be talked to. Start jobs that connect to "
-        "each other with the same layer: `--mca pml stria` or `--mca pml ob1`.",
+        "process %s on host '%s' does not use stria, or has ended, and cannot be talked to. Start jobs that "
+        "connect to each other with the same layer: `--mca pml stria` or `--mca pml ob1`.",
         OMPI_NAME_PRINT(&proc->super.proc_name), NULL != host ? host : "unknown");
     return NULL;
   }
@@ -81,21 +99,33 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc) {
   peer.host = host & 0x7fffffff;
   const stria_endpoint_params_t params = {
       .size = sizeof params, .address = card.address, .address_bytes = card.address_bytes};
-  if (has_room && STRIA_OK == stria_endpoint_open(pml_stria.worker, &params, &endpoint)) {
+  if (has_room && STRIA_OK == stria_endpoint_open(pml_stria.worker, &params, &endpoint) &&
+      (!tries || is_new_host_reached(endpoint, host))) {
     peer.endpoint = endpoint;
     pml_stria.peers.all[pml_stria.peers.count++] = peer;
     pml_stria.show_peers = pml_stria.verbose > 0;
     __atomic_store_n(&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML], endpoint, __ATOMIC_RELEASE);
   } else {
     tell_out_of_reach(&proc->super.proc_name, card.host, has_room ? stria_last_error() : "out of memory");
+    /* Inside a callback of the worker this is refused, and the endpoint stays until the worker closes. */
+    (void)stria_endpoint_close(endpoint);
     endpoint = NULL;
   }
   pml_stria_free_card(&card);
   return endpoint;
 }
 
+static stria_endpoint_t* endpoint_of(ompi_proc_t* proc, bool tries) {
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  stria_endpoint_t* endpoint = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+  if (NULL == endpoint) endpoint = open_endpoint(proc, tries);
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+  return endpoint;
+}
+
 /* The process of a host, among the peers from `first` on, that this one connects to when they are announced.
- * Another process of this host takes the next, so that no process is asked by all of a large job. */
+ * Another process of this host takes the next, so that no process is asked by all of a large job: of this
+ * job, pml_stria_other_hosts has chosen it, and there is one. */
 static pml_stria_peer_t chosen_of_host(size_t first, uint32_t host) {
   const pml_stria_peers_t* peers = &pml_stria.peers;
   size_t there = 0;
@@ -118,6 +148,12 @@ static stria_status_t try_peer(const pml_stria_peer_t* peer, const char* host) {
   return status;
 }
 
+static void note_reached(uint32_t host) {
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  pml_stria.peers.hosts[host].is_tried = true;
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+}
+
 /* Whether one process of each other host, among the peers from `first` on, can be reached. It may be a
  * container of this machine, or out of reach, which has to be known while the job or the new communicator can
  * still be refused as a whole. All are asked before one is waited for, and the provider ends an attempt that
@@ -127,7 +163,7 @@ static bool are_hosts_reached(size_t first) {
     for (uint32_t i = 0;; ++i) {
       OPAL_THREAD_LOCK(&pml_stria.lock);
       const bool is_last = i >= pml_stria.peers.host_count;
-      const char* host = is_last ? NULL : pml_stria.peers.hosts[i];
+      const char* host = is_last ? NULL : pml_stria.peers.hosts[i].name;
       const pml_stria_peer_t peer =
           is_last || !elsewhere(host) ? (pml_stria_peer_t){0} : chosen_of_host(first, i);
       OPAL_THREAD_UNLOCK(&pml_stria.lock);
@@ -139,6 +175,7 @@ static bool are_hosts_reached(size_t first) {
         status = try_peer(&peer, host);
       }
       if (STRIA_OK != status && STRIA_IN_PROGRESS != status) return false;
+      if (STRIA_OK == status) note_reached(i);
     }
   }
   return true;
@@ -162,7 +199,7 @@ static const pml_stria_peer_t* find_peer(const stria_endpoint_t* endpoint, uint6
 bool pml_stria_tell_unreached(const stria_endpoint_t* endpoint, uint64_t worker, const char* why) {
   if (0 != OPAL_THREAD_TRYLOCK(&pml_stria.lock)) return false;
   const pml_stria_peer_t* peer = find_peer(endpoint, worker);
-  if (NULL != peer) tell_out_of_reach(&peer->name, pml_stria.peers.hosts[peer->host], why);
+  if (NULL != peer) tell_out_of_reach(&peer->name, pml_stria.peers.hosts[peer->host].name, why);
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
   return NULL != peer;
 }
@@ -185,66 +222,124 @@ static void take_back(ompi_proc_t** procs, size_t count, size_t first) {
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
 }
 
+/* Opens an endpoint to each of the processes and connects to one of each other host. Answers
+ * OMPI_ERR_UNREACH, after a message, and takes back what it opened when one of them cannot be reached. */
 static int add(ompi_proc_t** procs, size_t count) {
   OPAL_THREAD_LOCK(&pml_stria.lock);
   (void)make_room(count); /* exactly, once; what fails is found again below */
   const size_t first = pml_stria.peers.count;
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
-  for (size_t i = 0; i < count; ++i) {
-    if (NULL == pml_stria_late_endpoint(procs[i])) return OMPI_ERR_UNREACH;
-  }
-  if (are_hosts_reached(first)) return OMPI_SUCCESS;
+  size_t opened = 0;
+  while (opened < count && NULL != endpoint_of(procs[opened], false)) ++opened;
+  if (opened == count && are_hosts_reached(first)) return OMPI_SUCCESS;
   take_back(procs, count, first);
   return OMPI_ERR_UNREACH;
 }
 
+static bool is_of_other_job(const opal_process_name_t* name) {
+  return name->jobid != OMPI_PROC_MY_NAME->jobid;
+}
+
+/* Room for pointers to as many processes, also to none. */
+static ompi_proc_t** make_list(size_t count) {
+  return malloc((0 == count ? 1 : count) * sizeof(ompi_proc_t*));
+}
+
+/* Connects to one process of each other host of this job. */
+static int try_other_hosts(void) {
+  opal_process_name_t* names = NULL;
+  const size_t count = pml_stria_other_hosts(&names);
+  ompi_proc_t** procs = make_list(count);
+  int rc = NULL == procs ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+  for (size_t i = 0; i < count && OMPI_SUCCESS == rc; ++i) {
+    procs[i] = (ompi_proc_t*)ompi_proc_for_name(names[i]);
+    if (NULL == procs[i]) rc = OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  if (OMPI_SUCCESS == rc) rc = add(procs, count);
+  free(procs);
+  free(names);
+  pml_stria.peers.is_started = OMPI_SUCCESS == rc;
+  return rc;
+}
+
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
   /* Compares this job's choice only; a process of another job is found to lack an address below. */
-  const int rc = mca_pml_base_pml_check_selected("stria", procs, count);
-  return OMPI_SUCCESS == rc ? add(procs, count) : rc;
+  int rc = mca_pml_base_pml_check_selected("stria", procs, count);
+  if (OMPI_SUCCESS == rc && !pml_stria.peers.is_started) rc = try_other_hosts();
+  if (OMPI_SUCCESS != rc) return rc;
+  ompi_proc_t** others = make_list(count);
+  if (NULL == others) return OMPI_ERR_OUT_OF_RESOURCE;
+  size_t found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_of_other_job(&procs[i]->super.proc_name)) others[found++] = procs[i];
+  }
+  rc = add(others, found);
+  free(others);
+  return rc;
 }
 
 int pml_stria_add_remote_group(ompi_communicator_t* comm) {
-  const size_t count = (size_t)ompi_comm_remote_size(comm);
-  ompi_proc_t** procs = malloc((0 == count ? 1 : count) * sizeof *procs);
-  if (NULL == procs) return OMPI_ERR_OUT_OF_RESOURCE;
-  for (size_t i = 0; i < count; ++i) procs[i] = ompi_comm_peer_lookup(comm, (int)i);
-  const int rc = add(procs, count);
-  free(procs);
+  const int size = ompi_comm_remote_size(comm);
+  ompi_proc_t** others = make_list((size_t)size);
+  if (NULL == others) return OMPI_ERR_OUT_OF_RESOURCE;
+  size_t found = 0;
+  for (int i = 0; i < size; ++i) {
+    /* Only the name, because Open MPI makes an object for each process that is looked up. */
+    const opal_process_name_t name = ompi_group_get_proc_name(comm->c_remote_group, i);
+    if (is_of_other_job(&name)) others[found++] = ompi_comm_peer_lookup(comm, i);
+  }
+  const int rc = add(others, found);
+  free(others);
   return rc;
 }
 
 stria_endpoint_t* pml_stria_late_endpoint(ompi_proc_t* proc) {
-  OPAL_THREAD_LOCK(&pml_stria.lock);
-  stria_endpoint_t* endpoint = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
-  if (NULL == endpoint) endpoint = open_endpoint(proc);
-  OPAL_THREAD_UNLOCK(&pml_stria.lock);
-  return endpoint;
+  return endpoint_of(proc, true);
 }
 
-static void forget(const stria_endpoint_t* endpoint) {
-  pml_stria_peers_t* peers = &pml_stria.peers;
-  for (size_t tried = 0; tried < peers->count; ++tried) {
-    if (peers->next >= peers->count) peers->next = 0;
-    pml_stria_peer_t* peer = &peers->all[peers->next++];
-    if (peer->endpoint != endpoint) continue;
+static int compare_endpoints(const void* a, const void* b) {
+  const uintptr_t first = (uintptr_t) * (void* const*)a;
+  const uintptr_t second = (uintptr_t) * (void* const*)b;
+  return (first > second) - (first < second);
+}
+
+/* Closes the endpoints, which it sorts: peers were opened in another order than that in which they go. */
+static void forget(stria_endpoint_t** endpoints, size_t count) {
+  qsort(endpoints, count, sizeof *endpoints, compare_endpoints);
+  for (size_t i = 0; i < pml_stria.peers.count && count > 0; ++i) {
+    pml_stria_peer_t* peer = &pml_stria.peers.all[i];
+    if (NULL == peer->endpoint ||
+        NULL == bsearch(&peer->endpoint, endpoints, count, sizeof *endpoints, compare_endpoints))
+      continue;
     stria_endpoint_close(peer->endpoint);
     peer->endpoint = NULL;
-    return;
   }
 }
 
 int pml_stria_del_procs(ompi_proc_t** procs, size_t count) {
   if (pml_stria.verbose > 0) pml_stria_show_peers();
+  stria_endpoint_t** endpoints = malloc((0 == count ? 1 : count) * sizeof *endpoints);
+  if (NULL == endpoints) return OMPI_ERR_OUT_OF_RESOURCE;
   OPAL_THREAD_LOCK(&pml_stria.lock);
+  size_t found = 0;
   for (size_t i = 0; i < count; ++i) {
-    void* endpoint = procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+    stria_endpoint_t* endpoint = procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
     if (NULL == endpoint) continue;
     procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
-    forget(endpoint);
+    endpoints[found++] = endpoint;
   }
+  forget(endpoints, found);
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
+  free(endpoints);
   return OMPI_SUCCESS;
+}
+
+size_t pml_stria_count_peers(void) {
+  OPAL_THREAD_LOCK(&pml_stria.lock);
+  size_t open = 0;
+  for (size_t i = 0; i < pml_stria.peers.count; ++i) open += NULL != pml_stria.peers.all[i].endpoint;
+  OPAL_THREAD_UNLOCK(&pml_stria.lock);
+  return open;
 }
 
 void pml_stria_forget_peers(void) {
@@ -252,7 +347,7 @@ void pml_stria_forget_peers(void) {
   for (size_t i = 0; i < peers->count; ++i) {
     if (NULL != peers->all[i].endpoint) stria_endpoint_close(peers->all[i].endpoint);
   }
-  for (uint32_t i = 0; i < peers->host_count; ++i) free(peers->hosts[i]);
+  for (uint32_t i = 0; i < peers->host_count; ++i) free(peers->hosts[i].name);
   free(peers->hosts);
   free(peers->all);
   memset(peers, 0, sizeof *peers);
@@ -266,7 +361,7 @@ static bool show(const pml_stria_peer_t* peer) {
               "%s to %s on %s: %s, %s; window for %llu bytes (%llu free), eager to %llu bytes; rendezvous: "
               "%s%s%s",
               OMPI_NAME_PRINT(OMPI_PROC_MY_NAME), OMPI_NAME_PRINT(&peer->name),
-              pml_stria.peers.hosts[peer->host], state.provider, state.path,
+              pml_stria.peers.hosts[peer->host].name, state.provider, state.path,
               (unsigned long long)state.pio_mtu, (unsigned long long)state.pio_credits,
               (unsigned long long)state.eager_limit, state.rendezvous, falls_back ? "; fallback: " : "",
               falls_back ? state.fallback : "");

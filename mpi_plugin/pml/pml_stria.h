@@ -28,13 +28,19 @@ typedef struct pml_stria_peer {
   uint32_t shown : 1; /* its line of pml_stria_verbose was printed */
 } pml_stria_peer_t;
 
-/* All of them, in the order they came; hosts once each. */
+/* A host of peers. */
+typedef struct pml_stria_host {
+  char* name;
+  bool is_tried; /* a process there was connected to, so its host can be reached */
+} pml_stria_host_t;
+
+/* The processes that this one has opened an endpoint to, in the order in which it did; hosts once each. */
 typedef struct pml_stria_peers {
   pml_stria_peer_t* all;
   size_t count, room;
-  size_t next; /* where one is looked for first: processes go in the order they came */
-  char** hosts;
+  pml_stria_host_t* hosts;
   uint32_t host_count;
+  bool is_started; /* MPI_Init has tried the other hosts of the job */
 } pml_stria_peers_t;
 
 typedef struct pml_stria_module {
@@ -107,13 +113,19 @@ bool pml_stria_await_turn(void);
 bool pml_stria_read_card(const ompi_proc_t* proc, pml_stria_card_t* out);
 void pml_stria_free_card(pml_stria_card_t* card);
 
+/* One process of each other host of this job; *processes is the caller's to free. 0: the job has one host, or
+ * the launcher does not tell. hosts.c. */
+size_t pml_stria_other_hosts(opal_process_name_t** processes);
+
+/* Tries the other hosts of the job at the first call, which MPI_Init makes, and opens endpoints to the
+ * processes of other jobs. Those of this job wait for their first message. Errors (after a message):
+ * OMPI_ERR_UNREACH, OMPI_ERR_OUT_OF_RESOURCE. */
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count);
-/* The other side of an intercommunicator. Errors (after a message): OMPI_ERR_UNREACH,
- * OMPI_ERR_OUT_OF_RESOURCE. */
+/* Does the same for the other side of an intercommunicator. */
 int pml_stria_add_remote_group(ompi_communicator_t* comm);
 int pml_stria_del_procs(ompi_proc_t** procs, size_t count);
-/* Opens the endpoint of a process that was not announced; NULL (after a message) when it cannot be reached.
- */
+/* Opens the endpoint of a process that is talked to for the first time, by a send, a receive or a probe; NULL
+ * (after a message) when it cannot be reached. */
 stria_endpoint_t* pml_stria_late_endpoint(ompi_proc_t* proc);
 /* Says which process on which host a message cannot be brought to, and why. The peer is that of the endpoint,
  * or, where that is NULL, of the worker. False: it is not known, and nothing was said. */
@@ -121,6 +133,8 @@ bool pml_stria_tell_unreached(const stria_endpoint_t* endpoint, uint64_t worker,
 /* Prints the line of every peer that is connected and was not shown yet. */
 void pml_stria_show_peers(void);
 void pml_stria_forget_peers(void);
+/* How many processes this one has an endpoint to. */
+size_t pml_stria_count_peers(void);
 
 static inline stria_endpoint_t* pml_stria_endpoint(ompi_communicator_t* comm, int rank) {
   ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);

@@ -14,6 +14,13 @@ void pml_stria_release_close(void);
 /* Lets other processes see what this one has published, which Open MPI does later. */
 void pml_stria_release_commit(void);
 
+/* The names of this job's hosts, separated by commas; the caller frees the text. NULL: the launcher does not
+ * tell. */
+char* pml_stria_release_hosts(void);
+/* The ranks of this job on one of those hosts; the caller frees them. NULL, and *count 0: the launcher does
+ * not tell, or no memory. Neither of the two asks another process. */
+uint32_t* pml_stria_release_ranks_on(const char* host, size_t* count);
+
 /* Whether Open MPI drives an accelerator, so that a buffer may be memory that the processor cannot reach. */
 bool pml_stria_has_accelerator(void);
 /* Whether `memory` is of that kind. Asked only where there is an accelerator. */

@@ -34,6 +34,44 @@ void pml_stria_release_commit(void) {
   (void)PMIx_Commit();
 }
 
+/* A text that the launcher gave this process when it started, for the whole job. The caller frees it. */
+static char* text_of_job(const char* key, pmix_info_t* info, size_t count) {
+  pmix_proc_t job;
+  PMIX_LOAD_PROCID(&job, opal_process_info.myprocid.nspace, PMIX_RANK_WILDCARD);
+  pmix_value_t* value = NULL;
+  char* text = NULL;
+  if (PMIX_SUCCESS != PMIx_Get(&job, key, info, count, &value) || NULL == value) return NULL;
+  if (PMIX_STRING == value->type && NULL != value->data.string) text = strdup(value->data.string);
+  PMIX_VALUE_RELEASE(value);
+  return text;
+}
+
+char* pml_stria_release_hosts(void) {
+  pmix_info_t info;
+  PMIX_INFO_LOAD(&info, PMIX_OPTIONAL, NULL, PMIX_BOOL);
+  char* hosts = text_of_job(PMIX_NODE_LIST, &info, 1);
+  PMIX_INFO_DESTRUCT(&info);
+  return hosts;
+}
+
+/* PMIx_Resolve_peers has the same answer, but asks the launcher's process of this host, which is one for all
+ * its ranks. */
+uint32_t* pml_stria_release_ranks_on(const char* host, size_t* count) {
+  *count = 0;
+  pmix_info_t info[3];
+  PMIX_INFO_LOAD(&info[0], PMIX_OPTIONAL, NULL, PMIX_BOOL);
+  PMIX_INFO_LOAD(&info[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
+  PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, host, PMIX_STRING);
+  char* text = text_of_job(PMIX_LOCAL_PEERS, info, 3);
+  for (int i = 0; i < 3; ++i) PMIX_INFO_DESTRUCT(&info[i]);
+  uint32_t* ranks = NULL == text ? NULL : malloc((strlen(text) / 2 + 1) * sizeof *ranks);
+  char* rest = text;
+  for (char* rank; NULL != ranks && NULL != (rank = strsep(&rest, ","));)
+    ranks[(*count)++] = (uint32_t)strtoul(rank, NULL, 10);
+  free(text);
+  return ranks;
+}
+
 bool pml_stria_has_accelerator(void) {
   return NULL != opal_accelerator.check_addr &&
          0 != strcmp("null", opal_accelerator_base_selected_component.base_version.mca_component_name);

@@ -40,6 +40,7 @@ constexpr Variable kVariables[] = {
     {"unexpected_bytes", MPI_T_PVAR_CLASS_LEVEL},
     {"unexpected_bytes_max", MPI_T_PVAR_CLASS_HIGHWATERMARK},
     {"posted_receives", MPI_T_PVAR_CLASS_LEVEL},
+    {"peers", MPI_T_PVAR_CLASS_LEVEL},
 };
 
 /// All variables at one moment.
