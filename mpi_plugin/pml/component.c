@@ -140,7 +140,9 @@ static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, 
     return &pml_stria.super;
   }
   /* Another layer will do, unless this one was asked for. */
-  if (pml_stria_was_asked_for() || pml_stria.verbose > 0) {
+  const bool asked_for = pml_stria_was_asked_for();
+  if (asked_for) pml_stria_release_await_others();
+  if (asked_for || pml_stria.verbose > 0) {
     pml_stria_tell(speaker, "cannot be used by rank %u on host '%s': %s", OMPI_PROC_MY_NAME->vpid,
                    ompi_process_info.nodename, reason);
   }

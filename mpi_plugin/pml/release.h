@@ -6,6 +6,9 @@
 
 /* Why the component cannot work in this process, a sentence; NULL: it can. */
 const char* pml_stria_release_objects(void);
+/* Called by a process whose MPI_Init is about to fail: returns when its end can do no harm to others of its
+ * job. */
+void pml_stria_release_await_others(void);
 
 /* Opens and closes what other parts of Open MPI expect that the selected PML has opened. */
 void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_threads);

@@ -9,6 +9,8 @@ const char* pml_stria_release_objects(void) {
   return NULL;
 }
 
+void pml_stria_release_await_others(void) {}
+
 void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_threads) {
   (void)enable_progress_threads;
   (void)enable_mpi_threads;

@@ -15,6 +15,18 @@ const char* pml_stria_release_objects(void) {
              : NULL;
 }
 
+/* With fault tolerance mpirun (5.0.7) ends after the first process whose MPI_Init fails, and lets the others
+ * run. One that is registering its event handlers then, which MPI_Init does before it selects a PML, gets no
+ * answer any more and waits for ever. So a process fails only after all have come here. */
+void pml_stria_release_await_others(void) {
+  if (!ompi_ftmpi_enabled) return;
+  int seconds = 10; /* a process may never come here */
+  pmix_info_t limit;
+  PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &seconds, PMIX_INT);
+  (void)PMIx_Fence(NULL, 0, &limit, 1);
+  PMIX_INFO_DESTRUCT(&limit);
+}
+
 /* Windows of osc/rdma need the byte transfer layers, which 4.1 opens for everyone, and 5.0 to 5.0.8 only with
  * pml ob1. Without them MPI_Win_create fails. */
 static bool is_bml_open;
