@@ -19,20 +19,22 @@ class Distant : public testing::TestWithParam<std::uint32_t> {
   }
   bool is_distant() const { return GetParam() >= 2000; }
 
-  /// A column of so many doubles, from a matrix to another one. Whether it went without being announced.
+  /// A column of so many elements, from a matrix to another one. Whether it went without being announced.
+  template <class Element>
   bool goes_at_once(std::int64_t rows) {
+    constexpr std::int64_t kSize = sizeof(Element);
     constexpr std::int64_t kRow = 40;  // each element in a line of its own
     stria_layout_t *word = nullptr, *column = nullptr;
-    EXPECT_EQ(stria_layout_bytes(8, &word), STRIA_OK);
-    EXPECT_EQ(stria_layout_vector(rows, 1, kRow * 8, word, &column), STRIA_OK);
-    const auto bytes = static_cast<std::size_t>(rows * kRow * 8);
+    EXPECT_EQ(stria_layout_bytes(kSize, &word), STRIA_OK);
+    EXPECT_EQ(stria_layout_vector(rows, 1, kRow * kSize, word, &column), STRIA_OK);
+    const auto bytes = static_cast<std::size_t>(rows * kRow * kSize);
     std::vector<unsigned char> source(bytes), sink(bytes, 0xee);
     for (std::size_t i = 0; i < bytes; ++i) source[i] = static_cast<unsigned char>(i * 7 + i / 251);
     Op sent, received;
     const stria_status_t answer = world_.send(sent, 0, 1, 5, source.data(), 1, 0, 0, column);
     EXPECT_GE(world_.recv(received, 1, 0, 5, 0, sink.data(), 1, column), STRIA_OK);
     EXPECT_TRUE(world_.run_until([&] { return sent.ended() && received.ended(); }));
-    for (std::size_t i = 0; i < bytes; ++i) EXPECT_EQ(sink[i], i / 8 % kRow == 0 ? source[i] : 0xee) << i;
+    for (std::size_t i = 0; i < bytes; ++i) EXPECT_EQ(sink[i], i / kSize % kRow == 0 ? source[i] : 0xee) << i;
     stria_layout_free(column);
     stria_layout_free(word);
     return answer == STRIA_OK;
@@ -41,11 +43,12 @@ class Distant : public testing::TestWithParam<std::uint32_t> {
 };
 
 TEST_P(Distant, link_takes_at_once_what_does_not_take_very_long_to_pack) {
-  EXPECT_TRUE(goes_at_once(1)) << "the link is up";
-  EXPECT_TRUE(goes_at_once(64));
-  EXPECT_EQ(goes_at_once(512), is_distant());
-  EXPECT_EQ(goes_at_once(2048), is_distant());
-  EXPECT_FALSE(goes_at_once(2049)) << "it takes very long";
+  EXPECT_TRUE(goes_at_once<double>(1)) << "the link is up";
+  EXPECT_TRUE(goes_at_once<double>(64));
+  EXPECT_EQ(goes_at_once<double>(512), is_distant());
+  EXPECT_EQ(goes_at_once<double>(2049), is_distant());
+  EXPECT_EQ(goes_at_once<float>(16384), is_distant());
+  EXPECT_FALSE(goes_at_once<std::uint16_t>(16385)) << "it takes very long";
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, Distant, testing::Values(0u, 1999u, 2000u, 10000u),
