@@ -1,5 +1,6 @@
-// The get scheme: the receiver reads the sender's memory through the announced key, a slice at a time so that
-// other traffic goes on, and the last message (FIN, with the key to invalidate) ends the sender's side.
+// The get scheme: the receiver reads the sender's memory through the announced key. Where the caller's
+// processor copies it does so a slice at a time, so that other traffic goes on. The last message (FIN, with
+// the key to invalidate) ends the sender's side.
 //
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, get, get, …
 //            complete, key dead ◄── FIN + invalidate ──  complete
@@ -44,6 +45,13 @@ void Reader::go_packed(RecvOp& op) noexcept {
   requests_.ask(op);
 }
 
+/// A network moves bytes while the processor does something else, and goes on with what it was asked for
+/// while the application computes.
+std::uint64_t Reader::longest_get(const RecvOp& op) const noexcept {
+  constexpr std::uint64_t kByNetwork = 1u << 30;
+  return op.link->distant ? kByNetwork : options_.pull_slice;
+}
+
 bool Reader::step_reading(RecvOp& op) noexcept {
   if (op.in_flight) return false;
   if (op.refused) {
@@ -51,7 +59,7 @@ bool Reader::step_reading(RecvOp& op) noexcept {
     return true;
   }
   if (op.moved < op.length) {
-    const std::uint64_t bytes = std::min(options_.pull_slice, op.length - op.moved);
+    const std::uint64_t bytes = std::min(longest_get(op), op.length - op.moved);
     transport::Key key;
     op.key.copy_to(key);
     op.done = &Reader::on_get_done;

@@ -35,6 +35,7 @@ class Reader {
   bool help() noexcept;
 
  private:
+  std::uint64_t longest_get(const RecvOp& op) const noexcept;
   [[gnu::cold, gnu::noinline]] void go_packed(RecvOp& op) noexcept;
   bool go_on_without_get(RecvOp& op) noexcept;
   bool read_slice(RecvOp& op) noexcept;

@@ -13,7 +13,7 @@ inline constexpr Variable kVariables[] = {
                    "Longest fragment of the packed pipeline; by default the cost model takes shorter ones. "
                    "Set: all have this size, unless the provider's are shorter."),
     bytes_variable(Level::expert, "STRIA_RNDV_PULL_SLICE", "4M", {4096, 1 << 30},
-                   "A get moves at most this much before other traffic is looked after."),
+                   "A get within a host moves at most this much before other traffic is looked after."),
     number_variable(Level::expert, "STRIA_RNDV_PATIENCE", "5", "microseconds", {0, 30000},
                     "A receiver of the packed pipeline waits so long for a fragment before it reads a part "
                     "of the message itself, where it can."),

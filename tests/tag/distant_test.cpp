@@ -1,5 +1,5 @@
-// What is announced because it takes long to pack: on a link where a packet takes long itself, a way there
-// and back more is worth it only for what takes very long. Every byte of what goes is looked at.
+// What is other on a link where a packet takes long itself: a way there and back more is worth it only for
+// what takes very long to pack, and a long message is read at once. Every byte of what goes is looked at.
 #include <vector>
 
 #include "tests/tag/world.hpp"
@@ -10,11 +10,13 @@ namespace {
 class Distant : public testing::TestWithParam<std::uint32_t> {
  protected:
   Distant() : world_(2, options(GetParam())) {}
+  ~Distant() override { set_scheme("auto"); }
   static fake::FabricOptions options(std::uint32_t latency_ns) {
     fake::FabricOptions options;
     options.seed = 39;
     options.eager_max = 65536;
     options.latency_ns = latency_ns;
+    options.async_percent = 100;  // of gets, as by a network; the fabric counts them
     return options;
   }
   bool is_distant() const { return GetParam() >= 2000; }
@@ -39,7 +41,15 @@ class Distant : public testing::TestWithParam<std::uint32_t> {
     stria_layout_free(word);
     return answer == STRIA_OK;
   }
+  static bool set_scheme(const char* name) {
+    return stria_config_set("STRIA_RNDV_SCHEME", name, "test") == STRIA_OK;
+  }
   World world_;
+};
+
+struct DistantGet : Distant {
+  const bool gets_ = set_scheme("get");
+  World of_gets_{2, options(GetParam())};
 };
 
 TEST_P(Distant, link_takes_at_once_what_does_not_take_very_long_to_pack) {
@@ -51,8 +61,22 @@ TEST_P(Distant, link_takes_at_once_what_does_not_take_very_long_to_pack) {
   EXPECT_FALSE(goes_at_once<std::uint16_t>(16385)) << "it takes very long";
 }
 
-INSTANTIATE_TEST_SUITE_P(Links, Distant, testing::Values(0u, 1999u, 2000u, 10000u),
-                         [](const auto& param) { return std::to_string(param.param) + "_ns"; });
+TEST_P(DistantGet, link_reads_a_long_message_by_one_get_so_that_it_goes_on_while_nobody_calls) {
+  constexpr std::size_t kBytes = 9 << 20;
+  std::vector<unsigned char> source(kBytes), sink(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) source[i] = static_cast<unsigned char>(i * 7 + i / 251);
+  Op sent, received;
+  EXPECT_GE(of_gets_.send(sent, 0, 1, 5, source.data(), kBytes), STRIA_OK);
+  EXPECT_GE(of_gets_.recv(received, 1, 0, 5, 0, sink.data(), kBytes), STRIA_OK);
+  EXPECT_TRUE(of_gets_.run_until([&] { return sent.ended() && received.ended(); }));
+  EXPECT_TRUE(sink == source);
+  EXPECT_EQ(fake::statistics(of_gets_.fabric()).completed_later, is_distant() ? 1u : 3u);
+}
+
+const auto kLatencies = testing::Values(0u, 1999u, 2000u, 10000u);
+const auto name_of = [](const auto& param) { return std::to_string(param.param) + "_ns"; };
+INSTANTIATE_TEST_SUITE_P(Links, Distant, kLatencies, name_of);
+INSTANTIATE_TEST_SUITE_P(Links, DistantGet, kLatencies, name_of);
 
 }  // namespace
 }  // namespace stria::test

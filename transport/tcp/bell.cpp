@@ -1,59 +1,12 @@
 #include "transport/tcp/bell.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <mutex>
 #include <utility>
-#include <vector>
-
-#include "base/format.hpp"
 
 #ifdef STRIA_HAS_URING
 
-#include <liburing.h>
 #include <poll.h>
-#include <unistd.h>
 
 namespace stria::tcp {
-
-struct Bell::Ring {
-  io_uring kernel{};
-  pid_t owner = ::gettid();  // also another one after fork()
-  bool is_mine() const noexcept { return owner == ::gettid(); }
-};
-
-namespace {
-
-/// Rings of bells that went, each for the next bell of its thread. The kernel takes a ring down some time
-/// after it was closed, and interrupts its thread then: a call that waits, such as recv() with a time limit,
-/// would end early in a program that has nothing to do with it. So rings stay until the process ends.
-template <class Ring>
-class Shelf {
- public:
-  static Shelf& of_process() {
-    static auto* const shelf = new Shelf;  // never destroyed: a bell may go later than the statics
-    return *shelf;
-  }
-  std::unique_ptr<Ring> take() {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find_if(rings_, [](const auto& ring) { return ring->is_mine(); });
-    if (found == rings_.end()) return nullptr;
-    std::unique_ptr<Ring> out = std::move(*found);
-    rings_.erase(found);
-    return out;
-  }
-  void put(std::unique_ptr<Ring> ring) {
-    const std::lock_guard lock(mutex_);
-    rings_.push_back(std::move(ring));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Ring>> rings_;
-};
-
-}  // namespace
 
 Bell::Bell(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(ring)), descriptor_(descriptor) {
   tail_ = ring_->kernel.cq.ktail;
@@ -61,30 +14,21 @@ Bell::Bell(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(ring)),
   flags_ = ring_->kernel.sq.kflags;
 }
 
-/// Completions wait for the owner's next call, so that nothing of this interrupts what the application waits
-/// for: with another kind of ring its epoll_wait would end early. A flag says that one waits.
+/// A deferred ring, so that nothing of this interrupts what the application waits for: with another kind its
+/// epoll_wait would end early.
 Result<std::unique_ptr<Bell>> Bell::open(int descriptor) {
   static_assert(kHasNews == IORING_SQ_TASKRUN);
   constexpr unsigned kEntries = 2;
-  if (auto ring = Shelf<Ring>::of_process().take())
-    return std::unique_ptr<Bell>(new Bell(descriptor, std::move(ring)));
-  io_uring_params how{};
-  how.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
-  auto ring = std::make_unique<Ring>();
-  if (const int failed = -io_uring_queue_init_params(kEntries, &ring->kernel, &how); failed != 0) {
-    // ENOMEM: what the user's processes may lock of memory (RLIMIT_MEMLOCK) is used up.
-    const bool is_forbidden = failed == ENOSYS || failed == EPERM || failed == EINVAL || failed == ENOMEM;
-    return Error{is_forbidden ? Status::unsupported : Status::io_error,
-                 fmt::format("io_uring is refused: {}", std::strerror(failed))};
-  }
-  return std::unique_ptr<Bell>(new Bell(descriptor, std::move(ring)));
+  auto ring = Ring::take(Ring::Kind::deferred, kEntries);
+  if (!ring) return std::move(ring).error();
+  return std::unique_ptr<Bell>(new Bell(descriptor, *std::move(ring)));
 }
 
 Bell::~Bell() {
   if (is_armed_ && !disarm())
     io_uring_queue_exit(&ring_->kernel);
   else
-    Shelf<Ring>::of_process().put(std::move(ring_));
+    Ring::give_back(std::move(ring_));
 }
 
 /// Takes back what arm() asked for, and all completions. False: another thread's ring.
@@ -133,7 +77,6 @@ void Bell::answer() noexcept {
 
 namespace stria::tcp {
 
-struct Bell::Ring {};
 Bell::Bell(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(ring)), descriptor_(descriptor) {}
 Bell::~Bell() = default;
 bool Bell::arm() noexcept {

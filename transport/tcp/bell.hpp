@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/result.hpp"
+#include "transport/tcp/ring.hpp"
 
 namespace stria::tcp {
 
@@ -32,7 +33,6 @@ class Bell {
   void answer() noexcept;
 
  private:
-  struct Ring;
   static constexpr unsigned kHasNews = 4;  // IORING_SQ_TASKRUN: a completion waits for the next call
   static constexpr unsigned kPoll = 1, kRemoval = 2;  // names of what arm() and disarm() ask for
   Bell(int descriptor, std::unique_ptr<Ring> ring);

@@ -7,6 +7,7 @@
 
 #include "transport/payload.hpp"
 #include "transport/tcp/handshake.hpp"
+#include "transport/tcp/tokens.hpp"
 
 namespace stria::tcp {
 
@@ -25,7 +26,17 @@ Status Bulk::get(const transport::Payload& local, const KeyName& key, std::uint6
 
 void Bulk::begin(std::uint32_t number) {
   if (lanes_.size() <= number) lanes_.resize(number + 1);
-  if (lanes_[number] == nullptr) lanes_[number] = std::make_unique<Lane>(shared_.pool, shared_.services);
+  if (lanes_[number] != nullptr) return;
+  open_queue();
+  lanes_[number] = std::make_unique<Lane>(shared_, shared_.pool, token_ | kBulkBit);
+}
+
+void Bulk::open_queue() noexcept {
+  if (shared_.queue != nullptr || !std::exchange(shared_.may_queue, false)) return;
+  auto made = KernelQueue::open();
+  if (!made) return shared_.services.log(2, ("tcp: long messages: " + made.error().context).c_str());
+  shared_.queue = *std::move(made);
+  static_cast<void>(shared_.events.watch(shared_.queue->descriptor(), kQueueToken));
 }
 
 void Bulk::come_up(std::uint32_t number, UniqueFd socket) noexcept {
@@ -51,26 +62,38 @@ Bulk::Lane* Bulk::least_busy() noexcept {
   return best;
 }
 
+std::uint32_t Bulk::number_of(const Lane& lane) const noexcept {
+  std::uint32_t number = 0;
+  while (lanes_[number].get() != &lane) ++number;
+  return number;
+}
+
+/// The next piece of a get. False: there is no room for the request.
+bool Bulk::request_piece(Get& get, Lane& lane) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::int64_t>(get.local.length, kPiece));
+  const PieceRequest request{get.key, get.offset, bytes, number_of(lane)};
+  if (!requester_.hold_control(RecordKind::request, bytes_of(request))) return false;
+  lane.fetch.expect(get, transport::slice(get.local, 0, bytes));
+  ++get.pieces;
+  get.offset += bytes;
+  get.local.offset += bytes;
+  get.local.length -= bytes;
+  if (get.local.length > 0) return true;
+  get.all_requested = true;
+  get.unlink();
+  under_way_.push_back(&get);
+  return true;
+}
+
 /// Requests as much as the lanes take.
 void Bulk::request() noexcept {
+  bool holds = false;
   while (Get* const get = waiting_.front()) {
     Lane* const lane = least_busy();
-    if (lane == nullptr) return;
-    const auto bytes = static_cast<std::uint32_t>(std::min<std::int64_t>(get->local.length, kPiece));
-    std::uint32_t number = 0;
-    while (lanes_[number].get() != lane) ++number;
-    const PieceRequest request{get->key, get->offset, bytes, number};
-    if (requester_.send_control(RecordKind::request, bytes_of(request)) != Status::ok) return;
-    lane->fetch.expect(*get, transport::slice(get->local, 0, bytes));
-    ++get->pieces;
-    get->offset += bytes;
-    get->local.offset += bytes;
-    get->local.length -= bytes;
-    if (get->local.length > 0) continue;
-    get->all_requested = true;
-    get->unlink();
-    under_way_.push_back(get);
+    if (lane == nullptr || !request_piece(*get, *lane)) break;
+    holds = true;
   }
+  if (holds) requester_.send_held();
 }
 
 bool Bulk::supply(const PieceRequest& request, Status found, const transport::Payload& memory) noexcept {
@@ -78,8 +101,27 @@ bool Bulk::supply(const PieceRequest& request, Status found, const transport::Pa
   Lane& lane = *lanes_[request.lane];
   const bool taken = found == Status::ok ? lane.supply.add(shared_.keys, request.key, memory)
                                          : lane.supply.refuse(request.length);
-  if (taken && lane.socket && !lane.waits_for_room) send(lane);
+  lane.is_requested = true;
   return taken;
+}
+
+void Bulk::send_requested() noexcept {
+  for (const auto& lane : lanes_)
+    if (lane != nullptr && std::exchange(lane->is_requested, false) && lane->socket && !lane->waits_for_room)
+      send(*lane);
+}
+
+bool Bulk::resume(const Resume& where) noexcept {
+  if (where.lane >= lanes_.size() || lanes_[where.lane] == nullptr) return false;
+  Lane& lane = *lanes_[where.lane];
+  if (!lane.supply.resume()) return false;
+  send(lane);
+  return true;
+}
+
+void Bulk::say_resume(Lane& lane) noexcept {
+  const Resume where{number_of(lane)};
+  lane.owes_resume = requester_.send_control(RecordKind::resume, bytes_of(where)) == Status::no_resource;
 }
 
 void Bulk::send(Lane& lane) noexcept {
@@ -100,8 +142,11 @@ void Bulk::send(Lane& lane) noexcept {
 }
 
 void Bulk::flush() noexcept {
-  for (const auto& lane : lanes_)
-    if (lane != nullptr && lane->waits_for_room) send(*lane);
+  for (const auto& lane : lanes_) {
+    if (lane == nullptr || !lane->socket) continue;
+    if (lane->owes_resume) say_resume(*lane);
+    if (!lane->supply.is_empty()) send(*lane);
+  }
   request();
 }
 
@@ -139,7 +184,9 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
         break;
       }
       ++pieces;
-      over(lane->fetch.take(), came == Fetch::After::came ? Status::ok : Status::access_error);
+      Get& get = lane->fetch.take();
+      if (came == Fetch::After::refused) say_resume(*lane);
+      over(get, came == Fetch::After::came ? Status::ok : Status::access_error);
     }
   }
   return {pieces, broken_};

@@ -23,6 +23,9 @@ namespace stria::tcp {
 class Requester {
  public:
   virtual Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
+  /// The record waits for send_held(), which is to follow at once. False: there is no room for it.
+  virtual bool hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
+  virtual void send_held() noexcept = 0;
 
  protected:
   ~Requester() = default;
@@ -50,7 +53,12 @@ class Bulk {
   bool give_up(std::uint32_t number) noexcept;
 
   /// The peer requests a piece, for which its key gives `memory`, or nothing (ACCESS). False: it may not.
+  /// It goes out with send_requested(), so that the kernel is asked for all pieces that are requested
+  /// together.
   bool supply(const PieceRequest& request, Status found, const transport::Payload& memory) noexcept;
+  void send_requested() noexcept;
+  /// The peer has heard that a piece is refused. False: it may not say so.
+  bool resume(const Resume& where) noexcept;
 
   enum class After : std::uint8_t {
     idle,
@@ -76,16 +84,23 @@ class Bulk {
 
  private:
   struct Lane {
-    Lane(BufferPool& pool, const stria_services_t& services) noexcept
-        : supply(pool, services), fetch(pool, services) {}
+    Lane(const Shared& shared, BufferPool& pool, Token token) noexcept
+        : supply(pool, shared.services, token, shared.queue.get()),
+          fetch(pool, shared.services, token, shared.queue.get()) {}
     UniqueFd socket;
     Supply supply;
     Fetch fetch;
     bool waits_for_room = false;
+    bool owes_resume = false;
+    bool is_requested = false;  // since the last send_requested()
   };
+  void open_queue() noexcept;
   Lane* least_busy() noexcept;
+  std::uint32_t number_of(const Lane& lane) const noexcept;
   void request() noexcept;
+  bool request_piece(Get& get, Lane& lane) noexcept;
   void send(Lane& lane) noexcept;
+  void say_resume(Lane& lane) noexcept;
   void over(Get& get, Status status) noexcept;
   void finish(Get& get, Status status) noexcept;
 

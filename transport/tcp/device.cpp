@@ -29,6 +29,14 @@ Address self_of(const transport::DeviceParams& params, std::uint32_t eager_max) 
   return out;
 }
 
+/// A named engine is all of it: what the kernel refuses later would be done without.
+Result<void> try_queue(Engine engine) {
+  if (engine != Engine::uring) return {};
+  const auto made = KernelQueue::open();
+  if (made) return {};
+  return Error{made.error().status, "tcp: " + made.error().context};
+}
+
 /// How the device sleeps; null: it looks now and then.
 Result<std::unique_ptr<Bell>> bell_for(Engine engine, const Events& events,
                                        const stria_services_t& services) {
@@ -76,6 +84,8 @@ Result<void> Device::start(const Settings& settings) {
   shared_.events = *std::move(events);
   auto bell = bell_for(settings.engine, shared_.events, shared_.services);
   if (!bell) return std::move(bell).error();
+  if (auto tried = try_queue(settings.engine); !tried) return tried;
+  shared_.may_queue = *bell != nullptr;
   receiver_.sleep_by(*std::move(bell));
   if (auto opened = peers_.open(settings.ports); !opened) return opened;
   peers_.know(*std::move(all));

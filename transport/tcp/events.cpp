@@ -15,25 +15,25 @@ Result<Events> Events::open(Token timer) {
   out.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   out.timer_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   out.timer_token_ = timer;
-  if (!out.epoll_ || !out.timer_ || !out.control(out.timer_, timer, EPOLLIN))
+  if (!out.epoll_ || !out.timer_ || !out.control(out.timer_.get(), timer, EPOLLIN))
     return Error{Status::io_error, fmt::format("tcp: no descriptor to sleep on: {}", std::strerror(errno))};
   return out;
 }
 
-bool Events::control(const UniqueFd& fd, Token token, std::uint32_t events) noexcept {
+bool Events::control(int descriptor, Token token, std::uint32_t events) noexcept {
   epoll_event event{};
   event.events = events;
   event.data.u64 = token;
-  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) == 0 ||
-         (errno == EEXIST && ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd.get(), &event) == 0);
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0 ||
+         (errno == EEXIST && ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event) == 0);
 }
 
 bool Events::watch_changes(const UniqueFd& socket, Token token) noexcept {
-  return control(socket, token, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+  return control(socket.get(), token, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
 bool Events::watch(const UniqueFd& socket, Token token, bool writes) noexcept {
-  return control(socket, token, writes ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  return control(socket.get(), token, writes ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 void Events::set_timer(std::uint64_t ms) noexcept {

@@ -31,6 +31,9 @@ class Events {
   /// and with `writes` as long as there is room.
   bool watch(const UniqueFd& socket, Token token, bool writes) noexcept;
 
+  /// Another descriptor: tells as long as it is readable.
+  bool watch(int descriptor, Token token) noexcept { return control(descriptor, token, EPOLLIN); }
+
   /// After `ms` milliseconds the descriptor is readable, and look() gives the timer's token. 0: never.
   void set_timer(std::uint64_t ms) noexcept;
 
@@ -40,7 +43,7 @@ class Events {
 
  private:
   static constexpr int kMost = 32;
-  bool control(const UniqueFd& fd, Token token, std::uint32_t events) noexcept;
+  bool control(int descriptor, Token token, std::uint32_t events) noexcept;
   UniqueFd epoll_;
   UniqueFd timer_;
   Token timer_token_ = 0;

@@ -12,30 +12,42 @@
 namespace stria::tcp {
 
 void Fetch::expect(Get& get, const transport::Payload& memory) noexcept {
-  Piece& piece = pieces_[(first_ + count_++) % kPiecesMost];
-  piece = {&get, static_cast<std::uint32_t>(memory.length), memory};
+  Piece& piece = at(count_++);
+  piece.get = &get;
+  piece.length = static_cast<std::uint32_t>(memory.length);
+  piece.head_bytes = 0;
+  piece.left = memory;
   outstanding_ += piece.length;
 }
 
 Get& Fetch::take() noexcept {
-  const Piece& piece = pieces_[first_];
+  const Piece& piece = at(0);
   first_ = (first_ + 1) % kPiecesMost;
   --count_;
-  outstanding_ -= piece.length;
-  head_ = next_;
-  next_.bytes = 0;
+  if (filling_ > 0) --filling_;
+  outstanding_ -= static_cast<std::uint64_t>(piece.left.length);  // of one that was refused
   return *piece.get;
+}
+
+/// What became of the first piece; idle: more of it is to come.
+Fetch::After Fetch::first_piece() noexcept {
+  if (count_ == 0 || at(0).missing_of_head() > 0) return After::idle;
+  const Piece& piece = at(0);
+  if (piece.head.length != piece.length || piece.head.refused > 1) return After::wrong;
+  if (piece.head.refused != 0) {
+    if (is_under_way()) queue_->cancel(*this);  // nothing was sent behind it
+    return After::refused;
+  }
+  return piece.left.length == 0 ? After::came : After::idle;
 }
 
 Fetch::After Fetch::receive(const UniqueFd& socket) noexcept {
   for (bool dry = false;;) {
-    if (count_ > 0 && head_.missing() == 0) {
-      const Piece& piece = pieces_[first_];
-      if (head_.head.length != piece.length || head_.head.refused > 1) return After::wrong;
-      if (head_.head.refused != 0) return After::refused;
-      if (piece.left.length == 0) return After::came;
-    }
-    if (dry) return After::idle;
+    const After first = first_piece();
+    if (first != After::idle) return first;
+    if (is_under_way()) return After::idle;
+    if (is_broken_) return After::ended;
+    if (dry) break;
     switch (read(socket)) {
       case Read::full:
         break;
@@ -43,12 +55,15 @@ Fetch::After Fetch::receive(const UniqueFd& socket) noexcept {
         dry = true;  // there was no more a moment ago
         break;
       case Read::none:
+        hand_over(socket);
         return After::idle;
       case Read::ended:
         return After::ended;
     }
     if (count_ == 0) return After::wrong;  // nothing was requested
   }
+  hand_over(socket);
+  return After::idle;
 }
 
 Fetch::Read Fetch::outcome(ssize_t bytes, std::size_t asked) noexcept {
@@ -56,30 +71,40 @@ Fetch::Read Fetch::outcome(ssize_t bytes, std::size_t asked) noexcept {
   return bytes < 0 && is_dry(errno) ? Read::none : Read::ended;
 }
 
+bool Fetch::unpacks(const Piece& piece) const noexcept {
+  return piece.left.layout != nullptr && transport::mean_block(piece.left) < kScatteredRun;
+}
+
+void Fetch::came(Piece& piece, std::int64_t bytes) noexcept {
+  piece.left.offset += bytes;
+  piece.left.length -= bytes;
+  outstanding_ -= static_cast<std::uint64_t>(bytes);
+}
+
 Fetch::Read Fetch::read(const UniqueFd& socket) noexcept {
-  if (head_.missing() > 0) return read_head(socket);
-  const transport::Payload& left = pieces_[first_].left;
-  return left.layout != nullptr && transport::mean_block(left) < kScatteredRun ? read_packed(socket)
-                                                                               : read_bytes(socket);
+  Piece& piece = at(0);  // also where none was requested: a byte that comes then is wrong
+  if (count_ == 0) piece.head_bytes = 0;
+  if (piece.missing_of_head() > 0) return read_head(socket, piece);
+  return unpacks(piece) ? read_packed(socket, piece) : read_bytes(socket, piece);
 }
 
 /// Not more than the head: the piece may be refused, and then its memory stays as it is.
-Fetch::Read Fetch::read_head(const UniqueFd& socket) noexcept {
-  const std::size_t asked = head_.missing();
-  const ssize_t got = ::recv(socket.get(), head_.rest(), asked, MSG_DONTWAIT);
-  if (got > 0) head_.bytes += static_cast<std::uint32_t>(got);
+Fetch::Read Fetch::read_head(const UniqueFd& socket, Piece& piece) noexcept {
+  const std::size_t asked = piece.missing_of_head();
+  const ssize_t got = ::recv(socket.get(), piece.rest_of_head(), asked, MSG_DONTWAIT);
+  if (got > 0) piece.head_bytes += static_cast<std::uint32_t>(got);
   return outcome(got, asked);
 }
 
-Fetch::Read Fetch::read_bytes(const UniqueFd& socket) noexcept {
-  transport::Payload& left = pieces_[first_].left;
+Fetch::Read Fetch::read_bytes(const UniqueFd& socket, Piece& piece) noexcept {
   std::array<iovec, kRunsMost + 1> runs;
   std::int64_t covered = 0;
-  std::size_t count = services_.iovecs(&left, runs.data(), kRunsMost, &covered);
+  std::size_t count = services_.iovecs(&piece.left, runs.data(), kRunsMost, &covered);
   auto asked = static_cast<std::size_t>(covered);
-  if (covered == left.length) {  // and the next head, in the same call
-    runs[count++] = {next_.rest(), next_.missing()};
-    asked += next_.missing();
+  Piece* const behind = covered == piece.left.length && count_ > 1 ? &at(1) : nullptr;
+  if (behind != nullptr) {  // and the next head, in the same call
+    runs[count++] = {behind->rest_of_head(), behind->missing_of_head()};
+    asked += behind->missing_of_head();
   }
   msghdr message{};
   message.msg_iov = runs.data();
@@ -87,27 +112,83 @@ Fetch::Read Fetch::read_bytes(const UniqueFd& socket) noexcept {
   const ssize_t got = ::recvmsg(socket.get(), &message, MSG_DONTWAIT);
   if (got > 0) {
     const std::int64_t of_memory = std::min<std::int64_t>(got, covered);
-    left.offset += of_memory;
-    left.length -= of_memory;
-    next_.bytes += static_cast<std::uint32_t>(got - of_memory);
+    came(piece, of_memory);
+    if (behind != nullptr) behind->head_bytes += static_cast<std::uint32_t>(got - of_memory);
   }
   return outcome(got, asked);
 }
 
-Fetch::Read Fetch::read_packed(const UniqueFd& socket) noexcept {
-  transport::Payload& left = pieces_[first_].left;
+Fetch::Read Fetch::read_packed(const UniqueFd& socket, Piece& piece) noexcept {
   auto buffer = pool_.take();
   if (buffer == nullptr) return Read::none;
-  const std::size_t asked = std::min(static_cast<std::size_t>(left.length), pool_.bytes());
+  const std::size_t asked = std::min(static_cast<std::size_t>(piece.left.length), pool_.bytes());
   const ssize_t got = ::recv(socket.get(), buffer.get(), asked, MSG_DONTWAIT);
   const Read read = outcome(got, asked);
   if (got > 0) {
-    transport::unpack(transport::slice(left, 0, static_cast<std::uint64_t>(got)), buffer.get());
-    left.offset += got;
-    left.length -= got;
+    transport::unpack(transport::slice(piece.left, 0, static_cast<std::uint64_t>(got)), buffer.get());
+    came(piece, got);
   }
   pool_.give(std::move(buffer));
   return read;
+}
+
+/// Steps of the kernel: the head and the memory of one piece behind the other. A head is a step of its own: a
+/// peer that refuses the piece sends no more, so that the memory stays as it is.
+class Fetch::Plan {
+ public:
+  explicit Plan(const stria_services_t& services) noexcept : services_(services) {}
+  /// False: there is no room for the piece, or the steps end within it.
+  bool add(Piece& piece) noexcept {
+    const std::size_t of_head = piece.missing_of_head() > 0 ? 1 : 0;
+    if (runs_used_ + of_head + kRunsMost > runs_.size()) return false;
+    if (of_head > 0) add(&(runs_[runs_used_] = {piece.rest_of_head(), piece.missing_of_head()}), 1, piece);
+    if (piece.left.length == 0) return true;
+    std::int64_t covered = 0;
+    iovec* const runs = &runs_[runs_used_];
+    add(runs, services_.iovecs(&piece.left, runs, kRunsMost, &covered), piece);
+    return covered == piece.left.length;
+  }
+  std::span<const KernelQueue::Step> steps() const noexcept { return std::span(steps_).first(count_); }
+
+ private:
+  void add(const iovec* runs, std::size_t count, Piece& piece) noexcept {
+    steps_[count_++] = {{runs, count}, &piece.header};
+    runs_used_ += count;
+  }
+  const stria_services_t& services_;
+  std::array<iovec, kRunsOfKernel> runs_;
+  std::array<KernelQueue::Step, 2 * std::size_t{kPiecesOfKernel}> steps_;  // the head, and the memory
+  std::size_t runs_used_ = 0, count_ = 0;
+};
+
+/// The kernel goes on with the first piece and those behind it, if much is outstanding.
+void Fetch::hand_over(const UniqueFd& socket) noexcept {
+  if (queue_ == nullptr || outstanding_ < kHandedOver) return;
+  Plan plan(services_);
+  for (std::uint32_t i = 0; i < std::min(count_, kPiecesOfKernel) && !unpacks(at(i)); ++i)
+    if (!plan.add(at(i))) break;
+  filling_ = 0;
+  if (!plan.steps().empty()) static_cast<void>(queue_->receive(socket, plan.steps(), *this));
+}
+
+void Fetch::over(int result) noexcept {
+  if (result == -ECANCELED || is_dry(-result)) return;
+  if (result <= 0) {
+    is_broken_ = true;  // or the peer sends no more
+    return;
+  }
+  while (at(filling_).missing_of_head() == 0 && at(filling_).left.length == 0) ++filling_;
+  Piece& piece = at(filling_);
+  if (piece.missing_of_head() > 0)
+    piece.head_bytes += static_cast<std::uint32_t>(result);
+  else
+    came(piece, result);
+}
+
+void Fetch::drop() noexcept {
+  if (is_under_way()) queue_->cancel(*this);
+  if (linked()) unlink();
+  count_ = 0;
 }
 
 }  // namespace stria::tcp

@@ -1,5 +1,6 @@
 // The receiving half of a bulk connection: pieces come in the order in which they were requested, and are
-// read straight into the memory of their gets.
+// read straight into the memory of their gets. What has not come yet is left to the kernel, where there is a
+// KernelQueue.
 #pragma once
 
 #include <sys/types.h>
@@ -10,15 +11,19 @@
 #include "base/fd.hpp"
 #include "transport/tcp/byte_queue.hpp"
 #include "transport/tcp/get.hpp"
+#include "transport/tcp/kernel_queue.hpp"
 #include "transport/tcp/record.hpp"
 
 namespace stria::tcp {
 
-class Fetch {
+class Fetch final : KernelQueue::Operation {
  public:
-  Fetch(BufferPool& pool, const stria_services_t& services) noexcept : pool_(pool), services_(services) {}
+  /// `lane`: the token of the bulk connection. `queue`: null, or what the kernel is asked by.
+  Fetch(BufferPool& pool, const stria_services_t& services, Token lane, KernelQueue* queue) noexcept
+      : Operation(lane), pool_(pool), services_(services), queue_(queue) {}
 
   bool is_empty() const noexcept { return count_ == 0; }
+  /// Bytes that were requested and did not come yet.
   std::uint64_t outstanding() const noexcept { return outstanding_; }
   /// Another piece may be requested.
   bool has_room() const noexcept {
@@ -28,9 +33,9 @@ class Fetch {
   void expect(Get& get, const transport::Payload& memory) noexcept;
 
   enum class After : std::uint8_t {
-    idle,     ///< the system has no more bytes of the peer
+    idle,     ///< the system has no more bytes of the peer, or the kernel goes on by itself
     came,     ///< all of the first piece; take() is next
-    refused,  ///< the first piece is; take() is next
+    refused,  ///< the first piece is, and the peer waits for Resume; take() is next
     ended,    ///< the peer sends no more
     wrong     ///< what it sent makes no sense
   };
@@ -38,36 +43,43 @@ class Fetch {
   /// The get of the first piece, which is over.
   Get& take() noexcept;
   /// No memory is touched any more.
-  void drop() noexcept { count_ = 0; }
+  void drop() noexcept;
 
  private:
   struct Piece {
+    std::byte* rest_of_head() noexcept { return reinterpret_cast<std::byte*>(&head) + head_bytes; }
+    std::size_t missing_of_head() const noexcept { return sizeof head - head_bytes; }
+
     Get* get = nullptr;
     std::uint32_t length = 0;
-    transport::Payload left{};
-  };
-  /// Bytes of a head that came.
-  struct Head {
-    std::byte* rest() noexcept { return reinterpret_cast<std::byte*>(&head) + bytes; }
-    std::size_t missing() const noexcept { return sizeof head - bytes; }
+    std::uint32_t head_bytes = 0;  ///< that came
     PieceHead head;
-    std::uint32_t bytes = 0;
+    transport::Payload left{};
+    msghdr header{};  ///< for the kernel
   };
+  class Plan;
   enum class Read : std::uint8_t { full, some, none, ended };
+  Piece& at(std::uint32_t place) noexcept { return pieces_[(first_ + place) % kPiecesMost]; }
+  After first_piece() noexcept;
   Read read(const UniqueFd& socket) noexcept;
-  Read read_head(const UniqueFd& socket) noexcept;
-  Read read_bytes(const UniqueFd& socket) noexcept;
-  Read read_packed(const UniqueFd& socket) noexcept;
+  Read read_head(const UniqueFd& socket, Piece& piece) noexcept;
+  Read read_bytes(const UniqueFd& socket, Piece& piece) noexcept;
+  Read read_packed(const UniqueFd& socket, Piece& piece) noexcept;
   static Read outcome(ssize_t bytes, std::size_t asked) noexcept;
+  bool unpacks(const Piece& piece) const noexcept;
+  void came(Piece& piece, std::int64_t bytes) noexcept;
+  void hand_over(const UniqueFd& socket) noexcept;
+  void over(int result) noexcept override;
 
   BufferPool& pool_;
   const stria_services_t& services_;
+  KernelQueue* const queue_;
   std::array<Piece, kPiecesMost> pieces_;  // a ring
   std::uint32_t first_ = 0;
   std::uint32_t count_ = 0;
-  std::uint64_t outstanding_ = 0;  // bytes
-  Head head_;                      // of the first piece
-  Head next_;                      // of the piece behind it
+  std::uint32_t filling_ = 0;  // how many pieces the kernel has filled, of those that are there
+  std::uint64_t outstanding_ = 0;
+  bool is_broken_ = false;
 };
 
 }  // namespace stria::tcp

@@ -49,6 +49,8 @@ bool Incoming::makes_sense() const noexcept {
              head_.header.kind != 0;
     case RecordKind::request:
       return head_.bytes == sizeof(PieceRequest);
+    case RecordKind::resume:
+      return head_.bytes == sizeof(Resume);
     case RecordKind::no_bulk:
     case RecordKind::want_bulk:
       return head_.bytes == 0;

@@ -85,6 +85,14 @@ Status Link::send_control(RecordKind kind, std::span<const std::byte> payload) n
   return send_short(kind, {}, payload, {});
 }
 
+bool Link::hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept {
+  return outgoing_.hold(kind, {}, payload, {});
+}
+
+void Link::send_held() noexcept {
+  if (!waits_for_room_ && outgoing_.flush(socket_) == Status::no_resource) wait_for_room(true);
+}
+
 Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                              const transport::Key& key) noexcept {
   KeyName name;
@@ -158,6 +166,11 @@ bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept 
       const Status found = shared_.keys.find(*this, request.key, request.offset, request.length, memory);
       return bulk_ != nullptr && bulk_->supply(request, found, memory);
     }
+    case RecordKind::resume: {
+      Resume where;
+      std::memcpy(&where, payload.data(), sizeof where);
+      return bulk_ != nullptr && bulk_->resume(where);
+    }
     case RecordKind::no_bulk:
       if (made_by_peer_ && !no_bulk_) refuse_gets();
       return made_by_peer_;
@@ -172,6 +185,7 @@ bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept 
 Incoming::Outcome Link::receive(unsigned budget) noexcept {
   Incoming::Outcome out = incoming_.receive(receives_ ? receives_ : socket_, cookie, budget);
   if (bulk_ == nullptr || state_ != State::up || out.after == Incoming::After::wrong) return out;
+  bulk_->send_requested();
   const Bulk::Outcome pieces = bulk_->receive(false, budget - out.delivered);
   out.delivered += pieces.pieces;
   if (out.after == Incoming::After::idle) out.after = after(pieces.after);

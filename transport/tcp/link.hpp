@@ -80,6 +80,8 @@ class Link final : Control, Requester {
  private:
   bool handle(RecordKind kind, std::span<const std::byte> payload) noexcept override;
   Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
+  bool hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
+  void send_held() noexcept override;
   Status send_short(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
                     std::span<const std::byte> second) noexcept;
   void want_bulk() noexcept;

@@ -42,15 +42,21 @@ Status Outgoing::send(const UniqueFd& socket, const transport::Header& header,
 
 Status Outgoing::send_short(const UniqueFd& socket, RecordKind kind, const transport::Header& header,
                             std::span<const std::byte> first, std::span<const std::byte> second) noexcept {
+  const bool waits = !queue_.is_empty();
+  if (!hold(kind, header, first, second)) return Status::no_resource;
+  return !waits && flush(socket) == Status::peer_failed ? Status::peer_failed : Status::ok;
+}
+
+bool Outgoing::hold(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
+                    std::span<const std::byte> second) noexcept {
   const std::size_t bytes = first.size() + second.size();
   const RecordHead head{static_cast<std::uint32_t>(bytes), kind, header};
-  const bool waits = !queue_.is_empty();
   const std::span<std::byte> room = queue_.room(sizeof head + bytes);
-  if (room.empty()) return Status::no_resource;
+  if (room.empty()) return false;
   std::memcpy(room.data(), &head, sizeof head);
   std::copy(second.begin(), second.end(), std::copy(first.begin(), first.end(), room.data() + sizeof head));
   queue_.added(sizeof head + bytes);
-  return !waits && flush(socket) == Status::peer_failed ? Status::peer_failed : Status::ok;
+  return true;
 }
 
 Status Outgoing::write(const UniqueFd& socket, const RecordHead& head,

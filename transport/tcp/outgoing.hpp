@@ -22,6 +22,9 @@ class Outgoing {
   /// The same of a record whose payload is one part behind the other, 4 KiB at most.
   Status send_short(const UniqueFd& socket, RecordKind kind, const transport::Header& header,
                     std::span<const std::byte> first, std::span<const std::byte> second) noexcept;
+  /// The record waits for flush(), which is to follow at once. False: there is no room for it.
+  bool hold(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
+            std::span<const std::byte> second) noexcept;
   /// OK: nothing waits any more. NO_RESOURCE: the system has no room. PEER_FAILED.
   Status flush(const UniqueFd& socket) noexcept;
   bool is_empty() const noexcept { return queue_.is_empty(); }

@@ -37,8 +37,23 @@ bool Receiver::is_due() noexcept {
 
 unsigned Receiver::receive(unsigned budget, bool& handshakes) noexcept {
   unsigned delivered = ready_.empty() ? 0 : read_ready(budget);
+  if (has_ended()) delivered += go_on(budget - delivered);
   if (hot_[0] != nullptr && delivered < budget) delivered += read_hot(budget - delivered);
   if (delivered < budget && is_due()) delivered += look(budget - delivered, handshakes);
+  return delivered;
+}
+
+/// With the links of what the kernel has ended.
+unsigned Receiver::go_on(unsigned budget) noexcept {
+  unsigned delivered = 0;
+  while (delivered < budget) {
+    const KernelQueue::Operation* const ended = shared_.queue->next();
+    if (ended == nullptr) break;
+    Link& link = link_of(ended->token);
+    link.flush();
+    delivered += read_bulk(link, budget - delivered);
+    if (link.state() == Link::State::up) warm(link);
+  }
   return delivered;
 }
 
@@ -110,7 +125,7 @@ unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
   const std::span<const Events::Event> events = shared_.events.look();
   for (const Events::Event& event : events) {
     if (!is_link(event.token)) {
-      handshakes = true;
+      handshakes = handshakes || event.token != kQueueToken;
       continue;
     }
     Link& link = link_of(event.token);
@@ -134,9 +149,9 @@ void Receiver::plan_next_look(bool found) noexcept {
 }
 
 bool Receiver::is_idle(bool& handshakes) noexcept {
-  if (!ready_.empty()) return false;
+  if (!ready_.empty() || has_ended()) return false;
   const std::span<const Events::Event> events = shared_.events.look();
-  for (const Events::Event& event : events) handshakes = handshakes || !is_link(event.token);
+  for (const Events::Event& event : events) handshakes = handshakes || event.token <= kHandshakeToken;
   if (!events.empty()) look_soon();
   return events.empty();
 }

@@ -21,7 +21,7 @@ class Receiver {
   /// Without one it looks now and then.
   void sleep_by(std::unique_ptr<Bell> bell) noexcept { bell_ = std::move(bell); }
   /// Nothing has come since the bell was armed, so that receive() would find nothing.
-  bool is_asleep() const noexcept { return asleep_ && bell_->is_silent(); }
+  bool is_asleep() const noexcept { return asleep_ && bell_->is_silent() && !has_ended(); }
   /// Delivers up to `budget` packets. `handshakes`: something came for a token that is no link's.
   unsigned receive(unsigned budget, bool& handshakes) noexcept;
   /// The next call looks at all sockets.
@@ -36,6 +36,9 @@ class Receiver {
 
  private:
   static constexpr std::size_t kHot = 4;
+  /// The kernel has ended something that it was asked for.
+  bool has_ended() const noexcept { return shared_.queue != nullptr && shared_.queue->has_news(); }
+  unsigned go_on(unsigned budget) noexcept;
   unsigned read(Link& link, unsigned budget) noexcept;
   unsigned read_bulk(Link& link, unsigned budget) noexcept;
   unsigned settle(Link& link, const Incoming::Outcome& outcome) noexcept;

@@ -10,10 +10,11 @@ namespace stria::tcp {
 
 enum class RecordKind : std::uint32_t {
   packet = 0,
-  ending,    ///< a packet that ends a key of the receiver: the key, then the packet's payload
-  request,   ///< of a piece: PieceRequest
-  no_bulk,   ///< there will be no bulk connections: nothing can be requested
-  want_bulk  ///< the peer, which made this connection, is asked for bulk connections, too
+  ending,     ///< a packet that ends a key of the receiver: the key, then the packet's payload
+  request,    ///< of a piece: PieceRequest
+  no_bulk,    ///< there will be no bulk connections: nothing can be requested
+  want_bulk,  ///< the peer, which made this connection, is asked for bulk connections, too
+  resume      ///< the peer goes on with a bulk connection (Resume) where it has refused a piece
 };
 
 struct RecordHead {
@@ -43,17 +44,28 @@ static_assert(sizeof(PieceRequest) == 32);
 
 /// In front of a piece's bytes. Pieces come in the order in which they were requested.
 struct PieceHead {
-  std::uint32_t refused = 0;  ///< 1: the key does not allow it, and no bytes follow
+  std::uint32_t refused = 0;  ///< 1: the key does not allow it; nothing follows before Resume
   std::uint32_t length = 0;   ///< as requested
 };
 static_assert(sizeof(PieceHead) == 8);
 
+/// Whoever has requested a piece that is refused has read this, and has asked the kernel for nothing behind
+/// it.
+struct Resume {
+  std::uint32_t lane = 0;  ///< the number of the bulk connection
+};
+
 /// A long message is requested in pieces of so many bytes, so that all bulk connections have a part in it.
 inline constexpr std::uint32_t kPiece = 512 << 10;
 /// Pieces of one bulk connection that were requested and did not come yet.
-inline constexpr std::uint32_t kPiecesMost = 16;
-/// No more are requested of a bulk connection while so many bytes are outstanding.
-inline constexpr std::uint64_t kOutstanding = 1 << 20;
+inline constexpr std::uint32_t kPiecesMost = 64;
+/// No more are requested of a bulk connection while so many bytes are outstanding. The kernel goes on with
+/// what was requested, and with nothing else, while both processes compute.
+inline constexpr std::uint64_t kOutstanding = 32 << 20;
+/// The kernel is asked to go on by itself where so many bytes are left (KernelQueue).
+inline constexpr std::uint64_t kHandedOver = 64 << 10;
+/// Pieces that the kernel is asked to go on with at a time.
+inline constexpr std::uint32_t kPiecesOfKernel = 48;
 /// Bulk connections of a link.
 inline constexpr std::uint32_t kLanesMost = 8;
 
@@ -68,6 +80,9 @@ constexpr std::size_t buffer_bytes(std::uint32_t eager_max) noexcept {
 
 /// Runs of memory in one system call.
 inline constexpr std::size_t kRunsMost = 64;
+/// Runs of all pieces that the kernel is asked to go on with: a head and its bytes, where these are
+/// contiguous.
+inline constexpr std::size_t kRunsOfKernel = 2 * std::size_t{kPiecesOfKernel} + kRunsMost;
 /// Below this mean run, bytes are packed before they are sent, and unpacked after they came.
 inline constexpr std::uint32_t kGatheredRun = 512;
 inline constexpr std::uint32_t kScatteredRun = 256;

@@ -9,7 +9,7 @@
 
 namespace stria::tcp {
 
-/// How a device that nobody sends to learns that something has come.
+/// How a device that nobody sends to learns that something has come, and who moves long messages.
 enum class Engine { automatic, uring, epoll };
 
 struct Settings {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "transport/contract.hpp"
 #include "transport/tcp/byte_queue.hpp"
 #include "transport/tcp/events.hpp"
 #include "transport/tcp/get.hpp"
+#include "transport/tcp/kernel_queue.hpp"
 #include "transport/tcp/keys.hpp"
 #include "transport/tcp/record.hpp"
 
@@ -33,8 +35,10 @@ struct Shared {
   Events events;
   Keys keys;
   GetPool gets;
-  std::vector<Link*> want_bulk;   ///< links whose bulk connections are to be made by this device
-  unsigned waiting_for_room = 0;  ///< connections that have more to send than the system takes
+  bool may_queue = false;              ///< the kernel has rings, and the configuration allows them
+  std::unique_ptr<KernelQueue> queue;  ///< null: none is open; made with the first bulk connection
+  std::vector<Link*> want_bulk;        ///< links whose bulk connections are to be made by this device
+  unsigned waiting_for_room = 0;       ///< connections that have more to send than the system takes
 };
 
 }  // namespace stria::tcp

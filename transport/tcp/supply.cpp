@@ -11,9 +11,17 @@
 #include "transport/tcp/socket.hpp"
 
 namespace stria::tcp {
+namespace {
+
+/// Bytes of one call. The system frees what the peer has acknowledged when a call returns, so that one long
+/// call runs out of room, where several keep both sides busy.
+constexpr std::int64_t kCallMost = 128 << 10;
+
+}  // namespace
 
 /// What the peer was promised by the head still comes, as it was while the key was valid.
 void Supply::Piece::key_ends() noexcept {
+  owner->take_back();
   if (head_left == sizeof head) {
     head.refused = 1;
     memory.length = 0;
@@ -34,16 +42,26 @@ void Supply::Piece::sent(std::size_t bytes) noexcept {
   memory.length -= of_memory;
 }
 
-Supply::Piece* Supply::next() noexcept {
-  if (count_ == kPiecesMost) return nullptr;
-  Piece& piece = pieces_[(first_ + count_++) % kPiecesMost];
+Supply::Piece* Supply::append() noexcept {
+  if (count_ == kRoom) return nullptr;
+  Piece& piece = at(count_++);
+  piece.owner = this;
   piece.head_left = sizeof piece.head;
   piece.is_lost = false;
   return &piece;
 }
 
+void Supply::pop() noexcept {
+  Piece& piece = at(0);
+  if (piece.linked()) piece.unlink();
+  piece.copy.reset();
+  first_ = (first_ + 1) % kRoom;
+  --count_;
+  if (sending_ > 0) --sending_;
+}
+
 bool Supply::add(Keys& keys, const KeyName& key, const transport::Payload& memory) noexcept {
-  Piece* const piece = next();
+  Piece* const piece = append();
   if (piece == nullptr) return false;
   piece->head = {0, static_cast<std::uint32_t>(memory.length)};
   piece->memory = memory;
@@ -52,7 +70,7 @@ bool Supply::add(Keys& keys, const KeyName& key, const transport::Payload& memor
 }
 
 bool Supply::refuse(std::uint32_t length) noexcept {
-  Piece* const piece = next();
+  Piece* const piece = append();
   if (piece == nullptr) return false;
   piece->head = {1, length};
   piece->memory = {};
@@ -63,23 +81,34 @@ bool Supply::packs(const Piece& piece) const noexcept {
   return piece.memory.layout != nullptr && transport::mean_block(piece.memory) < kGatheredRun;
 }
 
-Status Supply::send(const UniqueFd& socket, Piece& piece) noexcept {
-  std::array<iovec, 1 + kRunsMost> runs;
+/// What of the piece goes in one call, at most `most` bytes of its memory; `covered`: how many. The memory is
+/// not packed. Takes at most 1 + kRunsMost runs.
+std::size_t Supply::describe(Piece& piece, std::int64_t most, iovec* runs,
+                             std::int64_t& covered) const noexcept {
   std::size_t count = 0;
   if (piece.head_left > 0) {
     auto* const end = reinterpret_cast<std::byte*>(&piece.head + 1);
     runs[count++] = {end - piece.head_left, piece.head_left};
   }
+  covered = 0;
+  if (piece.memory.length == 0 || most == 0) return count;
+  const auto bytes = static_cast<std::uint64_t>(std::min(piece.memory.length, most));
+  const transport::Payload part = transport::slice(piece.memory, 0, bytes);
+  return count + services_.iovecs(&part, runs + count, kRunsMost, &covered);
+}
+
+Status Supply::send(const UniqueFd& socket, Piece& piece) noexcept {
+  std::array<iovec, 1 + kRunsMost> runs;
   std::int64_t covered = 0;
   std::unique_ptr<std::byte[]> packed;
-  if (packs(piece)) {
+  const bool is_packed = packs(piece);
+  std::size_t count = describe(piece, is_packed ? 0 : kCallMost, runs.data(), covered);
+  if (is_packed) {
     packed = pool_.take();
     if (packed == nullptr) return Status::no_resource;
     covered = std::min(piece.memory.length, static_cast<std::int64_t>(pool_.bytes()));
     transport::pack(transport::slice(piece.memory, 0, static_cast<std::uint64_t>(covered)), packed.get());
     runs[count++] = {packed.get(), static_cast<std::size_t>(covered)};
-  } else if (piece.memory.length > 0) {
-    count += services_.iovecs(&piece.memory, runs.data() + count, kRunsMost, &covered);
   }
   msghdr message{};
   message.msg_iov = runs.data();
@@ -93,28 +122,61 @@ Status Supply::send(const UniqueFd& socket, Piece& piece) noexcept {
   return static_cast<std::size_t>(sent) == asked ? Status::ok : Status::no_resource;
 }
 
+/// The kernel goes on with the first piece and those behind it. False: it is not asked to.
+bool Supply::hand_over(const UniqueFd& socket) noexcept {
+  if (queue_ == nullptr || (count_ == 1 && at(0).left() < kHandedOver)) return false;
+  std::array<iovec, kRunsOfKernel> runs;
+  std::array<KernelQueue::Step, kPiecesOfKernel> steps;
+  std::size_t used = 0, count = 0;
+  for (std::int64_t covered = 0; count < std::min(count_, kPiecesOfKernel);) {
+    Piece& piece = at(static_cast<std::uint32_t>(count));
+    // Nothing goes out behind a piece that is refused, and the kernel would send what is behind it.
+    if (used + 1 + kRunsMost > runs.size() || packs(piece) || piece.head.refused != 0) break;
+    const std::size_t of_piece = describe(piece, piece.memory.length, &runs[used], covered);
+    steps[count++] = {{&runs[used], of_piece}, &piece.header};
+    used += of_piece;
+    if (covered < piece.memory.length) break;
+  }
+  sending_ = 0;
+  return count > 0 && queue_->send(socket, std::span(steps).first(count), *this);
+}
+
+void Supply::over(int result) noexcept {
+  if (result == -ECANCELED || is_full(-result)) return;
+  if (result <= 0) {
+    is_broken_ = true;
+    return;
+  }
+  while (at(sending_).left() == 0) ++sending_;
+  at(sending_).sent(static_cast<std::size_t>(result));
+}
+
+/// The kernel touches no memory of a piece any more.
+void Supply::take_back() noexcept {
+  if (is_under_way()) queue_->cancel(*this);
+}
+
 Status Supply::send(const UniqueFd& socket) noexcept {
   while (count_ > 0) {
-    Piece& piece = pieces_[first_];
-    if (piece.is_lost) return Status::peer_failed;
-    const Status status = send(socket, piece);
+    Piece& piece = at(0);
     if (piece.left() == 0) {
-      if (piece.linked()) piece.unlink();
-      piece.copy.reset();
-      first_ = (first_ + 1) % kPiecesMost;
-      --count_;
+      is_paused_ = is_paused_ || piece.head.refused != 0;
+      pop();
+      continue;
     }
+    if (is_under_way() || is_paused_) return Status::ok;
+    if (is_broken_ || piece.is_lost) return Status::peer_failed;
+    const Status status = send(socket, piece);
+    if (status == Status::no_resource && hand_over(socket)) return Status::ok;
     if (status != Status::ok) return status;
   }
   return Status::ok;
 }
 
 void Supply::drop() noexcept {
-  for (Piece& piece : pieces_) {
-    if (piece.linked()) piece.unlink();
-    piece.copy.reset();
-  }
-  count_ = 0;
+  take_back();
+  if (linked()) unlink();
+  while (count_ > 0) pop();
 }
 
 }  // namespace stria::tcp

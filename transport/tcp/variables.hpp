@@ -16,9 +16,11 @@ inline constexpr Variable kVariables[] = {
                   "takes one of them. Empty: any that the system gives."),
     choice_variable(
         Level::expert, "STRIA_TCP_ENGINE", "auto", "auto|uring|epoll",
-        "How a device without traffic learns that something has come. uring: through memory that it "
-        "shares with the kernel (io_uring), at each call and for almost nothing; epoll: by a system "
-        "call now and then. auto takes uring where the kernel has and allows it."),
+        "How a device without traffic learns that something has come, and who moves long messages. "
+        "uring: through memory that the device shares with the kernel (io_uring), at each call and for "
+        "almost nothing, and the kernel moves them also while the application computes; epoll: by a "
+        "system call now and then, and long messages move while the application calls. auto takes uring "
+        "where the kernel has and allows it."),
     number_variable(Level::expert, "STRIA_TCP_CONNECT_MS", "120000", "milliseconds", {10, 3600000},
                     "Time that a peer has to answer a connection; then its link ends. A peer answers when it "
                     "calls the library, so allow for its longest computation."),

@@ -11,6 +11,7 @@
 #include "datatype/layout.hpp"
 #include "tests/transport/tcp/device_rig.hpp"
 #include "transport/payload.hpp"
+#include "transport/tcp/kernel_queue.hpp"
 #include "transport/tcp/keys.hpp"
 #include "transport/tcp/record.hpp"
 
@@ -154,6 +155,34 @@ TEST(TcpBulk, brings_what_the_memory_held_when_its_key_ended_or_nothing) {
   EXPECT_GT(refused + whole, 0u);
 }
 
+TEST(TcpBulk, goes_on_while_nobody_calls) {
+  if (const auto queue = KernelQueue::open(); !queue) GTEST_SKIP() << queue.error().context;
+  for (const std::int64_t block : {0, 256 << 10}) {  // contiguous, and a few long blocks
+    Two two(1);
+    const auto bytes = static_cast<std::int64_t>(16 * kMiB);
+    const auto layout = block > 0 ? blocks(bytes / block, block, block + 4096) : nullptr;
+    const std::int64_t extent = layout != nullptr ? layout->extent() : bytes;
+    const Bytes remote = contract::pattern(5, static_cast<std::size_t>(bytes));
+    Bytes local(static_cast<std::size_t>(extent)), stream(remote.size());
+    const stria_payload_t target{layout.get(), local.data(), layout != nullptr ? 1 : extent, 0, bytes};
+    const auto key = key_to(two.b, two.to_a, contiguous(remote));
+    Ending ending;
+    ASSERT_NE(local.front(), remote.front());
+    ASSERT_NE(local.back(), remote.back());
+    ASSERT_EQ(two.a.get(two.to_b, target, key, 0, ending), Status::in_progress);
+    ASSERT_TRUE(two.run([&] { return local.front() == remote.front(); }));
+    const volatile std::byte& last = local.back();
+    const std::uint64_t limit = now_ms() + 60000;
+    while (last != remote.back() && now_ms() < limit) {
+    }
+    EXPECT_TRUE(last == remote.back()) << "block " << block;
+    ASSERT_TRUE(two.run([&] { return ending.calls > 0; }));
+    EXPECT_EQ(ending.status, Status::ok);
+    transport::pack(target, stream.data());
+    EXPECT_TRUE(stream == remote);
+  }
+}
+
 TEST(TcpBulk, ends_gets_with_their_peer) {
   for (int steps = 0; steps < 60; steps += 3) {
     Two two(steps % 2 == 0 ? 1 : 2);
@@ -208,6 +237,10 @@ struct TcpRequests : testing::Test {
     EXPECT_TRUE(Keys::read(key, request.key));
     say_record(RecordKind::request, std::as_bytes(std::span(&request, 1)));
   }
+  void resume(std::uint32_t lane = 0) {
+    const Resume where{lane};
+    say_record(RecordKind::resume, std::as_bytes(std::span(&where, 1)));
+  }
   /// The next bytes of a socket of this peer.
   Bytes read(const UniqueFd& from, std::size_t bytes) {
     Bytes out(bytes);
@@ -258,6 +291,9 @@ TEST_F(TcpRequests, are_answered_in_their_order_and_refused_where_the_key_does_n
   for (const std::uint32_t length : {100u, 100u, 11u, 2u}) {
     const PieceHead head = read_head(lane);
     EXPECT_TRUE(head.refused == 1 && head.length == length) << length;
+    drive_for({&device}, 20);
+    EXPECT_EQ(hear(lane), -EAGAIN) << "nothing before the answer";
+    resume();
   }
   EXPECT_EQ(read_head(lane).length, 10u);
   EXPECT_EQ(read(lane, 10), Bytes(memory.end() - 10, memory.end()));
@@ -303,7 +339,13 @@ TEST_F(TcpRequests, of_more_pieces_than_a_lane_has_end_the_link) {
   const Bytes memory = contract::pattern(3, 64 * kMiB);
   const auto key = key_to(device, device.ups[2], contiguous(memory));
   const UniqueFd lane = connect(0);
-  for (std::uint32_t i = 0; i <= kPiecesMost; ++i) request(key, 0, 64 * kMiB);
+  for (std::uint32_t i = 0; i <= kPiecesMost + kPiecesOfKernel; ++i) request(key, 0, 64 * kMiB);
+  expect_end();
+}
+
+TEST_F(TcpRequests, answers_to_no_refusal_end_the_link) {
+  const UniqueFd lane = connect(0);
+  resume();
   expect_end();
 }
 

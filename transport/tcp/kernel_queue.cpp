@@ -1,0 +1,148 @@
+#include "transport/tcp/kernel_queue.hpp"
+
+#include <utility>
+
+namespace stria::tcp {
+
+bool KernelQueue::send(const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept {
+  return begin(Way::out, socket, steps, operation);
+}
+
+bool KernelQueue::receive(const UniqueFd& socket, std::span<const Step> steps,
+                          Operation& operation) noexcept {
+  return begin(Way::in, socket, steps, operation);
+}
+
+KernelQueue::Operation* KernelQueue::next() noexcept {
+  if (ended_.empty()) collect();
+  return ended_.pop_front();
+}
+
+#ifdef STRIA_HAS_URING
+
+Result<std::unique_ptr<KernelQueue>> KernelQueue::open() {
+  constexpr unsigned kEntries = 128;
+  auto ring = Ring::take(Ring::Kind::cooperative, kEntries);
+  if (!ring) return std::move(ring).error();
+  return std::unique_ptr<KernelQueue>(new KernelQueue(*std::move(ring)));
+}
+
+KernelQueue::~KernelQueue() {
+  collect();
+  Ring::give_back(std::move(ring_));
+}
+
+namespace {
+
+/// Something that completed is not in the queue of completions yet: a call brings it there.
+constexpr unsigned kWaits = IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW;
+
+/// Behind a step that has moved all of its bytes the kernel begins the next one, and else none.
+void prepare(io_uring_sqe* request, bool sends, int socket, const KernelQueue::Step& step) noexcept {
+  const int flags = sends ? MSG_WAITALL | MSG_NOSIGNAL : MSG_WAITALL;
+  if (step.runs.size() == 1 && sends) {
+    io_uring_prep_send(request, socket, step.runs[0].iov_base, step.runs[0].iov_len, flags);
+  } else if (step.runs.size() == 1) {
+    io_uring_prep_recv(request, socket, step.runs[0].iov_base, step.runs[0].iov_len, flags);
+  } else {
+    *step.header = {};
+    step.header->msg_iov = const_cast<iovec*>(step.runs.data());
+    step.header->msg_iovlen = step.runs.size();
+    if (sends)
+      io_uring_prep_sendmsg(request, socket, step.header, static_cast<unsigned>(flags));
+    else
+      io_uring_prep_recvmsg(request, socket, step.header, static_cast<unsigned>(flags));
+  }
+}
+
+}  // namespace
+
+bool KernelQueue::begin(Way way, const UniqueFd& socket, std::span<const Step> steps,
+                        Operation& operation) noexcept {
+  io_uring& kernel = ring_->kernel;
+  is_shared_ |= ::pthread_self() != owner_;
+  if (is_shared_) return false;
+  if (io_uring_sq_space_left(&kernel) < steps.size()) return false;
+  const unsigned first = kernel.sq.sqe_tail;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    io_uring_sqe* const request = io_uring_get_sqe(&kernel);
+    prepare(request, way == Way::out, socket.get(), steps[i]);
+    io_uring_sqe_set_data(request, &operation);
+    if (i + 1 < steps.size()) request->flags |= IOSQE_IO_LINK;
+  }
+  const int submitted = io_uring_submit(&kernel);
+  const unsigned taken = submitted < 0 ? 0 : static_cast<unsigned>(submitted);
+  // What the kernel has not taken stays in the ring, as requests for nothing.
+  for (unsigned i = first + taken; i != kernel.sq.sqe_tail; ++i) {
+    io_uring_sqe* const request = &kernel.sq.sqes[i & kernel.sq.ring_mask];
+    io_uring_prep_nop(request);
+    io_uring_sqe_set_data(request, nullptr);
+  }
+  if (taken == 0) return false;
+  if (operation.linked()) operation.unlink();
+  operation.steps_ = taken;
+  return true;
+}
+
+bool KernelQueue::has_news() noexcept {
+  const io_uring& kernel = ring_->kernel;
+  is_shared_ |= ::pthread_self() != owner_;
+  return !ended_.empty() || io_uring_cq_ready(&kernel) != 0 ||
+         (__atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED) & kWaits) != 0;
+}
+
+void KernelQueue::collect() noexcept {
+  io_uring& kernel = ring_->kernel;
+  if ((__atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED) & kWaits) != 0)
+    static_cast<void>(io_uring_get_events(&kernel));
+  unsigned head = 0, count = 0;
+  io_uring_cqe* completion = nullptr;
+  io_uring_for_each_cqe(&kernel, head, completion) {
+    ++count;
+    auto* const operation = static_cast<Operation*>(io_uring_cqe_get_data(completion));
+    if (operation == nullptr) continue;  // of cancel(), or a request for nothing
+    --operation->steps_;
+    operation->over(completion->res);
+    if (!operation->linked()) ended_.push_back(operation);
+  }
+  io_uring_cq_advance(&kernel, count);
+}
+
+void KernelQueue::cancel(Operation& operation) noexcept {
+  io_uring& kernel = ring_->kernel;
+  while (operation.is_under_way()) {
+    if (io_uring_sqe* const request = io_uring_get_sqe(&kernel); request != nullptr) {
+      io_uring_prep_cancel(request, &operation, 0);
+      io_uring_sqe_set_data(request, nullptr);
+    }
+    static_cast<void>(io_uring_submit_and_wait(&kernel, 1));
+    collect();
+  }
+}
+
+int KernelQueue::descriptor() const noexcept {
+  return ring_->kernel.ring_fd;
+}
+
+#else
+
+Result<std::unique_ptr<KernelQueue>> KernelQueue::open() {
+  return Error{Status::unsupported, "stria was built without liburing-dev"};
+}
+KernelQueue::~KernelQueue() = default;
+bool KernelQueue::begin(Way /*way*/, const UniqueFd& /*socket*/, std::span<const Step> /*steps*/,
+                        Operation& /*operation*/) noexcept {
+  return false;
+}
+bool KernelQueue::has_news() noexcept {
+  return false;
+}
+void KernelQueue::collect() noexcept {}
+void KernelQueue::cancel(Operation& /*operation*/) noexcept {}
+int KernelQueue::descriptor() const noexcept {
+  return -1;
+}
+
+#endif
+
+}  // namespace stria::tcp
