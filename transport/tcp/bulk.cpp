@@ -114,7 +114,7 @@ void Bulk::send_requested() noexcept {
 bool Bulk::resume(const Resume& where) noexcept {
   if (where.lane >= lanes_.size() || lanes_[where.lane] == nullptr) return false;
   Lane& lane = *lanes_[where.lane];
-  if (!lane.supply.resume()) return false;
+  if (!lane.supply.resume()) return false;  // so that the lane is up
   send(lane);
   return true;
 }

@@ -49,8 +49,8 @@ struct PieceHead {
 };
 static_assert(sizeof(PieceHead) == 8);
 
-/// Whoever has requested a piece that is refused has read this, and has asked the kernel for nothing behind
-/// it.
+/// The answer to the head of a piece that is refused: the requester has read that head, and nobody reads what
+/// comes behind it before the requester has looked at it.
 struct Resume {
   std::uint32_t lane = 0;  ///< the number of the bulk connection
 };

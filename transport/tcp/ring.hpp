@@ -1,4 +1,4 @@
-// Rings of io_uring, and where they stay while nobody has one.
+// Rings of io_uring, and the shelf on which a ring stays between one owner and the next.
 //
 // The kernel takes a ring down some time after it was closed, and interrupts the ring's thread then: a call
 // that waits, such as recv() with a time limit, would end early in a program that has nothing to do with it.

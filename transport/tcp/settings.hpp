@@ -9,7 +9,7 @@
 
 namespace stria::tcp {
 
-/// How a device that nobody sends to learns that something has come, and who moves long messages.
+/// The means by which a device without traffic learns that something has come, and long messages move.
 enum class Engine { automatic, uring, epoll };
 
 struct Settings {

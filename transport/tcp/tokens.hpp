@@ -8,7 +8,8 @@ namespace stria::tcp {
 inline constexpr Token kTimerToken = 1;
 inline constexpr Token kDoorToken = 2;
 inline constexpr Token kHandshakeToken = 3;
-inline constexpr Token kQueueToken = 4;  ///< of KernelQueue; nobody waits for it but the call that looks
+/// Of KernelQueue, so that a process that sleeps wakes; each call of progress looks at the queue itself.
+inline constexpr Token kQueueToken = 4;
 
 /// All others are the addresses of links, with a bit for those of their bulk connections.
 inline bool is_link(Token token) noexcept {

@@ -146,7 +146,7 @@ TEST_F(TcpKernelQueue, does_steps_one_behind_the_other_and_none_behind_one_that_
 }
 
 TEST_F(TcpKernelQueue, tells_how_much_was_sent_before_it_was_stopped) {
-  auto source = pattern(256 * kMiB);  // more than the system takes while nobody reads
+  auto source = pattern(256 * kMiB);  // more than both sockets hold
   const iovec out{source.data(), source.size()};
   Noted sent;
   ASSERT_TRUE(send(std::span(&out, 1), sent));
