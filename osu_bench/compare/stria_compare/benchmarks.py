@@ -144,6 +144,8 @@ BENCHMARKS = {
                   (Series("first", MATCHING), Series("others", MATCHING)), ("cases", "depths")),
         Benchmark("calls", "osu_calls", "Calls of MPI", "µs", "median_us", True, (),
                   (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})), ("cases",)),
+        Benchmark("overlap", "osu_overlap", "What is left of a message after 20 ms of computing", "µs", "left_us", True,
+                  ("--sizes", "1M,4M,16M")),
         _collectives(32),
         _collectives(64),
         _hpcc("latency", "HPCC: latency of 8 bytes", "µs", True),

@@ -22,7 +22,7 @@ from .runner import RunFailed, output
 
 NEW, BEFORE = "stria", "before"  # the columns
 USUAL = ["latency", "bw", "bibw", "mbw_mr", "datatype", "kernels"]
-MPI_ALONE = ("osu_calls", "osu_collectives")  # programs that have no native version
+MPI_ALONE = ("osu_calls", "osu_collectives", "osu_overlap")  # programs that have no native version
 TITLES = {"stria": "", "stria-mapped": ", out of mapped memory", "native": ", stria's own API"}
 
 

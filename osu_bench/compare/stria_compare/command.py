@@ -215,6 +215,8 @@ def arguments_for(options, plan):
 
     def arguments(benchmark, configuration):
         given = ["--row-ms", str(row_ms)]
+        if "--sizes" in benchmark.arguments:  # its own
+            return given
         if not benchmark.by_case:
             return [*given, "--sizes", ",".join(map(str, options.sizes))]
         given += ["--ways", ",".join(ways_of(columns_of[benchmark.name], configuration.name))]
