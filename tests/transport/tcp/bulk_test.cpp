@@ -11,6 +11,7 @@
 #include "datatype/layout.hpp"
 #include "tests/transport/tcp/device_rig.hpp"
 #include "transport/payload.hpp"
+#include "transport/tcp/bell.hpp"
 #include "transport/tcp/kernel_queue.hpp"
 #include "transport/tcp/keys.hpp"
 #include "transport/tcp/record.hpp"
@@ -156,7 +157,13 @@ TEST(TcpBulk, brings_what_the_memory_held_when_its_key_ended_or_nothing) {
 }
 
 TEST(TcpBulk, goes_on_while_nobody_calls) {
-  if (const auto queue = KernelQueue::open(); !queue) GTEST_SKIP() << queue.error().context;
+  const UniqueFd any(::dup(0));
+  {  // What two devices need.
+    const auto first = Bell::open(any.get()), second = Bell::open(any.get());
+    const auto queue = KernelQueue::open(), other = KernelQueue::open();
+    if (!second) GTEST_SKIP() << second.error().context;
+    if (!other) GTEST_SKIP() << other.error().context;
+  }
   for (const std::int64_t block : {0, 256 << 10}) {  // contiguous, and a few long blocks
     Two two(1);
     const auto bytes = static_cast<std::int64_t>(16 * kMiB);

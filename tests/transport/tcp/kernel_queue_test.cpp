@@ -205,10 +205,15 @@ TEST_F(TcpKernelQueue, tells_what_was_sent_for_a_thread_that_has_ended) {
   auto source = pattern(64 * kMiB);
   const iovec out{source.data(), source.size()};
   Noted sent;
+  bool has_ring = false;
   std::thread([&] {
-    queue = *KernelQueue::open();
+    auto made = KernelQueue::open();
+    has_ring = static_cast<bool>(made);
+    if (!has_ring) return;
+    queue = *std::move(made);
     ASSERT_TRUE(send(std::span(&out, 1), sent));
   }).join();
+  if (!has_ring) GTEST_SKIP() << "its user may have no second ring";
   std::size_t all = 0;
   std::vector<unsigned char> sink(source.size());
   ASSERT_TRUE(comes_true([&] {
