@@ -21,6 +21,7 @@ void send_all(int fd, const void* data, std::size_t bytes) {
   const auto* at = static_cast<const std::byte*>(data);
   while (bytes > 0) {
     const ssize_t sent = ::send(fd, at, bytes, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;  // as by what the kernel does for a provider
     if (sent <= 0) fail("send");
     at += sent;
     bytes -= static_cast<std::size_t>(sent);
@@ -31,6 +32,7 @@ void receive_all(int fd, void* data, std::size_t bytes) {
   auto* at = static_cast<std::byte*>(data);
   while (bytes > 0) {
     const ssize_t got = ::recv(fd, at, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
     if (got == 0) throw std::runtime_error("the far device: the other side is gone");
     if (got < 0) fail("receive");
     at += got;

@@ -13,8 +13,10 @@
 namespace stria::tcp {
 namespace {
 
-/// Bytes of one call. The system frees what the peer has acknowledged when a call returns, so that one long
-/// call runs out of room, where several keep both sides busy.
+/// Bytes of one call where more than kFewPieces wait. A call of a whole piece is the quickest for the peer
+/// that waits for this one; with many under way shorter calls move more, as the system looks at what the peer
+/// has acknowledged between them.
+constexpr std::uint32_t kFewPieces = 2;
 constexpr std::int64_t kCallMost = 128 << 10;
 
 }  // namespace
@@ -102,7 +104,8 @@ Status Supply::send(const UniqueFd& socket, Piece& piece) noexcept {
   std::int64_t covered = 0;
   std::unique_ptr<std::byte[]> packed;
   const bool is_packed = packs(piece);
-  std::size_t count = describe(piece, is_packed ? 0 : kCallMost, runs.data(), covered);
+  const std::int64_t most = count_ > kFewPieces ? kCallMost : piece.memory.length;
+  std::size_t count = describe(piece, is_packed ? 0 : most, runs.data(), covered);
   if (is_packed) {
     packed = pool_.take();
     if (packed == nullptr) return Status::no_resource;
