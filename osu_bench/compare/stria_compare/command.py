@@ -191,7 +191,7 @@ def need_plots(options):
 
 def chosen_plan(options, tree):
     """(The configurations, the plan, {name: reason} of what is missing) for the options."""
-    usual = ["stria", "ob1-tcp", "ucx-tcp"] if options.hosts else ["stria", "ob1", "ucx"]
+    usual = ["stria", "ob1-tcp", "ucx-tcp", "tcp-floor"] if options.hosts else ["stria", "ob1", "ucx"]
     benchmarks = [BENCHMARKS[name] for name in options.bench or (builds.USUAL if options.against else USUAL)]
     if options.against:
         former = builds.former_build(options.against)

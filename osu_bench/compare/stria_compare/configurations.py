@@ -29,6 +29,13 @@ class Configuration:
     arguments: tuple = ()  # of all its programs
     tree: "Tree | None" = None  # the build it runs where two are compared; None: the one of the comparison
     former: bool = False  # of the build that another is compared with
+    only: tuple = ()  # the programs that it has; empty: all
+
+    def has(self, benchmark):
+        """Whether it has what the benchmark runs."""
+        if benchmark.foreign:
+            return self.runs_foreign
+        return self.runs_ranks(benchmark.ranks) and (not self.only or benchmark.program in self.only)
 
     def program(self, programs, benchmark):
         return programs / self.folder / (benchmark + self.suffix)
@@ -135,6 +142,7 @@ NAMES = {
     "ucx-posix": "Open MPI over UCX: posix shared memory alone",
     "stria-tcp": "Open MPI over pml stria, by TCP alone",
     "ob1-tcp": "Open MPI over ob1 and its tcp",
+    "tcp-floor": "bare sockets: what TCP itself takes, without a layer",
     "mpich": "MPICH as Debian builds it",
     "native": "stria's own API, no MPI",
 }
@@ -147,8 +155,10 @@ def former_name(name):
 
 
 # What reaches another host, and what of its environment is for one host alone.
-BETWEEN_HOSTS = ("stria", "stria-tcp", "ob1-tcp", "ucx-tcp")
+BETWEEN_HOSTS = ("stria", "stria-tcp", "ob1-tcp", "ucx-tcp", "tcp-floor")
 ON_ONE_HOST = ("UCX_NET_DEVICES",)
+
+SOCKETS = ("osu_latency", "osu_bw")  # what bare sockets have a program for
 
 # Takes part in the benchmarks that name it; not to be chosen.
 FLOOR = Configuration("floor", "plain loops without messages: one core gathers, one scatters, two do both at once",
@@ -216,7 +226,7 @@ def _on_one_host(name, tree):
         return FLOOR
     if name not in NAMES:
         raise Unavailable(f"there is no such configuration; there are {', '.join(NAMES)}")
-    folder = {"mpich": "mpich", "native": "native"}.get(name, "mpi")
+    folder = {"mpich": "mpich", "native": "native", "tcp-floor": "tcp"}.get(name, "mpi")
     if not (tree.programs / folder / "osu_latency").exists():
         raise Unavailable(f"its programs are not built: {tree.programs / folder}/osu_latency is missing")
     meaning = NAMES[name]
@@ -253,7 +263,8 @@ def _on_one_host(name, tree):
         if not _has_component("pml", "ucx"):
             raise Unavailable("this Open MPI has no pml ucx")
         return over((*UCX, "--mca", "btl", f"^{release.shared}"), environment | UCX_ENVIRONMENT[name])
-    if name == "ob1-tcp":
-        return over(("--mca", "pml", "ob1", "--mca", "btl", "tcp,self", *ON_LOOPBACK), environment)
+    if name in ("ob1-tcp", "tcp-floor"):
+        found = over(("--mca", "pml", "ob1", "--mca", "btl", "tcp,self", *ON_LOOPBACK), environment)
+        return dataclasses.replace(found, crowded=(), only=SOCKETS) if name == "tcp-floor" else found
     more = release.no_single_copy if name == "ob1-nosc" else ()
     return over(("--mca", "pml", "ob1", "--mca", "btl", f"{release.shared},self", *more), environment)

@@ -25,7 +25,7 @@ def planned(benchmarks, chosen, tree, need_all, hosts=()):
     plan, missing = [], {}
     for benchmark in benchmarks:
         brought = []
-        unable = [c for c in chosen if not (c.runs_foreign if benchmark.foreign else c.runs_ranks(benchmark.ranks))]
+        unable = [c for c in chosen if not c.has(benchmark)]
         reason = foreign.PROGRAMS[benchmark.foreign].missing() if benchmark.foreign else None
         reason = reason or (f"it cannot run over {chosen[0].name}" if chosen[0] in unable else None)
         if reason and need_all:
