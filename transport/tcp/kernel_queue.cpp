@@ -14,7 +14,7 @@ bool KernelQueue::receive(const UniqueFd& socket, std::span<const Step> steps,
 }
 
 KernelQueue::Operation* KernelQueue::next() noexcept {
-  if (ended_.empty()) collect();
+  if (ended_.empty()) update();
   return ended_.pop_front();
 }
 
@@ -28,7 +28,7 @@ Result<std::unique_ptr<KernelQueue>> KernelQueue::open() {
 }
 
 KernelQueue::~KernelQueue() {
-  collect();
+  update();
   Ring::give_back(std::move(ring_));
 }
 
@@ -91,7 +91,7 @@ bool KernelQueue::has_news() noexcept {
          (__atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED) & kWaits) != 0;
 }
 
-void KernelQueue::collect() noexcept {
+void KernelQueue::update() noexcept {
   io_uring& kernel = ring_->kernel;
   if ((__atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED) & kWaits) != 0)
     static_cast<void>(io_uring_get_events(&kernel));
@@ -116,7 +116,7 @@ void KernelQueue::cancel(Operation& operation) noexcept {
       io_uring_sqe_set_data(request, nullptr);
     }
     static_cast<void>(io_uring_submit_and_wait(&kernel, 1));
-    collect();
+    update();
   }
 }
 
@@ -137,7 +137,7 @@ bool KernelQueue::begin(Way /*way*/, const UniqueFd& /*socket*/, std::span<const
 bool KernelQueue::has_news() noexcept {
   return false;
 }
-void KernelQueue::collect() noexcept {}
+void KernelQueue::update() noexcept {}
 void KernelQueue::cancel(Operation& /*operation*/) noexcept {}
 int KernelQueue::descriptor() const noexcept {
   return -1;

@@ -68,6 +68,8 @@ class KernelQueue {
   /// Ends all steps, and waits for that: bytes that were moved count.
   void cancel(Operation& operation) noexcept;
 
+  /// Calls over() of each step that has ended.
+  void update() noexcept;
   /// There may be something for next(). Takes no system call.
   bool has_news() noexcept;
   /// An operation some steps of which are over; null: none.
@@ -79,7 +81,6 @@ class KernelQueue {
   explicit KernelQueue(std::unique_ptr<Ring> ring) noexcept : ring_(std::move(ring)) {}
   enum class Way : unsigned char { out, in };
   bool begin(Way way, const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept;
-  void collect() noexcept;
 
   const pthread_t owner_ = ::pthread_self();
   bool is_shared_ = false;  // another thread has called

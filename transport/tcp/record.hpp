@@ -49,8 +49,8 @@ struct PieceHead {
 };
 static_assert(sizeof(PieceHead) == 8);
 
-/// The answer to the head of a piece that is refused: the requester has read that head, and nobody reads what
-/// comes behind it before the requester has looked at it.
+/// Goes from the requester to the owner of the memory: the requester has read that its piece is refused, and
+/// the owner may send the next piece.
 struct Resume {
   std::uint32_t lane = 0;  ///< the number of the bulk connection
 };

@@ -21,8 +21,11 @@ constexpr std::int64_t kCallMost = 128 << 10;
 
 }  // namespace
 
-/// What the peer was promised by the head still comes, as it was while the key was valid.
+/// What the peer was promised by the head still comes, as it was while the key was valid. Most keys end when
+/// the peer has all of the piece; then the kernel goes on with those behind it.
 void Supply::Piece::key_ends() noexcept {
+  owner->update();
+  if (left() == 0) return;
   owner->take_back();
   if (head_left == sizeof head) {
     head.refused = 1;
@@ -152,6 +155,11 @@ void Supply::over(int result) noexcept {
   }
   while (at(sending_).left() == 0) ++sending_;
   at(sending_).sent(static_cast<std::size_t>(result));
+}
+
+/// What the kernel has sent is counted.
+void Supply::update() noexcept {
+  if (is_under_way()) queue_->update();
 }
 
 /// The kernel touches no memory of a piece any more.

@@ -61,6 +61,7 @@ class Supply final : KernelQueue::Operation {
   Status send(const UniqueFd& socket, Piece& piece) noexcept;
   bool hand_over(const UniqueFd& socket) noexcept;
   void over(int result) noexcept override;
+  void update() noexcept;
   void take_back() noexcept;
 
   /// A peer requests no more than kPiecesMost, but it may have read what the kernel has not told of yet.
