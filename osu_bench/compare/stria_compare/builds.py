@@ -23,7 +23,8 @@ from .runner import RunFailed, output
 NEW, BEFORE = "stria", "before"  # the columns
 USUAL = ["latency", "bw", "bibw", "mbw_mr", "datatype", "kernels"]
 MPI_ALONE = ("osu_calls", "osu_collectives", "osu_overlap")  # programs that have no native version
-TITLES = {"stria": "", "stria-mapped": ", out of mapped memory", "native": ", stria's own API"}
+TITLES = {"stria": "", "stria-mapped": ", out of mapped memory", "native": ", stria's own API", "stria-tcp": ", by TCP",
+          "stria-uct-tcp": ", by UCX's tcp", "stria-uct-posix": ", by UCX's posix"}  # of all of OWN
 
 
 @dataclasses.dataclass(frozen=True)
