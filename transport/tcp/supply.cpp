@@ -11,16 +11,6 @@
 #include "transport/tcp/socket.hpp"
 
 namespace stria::tcp {
-namespace {
-
-/// Bytes of one call where more than kFewPieces wait. A call of a whole piece is the quickest for the peer
-/// that waits for this one; with many under way shorter calls move more, as the system looks at what the peer
-/// has acknowledged between them.
-constexpr std::uint32_t kFewPieces = 2;
-constexpr std::int64_t kCallMost = 128 << 10;
-
-}  // namespace
-
 /// What the peer was promised by the head still comes, as it was while the key was valid. Most keys end when
 /// the peer has all of the piece; then the kernel goes on with those behind it.
 void Supply::Piece::key_ends() noexcept {
@@ -107,8 +97,7 @@ Status Supply::send(const UniqueFd& socket, Piece& piece) noexcept {
   std::int64_t covered = 0;
   std::unique_ptr<std::byte[]> packed;
   const bool is_packed = packs(piece);
-  const std::int64_t most = count_ > kFewPieces ? kCallMost : piece.memory.length;
-  std::size_t count = describe(piece, is_packed ? 0 : most, runs.data(), covered);
+  std::size_t count = describe(piece, is_packed ? 0 : piece.memory.length, runs.data(), covered);
   if (is_packed) {
     packed = pool_.take();
     if (packed == nullptr) return Status::no_resource;
