@@ -7,7 +7,6 @@
 
 #include "transport/payload.hpp"
 #include "transport/tcp/handshake.hpp"
-#include "transport/tcp/tokens.hpp"
 
 namespace stria::tcp {
 
@@ -27,16 +26,8 @@ Status Bulk::get(const transport::Payload& local, const KeyName& key, std::uint6
 void Bulk::begin(std::uint32_t number) {
   if (lanes_.size() <= number) lanes_.resize(number + 1);
   if (lanes_[number] != nullptr) return;
-  open_queue();
+  static_cast<void>(shared_.kernel_queue());
   lanes_[number] = std::make_unique<Lane>(shared_, shared_.pool, token_ | kBulkBit);
-}
-
-void Bulk::open_queue() noexcept {
-  if (shared_.queue != nullptr || !std::exchange(shared_.may_queue, false)) return;
-  auto made = KernelQueue::open();
-  if (!made) return shared_.services.log(2, ("tcp: long messages: " + made.error().context).c_str());
-  shared_.queue = *std::move(made);
-  static_cast<void>(shared_.events.watch(shared_.queue->descriptor(), kQueueToken));
 }
 
 void Bulk::come_up(std::uint32_t number, UniqueFd socket) noexcept {

@@ -94,7 +94,6 @@ class Bulk {
     bool owes_resume = false;
     bool is_requested = false;  // since the last send_requested()
   };
-  void open_queue() noexcept;
   Lane* least_busy() noexcept;
   std::uint32_t number_of(const Lane& lane) const noexcept;
   void request() noexcept;

@@ -128,8 +128,22 @@ bool Device::has_nothing_to_do() const noexcept {
   return receiver_.is_asleep() && shared_.want_bulk.empty() && !links_.has_failed_links();
 }
 
+/// Of links that have sent since the last call.
+void Device::send_held() noexcept {
+  while (Link* const link = shared_.talking.pop_front()) link->send_held();
+}
+
 unsigned Device::progress(unsigned budget) noexcept {
+  send_held();
   if (has_nothing_to_do()) return 0;
+  shared_.is_in_call = true;
+  const unsigned handled = go_on(budget);
+  shared_.is_in_call = false;
+  send_held();
+  return handled;
+}
+
+unsigned Device::go_on(unsigned budget) noexcept {
   if (!shared_.want_bulk.empty()) peers_.make_bulk();
   if (peers_.are_busy()) receiver_.look_soon();
   unsigned handled = receiver_.receive(budget, handshakes_wait_);
@@ -175,6 +189,7 @@ void Device::check() noexcept {
 }
 
 Status Device::arm() noexcept {
+  send_held();
   if (handshakes_wait_ || links_.has_failed_links() || !shared_.want_bulk.empty()) return Status::no_resource;
   return receiver_.is_idle(handshakes_wait_) ? Status::ok : Status::no_resource;
 }

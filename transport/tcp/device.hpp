@@ -41,6 +41,8 @@ class Device {
   Device(const Settings& settings, const transport::DeviceParams& params);
   Result<void> start(const Settings& settings);
   bool has_nothing_to_do() const noexcept;
+  void send_held() noexcept;
+  unsigned go_on(unsigned budget) noexcept;
   void bury() noexcept;
   void give_up_silent() noexcept;
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "transport/payload.hpp"
 #include "transport/tcp/socket.hpp"
@@ -54,14 +55,46 @@ bool Incoming::makes_sense() const noexcept {
     case RecordKind::no_bulk:
     case RecordKind::want_bulk:
       return head_.bytes == 0;
+    case RecordKind::padding:
+      return head_.bytes <= kHeldMost;
+    case RecordKind::again:
+      return head_.bytes == sizeof(std::uint64_t) && !skips_;
   }
   return false;
+}
+
+/// The head of the next record is in the buffer. False: it makes no sense.
+bool Incoming::begin_record() noexcept {
+  std::memcpy(&head_, queue_.held().data(), sizeof head_);
+  if (!makes_sense()) return false;
+  queue_.drop(sizeof head_);
+  has_head_ = true;
+  if (head_.kind == RecordKind::padding || head_.kind == RecordKind::again) return true;
+  if (std::exchange(skips_, false))
+    head_.kind = RecordKind::padding;
+  else
+    ++count_;
+  return true;
+}
+
+/// What the sender says before a record of which it does not know whether it has gone.
+bool Incoming::expect_again(std::span<const std::byte> payload) noexcept {
+  std::uint64_t index = 0;
+  std::memcpy(&index, payload.data(), sizeof index);
+  skips_ = index + 1 == count_;
+  return skips_ || index == count_;
 }
 
 /// A record of another kind than packet, or a packet that ends a key: all of it is in the buffer.
 Incoming::Step Incoming::deliver_control(void* cookie) noexcept {
   const std::span<const std::byte> all = queue_.held().first(head_.bytes);
   const bool ends_key = head_.kind == RecordKind::ending;
+  if (head_.kind == RecordKind::padding || head_.kind == RecordKind::again) {
+    const bool is_right = head_.kind == RecordKind::padding || expect_again(all);
+    has_head_ = false;
+    queue_.drop(all.size());
+    return is_right ? Step::handled : Step::wrong;
+  }
   if (!control_.handle(head_.kind, ends_key ? all.first(sizeof(KeyName)) : all)) return Step::wrong;
   Step step = Step::handled;
   if (ends_key)
@@ -75,10 +108,7 @@ Incoming::Step Incoming::deliver_control(void* cookie) noexcept {
 Incoming::Step Incoming::deliver_next(void* cookie) noexcept {
   if (!has_head_) {
     if (queue_.held().size() < sizeof head_) return Step::needs_bytes;
-    std::memcpy(&head_, queue_.held().data(), sizeof head_);
-    if (!makes_sense()) return Step::wrong;
-    queue_.drop(sizeof head_);
-    has_head_ = true;
+    if (!begin_record()) return Step::wrong;
   }
   if (placed_) return deliver_placed(cookie);
   const std::span<const std::byte> here = queue_.held();

@@ -50,7 +50,9 @@ class Incoming {
   Step deliver_next(void* cookie) noexcept;
   Step deliver_placed(void* cookie) noexcept;
   Step deliver_control(void* cookie) noexcept;
+  bool begin_record() noexcept;
   bool makes_sense() const noexcept;
+  bool expect_again(std::span<const std::byte> payload) noexcept;
   void ask_for_place(void* cookie) noexcept;
   void take_from_queue() noexcept;
   Read read(const UniqueFd& socket) noexcept;
@@ -70,6 +72,8 @@ class Incoming {
   bool placed_ = false;  // there is one: place_
   transport::Payload place_{};
   std::uint32_t in_place_ = 0;  // bytes
+  std::uint64_t count_ = 0;     // records that have begun, but for those that mean nothing
+  bool skips_ = false;          // the next one is here already
 };
 
 }  // namespace stria::tcp

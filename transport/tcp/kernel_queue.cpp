@@ -57,19 +57,13 @@ void prepare(io_uring_sqe* request, bool sends, int socket, const KernelQueue::S
 
 }  // namespace
 
-bool KernelQueue::begin(Way way, const UniqueFd& socket, std::span<const Step> steps,
-                        Operation& operation) noexcept {
+bool KernelQueue::has_room(std::size_t requests) noexcept {
+  return !is_shared() && io_uring_sq_space_left(&ring_->kernel) >= requests;
+}
+
+/// Hands the requests from `first` on over to the kernel, each a step. Returns how many it has taken.
+unsigned KernelQueue::submit(unsigned first, Operation& operation) noexcept {
   io_uring& kernel = ring_->kernel;
-  is_shared_ |= ::pthread_self() != owner_;
-  if (is_shared_) return false;
-  if (io_uring_sq_space_left(&kernel) < steps.size()) return false;
-  const unsigned first = kernel.sq.sqe_tail;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    io_uring_sqe* const request = io_uring_get_sqe(&kernel);
-    prepare(request, way == Way::out, socket.get(), steps[i]);
-    io_uring_sqe_set_data(request, &operation);
-    if (i + 1 < steps.size()) request->flags |= IOSQE_IO_LINK;
-  }
   const int submitted = io_uring_submit(&kernel);
   const unsigned taken = submitted < 0 ? 0 : static_cast<unsigned>(submitted);
   // What the kernel has not taken stays in the ring, as requests for nothing.
@@ -78,15 +72,48 @@ bool KernelQueue::begin(Way way, const UniqueFd& socket, std::span<const Step> s
     io_uring_prep_nop(request);
     io_uring_sqe_set_data(request, nullptr);
   }
-  if (taken == 0) return false;
+  if (taken == 0) return 0;
   if (operation.linked()) operation.unlink();
   operation.steps_ = taken;
-  return true;
+  return taken;
+}
+
+bool KernelQueue::begin(Way way, const UniqueFd& socket, std::span<const Step> steps,
+                        Operation& operation) noexcept {
+  if (!has_room(steps.size())) return false;
+  io_uring& kernel = ring_->kernel;
+  const unsigned first = kernel.sq.sqe_tail;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    io_uring_sqe* const request = io_uring_get_sqe(&kernel);
+    prepare(request, way == Way::out, socket.get(), steps[i]);
+    io_uring_sqe_set_data(request, &operation);
+    if (i + 1 < steps.size()) request->flags |= IOSQE_IO_LINK;
+  }
+  return submit(first, operation) > 0;
+}
+
+bool KernelQueue::send_later(const UniqueFd& socket, std::span<const std::byte> bytes,
+                             std::chrono::nanoseconds delay, Operation& operation) noexcept {
+  constexpr unsigned kRequests = 2;
+  if (!has_room(kRequests)) return false;
+  io_uring& kernel = ring_->kernel;
+  const unsigned first = kernel.sq.sqe_tail;
+  __kernel_timespec when{0, delay.count()};
+  io_uring_sqe* const timer = io_uring_get_sqe(&kernel);
+  io_uring_prep_timeout(timer, &when, 0, IORING_TIMEOUT_ETIME_SUCCESS);
+  io_uring_sqe_set_data(timer, &operation);
+  timer->flags |= IOSQE_IO_LINK;
+  io_uring_sqe* const send = io_uring_get_sqe(&kernel);
+  io_uring_prep_send(send, socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  io_uring_sqe_set_data(send, &operation);
+  const unsigned taken = submit(first, operation);
+  if (taken == 1) cancel(operation);  // a delay that nothing follows
+  return taken == kRequests;
 }
 
 bool KernelQueue::has_news() noexcept {
   const io_uring& kernel = ring_->kernel;
-  is_shared_ |= ::pthread_self() != owner_;
+  static_cast<void>(is_shared());
   return !ended_.empty() || io_uring_cq_ready(&kernel) != 0 ||
          (__atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED) & kWaits) != 0;
 }
@@ -132,6 +159,10 @@ Result<std::unique_ptr<KernelQueue>> KernelQueue::open() {
 KernelQueue::~KernelQueue() = default;
 bool KernelQueue::begin(Way /*way*/, const UniqueFd& /*socket*/, std::span<const Step> /*steps*/,
                         Operation& /*operation*/) noexcept {
+  return false;
+}
+bool KernelQueue::send_later(const UniqueFd& /*socket*/, std::span<const std::byte> /*bytes*/,
+                             std::chrono::nanoseconds /*delay*/, Operation& /*operation*/) noexcept {
   return false;
 }
 bool KernelQueue::has_news() noexcept {

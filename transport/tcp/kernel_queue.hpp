@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <span>
 
@@ -48,8 +50,8 @@ class KernelQueue {
    private:
     friend class KernelQueue;
     /// The next step is over: the kernel touches its memory no more. `result`: the bytes that were moved, or
-    /// a negative errno; -ECANCELED: none were, and nothing is wrong. After a step that has moved less than
-    /// all of its bytes those behind it move none. No queue may be called here.
+    /// a negative errno; -ECANCELED: none were, and nothing is wrong; -ETIME: a delay is over. After a step
+    /// that has moved less than all of its bytes those behind it move none. No queue may be called here.
     virtual void over(int result) noexcept = 0;
     unsigned steps_ = 0;  // that are not over
   };
@@ -65,6 +67,15 @@ class KernelQueue {
   /// the kernel takes no more, or several threads have called, and nothing was begun.
   bool send(const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept;
   bool receive(const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept;
+  /// When `delay` is over, which counts as a step, as many of the bytes as there is room for are sent, and
+  /// are read then. False as of send().
+  bool send_later(const UniqueFd& socket, std::span<const std::byte> bytes, std::chrono::nanoseconds delay,
+                  Operation& operation) noexcept;
+  /// Whether several threads have called, so that nothing is begun any more.
+  bool is_shared() noexcept {
+    is_shared_ |= ::pthread_self() != owner_;
+    return is_shared_;
+  }
   /// Ends all steps, and waits for that: bytes that were moved count.
   void cancel(Operation& operation) noexcept;
 
@@ -81,6 +92,8 @@ class KernelQueue {
   explicit KernelQueue(std::unique_ptr<Ring> ring) noexcept : ring_(std::move(ring)) {}
   enum class Way : unsigned char { out, in };
   bool begin(Way way, const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept;
+  bool has_room(std::size_t requests) noexcept;
+  unsigned submit(unsigned first, Operation& operation) noexcept;
 
   const pthread_t owner_ = ::pthread_self();
   bool is_shared_ = false;  // another thread has called

@@ -8,11 +8,16 @@
 #include <utility>
 
 #include "transport/services.hpp"
+#include "transport/tcp/clock.hpp"
 
 namespace stria::tcp {
 namespace {
 
 constexpr std::uint32_t kLatencyNs = 10000;  // an estimate: the system's work on both sides
+/// Records that the application sends wait for others from the third on that goes so soon behind the one
+/// before it: some calls of send. A message and the answer to the one before it, say, go at once both.
+constexpr std::uint64_t kFollowsNs = 20000;
+constexpr std::uint8_t kAtOnce = 2;
 
 Ip peer_of(const UniqueFd& socket) noexcept {
   sockaddr_storage peer{};
@@ -41,7 +46,7 @@ Link::Link(Shared& shared, Address peer) noexcept
     : shared_(shared),
       peer_(std::move(peer)),
       eager_max_(std::min(shared.eager_max, peer_.eager_max)),
-      outgoing_(shared.pool, shared.services),
+      outgoing_(shared.pool, shared.services, token()),
       incoming_(shared.pool, shared.sink, shared.services, *this, shared.eager_max),
       path_("tcp, not connected yet") {}
 
@@ -69,15 +74,32 @@ void Link::watch() noexcept {
 
 Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
   if (state_ != State::up) return state_ == State::coming ? Status::no_resource : Status::peer_failed;
-  const Status status = outgoing_.send(socket_, header, payload);
-  if (!outgoing_.is_empty() && !waits_for_room_) wait_for_room(true);
+  const Status status = outgoing_.send(socket_, header, payload, when());
+  wait_for_room(outgoing_.waits_for_room());
   return status;
+}
+
+/// The first record that the device sends in one of its calls goes at once, and the first two that the
+/// application sends after such a call, or after a while; others wait for more.
+Outgoing::When Link::when() noexcept {
+  if (linked() && shared_.is_in_call) return {.waits = true};
+  if (outgoing_.has_deadline()) return {.waits = true, .keeper = shared_.keeper()};
+  const std::uint64_t now = now_ns();
+  const std::uint64_t since = now - std::exchange(sent_ns_, now);
+  if (!linked() || since >= kFollowsNs) at_once_ = 0;
+  if (!linked()) shared_.talking.push_back(this);
+  if (at_once_ == kAtOnce) {
+    KernelQueue* const keeper = shared_.keeper();
+    return {.waits = keeper != nullptr, .keeper = keeper};
+  }
+  ++at_once_;
+  return {};
 }
 
 Status Link::send_short(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
                         std::span<const std::byte> second) noexcept {
-  const Status status = outgoing_.send_short(socket_, kind, header, first, second);
-  if (!outgoing_.is_empty() && !waits_for_room_) wait_for_room(true);
+  const Status status = outgoing_.send(socket_, Outgoing::Short{kind, header, first, second}, when());
+  wait_for_room(outgoing_.waits_for_room());
   return status;
 }
 
@@ -86,11 +108,13 @@ Status Link::send_control(RecordKind kind, std::span<const std::byte> payload) n
 }
 
 bool Link::hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept {
-  return outgoing_.hold(kind, {}, payload, {});
+  const Outgoing::Short record{kind, {}, payload, {}};
+  return outgoing_.send(socket_, record, {.waits = true}) == Status::ok;
 }
 
 void Link::send_held() noexcept {
-  if (!waits_for_room_ && outgoing_.flush(socket_) == Status::no_resource) wait_for_room(true);
+  if (!outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
+  wait_for_room(outgoing_.waits_for_room());
 }
 
 Status Link::send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
@@ -152,6 +176,8 @@ void Link::do_without_bulk() noexcept {
 bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept {
   switch (kind) {
     case RecordKind::packet:
+    case RecordKind::padding:
+    case RecordKind::again:
       return false;
     case RecordKind::ending: {
       KeyName name;
@@ -204,7 +230,9 @@ Incoming::Outcome Link::receive_bulk(unsigned budget) noexcept {
 void Link::flush() noexcept {
   if (state_ != State::up) return;
   // Also of a connection that is broken: its end comes by the receiving side.
-  if (waits_for_room_ && outgoing_.flush(socket_) != Status::no_resource) wait_for_room(false);
+  if (outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
+  static_cast<void>(outgoing_.look(socket_));
+  wait_for_room(outgoing_.waits_for_room());
   if (std::exchange(owes_no_bulk_, false))
     owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
   if (bulk_ == nullptr) return;
@@ -213,7 +241,7 @@ void Link::flush() noexcept {
 }
 
 void Link::wait_for_room(bool waits) noexcept {
-  waits_for_room_ = waits;
+  if (std::exchange(waits_for_room_, waits) == waits) return;
   if (waits)
     ++shared_.waiting_for_room;
   else
@@ -224,7 +252,7 @@ void Link::wait_for_room(bool waits) noexcept {
 /// An end is acknowledged at once, whereas a system may keep the acknowledgement of bytes back for 40 ms.
 bool Link::finish() noexcept {
   flush();
-  if (!outgoing_.is_empty()) return false;
+  if (!outgoing_.is_empty() && outgoing_.flush(socket_) != Status::ok) return false;
   if (!std::exchange(has_finished_, true)) static_cast<void>(::shutdown(socket_.get(), SHUT_WR));
   return unacknowledged(socket_) == 0;
 }
@@ -241,6 +269,8 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
 void Link::cut() noexcept {
   if (std::exchange(waits_for_room_, false)) --shared_.waiting_for_room;
   state_ = State::dying;
+  if (linked()) unlink();
+  outgoing_.cut();
   dial.reset();
   if (bulk_ != nullptr) bulk_->cut();
   shared_.keys.end_all_of(*this);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/intrusive_list.hpp"
 #include "transport/contract.hpp"
 #include "transport/tcp/address.hpp"
 #include "transport/tcp/bulk.hpp"
@@ -16,7 +17,9 @@
 
 namespace stria::tcp {
 
-class Link final : Control, Requester {
+class Link final : public ListNode,
+                   Control,
+                   Requester {  // linked while it has sent since the device's last call
  public:
   enum class State : std::uint8_t {
     coming,  ///< the peer is being connected to
@@ -48,7 +51,9 @@ class Link final : Control, Requester {
   Incoming::Outcome receive(unsigned budget) noexcept;
   /// There is something for a bulk connection: takes it, and then as receive().
   Incoming::Outcome receive_bulk(unsigned budget) noexcept;
-  /// Sends what waits, as far as there is room.
+  /// Sends what waits for others.
+  void send_held() noexcept override;
+  /// Sends what waits for room, as far as there is some.
   void flush() noexcept;
   /// The peer's system has not answered for the limit.
   bool is_silent(std::uint64_t now) noexcept {
@@ -81,9 +86,9 @@ class Link final : Control, Requester {
   bool handle(RecordKind kind, std::span<const std::byte> payload) noexcept override;
   Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
   bool hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
-  void send_held() noexcept override;
   Status send_short(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
                     std::span<const std::byte> second) noexcept;
+  Outgoing::When when() noexcept;
   void want_bulk() noexcept;
   void refuse_gets() noexcept;
   void watch() noexcept;
@@ -103,6 +108,8 @@ class Link final : Control, Requester {
   UniqueFd receives_;  // empty, but for a link to the own device
   Silence silence_;
   Outgoing outgoing_;
+  std::uint64_t sent_ns_ = 0;  // when the last record was sent that had no deadline to join
+  std::uint8_t at_once_ = 0;   // records that went so since the device's last call, or since a while
   Incoming incoming_;
   std::unique_ptr<Bulk> bulk_;  // null until it is needed
   Ip peer_ip_;

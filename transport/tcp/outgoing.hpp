@@ -1,40 +1,91 @@
-// The sending half of a connection. A record goes straight to the system if nothing waits before it; what the
-// system has no room for waits in a buffer, and later records behind it.
+// The sending half of a connection. A record goes straight to the system if nothing waits before it, or waits
+// in a buffer for others: for room, for flush(), or for a deadline that the kernel keeps.
+//
+//   at once ──► the system ── no room ──► the buffer ── flush() ──► the system
+//   waits   ──► the buffer ── flush(), a record that does not wait, enough of them, or the deadline ──► the
+//   system
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <span>
 
 #include "base/fd.hpp"
 #include "transport/contract.hpp"
 #include "transport/tcp/byte_queue.hpp"
+#include "transport/tcp/late_send.hpp"
+#include "transport/tcp/padded_records.hpp"
 #include "transport/tcp/record.hpp"
 
 namespace stria::tcp {
 
 class Outgoing {
  public:
-  Outgoing(BufferPool& pool, const stria_services_t& services) noexcept : queue_(pool), services_(services) {}
+  /// Whether a record may wait for others. Without a keeper flush() is to follow in the same call of the
+  /// library; with one the application may compute before it.
+  struct When {
+    bool waits = false;
+    KernelQueue* keeper = nullptr;  ///< of the deadline
+  };
+  /// How long a record waits for others while the application computes: about as long as ten calls of send.
+  static constexpr std::chrono::nanoseconds kDelay = std::chrono::microseconds(50);
+  /// `link`: what the kernel's queue tells when a deadline has passed.
+  Outgoing(BufferPool& pool, const stria_services_t& services, Token link,
+           std::chrono::nanoseconds delay = kDelay) noexcept
+      : queue_(pool), services_(services), delay_(delay), late_(link) {}
 
   /// OK: the payload's memory is the caller's again. NO_RESOURCE: nothing of it went, or waits. PEER_FAILED:
   /// the connection is broken.
-  Status send(const UniqueFd& socket, const transport::Header& header,
-              const transport::Payload& payload) noexcept;
-  /// The same of a record whose payload is one part behind the other, 4 KiB at most.
-  Status send_short(const UniqueFd& socket, RecordKind kind, const transport::Header& header,
-                    std::span<const std::byte> first, std::span<const std::byte> second) noexcept;
-  /// The record waits for flush(), which is to follow at once. False: there is no room for it.
-  bool hold(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
-            std::span<const std::byte> second) noexcept;
+  Status send(const UniqueFd& socket, const transport::Header& header, const transport::Payload& payload,
+              When when) noexcept;
+  /// A record whose payload is one part behind the other, 4 KiB at most.
+  struct Short {
+    RecordKind kind{};
+    transport::Header header{};
+    std::span<const std::byte> first;
+    std::span<const std::byte> second;
+  };
+  Status send(const UniqueFd& socket, const Short& record, When when) noexcept;
   /// OK: nothing waits any more. NO_RESOURCE: the system has no room. PEER_FAILED.
   Status flush(const UniqueFd& socket) noexcept;
+  /// Goes on behind a deadline that has passed.
+  Status look(const UniqueFd& socket) noexcept;
+  /// Nothing is sent any more. Before the socket is closed.
+  void cut() noexcept { late_.take_back(); }
   bool is_empty() const noexcept { return queue_.is_empty(); }
+  /// The kernel sends what waits when its time has come.
+  bool has_deadline() const noexcept { return late_.is_armed(); }
+  /// What waits, waits for room.
+  bool waits_for_room() const noexcept { return waits_for_room_; }
 
  private:
-  bool stage(const RecordHead& head, const transport::Payload& payload, std::size_t from) noexcept;
-  Status write(const UniqueFd& socket, const RecordHead& head, const transport::Payload& payload) noexcept;
+  /// A record as it comes to lie behind its head.
+  struct Record {
+    RecordHead head;
+    std::span<const std::byte> front;
+    transport::Payload rest;
+    std::size_t bytes() const noexcept { return sizeof head + head.bytes; }
+    void write_payload(std::byte* to) const noexcept;
+  };
+  Status send(const UniqueFd& socket, const Record& record, When when) noexcept;
+  Status hold(const UniqueFd& socket, const Record& record, KernelQueue* keeper) noexcept;
+  bool join(const Record& record) noexcept;
+  bool arm(const UniqueFd& socket, KernelQueue& keeper) noexcept;
+  void end_deadline(std::size_t last) noexcept;
+  void take_back() noexcept;
+  bool append(const Record& record) noexcept;
+  bool append_rest(const Record& record, std::size_t from) noexcept;
+  Status write(const UniqueFd& socket, const Record& record) noexcept;
+  Status push(const UniqueFd& socket) noexcept;
 
   ByteQueue queue_;
   const stria_services_t& services_;
+  const std::chrono::nanoseconds delay_;
+  LateSend late_;
+  PaddedRecords padded_;                   // what late_ sends; the used part of it is in queue_
+  std::size_t padded_bytes_ = kHeldLeast;  // of the next one
+  std::uint64_t count_ = 0;                // records that the peer gets, but for those that mean nothing
+  bool waits_for_room_ = false;
 };
 
 }  // namespace stria::tcp

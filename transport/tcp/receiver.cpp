@@ -51,6 +51,7 @@ unsigned Receiver::go_on(unsigned budget) noexcept {
     if (ended == nullptr) break;
     Link& link = link_of(ended->token);
     link.flush();
+    if (!is_bulk(ended->token)) continue;
     delivered += read_bulk(link, budget - delivered);
     if (link.state() == Link::State::up) warm(link);
   }

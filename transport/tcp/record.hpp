@@ -2,6 +2,8 @@
 // each a head and its payload; a bulk connection carries pieces, each a head and its bytes.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "transport/contract.hpp"
@@ -14,7 +16,9 @@ enum class RecordKind : std::uint32_t {
   request,    ///< of a piece: PieceRequest
   no_bulk,    ///< there will be no bulk connections: nothing can be requested
   want_bulk,  ///< the peer, which made this connection, is asked for bulk connections, too
-  resume      ///< the peer goes on with a bulk connection (Resume) where it has refused a piece
+  resume,     ///< the peer goes on with a bulk connection (Resume) where it has refused a piece
+  padding,    ///< means nothing, and is not counted
+  again       ///< the index of the next record, of 64 bits: the peer may have it already. Is not counted
 };
 
 struct RecordHead {
@@ -73,9 +77,14 @@ inline constexpr std::uint32_t kLanesMost = 8;
 /// that the sink names, but for this much of them.
 inline constexpr std::size_t kReadAhead = 16384;
 
+/// Short records wait for others until there are so many bytes of them, at most and to begin with: the second
+/// is also what goes to a peer, and means nothing, when a deadline passes soon.
+inline constexpr std::size_t kHeldMost = 16384;
+inline constexpr std::size_t kHeldLeast = 512;
+
 /// A buffer has room for the longest record and what is read ahead.
 constexpr std::size_t buffer_bytes(std::uint32_t eager_max) noexcept {
-  return sizeof(RecordHead) + sizeof(KeyName) + eager_max + kReadAhead;
+  return sizeof(RecordHead) + sizeof(KeyName) + std::max<std::size_t>(eager_max, kHeldMost) + kReadAhead;
 }
 
 /// Runs of memory in one system call.

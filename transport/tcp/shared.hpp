@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/intrusive_list.hpp"
 #include "transport/contract.hpp"
 #include "transport/tcp/byte_queue.hpp"
 #include "transport/tcp/events.hpp"
@@ -31,13 +32,23 @@ struct Shared {
   const std::uint32_t eager_max;
   const std::uint32_t lanes;      ///< bulk connections to be made to a peer
   const std::uint32_t silent_ms;  ///< how long a peer's system may acknowledge nothing
+  /// Opened at the first call; null: this kernel has no such queue, or does not allow it.
+  KernelQueue* kernel_queue() noexcept;
+  /// Who keeps deadlines of records that wait for others; null: nobody.
+  KernelQueue* keeper() noexcept {
+    KernelQueue* const out = kernel_queue();
+    return out == nullptr || out->is_shared() ? nullptr : out;
+  }
+
   BufferPool pool;
   Events events;
   Keys keys;
   GetPool gets;
   bool may_queue = false;              ///< the kernel has rings, and the configuration allows them
-  std::unique_ptr<KernelQueue> queue;  ///< null: none is open; made with the first bulk connection
+  std::unique_ptr<KernelQueue> queue;  ///< null: none is open
   std::vector<Link*> want_bulk;        ///< links whose bulk connections are to be made by this device
+  IntrusiveList<Link> talking;         ///< links that have sent since the device's last call
+  bool is_in_call = false;             ///< of the device, which sends what waits for others when it ends
   unsigned waiting_for_room = 0;       ///< connections that have more to send than the system takes
 };
 

@@ -3,8 +3,6 @@
 #include "transport/tcp/kernel_queue.hpp"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +10,8 @@
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include "tests/transport/tcp/socket_pair.hpp"
 
 namespace stria::tcp {
 namespace {
@@ -43,25 +43,12 @@ bool comes_true(const std::function<bool()>& condition) {
   return true;
 }
 
-struct TcpKernelQueue : testing::Test {
+struct TcpKernelQueue : testing::Test, SocketPair {
   void SetUp() override {
     auto made = KernelQueue::open();
     if (!made && made.error().status == Status::unsupported) GTEST_SKIP() << made.error().context;
     ASSERT_TRUE(made) << made.error().context;
     queue = *std::move(made);
-    const UniqueFd door(::socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in here{};
-    here.sin_family = AF_INET;
-    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t bytes = sizeof here;
-    auto* const address = reinterpret_cast<sockaddr*>(&here);
-    ASSERT_EQ(::bind(door.get(), address, bytes), 0);
-    ASSERT_EQ(::listen(door.get(), 1), 0);
-    ASSERT_EQ(::getsockname(door.get(), address, &bytes), 0);
-    one.reset(::socket(AF_INET, SOCK_STREAM, 0));
-    ASSERT_EQ(::connect(one.get(), address, bytes), 0);
-    other.reset(::accept(door.get(), nullptr, nullptr));
-    ASSERT_TRUE(other);
   }
   bool send(std::span<const iovec> runs, Noted& operation) {
     const KernelQueue::Step step{runs, &operation.header};
@@ -79,7 +66,6 @@ struct TcpKernelQueue : testing::Test {
     EXPECT_EQ(queue->next(), nullptr);
   }
   std::unique_ptr<KernelQueue> queue;
-  UniqueFd one, other;
 };
 
 TEST_F(TcpKernelQueue, sends_and_receives_while_its_thread_computes) {

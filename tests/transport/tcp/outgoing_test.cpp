@@ -1,0 +1,221 @@
+// Records that wait for others: they go together, at the latest when the kernel's deadline is over, each once
+// and in their order, whenever that is.
+#include "transport/tcp/outgoing.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <thread>
+
+#include "tests/contract/peer.hpp"
+#include "tests/rounds.hpp"
+#include "tests/transport/tcp/socket_pair.hpp"
+#include "transport/services.hpp"
+#include "transport/tcp/incoming.hpp"
+
+namespace stria::tcp {
+namespace {
+
+constexpr std::uint32_t kEagerMost = 65536;
+constexpr Token kLink = 8;
+
+/// Takes what comes for packets, and notes them.
+struct Collector final : Control {
+  Collector() : incoming(pool, sink, transport::services(), *this, kEagerMost) {
+    sink.self = this;
+    sink.deliver = [](void* self, void*, const stria_packet_t* packet) noexcept {
+      auto& all = static_cast<Collector*>(self)->packets;
+      const auto* const begin = static_cast<const std::byte*>(packet->payload);
+      all.push_back({begin, begin + packet->bytes});
+      return STRIA_DELIVERED_GO_ON;
+    };
+    sink.place = [](void*, void*, const stria_header_t*, std::uint32_t, stria_payload_t*) noexcept {
+      return 0;
+    };
+  }
+  bool handle(RecordKind, std::span<const std::byte>) noexcept override { return false; }
+  Incoming::After receive(const UniqueFd& socket) {
+    return incoming.receive(socket, nothing, 1u << 20).after;
+  }
+  void* nothing = nullptr;
+  std::deque<contract::Bytes> packets;
+  stria_sink_t sink{};
+  BufferPool pool{buffer_bytes(kEagerMost)};
+  Incoming incoming;
+};
+
+struct TcpOutgoing : testing::Test, SocketPair {
+  void SetUp() override {
+    auto made = KernelQueue::open();
+    if (!made && made.error().status == Status::unsupported) GTEST_SKIP() << made.error().context;
+    ASSERT_TRUE(made) << made.error().context;
+    queue = *std::move(made);
+  }
+  Status send(Outgoing& outgoing, std::uint64_t seed, std::size_t bytes, Outgoing::When when) {
+    contract::Bytes payload = contract::pattern(seed, bytes);
+    return outgoing.send(one, contract::header(1), contract::contiguous(payload.data(), bytes), when);
+  }
+  /// Bytes that have come and were not read.
+  std::size_t here() {
+    std::array<std::byte, 4096> some;
+    const ssize_t got = ::recv(other.get(), some.data(), some.size(), MSG_PEEK | MSG_DONTWAIT);
+    return got < 0 ? 0 : static_cast<std::size_t>(got);
+  }
+  BufferPool pool{buffer_bytes(kEagerMost)};
+  std::unique_ptr<KernelQueue> queue;
+};
+
+constexpr std::chrono::nanoseconds kNever = std::chrono::milliseconds(900);
+
+TEST_F(TcpOutgoing, goes_at_the_deadline_while_its_thread_computes) {
+  Outgoing outgoing(pool, transport::services(), kLink, std::chrono::milliseconds(2));
+  std::atomic<bool> came{false};
+  Collector collector;
+  std::thread receiver([&] {
+    while (collector.packets.size() < 3 && collector.receive(other) == Incoming::After::idle)
+      std::this_thread::yield();
+    came = true;
+  });
+  ASSERT_EQ(send(outgoing, 1, 40, {}), Status::ok);
+  ASSERT_EQ(send(outgoing, 2, 50, {.waits = true, .keeper = queue.get()}), Status::ok);
+  ASSERT_EQ(send(outgoing, 3, 60, {.waits = true, .keeper = queue.get()}), Status::ok);
+  EXPECT_TRUE(outgoing.has_deadline());
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!came && std::chrono::steady_clock::now() < limit) {
+  }
+  EXPECT_TRUE(came);
+  if (!came) ::shutdown(one.get(), SHUT_RDWR);
+  receiver.join();
+  ASSERT_EQ(collector.packets.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(collector.packets[i], contract::pattern(i + 1, 40 + 10 * i));
+}
+
+TEST_F(TcpOutgoing, waits_until_it_is_flushed_and_then_goes_at_once) {
+  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  const Outgoing::When waits{.waits = true, .keeper = queue.get()};
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_EQ(send(outgoing, i, 20 * i, waits), Status::ok);
+  EXPECT_EQ(here(), 0u);
+  EXPECT_EQ(outgoing.flush(one), Status::ok);
+  EXPECT_TRUE(outgoing.is_empty());
+  EXPECT_FALSE(outgoing.has_deadline());
+  EXPECT_EQ(here(), 5 * sizeof(RecordHead) + 200) << "the records, and nothing else";
+}
+
+TEST_F(TcpOutgoing, goes_before_a_record_that_does_not_wait) {
+  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  const Outgoing::When waits{.waits = true, .keeper = queue.get()};
+  Collector collector;
+  std::uint64_t count = 0;
+  for (const std::size_t bytes : {100u, 30000u, 1025u, 4097u, 100u, 1024u}) {
+    ASSERT_EQ(send(outgoing, count++, 10, waits), Status::ok);
+    ASSERT_EQ(send(outgoing, count++, bytes, bytes > 1024 ? waits : Outgoing::When{}), Status::ok);
+    EXPECT_TRUE(outgoing.is_empty());
+  }
+  while (collector.packets.size() < count) ASSERT_EQ(collector.receive(other), Incoming::After::idle);
+  EXPECT_EQ(collector.packets[3], contract::pattern(3, 30000));
+  EXPECT_EQ(collector.packets[10], contract::pattern(10, 10));
+  EXPECT_EQ(collector.packets[11], contract::pattern(11, 1024));
+}
+
+TEST_F(TcpOutgoing, without_a_keeper_waits_for_the_end_of_the_call) {
+  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  ASSERT_EQ(send(outgoing, 1, 10, {.waits = true}), Status::ok);
+  EXPECT_FALSE(outgoing.has_deadline());
+  EXPECT_FALSE(outgoing.waits_for_room());
+  EXPECT_EQ(here(), 0u);
+  EXPECT_EQ(outgoing.flush(one), Status::ok);
+  EXPECT_EQ(here(), sizeof(RecordHead) + 10);
+}
+
+/// Deadlines of a few microseconds at random: many pass while a record is added, and while the socket is
+/// full.
+TEST_F(TcpOutgoing, is_each_record_once_and_in_order_whenever_deadlines_pass) {
+  const auto seed = static_cast<unsigned>(test::from_environment("STRIA_TEST_SEED", 20234));
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  Collector collector;
+  // The seeds of the packets are their places in the stream, and a length says which of them it is.
+  std::vector<std::size_t> lengths;
+  std::size_t checked = 0;
+  const auto receive = [&] {
+    ASSERT_NE(collector.receive(other), Incoming::After::wrong);
+    for (; !collector.packets.empty(); ++checked) {
+      ASSERT_LT(checked, lengths.size());
+      ASSERT_EQ(collector.packets.front(), contract::pattern(checked, lengths[checked]))
+          << "packet " << checked;
+      collector.packets.pop_front();
+    }
+  };
+  Outgoing outgoing(pool, transport::services(), kLink, std::chrono::nanoseconds(1500));
+  for (std::int64_t left = test::rounds(40000); left > 0; --left) {
+    const std::size_t bytes = random() % 64 == 0 ? random() % 6000 : random() % 300;
+    const bool waits = random() % 32 != 0;
+    const Status status = send(outgoing, lengths.size(), bytes, {waits, waits ? queue.get() : nullptr});
+    ASSERT_TRUE(status == Status::ok || status == Status::no_resource);
+    if (status == Status::ok) lengths.push_back(bytes);
+    const Status flushed = random() % 50 == 0 ? outgoing.flush(one) : Status::ok;
+    ASSERT_NE(flushed, Status::peer_failed);
+    if (random() % 8192 == 0 || status == Status::no_resource) receive();
+    if (HasFatalFailure()) return;
+  }
+  while (outgoing.flush(one) != Status::ok) receive();
+  while (checked < lengths.size() && !HasFatalFailure()) receive();
+}
+
+struct TcpAgain : testing::Test, SocketPair {
+  void say(RecordKind kind, std::span<const std::byte> payload) {
+    const RecordHead head{static_cast<std::uint32_t>(payload.size()), kind,
+                          kind == RecordKind::packet ? contract::header(1) : transport::Header{}};
+    ASSERT_EQ(::send(one.get(), &head, sizeof head, 0), static_cast<ssize_t>(sizeof head));
+    if (payload.empty()) return;
+    ASSERT_EQ(::send(one.get(), payload.data(), payload.size(), 0), static_cast<ssize_t>(payload.size()));
+  }
+  void say_again(std::uint64_t index) { say(RecordKind::again, std::as_bytes(std::span(&index, 1))); }
+  Incoming::After receive() { return collector.receive(other); }
+  Collector collector;
+  const contract::Bytes first = contract::pattern(1, 33), second = contract::pattern(2, 70);
+};
+
+TEST_F(TcpAgain, is_dropped_when_it_is_here_and_delivered_when_it_is_not) {
+  say(RecordKind::packet, first);
+  say(RecordKind::padding, contract::Bytes(kHeldMost - sizeof(RecordHead)));
+  say_again(0);
+  say(RecordKind::packet, first);
+  say_again(1);
+  say(RecordKind::padding, {});
+  say(RecordKind::packet, second);
+  say_again(1);
+  say(RecordKind::packet, second);
+  say(RecordKind::packet, first);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(receive(), Incoming::After::idle);
+  ASSERT_EQ(collector.packets.size(), 3u);
+  EXPECT_EQ(collector.packets[0], first);
+  EXPECT_EQ(collector.packets[1], second);
+  EXPECT_EQ(collector.packets[2], first);
+}
+
+TEST_F(TcpAgain, ends_the_connection_when_its_index_or_length_makes_no_sense) {
+  say(RecordKind::packet, first);
+  say_again(2);
+  EXPECT_EQ(receive(), Incoming::After::wrong);
+}
+TEST_F(TcpAgain, of_a_record_that_came_long_ago_ends_the_connection) {
+  say(RecordKind::packet, first);
+  say(RecordKind::packet, second);
+  say_again(0);
+  EXPECT_EQ(receive(), Incoming::After::wrong);
+}
+TEST_F(TcpAgain, behind_another_ends_the_connection) {
+  say(RecordKind::packet, first);
+  say_again(0);
+  say_again(0);
+  EXPECT_EQ(receive(), Incoming::After::wrong);
+}
+TEST_F(TcpAgain, padding_that_is_too_long_ends_the_connection) {
+  say(RecordKind::padding, contract::Bytes(kHeldMost + 1));
+  EXPECT_EQ(receive(), Incoming::After::wrong);
+}
+
+}  // namespace
+}  // namespace stria::tcp
