@@ -23,7 +23,7 @@ std::string_view to_string(Scheme scheme) noexcept;
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
 /// Likewise Question::flows, by STRIA_RNDV_FLOWS. auto: where the string instruction was measured to bring
-/// fragments to far cores nearly as fast as to near ones, 20 to 35 bytes a ns (docs/tuning-rendezvous.md).
+/// fragments to far cores nearly as fast as to near ones, 20 to 35 bytes a ns (docs/notebook/rendezvous.md).
 bool parse_flows(std::string_view text) noexcept;
 
 /// Whether both sides may copy a part of a message each, by STRIA_RNDV_SHARE; or it is forced.
@@ -116,10 +116,10 @@ inline constexpr std::uint32_t kFarEager = 131072;
 /// are packed. Not for what is forced.
 std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 
-/// The model's parameters on one host; docs/tuning.md has the measurements. Those of an adapter are no
-/// measurements but what 100 Gb/s, a way there and back of 4 us, 8 million reads a second of one connection,
-/// and 100 million reads a second across the bus come to. Those of a network are rough: TCP between two
-/// processes of a host.
+/// The model's parameters on one host; docs/notebook/rendezvous.md has the measurements. Those of an adapter
+/// are no measurements but what 100 Gb/s, a way there and back of 4 us, 8 million reads a second of one
+/// connection, and 100 million reads a second across the bus come to. Those of a network are rough: TCP
+/// between two processes of a host.
 struct Parameters {
   double get_start_us = 2.0;              ///< system call and page look-up
   double get_us_per_kib = 0.078;          ///< copy by one core through the kernel

@@ -6,7 +6,7 @@
 namespace stria::tag {
 namespace {
 
-// A pause takes 25 to 35 ns on the processors that this was measured on (docs/tuning.md).
+// A pause takes 25 to 35 ns on the processors that this was measured on (docs/notebook/kernels.md).
 constexpr std::uint32_t kLookPauses = 4;     // an operation may end meanwhile
 constexpr std::uint32_t kPollPauses = 8;     // for who only looks
 constexpr std::uint32_t kPolitePauses = 16;  // while another thread asks

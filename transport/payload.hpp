@@ -98,7 +98,7 @@ inline void unpack(const Payload& payload, const void* in) noexcept {
 }
 
 /// Contiguous bytes that another core has, or had, on either side: so many and more by the string
-/// instruction, where the processor is known to be the faster for it (docs/tuning-shm.md).
+/// instruction, where the processor is known to be the faster for it (docs/notebook/shm.md).
 inline constexpr std::int64_t kLongByString = 32768;
 void copy_long_across(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
 

@@ -88,7 +88,7 @@ struct Loop {
 ///
 /// Not memcpy: from 2 KiB on the C library copies by REP MOVSB where the processor says that it is good at
 /// strings. On Zen 4 such copies into and out of memory that two cores share took 2.5 times as long in every
-/// second run, the same run always the same (docs/tuning.md, Kernels).
+/// second run, the same run always the same (docs/notebook/kernels.md).
 template <std::size_t N>
 [[gnu::always_inline]] inline void copy_run(Address to, Address from, std::int64_t n) noexcept {
   constexpr auto kStep = static_cast<std::int64_t>(N);

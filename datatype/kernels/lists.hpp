@@ -6,7 +6,7 @@
 //
 // (Loops that guess nothing begin enough loads by themselves: asking ahead took 0.2 ns a block where the
 // cache has the lines and gained nothing dependable where it has not; but for blocks of two lines, beyond the
-// caches: avx512.cpp. docs/tuning.md, Kernels.)
+// caches: avx512.cpp. docs/notebook/kernels.md.)
 #pragma once
 
 #include "datatype/kernels/block.hpp"

@@ -10,7 +10,7 @@
 // way. How many that takes depends on the queue: 64 entries in Zen 4, 104 in Zen 5. That halves the time of a
 // column of a matrix with N = 512 or more. Where several elements share a page the processor sees the
 // distance and fetches ahead, and letting fewer begin costs up to twice the time. (Measured packing and
-// unpacking between two cores; figures in docs/tuning.md, Kernels.)
+// unpacking between two cores; figures in docs/notebook/kernels.md.)
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Two loops over blocks where one side has its neighbours in the other loop: which order is taken, and that
-// what squares leave over is copied in long rows. What that is worth is measured (docs/tuning.md, Kernels).
+// what squares leave over is copied in long rows. What that is worth is measured (docs/notebook/kernels.md).
 #include "datatype/kernels/nest.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Where loops over short blocks let fewer misses begin. What that is worth is measured (docs/tuning.md,
-// Kernels); here is what was concluded.
+// Where loops over short blocks let fewer misses begin. What that is worth was measured
+// (docs/notebook/kernels.md); here is what was concluded.
 #include <gtest/gtest.h>
 
 #include "datatype/kernels/strided.hpp"

@@ -1,4 +1,4 @@
-// The variables of the shm provider, defaults that were measured with their origin in docs/tuning.md.
+// The variables of the shm provider, defaults that were measured with their origin in docs/notebook/shm.md.
 #pragma once
 
 #include "base/variable.hpp"
