@@ -146,6 +146,8 @@ BENCHMARKS = {
                   (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})), ("cases",)),
         Benchmark("overlap", "osu_overlap", "What is left of a message after 20 ms of computing", "µs", "left_us", True,
                   ("--sizes", "1M,4M,16M")),
+        Benchmark("beside", "osu_beside", "A short message beside a stream of long ones", "µs", "beside_us", True,
+                  ("--sizes", "8,1K,64K")),
         _collectives(32),
         _collectives(64),
         _hpcc("latency", "HPCC: latency of 8 bytes", "µs", True),

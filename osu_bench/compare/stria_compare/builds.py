@@ -22,7 +22,7 @@ from .runner import RunFailed, output
 
 NEW, BEFORE = "stria", "before"  # the columns
 USUAL = ["latency", "bw", "bibw", "mbw_mr", "datatype", "kernels"]
-MPI_ALONE = ("osu_calls", "osu_collectives", "osu_overlap")  # programs that have no native version
+MPI_ALONE = ("osu_calls", "osu_collectives", "osu_overlap", "osu_beside")  # programs that have no native version
 TITLES = {"stria": "", "stria-mapped": ", out of mapped memory", "native": ", stria's own API", "stria-tcp": ", by TCP",
           "stria-uct-tcp": ", by UCX's tcp", "stria-uct-posix": ", by UCX's posix"}  # of all of OWN
 
