@@ -59,6 +59,7 @@ class Benchmark:
     foreign: str = ""  # whose program it is, of foreign.PROGRAMS; "": ours
     only: tuple = ()  # the cases taken of a foreign program's; empty: all
     ranks: int = 2  # processes; more of them are bound to no core, and have to share those there are
+    messages: bool = True  # its program has --alloc-mem
     over_line: bool = False  # its figure is one way of a message: what a bare cache line takes stands beside it
 
     @property
@@ -114,7 +115,7 @@ def _several_pairs(ranks):
 def _collectives(ranks):
     return Benchmark(f"collectives-{ranks}", "osu_collectives", f"Collectives at random, {ranks} processes", "µs",
                      "average_us", True, (), (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})),
-                     ranks=ranks)
+                     ranks=ranks, messages=False)
 
 
 MATCHING = {"window": ("",), "drain": ("drain",)}
@@ -143,7 +144,7 @@ BENCHMARKS = {
         Benchmark("matching", "osu_match", "A message behind a deep queue", "ns", "median_ns", True, (),
                   (Series("first", MATCHING), Series("others", MATCHING)), ("cases", "depths")),
         Benchmark("calls", "osu_calls", "Calls of MPI", "µs", "median_us", True, (),
-                  (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})), ("cases",)),
+                  (Series("first", {"call": ("",)}), Series("others", {"call": ("",)})), ("cases",), messages=False),
         Benchmark("overlap", "osu_overlap", "What is left of a message after 20 ms of computing", "µs", "left_us", True,
                   ("--sizes", "1M,4M,16M")),
         Benchmark("beside", "osu_beside", "A short message beside a stream of long ones", "µs", "beside_us", True,

@@ -35,6 +35,8 @@ class Configuration:
         """Whether it has what the benchmark runs."""
         if benchmark.foreign:
             return self.runs_foreign
+        if "--alloc-mem" in self.arguments and not benchmark.messages:
+            return False
         return self.runs_ranks(benchmark.ranks) and (not self.only or benchmark.program in self.only)
 
     def program(self, programs, benchmark):
