@@ -195,7 +195,8 @@ Status Device::arm() noexcept {
     return Status::no_resource;
   if (joiner_.has_news()) return Status::no_resource;
   shared_.armed = true;
-  if (interface_->arm()) return Status::ok;
+  // An adapter tells of what comes after it was armed, and of nothing that had come since the last look.
+  if (interface_->arm() && !receiver_.look()) return Status::ok;
   disarm();
   return Status::no_resource;
 }

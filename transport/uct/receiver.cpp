@@ -76,18 +76,28 @@ void Receiver::handle_all(Stash& stash) noexcept {
   }
 }
 
+unsigned Receiver::ask_ucx() noexcept {
+  parts_.shared.inside_ucx = true;
+  const unsigned events = parts_.shared.interface->progress();
+  parts_.shared.inside_ucx = false;
+  is_quiet_ = events == 0;
+  return events;
+}
+
+bool Receiver::look() noexcept {
+  return ask_ucx() > 0;
+}
+
 unsigned Receiver::receive(unsigned budget) noexcept {
   room_ = budget;
   go_on_ = true;
   handle_all(stash_);
   unsigned events = 0;
+  is_quiet_ = true;
   if (stash_.is_empty() && may_handle()) {
-    parts_.shared.inside_ucx = true;
-    events = parts_.shared.interface->progress();
-    parts_.shared.inside_ucx = false;
+    events = ask_ucx();
     handle_all(stash_);
   }
-  is_quiet_ = events == 0;
   handle_all(parts_.shared.loop);
   const unsigned handled = budget - room_;
   room_ = 0;

@@ -32,7 +32,9 @@ class Receiver {
   /// Handles up to `budget` messages, or fewer when the worker has no receive for more. Returns how many; at
   /// least 1 when UCX did anything.
   unsigned receive(unsigned budget) noexcept;
-  /// The last receive() found nothing, and nothing is kept.
+  /// Asks UCX what has come, and keeps it for receive(). False: there was nothing.
+  bool look() noexcept;
+  /// The last receive() or look() found nothing, and nothing is kept.
   bool is_drained() const noexcept { return stash_.is_empty() && is_quiet_; }
   bool is_empty() const noexcept { return stash_.is_empty() && parts_.shared.loop.is_empty(); }
   /// Packets are dropped from here on.
@@ -43,6 +45,7 @@ class Receiver {
   bool deliver(Am id, std::span<const std::byte> bytes, bool lasts) noexcept;
   void keep(Am id, std::span<const std::byte> bytes) noexcept;
   void handle_all(Stash& stash) noexcept;
+  unsigned ask_ucx() noexcept;
   bool may_handle() const noexcept { return room_ > 0 && go_on_; }
 
   const Parts parts_;
