@@ -61,13 +61,19 @@ bool KernelQueue::has_room(std::size_t requests) noexcept {
   return !is_shared() && io_uring_sq_space_left(&ring_->kernel) >= requests;
 }
 
-/// Hands the requests from `first` on over to the kernel, each a step. Returns how many it has taken.
-unsigned KernelQueue::submit(unsigned first, Operation& operation) noexcept {
+/// Where new requests begin, and how many before them the kernel has not taken yet.
+KernelQueue::Place KernelQueue::place() const noexcept {
+  return {ring_->kernel.sq.sqe_tail, io_uring_sq_ready(&ring_->kernel)};
+}
+
+/// Hands the requests from there on over to the kernel, each a step. Returns how many of them it has taken.
+unsigned KernelQueue::submit(const Place& from, Operation& operation) noexcept {
   io_uring& kernel = ring_->kernel;
   const int submitted = io_uring_submit(&kernel);
-  const unsigned taken = submitted < 0 ? 0 : static_cast<unsigned>(submitted);
+  const unsigned all = submitted < 0 ? 0 : static_cast<unsigned>(submitted);
+  const unsigned taken = all > from.before ? all - from.before : 0;
   // What the kernel has not taken stays in the ring, as requests for nothing.
-  for (unsigned i = first + taken; i != kernel.sq.sqe_tail; ++i) {
+  for (unsigned i = from.first + taken; i != kernel.sq.sqe_tail; ++i) {
     io_uring_sqe* const request = &kernel.sq.sqes[i & kernel.sq.ring_mask];
     io_uring_prep_nop(request);
     io_uring_sqe_set_data(request, nullptr);
@@ -82,14 +88,14 @@ bool KernelQueue::begin(Way way, const UniqueFd& socket, std::span<const Step> s
                         Operation& operation) noexcept {
   if (!has_room(steps.size())) return false;
   io_uring& kernel = ring_->kernel;
-  const unsigned first = kernel.sq.sqe_tail;
+  const Place from = place();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     io_uring_sqe* const request = io_uring_get_sqe(&kernel);
     prepare(request, way == Way::out, socket.get(), steps[i]);
     io_uring_sqe_set_data(request, &operation);
     if (i + 1 < steps.size()) request->flags |= IOSQE_IO_LINK;
   }
-  return submit(first, operation) > 0;
+  return submit(from, operation) > 0;
 }
 
 bool KernelQueue::send_later(const UniqueFd& socket, std::span<const std::byte> bytes,
@@ -97,7 +103,7 @@ bool KernelQueue::send_later(const UniqueFd& socket, std::span<const std::byte> 
   constexpr unsigned kRequests = 2;
   if (!has_room(kRequests)) return false;
   io_uring& kernel = ring_->kernel;
-  const unsigned first = kernel.sq.sqe_tail;
+  const Place from = place();
   __kernel_timespec when{0, delay.count()};
   io_uring_sqe* const timer = io_uring_get_sqe(&kernel);
   io_uring_prep_timeout(timer, &when, 0, IORING_TIMEOUT_ETIME_SUCCESS);
@@ -106,7 +112,7 @@ bool KernelQueue::send_later(const UniqueFd& socket, std::span<const std::byte> 
   io_uring_sqe* const send = io_uring_get_sqe(&kernel);
   io_uring_prep_send(send, socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   io_uring_sqe_set_data(send, &operation);
-  const unsigned taken = submit(first, operation);
+  const unsigned taken = submit(from, operation);
   if (taken == 1) cancel(operation);  // a delay that nothing follows
   return taken == kRequests;
 }
@@ -120,19 +126,21 @@ bool KernelQueue::has_news() noexcept {
 
 void KernelQueue::update() noexcept {
   io_uring& kernel = ring_->kernel;
-  if ((__atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED) & kWaits) != 0)
-    static_cast<void>(io_uring_get_events(&kernel));
-  unsigned head = 0, count = 0;
-  io_uring_cqe* completion = nullptr;
-  io_uring_for_each_cqe(&kernel, head, completion) {
-    ++count;
-    auto* const operation = static_cast<Operation*>(io_uring_cqe_get_data(completion));
-    if (operation == nullptr) continue;  // of cancel(), or a request for nothing
-    --operation->steps_;
-    operation->over(completion->res);
-    if (!operation->linked()) ended_.push_back(operation);
-  }
-  io_uring_cq_advance(&kernel, count);
+  const auto flags = [&kernel] { return __atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED); };
+  do {  // what had no room in the queue of completions comes when there is some
+    if ((flags() & kWaits) != 0) static_cast<void>(io_uring_get_events(&kernel));
+    unsigned head = 0, count = 0;
+    io_uring_cqe* completion = nullptr;
+    io_uring_for_each_cqe(&kernel, head, completion) {
+      ++count;
+      auto* const operation = static_cast<Operation*>(io_uring_cqe_get_data(completion));
+      if (operation == nullptr) continue;  // of cancel(), or a request for nothing
+      --operation->steps_;
+      operation->over(completion->res);
+      if (!operation->linked()) ended_.push_back(operation);
+    }
+    io_uring_cq_advance(&kernel, count);
+  } while ((flags() & IORING_SQ_CQ_OVERFLOW) != 0);
 }
 
 void KernelQueue::cancel(Operation& operation) noexcept {

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
@@ -71,6 +72,8 @@ class KernelQueue {
   /// are read then. False as of send().
   bool send_later(const UniqueFd& socket, std::span<const std::byte> bytes, std::chrono::nanoseconds delay,
                   Operation& operation) noexcept;
+  /// Deadlines are kept: not for a thread that may end before them, and its requests with it.
+  bool keeps_deadlines() noexcept { return is_main_ && !is_shared(); }
   /// Whether several threads have called, so that nothing is begun any more.
   bool is_shared() noexcept {
     is_shared_ |= ::pthread_self() != owner_;
@@ -93,9 +96,14 @@ class KernelQueue {
   enum class Way : unsigned char { out, in };
   bool begin(Way way, const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept;
   bool has_room(std::size_t requests) noexcept;
-  unsigned submit(unsigned first, Operation& operation) noexcept;
+  struct Place {
+    unsigned first, before;
+  };
+  Place place() const noexcept;
+  unsigned submit(const Place& from, Operation& operation) noexcept;
 
   const pthread_t owner_ = ::pthread_self();
+  const bool is_main_ = ::gettid() == ::getpid();
   bool is_shared_ = false;  // another thread has called
   std::unique_ptr<Ring> ring_;
   IntrusiveList<Operation> ended_;

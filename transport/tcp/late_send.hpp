@@ -24,6 +24,8 @@ class LateSend final : KernelQueue::Operation {
            std::chrono::nanoseconds delay) noexcept;
   /// Until end() is called.
   bool is_armed() const noexcept { return is_armed_; }
+  /// Another thread than the one that armed it calls, or has called: the kernel may be reading the bytes now.
+  bool is_shared() const noexcept { return is_armed_ && queue_->is_shared(); }
   /// The deadline is over, and the kernel reads the bytes no more. For one that is armed.
   bool has_passed() noexcept;
   /// The kernel reads the bytes no more.

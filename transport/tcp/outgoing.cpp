@@ -40,17 +40,17 @@ Status Outgoing::send(const UniqueFd& socket, const Short& record, When when) no
 Status Outgoing::send(const UniqueFd& socket, const Record& record, When when) noexcept {
   Status status = look(socket);
   const bool is_short = record.head.bytes <= kHeldRecordMost;
-  if (!is_short || !when.waits) take_back();
-  if (status == Status::peer_failed) return status;
+  if (!is_short || !when.waits || late_.is_shared()) take_back();
+  if (status == Status::peer_failed || is_broken_) return Status::peer_failed;
   if (waits_for_room_) {
     status = append(record) ? Status::ok : Status::no_resource;
   } else if (is_short && when.waits) {
     status = hold(socket, record, when.keeper);
-  } else if (record.head.bytes > kCopied &&
+  } else if (record.head.bytes > kCopied && record.front.empty() &&
              (record.rest.layout == nullptr || transport::mean_block(record.rest) >= kGatheredRun)) {
     status = write(socket, record);
   } else {
-    status = append(record) ? push(socket) : Status::no_resource;
+    status = append_or_push(socket, record);
   }
   if (status == Status::ok) ++count_;
   return status;
@@ -62,9 +62,9 @@ Status Outgoing::hold(const UniqueFd& socket, const Record& record, KernelQueue*
     if (join(record)) return late_.is_armed() ? Status::ok : push(socket);
     take_back();
     padded_bytes_ = std::min(2 * padded_bytes_, kHeldMost);
-    return append(record) ? push(socket) : Status::no_resource;
+    return append_or_push(socket, record);
   }
-  if (!append(record)) return Status::no_resource;
+  if (!append(record)) return refuse(socket);
   const bool waits = keeper == nullptr ? queue_.held().size() < kHeldMost : arm(socket, *keeper);
   return waits ? Status::ok : push(socket);
 }
@@ -112,6 +112,7 @@ void Outgoing::end_deadline(std::size_t last) noexcept {
     add(&head, sizeof head);
     add(&index, sizeof index);
     add(queue_.held().data() + used - last, last);
+    is_broken_ = !padded_.mend(last, sent);
   }
   queue_.drop(sent);
 }
@@ -128,7 +129,18 @@ Status Outgoing::look(const UniqueFd& socket) noexcept {
   return push(socket);
 }
 
-/// What of the record is behind its first `from` bytes goes into the buffer. False: there is no room.
+/// Behind what waits, and all of it to the system.
+Status Outgoing::append_or_push(const UniqueFd& socket, const Record& record) noexcept {
+  return append(record) ? push(socket) : refuse(socket);
+}
+
+/// There is no room for a record; what waits has nothing else to wait for.
+Status Outgoing::refuse(const UniqueFd& socket) noexcept {
+  return push(socket) == Status::ok ? Status::no_resource : Status::peer_failed;
+}
+
+/// What of the record is behind its first `from` bytes goes into the buffer; it has no front. False: there is
+/// no room.
 bool Outgoing::append_rest(const Record& record, std::size_t from) noexcept {
   const std::span<std::byte> room = queue_.room(record.bytes() - from);
   if (room.empty()) return false;
@@ -181,6 +193,10 @@ Status Outgoing::push(const UniqueFd& socket) noexcept {
 
 Status Outgoing::flush(const UniqueFd& socket) noexcept {
   take_back();
+  if (is_broken_) {  // the receiving side sees the end
+    static_cast<void>(::shutdown(socket.get(), SHUT_RDWR));
+    return Status::peer_failed;
+  }
   while (!queue_.is_empty()) {
     const auto held = queue_.held();
     const ssize_t sent = ::send(socket.get(), held.data(), held.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -74,6 +74,8 @@ class Outgoing {
   void end_deadline(std::size_t last) noexcept;
   void take_back() noexcept;
   bool append(const Record& record) noexcept;
+  Status append_or_push(const UniqueFd& socket, const Record& record) noexcept;
+  Status refuse(const UniqueFd& socket) noexcept;
   bool append_rest(const Record& record, std::size_t from) noexcept;
   Status write(const UniqueFd& socket, const Record& record) noexcept;
   Status push(const UniqueFd& socket) noexcept;
@@ -86,6 +88,7 @@ class Outgoing {
   std::size_t padded_bytes_ = kHeldLeast;  // of the next one
   std::uint64_t count_ = 0;                // records that the peer gets, but for those that mean nothing
   bool waits_for_room_ = false;
+  bool is_broken_ = false;
 };
 
 }  // namespace stria::tcp

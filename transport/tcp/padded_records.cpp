@@ -1,5 +1,6 @@
 #include "transport/tcp/padded_records.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -27,6 +28,8 @@ void store_head(std::byte* to, const RecordHead& head) noexcept {
 void PaddedRecords::begin(std::span<std::byte> place, std::size_t used) noexcept {
   place_ = place;
   used_ = used;
+  // The padding goes over the network, and what lay there was for others.
+  std::fill(place.begin() + static_cast<std::ptrdiff_t>(used), place.end(), std::byte{0});
   pad(used);
 }
 
@@ -41,6 +44,22 @@ std::span<std::byte> PaddedRecords::room(std::size_t bytes) noexcept {
   const std::size_t left = place_.size() - used_;
   if (bytes != left && bytes + sizeof(RecordHead) > left) return {};
   return place_.subspan(used_ + sizeof(RecordHead), bytes - sizeof(RecordHead));
+}
+
+/// A part of length and kind that went of the one, and the rest of the other, would be a record that is none.
+/// So the rest makes it padding: its length leads to the end of the record, behind which is padding, or to
+/// the end of the place. Half of a length is no length.
+bool PaddedRecords::mend(std::size_t last, std::size_t sent) noexcept {
+  constexpr std::size_t kLength = 2;  // the bytes of a length that are not 0
+  static_assert(kHeldMost <= 1U << (8 * kLength));
+  const std::size_t at = used_ - last;
+  const std::size_t of_head = sent - at;
+  if (of_head > offsetof(RecordHead, kind)) return true;
+  const std::size_t of_padding = place_.size() - at;
+  if (of_head < kLength && ((of_padding ^ last) & 0xff) != 0) return false;
+  constexpr RecordKind kKind = RecordKind::padding;
+  std::memcpy(place_.data() + at + offsetof(RecordHead, kind), &kKind, sizeof kKind);
+  return true;
 }
 
 void PaddedRecords::add(const RecordHead& head) noexcept {

@@ -22,6 +22,10 @@ class PaddedRecords {
   std::span<std::byte> room(std::size_t bytes) noexcept;
   /// The payload is there: the record is one of them from now on.
   void add(const RecordHead& head) noexcept;
+  /// The first `sent` bytes of the place went while the last record, of `last` bytes, was added: with it, or
+  /// with the padding in whose place it was put. Makes the rest of the place right behind both; the record
+  /// may be padding then. False: nothing would be right.
+  bool mend(std::size_t last, std::size_t sent) noexcept;
   std::size_t used() const noexcept { return used_; }
   std::size_t length() const noexcept { return place_.size(); }
 

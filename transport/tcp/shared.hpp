@@ -37,7 +37,7 @@ struct Shared {
   /// Who keeps deadlines of records that wait for others; null: nobody.
   KernelQueue* keeper() noexcept {
     KernelQueue* const out = kernel_queue();
-    return out == nullptr || out->is_shared() ? nullptr : out;
+    return out == nullptr || !out->keeps_deadlines() ? nullptr : out;
   }
 
   BufferPool pool;

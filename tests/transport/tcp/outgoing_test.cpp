@@ -2,7 +2,13 @@
 // and in their order, whenever that is.
 #include "transport/tcp/outgoing.hpp"
 
+#include <sys/mman.h>
+#include <csignal>
+
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -161,6 +167,116 @@ TEST_F(TcpOutgoing, is_each_record_once_and_in_order_whenever_deadlines_pass) {
   }
   while (outgoing.flush(one) != Status::ok) receive();
   while (checked < lengths.size() && !HasFatalFailure()) receive();
+}
+
+/// Memory whose first use takes 20 ms, in which a deadline passes.
+struct SlowPage {
+  SlowPage() {
+    at = static_cast<std::byte*>(
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const contract::Bytes content = contract::pattern(2, kUsed);
+    std::copy(content.begin(), content.end(), at);
+    ::mprotect(at, kBytes, PROT_NONE);
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      while (std::chrono::steady_clock::now() < until) {
+      }
+      ::mprotect(at, kBytes, PROT_READ | PROT_WRITE);
+    };
+    ::sigaction(SIGSEGV, &action, &before);
+  }
+  ~SlowPage() {
+    ::sigaction(SIGSEGV, &before, nullptr);
+    ::munmap(at, kBytes);
+  }
+  static constexpr std::size_t kBytes = 4096, kUsed = 60;
+  static inline std::byte* at = nullptr;
+  struct sigaction before {};
+};
+
+TEST_F(TcpOutgoing, is_there_once_when_its_deadline_passed_while_it_was_added) {
+  Outgoing outgoing(pool, transport::services(), kLink, std::chrono::milliseconds(2));
+  const Outgoing::When waits{.waits = true, .keeper = queue.get()};
+  Collector collector;
+  const SlowPage page;
+  ASSERT_EQ(send(outgoing, 1, 30, waits), Status::ok);
+  ASSERT_TRUE(outgoing.has_deadline());
+  ASSERT_EQ(
+      outgoing.send(one, contract::header(1), contract::contiguous(SlowPage::at, SlowPage::kUsed), waits),
+      Status::ok);
+  EXPECT_FALSE(outgoing.has_deadline()) << "it has passed";
+  ASSERT_EQ(send(outgoing, 3, 30, {}), Status::ok);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(collector.receive(other), Incoming::After::idle);
+  ASSERT_EQ(collector.packets.size(), 3u);
+  EXPECT_EQ(collector.packets[1], contract::pattern(2, SlowPage::kUsed));
+  EXPECT_EQ(collector.packets[2], contract::pattern(3, 30));
+}
+
+/// More deadlines pass between two calls than the kernel's queue of completions has room for.
+TEST_F(TcpOutgoing, knows_of_its_deadline_among_many_that_passed) {
+  constexpr std::size_t kLinks = 400;
+  std::deque<SocketPair> pairs(kLinks);
+  std::deque<Outgoing> all;
+  const Outgoing::When waits{.waits = true, .keeper = queue.get()};
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    Outgoing& outgoing = all.emplace_back(pool, transport::services(), kLink);
+    const contract::Bytes payload = contract::pattern(i, 20);
+    ASSERT_EQ(outgoing.send(pairs[i].one, contract::header(1),
+                            contract::contiguous(const_cast<std::byte*>(payload.data()), 20), waits),
+              Status::ok);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (std::size_t i = kLinks; i-- > 0;) {
+    const contract::Bytes payload = contract::pattern(kLinks + i, 20);
+    ASSERT_EQ(all[i].send(pairs[i].one, contract::header(1),
+                          contract::contiguous(const_cast<std::byte*>(payload.data()), 20), waits),
+              Status::ok);
+    ASSERT_EQ(all[i].flush(pairs[i].one), Status::ok);
+  }
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    Collector collector;
+    for (int k = 0; k < 100; ++k) ASSERT_EQ(collector.receive(pairs[i].other), Incoming::After::idle);
+    ASSERT_EQ(collector.packets.size(), 2u) << "link " << i;
+    EXPECT_EQ(collector.packets[1], contract::pattern(kLinks + i, 20));
+  }
+}
+
+TEST_F(TcpOutgoing, of_another_thread_does_not_join_what_the_kernel_may_be_reading) {
+  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  Collector collector;
+  ASSERT_EQ(send(outgoing, 1, 30, {.waits = true, .keeper = queue.get()}), Status::ok);
+  ASSERT_TRUE(outgoing.has_deadline());
+  std::thread([&] { EXPECT_EQ(send(outgoing, 2, 30, {.waits = true}), Status::ok); }).join();
+  EXPECT_FALSE(outgoing.has_deadline());
+  EXPECT_EQ(outgoing.flush(one), Status::ok);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(collector.receive(other), Incoming::After::idle);
+  ASSERT_EQ(collector.packets.size(), 2u);
+  EXPECT_EQ(collector.packets[1], contract::pattern(2, 30));
+}
+
+TEST_F(TcpOutgoing, has_deadlines_of_the_main_thread_alone) {
+  EXPECT_TRUE(queue->keeps_deadlines());
+  std::thread([] {
+    const auto own = KernelQueue::open();
+    ASSERT_TRUE(own);
+    EXPECT_FALSE((*own)->keeps_deadlines());
+  }).join();
+}
+
+TEST_F(TcpOutgoing, with_a_front_is_whole_at_each_length) {
+  Outgoing outgoing(pool, transport::services(), kLink);
+  const contract::Bytes front = contract::pattern(1, sizeof(KeyName));
+  for (const std::size_t bytes : {0u, 100u, 1008u, 1009u, 4080u, 4081u, 60000u}) {
+    const contract::Bytes payload = contract::pattern(2, bytes);
+    ASSERT_EQ(outgoing.send(one, {RecordKind::ending, contract::header(1), front, payload}, {}), Status::ok);
+    contract::Bytes came(sizeof(RecordHead) + front.size() + bytes);
+    while (outgoing.waits_for_room()) static_cast<void>(outgoing.flush(one));
+    ASSERT_EQ(::recv(other.get(), came.data(), came.size(), MSG_WAITALL), static_cast<ssize_t>(came.size()));
+    const auto at = came.begin() + sizeof(RecordHead);
+    EXPECT_TRUE(std::equal(front.begin(), front.end(), at));
+    EXPECT_TRUE(std::equal(payload.begin(), payload.end(), at + static_cast<std::ptrdiff_t>(front.size())));
+  }
 }
 
 struct TcpAgain : testing::Test, SocketPair {

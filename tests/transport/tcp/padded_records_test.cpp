@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -56,6 +57,55 @@ TEST(TcpPaddedRecords, are_records_up_to_the_end_of_the_place_after_each_step) {
       oracle.push_back(std::move(one));
       ASSERT_EQ(read(place), oracle);
     }
+  }
+}
+
+TEST(TcpPaddedRecords, have_nothing_in_their_padding_of_what_lay_there) {
+  std::vector<std::byte> place(500, std::byte{0x5a});
+  PaddedRecords records;
+  records.begin(place, 100);
+  EXPECT_TRUE(std::all_of(place.begin() + 100 + sizeof(RecordHead), place.end(),
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
+/// What a peer gets whose first `sent` bytes are of the one place, and the others of the other.
+std::vector<Seen> read_joined(std::span<const std::byte> one, std::span<const std::byte> other,
+                              std::size_t sent) {
+  std::vector<std::byte> all(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(sent));
+  all.insert(all.end(), other.begin() + static_cast<std::ptrdiff_t>(sent), other.end());
+  return read(all);
+}
+
+TEST(TcpPaddedRecords, are_records_behind_any_part_that_went_with_or_without_the_last) {
+  std::mt19937 random(20235);
+  for (std::int64_t round = test::rounds(3000); round > 0; --round) {
+    std::vector<std::byte> place(2 * sizeof(RecordHead) + 300 + random() % 400);
+    PaddedRecords records;
+    records.begin(place, 0);
+    const RecordHead first{static_cast<std::uint32_t>(random() % 100), RecordKind::want_bulk, {}};
+    static_cast<void>(records.room(sizeof first + first.bytes));
+    records.add(first);
+    const std::size_t at = records.used();
+    const RecordHead last{static_cast<std::uint32_t>(random() % 200), RecordKind::packet, {}};
+    std::span<std::byte> room = records.room(sizeof last + last.bytes);
+    std::fill(room.begin(), room.end(), std::byte{7});
+    const std::vector<std::byte> before = place;
+    records.add(last);
+    const std::vector<std::byte> after = place;
+    const std::size_t sent = at + 1 + (round % 2 == 0 ? random() % 12 : random() % (place.size() - at));
+    if (!records.mend(sizeof last + last.bytes, sent)) {
+      EXPECT_EQ(sent, at + 1) << "a part that could have been mended";
+      continue;
+    }
+    const std::vector<Seen> with = read_joined(after, place, sent),
+                            without = read_joined(before, place, sent);
+    ASSERT_GE(with.size(), 1u);
+    ASSERT_LE(with.size(), 2u);
+    EXPECT_EQ(with[0].kind, RecordKind::want_bulk);
+    if (with.size() == 2) {
+      EXPECT_EQ(with[1].payload, std::vector<std::byte>(last.bytes, std::byte{7}));
+    }
+    ASSERT_EQ(without.size(), 1u) << "sent " << sent - at << " of the head";
   }
 }
 
