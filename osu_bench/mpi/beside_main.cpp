@@ -1,14 +1,12 @@
 // osu_beside: how long a short message takes while long ones go from process 0 to process 1. One thread of
 // each process does both: while it waits for the short message it starts the next long one.
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <vector>
 
-#include "osu_bench/common/distance.hpp"
 #include "osu_bench/common/measure.hpp"
 #include "osu_bench/common/pattern.hpp"
-#include "osu_bench/common/report.hpp"
+#include "osu_bench/mpi/between_two.hpp"
 #include "osu_bench/mpi/mpi_peer.hpp"
 
 namespace {
@@ -119,8 +117,8 @@ class ShortOnes {
   Buffer out_, in_;
 };
 
-bool run(MpiPeer& peer, Distance<MpiPeer>& distance, std::size_t bytes, const Options& options,
-         const Report& report) {
+bool row(const Between& between, std::size_t bytes) {
+  const auto& [peer, distance, options, report] = between;
   ShortOnes short_ones(peer, options, bytes);
   Stream stream(peer, options);
   const double line = distance.us();
@@ -142,40 +140,22 @@ bool run(MpiPeer& peer, Distance<MpiPeer>& distance, std::size_t bytes, const Op
 }
 
 int run(int argc, char** argv) {
-  MpiPeer peer;
   Program program{.name = "osu_beside", .title = "MPI Latency Beside a Stream Test"};
   program.max_size = kLongBytes;
   program.usual_sizes = {8, 1024, 65536};
-  const Parsed parsed = parse(argc, argv, program, peer.rank() == 0);
-  if (!parsed.options) return parsed.exit_code;
-  if (peer.size() != 2) {
-    if (peer.rank() == 0)
-      std::fprintf(stderr, "osu_beside: %d processes, it takes two: start it with mpirun -n 2\n",
-                   peer.size());
-    return 2;
-  }
-  const Report report(program, *parsed.options,
-                      with_distance({{"size", "Size"},
-                                     {"alone_us", "Alone (us)"},
-                                     {"beside_us", "Beside (us)"},
-                                     {"beside_p99_us", "P99 (us)"},
-                                     {"stream_mb_s", "Stream (MB/s)"},
-                                     {"iterations", "Iterations"},
-                                     {"valid", "Validation"}}),
-                      peer.rank() == 0);
-  report.header(peer.environment());
-  Distance<MpiPeer> distance(peer);
-  bool all_right = true;
-  for (const std::size_t bytes : parsed.options->sizes)
-    all_right = run(peer, distance, bytes, *parsed.options, report) && all_right;
-  return all_right ? 0 : 1;
+  return run_between_two(argc, argv, program,
+                         {{"size", "Size"},
+                          {"alone_us", "Alone (us)"},
+                          {"beside_us", "Beside (us)"},
+                          {"beside_p99_us", "P99 (us)"},
+                          {"stream_mb_s", "Stream (MB/s)"},
+                          {"iterations", "Iterations"},
+                          {"valid", "Validation"}},
+                         row);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const int code = run(argc, argv);
-  MPI_Finalize();
-  return code;
+  return stria::bench::with_mpi(argc, argv, run);
 }

@@ -1,12 +1,10 @@
 // osu_overlap: what is left of a message after both processes have computed. Each starts it, calls MPI_Test
 // for a moment, so that the two hear of each other, computes without a call, and waits.
-#include <cstdio>
 #include <vector>
 
-#include "osu_bench/common/distance.hpp"
 #include "osu_bench/common/measure.hpp"
 #include "osu_bench/common/pattern.hpp"
-#include "osu_bench/common/report.hpp"
+#include "osu_bench/mpi/between_two.hpp"
 #include "osu_bench/mpi/mpi_peer.hpp"
 
 namespace {
@@ -68,8 +66,8 @@ double of_receiver(MpiPeer& peer, double ns) {
   return all.empty() ? 0 : all[kReceiver] / kNsInUs;
 }
 
-bool run(MpiPeer& peer, Distance<MpiPeer>& distance, std::size_t bytes, const Options& options,
-         const Report& report) {
+bool row(const Between& between, std::size_t bytes) {
+  const auto& [peer, distance, options, report] = between;
   Transfer transfer(peer, options, bytes);
   const double line = distance.us();
   const Plan plan = plan_for(options, bytes, false);
@@ -84,39 +82,21 @@ bool run(MpiPeer& peer, Distance<MpiPeer>& distance, std::size_t bytes, const Op
 }
 
 int run(int argc, char** argv) {
-  MpiPeer peer;
   Program program{.name = "osu_overlap", .title = "MPI Overlap Test"};
   program.max_size = 64U << 20U;
   program.usual_sizes = {1U << 20U, 4U << 20U, 16U << 20U};
-  const Parsed parsed = parse(argc, argv, program, peer.rank() == 0);
-  if (!parsed.options) return parsed.exit_code;
-  if (peer.size() != 2) {
-    if (peer.rank() == 0)
-      std::fprintf(stderr, "osu_overlap: %d processes, it takes two: start it with mpirun -n 2\n",
-                   peer.size());
-    return 2;
-  }
-  const Report report(program, *parsed.options,
-                      with_distance({{"size", "Size"},
-                                     {"alone_us", "Alone (us)"},
-                                     {"left_us", "Left (us)"},
-                                     {"left_part", "Left/Alone"},
-                                     {"iterations", "Iterations"},
-                                     {"valid", "Validation"}}),
-                      peer.rank() == 0);
-  report.header(peer.environment());
-  Distance<MpiPeer> distance(peer);
-  bool all_right = true;
-  for (const std::size_t bytes : parsed.options->sizes)
-    all_right = run(peer, distance, bytes, *parsed.options, report) && all_right;
-  return all_right ? 0 : 1;
+  return run_between_two(argc, argv, program,
+                         {{"size", "Size"},
+                          {"alone_us", "Alone (us)"},
+                          {"left_us", "Left (us)"},
+                          {"left_part", "Left/Alone"},
+                          {"iterations", "Iterations"},
+                          {"valid", "Validation"}},
+                         row);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const int code = run(argc, argv);
-  MPI_Finalize();
-  return code;
+  return stria::bench::with_mpi(argc, argv, run);
 }

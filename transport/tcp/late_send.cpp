@@ -27,8 +27,8 @@ std::size_t LateSend::end() noexcept {
   return std::exchange(sent_, 0);
 }
 
-/// The end of the deadline and of the sending both come here. An error of the connection is met again by
-/// whoever sends next.
+/// The end of the deadline and of the sending both come here. The next call of
+/// send() meets an error of the connection again.
 void LateSend::over(int result) noexcept {
   if (result > 0) sent_ = static_cast<std::size_t>(result);
 }

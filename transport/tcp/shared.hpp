@@ -34,7 +34,7 @@ struct Shared {
   const std::uint32_t silent_ms;  ///< how long a peer's system may acknowledge nothing
   /// Opened at the first call; null: this kernel has no such queue, or does not allow it.
   KernelQueue* kernel_queue() noexcept;
-  /// Who keeps deadlines of records that wait for others; null: nobody.
+  /// The queue that keeps deadlines of records which wait for others; null: they do not wait.
   KernelQueue* keeper() noexcept {
     KernelQueue* const out = kernel_queue();
     return out == nullptr || !out->keeps_deadlines() ? nullptr : out;
