@@ -13,6 +13,7 @@
 #include "tests/rounds.hpp"
 #include "tests/transport/tcp/device_rig.hpp"
 #include "transport/tcp/bell.hpp"
+#include "transport/tcp/kernel_queue.hpp"
 
 namespace stria::tcp {
 namespace {
@@ -31,9 +32,11 @@ struct TcpSleep : testing::TestWithParam<const char*> {
   ~TcpSleep() override { ::unsetenv("STRIA_TCP_ENGINE"); }
   void SetUp() override {
     if (std::string_view(GetParam()) == "epoll") return;
-    const UniqueFd any(::dup(0));  // two devices need a ring each
+    const UniqueFd any(::dup(0));  // two devices need a ring of each kind
     const auto first = Bell::open(any.get()), second = Bell::open(any.get());
     if (!second) GTEST_SKIP() << second.error().context;
+    const auto third = KernelQueue::open(), fourth = KernelQueue::open();
+    if (!fourth) GTEST_SKIP() << fourth.error().context;
   }
 };
 
