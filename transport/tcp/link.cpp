@@ -83,15 +83,14 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
 /// application sends after such a call, or after a while; others wait for more.
 Outgoing::When Link::when() noexcept {
   if (linked() && shared_.is_in_call) return {.waits = true};
-  if (outgoing_.has_deadline()) return {.waits = true, .keeper = shared_.keeper()};
+  // Nobody would flush what waits for a deadline that is kept no more.
+  KernelQueue* const keeper = outgoing_.has_deadline() || at_once_ == kAtOnce ? shared_.keeper() : nullptr;
+  if (outgoing_.has_deadline()) return {.waits = keeper != nullptr, .keeper = keeper};
   const std::uint64_t now = now_ns();
   const std::uint64_t since = now - std::exchange(sent_ns_, now);
   if (!linked() || since >= kFollowsNs) at_once_ = 0;
   if (!linked()) shared_.talking.push_back(this);
-  if (at_once_ == kAtOnce) {
-    KernelQueue* const keeper = shared_.keeper();
-    return {.waits = keeper != nullptr, .keeper = keeper};
-  }
+  if (at_once_ == kAtOnce) return {.waits = keeper != nullptr, .keeper = keeper};
   ++at_once_;
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "tests/transport/tcp/device_rig.hpp"
 #include "transport/tcp/bell.hpp"
@@ -100,6 +101,12 @@ TEST_P(TcpJoining, what_the_application_sends_is_there_without_another_call) {
     device->progress();
   } while (has_deadlines() && paddings == 0 && std::chrono::steady_clock::now() < limit);
   EXPECT_EQ(paddings > 0, has_deadlines()) << "what waits for others goes with padding at its deadline";
+}
+
+TEST_P(TcpJoining, what_another_thread_sends_behind_it_is_there_without_another_call) {
+  for (int i = 0; i < 3; ++i) send();  // the third has a deadline
+  std::thread([&] { send(); }).join();
+  take_all();
 }
 
 TEST_P(TcpJoining, what_the_application_sends_is_there_after_the_next_call) {
