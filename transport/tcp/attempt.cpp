@@ -11,11 +11,11 @@ constexpr std::uint64_t kReachMs = 10000;  // for the peer's host to answer at a
 }  // namespace
 
 Attempt::Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now,
-                 std::uint32_t purpose) noexcept
+                 std::uint32_t purpose, std::uint64_t received) noexcept
     : ip_(ip),
       ticket_(peer.ticket),
       since_(now),
-      hello_(handshake.hello(peer, purpose)),
+      hello_(handshake.hello(peer, purpose, received)),
       socket_(begin_connection(ip, peer.port)) {
   if (!socket_) end(errno);
 }
@@ -44,8 +44,8 @@ Moved Attempt::turn(const Handshake& handshake) noexcept {
     case Turn::answer:
       moved = transfer_.send(socket_, bytes_of(std::as_const(answer_)));
       break;
-    case Turn::verdict:
-      moved = transfer_.receive(socket_, bytes_of(verdict_));
+    case Turn::decision:
+      moved = transfer_.receive(socket_, bytes_of(decision_));
       break;
   }
   return moved;
@@ -62,16 +62,20 @@ Attempt::State Attempt::advance(const Handshake& handshake, std::uint64_t now) n
       return state_;
     }
     transfer_ = {};
-    if (turn_ != Turn::verdict)
+    if (turn_ != Turn::decision)
       turn_ = static_cast<Turn>(static_cast<unsigned>(turn_) + 1);
-    else if (verdict_ == Verdict::welcome)
+    else if (decision_.verdict == Verdict::welcome)
       state_ = State::welcome;
-    else if (verdict_ == Verdict::linked)
+    else if (decision_.verdict == Verdict::linked)
       state_ = State::linked;
     else
       end(ESHUTDOWN);
   }
   return state_;
+}
+
+bool Attempt::was_turned_away() const noexcept {
+  return state_ == State::ended && error_ == ESHUTDOWN;
 }
 
 bool Attempt::was_hung_up_on() const noexcept {
@@ -84,7 +88,7 @@ std::string Attempt::why() const {
     text = "another process answers there, or one of another job";
   else if (state_ == State::linked)
     text = "the peer has another connection to this process";
-  else if (state_ == State::ended && error_ == ESHUTDOWN)
+  else if (was_turned_away())
     text = "the peer is being closed";
   else if (state_ == State::ended && error_ == 0)
     text = "what listens there hung up: it is no peer of this job, or one of another version";

@@ -13,9 +13,9 @@ namespace stria::tcp {
 
 class Attempt {
  public:
-  /// `ip`: of the peer. `purpose`: of the connection, as in Hello. The attempt may have ended at once.
+  /// `ip`: of the peer. `purpose` and `received`: as in Hello. The attempt may have ended at once.
   Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now,
-          std::uint32_t purpose = kForPackets) noexcept;
+          std::uint32_t purpose = kForPackets, std::uint64_t received = 0) noexcept;
 
   enum class State : std::uint8_t {
     going,
@@ -28,6 +28,10 @@ class Attempt {
   State state() const noexcept { return state_; }
   /// The port of the peer's host refuses connections.
   bool was_refused() const noexcept { return refused_; }
+  /// The peer is there, and has said that it is being closed, or that the link has ended.
+  bool was_turned_away() const noexcept;
+  /// As in Decision, of an attempt that is welcome.
+  std::uint64_t received() const noexcept { return decision_.received; }
   /// Who listens there has accepted the connection, and closed it.
   bool was_hung_up_on() const noexcept;
   const Ip& ip() const noexcept { return ip_; }
@@ -36,7 +40,7 @@ class Attempt {
   UniqueFd take_socket() noexcept { return std::move(socket_); }
 
  private:
-  enum class Turn : std::uint8_t { hello, challenge, answer, verdict };
+  enum class Turn : std::uint8_t { hello, challenge, answer, decision };
   State end(int error) noexcept;
   Moved turn(const Handshake& handshake) noexcept;
 
@@ -53,7 +57,7 @@ class Attempt {
   Transfer transfer_;
   Challenge challenge_;
   Answer answer_;
-  Verdict verdict_ = Verdict::closing;
+  Decision decision_;
 };
 
 }  // namespace stria::tcp

@@ -23,25 +23,49 @@ Status Bulk::get(const transport::Payload& local, const KeyName& key, std::uint6
   return Status::in_progress;
 }
 
-void Bulk::begin(std::uint32_t number) {
+Bulk::Lane& Bulk::lane(std::uint32_t number) {
   if (lanes_.size() <= number) lanes_.resize(number + 1);
-  if (lanes_[number] != nullptr) return;
-  static_cast<void>(shared_.kernel_queue());
-  lanes_[number] = std::make_unique<Lane>(shared_, shared_.pool, token_ | kBulkBit);
+  if (lanes_[number] == nullptr) {
+    static_cast<void>(shared_.kernel_queue());
+    again_.reserve(lanes_.size() * kPiecesMost);  // lose() allocates nothing
+    lanes_[number] = std::make_unique<Lane>(shared_, shared_.pool, token_ | kBulkBit);
+  }
+  return *lanes_[number];
+}
+
+bool Bulk::is_missing(std::uint32_t number) const noexcept {
+  if (number >= lanes_.size() || lanes_[number] == nullptr) return true;
+  return !lanes_[number]->socket && !lanes_[number]->is_given_up;
+}
+
+std::uint32_t Bulk::begin(std::uint32_t number) {
+  Lane& made = lane(number);
+  ++made.generation;
+  made.supply.drop();  // what the peer has requested of the last one
+  return purpose_of(made);
 }
 
 void Bulk::come_up(std::uint32_t number, UniqueFd socket) noexcept {
   Lane& lane = *lanes_[number];
-  if (lane.socket) return;  // the peer has made it twice
   lane.socket = std::move(socket);
   static_cast<void>(shared_.events.watch(lane.socket, token_ | kBulkBit, false));
   send(lane);
   request();
 }
 
+void Bulk::welcome(std::uint32_t purpose, UniqueFd socket) {
+  Lane& made = lane(lane_number(purpose));
+  const std::uint32_t generation = purpose >> kLaneBits;
+  if (generation <= made.generation) return;  // the peer has made another since
+  lose(made);
+  made.generation = generation;
+  come_up(lane_number(purpose), std::move(socket));
+}
+
 bool Bulk::give_up(std::uint32_t number) noexcept {
-  lanes_[number].reset();
-  return std::none_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane != nullptr; });
+  lanes_[number]->is_given_up = true;
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& lane) { return lane == nullptr || lane->is_given_up; });
 }
 
 Bulk::Lane* Bulk::least_busy() noexcept {
@@ -53,46 +77,66 @@ Bulk::Lane* Bulk::least_busy() noexcept {
   return best;
 }
 
-std::uint32_t Bulk::number_of(const Lane& lane) const noexcept {
+std::uint32_t Bulk::purpose_of(const Lane& lane) const noexcept {
   std::uint32_t number = 0;
   while (lanes_[number].get() != &lane) ++number;
-  return number;
+  return lane_purpose(number, lane.generation);
 }
 
-/// The next piece of a get. False: there is no room for the request.
-bool Bulk::request_piece(Get& get, Lane& lane) noexcept {
-  const auto bytes = static_cast<std::uint32_t>(std::min<std::int64_t>(get.local.length, kPiece));
-  const PieceRequest request{get.key, get.offset, bytes, number_of(lane)};
+/// Null: the connection has been given up, or there has been another since.
+Bulk::Lane* Bulk::find(std::uint32_t purpose) const noexcept {
+  const std::uint32_t number = lane_number(purpose);
+  Lane* const lane = number < lanes_.size() ? lanes_[number].get() : nullptr;
+  return lane != nullptr && lane->generation == purpose >> kLaneBits ? lane : nullptr;
+}
+
+/// A piece at the front of the part. False: there is no room for the request.
+bool Bulk::request_piece(const Part& part, Lane& lane) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::int64_t>(part.memory.length, kPiece));
+  const PieceRequest request{part.get->key, part.offset, bytes, purpose_of(lane)};
   if (!requester_.hold_control(RecordKind::request, bytes_of(request))) return false;
-  lane.fetch.expect(get, transport::slice(get.local, 0, bytes));
-  ++get.pieces;
-  get.offset += bytes;
-  get.local.offset += bytes;
-  get.local.length -= bytes;
-  if (get.local.length > 0) return true;
-  get.all_requested = true;
-  get.unlink();
-  under_way_.push_back(&get);
+  lane.fetch.expect({part.get, part.offset, transport::slice(part.memory, 0, bytes)});
+  return true;
+}
+
+/// The next piece that is to be requested. False: there is none, or no room.
+bool Bulk::request_next() noexcept {
+  Lane* const lane = least_busy();
+  if (lane == nullptr) return false;
+  if (!again_.empty()) {  // no more than a piece
+    if (!request_piece(again_.back(), *lane)) return false;
+    again_.pop_back();
+    return true;
+  }
+  Get* const get = waiting_.front();
+  if (get == nullptr || !request_piece({get, get->offset, get->local}, *lane)) return false;
+  const auto bytes = std::min<std::int64_t>(get->local.length, kPiece);
+  ++get->pieces;
+  get->offset += static_cast<std::uint64_t>(bytes);
+  get->local.offset += bytes;
+  get->local.length -= bytes;
+  if (get->local.length > 0) return true;
+  get->all_requested = true;
+  get->unlink();
+  under_way_.push_back(get);
   return true;
 }
 
 /// Requests as much as the lanes take.
 void Bulk::request() noexcept {
   bool holds = false;
-  while (Get* const get = waiting_.front()) {
-    Lane* const lane = least_busy();
-    if (lane == nullptr || !request_piece(*get, *lane)) break;
-    holds = true;
-  }
+  while (request_next()) holds = true;
   if (holds) requester_.send_held();
 }
 
+/// What was requested of a connection that is no more means nothing: the requester asks once more.
 bool Bulk::supply(const PieceRequest& request, Status found, const transport::Payload& memory) noexcept {
-  if (request.lane >= lanes_.size() || lanes_[request.lane] == nullptr) return false;
-  Lane& lane = *lanes_[request.lane];
-  const bool taken = found == Status::ok ? lane.supply.add(shared_.keys, request.key, memory)
-                                         : lane.supply.refuse(request.length);
-  lane.is_requested = true;
+  if (lane_number(request.lane) >= lanes_.size()) return false;
+  Lane* const lane = find(request.lane);
+  if (lane == nullptr) return true;
+  const bool taken = found == Status::ok ? lane->supply.add(shared_.keys, request.key, memory)
+                                         : lane->supply.refuse(request.length);
+  lane->is_requested = true;
   return taken;
 }
 
@@ -103,25 +147,27 @@ void Bulk::send_requested() noexcept {
 }
 
 bool Bulk::resume(const Resume& where) noexcept {
-  if (where.lane >= lanes_.size() || lanes_[where.lane] == nullptr) return false;
-  Lane& lane = *lanes_[where.lane];
-  if (!lane.supply.resume()) return false;  // so that the lane is up
-  send(lane);
+  Lane* const lane = find(where.lane);
+  if (lane == nullptr || !lane->socket) return true;  // it was reset since
+  if (!lane->supply.resume()) return false;
+  send(*lane);
   return true;
 }
 
 void Bulk::say_resume(Lane& lane) noexcept {
-  const Resume where{number_of(lane)};
+  const Resume where{purpose_of(lane)};
   lane.owes_resume = requester_.send_control(RecordKind::resume, bytes_of(where)) == Status::no_resource;
+}
+
+void Bulk::say_loss(Lane& lane) noexcept {
+  const LaneLost which{purpose_of(lane)};
+  lane.owes_loss = requester_.send_control(RecordKind::lane_lost, bytes_of(which)) == Status::no_resource;
 }
 
 void Bulk::send(Lane& lane) noexcept {
   const Status status = lane.supply.send(lane.socket);
-  if (status == Status::peer_failed) {
-    broken_ = std::max(broken_, After::ended);
-    static_cast<void>(
-        ::shutdown(lane.socket.get(), SHUT_RDWR));  // which is an event, so that receive() hears
-  }
+  if (status == Status::peer_failed)  // shutting down is an event, so that receive() hears of the end
+    static_cast<void>(::shutdown(lane.socket.get(), SHUT_RDWR));
   const bool waits = status == Status::no_resource;
   if (waits == lane.waits_for_room) return;
   lane.waits_for_room = waits;
@@ -134,7 +180,9 @@ void Bulk::send(Lane& lane) noexcept {
 
 void Bulk::flush() noexcept {
   for (const auto& lane : lanes_) {
-    if (lane == nullptr || !lane->socket) continue;
+    if (lane == nullptr) continue;
+    if (lane->owes_loss) say_loss(*lane);
+    if (!lane->socket) continue;
     if (lane->owes_resume) say_resume(*lane);
     if (!lane->supply.is_empty()) send(*lane);
   }
@@ -165,13 +213,19 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
   unsigned pieces = 0;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     for (;;) {
-      Lane* const lane = lanes_[i].get();  // a completion may have cut it
+      Lane* const lane = lanes_[i].get();
+      // A completion may have cut it.
       if (lane == nullptr || !lane->socket || (!all && lane->fetch.is_empty())) break;
       if (pieces == budget) return {pieces, std::max(broken_, After::more)};
       const Fetch::After came = lane->fetch.receive(lane->socket);
       if (came == Fetch::After::idle) break;
-      if (came == Fetch::After::ended || came == Fetch::After::wrong) {
-        broken_ = std::max(broken_, came == Fetch::After::ended ? After::ended : After::wrong);
+      if (came == Fetch::After::wrong) {
+        broken_ = After::wrong;
+        break;
+      }
+      if (came == Fetch::After::ended) {
+        lose(*lane);
+        if (!requester_.makes_lanes()) say_loss(*lane);
         break;
       }
       ++pieces;
@@ -183,17 +237,45 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
   return {pieces, broken_};
 }
 
-void Bulk::cut() noexcept {
-  for (const auto& lane : lanes_) {
-    if (lane == nullptr) continue;
-    if (std::exchange(lane->waits_for_room, false)) --shared_.waiting_for_room;
-    lane->supply.drop();
-    lane->fetch.drop();
-    lane->socket.reset();
+bool Bulk::lose(std::uint32_t purpose) noexcept {
+  Lane* const lane = find(purpose);
+  if (lane == nullptr || !lane->socket) return false;
+  lose(*lane);
+  return true;
+}
+
+/// Without the connection: what has come is over, and the rest is to be requested of another.
+void Bulk::lose(Lane& lane) noexcept {
+  lane.fetch.stop();
+  lane.supply.drop();
+  const UniqueFd old = std::move(lane.socket);  // nothing is requested of it any more
+  while (!lane.fetch.is_empty()) {              // a completion may cut the link
+    const Fetch::After came = lane.fetch.receive(old);
+    if (came == Fetch::After::wrong) broken_ = After::wrong;
+    if (came != Fetch::After::came && came != Fetch::After::refused) break;
+    over(lane.fetch.take(), came == Fetch::After::came ? Status::ok : Status::access_error);
   }
+  while (!lane.fetch.is_empty()) again_.push_back(lane.fetch.give_back());
+  close(lane);
+  request();
+}
+
+void Bulk::close(Lane& lane) noexcept {
+  if (std::exchange(lane.waits_for_room, false)) --shared_.waiting_for_room;
+  lane.owes_resume = lane.owes_loss = lane.is_requested = false;
+  lane.supply.drop();
+  lane.fetch.drop();
+  lane.socket.reset();
+}
+
+void Bulk::cut() noexcept {
+  for (const auto& lane : lanes_)
+    if (lane != nullptr) close(*lane);
+  again_.clear();
 }
 
 void Bulk::end_gets(Status why) noexcept {
+  again_.clear();
   for (IntrusiveList<Get>* const list : {&waiting_, &under_way_})
     while (Get* const get = list->front()) finish(*get, why);
 }

@@ -4,7 +4,8 @@
 //   get ──► waiting ── all of it requested ──► under way ── its last piece came ──► completion
 //
 // Lanes are made when the first get needs them, by the side that made the link's first connection, since its
-// way is known to be open.
+// way is known to be open. Of a lane whose connection was reset the requester asks for the rest once more,
+// over whichever lane there is, and the maker makes another.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ class Requester {
   /// The record waits for send_held(), which is to follow at once. False: there is no room for it.
   virtual bool hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
   virtual void send_held() noexcept = 0;
+  /// A bulk connection was reset. True: this side makes the next.
+  virtual bool makes_lanes() noexcept = 0;
 
  protected:
   ~Requester() = default;
@@ -43,14 +46,22 @@ class Bulk {
   Status get(const transport::Payload& local, const KeyName& key, std::uint64_t offset,
              transport::Completion* completion) noexcept;
 
-  // How lanes come.
-  /// The lanes are being made, or are there.
+  // How lanes come. `purpose`: as in Hello.
+  /// Some lane is being made, or is there.
   bool has_lanes() const noexcept { return !lanes_.empty(); }
-  /// A lane is being made; what the peer requests of it waits. Throws bad_alloc.
-  void begin(std::uint32_t number);
+  /// The lane is neither there nor given up.
+  bool is_missing(std::uint32_t number) const noexcept;
+  /// The lane is being made by this side; what the peer requests of it waits. Returns the connection's
+  /// purpose. Throws bad_alloc.
+  std::uint32_t begin(std::uint32_t number);
   void come_up(std::uint32_t number, UniqueFd socket) noexcept;
+  /// The peer has made a lane. Calls completions. Throws bad_alloc.
+  void welcome(std::uint32_t purpose, UniqueFd socket);
   /// The lane cannot be made. True: it was the last one.
   bool give_up(std::uint32_t number) noexcept;
+  /// The connection was reset, as the peer says, which hears of it first. True: another is to be made. Calls
+  /// completions.
+  bool lose(std::uint32_t purpose) noexcept;
 
   /// The peer requests a piece, for which its key gives `memory`, or nothing (ACCESS). False: it may not.
   /// It goes out with send_requested(), so that the kernel is asked for all pieces that are requested
@@ -62,9 +73,8 @@ class Bulk {
 
   enum class After : std::uint8_t {
     idle,
-    more,   ///< the budget is used up
-    ended,  ///< a lane has ended, and with it the link
-    wrong   ///< what the peer sent makes no sense
+    more,  ///< the budget is used up
+    wrong  ///< what the peer sent makes no sense
   };
   struct Outcome {
     unsigned pieces;
@@ -73,7 +83,7 @@ class Bulk {
   /// Takes up to `budget` pieces, of all lanes or of those that something is to come of. Calls completions.
   Outcome receive(bool all, unsigned budget) noexcept;
   /// Gets wait for lanes, or for room to request.
-  bool has_waiting() noexcept { return !waiting_.empty(); }
+  bool has_waiting() noexcept { return !waiting_.empty() || !again_.empty(); }
   /// Goes on with what had no room.
   void flush() noexcept;
   /// Nothing is sent, received or made any more.
@@ -90,26 +100,36 @@ class Bulk {
     UniqueFd socket;
     Supply supply;
     Fetch fetch;
+    std::uint32_t generation = 0;  // how often it has been begun
+    bool is_given_up = false;
     bool waits_for_room = false;
     bool owes_resume = false;
+    bool owes_loss = false;     // the peer is to be told that it was reset
     bool is_requested = false;  // since the last send_requested()
   };
   Lane* least_busy() noexcept;
-  std::uint32_t number_of(const Lane& lane) const noexcept;
+  Lane& lane(std::uint32_t number);
+  std::uint32_t purpose_of(const Lane& lane) const noexcept;
+  Lane* find(std::uint32_t purpose) const noexcept;
   void request() noexcept;
-  bool request_piece(Get& get, Lane& lane) noexcept;
+  bool request_next() noexcept;
+  bool request_piece(const Part& part, Lane& lane) noexcept;
   void send(Lane& lane) noexcept;
   void say_resume(Lane& lane) noexcept;
+  void say_loss(Lane& lane) noexcept;
+  void lose(Lane& lane) noexcept;
+  void close(Lane& lane) noexcept;
   void over(Get& get, Status status) noexcept;
   void finish(Get& get, Status status) noexcept;
 
   Shared& shared_;
   Requester& requester_;
   const Token token_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // null: given up
+  std::vector<std::unique_ptr<Lane>> lanes_;  // null: it was never begun
+  std::vector<Part> again_;                   // what lanes were asked for that were reset
   IntrusiveList<Get> waiting_;
   IntrusiveList<Get> under_way_;
-  After broken_ = After::idle;  // or ended, or wrong
+  After broken_ = After::idle;  // or wrong
 };
 
 }  // namespace stria::tcp

@@ -90,6 +90,7 @@ Result<void> Device::start(const Settings& settings) {
   if (auto opened = peers_.open(settings.ports); !opened) return opened;
   peers_.know(*std::move(all));
   self_.port = peers_.port();
+  handshake_.listens_on(self_.port);
   std::string text;
   for (const OwnAddress& one : *told) {
     self_.ips.push_back(one.network.ip);
@@ -125,7 +126,8 @@ Status Device::fast_register(const Link* link, const transport::Payload& memory,
 }
 
 bool Device::has_nothing_to_do() const noexcept {
-  return receiver_.is_asleep() && shared_.want_bulk.empty() && !links_.has_failed_links();
+  return receiver_.is_asleep() && shared_.want_bulk.empty() && shared_.lost.empty() &&
+         !links_.has_failed_links();
 }
 
 /// Of links that have sent since the last call.
@@ -145,6 +147,7 @@ unsigned Device::progress(unsigned budget) noexcept {
 
 unsigned Device::go_on(unsigned budget) noexcept {
   if (!shared_.want_bulk.empty()) peers_.make_bulk();
+  if (!shared_.lost.empty()) peers_.connect_anew();
   if (peers_.are_busy()) receiver_.look_soon();
   unsigned handled = receiver_.receive(budget, handshakes_wait_);
   if (std::exchange(handshakes_wait_, false)) peers_.step();
@@ -170,6 +173,7 @@ void Device::give_up_silent() noexcept {
   const std::uint64_t now = now_ms();
   if (now - looked_for_silence_ < shared_.silent_ms / kLooks) return;
   looked_for_silence_ = now;
+  links_.for_each([](Link& link) { link.tidy(); });
   for (Link* silent = nullptr;; silent = nullptr) {
     links_.for_each([&](Link& link) {
       if (silent == nullptr && link.is_silent(now)) silent = &link;
@@ -190,7 +194,8 @@ void Device::check() noexcept {
 
 Status Device::arm() noexcept {
   send_held();
-  if (handshakes_wait_ || links_.has_failed_links() || !shared_.want_bulk.empty()) return Status::no_resource;
+  if (handshakes_wait_ || links_.has_failed_links() || !shared_.want_bulk.empty() || !shared_.lost.empty())
+    return Status::no_resource;
   return receiver_.is_idle(handshakes_wait_) ? Status::ok : Status::no_resource;
 }
 

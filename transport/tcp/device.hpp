@@ -48,7 +48,7 @@ class Device {
 
   const std::vector<std::byte> secret_;
   Address self_;
-  const Handshake handshake_;
+  Handshake handshake_;
   std::vector<std::byte> address_;
   Shared shared_;
   Links links_;

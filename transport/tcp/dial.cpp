@@ -13,20 +13,22 @@ constexpr std::uint64_t kAwayMs = 500;  // less than a guest has
 }  // namespace
 
 Dial::Dial(const Handshake& handshake, Events& events, Token token, const Address& peer,
-           std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms, std::uint32_t purpose)
+           std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms, std::uint32_t purpose,
+           std::uint64_t received)
     : handshake_(handshake),
       events_(events),
       token_(token),
       peer_(peer),
       candidates_(std::move(candidates)),
       purpose_(purpose),
+      received_(received),
       ends_(now + patience_ms),
       advanced_(now) {
   attempts_.reserve(candidates_.size());
 }
 
 std::unique_ptr<Attempt> Dial::begin(const Ip& ip, std::uint64_t now) {
-  auto attempt = std::make_unique<Attempt>(handshake_, peer_, ip, now, purpose_);
+  auto attempt = std::make_unique<Attempt>(handshake_, peer_, ip, now, purpose_, received_);
   if (attempt->socket()) static_cast<void>(events_.watch_changes(attempt->socket(), token_));
   return attempt;
 }
@@ -45,6 +47,7 @@ Dial::State Dial::advance(std::uint64_t now) {
       }
       if (state == Attempt::State::welcome) {
         socket_ = attempt->take_socket();
+        peer_received_ = attempt->received();
         return State::connected;
       }
       going = going || state == Attempt::State::going;
@@ -70,6 +73,11 @@ bool Dial::all_refused() const noexcept {
   return attempts_.size() == candidates_.size() &&
          std::all_of(attempts_.begin(), attempts_.end(),
                      [](const auto& attempt) { return attempt->was_refused(); });
+}
+
+bool Dial::was_turned_away() const noexcept {
+  return std::any_of(attempts_.begin(), attempts_.end(),
+                     [](const auto& attempt) { return attempt->was_turned_away(); });
 }
 
 std::string Dial::report() const {

@@ -18,10 +18,11 @@ namespace stria::tcp {
 
 class Dial {
  public:
-  /// `candidates` in the order of order_candidates(). `token` tells when advance() may get further.
+  /// `candidates` in the order of order_candidates(). `token` tells when advance() may get further. `purpose`
+  /// and `received`: as in Hello.
   Dial(const Handshake& handshake, Events& events, Token token, const Address& peer,
        std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms,
-       std::uint32_t purpose = kForPackets);
+       std::uint32_t purpose = kForPackets, std::uint64_t received = 0);
 
   enum class State : std::uint8_t { going, connected, failed };
   State advance(std::uint64_t now);
@@ -29,6 +30,10 @@ class Dial {
   std::uint64_t next_in_ms(std::uint64_t now) const noexcept;
   /// Of a dial that is connected.
   UniqueFd take_socket() noexcept { return std::move(socket_); }
+  /// As in Decision, of a dial that is connected.
+  std::uint64_t received() const noexcept { return peer_received_; }
+  /// The peer has said that it is being closed, or that the link has ended.
+  bool was_turned_away() const noexcept;
   /// All addresses of the peer refuse connections: nobody listens on its port.
   bool all_refused() const noexcept;
   /// Each address with what became of it.
@@ -43,11 +48,13 @@ class Dial {
   const Address& peer_;
   const std::vector<Ip> candidates_;
   const std::uint32_t purpose_;
+  const std::uint64_t received_;
   std::uint64_t ends_;
   std::uint64_t advanced_;   // last
   std::uint64_t begun_ = 0;  // the last attempt
   std::vector<std::unique_ptr<Attempt>> attempts_;
   UniqueFd socket_;
+  std::uint64_t peer_received_ = 0;
 };
 
 }  // namespace stria::tcp

@@ -11,12 +11,13 @@
 
 namespace stria::tcp {
 
-void Fetch::expect(Get& get, const transport::Payload& memory) noexcept {
+void Fetch::expect(const Part& part) noexcept {
   Piece& piece = at(count_++);
-  piece.get = &get;
-  piece.length = static_cast<std::uint32_t>(memory.length);
+  piece.get = part.get;
+  piece.offset = part.offset;
+  piece.length = static_cast<std::uint32_t>(part.memory.length);
   piece.head_bytes = 0;
-  piece.left = memory;
+  piece.left = part.memory;
   outstanding_ += piece.length;
 }
 
@@ -185,10 +186,24 @@ void Fetch::over(int result) noexcept {
     came(piece, result);
 }
 
-void Fetch::drop() noexcept {
+void Fetch::stop() noexcept {
   if (is_under_way()) queue_->cancel(*this);
   if (linked()) unlink();
+  is_broken_ = true;
+}
+
+Part Fetch::give_back() noexcept {
+  const transport::Payload left = at(0).left;
+  const std::uint64_t came = at(0).length - static_cast<std::uint64_t>(left.length);
+  const std::uint64_t offset = at(0).offset + came;
+  return {&take(), offset, left};
+}
+
+void Fetch::drop() noexcept {
+  stop();
   count_ = 0;
+  outstanding_ = 0;
+  is_broken_ = false;
 }
 
 }  // namespace stria::tcp

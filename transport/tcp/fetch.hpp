@@ -29,20 +29,25 @@ class Fetch final : KernelQueue::Operation {
   bool has_room() const noexcept {
     return count_ < kPiecesMost && (count_ == 0 || outstanding_ < kOutstanding);
   }
-  /// A piece of the get was requested, to be read into `memory`.
-  void expect(Get& get, const transport::Payload& memory) noexcept;
+  /// A piece was requested.
+  void expect(const Part& part) noexcept;
 
   enum class After : std::uint8_t {
     idle,     ///< the system has no more bytes of the peer, or the kernel goes on by itself
     came,     ///< all of the first piece; take() is next
     refused,  ///< the first piece is, and the peer waits for Resume; take() is next
-    ended,    ///< the peer sends no more
+    ended,    ///< the connection has ended, or was reset
     wrong     ///< what it sent makes no sense
   };
   After receive(const UniqueFd& socket) noexcept;
   /// The get of the first piece, which is over.
   Get& take() noexcept;
-  /// No memory is touched any more.
+  /// The kernel touches no memory any more. Pieces that have come meanwhile are there for receive(), which
+  /// says that the connection has ended behind them.
+  void stop() noexcept;
+  /// What of the first piece has not come. Behind stop().
+  Part give_back() noexcept;
+  /// All pieces are forgotten, and the next one comes over another connection. No memory is touched any more.
   void drop() noexcept;
 
  private:
@@ -51,6 +56,7 @@ class Fetch final : KernelQueue::Operation {
     std::size_t missing_of_head() const noexcept { return sizeof head - head_bytes; }
 
     Get* get = nullptr;
+    std::uint64_t offset = 0;  ///< of the piece in the stream behind the key
     std::uint32_t length = 0;
     std::uint32_t head_bytes = 0;  ///< that came
     PieceHead head;

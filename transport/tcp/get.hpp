@@ -17,9 +17,16 @@ struct Get : ListNode {
   KeyName key;
   transport::Payload local{};  ///< what is not requested yet
   std::uint64_t offset = 0;    ///< of it in the stream behind the key
-  std::uint32_t pieces = 0;    ///< that were requested and did not come yet
+  std::uint32_t pieces = 0;    ///< that were requested, or are to be once more, and did not come yet
   bool all_requested = false;
   Status status = Status::ok;  ///< of the pieces that came
+};
+
+/// A part of a get, to be requested in one or more pieces. Its offset is in the stream behind the get's key.
+struct Part {
+  Get* get = nullptr;
+  std::uint64_t offset = 0;
+  transport::Payload memory{};
 };
 
 /// The gets of a device; they do not move.

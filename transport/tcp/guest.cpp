@@ -42,8 +42,8 @@ Guest::State Guest::advance(const Handshake& handshake) noexcept {
         if (!handshake.accepts(hello_, challenge_.nonce, answer_)) return turn_away();
         then(Turn::wait);
         return state_ = State::proven;
-      case Turn::verdict:
-        moved = transfer_.send(socket_, bytes_of(std::as_const(verdict_)));
+      case Turn::decision:
+        moved = transfer_.send(socket_, bytes_of(std::as_const(decision_)));
         if (moved == Moved::all) return state_ = State::answered;
         break;
       case Turn::wait:
@@ -56,9 +56,9 @@ Guest::State Guest::advance(const Handshake& handshake) noexcept {
   return state_;
 }
 
-void Guest::decide(Verdict verdict) noexcept {
-  verdict_ = verdict;
-  turn_ = Turn::verdict;
+void Guest::decide(const Decision& decision) noexcept {
+  decision_ = decision;
+  turn_ = Turn::decision;
   transfer_ = {};
   state_ = State::talking;
 }

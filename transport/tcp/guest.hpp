@@ -23,11 +23,11 @@ class Guest {
   /// Goes on as far as it can without waiting.
   State advance(const Handshake& handshake) noexcept;
   /// Of a guest that is proven.
-  void decide(Verdict verdict) noexcept;
+  void decide(const Decision& decision) noexcept;
   State state() const noexcept { return state_; }
   /// What it said of itself; valid from `proven` on.
   const Hello& hello() const noexcept { return hello_; }
-  Verdict verdict() const noexcept { return verdict_; }
+  Verdict verdict() const noexcept { return decision_.verdict; }
   std::uint64_t since() const noexcept { return since_; }
   const UniqueFd& socket() const noexcept { return socket_; }
   /// What it says is not what a device of this job would say.
@@ -35,7 +35,7 @@ class Guest {
   UniqueFd take_socket() noexcept { return std::move(socket_); }
 
  private:
-  enum class Turn : std::uint8_t { hello, challenge, answer, wait, verdict };
+  enum class Turn : std::uint8_t { hello, challenge, answer, wait, decision };
   bool is_open() const noexcept;
   State turn_away() noexcept;
 
@@ -47,7 +47,7 @@ class Guest {
   Hello hello_;
   Challenge challenge_;
   Answer answer_;
-  Verdict verdict_ = Verdict::welcome;
+  Decision decision_;
   bool stranger_ = false;
 };
 

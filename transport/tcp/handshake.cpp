@@ -9,7 +9,7 @@ namespace stria::tcp {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x48545453;  // "STTH"
-constexpr std::uint16_t kVersion = 5;
+constexpr std::uint16_t kVersion = 6;
 
 Nonce draw_nonce() noexcept {
   Nonce out;
@@ -59,15 +59,28 @@ Proof Handshake::prove(Side side, const Hello& hello, const Nonce& nonce,
   return out;
 }
 
-Hello Handshake::hello(const Address& peer, std::uint32_t purpose) const noexcept {
-  return {kMagic,      kVersion,      wire::kVersion, worker_, instance_,
-          peer.worker, peer.instance, eager_max_,     purpose, draw_nonce()};
+Hello Handshake::hello(const Address& peer, std::uint32_t purpose, std::uint64_t received) const noexcept {
+  Hello out;
+  out.magic = kMagic;
+  out.version = kVersion;
+  out.wire_version = wire::kVersion;
+  out.from_worker = worker_;
+  out.from_instance = instance_;
+  out.to_worker = peer.worker;
+  out.to_instance = peer.instance;
+  out.eager_max = eager_max_;
+  out.purpose = purpose;
+  out.received = received;
+  out.port = port_;
+  out.nonce = draw_nonce();
+  return out;
 }
 
 bool Handshake::is_meant(const Hello& hello) const noexcept {
+  const bool is_lane = hello.purpose <= kLanePurposeMost && lane_number(hello.purpose) < kLanesMost;
   return hello.magic == kMagic && hello.version == kVersion && hello.wire_version == wire::kVersion &&
          hello.to_worker == worker_ && hello.to_instance == instance_ && hello.from_worker != 0 &&
-         (hello.purpose == kForPackets || hello.purpose < kLanesMost);
+         (hello.purpose == kForPackets || hello.purpose == kForMore || is_lane);
 }
 
 Challenge Handshake::challenge(const Hello& hello) const noexcept {

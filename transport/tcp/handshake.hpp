@@ -4,7 +4,7 @@
 //     Hello: who, to whom, a nonce      ──►       (silent unless it is meant)
 //                                       ◄──     Challenge: a nonce of its own, its proof
 //     Answer: its proof                 ──►
-//                                       ◄──     Verdict: welcome, or why not
+//                                       ◄──     Decision: welcome, or why not
 //
 // A proof is a keyed hash (BLAKE2b, by libsodium) of the Hello, of the nonce of the device that is dialled,
 // of that device's ticket, which only its address tells, and of the side that gives it, under a key made of
@@ -19,6 +19,7 @@
 #include <span>
 
 #include "transport/tcp/address.hpp"
+#include "transport/tcp/record.hpp"
 
 namespace stria::tcp {
 
@@ -34,12 +35,25 @@ struct Hello {
   std::uint64_t to_worker = 0;
   std::uint64_t to_instance = 0;
   std::uint32_t eager_max = 0;  ///< payload bytes of a packet that the dialling device takes
-  std::uint32_t purpose = 0;    ///< kForPackets, or the number of a bulk connection
+  std::uint32_t purpose = 0;    ///< kForPackets, kForMore, or a bulk connection (lane_purpose())
+  std::uint64_t received = 0;   ///< kForMore: bytes of the link's stream that the dialling device has got
+  std::uint32_t port = 0;       ///< on which the dialling device listens
+  std::uint32_t unused = 0;
   Nonce nonce{};
 };
-static_assert(sizeof(Hello) == 64);
+static_assert(sizeof(Hello) == 80);
 /// The purpose of the connection that makes the link.
 inline constexpr std::uint32_t kForPackets = ~0u;
+/// Of one over which a link goes on whose connection was reset.
+inline constexpr std::uint32_t kForMore = ~0u - 1;
+/// Of a bulk connection: its number, and how often one of this number has been begun. Requests name both, so
+/// that those of a connection that was reset mean nothing for the next.
+constexpr std::uint32_t lane_purpose(std::uint32_t number, std::uint32_t generation) noexcept {
+  return (generation << kLaneBits | number) & kLanePurposeMost;
+}
+constexpr std::uint32_t lane_number(std::uint32_t purpose) noexcept {
+  return purpose & ((1u << kLaneBits) - 1);
+}
 
 struct Challenge {
   Nonce nonce{};
@@ -53,8 +67,15 @@ struct Answer {
 enum class Verdict : std::uint32_t {
   welcome = 1,  ///< packets follow, both ways
   linked,       ///< there is a connection between the two already
-  closing       ///< the device is being closed, or the link that a bulk connection is for has ended
+  closing       ///< the device is being closed, or the link that the connection is for has ended
 };
+
+struct Decision {
+  Verdict verdict = Verdict::closing;
+  std::uint32_t unused = 0;
+  std::uint64_t received = 0;  ///< kForMore: bytes of the link's stream that the dialled device has got
+};
+static_assert(sizeof(Decision) == 16);
 
 template <class Message>
 std::span<const std::byte> bytes_of(const Message& message) noexcept {
@@ -72,10 +93,13 @@ class Handshake {
   Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t eager_max,
             std::span<const std::byte> secret, const Ticket& ticket) noexcept;
   static Ticket draw_ticket() noexcept;
+  /// Where this device listens, from now on.
+  void listens_on(std::uint16_t port) noexcept { port_ = port; }
   std::uint64_t worker() const noexcept { return worker_; }
   std::uint64_t instance() const noexcept { return instance_; }
 
-  Hello hello(const Address& peer, std::uint32_t purpose) const noexcept;
+  /// `received`: as in Hello.
+  Hello hello(const Address& peer, std::uint32_t purpose, std::uint64_t received = 0) const noexcept;
   /// Whether it is one to this device, of this version.
   bool is_meant(const Hello& hello) const noexcept;
   Challenge challenge(const Hello& hello) const noexcept;
@@ -94,6 +118,7 @@ class Handshake {
   const std::uint64_t instance_;
   const std::uint32_t eager_max_;
   const Ticket ticket_;
+  std::uint16_t port_ = 0;
   Proof key_{};
 };
 

@@ -29,6 +29,7 @@ Incoming::Outcome Incoming::receive(const UniqueFd& socket, void* const& cookie,
     if (last == Read::some) return {delivered, After::idle};  // there was no more a moment ago
     last = read(socket);
     if (last == Read::none) return {delivered, After::idle};
+    if (last == Read::lost) return {delivered, After::lost};
     if (last == Read::ended) return {delivered, After::ended};
   }
 }
@@ -52,6 +53,8 @@ bool Incoming::makes_sense() const noexcept {
       return head_.bytes == sizeof(PieceRequest);
     case RecordKind::resume:
       return head_.bytes == sizeof(Resume);
+    case RecordKind::lane_lost:
+      return head_.bytes == sizeof(LaneLost);
     case RecordKind::no_bulk:
     case RecordKind::want_bulk:
       return head_.bytes == 0;
@@ -148,9 +151,12 @@ Incoming::Step Incoming::deliver_placed(void* cookie) noexcept {
 }
 
 Incoming::Read Incoming::outcome(ssize_t bytes, std::size_t asked) noexcept {
-  if (bytes > 0) return static_cast<std::size_t>(bytes) == asked ? Read::full : Read::some;
+  if (bytes > 0) {
+    received_ += static_cast<std::uint64_t>(bytes);
+    return static_cast<std::size_t>(bytes) == asked ? Read::full : Read::some;
+  }
   if (bytes < 0 && is_dry(errno)) return Read::none;
-  return Read::ended;
+  return bytes < 0 && is_reset(errno) ? Read::lost : Read::ended;
 }
 
 Incoming::Read Incoming::read(const UniqueFd& socket) noexcept {
@@ -161,9 +167,10 @@ Incoming::Read Incoming::read(const UniqueFd& socket) noexcept {
   if (room.empty()) return Read::none;  // no memory: later
   const std::size_t asked = missing + kReadAhead;
   const ssize_t got = ::recv(socket.get(), room.data(), asked, MSG_DONTWAIT);
+  const Read out = outcome(got, asked);
   if (got > 0) queue_.added(static_cast<std::size_t>(got));
   queue_.settle();
-  return outcome(got, asked);
+  return out;
 }
 
 Incoming::Read Incoming::read_into_place(const UniqueFd& socket) noexcept {

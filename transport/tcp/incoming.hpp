@@ -34,6 +34,7 @@ class Incoming {
   enum class After : std::uint8_t {
     idle,   ///< the system has no more bytes of the peer
     more,   ///< a whole packet is here, or the socket has not been asked for the rest
+    lost,   ///< the connection was reset, and all that came by it was delivered
     ended,  ///< the peer sends no more, and all that it sent was delivered
     wrong   ///< what it sent makes no sense
   };
@@ -41,12 +42,14 @@ class Incoming {
     unsigned delivered;
     After after;
   };
+  /// Bytes that came since the stream began. It goes on behind them, over another connection too.
+  std::uint64_t received() const noexcept { return received_; }
   /// Delivers up to `budget` packets, under the peer's `cookie` at the time of each.
   Outcome receive(const UniqueFd& socket, void* const& cookie, unsigned budget) noexcept;
 
  private:
   enum class Step : std::uint8_t { needs_bytes, handled, delivered, stop, wrong };
-  enum class Read : std::uint8_t { full, some, none, ended };
+  enum class Read : std::uint8_t { full, some, none, lost, ended };
   Step deliver_next(void* cookie) noexcept;
   Step deliver_placed(void* cookie) noexcept;
   Step deliver_control(void* cookie) noexcept;
@@ -58,7 +61,7 @@ class Incoming {
   Read read(const UniqueFd& socket) noexcept;
   Read read_into_place(const UniqueFd& socket) noexcept;
   Step deliver(void* cookie, const std::byte* payload, std::uint32_t bytes, std::uint32_t how) noexcept;
-  static Read outcome(ssize_t bytes, std::size_t asked) noexcept;
+  Read outcome(ssize_t bytes, std::size_t asked) noexcept;
 
   ByteQueue queue_;
   const transport::Sink& sink_;
@@ -72,8 +75,9 @@ class Incoming {
   bool placed_ = false;  // there is one: place_
   transport::Payload place_{};
   std::uint32_t in_place_ = 0;  // bytes
-  std::uint64_t count_ = 0;     // records that have begun, but for those that mean nothing
-  bool skips_ = false;          // the next one is here already
+  std::uint64_t received_ = 0;
+  std::uint64_t count_ = 0;  // records that have begun, but for those that mean nothing
+  bool skips_ = false;       // the next one is here already
 };
 
 }  // namespace stria::tcp

@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "transport/tcp/socket.hpp"
+
 namespace stria::tcp {
 
 bool LateSend::arm(KernelQueue& queue, const UniqueFd& socket, std::span<const std::byte> bytes,
                    std::chrono::nanoseconds delay) noexcept {
   queue_ = &queue;
-  sent_ = 0;
+  result_ = {};
   is_armed_ = queue.send_later(socket, bytes, delay, *this);
   return is_armed_;
 }
@@ -21,16 +23,17 @@ void LateSend::take_back() noexcept {
   if (is_armed_ && is_under_way()) queue_->cancel(*this);
 }
 
-std::size_t LateSend::end() noexcept {
+LateSend::Result LateSend::end() noexcept {
   is_armed_ = false;
   if (linked()) unlink();
-  return std::exchange(sent_, 0);
+  return std::exchange(result_, {});
 }
 
-/// The end of the deadline and of the sending both come here. The next call of
-/// send() meets an error of the connection again.
+/// The end of the deadline and of the sending both come here. A deadline that was taken back ends with
+/// ECANCELED, and so does the sending behind it.
 void LateSend::over(int result) noexcept {
-  if (result > 0) sent_ = static_cast<std::size_t>(result);
+  if (result > 0) result_.sent = static_cast<std::size_t>(result);
+  if (result < 0 && is_reset(-result)) result_.error = -result;
 }
 
 }  // namespace stria::tcp

@@ -30,14 +30,18 @@ class LateSend final : KernelQueue::Operation {
   bool has_passed() noexcept;
   /// The kernel reads the bytes no more.
   void take_back() noexcept;
-  /// How many bytes the kernel has sent. The deadline has passed, or was taken back.
-  std::size_t end() noexcept;
+  struct Result {
+    std::size_t sent;  ///< bytes
+    int error;         ///< of the connection; 0: none
+  };
+  /// What the kernel has done. The deadline has passed, or was taken back.
+  Result end() noexcept;
 
  private:
   void over(int result) noexcept override;
 
   KernelQueue* queue_ = nullptr;
-  std::size_t sent_ = 0;
+  Result result_{};
   bool is_armed_ = false;
 };
 

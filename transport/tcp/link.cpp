@@ -32,8 +32,6 @@ Incoming::After after(Bulk::After what) noexcept {
       return Incoming::After::idle;
     case Bulk::After::more:
       return Incoming::After::more;
-    case Bulk::After::ended:
-      return Incoming::After::ended;
     case Bulk::After::wrong:
       break;
   }
@@ -46,7 +44,7 @@ Link::Link(Shared& shared, Address peer) noexcept
     : shared_(shared),
       peer_(std::move(peer)),
       eager_max_(std::min(shared.eager_max, peer_.eager_max)),
-      outgoing_(shared.pool, shared.services, token()),
+      outgoing_(shared.pool, shared.retained, shared.services, token()),
       incoming_(shared.pool, shared.sink, shared.services, *this, shared.eager_max),
       path_("tcp, not connected yet") {}
 
@@ -73,7 +71,7 @@ void Link::watch() noexcept {
 }
 
 Status Link::eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
-  if (state_ != State::up) return state_ == State::coming ? Status::no_resource : Status::peer_failed;
+  if (state_ != State::up) return state_ == State::dying ? Status::peer_failed : Status::no_resource;
   const Status status = outgoing_.send(socket_, header, payload, when());
   wait_for_room(outgoing_.waits_for_room());
   return status;
@@ -103,15 +101,17 @@ Status Link::send_short(RecordKind kind, const transport::Header& header, std::s
 }
 
 Status Link::send_control(RecordKind kind, std::span<const std::byte> payload) noexcept {
+  if (state_ != State::up) return Status::no_resource;
   return send_short(kind, {}, payload, {});
 }
 
 bool Link::hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept {
   const Outgoing::Short record{kind, {}, payload, {}};
-  return outgoing_.send(socket_, record, {.waits = true}) == Status::ok;
+  return state_ == State::up && outgoing_.send(socket_, record, {.waits = true}) == Status::ok;
 }
 
 void Link::send_held() noexcept {
+  if (state_ != State::up) return;
   if (!outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
   wait_for_room(outgoing_.waits_for_room());
 }
@@ -120,7 +120,7 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
                              const transport::Key& key) noexcept {
   KeyName name;
   if (!Keys::read(key, name)) return Status::access_error;
-  if (state_ != State::up) return state_ == State::coming ? Status::no_resource : Status::peer_failed;
+  if (state_ != State::up) return state_ == State::dying ? Status::peer_failed : Status::no_resource;
   if (bytes > eager_max_) return Status::invalid;
   return send_short(RecordKind::ending, header, std::as_bytes(std::span(&name, 1)),
                     {static_cast<const std::byte*>(payload), bytes});
@@ -140,7 +140,7 @@ Status Link::get(const transport::Payload& local, const transport::Key& key, std
   std::uint64_t end = 0;
   const auto length = static_cast<std::uint64_t>(local.length);
   if (!Keys::read(key, name) || __builtin_add_overflow(offset, length, &end)) return Status::access_error;
-  if (state_ != State::up) return state_ == State::coming ? Status::no_resource : Status::peer_failed;
+  if (state_ != State::up) return state_ == State::dying ? Status::peer_failed : Status::no_resource;
   if (receives_) {
     transport::Payload memory;
     const Status found = shared_.keys.find(*this, name, offset, length, memory);
@@ -158,11 +158,23 @@ Status Link::get(const transport::Payload& local, const transport::Key& key, std
 void Link::want_bulk() noexcept {
   if (wants_bulk_) return;
   wants_bulk_ = !made_by_peer_ || send_control(RecordKind::want_bulk, {}) == Status::ok;
-  if (!made_by_peer_) shared_.want_bulk.push_back(this);  // Links has reserved the room
+  if (!made_by_peer_) want_lanes();
+}
+
+bool Link::makes_lanes() noexcept {
+  if (!made_by_peer_) want_lanes();
+  return !made_by_peer_;
+}
+
+/// Those that are neither there nor on their way are to be made.
+void Link::want_lanes() noexcept {
+  std::vector<Link*>& all = shared_.want_bulk;  // Links has reserved the room
+  if (std::find(all.begin(), all.end(), this) == all.end()) all.push_back(this);
 }
 
 void Link::refuse_gets() noexcept {
   no_bulk_ = true;
+  if (bulk_ != nullptr) bulk_->cut();
   shared_.sink.link_changed(shared_.sink.self, cookie);
   end_gets(Status::unsupported);
 }
@@ -191,6 +203,13 @@ bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept 
       const Status found = shared_.keys.find(*this, request.key, request.offset, request.length, memory);
       return bulk_ != nullptr && bulk_->supply(request, found, memory);
     }
+    case RecordKind::lane_lost: {
+      LaneLost which;
+      std::memcpy(&which, payload.data(), sizeof which);
+      if (made_by_peer_ || bulk_ == nullptr) return false;
+      if (bulk_->lose(which.lane)) want_lanes();
+      return true;
+    }
     case RecordKind::resume: {
       Resume where;
       std::memcpy(&where, payload.data(), sizeof where);
@@ -209,7 +228,11 @@ bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept 
 
 Incoming::Outcome Link::receive(unsigned budget) noexcept {
   Incoming::Outcome out = incoming_.receive(receives_ ? receives_ : socket_, cookie, budget);
-  if (bulk_ == nullptr || state_ != State::up || out.after == Incoming::After::wrong) return out;
+  // The system tells of a reset once: to who reads, or to who sends.
+  if (out.after == Incoming::After::ended && (is_replaced_ || outgoing_.was_reset()))
+    out.after = Incoming::After::lost;
+  if (out.after == Incoming::After::lost && has_finished_) out.after = Incoming::After::ended;
+  if (bulk_ == nullptr || state_ != State::up || out.after >= Incoming::After::lost) return out;
   bulk_->send_requested();
   const Bulk::Outcome pieces = bulk_->receive(false, budget - out.delivered);
   out.delivered += pieces.pieces;
@@ -218,19 +241,16 @@ Incoming::Outcome Link::receive(unsigned budget) noexcept {
 }
 
 Incoming::Outcome Link::receive_bulk(unsigned budget) noexcept {
+  if (bulk_ == nullptr) return {0, Incoming::After::idle};
   const Bulk::Outcome pieces = bulk_->receive(true, budget);
-  if (state_ != State::up || pieces.after <= Bulk::After::more) return {pieces.pieces, after(pieces.after)};
-  // The link ends, but what came by its first connection is delivered before.
-  Incoming::Outcome out = receive(budget - pieces.pieces);
-  out.delivered += pieces.pieces;
-  return out;
+  return {pieces.pieces, after(pieces.after)};
 }
 
 void Link::flush() noexcept {
   if (state_ != State::up) return;
   // Also of a connection that is broken: its end comes by the receiving side.
   if (outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
-  static_cast<void>(outgoing_.look(socket_));
+  outgoing_.look(socket_);
   wait_for_room(outgoing_.waits_for_room());
   if (std::exchange(owes_no_bulk_, false))
     owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
@@ -251,9 +271,39 @@ void Link::wait_for_room(bool waits) noexcept {
 /// An end is acknowledged at once, whereas a system may keep the acknowledgement of bytes back for 40 ms.
 bool Link::finish() noexcept {
   flush();
-  if (!outgoing_.is_empty() && outgoing_.flush(socket_) != Status::ok) return false;
+  if (!outgoing_.is_empty()) {
+    const Status status = outgoing_.flush(socket_);
+    if (status != Status::ok) return status == Status::peer_failed;  // nothing more can be done
+  }
   if (!std::exchange(has_finished_, true)) static_cast<void>(::shutdown(socket_.get(), SHUT_WR));
   return unacknowledged(socket_) == 0;
+}
+
+void Link::end_connection() noexcept {
+  is_replaced_ = true;
+  static_cast<void>(::shutdown(socket_.get(), SHUT_RDWR));  // which is an event
+}
+
+void Link::lose() noexcept {
+  state_ = State::lost;
+  is_replaced_ = false;
+  if (std::exchange(waits_for_room_, false)) --shared_.waiting_for_room;
+  if (linked()) unlink();
+  outgoing_.cut();
+  socket_.reset();
+  silence_ = {};
+  shared_.lost.push_back(this);
+}
+
+bool Link::go_on(UniqueFd socket, std::uint64_t peer_received) noexcept {
+  if (!outgoing_.go_on_behind(peer_received)) return false;
+  socket_ = std::move(socket);
+  Silence::probe(socket_, shared_.silent_ms);
+  state_ = State::up;
+  watch();
+  static_cast<void>(outgoing_.flush(socket_));
+  flush();
+  return true;
 }
 
 void Link::limits(transport::LinkLimits& out) const noexcept {
@@ -274,6 +324,7 @@ void Link::cut() noexcept {
   if (bulk_ != nullptr) bulk_->cut();
   shared_.keys.end_all_of(*this);
   std::erase(shared_.want_bulk, this);
+  std::erase(shared_.lost, this);
   socket_.reset();
   receives_.reset();
 }

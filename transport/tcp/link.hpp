@@ -24,6 +24,7 @@ class Link final : public ListNode,
   enum class State : std::uint8_t {
     coming,  ///< the peer is being connected to
     up,
+    lost,  ///< its connection was reset, and another is being made
     dying  ///< link_down has been called, or will be
   };
   Link(Shared& shared, Address peer) noexcept;
@@ -40,6 +41,8 @@ class Link final : public ListNode,
   // The device's.
   const Address& peer() const noexcept { return peer_; }
   State state() const noexcept { return state_; }
+  /// It is up, or will be again.
+  bool is_there() const noexcept { return state_ == State::up || state_ == State::lost; }
   Token token() const noexcept { return reinterpret_cast<Token>(this); }
   /// Which side has made the connection.
   enum class Maker : std::uint8_t { self, peer };
@@ -49,6 +52,17 @@ class Link final : public ListNode,
   void come_up(UniqueFd sends, UniqueFd receives) noexcept;
   /// Delivers packets, up to `budget`, and calls the completions of gets.
   Incoming::Outcome receive(unsigned budget) noexcept;
+  /// Its connection was reset. Sends and gets wait; bulk connections go on.
+  void lose() noexcept;
+  /// The peer has made another connection: what the present one has brought is delivered, and then it is
+  /// lost.
+  void end_connection() noexcept;
+  /// Bytes that came over its first connections.
+  std::uint64_t received() const noexcept { return incoming_.received(); }
+  /// The link goes on over `socket`; `peer_received`: bytes that the peer has got. False: what follows them
+  /// is not here any more.
+  bool go_on(UniqueFd socket, std::uint64_t peer_received) noexcept;
+  bool is_made_by_peer() const noexcept { return made_by_peer_; }
   /// There is something for a bulk connection: takes it, and then as receive().
   Incoming::Outcome receive_bulk(unsigned budget) noexcept;
   /// Sends what waits for others.
@@ -58,6 +72,10 @@ class Link final : public ListNode,
   /// The peer's system has not answered for the limit.
   bool is_silent(std::uint64_t now) noexcept {
     return state_ == State::up && silence_.lasts(socket_, now, shared_.silent_ms);
+  }
+  /// Memory is given back that what has been sent needs no more.
+  void tidy() noexcept {
+    if (state_ == State::up) outgoing_.forget_acknowledged(socket_);
   }
   /// Sends what waits, and then the end of it. True: the peer's system has all of it.
   bool finish() noexcept;
@@ -71,7 +89,7 @@ class Link final : public ListNode,
   // Its bulk connections, for Peers.
   /// Where the peer has answered.
   const Ip& peer_ip() const noexcept { return peer_ip_; }
-  bool can_have_bulk() const noexcept { return state_ == State::up && !no_bulk_; }
+  bool can_have_bulk() const noexcept { return is_there() && !no_bulk_; }
   /// Made at the first call. Null: there is no memory.
   Bulk* bulk() noexcept;
   /// No connection can be made: the peer is told, and gets are refused from now on. Makes upcalls.
@@ -86,10 +104,12 @@ class Link final : public ListNode,
   bool handle(RecordKind kind, std::span<const std::byte> payload) noexcept override;
   Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
   bool hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
+  bool makes_lanes() noexcept override;
   Status send_short(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
                     std::span<const std::byte> second) noexcept;
   Outgoing::When when() noexcept;
   void want_bulk() noexcept;
+  void want_lanes() noexcept;
   void refuse_gets() noexcept;
   void watch() noexcept;
   void wait_for_room(bool waits) noexcept;
@@ -99,6 +119,7 @@ class Link final : public ListNode,
   State state_ = State::coming;
   bool waits_for_room_ = false;
   bool has_finished_ = false;
+  bool is_replaced_ = false;  // by another connection, which waits at the door
   bool made_by_peer_ = false;
   bool wants_bulk_ = false;    // it has been said
   bool no_bulk_ = false;       // none can be made

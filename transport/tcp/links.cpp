@@ -15,6 +15,7 @@ Link& Links::add(Address peer) {
   const std::uint64_t worker = peer.worker;
   failed_.reserve(failed_.size() + by_worker_.size() + 1);  // fail() allocates nothing
   shared_.want_bulk.reserve(by_worker_.size() + 1);         // nor does a get
+  shared_.lost.reserve(by_worker_.size() + 1);              // nor does a reset
   auto& place = by_worker_[worker];
   place = std::make_unique<Link>(shared_, std::move(peer));
   return *place;

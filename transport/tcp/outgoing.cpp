@@ -38,10 +38,11 @@ Status Outgoing::send(const UniqueFd& socket, const Short& record, When when) no
 }
 
 Status Outgoing::send(const UniqueFd& socket, const Record& record, When when) noexcept {
-  Status status = look(socket);
+  look(socket);
   const bool is_short = record.head.bytes <= kHeldRecordMost;
   if (!is_short || !when.waits || late_.is_shared()) take_back();
-  if (status == Status::peer_failed || is_broken_) return Status::peer_failed;
+  if (is_broken_) return Status::peer_failed;
+  Status status = Status::ok;
   if (waits_for_room_) {
     status = append(record) ? Status::ok : Status::no_resource;
   } else if (is_short && when.waits) {
@@ -59,14 +60,18 @@ Status Outgoing::send(const UniqueFd& socket, const Record& record, When when) n
 /// The record waits for others, or goes with those that do.
 Status Outgoing::hold(const UniqueFd& socket, const Record& record, KernelQueue* keeper) noexcept {
   if (late_.is_armed()) {
-    if (join(record)) return late_.is_armed() ? Status::ok : push(socket);
+    if (join(record)) {
+      if (!late_.is_armed()) push(socket);
+      return Status::ok;
+    }
     take_back();
     padded_bytes_ = std::min(2 * padded_bytes_, kHeldMost);
     return append_or_push(socket, record);
   }
   if (!append(record)) return refuse(socket);
   const bool waits = keeper == nullptr ? queue_.held().size() < kHeldMost : arm(socket, *keeper);
-  return waits ? Status::ok : push(socket);
+  if (!waits) push(socket);
+  return Status::ok;
 }
 
 /// The record is one of those that the kernel sends at the deadline. False: it does not fit.
@@ -97,7 +102,8 @@ bool Outgoing::arm(const UniqueFd& socket, KernelQueue& keeper) noexcept {
 /// was put. In both cases what follows is as it lies there, and the record comes once more, with its index,
 /// by which the peer knows whether it has it.
 void Outgoing::end_deadline(std::size_t last) noexcept {
-  const std::size_t sent = late_.end();
+  const auto [sent, error] = late_.end();
+  if (error != 0) static_cast<void>(failed(error));
   if (sent == 0) return;
   padded_bytes_ = std::max(padded_bytes_ / 2, kHeldLeast);
   const std::size_t used = padded_.used();
@@ -113,7 +119,11 @@ void Outgoing::end_deadline(std::size_t last) noexcept {
     add(&index, sizeof index);
     add(queue_.held().data() + used - last, last);
     is_broken_ = !padded_.mend(last, sent);
+    const std::uint64_t at = retained_.end() + used - last;
+    if (!retained_.holds(unsure_from_) || unsure_to_ == 0) unsure_from_ = at;
+    unsure_to_ = at + PaddedRecords::kDecisive;
   }
+  retained_.add(queue_.held().first(sent));
   queue_.drop(sent);
 }
 
@@ -123,20 +133,23 @@ void Outgoing::take_back() noexcept {
   end_deadline(0);
 }
 
-Status Outgoing::look(const UniqueFd& socket) noexcept {
-  if (!late_.is_armed() || !late_.has_passed()) return Status::ok;
+void Outgoing::look(const UniqueFd& socket) noexcept {
+  if (!late_.is_armed() || !late_.has_passed()) return;
   end_deadline(0);
-  return push(socket);
+  push(socket);
 }
 
 /// Behind what waits, and all of it to the system.
 Status Outgoing::append_or_push(const UniqueFd& socket, const Record& record) noexcept {
-  return append(record) ? push(socket) : refuse(socket);
+  if (!append(record)) return refuse(socket);
+  push(socket);
+  return Status::ok;
 }
 
 /// There is no room for a record; what waits has nothing else to wait for.
 Status Outgoing::refuse(const UniqueFd& socket) noexcept {
-  return push(socket) == Status::ok ? Status::no_resource : Status::peer_failed;
+  push(socket);
+  return Status::no_resource;
 }
 
 /// What of the record is behind its first `from` bytes goes into the buffer; it has no front. False: there is
@@ -163,6 +176,7 @@ bool Outgoing::append(const Record& record) noexcept {
 
 /// With what waits before it, out of the caller's memory.
 Status Outgoing::write(const UniqueFd& socket, const Record& record) noexcept {
+  if (!may_send(socket)) return append(record) ? Status::ok : Status::no_resource;
   std::array<iovec, 2 + kRunsMost> runs;
   const std::span<const std::byte> held = queue_.held();
   std::size_t count = 0;
@@ -174,38 +188,90 @@ Status Outgoing::write(const UniqueFd& socket, const Record& record) noexcept {
   message.msg_iov = runs.data();
   message.msg_iovlen = count;
   const ssize_t got = ::sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (got < 0 && !is_full(errno)) return Status::peer_failed;
+  if (got < 0) static_cast<void>(failed(errno));
   const std::size_t sent = got < 0 ? 0 : static_cast<std::size_t>(got);
   const std::size_t of_held = std::min(sent, held.size());
   const std::size_t of_record = sent - of_held;
+  retained_.add(held.first(of_held));
   if (of_held > 0) queue_.drop(of_held);
-  waits_for_room_ = of_record < record.bytes() && (!queue_.is_empty() || of_record > 0);
+  retain(socket, record, of_record);
+  waits_for_room_ = is_down_ || (of_record < record.bytes() && (!queue_.is_empty() || of_record > 0));
   if (of_record == 0) return Status::no_resource;
   if (of_record == record.bytes()) return Status::ok;
   // The queue is empty, and has room for a record unless there is no memory at all: half a record is no use.
-  return append_rest(record, of_record) ? Status::ok : Status::peer_failed;
+  is_broken_ = !append_rest(record, of_record);
+  return is_broken_ ? Status::peer_failed : Status::ok;
 }
 
-/// PEER_FAILED, or OK: what has not gone waits for room.
-Status Outgoing::push(const UniqueFd& socket) noexcept {
-  return flush(socket) == Status::peer_failed ? Status::peer_failed : Status::ok;
+/// The first bytes of a record went. Most of a long one is with the peer by now where the network is short,
+/// and need not be copied.
+void Outgoing::retain(const UniqueFd& socket, const Record& record, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  const std::size_t left = std::min(unacknowledged(socket), bytes);
+  std::size_t from = bytes - left;
+  if (from > 0) retained_.skip(from);
+  const std::span<const std::byte> head(reinterpret_cast<const std::byte*>(&record.head), sizeof record.head);
+  if (from < head.size()) {
+    const std::size_t to = std::min(bytes, head.size());
+    retained_.add(head.subspan(from, to - from));
+    from = to;
+  }
+  if (from < bytes) retained_.add(transport::slice(record.rest, from - head.size(), bytes - from));
+}
+
+/// False: the peer's system has to acknowledge something first.
+bool Outgoing::may_send(const UniqueFd& socket) noexcept {
+  if (retained_.is_full() || !retained_.has_room()) forget_acknowledged(socket);
+  waits_for_room_ = !retained_.has_room();
+  return !waits_for_room_;
+}
+
+void Outgoing::forget_acknowledged(const UniqueFd& socket) noexcept {
+  if (!is_down_) retained_.acknowledged_but(unacknowledged(socket));
+}
+
+/// What has not gone waits: for room, or for another connection.
+Status Outgoing::failed(int error) noexcept {
+  waits_for_room_ = true;
+  if (is_full(error)) return Status::no_resource;
+  is_down_ = true;
+  was_reset_ = was_reset_ || is_reset(error);
+  return Status::peer_failed;
+}
+
+/// All that waits to the system, as far as there is room.
+void Outgoing::push(const UniqueFd& socket) noexcept {
+  static_cast<void>(flush(socket));
 }
 
 Status Outgoing::flush(const UniqueFd& socket) noexcept {
   take_back();
-  if (is_broken_) {  // the receiving side sees the end
-    static_cast<void>(::shutdown(socket.get(), SHUT_RDWR));
-    return Status::peer_failed;
-  }
-  while (!queue_.is_empty()) {
-    const auto held = queue_.held();
-    const ssize_t sent = ::send(socket.get(), held.data(), held.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    waits_for_room_ = sent < 0 && is_full(errno);
-    if (sent < 0) return waits_for_room_ ? Status::no_resource : Status::peer_failed;
-    queue_.drop(static_cast<std::size_t>(sent));
+  if (is_broken_) static_cast<void>(::shutdown(socket.get(), SHUT_RDWR));  // the receiving side sees the end
+  if (is_broken_ || is_down_) return Status::peer_failed;
+  for (;;) {
+    const std::span<const std::byte> again = retained_.to_repeat();
+    const std::span<const std::byte> bytes = again.empty() ? queue_.held() : again;
+    if (bytes.empty()) break;
+    if (again.empty() && !may_send(socket)) return Status::no_resource;
+    const ssize_t got = ::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (got < 0) return failed(errno);
+    const auto sent = static_cast<std::size_t>(got);
+    if (again.empty()) {
+      retained_.add(bytes.first(sent));
+      queue_.drop(sent);
+    } else {
+      retained_.repeated(sent);
+    }
   }
   waits_for_room_ = false;
   return Status::ok;
+}
+
+bool Outgoing::go_on_behind(std::uint64_t position) noexcept {
+  const bool is_unsure = unsure_from_ < position && position < unsure_to_;
+  if (is_broken_ || is_unsure || !retained_.go_back(position)) return false;
+  is_down_ = was_reset_ = false;
+  return true;
 }
 
 }  // namespace stria::tcp

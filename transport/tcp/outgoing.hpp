@@ -4,6 +4,9 @@
 //   at once ──► the system ── no room ──► the buffer ── flush() ──► the system
 //   waits   ──► the buffer ── flush(), a record that does not wait, enough of them, or the deadline ──► the
 //   system
+//
+// What has gone is retained until the peer's system acknowledges it. A connection that fails is one without
+// room: the receiving side hears of its end, and the stream may go on over another connection.
 #pragma once
 
 #include <chrono>
@@ -16,6 +19,7 @@
 #include "transport/tcp/late_send.hpp"
 #include "transport/tcp/padded_records.hpp"
 #include "transport/tcp/record.hpp"
+#include "transport/tcp/retained.hpp"
 
 namespace stria::tcp {
 
@@ -29,13 +33,13 @@ class Outgoing {
   };
   /// How long a record waits for others while the application computes: about as long as ten calls of send.
   static constexpr std::chrono::nanoseconds kDelay = std::chrono::microseconds(50);
-  /// `link`: what the kernel's queue tells when a deadline has passed.
-  Outgoing(BufferPool& pool, const stria_services_t& services, Token link,
+  /// `retained`: of Retained. `link`: what the kernel's queue tells when a deadline has passed.
+  Outgoing(BufferPool& pool, BufferPool& retained, const stria_services_t& services, Token link,
            std::chrono::nanoseconds delay = kDelay) noexcept
-      : queue_(pool), services_(services), delay_(delay), late_(link) {}
+      : queue_(pool), services_(services), delay_(delay), late_(link), retained_(retained) {}
 
   /// OK: the payload's memory is the caller's again. NO_RESOURCE: nothing of it went, or waits. PEER_FAILED:
-  /// the connection is broken.
+  /// nothing will go any more.
   Status send(const UniqueFd& socket, const transport::Header& header, const transport::Payload& payload,
               When when) noexcept;
   /// A record whose payload is one part behind the other, 4 KiB at most.
@@ -46,12 +50,19 @@ class Outgoing {
     std::span<const std::byte> second;
   };
   Status send(const UniqueFd& socket, const Short& record, When when) noexcept;
-  /// OK: nothing waits any more. NO_RESOURCE: the system has no room. PEER_FAILED.
+  /// OK: nothing waits any more. NO_RESOURCE: the system has no room. PEER_FAILED: the connection has failed.
   Status flush(const UniqueFd& socket) noexcept;
   /// Goes on behind a deadline that has passed.
-  Status look(const UniqueFd& socket) noexcept;
-  /// Nothing is sent any more. Before the socket is closed.
-  void cut() noexcept { late_.take_back(); }
+  void look(const UniqueFd& socket) noexcept;
+  /// The connection has failed, and sending has heard that it was reset.
+  bool was_reset() const noexcept { return was_reset_; }
+  /// The stream goes on over another connection, whose peer has got the first `position` bytes of it. False:
+  /// it cannot. Behind cut().
+  bool go_on_behind(std::uint64_t position) noexcept;
+  /// Retains no longer what is acknowledged.
+  void forget_acknowledged(const UniqueFd& socket) noexcept;
+  /// The socket is used no more. Before it is closed.
+  void cut() noexcept { take_back(); }
   bool is_empty() const noexcept { return queue_.is_empty(); }
   /// The kernel sends what waits when its time has come.
   bool has_deadline() const noexcept { return late_.is_armed(); }
@@ -78,7 +89,10 @@ class Outgoing {
   Status refuse(const UniqueFd& socket) noexcept;
   bool append_rest(const Record& record, std::size_t from) noexcept;
   Status write(const UniqueFd& socket, const Record& record) noexcept;
-  Status push(const UniqueFd& socket) noexcept;
+  void push(const UniqueFd& socket) noexcept;
+  bool may_send(const UniqueFd& socket) noexcept;
+  void retain(const UniqueFd& socket, const Record& record, std::size_t bytes) noexcept;
+  Status failed(int error) noexcept;
 
   ByteQueue queue_;
   const stria_services_t& services_;
@@ -87,8 +101,13 @@ class Outgoing {
   PaddedRecords padded_;                   // what late_ sends; the used part of it is in queue_
   std::size_t padded_bytes_ = kHeldLeast;  // of the next one
   std::uint64_t count_ = 0;                // records that the peer gets, but for those that mean nothing
+  Retained retained_;
+  // Of these bytes of the stream nobody knows whether they went as they are retained (end_deadline()).
+  std::uint64_t unsure_from_ = 0, unsure_to_ = 0;
   bool waits_for_room_ = false;
-  bool is_broken_ = false;
+  bool is_down_ = false;    // the connection has failed
+  bool was_reset_ = false;  // and so
+  bool is_broken_ = false;  // the stream has
 };
 
 }  // namespace stria::tcp

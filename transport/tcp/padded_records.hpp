@@ -16,6 +16,8 @@ namespace stria::tcp {
 
 class PaddedRecords {
  public:
+  /// The front of a record's head, which says what the record is, and changes at once.
+  static constexpr std::size_t kDecisive = offsetof(RecordHead, header);
   /// `place` begins with `used` bytes of records, and has room for the head of one more.
   void begin(std::span<std::byte> place, std::size_t used) noexcept;
   /// Where the payload of a record of so many bytes goes, head included; empty: the record does not fit.

@@ -17,7 +17,8 @@ Peers::Peers(const Parts& parts, Token door, Token handshakes) noexcept
     : parts_(parts),
       door_token_(door),
       handshake_token_(handshakes),
-      door_(parts.handshake, parts.shared.events, parts.shared.services) {}
+      door_(parts.handshake, parts.shared.events, parts.shared.services),
+      reconnections_(parts.shared, parts.links, parts.handshake, handshakes) {}
 
 Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
   auto decoded = decode(address, parts_.secret);
@@ -109,14 +110,18 @@ void Peers::make_bulk() noexcept {
   step();
 }
 
-std::unique_ptr<Dial> Peers::dial_bulk(const Link& link, std::uint32_t number, std::uint64_t now) {
+std::unique_ptr<Dial> Peers::dial_bulk(Link& link, std::uint32_t number, std::uint64_t now) {
   return std::make_unique<Dial>(parts_.handshake, parts_.shared.events, handshake_token_, link.peer(),
-                                std::vector{link.peer_ip()}, now, parts_.connect_ms, number);
+                                std::vector{link.peer_ip()}, now, parts_.connect_ms,
+                                link.bulk()->begin(number));
 }
 
 void Peers::begin_bulk(Link& link, std::uint64_t now) {
   for (std::uint32_t number = 0; number < parts_.shared.lanes; ++number) {
-    link.bulk()->begin(number);
+    const bool is_dialled = std::any_of(bulk_dials_.begin(), bulk_dials_.end(), [&](const BulkDial& one) {
+      return one.link == &link && one.number == number;
+    });
+    if (is_dialled || !link.bulk()->is_missing(number)) continue;
     BulkDial& made = bulk_dials_.emplace_back();
     made.link = &link;
     made.number = number;
@@ -166,11 +171,37 @@ void Peers::advance_bulk_dials(std::uint64_t now) {
 void Peers::add_bulk(Guest& guest) {
   Link* const link = parts_.links.to_worker(guest.hello().from_worker);
   if (link == nullptr || !link->can_have_bulk() || link->bulk() == nullptr) return;
-  link->bulk()->begin(guest.hello().purpose);
-  link->bulk()->come_up(guest.hello().purpose, guest.take_socket());
+  link->bulk()->welcome(guest.hello().purpose, guest.take_socket());
+}
+
+void Peers::connect_anew() noexcept {
+  std::vector<Link*>& lost = parts_.shared.lost;  // keeps its room
+  try {
+    for (; !lost.empty(); lost.pop_back()) reconnections_.begin(*lost.back(), now_ms());
+  } catch (const std::bad_alloc&) {
+    parts_.shared.services.log(3, "tcp: there is no memory to connect anew");
+  }
+  step();
+}
+
+/// A guest brings the connection over which its link goes on.
+void Peers::go_on(Guest& guest) {
+  Link* const link = parts_.links.to_worker(guest.hello().from_worker);
+  if (link != nullptr && link->state() == Link::State::lost)
+    reconnections_.finish(*link, guest.take_socket(), guest.hello().received);
+}
+
+/// What to answer who says that its connection to this device was reset; nothing: it has to wait until what
+/// came by the old one is delivered.
+std::optional<Decision> Peers::decide_more(Link* known) {
+  if (known == nullptr || !known->is_made_by_peer() || !known->is_there()) return Decision{Verdict::closing};
+  if (known->state() == Link::State::lost) return Decision{Verdict::welcome, 0, known->received()};
+  known->end_connection();
+  return {};
 }
 
 void Peers::forget(const Link& link) noexcept {
+  reconnections_.forget(link);
   std::erase_if(bulk_dials_, [&link](const BulkDial& one) { return one.link == &link; });
 }
 
@@ -178,7 +209,7 @@ void Peers::forget(const Link& link) noexcept {
 bool Peers::decide(Guest& guest) {
   const Hello& hello = guest.hello();
   const auto answer = [&guest](Verdict verdict) {
-    guest.decide(verdict);
+    guest.decide({verdict});
     return true;
   };
   if (closing_) return answer(Verdict::closing);
@@ -187,17 +218,23 @@ bool Peers::decide(Guest& guest) {
     replace(*known);
     known = nullptr;
   }
+  if (hello.purpose == kForMore) {
+    const auto decision = decide_more(known);
+    if (decision) guest.decide(*decision);
+    return decision.has_value();
+  }
   if (hello.purpose != kForPackets)
     return answer(known != nullptr && known->can_have_bulk() && known->bulk() != nullptr ? Verdict::welcome
                                                                                          : Verdict::closing);
   if (known == nullptr) return answer(Verdict::welcome);
-  if (known->state() == Link::State::up) return answer(Verdict::linked);
+  if (known->is_there()) return answer(Verdict::linked);
   if (known->dial != nullptr && parts_.handshake.worker() < hello.from_worker) return false;
   return answer(Verdict::welcome);
 }
 
 void Peers::welcome(Guest& guest) {
   const Hello& hello = guest.hello();
+  if (hello.purpose == kForMore) return go_on(guest);
   if (hello.purpose != kForPackets) return add_bulk(guest);
   if (Link* const known = parts_.links.to_worker(hello.from_worker)) {
     known->come_up(guest.take_socket(), hello.eager_max, Link::Maker::peer);
@@ -207,6 +244,7 @@ void Peers::welcome(Guest& guest) {
   peer.worker = hello.from_worker;
   peer.instance = hello.from_instance;
   peer.eager_max = hello.eager_max;
+  peer.port = static_cast<std::uint16_t>(hello.port);
   Link& link = parts_.links.add(std::move(peer));
   link.come_up(guest.take_socket(), hello.eager_max, Link::Maker::peer);
   const transport::Sink& sink = parts_.shared.sink;
@@ -218,6 +256,7 @@ void Peers::step() noexcept try {
   advance_dials(now);
   advance_bulk_dials(now);
   door_.serve([this](Guest& guest) { return decide(guest); }, [this](Guest& guest) { welcome(guest); });
+  reconnections_.advance(now);  // behind the door, at which the peer may be
   for (const GivenUp& one : std::exchange(given_up_, {}))
     if (one.link->is_coming())
       parts_.links.fail(*one.link, one.why, "it cannot be connected to: " + one.reason);
@@ -227,13 +266,14 @@ void Peers::step() noexcept try {
 }
 
 void Peers::set_timer(std::uint64_t now) noexcept {
-  constexpr std::uint64_t kGuestsMs = 1000, kBulkMs = 250;
+  constexpr std::uint64_t kGuestsMs = 1000, kBulkMs = 250, kAnewMs = 50;
   std::uint64_t next = door_.has_guests() ? kGuestsMs : 0;
   for (const Link* const link : dialing_) {
     const std::uint64_t one = link->dial->next_in_ms(now);
     next = next == 0 ? one : std::min(next, one);
   }
   if (!bulk_dials_.empty()) next = next == 0 ? kBulkMs : std::min(next, kBulkMs);
+  if (!reconnections_.is_empty()) next = next == 0 ? kAnewMs : std::min(next, kAnewMs);
   parts_.shared.events.set_timer(next);
 }
 
@@ -243,6 +283,7 @@ void Peers::close() noexcept {
   for (Link* const link : dialing_) link->dial.reset();
   dialing_.clear();
   bulk_dials_.clear();
+  reconnections_.close();
 }
 
 }  // namespace stria::tcp

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "transport/tcp/handshake.hpp"
 #include "transport/tcp/interfaces.hpp"
 #include "transport/tcp/links.hpp"
+#include "transport/tcp/reconnections.hpp"
 
 namespace stria::tcp {
 
@@ -42,10 +44,14 @@ class Peers {
   void step() noexcept;
   /// Begins the bulk connections of the links that want some. Makes upcalls.
   void make_bulk() noexcept;
+  /// Goes on with the links whose connection was reset. Makes upcalls.
+  void connect_anew() noexcept;
   /// The link's memory goes.
   void forget(const Link& link) noexcept;
   /// Dials or guests are under way.
-  bool are_busy() const noexcept { return !dialing_.empty() || !bulk_dials_.empty() || door_.has_guests(); }
+  bool are_busy() const noexcept {
+    return !dialing_.empty() || !bulk_dials_.empty() || !reconnections_.is_empty() || door_.has_guests();
+  }
   /// Nobody comes any more, and no dial goes on.
   void close() noexcept;
 
@@ -67,10 +73,12 @@ class Peers {
   Result<Link*> reach_itself(Address self, void* cookie);
   void advance_dials(std::uint64_t now);
   void begin_bulk(Link& link, std::uint64_t now);
-  std::unique_ptr<Dial> dial_bulk(const Link& link, std::uint32_t number, std::uint64_t now);
+  std::unique_ptr<Dial> dial_bulk(Link& link, std::uint32_t number, std::uint64_t now);
   bool is_over(BulkDial& one, std::uint64_t now);
   void advance_bulk_dials(std::uint64_t now);
   void add_bulk(Guest& guest);
+  void go_on(Guest& guest);
+  std::optional<Decision> decide_more(Link* known);
   bool decide(Guest& guest);
   void welcome(Guest& guest);
   void replace(Link& link) noexcept;
@@ -83,6 +91,7 @@ class Peers {
   std::vector<OwnAddress> own_;
   std::vector<Link*> dialing_;
   std::vector<BulkDial> bulk_dials_;
+  Reconnections reconnections_;
   std::vector<GivenUp> given_up_;  // links whose dial has failed, and whose peer may be at the door
   bool closing_ = false;
 };

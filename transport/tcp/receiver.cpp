@@ -59,6 +59,7 @@ unsigned Receiver::go_on(unsigned budget) noexcept {
 }
 
 unsigned Receiver::read(Link& link, unsigned budget) noexcept {
+  if (link.state() == Link::State::lost) return read_bulk(link, budget);
   return settle(link, link.receive(budget));
 }
 
@@ -67,12 +68,17 @@ unsigned Receiver::read_bulk(Link& link, unsigned budget) noexcept {
 }
 
 unsigned Receiver::settle(Link& link, const Incoming::Outcome& outcome) noexcept {
-  if (link.state() != Link::State::up) return outcome.delivered;
+  if (!link.is_there()) return outcome.delivered;
   switch (outcome.after) {
     case Incoming::After::idle:
       break;
     case Incoming::After::more:
       if (!std::exchange(link.is_ready, true)) ready_.push_back(&link);
+      break;
+    case Incoming::After::lost:
+      link.lose();
+      link.is_ready = false;
+      forget(link);
       break;
     case Incoming::After::ended:
       links_.fail(link, Status::peer_failed, "");
@@ -81,7 +87,7 @@ unsigned Receiver::settle(Link& link, const Incoming::Outcome& outcome) noexcept
       links_.fail(link, Status::io_error, "what it sends is no packet");
       break;
   }
-  if (link.state() != Link::State::up) forget(link);
+  if (!link.is_there()) forget(link);
   return outcome.delivered;
 }
 
@@ -92,7 +98,7 @@ unsigned Receiver::read_ready(unsigned budget) noexcept {
     Link* const link = ready_.front();
     ready_.erase(ready_.begin());
     link->is_ready = false;
-    if (link->state() == Link::State::up) delivered += read(*link, budget - delivered);
+    if (link->is_there()) delivered += read(*link, budget - delivered);
   }
   return delivered;
 }
@@ -130,7 +136,7 @@ unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
       continue;
     }
     Link& link = link_of(event.token);
-    if (link.state() != Link::State::up) continue;  // it has failed since
+    if (!link.is_there()) continue;  // it has failed since
     if (event.writable) link.flush();
     if (!event.readable || delivered == budget || link.is_ready) continue;
     const unsigned left = budget - delivered;

@@ -18,6 +18,7 @@ enum class RecordKind : std::uint32_t {
   want_bulk,  ///< the peer, which made this connection, is asked for bulk connections, too
   resume,     ///< the peer goes on with a bulk connection (Resume) where it has refused a piece
   padding,    ///< means nothing, and is not counted
+  lane_lost,  ///< a bulk connection was reset (LaneLost)
   again       ///< the index of the next record, of 64 bits: the peer may have it already. Is not counted
 };
 
@@ -42,7 +43,7 @@ struct PieceRequest {
   KeyName key;
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
-  std::uint32_t lane = 0;  ///< the number of the bulk connection
+  std::uint32_t lane = 0;  ///< the purpose of the bulk connection (Hello)
 };
 static_assert(sizeof(PieceRequest) == 32);
 
@@ -56,7 +57,11 @@ static_assert(sizeof(PieceHead) == 8);
 /// Goes from the requester to the owner of the memory: the requester has read that its piece is refused, and
 /// the owner may send the next piece.
 struct Resume {
-  std::uint32_t lane = 0;  ///< the number of the bulk connection
+  std::uint32_t lane = 0;  ///< the purpose of the bulk connection
+};
+/// The bulk connection was reset. The peer, which made it, is to make another.
+struct LaneLost {
+  std::uint32_t lane = 0;  ///< its purpose
 };
 
 /// A long message is requested in pieces of so many bytes, so that all bulk connections have a part in it.
@@ -72,6 +77,8 @@ inline constexpr std::uint64_t kHandedOver = 64 << 10;
 inline constexpr std::uint32_t kPiecesOfKernel = 48;
 /// Bulk connections of a link.
 inline constexpr std::uint32_t kLanesMost = 8;
+inline constexpr unsigned kLaneBits = 4;
+inline constexpr std::uint32_t kLanePurposeMost = (1u << 28) - 1;
 
 /// What is read beyond the record that is wanted. Longer payloads go from the socket straight to the memory
 /// that the sink names, but for this much of them.

@@ -13,6 +13,7 @@
 #include "transport/tcp/kernel_queue.hpp"
 #include "transport/tcp/keys.hpp"
 #include "transport/tcp/record.hpp"
+#include "transport/tcp/retained.hpp"
 
 namespace stria::tcp {
 
@@ -26,7 +27,8 @@ struct Shared {
         eager_max(own_eager_max),
         lanes(own_lanes),
         silent_ms(own_silent_ms),
-        pool(buffer_bytes(own_eager_max)) {}
+        pool(buffer_bytes(own_eager_max)),
+        retained(Retained::kBytes) {}
   const transport::Sink& sink;
   const stria_services_t& services;
   const std::uint32_t eager_max;
@@ -41,12 +43,14 @@ struct Shared {
   }
 
   BufferPool pool;
+  BufferPool retained;  ///< of what is not acknowledged yet
   Events events;
   Keys keys;
   GetPool gets;
   bool may_queue = false;              ///< the kernel has rings, and the configuration allows them
   std::unique_ptr<KernelQueue> queue;  ///< null: none is open
   std::vector<Link*> want_bulk;        ///< links whose bulk connections are to be made by this device
+  std::vector<Link*> lost;             ///< links whose connection was reset since the device's last call
   IntrusiveList<Link> talking;         ///< links that have sent since the device's last call
   bool is_in_call = false;             ///< of the device, which sends what waits for others when it ends
   unsigned waiting_for_room = 0;       ///< connections that have more to send than the system takes

@@ -126,6 +126,10 @@ bool is_dry(int error) noexcept {
   return error == EAGAIN || error == EINTR || error == ENOMEM;
 }
 
+bool is_reset(int error) noexcept {
+  return error == ECONNRESET || error == ECONNABORTED || error == ENETRESET;
+}
+
 std::size_t unacknowledged(const UniqueFd& socket) noexcept {
   int bytes = 0;
   return ::ioctl(socket.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;

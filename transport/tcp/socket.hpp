@@ -22,6 +22,8 @@ UniqueFd accept_connection(const UniqueFd& door) noexcept;
 bool is_full(int error) noexcept;
 /// The same of reading: nothing is there.
 bool is_dry(int error) noexcept;
+/// Whether a connection that failed so was reset, so that both processes may be there still.
+bool is_reset(int error) noexcept;
 /// Bytes that were sent and that the peer's system has not acknowledged.
 std::size_t unacknowledged(const UniqueFd& socket) noexcept;
 

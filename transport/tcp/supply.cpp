@@ -177,6 +177,7 @@ void Supply::drop() noexcept {
   take_back();
   if (linked()) unlink();
   while (count_ > 0) pop();
+  is_broken_ = is_paused_ = false;
 }
 
 }  // namespace stria::tcp

@@ -35,7 +35,7 @@ class Supply final : KernelQueue::Operation {
   Status send(const UniqueFd& socket) noexcept;
   /// The peer has heard that a piece is refused. False: none was.
   bool resume() noexcept { return std::exchange(is_paused_, false); }
-  /// No memory is touched any more.
+  /// All pieces are forgotten, and the next one goes over another connection. No memory is touched any more.
   void drop() noexcept;
 
  private:

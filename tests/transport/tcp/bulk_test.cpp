@@ -222,6 +222,8 @@ TEST(TcpBulk, may_be_closed_while_pieces_are_under_way) {
   }
 }
 
+constexpr std::uint32_t kLane = lane_purpose(0, 1);
+
 /// A peer by hand: its first connection, and what it says over it.
 struct TcpRequests : testing::Test {
   TcpRequests() {
@@ -239,12 +241,12 @@ struct TcpRequests : testing::Test {
     say(socket, payload);
   }
   void request(const stria_provider_key_t& key, std::uint64_t offset, std::uint32_t length,
-               std::uint32_t lane = 0) {
+               std::uint32_t lane = kLane) {
     PieceRequest request{{}, offset, length, lane};
     EXPECT_TRUE(Keys::read(key, request.key));
     say_record(RecordKind::request, std::as_bytes(std::span(&request, 1)));
   }
-  void resume(std::uint32_t lane = 0) {
+  void resume(std::uint32_t lane = kLane) {
     const Resume where{lane};
     say_record(RecordKind::resume, std::as_bytes(std::span(&where, 1)));
   }
@@ -285,7 +287,7 @@ TEST_F(TcpRequests, are_answered_in_their_order_and_refused_where_the_key_does_n
   stria_link_t* const to_third = device.connect(third);
   ASSERT_EQ(device.fast_register(contiguous(memory), STRIA_ACCESS_REMOTE_READ, other, to_third), Status::ok);
   EXPECT_EQ(device.invalidate(ended), Status::ok);
-  const UniqueFd lane = connect(0);
+  const UniqueFd lane = connect(kLane);
   request(key, 10, 5000);
   request(ended, 0, 100);
   request(other, 0, 100);
@@ -318,7 +320,7 @@ std::uint32_t more_than_fits(const UniqueFd& reader) {
 }
 
 TEST_F(TcpRequests, whose_key_ends_half_way_get_what_the_memory_held) {
-  const UniqueFd lane = connect(0);
+  const UniqueFd lane = connect(kLane);
   const std::uint32_t bytes = more_than_fits(lane);
   Bytes memory = contract::pattern(3, bytes);
   const Bytes before(memory.begin(), memory.end());
@@ -345,13 +347,13 @@ TEST_F(TcpRequests, of_a_lane_that_there_is_not_end_the_link) {
 TEST_F(TcpRequests, of_more_pieces_than_a_lane_has_end_the_link) {
   const Bytes memory = contract::pattern(3, 64 * kMiB);
   const auto key = key_to(device, device.ups[2], contiguous(memory));
-  const UniqueFd lane = connect(0);
+  const UniqueFd lane = connect(kLane);
   for (std::uint32_t i = 0; i <= kPiecesMost + kPiecesOfKernel; ++i) request(key, 0, 64 * kMiB);
   expect_end();
 }
 
 TEST_F(TcpRequests, answers_to_no_refusal_end_the_link) {
-  const UniqueFd lane = connect(0);
+  const UniqueFd lane = connect(kLane);
   resume();
   expect_end();
 }
@@ -363,14 +365,14 @@ TEST_F(TcpRequests, that_are_none_end_the_link) {
 }
 
 TEST_F(TcpRequests, bytes_that_were_not_requested_end_the_link) {
-  const UniqueFd lane = connect(0);
+  const UniqueFd lane = connect(kLane);
   const PieceHead head{0, 8};
   say(lane, std::as_bytes(std::span(&head, 1)));
   expect_end();
 }
 
 TEST_F(TcpRequests, a_piece_of_another_length_ends_the_link_and_its_get) {
-  const UniqueFd lane = connect(0);
+  const UniqueFd lane = connect(kLane);
   Bytes local(1000);
   Ending ending;
   const auto key = key_to(device, device.ups[2], contiguous(local));  // only its form matters
@@ -409,7 +411,7 @@ TEST_F(TcpWithoutLane, that_can_make_none_the_get_is_refused_and_the_link_stays)
 }
 
 TEST_F(TcpWithoutLane, that_makes_one_the_get_is_requested_of_it) {
-  const UniqueFd lane = connect(0);
+  const UniqueFd lane = connect(kLane);
   RecordHead head;
   Bytes said = read(socket, sizeof head + sizeof(PieceRequest));
   std::memcpy(&head, said.data(), sizeof head);

@@ -69,13 +69,14 @@ struct TcpOutgoing : testing::Test, SocketPair {
     return got < 0 ? 0 : static_cast<std::size_t>(got);
   }
   BufferPool pool{buffer_bytes(kEagerMost)};
+  BufferPool retained{Retained::kBytes};
   std::unique_ptr<KernelQueue> queue;
 };
 
 constexpr std::chrono::nanoseconds kNever = std::chrono::milliseconds(900);
 
 TEST_F(TcpOutgoing, goes_at_the_deadline_while_its_thread_computes) {
-  Outgoing outgoing(pool, transport::services(), kLink, std::chrono::milliseconds(2));
+  Outgoing outgoing(pool, retained, transport::services(), kLink, std::chrono::milliseconds(2));
   std::atomic<bool> came{false};
   Collector collector;
   std::thread receiver([&] {
@@ -98,7 +99,7 @@ TEST_F(TcpOutgoing, goes_at_the_deadline_while_its_thread_computes) {
 }
 
 TEST_F(TcpOutgoing, waits_until_it_is_flushed_and_then_goes_at_once) {
-  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  Outgoing outgoing(pool, retained, transport::services(), kLink, kNever);
   const Outgoing::When waits{.waits = true, .keeper = queue.get()};
   for (std::uint64_t i = 0; i < 5; ++i) ASSERT_EQ(send(outgoing, i, 20 * i, waits), Status::ok);
   EXPECT_EQ(here(), 0u);
@@ -109,7 +110,7 @@ TEST_F(TcpOutgoing, waits_until_it_is_flushed_and_then_goes_at_once) {
 }
 
 TEST_F(TcpOutgoing, goes_before_a_record_that_does_not_wait) {
-  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  Outgoing outgoing(pool, retained, transport::services(), kLink, kNever);
   const Outgoing::When waits{.waits = true, .keeper = queue.get()};
   Collector collector;
   std::uint64_t count = 0;
@@ -125,7 +126,7 @@ TEST_F(TcpOutgoing, goes_before_a_record_that_does_not_wait) {
 }
 
 TEST_F(TcpOutgoing, without_a_keeper_waits_for_the_end_of_the_call) {
-  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  Outgoing outgoing(pool, retained, transport::services(), kLink, kNever);
   ASSERT_EQ(send(outgoing, 1, 10, {.waits = true}), Status::ok);
   EXPECT_FALSE(outgoing.has_deadline());
   EXPECT_FALSE(outgoing.waits_for_room());
@@ -153,7 +154,7 @@ TEST_F(TcpOutgoing, is_each_record_once_and_in_order_whenever_deadlines_pass) {
       collector.packets.pop_front();
     }
   };
-  Outgoing outgoing(pool, transport::services(), kLink, std::chrono::nanoseconds(1500));
+  Outgoing outgoing(pool, retained, transport::services(), kLink, std::chrono::nanoseconds(1500));
   for (std::int64_t left = test::rounds(40000); left > 0; --left) {
     const std::size_t bytes = random() % 64 == 0 ? random() % 6000 : random() % 300;
     const bool waits = random() % 32 != 0;
@@ -196,7 +197,7 @@ struct SlowPage {
 };
 
 TEST_F(TcpOutgoing, is_there_once_when_its_deadline_passed_while_it_was_added) {
-  Outgoing outgoing(pool, transport::services(), kLink, std::chrono::milliseconds(2));
+  Outgoing outgoing(pool, retained, transport::services(), kLink, std::chrono::milliseconds(2));
   const Outgoing::When waits{.waits = true, .keeper = queue.get()};
   Collector collector;
   const SlowPage page;
@@ -220,7 +221,7 @@ TEST_F(TcpOutgoing, knows_of_its_deadline_among_many_that_passed) {
   std::deque<Outgoing> all;
   const Outgoing::When waits{.waits = true, .keeper = queue.get()};
   for (std::size_t i = 0; i < kLinks; ++i) {
-    Outgoing& outgoing = all.emplace_back(pool, transport::services(), kLink);
+    Outgoing& outgoing = all.emplace_back(pool, retained, transport::services(), kLink);
     const contract::Bytes payload = contract::pattern(i, 20);
     ASSERT_EQ(outgoing.send(pairs[i].one, contract::header(1),
                             contract::contiguous(const_cast<std::byte*>(payload.data()), 20), waits),
@@ -243,7 +244,7 @@ TEST_F(TcpOutgoing, knows_of_its_deadline_among_many_that_passed) {
 }
 
 TEST_F(TcpOutgoing, of_another_thread_does_not_join_what_the_kernel_may_be_reading) {
-  Outgoing outgoing(pool, transport::services(), kLink, kNever);
+  Outgoing outgoing(pool, retained, transport::services(), kLink, kNever);
   Collector collector;
   ASSERT_EQ(send(outgoing, 1, 30, {.waits = true, .keeper = queue.get()}), Status::ok);
   ASSERT_TRUE(outgoing.has_deadline());
@@ -265,7 +266,7 @@ TEST_F(TcpOutgoing, has_deadlines_of_the_main_thread_alone) {
 }
 
 TEST_F(TcpOutgoing, with_a_front_is_whole_at_each_length) {
-  Outgoing outgoing(pool, transport::services(), kLink);
+  Outgoing outgoing(pool, retained, transport::services(), kLink);
   const contract::Bytes front = contract::pattern(1, sizeof(KeyName));
   for (const std::size_t bytes : {0u, 100u, 1008u, 1009u, 4080u, 4081u, 60000u}) {
     const contract::Bytes payload = contract::pattern(2, bytes);
