@@ -79,7 +79,7 @@ bool Attempt::was_turned_away() const noexcept {
 }
 
 bool Attempt::was_hung_up_on() const noexcept {
-  return state_ == State::ended && (error_ == 0 || error_ == ECONNRESET || error_ == EPIPE);
+  return state_ == State::ended && !is_another_ && (error_ == 0 || error_ == EPIPE || is_reset(error_));
 }
 
 std::string Attempt::why() const {

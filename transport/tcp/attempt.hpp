@@ -32,6 +32,8 @@ class Attempt {
   bool was_turned_away() const noexcept;
   /// As in Decision, of an attempt that is welcome.
   std::uint64_t received() const noexcept { return decision_.received; }
+  /// The peer's host has taken the connection.
+  bool has_reached() const noexcept { return state_ == State::going && turn_ != Turn::hello; }
   /// Who listens there has accepted the connection, and closed it.
   bool was_hung_up_on() const noexcept;
   const Ip& ip() const noexcept { return ip_; }

@@ -166,7 +166,9 @@ void Bulk::say_loss(Lane& lane) noexcept {
 
 void Bulk::send(Lane& lane) noexcept {
   const Status status = lane.supply.send(lane.socket);
-  if (status == Status::peer_failed)  // shutting down is an event, so that receive() hears of the end
+  if (status == Status::io_error) broken_ = After::wrong;
+  if (status == Status::peer_failed ||
+      status == Status::io_error)  // shutting down is an event, so that receive() hears of the end
     static_cast<void>(::shutdown(lane.socket.get(), SHUT_RDWR));
   const bool waits = status == Status::no_resource;
   if (waits == lane.waits_for_room) return;

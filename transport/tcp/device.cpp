@@ -75,6 +75,7 @@ Device::Device(const Settings& settings, const transport::DeviceParams& params)
       receiver_(shared_, links_) {}
 
 Result<void> Device::start(const Settings& settings) {
+  shared_.retains = settings.retains;
   auto all = list_addresses();
   if (!all) return std::move(all).error();
   auto told = settings.interfaces.of(*all);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint64_t kStaggerMs = 50;
 constexpr std::uint64_t kLookMs = 250;  // for attempts whose host does not answer
+constexpr unsigned kAgainMost = 8;      // a stranger may hang up each time
 constexpr std::uint64_t kAwayMs = 500;  // less than a guest has
 
 }  // namespace
@@ -41,12 +42,14 @@ Dial::State Dial::advance(std::uint64_t now) {
     bool going = false, waits = false;
     for (auto& attempt : attempts_) {
       Attempt::State state = attempt->advance(handshake_, now);
-      if (was_away && attempt->was_hung_up_on()) {
+      if (attempt->was_hung_up_on() && (was_away || again_ < kAgainMost)) {
+        ++again_;
         attempt = begin(attempt->ip(), now);
         state = attempt->advance(handshake_, now);
       }
       if (state == Attempt::State::welcome) {
         socket_ = attempt->take_socket();
+        ip_ = attempt->ip();
         peer_received_ = attempt->received();
         return State::connected;
       }
@@ -73,6 +76,11 @@ bool Dial::all_refused() const noexcept {
   return attempts_.size() == candidates_.size() &&
          std::all_of(attempts_.begin(), attempts_.end(),
                      [](const auto& attempt) { return attempt->was_refused(); });
+}
+
+bool Dial::has_reached() const noexcept {
+  return std::any_of(attempts_.begin(), attempts_.end(),
+                     [](const auto& attempt) { return attempt->has_reached(); });
 }
 
 bool Dial::was_turned_away() const noexcept {

@@ -3,7 +3,9 @@
 // too, or that leads nowhere, costs some time and nothing else.
 //
 // A process that computes does not advance its dials, and time goes on for nobody but the peers: what they
-// have given up meanwhile is tried again, and the time in which the process was away does not count.
+// have given up meanwhile is tried again, and the time in which the process was away does not count. An
+// attempt that is hung up on otherwise is tried again a few times: its connection was reset, or the peer was
+// slow.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,11 @@ class Dial {
   std::uint64_t next_in_ms(std::uint64_t now) const noexcept;
   /// Of a dial that is connected.
   UniqueFd take_socket() noexcept { return std::move(socket_); }
+  const Ip& ip() const noexcept { return ip_; }  ///< likewise: where the peer has answered
   /// As in Decision, of a dial that is connected.
   std::uint64_t received() const noexcept { return peer_received_; }
+  /// The peer's host has taken a connection, and the process has not answered yet.
+  bool has_reached() const noexcept;
   /// The peer has said that it is being closed, or that the link has ended.
   bool was_turned_away() const noexcept;
   /// All addresses of the peer refuse connections: nobody listens on its port.
@@ -53,7 +58,9 @@ class Dial {
   std::uint64_t advanced_;   // last
   std::uint64_t begun_ = 0;  // the last attempt
   std::vector<std::unique_ptr<Attempt>> attempts_;
+  unsigned again_ = 0;  // attempts that were begun anew
   UniqueFd socket_;
+  Ip ip_;
   std::uint64_t peer_received_ = 0;
 };
 

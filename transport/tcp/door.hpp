@@ -30,6 +30,12 @@ class Door {
   /// A guest that was answered with a welcome: its socket becomes a link's.
   using Welcome = std::function<void(Guest&)>;
   void serve(const Decide& decide, const Welcome& welcome) noexcept;
+  /// Of each guest that asks by silence, once.
+  template <class Act>
+  void for_each_question(std::uint64_t now, Act&& act) {
+    for (const auto& guest : guests_)
+      if (guest->asks_by_silence(now)) act(guest->ip());
+  }
   /// Somebody is here, so time passes for them.
   bool has_guests() const noexcept { return !guests_.empty(); }
 

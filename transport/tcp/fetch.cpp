@@ -47,6 +47,7 @@ Fetch::After Fetch::receive(const UniqueFd& socket) noexcept {
     const After first = first_piece();
     if (first != After::idle) return first;
     if (is_under_way()) return After::idle;
+    if (is_wrong_) return After::wrong;
     if (is_broken_) return After::ended;
     if (dry) break;
     switch (read(socket)) {
@@ -60,6 +61,8 @@ Fetch::After Fetch::receive(const UniqueFd& socket) noexcept {
         return After::idle;
       case Read::ended:
         return After::ended;
+      case Read::wrong:
+        return After::wrong;
     }
     if (count_ == 0) return After::wrong;  // nothing was requested
   }
@@ -69,7 +72,8 @@ Fetch::After Fetch::receive(const UniqueFd& socket) noexcept {
 
 Fetch::Read Fetch::outcome(ssize_t bytes, std::size_t asked) noexcept {
   if (bytes > 0) return static_cast<std::size_t>(bytes) == asked ? Read::full : Read::some;
-  return bytes < 0 && is_dry(errno) ? Read::none : Read::ended;
+  if (bytes < 0 && is_dry(errno)) return Read::none;
+  return bytes == 0 || is_end(errno) ? Read::ended : Read::wrong;
 }
 
 bool Fetch::unpacks(const Piece& piece) const noexcept {
@@ -176,6 +180,7 @@ void Fetch::over(int result) noexcept {
   if (result == -ECANCELED || is_dry(-result)) return;
   if (result <= 0) {
     is_broken_ = true;  // or the peer sends no more
+    is_wrong_ = !is_end(-result);
     return;
   }
   while (at(filling_).missing_of_head() == 0 && at(filling_).left.length == 0) ++filling_;
@@ -203,7 +208,7 @@ void Fetch::drop() noexcept {
   stop();
   count_ = 0;
   outstanding_ = 0;
-  is_broken_ = false;
+  is_broken_ = is_wrong_ = false;
 }
 
 }  // namespace stria::tcp

@@ -37,7 +37,7 @@ class Fetch final : KernelQueue::Operation {
     came,     ///< all of the first piece; take() is next
     refused,  ///< the first piece is, and the peer waits for Resume; take() is next
     ended,    ///< the connection has ended, or was reset
-    wrong     ///< what it sent makes no sense
+    wrong     ///< what it sent makes no sense, or cannot be written to its place
   };
   After receive(const UniqueFd& socket) noexcept;
   /// The get of the first piece, which is over.
@@ -64,7 +64,7 @@ class Fetch final : KernelQueue::Operation {
     msghdr header{};  ///< for the kernel
   };
   class Plan;
-  enum class Read : std::uint8_t { full, some, none, ended };
+  enum class Read : std::uint8_t { full, some, none, ended, wrong };
   Piece& at(std::uint32_t place) noexcept { return pieces_[(first_ + place) % kPiecesMost]; }
   After first_piece() noexcept;
   Read read(const UniqueFd& socket) noexcept;
@@ -86,6 +86,7 @@ class Fetch final : KernelQueue::Operation {
   std::uint32_t filling_ = 0;  // how many pieces the kernel has filled, of those that are there
   std::uint64_t outstanding_ = 0;
   bool is_broken_ = false;
+  bool is_wrong_ = false;
 };
 
 }  // namespace stria::tcp

@@ -12,6 +12,12 @@ bool Guest::is_open() const noexcept {
   return ::recv(socket_.get(), &one, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
+bool Guest::asks_by_silence(std::uint64_t now) noexcept {
+  constexpr std::uint64_t kSilentMs = 50;
+  const bool asks = state_ == State::talking && turn_ == Turn::hello && now - since_ >= kSilentMs;
+  return asks && !std::exchange(has_asked_, true);
+}
+
 Guest::State Guest::turn_away() noexcept {
   stranger_ = true;
   return state_ = State::gone;

@@ -12,7 +12,8 @@ namespace stria::tcp {
 
 class Guest {
  public:
-  Guest(UniqueFd socket, std::uint64_t now) noexcept : socket_(std::move(socket)), since_(now) {}
+  Guest(UniqueFd socket, std::uint64_t now) noexcept
+      : socket_(std::move(socket)), ip_(peer_of(socket_)), since_(now) {}
 
   enum class State : std::uint8_t {
     talking,
@@ -29,7 +30,11 @@ class Guest {
   const Hello& hello() const noexcept { return hello_; }
   Verdict verdict() const noexcept { return decision_.verdict; }
   std::uint64_t since() const noexcept { return since_; }
+  /// Where it comes from.
+  const Ip& ip() const noexcept { return ip_; }
   const UniqueFd& socket() const noexcept { return socket_; }
+  /// True once: it has been here for a while, and has said nothing (Reconnections).
+  bool asks_by_silence(std::uint64_t now) noexcept;
   /// What it says is not what a device of this job would say.
   bool is_stranger() const noexcept { return stranger_; }
   UniqueFd take_socket() noexcept { return std::move(socket_); }
@@ -40,6 +45,7 @@ class Guest {
   State turn_away() noexcept;
 
   UniqueFd socket_;
+  Ip ip_;
   std::uint64_t since_;
   State state_ = State::talking;
   Turn turn_ = Turn::hello;
@@ -49,6 +55,7 @@ class Guest {
   Answer answer_;
   Decision decision_;
   bool stranger_ = false;
+  bool has_asked_ = false;
 };
 
 }  // namespace stria::tcp

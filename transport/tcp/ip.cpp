@@ -27,7 +27,8 @@ std::optional<Ip> Ip::of(const sockaddr* address) noexcept {
   sockaddr_in6 v6{};
   std::memcpy(&v6, address, sizeof v6);
   if (IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr)) return std::nullopt;
-  return of(std::as_bytes(std::span(&v6.sin6_addr, 1)));
+  const auto bytes = std::as_bytes(std::span(&v6.sin6_addr, 1));
+  return of(IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) ? bytes.last(4) : bytes);
 }
 
 std::optional<Ip> Ip::parse(std::string_view text) {

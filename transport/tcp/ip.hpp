@@ -17,7 +17,8 @@ namespace stria::tcp {
 class Ip {
  public:
   Ip() = default;
-  /// Nothing of another family, or of IPv6 within one link, which names no host without an interface.
+  /// Nothing of another family, or of IPv6 within one link, which names no host without an interface. An
+  /// address of IPv4 in the form of IPv6, as sockets of IPv6 give it, is one of IPv4.
   static std::optional<Ip> of(const sockaddr* address) noexcept;
   static std::optional<Ip> parse(std::string_view text);
   /// 4 or 16 bytes in the order of the network.

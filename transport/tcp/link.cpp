@@ -19,13 +19,6 @@ constexpr std::uint32_t kLatencyNs = 10000;  // an estimate: the system's work o
 constexpr std::uint64_t kFollowsNs = 20000;
 constexpr std::uint8_t kAtOnce = 2;
 
-Ip peer_of(const UniqueFd& socket) noexcept {
-  sockaddr_storage peer{};
-  socklen_t bytes = sizeof peer;
-  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return {};
-  return Ip::of(reinterpret_cast<const sockaddr*>(&peer)).value_or(Ip());
-}
-
 Incoming::After after(Bulk::After what) noexcept {
   switch (what) {
     case Bulk::After::idle:
@@ -46,23 +39,33 @@ Link::Link(Shared& shared, Address peer) noexcept
       eager_max_(std::min(shared.eager_max, peer_.eager_max)),
       outgoing_(shared.pool, shared.retained, shared.services, token()),
       incoming_(shared.pool, shared.sink, shared.services, *this, shared.eager_max),
-      path_("tcp, not connected yet") {}
+      path_("tcp, not connected yet") {
+  if (!shared.retains) outgoing_.retain_nothing();
+}
 
-void Link::come_up(UniqueFd socket, std::uint32_t eager_max, Maker maker) noexcept {
+void Link::come_up(UniqueFd socket, const Ip& ip, std::uint32_t eager_max, Maker maker) noexcept {
   socket_ = std::move(socket);
   eager_max_ = std::min(shared_.eager_max, eager_max);
   made_by_peer_ = maker == Maker::peer;
-  peer_ip_ = peer_of(socket_);
+  peer_ip_ = ip;
   path_ = receives_ ? "tcp to itself" : "tcp to " + peer_ip_.text();
   Silence::probe(socket_, shared_.silent_ms);
   state_ = State::up;
   dial.reset();
   watch();
+  greet();
+}
+
+/// The side that made the connection says something at once. Before that the other side does not know that
+/// the handshake has come to its end here.
+void Link::greet() noexcept {
+  outgoing_.trust_acknowledgements(!made_by_peer_);
+  if (!made_by_peer_ && !receives_) outgoing_.send_nothing(socket_);
 }
 
 void Link::come_up(UniqueFd sends, UniqueFd receives) noexcept {
   receives_ = std::move(receives);
-  come_up(std::move(sends), shared_.eager_max, Maker::self);
+  come_up(std::move(sends), {}, shared_.eager_max, Maker::self);
 }
 
 void Link::watch() noexcept {
@@ -168,6 +171,7 @@ bool Link::makes_lanes() noexcept {
 
 /// Those that are neither there nor on their way are to be made.
 void Link::want_lanes() noexcept {
+  if (!is_there()) return;                      // a completion has cut the link
   std::vector<Link*>& all = shared_.want_bulk;  // Links has reserved the room
   if (std::find(all.begin(), all.end(), this) == all.end()) all.push_back(this);
 }
@@ -227,7 +231,9 @@ bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept 
 }
 
 Incoming::Outcome Link::receive(unsigned budget) noexcept {
+  const std::uint64_t before = incoming_.received();
   Incoming::Outcome out = incoming_.receive(receives_ ? receives_ : socket_, cookie, budget);
+  if (incoming_.received() != before) outgoing_.trust_acknowledgements(true);
   // The system tells of a reset once: to who reads, or to who sends.
   if (out.after == Incoming::After::ended && (is_replaced_ || outgoing_.was_reset()))
     out.after = Incoming::After::lost;
@@ -247,6 +253,7 @@ Incoming::Outcome Link::receive_bulk(unsigned budget) noexcept {
 }
 
 void Link::flush() noexcept {
+  if (state_ == State::lost && bulk_ != nullptr) bulk_->flush();
   if (state_ != State::up) return;
   // Also of a connection that is broken: its end comes by the receiving side.
   if (outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
@@ -301,6 +308,7 @@ bool Link::go_on(UniqueFd socket, std::uint64_t peer_received) noexcept {
   Silence::probe(socket_, shared_.silent_ms);
   state_ = State::up;
   watch();
+  greet();
   static_cast<void>(outgoing_.flush(socket_));
   flush();
   return true;

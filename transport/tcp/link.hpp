@@ -46,8 +46,8 @@ class Link final : public ListNode,
   Token token() const noexcept { return reinterpret_cast<Token>(this); }
   /// Which side has made the connection.
   enum class Maker : std::uint8_t { self, peer };
-  /// `socket` carries packets both ways from now on. `eager_max`: what the peer takes.
-  void come_up(UniqueFd socket, std::uint32_t eager_max, Maker maker) noexcept;
+  /// `socket` carries packets both ways from now on. `ip`: where the peer is. `eager_max`: what it takes.
+  void come_up(UniqueFd socket, const Ip& ip, std::uint32_t eager_max, Maker maker) noexcept;
   /// A link of a device to itself: what is sent by one socket is received by the other.
   void come_up(UniqueFd sends, UniqueFd receives) noexcept;
   /// Delivers packets, up to `budget`, and calls the completions of gets.
@@ -73,6 +73,8 @@ class Link final : public ListNode,
   bool is_silent(std::uint64_t now) noexcept {
     return state_ == State::up && silence_.lasts(socket_, now, shared_.silent_ms);
   }
+  /// Sends something that means nothing: a connection that is not there any more is reset by it.
+  void say_nothing() noexcept { outgoing_.send_nothing(socket_); }
   /// Memory is given back that what has been sent needs no more.
   void tidy() noexcept {
     if (state_ == State::up) outgoing_.forget_acknowledged(socket_);
@@ -111,6 +113,7 @@ class Link final : public ListNode,
   void want_bulk() noexcept;
   void want_lanes() noexcept;
   void refuse_gets() noexcept;
+  void greet() noexcept;
   void watch() noexcept;
   void wait_for_room(bool waits) noexcept;
 

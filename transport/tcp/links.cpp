@@ -1,5 +1,6 @@
 #include "transport/tcp/links.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/format.hpp"
@@ -29,6 +30,11 @@ void Links::fail(Link& link, Status why, const std::string& reason) noexcept {
   link.cut();
   failed_.push_back({std::move(found->second), why});
   by_worker_.erase(found);
+}
+
+bool Links::has_failed_link_to(std::uint64_t worker) const noexcept {
+  return std::any_of(failed_.begin(), failed_.end(),
+                     [worker](const Failed& one) { return one.link->peer().worker == worker; });
 }
 
 Links::Failed Links::next_failed() noexcept {

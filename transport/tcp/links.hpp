@@ -22,6 +22,7 @@ class Links {
   /// link_down with `why` is called by a later bury(). `reason`: a line for the log; empty: none.
   void fail(Link& link, Status why, const std::string& reason) noexcept;
   bool has_failed_links() const noexcept { return !failed_.empty(); }
+  bool has_failed_link_to(std::uint64_t worker) const noexcept;
   /// The next link that has failed, for which link_down is to be called; its memory goes with it. Null: none.
   struct Failed {
     std::unique_ptr<Link> link;

@@ -127,6 +127,10 @@ void Outgoing::end_deadline(std::size_t last) noexcept {
   queue_.drop(sent);
 }
 
+void Outgoing::send_nothing(const UniqueFd& socket) noexcept {
+  if (append({{0, RecordKind::padding, {}}, {}, {}})) push(socket);
+}
+
 void Outgoing::take_back() noexcept {
   if (!late_.is_armed()) return;
   late_.take_back();
@@ -203,13 +207,17 @@ Status Outgoing::write(const UniqueFd& socket, const Record& record) noexcept {
   return is_broken_ ? Status::peer_failed : Status::ok;
 }
 
-/// The first bytes of a record went. Most of a long one is with the peer by now where the network is short,
-/// and need not be copied.
+/// The first bytes of a record went. Where the network is short, most of a long one is with the peer by now,
+/// and need not be copied; where it is not, the question is not worth its time.
 void Outgoing::retain(const UniqueFd& socket, const Record& record, std::size_t bytes) noexcept {
   if (bytes == 0) return;
-  const std::size_t left = std::min(unacknowledged(socket), bytes);
-  std::size_t from = bytes - left;
-  if (from > 0) retained_.skip(from);
+  std::size_t from = 0;
+  if (is_near_ && trusts_) {
+    const std::size_t left = unacknowledged(socket);
+    is_near_ = left == 0;
+    from = bytes - std::min(left, bytes);
+    if (from > 0) retained_.skip(from);
+  }
   const std::span<const std::byte> head(reinterpret_cast<const std::byte*>(&record.head), sizeof record.head);
   if (from < head.size()) {
     const std::size_t to = std::min(bytes, head.size());
@@ -221,13 +229,16 @@ void Outgoing::retain(const UniqueFd& socket, const Record& record, std::size_t 
 
 /// False: the peer's system has to acknowledge something first.
 bool Outgoing::may_send(const UniqueFd& socket) noexcept {
-  if (retained_.is_full() || !retained_.has_room()) forget_acknowledged(socket);
+  if (retained_.is_worth_asking() || !retained_.has_room()) forget_acknowledged(socket);
   waits_for_room_ = !retained_.has_room();
   return !waits_for_room_;
 }
 
 void Outgoing::forget_acknowledged(const UniqueFd& socket) noexcept {
-  if (!is_down_) retained_.acknowledged_but(unacknowledged(socket));
+  if (is_down_ || !trusts_) return;
+  const std::size_t left = unacknowledged(socket);
+  is_near_ = left == 0;
+  retained_.acknowledged_but(left);
 }
 
 /// What has not gone waits: for room, or for another connection.

@@ -59,6 +59,14 @@ class Outgoing {
   /// The stream goes on over another connection, whose peer has got the first `position` bytes of it. False:
   /// it cannot. Behind cut().
   bool go_on_behind(std::uint64_t position) noexcept;
+  /// From now on nothing is retained.
+  void retain_nothing() noexcept { retained_.keep_nothing(); }
+  /// Whether an acknowledgement means that the peer will read what it has. The peer's system acknowledges
+  /// also bytes behind a handshake that comes to nothing on the peer's side.
+  void trust_acknowledgements(bool trusts) noexcept { trusts_ = trusts; }
+  bool trusts_acknowledgements() const noexcept { return trusts_; }
+  /// A record that means nothing, for a peer that waits to hear something.
+  void send_nothing(const UniqueFd& socket) noexcept;
   /// Retains no longer what is acknowledged.
   void forget_acknowledged(const UniqueFd& socket) noexcept;
   /// The socket is used no more. Before it is closed.
@@ -104,6 +112,8 @@ class Outgoing {
   Retained retained_;
   // Of these bytes of the stream nobody knows whether they went as they are retained (end_deadline()).
   std::uint64_t unsure_from_ = 0, unsure_to_ = 0;
+  bool trusts_ = true;
+  bool is_near_ = true;  // when it was asked last, all was acknowledged
   bool waits_for_room_ = false;
   bool is_down_ = false;    // the connection has failed
   bool was_reset_ = false;  // and so

@@ -12,13 +12,18 @@
 #include "transport/tcp/clock.hpp"
 
 namespace stria::tcp {
+namespace {
+
+constexpr const char* kNewDevice = "a new device has its worker id";
+
+}  // namespace
 
 Peers::Peers(const Parts& parts, Token door, Token handshakes) noexcept
     : parts_(parts),
       door_token_(door),
       handshake_token_(handshakes),
       door_(parts.handshake, parts.shared.events, parts.shared.services),
-      reconnections_(parts.shared, parts.links, parts.handshake, handshakes) {}
+      reconnections_(parts.shared, parts.links, parts.handshake, handshakes, parts.connect_ms) {}
 
 Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
   auto decoded = decode(address, parts_.secret);
@@ -26,7 +31,7 @@ Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
   Address peer = *std::move(decoded);
   Link* known = parts_.links.to_worker(peer.worker);
   if (known != nullptr && known->peer().instance != peer.instance) {
-    replace(*known);
+    replace(*known, kNewDevice);
     known = nullptr;
   }
   if (known != nullptr) {
@@ -60,10 +65,10 @@ Result<Link*> Peers::reach_itself(Address self, void* cookie) {
   return &link;
 }
 
-/// The peer that the link led to is gone: a new device has its worker id.
-void Peers::replace(Link& link) noexcept {
+/// The peer that the link led to is gone, or does not know it any more.
+void Peers::replace(Link& link, const char* why) noexcept {
   std::erase(dialing_, &link);
-  parts_.links.fail(link, Status::peer_failed, "a new device has its worker id");
+  parts_.links.fail(link, Status::peer_failed, why);
 }
 
 void Peers::tell_up(Link& link) noexcept {
@@ -80,7 +85,7 @@ void Peers::advance_dials(std::uint64_t now) {
       case Dial::State::going:
         break;
       case Dial::State::connected:
-        link->come_up(link->dial->take_socket(), link->peer().eager_max, Link::Maker::self);
+        link->come_up(link->dial->take_socket(), link->dial->ip(), link->peer().eager_max, Link::Maker::self);
         tell_up(*link);
         break;
       case Dial::State::failed: {
@@ -168,9 +173,13 @@ void Peers::advance_bulk_dials(std::uint64_t now) {
   }
 }
 
+bool Peers::takes_bulk(Link* link) noexcept {
+  return link != nullptr && link->is_made_by_peer() && link->can_have_bulk() && link->bulk() != nullptr;
+}
+
 void Peers::add_bulk(Guest& guest) {
   Link* const link = parts_.links.to_worker(guest.hello().from_worker);
-  if (link == nullptr || !link->can_have_bulk() || link->bulk() == nullptr) return;
+  if (!takes_bulk(link)) return;
   link->bulk()->welcome(guest.hello().purpose, guest.take_socket());
 }
 
@@ -189,6 +198,17 @@ void Peers::go_on(Guest& guest) {
   Link* const link = parts_.links.to_worker(guest.hello().from_worker);
   if (link != nullptr && link->state() == Link::State::lost)
     reconnections_.finish(*link, guest.take_socket(), guest.hello().received);
+}
+
+/// A guest that says nothing may be a peer whose connection was reset, while the one that made it, this
+/// device, has heard nothing of that: a word over the connection shows whether it is there.
+void Peers::answer_questions(std::uint64_t now) noexcept {
+  door_.for_each_question(now, [this](const Ip& ip) {
+    parts_.links.for_each([&ip](Link& link) {
+      if (link.state() == Link::State::up && !link.is_made_by_peer() && link.peer_ip() == ip)
+        link.say_nothing();
+    });
+  });
 }
 
 /// What to answer who says that its connection to this device was reset; nothing: it has to wait until what
@@ -215,19 +235,28 @@ bool Peers::decide(Guest& guest) {
   if (closing_) return answer(Verdict::closing);
   Link* known = parts_.links.to_worker(hello.from_worker);
   if (known != nullptr && known->peer().instance != hello.from_instance) {
-    replace(*known);
+    replace(*known, kNewDevice);
     known = nullptr;
   }
+  if (parts_.links.has_failed_link_to(hello.from_worker))
+    return false;  // the worker is to hear of its end first
   if (hello.purpose == kForMore) {
     const auto decision = decide_more(known);
     if (decision) guest.decide(*decision);
     return decision.has_value();
   }
-  if (hello.purpose != kForPackets)
-    return answer(known != nullptr && known->can_have_bulk() && known->bulk() != nullptr ? Verdict::welcome
-                                                                                         : Verdict::closing);
+  if (hello.purpose != kForPackets) return answer(takes_bulk(known) ? Verdict::welcome : Verdict::closing);
   if (known == nullptr) return answer(Verdict::welcome);
-  if (known->is_there()) return answer(Verdict::linked);
+  if (known->is_there()) {
+    if (!known->is_made_by_peer()) return answer(Verdict::linked);
+    // Nothing has come from the peer yet, which may not know of the link: it may be another try of the same
+    // dial, or a new one because the connection was reset before the decision came there.
+    const bool is_known = known->received() > 0;
+    if (known->state() == Link::State::up) return is_known && answer(Verdict::linked);
+    if (!is_known) return answer(Verdict::welcome);
+    replace(*known, "the peer has ended the link, and begins another");
+    return false;
+  }
   if (known->dial != nullptr && parts_.handshake.worker() < hello.from_worker) return false;
   return answer(Verdict::welcome);
 }
@@ -237,7 +266,8 @@ void Peers::welcome(Guest& guest) {
   if (hello.purpose == kForMore) return go_on(guest);
   if (hello.purpose != kForPackets) return add_bulk(guest);
   if (Link* const known = parts_.links.to_worker(hello.from_worker)) {
-    known->come_up(guest.take_socket(), hello.eager_max, Link::Maker::peer);
+    if (known->is_there()) return go_on(guest);
+    known->come_up(guest.take_socket(), guest.ip(), hello.eager_max, Link::Maker::peer);
     return tell_up(*known);
   }
   Address peer;
@@ -246,7 +276,7 @@ void Peers::welcome(Guest& guest) {
   peer.eager_max = hello.eager_max;
   peer.port = static_cast<std::uint16_t>(hello.port);
   Link& link = parts_.links.add(std::move(peer));
-  link.come_up(guest.take_socket(), hello.eager_max, Link::Maker::peer);
+  link.come_up(guest.take_socket(), guest.ip(), hello.eager_max, Link::Maker::peer);
   const transport::Sink& sink = parts_.shared.sink;
   link.cookie = sink.peer_up(sink.self, hello.from_worker, reinterpret_cast<stria_link_t*>(&link));
 }
@@ -256,6 +286,7 @@ void Peers::step() noexcept try {
   advance_dials(now);
   advance_bulk_dials(now);
   door_.serve([this](Guest& guest) { return decide(guest); }, [this](Guest& guest) { welcome(guest); });
+  answer_questions(now);
   reconnections_.advance(now);  // behind the door, at which the peer may be
   for (const GivenUp& one : std::exchange(given_up_, {}))
     if (one.link->is_coming())
@@ -266,7 +297,7 @@ void Peers::step() noexcept try {
 }
 
 void Peers::set_timer(std::uint64_t now) noexcept {
-  constexpr std::uint64_t kGuestsMs = 1000, kBulkMs = 250, kAnewMs = 50;
+  constexpr std::uint64_t kGuestsMs = 100, kBulkMs = 250, kAnewMs = 50;
   std::uint64_t next = door_.has_guests() ? kGuestsMs : 0;
   for (const Link* const link : dialing_) {
     const std::uint64_t one = link->dial->next_in_ms(now);

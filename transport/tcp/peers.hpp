@@ -76,12 +76,14 @@ class Peers {
   std::unique_ptr<Dial> dial_bulk(Link& link, std::uint32_t number, std::uint64_t now);
   bool is_over(BulkDial& one, std::uint64_t now);
   void advance_bulk_dials(std::uint64_t now);
+  static bool takes_bulk(Link* link) noexcept;
   void add_bulk(Guest& guest);
   void go_on(Guest& guest);
+  void answer_questions(std::uint64_t now) noexcept;
   std::optional<Decision> decide_more(Link* known);
   bool decide(Guest& guest);
   void welcome(Guest& guest);
-  void replace(Link& link) noexcept;
+  void replace(Link& link, const char* why) noexcept;
   void tell_up(Link& link) noexcept;
   void set_timer(std::uint64_t now) noexcept;
 

@@ -77,8 +77,9 @@ unsigned Receiver::settle(Link& link, const Incoming::Outcome& outcome) noexcept
       break;
     case Incoming::After::lost:
       link.lose();
-      link.is_ready = false;
       forget(link);
+      link.is_ready = true;  // pieces may have come
+      ready_.push_back(&link);
       break;
     case Incoming::After::ended:
       links_.fail(link, Status::peer_failed, "");

@@ -12,6 +12,7 @@ namespace stria::tcp {
 namespace {
 
 constexpr std::uint64_t kAgainMs = 50;  // between two tries
+constexpr std::uint64_t kAwayMs = 500;  // between two calls of advance(): this process was away
 
 /// What has become of a connection that nobody says anything on.
 int state_of(const UniqueFd& socket) noexcept {
@@ -24,13 +25,27 @@ int state_of(const UniqueFd& socket) noexcept {
   return ECONNRESET;
 }
 
+bool is_established(const UniqueFd& socket) noexcept {
+  sockaddr_storage peer{};
+  socklen_t bytes = sizeof peer;
+  return ::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &bytes) == 0;
+}
+
 }  // namespace
 
 void Reconnections::begin(Link& link, std::uint64_t now) {
   all_.emplace_back();
   all_.back().link = &link;
-  all_.back().since = now;
   all_.back().next = now;
+  if (all_.size() == 1) advanced_ = now;
+}
+
+/// What was connected came to nothing: the peer's process has ended it, so that it does not compute.
+void Reconnections::try_again(One& one, std::uint64_t now) noexcept {
+  one.dial.reset();
+  one.question.reset();
+  one.waited += std::exchange(one.connected, 0);
+  one.next = now + kAgainMs;
 }
 
 void Reconnections::forget(const Link& link) noexcept {
@@ -41,7 +56,7 @@ Reconnections::Peer Reconnections::dial(One& one, std::uint64_t now) {
   if (one.dial == nullptr) {
     if (now < one.next) return Peer::unknown;
     one.dial = std::make_unique<Dial>(handshake_, shared_.events, token_, one.link->peer(),
-                                      std::vector{one.link->peer_ip()}, now, shared_.silent_ms, kForMore,
+                                      std::vector{one.link->peer_ip()}, now, connect_ms_, kForMore,
                                       one.link->received());
   }
   switch (one.dial->advance(now)) {
@@ -53,8 +68,7 @@ Reconnections::Peer Reconnections::dial(One& one, std::uint64_t now) {
       break;
   }
   if (one.dial->all_refused() || one.dial->was_turned_away()) return Peer::gone;
-  one.dial.reset();  // it was reset once more
-  one.next = now + kAgainMs;
+  try_again(one, now);
   return Peer::unknown;
 }
 
@@ -70,20 +84,24 @@ Reconnections::Peer Reconnections::ask(One& one, std::uint64_t now) {
   if (one.question) error = state_of(one.question);
   if (error == ECONNREFUSED) return Peer::gone;
   if (error == EAGAIN) return Peer::unknown;
-  one.question.reset();
-  one.next = now + kAgainMs;
+  try_again(one, now);
   return Peer::unknown;
 }
 
-Reconnections::Peer Reconnections::look(One& one, std::uint64_t now) {
+/// `passed`: ms since the last look.
+Reconnections::Peer Reconnections::look(One& one, std::uint64_t now, std::uint64_t passed) {
   const Peer out = one.link->is_made_by_peer() ? ask(one, now) : dial(one, now);
-  return out == Peer::unknown && now - one.since >= shared_.silent_ms ? Peer::gone : out;
+  const bool is_connected = one.question ? is_established(one.question) : one.dial && one.dial->has_reached();
+  (is_connected ? one.connected : one.waited) += passed;
+  return out == Peer::unknown && one.waited >= shared_.silent_ms ? Peer::gone : out;
 }
 
 void Reconnections::advance(std::uint64_t now) {
+  const std::uint64_t since = now - std::exchange(advanced_, now);
+  const std::uint64_t passed = since <= kAwayMs ? since : 0;
   for (std::size_t i = 0; i < all_.size();) {
     Link& link = *all_[i].link;
-    const Peer peer = link.state() == Link::State::lost ? look(all_[i], now) : Peer::gone;
+    const Peer peer = link.state() == Link::State::lost ? look(all_[i], now, passed) : Peer::gone;
     if (peer == Peer::unknown) {
       ++i;
       continue;
@@ -102,9 +120,11 @@ void Reconnections::finish(Link& link, UniqueFd socket, std::uint64_t peer_recei
   if (!link.go_on(std::move(socket), peer_received))
     return links_.fail(link, Status::peer_failed,
                        "its connection was reset, and what was under way is not here any more");
+  constexpr int kInfo = 2, kWarning = 3;
   shared_.services.log(
-      3, fmt::format("tcp: worker {:x}: its connection was reset, and has been made anew", link.peer().worker)
-             .c_str());
+      std::exchange(has_told_, true) ? kInfo : kWarning,
+      fmt::format("tcp: worker {:x}: its connection was reset, and has been made anew", link.peer().worker)
+          .c_str());
 }
 
 }  // namespace stria::tcp

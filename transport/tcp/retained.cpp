@@ -9,8 +9,9 @@
 
 namespace stria::tcp {
 
-/// Where the next bytes go; empty: there is no memory for them.
+/// Where the next bytes go; empty: they are not retained.
 std::span<std::byte> Retained::room() noexcept try {
+  if (!keeps_) return {};
   if (end_ == filled_to()) {
     buffers_.reserve(buffers_.size() + 1);
     auto buffer = pool_.take();
@@ -23,7 +24,7 @@ std::span<std::byte> Retained::room() noexcept try {
   return {};
 }
 
-/// What there is no memory for is as good as acknowledged, until a connection is made anew for it in vain.
+/// What is not retained is as good as acknowledged, until a connection is made anew for it in vain.
 void Retained::add(std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty()) {
     const std::span<std::byte> here = room();
@@ -36,6 +37,8 @@ void Retained::add(std::span<const std::byte> bytes) noexcept {
 }
 
 void Retained::add(const transport::Payload& bytes) noexcept {
+  if (bytes.layout == nullptr)
+    return add({transport::contiguous_begin(bytes), static_cast<std::size_t>(bytes.length)});
   const auto all = static_cast<std::uint64_t>(bytes.length);
   for (std::uint64_t done = 0; done < all;) {
     const std::span<std::byte> here = room();
@@ -53,6 +56,7 @@ void Retained::skip(std::uint64_t bytes) noexcept {
 }
 
 void Retained::acknowledged_but(std::uint64_t left) noexcept {
+  asked_ = end_;
   if (cursor_ >= begin_ + left) forget_before(cursor_ - left);
 }
 

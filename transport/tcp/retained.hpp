@@ -22,13 +22,16 @@ class Retained {
   Retained(const Retained&) = delete;
   Retained& operator=(const Retained&) = delete;
   ~Retained() { clear(); }
+  /// From now on nothing is retained: a stream can go on over another connection only where all that was sent
+  /// has come.
+  void keep_nothing() noexcept { keeps_ = false; }
 
   /// Bytes that were sent since the stream began.
   std::uint64_t end() const noexcept { return end_; }
   /// More may be sent before something is acknowledged.
   bool has_room() const noexcept { return end_ - begin_ < kMost; }
-  /// What has been lent is full, so that it is worth asking how much is acknowledged.
-  bool is_full() const noexcept { return !buffers_.empty() && end_ == filled_to(); }
+  /// Much has been sent since acknowledged_but() was called.
+  bool is_worth_asking() const noexcept { return end_ - asked_ >= kUnasked; }
   bool holds(std::uint64_t position) const noexcept { return begin_ <= position && position < end_; }
   /// These bytes were sent.
   void add(std::span<const std::byte> bytes) noexcept;
@@ -48,6 +51,7 @@ class Retained {
  private:
   /// As much as goes unacknowledged by default (net.ipv4.tcp_wmem): no connection is slower for this limit.
   static constexpr std::uint64_t kMost = 4 << 20;
+  static constexpr std::uint64_t kUnasked = 64 << 10;
   std::uint64_t filled_to() const noexcept { return base_ + buffers_.size() * kBytes; }
   std::span<std::byte> room() noexcept;
   void forget_before(std::uint64_t position) noexcept;
@@ -59,6 +63,8 @@ class Retained {
   std::uint64_t begin_ = 0;   // the first byte that is retained
   std::uint64_t cursor_ = 0;  // what comes before it was sent over this connection, or is with the peer
   std::uint64_t end_ = 0;
+  std::uint64_t asked_ = 0;
+  bool keeps_ = true;
 };
 
 }  // namespace stria::tcp

@@ -32,6 +32,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   out.connect_ms = static_cast<std::uint32_t>(config.number("STRIA_TCP_CONNECT_MS"));
   out.silent_ms = static_cast<std::uint32_t>(config.number("STRIA_TCP_SILENT_MS"));
   out.eager_max = static_cast<std::uint32_t>(config.number("STRIA_TCP_EAGER_BYTES"));
+  out.retains = config.text("STRIA_TCP_RETAIN") == "on";
   out.lanes = static_cast<std::uint32_t>(config.number("STRIA_TCP_BULK_CONNECTIONS"));
   return out;
 }

@@ -20,6 +20,7 @@ struct Settings {
   std::uint32_t silent_ms = 0;
   std::uint32_t lanes = 1;  ///< bulk connections
   std::uint32_t eager_max = 0;
+  bool retains = true;  ///< what is not acknowledged, to repeat it
 };
 Result<Settings> read_settings(const stria_device_params_t& params);
 

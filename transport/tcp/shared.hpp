@@ -47,6 +47,7 @@ struct Shared {
   Events events;
   Keys keys;
   GetPool gets;
+  bool retains = true;                 ///< links keep what is not acknowledged
   bool may_queue = false;              ///< the kernel has rings, and the configuration allows them
   std::unique_ptr<KernelQueue> queue;  ///< null: none is open
   std::vector<Link*> want_bulk;        ///< links whose bulk connections are to be made by this device

@@ -118,6 +118,13 @@ UniqueFd accept_connection(const UniqueFd& door) noexcept {
   return socket;
 }
 
+Ip peer_of(const UniqueFd& socket) noexcept {
+  sockaddr_storage peer{};
+  socklen_t bytes = sizeof peer;
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return {};
+  return Ip::of(reinterpret_cast<const sockaddr*>(&peer)).value_or(Ip());
+}
+
 bool is_full(int error) noexcept {
   return error == EAGAIN || error == EINTR || error == ENOBUFS || error == ENOMEM;
 }
@@ -128,6 +135,11 @@ bool is_dry(int error) noexcept {
 
 bool is_reset(int error) noexcept {
   return error == ECONNRESET || error == ECONNABORTED || error == ENETRESET;
+}
+
+bool is_end(int error) noexcept {
+  return is_reset(error) || error == 0 || error == EPIPE || error == ETIMEDOUT || error == EHOSTUNREACH ||
+         error == ENETUNREACH || error == ENOTCONN;
 }
 
 std::size_t unacknowledged(const UniqueFd& socket) noexcept {

@@ -18,12 +18,16 @@ Result<UniqueFd> listen_on(const PortRange& ports, std::uint16_t& port);
 UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept;
 /// The next connection that came; empty: none.
 UniqueFd accept_connection(const UniqueFd& door) noexcept;
+/// Where the far end of a connection is.
+Ip peer_of(const UniqueFd& socket) noexcept;
 /// Whether a send that failed so may be repeated when there is room.
 bool is_full(int error) noexcept;
 /// The same of reading: nothing is there.
 bool is_dry(int error) noexcept;
 /// Whether a connection that failed so was reset, so that both processes may be there still.
 bool is_reset(int error) noexcept;
+/// Whether it is the connection that has ended so, not the memory, say; 0: the peer sends no more.
+bool is_end(int error) noexcept;
 /// Bytes that were sent and that the peer's system has not acknowledged.
 std::size_t unacknowledged(const UniqueFd& socket) noexcept;
 

@@ -19,7 +19,7 @@ void Supply::Piece::key_ends() noexcept {
   owner->take_back();
   if (head_left == sizeof head) {
     head.refused = 1;
-    memory.length = 0;
+    memory = {};  // also its layout, which is the caller's again
     return;
   }
   copy.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(memory.length)]);
@@ -112,7 +112,8 @@ Status Supply::send(const UniqueFd& socket, Piece& piece) noexcept {
   const ssize_t sent = ::sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   const int why = errno;
   if (packed != nullptr) pool_.give(std::move(packed));
-  if (sent < 0) return is_full(why) ? Status::no_resource : Status::peer_failed;
+  if (sent < 0 && is_full(why)) return Status::no_resource;
+  if (sent < 0) return is_end(why) ? Status::peer_failed : Status::io_error;
   piece.sent(static_cast<std::size_t>(sent));
   return static_cast<std::size_t>(sent) == asked ? Status::ok : Status::no_resource;
 }
@@ -140,6 +141,7 @@ void Supply::over(int result) noexcept {
   if (result == -ECANCELED || is_full(-result)) return;
   if (result <= 0) {
     is_broken_ = true;
+    is_wrong_ = !is_end(-result);
     return;
   }
   while (at(sending_).left() == 0) ++sending_;
@@ -165,6 +167,7 @@ Status Supply::send(const UniqueFd& socket) noexcept {
       continue;
     }
     if (is_under_way() || is_paused_) return Status::ok;
+    if (is_wrong_) return Status::io_error;
     if (is_broken_ || piece.is_lost) return Status::peer_failed;
     const Status status = send(socket, piece);
     if (status == Status::no_resource && hand_over(socket)) return Status::ok;
@@ -177,7 +180,7 @@ void Supply::drop() noexcept {
   take_back();
   if (linked()) unlink();
   while (count_ > 0) pop();
-  is_broken_ = is_paused_ = false;
+  is_broken_ = is_wrong_ = is_paused_ = false;
 }
 
 }  // namespace stria::tcp

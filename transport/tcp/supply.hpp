@@ -31,7 +31,8 @@ class Supply final : KernelQueue::Operation {
   bool refuse(std::uint32_t length) noexcept;
   bool is_empty() const noexcept { return count_ == 0; }
   /// Sends what there is. OK: all of it, or the kernel goes on with it, or the peer has to answer first.
-  /// NO_RESOURCE: the system has no room. PEER_FAILED: the connection is broken.
+  /// NO_RESOURCE: the system has no room. PEER_FAILED: the connection has ended. IO_ERROR: the memory cannot
+  /// be read.
   Status send(const UniqueFd& socket) noexcept;
   /// The peer has heard that a piece is refused. False: none was.
   bool resume() noexcept { return std::exchange(is_paused_, false); }
@@ -74,6 +75,7 @@ class Supply final : KernelQueue::Operation {
   std::uint32_t count_ = 0;
   std::uint32_t sending_ = 0;  // how many pieces the kernel has sent, of those that are there
   bool is_broken_ = false;
+  bool is_wrong_ = false;
   bool is_paused_ = false;
 };
 

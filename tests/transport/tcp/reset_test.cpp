@@ -1,6 +1,6 @@
 // Connections that are reset while both processes live: the link goes on, and all that was under way comes
 // once, in its order.
-#include "tests/transport/tcp/reset.hpp"
+#include <fcntl.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,8 +8,7 @@
 #include <random>
 
 #include "tests/rounds.hpp"
-#include "tests/transport/tcp/device_rig.hpp"
-#include "tests/transport/tcp/socket_pair.hpp"
+#include "tests/transport/tcp/reset_rig.hpp"
 
 namespace stria::tcp {
 namespace {
@@ -17,15 +16,6 @@ namespace {
 using contract::Bytes;
 using contract::contiguous;
 using contract::Ending;
-
-/// What this process lacks to reset a connection; 0: nothing.
-int what_is_lacking() {
-  static const int error = [] {
-    const SocketPair pair;
-    return reset_connection(pair.one.get());
-  }();
-  return error;
-}
 
 struct Get {
   Bytes memory, local;
@@ -45,11 +35,10 @@ struct Side {
   std::deque<Bytes> rooms;
 };
 
-struct TcpReset : testing::Test {
+struct TcpReset : WithResets {
   void SetUp() override {
-    if (const int error = what_is_lacking(); error != 0)
-      GTEST_SKIP() << "the kernel resets no connection for this process (SOCK_DESTROY): "
-                   << std::strerror(error);
+    WithResets::SetUp();
+    if (IsSkipped()) return;
     one.link = one.peer.connect(other.peer);
     send(one, 0);
     ASSERT_TRUE(run([this] { return other.peer.received.size() == 1; }));
@@ -164,6 +153,26 @@ TEST_F(TcpReset, of_bulk_connections_the_rest_of_long_messages_is_requested_once
   }
 }
 
+/// Where nothing was under way nothing need be retained.
+TEST_F(TcpReset, of_links_that_retain_nothing_is_mended_when_all_has_come) {
+  ::setenv("STRIA_TCP_RETAIN", "off", 1);
+  Side left(51), right(52);
+  ::unsetenv("STRIA_TCP_RETAIN");
+  left.link = left.peer.connect(right.peer);
+  const auto run_both = [&](const std::function<bool()>& done) {
+    return drive({&left.peer, &right.peer}, done);
+  };
+  for (const std::size_t bytes : {0u, 500u, 60000u}) {
+    ASSERT_TRUE(run_both([&] { return try_send(left, bytes); }));
+    ASSERT_TRUE(run_both([&] { return right.peer.received.size() == left.lengths.size(); }));
+    for (const int end : connections_of_this_process()) reset_connection(end);
+  }
+  ASSERT_TRUE(run_both([&] { return try_send(left, 1); }));
+  ASSERT_TRUE(run_both([&] { return right.peer.received.size() == left.lengths.size(); }));
+  EXPECT_TRUE(left.peer.downs.empty());
+  check(right, left);
+}
+
 /// Packets of all lengths both ways, some of which are placed, and long messages, while any connection is
 /// reset now and then.
 TEST_F(TcpReset, at_any_time_loses_nothing_and_repeats_nothing) {
@@ -236,7 +245,12 @@ TEST_F(TcpReset, of_a_peer_that_does_not_come_back_ends_the_link_at_the_limit) {
   const std::uint64_t begun = now_ms();
   ASSERT_EQ(reset_connection(socket.get()), 0);
   EXPECT_EQ(device.limits(device.ups[32]).can_get, 1u);
-  ASSERT_TRUE(drive({&device}, [&] { return !device.downs.empty(); }));
+  const auto turn_away = [&door] { static_cast<void>(accept_connection(door)); };
+  ::fcntl(door.get(), F_SETFL, O_NONBLOCK);
+  ASSERT_TRUE(drive({&device}, [&] {
+    turn_away();
+    return !device.downs.empty();
+  }));
   EXPECT_GE(now_ms() - begun, 1500u);
   EXPECT_EQ(device.downs[0]->why, Status::peer_failed);
 }
@@ -251,6 +265,9 @@ TEST_F(TcpReset, of_a_peer_that_has_lost_what_it_had_ends_the_link) {
     ASSERT_EQ(shake_hands(device, first, own), Attempt::State::welcome) << first.why();
     ASSERT_TRUE(drive({&device}, [&] { return device.ups.count(42) == 1; }));
     UniqueFd socket = first.take_socket();
+    const RecordHead nothing{0, RecordKind::padding, {}};
+    say(socket, std::as_bytes(std::span(&nothing, 1)));  // the link is up on this side
+    contract::drive_for({&device}, 1000);
     const Bytes payload = contract::pattern(1, 40000);
     for (std::size_t came = 0, sent = 0; sent < 3; came = 0, ++sent) {
       ASSERT_EQ(contract::send({&device}, device, device.ups[42], contract::Path::buffered,
@@ -265,7 +282,7 @@ TEST_F(TcpReset, of_a_peer_that_has_lost_what_it_had_ends_the_link) {
     }
     Attempt second(own, target, target.ips.front(), now_ms(), kForMore, received);
     ASSERT_EQ(shake_hands(device, second, own), Attempt::State::welcome) << second.why();
-    EXPECT_EQ(second.received(), 0u) << "nothing was sent to the device";
+    EXPECT_EQ(second.received(), sizeof nothing);
     ASSERT_TRUE(drive({&device}, [&] { return !device.downs.empty(); }));
     EXPECT_EQ(device.downs[0]->why, Status::peer_failed);
   }
