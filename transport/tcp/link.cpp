@@ -60,7 +60,12 @@ void Link::come_up(UniqueFd socket, const Ip& ip, std::uint32_t eager_max, Maker
 /// the handshake has come to its end here.
 void Link::greet() noexcept {
   outgoing_.trust_acknowledgements(!made_by_peer_);
-  if (!made_by_peer_ && !receives_) outgoing_.send_nothing(socket_);
+  if (!made_by_peer_ && !receives_) say_nothing();
+}
+
+void Link::say_nothing() noexcept {
+  outgoing_.send_nothing(socket_);
+  wait_for_room(outgoing_.waits_for_room());
 }
 
 void Link::come_up(UniqueFd sends, UniqueFd receives) noexcept {

@@ -74,7 +74,7 @@ class Link final : public ListNode,
     return state_ == State::up && silence_.lasts(socket_, now, shared_.silent_ms);
   }
   /// Sends something that means nothing: a connection that is not there any more is reset by it.
-  void say_nothing() noexcept { outgoing_.send_nothing(socket_); }
+  void say_nothing() noexcept;
   /// Memory is given back that what has been sent needs no more.
   void tidy() noexcept {
     if (state_ == State::up) outgoing_.forget_acknowledged(socket_);

@@ -128,6 +128,7 @@ void Outgoing::end_deadline(std::size_t last) noexcept {
 }
 
 void Outgoing::send_nothing(const UniqueFd& socket) noexcept {
+  take_back();
   if (append({{0, RecordKind::padding, {}}, {}, {}})) push(socket);
 }
 

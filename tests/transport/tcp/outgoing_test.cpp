@@ -125,6 +125,60 @@ TEST_F(TcpOutgoing, goes_before_a_record_that_does_not_wait) {
   EXPECT_EQ(collector.packets[11], contract::pattern(11, 1024));
 }
 
+TEST_F(TcpOutgoing, goes_before_a_record_that_means_nothing) {
+  Outgoing outgoing(pool, retained, transport::services(), kLink, kNever);
+  const Outgoing::When waits{.waits = true, .keeper = queue.get()};
+  Collector collector;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(send(outgoing, 2 * i, 100, waits), Status::ok);
+    ASSERT_TRUE(outgoing.has_deadline());
+    outgoing.send_nothing(one);
+    EXPECT_FALSE(outgoing.has_deadline());
+    ASSERT_EQ(send(outgoing, 2 * i + 1, 50, {}), Status::ok);
+  }
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(collector.receive(other), Incoming::After::idle);
+  ASSERT_EQ(collector.packets.size(), 6u);
+  for (std::uint64_t i = 0; i < 6; ++i)
+    EXPECT_EQ(collector.packets[i], contract::pattern(i, i % 2 == 0 ? 100 : 50));
+}
+
+/// A stream goes on over another connection, from each byte at which the first one may have ended.
+TEST_F(TcpOutgoing, goes_on_over_another_connection_from_wherever_the_peer_is) {
+  constexpr std::size_t kSizes[] = {0, 30, 5000, 100, 20000};
+  for (std::uint64_t cut = 0; cut < 26000; cut += 1 + cut / 16) {
+    SocketPair first, second;
+    Outgoing outgoing(pool, retained, transport::services(), kLink, kNever);
+    outgoing.trust_acknowledgements(false);  // so that all is retained
+    Collector collector;
+    std::uint64_t number = 0;
+    for (const std::size_t bytes : kSizes) {
+      const contract::Bytes payload = contract::pattern(number, bytes);
+      ASSERT_EQ(outgoing.send(first.one, contract::header(1), contract::contiguous(payload), {}), Status::ok);
+      ++number;
+    }
+    // The peer has got so much of it.
+    contract::Bytes some(26000);
+    const ssize_t all =
+        ::recv(first.other.get(), some.data(), some.size(), MSG_WAITALL | MSG_PEEK | MSG_DONTWAIT);
+    ASSERT_GT(all, 25000);
+    const std::uint64_t got = std::min<std::uint64_t>(cut, static_cast<std::uint64_t>(all));
+    SocketPair part;
+    ASSERT_EQ(::send(part.one.get(), some.data(), got, 0), static_cast<ssize_t>(got));
+    ::shutdown(part.one.get(), SHUT_WR);
+    while (collector.receive(part.other) != Incoming::After::ended) {
+    }
+    ASSERT_EQ(collector.incoming.received(), got);
+    outgoing.cut();
+    EXPECT_FALSE(outgoing.go_on_behind(static_cast<std::uint64_t>(all) + 1)) << "it was never sent";
+    ASSERT_TRUE(outgoing.go_on_behind(got));
+    ASSERT_EQ(outgoing.flush(second.one), Status::ok);
+    while (collector.packets.size() < number)
+      ASSERT_EQ(collector.receive(second.other), Incoming::After::idle);
+    for (std::uint64_t i = 0; i < number; ++i)
+      ASSERT_EQ(collector.packets[i], contract::pattern(i, kSizes[i])) << "cut at " << got;
+  }
+}
+
 TEST_F(TcpOutgoing, without_a_keeper_waits_for_the_end_of_the_call) {
   Outgoing outgoing(pool, retained, transport::services(), kLink, kNever);
   ASSERT_EQ(send(outgoing, 1, 10, {.waits = true}), Status::ok);
