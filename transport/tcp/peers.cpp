@@ -23,6 +23,7 @@ Peers::Peers(const Parts& parts, Token door, Token handshakes) noexcept
       door_token_(door),
       handshake_token_(handshakes),
       door_(parts.handshake, parts.shared.events, parts.shared.services),
+      bulk_dials_(parts.shared, parts.handshake, handshakes, parts.connect_ms),
       reconnections_(parts.shared, parts.links, parts.handshake, handshakes, parts.connect_ms) {}
 
 Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
@@ -100,77 +101,8 @@ void Peers::advance_dials(std::uint64_t now) {
 }
 
 void Peers::make_bulk() noexcept {
-  std::vector<Link*>& want = parts_.shared.want_bulk;
-  const std::uint64_t now = now_ms();
-  while (!want.empty()) {
-    Link& link = *want.back();
-    want.pop_back();
-    try {
-      begin_bulk(link, now);
-    } catch (const std::bad_alloc&) {
-      std::erase_if(bulk_dials_, [&link](const BulkDial& one) { return one.link == &link; });
-      link.do_without_bulk();
-    }
-  }
+  bulk_dials_.begin(now_ms());
   step();
-}
-
-std::unique_ptr<Dial> Peers::dial_bulk(Link& link, std::uint32_t number, std::uint64_t now) {
-  return std::make_unique<Dial>(parts_.handshake, parts_.shared.events, handshake_token_, link.peer(),
-                                std::vector{link.peer_ip()}, now, parts_.connect_ms,
-                                link.bulk()->begin(number));
-}
-
-void Peers::begin_bulk(Link& link, std::uint64_t now) {
-  for (std::uint32_t number = 0; number < parts_.shared.lanes; ++number) {
-    const bool is_dialled = std::any_of(bulk_dials_.begin(), bulk_dials_.end(), [&](const BulkDial& one) {
-      return one.link == &link && one.number == number;
-    });
-    if (is_dialled || !link.bulk()->is_missing(number)) continue;
-    BulkDial& made = bulk_dials_.emplace_back();
-    made.link = &link;
-    made.number = number;
-    made.dial = dial_bulk(link, number, now);
-  }
-}
-
-/// Whether it is there, has failed for good, or is not needed any more.
-bool Peers::is_over(BulkDial& one, std::uint64_t now) {
-  constexpr unsigned kTries = 3;
-  constexpr std::uint64_t kAgainMs = 1000;
-  if (!one.link->can_have_bulk()) return true;  // the link has failed
-  if (one.next_ms != 0) {
-    if (now < one.next_ms) return false;
-    one.next_ms = 0;
-    one.dial = dial_bulk(*one.link, one.number, now);
-  }
-  const Dial::State state = one.dial->advance(now);
-  if (state == Dial::State::failed && ++one.failures < kTries) {
-    one.next_ms = now + kAgainMs;
-    return false;
-  }
-  return state != Dial::State::going;
-}
-
-void Peers::advance_bulk_dials(std::uint64_t now) {
-  for (std::size_t i = 0; i < bulk_dials_.size();) {
-    if (!is_over(bulk_dials_[i], now)) {
-      ++i;
-      continue;
-    }
-    const BulkDial over = std::move(bulk_dials_[i]);
-    bulk_dials_.erase(bulk_dials_.begin() + static_cast<std::ptrdiff_t>(i));
-    Link& link = *over.link;
-    if (!link.can_have_bulk()) continue;
-    if (UniqueFd socket = over.dial->take_socket()) {
-      link.bulk()->come_up(over.number, std::move(socket));
-      continue;
-    }
-    parts_.shared.services.log(
-        3, fmt::format("tcp: worker {:x}: no bulk connection: {}", link.peer().worker, over.dial->report())
-               .c_str());
-    if (link.bulk()->give_up(over.number)) link.do_without_bulk();
-  }
 }
 
 bool Peers::takes_bulk(Link* link) noexcept {
@@ -222,7 +154,7 @@ std::optional<Decision> Peers::decide_more(Link* known) {
 
 void Peers::forget(const Link& link) noexcept {
   reconnections_.forget(link);
-  std::erase_if(bulk_dials_, [&link](const BulkDial& one) { return one.link == &link; });
+  bulk_dials_.forget(link);
 }
 
 /// Says what becomes of a guest of this job. False: it has to wait.
@@ -284,7 +216,7 @@ void Peers::welcome(Guest& guest) {
 void Peers::step() noexcept try {
   const std::uint64_t now = now_ms();
   advance_dials(now);
-  advance_bulk_dials(now);
+  bulk_dials_.advance(now);
   door_.serve([this](Guest& guest) { return decide(guest); }, [this](Guest& guest) { welcome(guest); });
   answer_questions(now);
   reconnections_.advance(now);  // behind the door, at which the peer may be
@@ -303,7 +235,7 @@ void Peers::set_timer(std::uint64_t now) noexcept {
     const std::uint64_t one = link->dial->next_in_ms(now);
     next = next == 0 ? one : std::min(next, one);
   }
-  if (!bulk_dials_.empty()) next = next == 0 ? kBulkMs : std::min(next, kBulkMs);
+  if (!bulk_dials_.is_empty()) next = next == 0 ? kBulkMs : std::min(next, kBulkMs);
   if (!reconnections_.is_empty()) next = next == 0 ? kAnewMs : std::min(next, kAnewMs);
   parts_.shared.events.set_timer(next);
 }

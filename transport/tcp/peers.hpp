@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "transport/tcp/bulk_dials.hpp"
 #include "transport/tcp/door.hpp"
 #include "transport/tcp/handshake.hpp"
 #include "transport/tcp/interfaces.hpp"
@@ -50,7 +51,7 @@ class Peers {
   void forget(const Link& link) noexcept;
   /// Dials or guests are under way.
   bool are_busy() const noexcept {
-    return !dialing_.empty() || !bulk_dials_.empty() || !reconnections_.is_empty() || door_.has_guests();
+    return !dialing_.empty() || !bulk_dials_.is_empty() || !reconnections_.is_empty() || door_.has_guests();
   }
   /// Nobody comes any more, and no dial goes on.
   void close() noexcept;
@@ -61,21 +62,8 @@ class Peers {
     Status why;
     std::string reason;
   };
-  /// A bulk connection that is being made. A peer that refuses it may be about to close, so there are several
-  /// tries: the end of the link comes meanwhile.
-  struct BulkDial {
-    Link* link = nullptr;
-    std::uint32_t number = 0;
-    std::unique_ptr<Dial> dial;
-    unsigned failures = 0;
-    std::uint64_t next_ms = 0;  ///< when the next try begins, after a failure
-  };
   Result<Link*> reach_itself(Address self, void* cookie);
   void advance_dials(std::uint64_t now);
-  void begin_bulk(Link& link, std::uint64_t now);
-  std::unique_ptr<Dial> dial_bulk(Link& link, std::uint32_t number, std::uint64_t now);
-  bool is_over(BulkDial& one, std::uint64_t now);
-  void advance_bulk_dials(std::uint64_t now);
   static bool takes_bulk(Link* link) noexcept;
   void add_bulk(Guest& guest);
   void go_on(Guest& guest);
@@ -92,7 +80,7 @@ class Peers {
   Door door_;
   std::vector<OwnAddress> own_;
   std::vector<Link*> dialing_;
-  std::vector<BulkDial> bulk_dials_;
+  BulkDials bulk_dials_;
   Reconnections reconnections_;
   std::vector<GivenUp> given_up_;  // links whose dial has failed, and whose peer may be at the door
   bool closing_ = false;

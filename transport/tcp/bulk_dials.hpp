@@ -1,0 +1,48 @@
+// The bulk connections that this device makes, for links whose first connection it made. A peer that refuses
+// one may be about to close, so there are several tries: the end of the link comes meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "transport/tcp/dial.hpp"
+#include "transport/tcp/link.hpp"
+
+namespace stria::tcp {
+
+class BulkDials {
+ public:
+  BulkDials(Shared& shared, const Handshake& handshake, Token token, std::uint32_t connect_ms) noexcept
+      : shared_(shared), handshake_(handshake), token_(token), connect_ms_(connect_ms) {}
+
+  /// Begins those of the links that want some (Shared::want_bulk). Makes upcalls.
+  void begin(std::uint64_t now) noexcept;
+  /// Goes on as far as it can without waiting. Makes upcalls. Throws bad_alloc.
+  void advance(std::uint64_t now);
+  bool is_empty() const noexcept { return all_.empty(); }
+  /// The link's memory goes.
+  void forget(const Link& link) noexcept;
+  void clear() noexcept { all_.clear(); }
+
+ private:
+  struct One {
+    Link* link = nullptr;
+    std::uint32_t number = 0;
+    std::unique_ptr<Dial> dial;
+    unsigned failures = 0;
+    std::uint64_t next_ms = 0;  ///< when the next try begins, after a failure
+  };
+  void begin(Link& link, std::uint64_t now);
+  std::unique_ptr<Dial> dial(Link& link, std::uint32_t number, std::uint64_t now);
+  bool is_under_way(const Link& link, std::uint32_t number) const noexcept;
+  bool is_over(One& one, std::uint64_t now);
+
+  Shared& shared_;
+  const Handshake& handshake_;
+  const Token token_;
+  const std::uint32_t connect_ms_;
+  std::vector<One> all_;
+};
+
+}  // namespace stria::tcp

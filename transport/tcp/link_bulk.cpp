@@ -1,0 +1,69 @@
+// What of a link concerns its bulk connections: gets, and which side is to make them.
+#include <algorithm>
+#include <new>
+
+#include "transport/services.hpp"
+#include "transport/tcp/link.hpp"
+
+namespace stria::tcp {
+
+Bulk* Link::bulk() noexcept try {
+  Requester& requester = *this;
+  if (bulk_ == nullptr) bulk_ = std::make_unique<Bulk>(shared_, requester, token());
+  return bulk_.get();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+Status Link::get(const transport::Payload& local, const transport::Key& key, std::uint64_t offset,
+                 transport::Completion* completion) noexcept {
+  KeyName name;
+  std::uint64_t end = 0;
+  const auto length = static_cast<std::uint64_t>(local.length);
+  if (!Keys::read(key, name) || __builtin_add_overflow(offset, length, &end)) return Status::access_error;
+  if (state_ != State::up) return state_ == State::dying ? Status::peer_failed : Status::no_resource;
+  if (receives_) {
+    transport::Payload memory;
+    const Status found = shared_.keys.find(*this, name, offset, length, memory);
+    if (found == Status::ok) transport::copy(memory, local, local.length);
+    return found;
+  }
+  if (no_bulk_) return Status::unsupported;
+  Bulk* const made = bulk();
+  if (made == nullptr) return Status::no_resource;
+  const Status status = made->get(local, name, offset, completion);
+  if (!made->has_lanes()) want_bulk();
+  return status;
+}
+
+void Link::want_bulk() noexcept {
+  if (wants_bulk_) return;
+  wants_bulk_ = !made_by_peer_ || send_control(RecordKind::want_bulk, {}) == Status::ok;
+  if (!made_by_peer_) want_lanes();
+}
+
+bool Link::makes_lanes() noexcept {
+  if (!made_by_peer_) want_lanes();
+  return !made_by_peer_;
+}
+
+/// Those that are neither there nor on their way are to be made.
+void Link::want_lanes() noexcept {
+  if (!is_there()) return;                      // a completion has cut the link
+  std::vector<Link*>& all = shared_.want_bulk;  // Links has reserved the room
+  if (std::find(all.begin(), all.end(), this) == all.end()) all.push_back(this);
+}
+
+void Link::refuse_gets() noexcept {
+  no_bulk_ = true;
+  if (bulk_ != nullptr) bulk_->cut();
+  shared_.sink.link_changed(shared_.sink.self, cookie);
+  end_gets(Status::unsupported);
+}
+
+void Link::do_without_bulk() noexcept {
+  owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
+  refuse_gets();
+}
+
+}  // namespace stria::tcp
