@@ -202,16 +202,20 @@ Status Device::arm() noexcept {
 
 /// What was sent is with the peers when their systems have acknowledged it.
 void Device::close(int timeout_ms) noexcept {
-  peers_.close();
+  peers_.begin_closing();
   const std::uint64_t ends = now_ms() + static_cast<std::uint64_t>(std::max(timeout_ms, 0));
   for (bool waits = true; waits;) {
     waits = false;
     links_.for_each([&](Link& link) {
-      if (link.state() == Link::State::up && !link.finish()) waits = true;
+      if (link.state() == Link::State::up && link.finish() == Link::Finish::waits) waits = true;
+      if (link.state() == Link::State::lost) waits = true;
     });
     if (now_ms() >= ends) break;
-    if (waits) std::this_thread::yield();
+    if (!waits) continue;
+    peers_.connect_anew();
+    std::this_thread::yield();
   }
+  peers_.close();
   links_.clear();
 }
 

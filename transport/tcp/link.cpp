@@ -220,14 +220,17 @@ void Link::wait_for_room(bool waits) noexcept {
 }
 
 /// An end is acknowledged at once, whereas a system may keep the acknowledgement of bytes back for 40 ms.
-bool Link::finish() noexcept {
+Link::Finish Link::finish() noexcept {
   flush();
-  if (!outgoing_.is_empty()) {
-    const Status status = outgoing_.flush(socket_);
-    if (status != Status::ok) return status == Status::peer_failed;  // nothing more can be done
+  const Status status = outgoing_.is_empty() ? Status::ok : outgoing_.flush(socket_);
+  if (outgoing_.was_reset() || is_reset(error_of(socket_))) {
+    lose();
+    return Finish::waits;
   }
+  if (status == Status::peer_failed) return Finish::over;  // nothing more can be done
+  if (status != Status::ok) return Finish::waits;
   if (!std::exchange(has_finished_, true)) static_cast<void>(::shutdown(socket_.get(), SHUT_WR));
-  return unacknowledged(socket_) == 0;
+  return unacknowledged(socket_) == 0 ? Finish::over : Finish::waits;
 }
 
 void Link::end_connection() noexcept {
@@ -237,7 +240,7 @@ void Link::end_connection() noexcept {
 
 void Link::lose() noexcept {
   state_ = State::lost;
-  is_replaced_ = false;
+  is_replaced_ = has_finished_ = false;
   if (std::exchange(waits_for_room_, false)) --shared_.waiting_for_room;
   if (linked()) unlink();
   outgoing_.cut();

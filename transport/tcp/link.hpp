@@ -79,8 +79,10 @@ class Link final : public ListNode,
   void tidy() noexcept {
     if (state_ == State::up) outgoing_.forget_acknowledged(socket_);
   }
-  /// Sends what waits, and then the end of it. True: the peer's system has all of it.
-  bool finish() noexcept;
+  enum class Finish : std::uint8_t { waits, over };
+  /// Sends what waits, and then the end of it; over: the peer's system has all of it, or will get no more. A
+  /// connection that was reset is lost.
+  Finish finish() noexcept;
   /// Nothing is sent or received any more.
   void cut() noexcept;
   /// Ends the gets of a link that is cut.

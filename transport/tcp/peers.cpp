@@ -148,6 +148,10 @@ void Peers::answer_questions(std::uint64_t now) noexcept {
 std::optional<Decision> Peers::decide_more(Link* known) {
   if (known == nullptr || !known->is_made_by_peer() || !known->is_there()) return Decision{Verdict::closing};
   if (known->state() == Link::State::lost) return Decision{Verdict::welcome, 0, known->received()};
+  if (closing_) {
+    known->lose();  // nothing is delivered any more
+    return Decision{Verdict::welcome, 0, known->received()};
+  }
   known->end_connection();
   return {};
 }
@@ -164,7 +168,7 @@ bool Peers::decide(Guest& guest) {
     guest.decide({verdict});
     return true;
   };
-  if (closing_) return answer(Verdict::closing);
+  if (closing_ && hello.purpose != kForMore) return answer(Verdict::closing);
   Link* known = parts_.links.to_worker(hello.from_worker);
   if (known != nullptr && known->peer().instance != hello.from_instance) {
     replace(*known, kNewDevice);
@@ -196,6 +200,7 @@ bool Peers::decide(Guest& guest) {
 void Peers::welcome(Guest& guest) {
   const Hello& hello = guest.hello();
   if (hello.purpose == kForMore) return go_on(guest);
+  if (closing_) return;
   if (hello.purpose != kForPackets) return add_bulk(guest);
   if (Link* const known = parts_.links.to_worker(hello.from_worker)) {
     if (known->is_there()) return go_on(guest);
@@ -240,12 +245,15 @@ void Peers::set_timer(std::uint64_t now) noexcept {
   parts_.shared.events.set_timer(next);
 }
 
-void Peers::close() noexcept {
+void Peers::begin_closing() noexcept {
   closing_ = true;
-  door_.close();
   for (Link* const link : dialing_) link->dial.reset();
   dialing_.clear();
   bulk_dials_.clear();
+}
+
+void Peers::close() noexcept {
+  door_.close();
   reconnections_.close();
 }
 

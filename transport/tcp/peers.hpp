@@ -53,7 +53,10 @@ class Peers {
   bool are_busy() const noexcept {
     return !dialing_.empty() || !bulk_dials_.is_empty() || !reconnections_.is_empty() || door_.has_guests();
   }
-  /// Nobody comes any more, and no dial goes on.
+  /// Links that are up, or lost, stay; no other comes any more, and no dial goes on. From now on
+  /// connect_anew() makes no upcalls.
+  void begin_closing() noexcept;
+  /// Nobody comes any more.
   void close() noexcept;
 
  private:

@@ -16,9 +16,7 @@ constexpr std::uint64_t kAwayMs = 500;  // between two calls of advance(): this 
 
 /// What has become of a connection that nobody says anything on.
 int state_of(const UniqueFd& socket) noexcept {
-  int error = 0;
-  socklen_t bytes = sizeof error;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0) return error;
+  if (const int error = error_of(socket); error != 0) return error;
   std::byte one{};
   const ssize_t got = ::recv(socket.get(), &one, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got < 0) return errno == ENOTCONN || errno == EINTR ? EAGAIN : errno;

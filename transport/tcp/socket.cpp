@@ -133,6 +133,12 @@ bool is_dry(int error) noexcept {
   return error == EAGAIN || error == EINTR || error == ENOMEM;
 }
 
+int error_of(const UniqueFd& socket) noexcept {
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 ? error : 0;
+}
+
 bool is_reset(int error) noexcept {
   return error == ECONNRESET || error == ECONNABORTED || error == ENETRESET;
 }

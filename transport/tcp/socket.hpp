@@ -24,6 +24,8 @@ Ip peer_of(const UniqueFd& socket) noexcept;
 bool is_full(int error) noexcept;
 /// The same of reading: nothing is there.
 bool is_dry(int error) noexcept;
+/// The error of a connection that nothing has told of yet; 0: none. Tells it once.
+int error_of(const UniqueFd& socket) noexcept;
 /// Whether a connection that failed so was reset, so that both processes may be there still.
 bool is_reset(int error) noexcept;
 /// Whether it is the connection that has ended so, not the memory, say; 0: the peer sends no more.

@@ -233,5 +233,23 @@ TEST_F(TcpResetAcross, the_maker_is_told_by_the_side_that_hears_of_it) {
   }
 }
 
+/// What was sent before close(), which waits for it, comes although the connection is reset before.
+TEST_F(TcpResetAcross, what_was_sent_before_the_end_comes) {
+  for (const bool maker_closes : {true, false}) {
+    ResetPair two;
+    const auto all = connections_of_this_process();
+    Peer& closes = maker_closes ? two.a : two.b;
+    Peer& stays = maker_closes ? two.b : two.a;
+    stria_link_t* const link = maker_closes ? two.to_b : two.to_a;
+    ASSERT_EQ(reset_connection(all[0]), 0);
+    for (int i = 0; i < 20; ++i)
+      ASSERT_EQ(closes.try_send(link, contract::Path::buffered, contract::header(1), nullptr, 0), Status::ok);
+    std::thread reader([&] { drive({&stays}, [&] { return !stays.downs.empty(); }); });
+    closes.close(3000);
+    reader.join();
+    EXPECT_EQ(stays.received.size(), 20u) << "the maker closes: " << maker_closes;
+  }
+}
+
 }  // namespace
 }  // namespace stria::tcp
