@@ -33,8 +33,8 @@ TEST_F(TcpResetStorm, devices_that_sleep_are_woken_until_all_is_made_anew) {
                      {two.b.table().event_fd(two.b.device()), POLLIN, 0}};
     if (::poll(fds, 2, 1500) == 0) ++quiet;
   };
-  for (int round = 0; round < 16; ++round) {
-    Bytes remote = contract::pattern(3, 24 * kMiB), local(remote.size());
+  for (int round = 0; round < 8; ++round) {
+    Bytes remote = contract::pattern(3, 6 * kMiB), local(remote.size());
     Ending ending;
     const bool from_a = round % 2 == 0;
     Peer& reader = from_a ? two.a : two.b;
