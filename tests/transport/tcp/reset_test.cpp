@@ -26,7 +26,6 @@ struct Get {
 /// One of two devices, with what it has sent to the other and has to receive.
 struct Side {
   explicit Side(std::uint64_t id) : peer(tcp_provider(), id) {}
-  std::size_t length_of(std::uint64_t number) const { return lengths[number]; }
   Peer peer;
   stria_link_t* link = nullptr;
   std::deque<std::size_t> lengths;  // of the packets sent, by number
