@@ -55,7 +55,7 @@ TEST_F(TcpResetAcross, pieces_that_have_come_and_are_not_told_of_the_gets_end) {
       return std::count_if(endings.begin(), endings.end(), [](const Ending& one) { return one.calls > 0; });
     };
     // All of it comes, and a budget of one packet at a time tells of a few.
-    const std::uint64_t until = now_ms() + 3000;
+    const std::uint64_t until = now_ms() + 20000;
     while (ended() < 2 && now_ms() < until) {
       two.a.progress(1);
       for (int i = 0; i < 20; ++i) two.b.progress();
@@ -64,7 +64,7 @@ TEST_F(TcpResetAcross, pieces_that_have_come_and_are_not_told_of_the_gets_end) {
     if (resets) {
       ASSERT_EQ(reset_connection(first[0]), 0);
     }
-    const std::uint64_t limit = now_ms() + 3000;
+    const std::uint64_t limit = now_ms() + 20000;
     while (ended() < static_cast<std::ptrdiff_t>(kGets) && now_ms() < limit) {
       two.a.progress(1);
       two.b.progress();
@@ -94,7 +94,7 @@ TEST_F(TcpResetAcross, memory_that_cannot_be_written_to_ends_the_get_or_the_link
   const auto key = key_for(two.b, two.to_a, contiguous(remote));
   Ending ending;
   ASSERT_EQ(two.a.get(two.to_b, contiguous(none.base, none.bytes), key, 0, ending), Status::in_progress);
-  const std::uint64_t limit = now_ms() + 3000;
+  const std::uint64_t limit = now_ms() + 20000;
   while (ending.calls == 0 && two.is_whole() && now_ms() < limit) {
     two.a.progress();
     two.b.progress();
@@ -109,7 +109,7 @@ TEST_F(TcpResetAcross, memory_that_cannot_be_read_ends_the_link) {
   Bytes local(none.bytes);
   Ending ending;
   ASSERT_EQ(two.a.get(two.to_b, contiguous(local), key, 0, ending), Status::in_progress);
-  const std::uint64_t limit = now_ms() + 3000;
+  const std::uint64_t limit = now_ms() + 20000;
   while (ending.calls == 0 && two.is_whole() && now_ms() < limit) {
     two.a.progress();
     two.b.progress();
@@ -167,7 +167,7 @@ TEST_F(TcpResetAcross, a_maker_that_has_given_the_link_up_may_connect_again) {
             Status::ok);
   { const UniqueFd closed = first.take_socket(); }  // unread bytes: the system resets the connection
   Attempt second(own, target, target.ips.front(), now_ms());
-  const std::uint64_t limit = now_ms() + 3000;
+  const std::uint64_t limit = now_ms() + 20000;
   while (second.advance(own, now_ms()) == Attempt::State::going && now_ms() < limit) device.progress();
   EXPECT_EQ(second.state(), Attempt::State::welcome) << second.why();
   EXPECT_EQ(device.downs.size(), 1u);
@@ -199,6 +199,7 @@ TEST_F(TcpResetAcross, a_link_that_has_just_come_up_knows_where_its_peer_is) {
 /// firewall answers what one side sends to a connection that it has forgotten.
 TEST_F(TcpResetAcross, the_maker_is_told_by_the_side_that_hears_of_it) {
   for (const bool maker_hears : {true, false}) {
+    const Setting silent("STRIA_TCP_SILENT_MS", "300000");  // so that the system's own probes come too late
     ResetPair two(maker_hears ? 61 : 71);
     const std::uint16_t door = read_address(two.b).port;
     const auto all = connections_of_this_process();
@@ -217,7 +218,6 @@ TEST_F(TcpResetAcross, the_maker_is_told_by_the_side_that_hears_of_it) {
     Peer& sender = maker_hears ? two.a : two.b;
     Peer& receiver = maker_hears ? two.b : two.a;
     stria_link_t* const link = maker_hears ? two.to_b : two.to_a;
-    const std::uint64_t begun = now_ms();
     {
       pollfd state{deaf, POLLIN, 0};
       ::poll(&state, 1, 0);
@@ -228,8 +228,7 @@ TEST_F(TcpResetAcross, the_maker_is_told_by_the_side_that_hears_of_it) {
       return sender.try_send(link, contract::Path::buffered, contract::header(1), nullptr, 0) == Status::ok;
     }));
     EXPECT_TRUE(two.run([&] { return !receiver.received.empty(); }));
-    EXPECT_LT(now_ms() - begun, 3000u) << "the maker hears: " << maker_hears;
-    EXPECT_TRUE(two.is_whole());
+    EXPECT_TRUE(two.is_whole()) << "the maker hears: " << maker_hears;
   }
 }
 
@@ -245,7 +244,7 @@ TEST_F(TcpResetAcross, what_was_sent_before_the_end_comes) {
     for (int i = 0; i < 20; ++i)
       ASSERT_EQ(closes.try_send(link, contract::Path::buffered, contract::header(1), nullptr, 0), Status::ok);
     std::thread reader([&] { drive({&stays}, [&] { return !stays.downs.empty(); }); });
-    closes.close(3000);
+    closes.close(20000);
     reader.join();
     EXPECT_EQ(stays.received.size(), 20u) << "the maker closes: " << maker_closes;
   }

@@ -191,7 +191,7 @@ TEST_F(TcpResetStorm, a_layout_is_not_looked_at_behind_the_end_of_its_key) {
   Bytes local(24 * kMiB);
   Ending ending;
   ASSERT_EQ(two.a.get(two.to_b, contiguous(local), key, 0, ending), Status::in_progress);
-  const std::uint64_t until = now_ms() + 5000;
+  const std::uint64_t until = now_ms() + 20000;
   while (local.front() != memory->front() && now_ms() < until) contract::drive_for({&two.a, &two.b}, 1);
   for (int i = 0; i < 300; ++i) two.b.progress();  // the owner sends until the system is full
   EXPECT_EQ(two.b.invalidate(key), Status::ok);
