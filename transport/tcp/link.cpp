@@ -87,7 +87,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
 /// application sends after such a call, or after a while; others wait for more.
 Outgoing::When Link::when() noexcept {
   if (linked() && shared_.is_in_call) return {.waits = true};
-  // Nobody would flush what waits for a deadline that is kept no more.
+  // Without a keeper no deadline passes, and a record that waits would stay in the buffer.
   KernelQueue* const keeper = outgoing_.has_deadline() || at_once_ == kAtOnce ? shared_.keeper() : nullptr;
   if (outgoing_.has_deadline()) return {.waits = keeper != nullptr, .keeper = keeper};
   const std::uint64_t now = now_ns();
@@ -178,7 +178,7 @@ Incoming::Outcome Link::receive(unsigned budget) noexcept {
   const std::uint64_t before = incoming_.received();
   Incoming::Outcome out = incoming_.receive(receives_ ? receives_ : socket_, cookie, budget);
   if (incoming_.received() != before) outgoing_.trust_acknowledgements(true);
-  // The system tells of a reset once: to who reads, or to who sends.
+  // The system reports a reset once, by the next call on the socket, which may have been a send.
   if (out.after == Incoming::After::ended && (is_replaced_ || outgoing_.was_reset()))
     out.after = Incoming::After::lost;
   if (out.after == Incoming::After::lost && has_finished_) out.after = Incoming::After::ended;

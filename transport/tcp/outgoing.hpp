@@ -110,7 +110,7 @@ class Outgoing {
   std::size_t padded_bytes_ = kHeldLeast;  // of the next one
   std::uint64_t count_ = 0;                // records that the peer gets, but for those that mean nothing
   Retained retained_;
-  // Of these bytes of the stream nobody knows whether they went as they are retained (end_deadline()).
+  // Bytes of the stream that may have gone with other contents than are retained (end_deadline()).
   std::uint64_t unsure_from_ = 0, unsure_to_ = 0;
   bool trusts_ = true;
   bool is_near_ = true;  // when it was asked last, all was acknowledged

@@ -143,8 +143,8 @@ void Peers::answer_questions(std::uint64_t now) noexcept {
   });
 }
 
-/// What to answer who says that its connection to this device was reset; nothing: it has to wait until what
-/// came by the old one is delivered.
+/// The answer to a peer that wants to go on with a link after a reset. Without a value the peer has to wait
+/// until the packets that came by the old connection are delivered.
 std::optional<Decision> Peers::decide_more(Link* known) {
   if (known == nullptr || !known->is_made_by_peer() || !known->is_there()) return Decision{Verdict::closing};
   if (known->state() == Link::State::lost) return Decision{Verdict::welcome, 0, known->received()};

@@ -56,7 +56,7 @@ class Peers {
   /// Links that are up, or lost, stay; no other comes any more, and no dial goes on. From now on
   /// connect_anew() makes no upcalls.
   void begin_closing() noexcept;
-  /// Nobody comes any more.
+  /// Stops listening, and gives up lost links.
   void close() noexcept;
 
  private:

@@ -1,5 +1,5 @@
 // The TCP connections of this process, and how one is reset while both its ends live: as by a firewall that
-// has forgotten it. The kernel does it by sock_diag(7), for who has CAP_NET_ADMIN.
+// has forgotten it. The kernel resets a connection by sock_diag(7); a process needs CAP_NET_ADMIN for it.
 #pragma once
 
 #include <linux/inet_diag.h>
@@ -17,7 +17,7 @@
 
 namespace stria::tcp {
 
-/// Descriptors of all of them: both ends of each where the peer is in this process.
+/// The descriptors of all TCP connections of this process; of one within the process, both ends.
 inline std::vector<int> connections_of_this_process() {
   constexpr int kDescriptors = 256;
   std::vector<int> out;
