@@ -64,7 +64,7 @@ struct Operation : ListNode {
   bool finishes : 1 = false;     ///< RecvOp: FIN went with the get under way
   bool gathered : 1 = false;     ///< SendOp: its key shows memory that lies apart as one run
   bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
-  bool untold : 1 = false;       ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
+  bool unnotified : 1 = false;   ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
   bool begun : 1 = false;        ///< its sender is putting, and SendOp: has said so
   bool written : 1 = false;      ///< SendOp: all of it may be new (rewriting.hpp)
   bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory

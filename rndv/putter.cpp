@@ -11,7 +11,7 @@ namespace stria::rndv {
 /// Puts one piece, or tells of it.
 bool Putter::step(SendOp& op) noexcept {
   if (op.in_flight) return false;
-  if (!op.failed && !op.untold) {
+  if (!op.failed && !op.unnotified) {
     Status status = std::exchange(op.outcome, Status::ok);  // of a put that ended meanwhile
     if (status == Status::ok) status = put_piece(op);
     if (status == Status::in_progress) return true;
@@ -22,7 +22,7 @@ bool Putter::step(SendOp& op) noexcept {
     ends_.finish(op);
     return true;
   }
-  return !op.untold || tell_piece(op);
+  return !op.unnotified || notify_of_piece(op);
 }
 
 Status Putter::put_piece(SendOp& op) noexcept {
@@ -39,7 +39,7 @@ Status Putter::put_piece(SendOp& op) noexcept {
   return status;
 }
 
-bool Putter::tell_piece(SendOp& op) noexcept {
+bool Putter::notify_of_piece(SendOp& op) noexcept {
   const Status told = op.link->send_control(wire::make_fragment(op.peer_op, op.moved), nullptr, 0);
   if (told == Status::no_resource) return false;
   if (told != Status::ok) {
@@ -47,7 +47,7 @@ bool Putter::tell_piece(SendOp& op) noexcept {
     ends_.finish(op);
     return true;
   }
-  op.untold = false;
+  op.unnotified = false;
   op.moved += std::min<std::uint64_t>(op.fragment_bytes, op.length - op.moved);
   if (op.moved == op.length) operations_.wait(op);
   return true;
@@ -57,7 +57,7 @@ bool Putter::tell_piece(SendOp& op) noexcept {
 void Putter::was_put(SendOp& op, Status status) noexcept {
   switch (status) {
     case Status::ok:
-      op.untold = true;
+      op.unnotified = true;
       break;
     case Status::access_error:  // the receiver has it all
       operations_.wait(op);
@@ -78,8 +78,8 @@ void Putter::on_put_done(stria_completion_t* completion, stria_status_t status) 
   auto& op = static_cast<SendOp&>(*completion);
   op.in_flight = false;
   if (op.failed) return;  // step() ends it, or goes on
-  op.untold = status == STRIA_OK;
-  if (!op.untold) op.outcome = transport::from_c(status);
+  op.unnotified = status == STRIA_OK;
+  if (!op.unnotified) op.outcome = transport::from_c(status);
 }
 
 }  // namespace stria::rndv

@@ -21,7 +21,7 @@ class Putter {
 
  private:
   static Status put_piece(SendOp& op) noexcept;
-  bool tell_piece(SendOp& op) noexcept;
+  bool notify_of_piece(SendOp& op) noexcept;
   void was_put(SendOp& op, Status status) noexcept;
   static void on_put_done(stria_completion_t* completion, stria_status_t status) noexcept;
 

@@ -10,18 +10,18 @@ void Activity::add_to_backlog(Peer& peer) noexcept {
 
 void Activity::wake() noexcept {
   armed_ = false;
-  if (threads_) alarm_.ring();
+  if (threads_) alarm_.notify();
 }
 
 void Activity::set_armed(std::int64_t ms) noexcept {
-  if (sleepers_ == 0) alarm_.silence();
+  if (sleepers_ == 0) alarm_.clear();
   alarm_.wake_after(ms);
   armed_ = true;
 }
 
-int Activity::bell_fd() noexcept {
-  if (sleepers_ == 0) alarm_.silence();
-  return alarm_.bell_fd();
+int Activity::wakeup_fd() noexcept {
+  if (sleepers_ == 0) alarm_.clear();
+  return alarm_.wakeup_fd();
 }
 
 bool Activity::wake_up() noexcept {
@@ -29,7 +29,7 @@ bool Activity::wake_up() noexcept {
   const bool disturbed = !armed_;
   if (sleepers_ == 0) {
     armed_ = false;
-    alarm_.silence();
+    alarm_.clear();
   }
   return disturbed;
 }

@@ -71,7 +71,7 @@ class alignas(kCacheLine) Activity {
       wake();
   }
   /// For a caller that handled something beside a round: the devices stay armed.
-  void tell_sleepers() noexcept {
+  void notify_sleepers() noexcept {
     if (sleepers_ != 0) [[unlikely]]
       wake();
   }
@@ -85,8 +85,8 @@ class alignas(kCacheLine) Activity {
   int alarm_fd() const noexcept { return alarm_.fd(); }
   /// All devices are armed. The alarm goes off after `ms` in any case.
   void set_armed(std::int64_t ms) noexcept;
-  /// The descriptor of the bell alone, for a sleep without the devices; -1 before the alarm is open.
-  int bell_fd() noexcept;
+  /// The descriptor of the wakeup alone, for a sleep without the devices; -1 before the alarm is open.
+  int wakeup_fd() noexcept;
   void fall_asleep() noexcept { ++sleepers_; }
   /// Returns whether another thread disarmed the devices meanwhile.
   bool wake_up() noexcept;

@@ -12,20 +12,20 @@
 namespace stria::tag {
 
 bool Alarm::open(std::span<const int> devices) noexcept {
-  UniqueFd bell(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  UniqueFd wakeup(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   UniqueFd set(::epoll_create1(EPOLL_CLOEXEC));
-  if (!bell || !timer || !set) return false;
+  if (!wakeup || !timer || !set) return false;
   const auto add = [&](int fd) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = fd;
     return ::epoll_ctl(set.get(), EPOLL_CTL_ADD, fd, &event) == 0;
   };
-  if (!add(bell.get()) || !add(timer.get())) return false;
+  if (!add(wakeup.get()) || !add(timer.get())) return false;
   for (const int fd : devices)
     if (!add(fd)) return false;
-  bell_ = std::move(bell);
+  wakeup_ = std::move(wakeup);
   timer_ = std::move(timer);
   set_ = std::move(set);
   return true;
@@ -38,16 +38,16 @@ void Alarm::wake_after(std::int64_t ms) noexcept {
   ::timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
-void Alarm::ring() noexcept {
-  if (!bell_ || rung_) return;
+void Alarm::notify() noexcept {
+  if (!wakeup_ || notified_) return;
   const std::uint64_t one = 1;
-  rung_ = ::write(bell_.get(), &one, sizeof(one)) == static_cast<ssize_t>(sizeof(one));
+  notified_ = ::write(wakeup_.get(), &one, sizeof(one)) == static_cast<ssize_t>(sizeof(one));
 }
 
-void Alarm::silence() noexcept {
-  if (!rung_) return;
+void Alarm::clear() noexcept {
+  if (!notified_) return;
   std::uint64_t count = 0;
-  rung_ = ::read(bell_.get(), &count, sizeof(count)) < 0;
+  notified_ = ::read(wakeup_.get(), &count, sizeof(count)) < 0;
 }
 
 }  // namespace stria::tag

@@ -23,7 +23,7 @@ inline void call_back(Request& request, const stria_info_t& info) noexcept {
 }
 
 /// Tells the caller of a receive that is complete at once its outcome, where the caller wants it.
-inline void tell_outcome(const stria_recv_t& recv, const Request& request) noexcept {
+inline void report_outcome(const stria_recv_t& recv, const Request& request) noexcept {
   if (recv.info != nullptr) copy_info(*recv.info, request.info);
   if (request.info.status < STRIA_OK) [[unlikely]]
     static_cast<void>(explain_outcome(request));

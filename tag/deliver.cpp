@@ -176,7 +176,7 @@ std::uint32_t Receives::arrive_eager(Peer& peer, const Packet& packet) noexcept 
     store_.eager().consumed(peer, packet.bytes);
     return comes_later(peer, packet);
   }
-  const bool told = tell_matched(peer, name);
+  const bool told = notify_matched(peer, name);
   if (posted == nullptr) {
     if (!told) return keep(peer, packet);
     store_.eager().consumed(peer, packet.bytes);

@@ -265,7 +265,7 @@ bool Peers::reach_by_others(Peer& peer) noexcept try {
   return false;
 }
 
-void Peers::tell_refusal(Peer& peer) noexcept try {
+void Peers::report_refusal(Peer& peer) noexcept try {
   refused_.insert(peer.index);
 } catch (const std::bad_alloc&) {
   // The next call asks the providers again.

@@ -66,7 +66,7 @@ class Peers {
   /// As await(), when the peer could not be connected to just now.
   void await_unmet(Peer& peer) noexcept;
   /// The next connect() tells that the peer cannot be reached, as no operation did.
-  void tell_refusal(Peer& peer) noexcept;
+  void report_refusal(Peer& peer) noexcept;
   /// The peer of that id, if it is up by a link of another device that has not reached it yet; else null.
   Peer* coming_by_other(const Device& device, std::uint64_t worker_id) noexcept;
   /// No message goes by the short way any more.
@@ -106,7 +106,7 @@ class Peers {
   std::unordered_map<std::uint32_t, std::string>
       why_lost_;                               // by peer index: failed without ever having had a link
   std::unordered_set<std::uint32_t> coming_;   // by peer index: links that were not up when last asked
-  std::unordered_set<std::uint32_t> refused_;  // by peer index: tell_refusal()
+  std::unordered_set<std::uint32_t> refused_;  // by peer index: report_refusal()
   StableArray<Endpoint, 4> endpoints_;
   Endpoint* free_endpoint_ = nullptr;
   Peer nobody_;  // given up from the start: stands for peers that there was no memory for

@@ -76,7 +76,7 @@ Status Receives::recv_entry(Unexpected& entry, const stria_recv_t& recv, const s
   // A call that completes its request answers ok instead of calling back.
   take_unexpected(entry, memory, *made);
   if (made->state.load(std::memory_order_relaxed) == RequestState::done) {
-    tell_outcome(recv, *made);
+    report_outcome(recv, *made);
     return Status::ok;
   }
   made->callback = recv.callback;
@@ -124,7 +124,7 @@ Status Receives::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
     store_.top_up(source);
   ++received_;
   activity_.add_handled(1);
-  activity_.tell_sleepers();
+  activity_.notify_sleepers();
   const auto length = static_cast<std::uint32_t>(bytes);
   const stria_info_t outcome{STRIA_OK, header.immediate, header.tag, length, length, source.worker_id};
   Request::make_ended(request, outcome);
@@ -149,7 +149,7 @@ bool Receives::look_first(const stria_recv_t& recv, Peer& source, stria_request_
   activity_.end_round();
   look_in_ = handled == 0 ? kNotSoonAgain : 0;
   activity_.add_handled(handled);
-  if (handled != 0) activity_.tell_sleepers();
+  if (handled != 0) activity_.notify_sleepers();
   return took;
 }
 
@@ -163,7 +163,7 @@ Status Receives::look(const stria_recv_t& recv, Peer& source, stria_request_t* r
     return Status::in_progress;
   }
   if (look_first(recv, source, request)) {
-    tell_outcome(recv, *reinterpret_cast<Request*>(request));
+    report_outcome(recv, *reinterpret_cast<Request*>(request));
     return Status::ok;
   }
   return store_.queue().size() != 0 || activity_.closing() ? Status::no_resource : Status::in_progress;
@@ -178,7 +178,7 @@ void Receives::take_unexpected(Unexpected& entry, const stria_payload_t& memory,
     start_rendezvous(request, peer, announced, memory);
     return;
   }
-  if (!tell_matched(peer, entry.sync_name())) [[unlikely]] {
+  if (!notify_matched(peer, entry.sync_name())) [[unlikely]] {
     // The request has the message; others may call back, and must not meet it half done.
     request.state.store(RequestState::active, std::memory_order_relaxed);
     const Activity::Inside inside(activity_);

@@ -105,7 +105,7 @@ class alignas(kCacheLine) Receives {
   // synchronous.cpp
   /// A receive has the message, and its sender, where it waits for that, is to hear of it. False: out of
   /// memory, it would wait for ever.
-  [[nodiscard]] bool tell_matched(Peer& peer, wire::SyncName name) noexcept;
+  [[nodiscard]] bool notify_matched(Peer& peer, wire::SyncName name) noexcept;
 
   // What a short message looks at beside the queues, in one line.
   struct {

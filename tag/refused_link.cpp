@@ -50,7 +50,7 @@ bool Worker::refused(Peer& peer) noexcept {
     return true;
   }
   if (receives_.names(peer)) peers_.await_unmet(peer);
-  if (!somebody_waits) peers_.tell_refusal(peer);
+  if (!somebody_waits) peers_.report_refusal(peer);
   const Status answer = peer.state == Peer::State::failed ? Status::peer_failed : kWhy;
   Sends::end(waiting.sends, answer);
   remote_.end(waiting.one_sided, answer);

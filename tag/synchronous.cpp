@@ -23,7 +23,7 @@ Status Sends::send_synchronous(Peer& peer, Request& request) noexcept {
   return Status::in_progress;
 }
 
-bool Receives::tell_matched(Peer& peer, wire::SyncName name) noexcept {
+bool Receives::notify_matched(Peer& peer, wire::SyncName name) noexcept {
   if (name == 0 || peer.state != Peer::State::up) return true;  // there is nobody to tell
   if (!rndv_.confirm_match(peer.link, name)) {
     log::error("out of memory for the answer to a synchronous message of worker {:#x}", peer.worker_id);

@@ -3,7 +3,7 @@
 // leaves (work_left), and a progress() of another thread, which takes packets out and disarms the devices.
 //
 // While another thread polls all the time, arming for each of its calls would keep both busy: a sleeper that
-// was woken for nothing naps on the bell alone, kNapMs long, and arms only then.
+// was woken for nothing naps on the wakeup alone, kNapMs long, and arms only then.
 #include <poll.h>
 #include <sched.h>
 
@@ -80,7 +80,7 @@ Status Worker::wait(int timeout_ms) noexcept {
     pollfd entry{-1, POLLIN, 0};
     lock_.lock();
     if (nap) {
-      entry.fd = activity_.bell_fd();
+      entry.fd = activity_.wakeup_fd();
       sleep_ms = std::min(sleep_ms, kNapMs);
     } else if (arm() == Status::ok) {
       entry.fd = activity_.alarm_fd();

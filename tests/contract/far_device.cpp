@@ -73,7 +73,7 @@ class FarDevice {
     while (!closed_) {
       pollfd waits[2] = {{channel_.fd(), POLLIN, 0}, {armed_ ? table_.event_fd(device_) : -1, POLLIN, 0}};
       ::poll(waits, 2, -1);
-      if ((waits[1].revents & POLLIN) != 0) ring();
+      if ((waits[1].revents & POLLIN) != 0) notify();
       if (waits[0].revents != 0) next();
     }
   }
@@ -117,7 +117,7 @@ class FarDevice {
     channel_.send(reply);
   }
 
-  void ring();
+  void notify();
   void handle(Message& request, Message& reply);
   void open(Message& request, Message& reply);
   void connect(Message& request, Message& reply);
@@ -130,7 +130,7 @@ class FarDevice {
   const stria_provider_t& table_;
   const transport::HotOps ops_;
   Channel channel_;
-  int bell_ = -1;  // listens for wake_, until the end of the process
+  int wakeup_ = -1;  // listens for wake_, until the end of the process
   std::unique_ptr<Channel> wake_;
   std::uint64_t wakes_ = 0;
   bool armed_ = false, closed_ = false;
@@ -279,13 +279,13 @@ void FarDevice::open(Message& request, Message& reply) {
   }
   // Where the test connects what it sleeps on.
   std::uint16_t port = 0;
-  bell_ = listen_at(port);
+  wakeup_ = listen_at(port);
   reply.add(port);
 }
 
-void FarDevice::ring() {
+void FarDevice::notify() {
   armed_ = false;
-  if (wake_ == nullptr) wake_ = std::make_unique<Channel>(::accept4(bell_, nullptr, nullptr, SOCK_CLOEXEC));
+  if (wake_ == nullptr) wake_ = std::make_unique<Channel>(::accept4(wakeup_, nullptr, nullptr, SOCK_CLOEXEC));
   const char one = 1;
   if (::send(wake_->fd(), &one, 1, MSG_NOSIGNAL) == 1) ++wakes_;
 }

@@ -1,4 +1,4 @@
-// A device that sleeps, and senders that wake it (transport/shm/bell.hpp, device.cpp, outgoing.hpp; Worker::wait()).
+// A device that sleeps, and senders that wake it (transport/shm/wakeup.hpp, device.cpp, outgoing.hpp; Worker::wait()).
 // Every process stores through a buffer of its own, as x86 does: a store is seen by others when it leaves the
 // buffer, some time later, in order; a process reads its own stores at once; a locked instruction and a fence
 // wait until the buffer is empty. README.md says which step stands for what.
@@ -11,9 +11,9 @@
 //                                    sender's buffer, and the sender has read the flag before
 // mutant SENDERS_FENCE,NO_OWN_FENCE deadlock   the sleeper looks before its flag has left its buffer
 // mutant NO_SECOND_LOOK   deadlock   the sleeper does not look again after it armed
-// mutant RING_BEFORE      deadlock   a sender looks at the flag before it publishes
-// mutant SILENCE_LATE     deadlock   the rings are taken out after the second look
-// mutant TAKE_THEN_RING   deadlock   a sender takes the flag away and then rings: one that dies in between has
+// mutant NOTIFY_BEFORE      deadlock   a sender looks at the flag before it publishes
+// mutant CLEAR_LATE     deadlock   the datagrams are taken out after the second look
+// mutant TAKE_THEN_NOTIFY   deadlock   a sender takes the flag away and then notifies: one that dies in between has
 //                                    kept the others from it
 // mutant CLEAR_ANY        deadlock   a sender clears the flag whatever sleep it is of
 
@@ -27,7 +27,7 @@
 /* Memory. Each sender has a window: how many records are visible in it. */
 byte visible[SENDERS];
 byte armed;                 /* the number of the sleep */
-byte rings;                 /* datagrams in the socket; more than one tell no more than one */
+byte datagrams;                 /* datagrams in the socket; more than one tell no more than one */
 
 /* Store buffers: a sender only stores records, the device only the flag. */
 byte buffered[SENDERS];
@@ -55,7 +55,7 @@ proctype Sender(byte me) {
   {
     do
     :: sent < RECORDS ->
-#ifdef RING_BEFORE
+#ifdef NOTIFY_BEFORE
       saw = armed;
 #endif
       d_step { buffered[me]++; sent++ } /* WindowSender::publish() */
@@ -63,19 +63,19 @@ proctype Sender(byte me) {
 #ifdef SENDERS_FENCE
       fence_sender(me);
 #endif
-#ifndef RING_BEFORE
+#ifndef NOTIFY_BEFORE
       saw = armed;
 #endif
       if
-      :: saw != 0 -> /* tell(): the compare-and-swap is a locked instruction */
-#ifdef TAKE_THEN_RING
+      :: saw != 0 -> /* notify(): the compare-and-swap is a locked instruction */
+#ifdef TAKE_THEN_NOTIFY
         atomic { fence_sender(me) -> saw = armed; armed = 0 }
         if
-        :: saw != 0 -> rings = 1
+        :: saw != 0 -> datagrams = 1
         :: else
         fi;
 #else
-        rings = 1;
+        datagrams = 1;
         atomic {
           fence_sender(me) ->
           if
@@ -114,15 +114,15 @@ inline poll() {
 /* disarm(): a plain store, and a call of the system, which is no fence for it */
 inline disarm() {
   flag!0;
-  rings = 0
+  datagrams = 0
 }
 
 inline sleep() {
-#ifdef SILENCE_LATE
-  rings = 0;
+#ifdef CLEAR_LATE
+  datagrams = 0;
 #endif
   if
-  :: rings > 0
+  :: datagrams > 0
   :: all_done /* whoever is left is dead: Worker::wait() wakes now and then */
   fi
 }

@@ -33,7 +33,7 @@ Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& para
                                               params.device, (*fabric)->options().devices)};
   std::unique_ptr<Device> device(new Device(*std::move(fabric), params));
   if (device->fabric_->options().event_fd)
-    if (auto opened = device->bell_.open(); !opened) return std::move(opened).error();
+    if (auto opened = device->wakeup_.open(); !opened) return std::move(opened).error();
   return device;
 }
 
@@ -98,12 +98,12 @@ Status Device::invalidate(const transport::Key& key) noexcept {
 }
 
 int Device::event_fd() noexcept {
-  return bell_.fd();
+  return wakeup_.fd();
 }
 
 Status Device::arm() noexcept {
   const Callers::Use use(callers_, "arm");
-  if (bell_.fd() < 0) return Status::unsupported;
+  if (wakeup_.fd() < 0) return Status::unsupported;
   const std::lock_guard lock(fabric_->mutex());
   if (!dead_) {
     if (!accesses_.empty()) return Status::no_resource;
@@ -112,7 +112,7 @@ Status Device::arm() noexcept {
     for (const auto& link : links_)
       if (link->waits()) return Status::no_resource;
   }
-  bell_.arm();
+  wakeup_.arm();
   return Status::ok;
 }
 

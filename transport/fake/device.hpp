@@ -9,12 +9,12 @@
 
 #include "base/result.hpp"
 #include "transport/contract.hpp"
-#include "transport/fake/bell.hpp"
 #include "transport/fake/callers.hpp"
 #include "transport/fake/fabric.hpp"
 #include "transport/fake/kept.hpp"
 #include "transport/fake/keys.hpp"
 #include "transport/fake/links.hpp"
+#include "transport/fake/wakeup.hpp"
 
 namespace stria::fake {
 
@@ -73,7 +73,7 @@ class Device {
   void cut_off(Loss loss) noexcept;
   /// Ends one link of this device at both ends.
   void cut(Link& link, Loss loss) noexcept;
-  void wake() noexcept { bell_.ring(); }
+  void wake() noexcept { wakeup_.notify(); }
   void make_busy(Link& link) { links_.make_busy(link); }
   void complete_later(const Access& access) { accesses_.push_back(access); }
   /// One that `link` of this device sends. The caller is its first reader (ZcopySend::was_read).
@@ -119,7 +119,7 @@ class Device {
   std::vector<std::shared_ptr<ZcopySend>> zcopy_sends_;
   KeptPayloads kept_;
   std::uint64_t payloads_ = 0;
-  Bell bell_;
+  Wakeup wakeup_;
   Callers callers_;
   bool dead_ = false;
   bool cut_off_ = false;

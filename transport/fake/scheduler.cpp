@@ -17,7 +17,7 @@ unsigned Device::progress(unsigned budget) noexcept {
       "progress",
       [&] {
         ++step_;
-        bell_.disarm();
+        wakeup_.disarm();
         return fabric_->chance(fabric_->options().idle_percent[index_]) ? 0 : budget;
       },
       [&] { return next_event(); });

@@ -111,8 +111,8 @@ std::uint64_t random_word() noexcept {
 std::string door_name(std::uint64_t nonce) {
   return fmt::format("stria-{:016x}-door", nonce);
 }
-std::string bell_name(std::uint64_t nonce) {
-  return fmt::format("stria-{:016x}-bell", nonce);
+std::string wakeup_name(std::uint64_t nonce) {
+  return fmt::format("stria-{:016x}-wakeup", nonce);
 }
 
 }  // namespace stria::shm

@@ -46,8 +46,8 @@ std::uint64_t host_number() noexcept;
 /// Random, never 0.
 std::uint64_t random_word() noexcept;
 
-/// Abstract socket names of a device: the door that hands out descriptors, and the bell that wakes it.
+/// Abstract socket names of a device: the door that hands out descriptors, and the one that wakes it.
 std::string door_name(std::uint64_t nonce);
-std::string bell_name(std::uint64_t nonce);
+std::string wakeup_name(std::uint64_t nonce);
 
 }  // namespace stria::shm

@@ -47,7 +47,8 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   shared_.bounce.resize(kBounceBytes);
   shared_.cells = Cells(own, settings->huge_pages);
   // Without sockets (some sandboxes) the device works, but cannot sleep and is attached through /proc only.
-  if (auto bell = shared_.bell.open(home.identity().nonce); !bell) log::info("{}", bell.error().context);
+  if (auto wakeup = shared_.wakeup.open(home.identity().nonce); !wakeup)
+    log::info("{}", wakeup.error().context);
   return home.let_in(settings->attach);
 }
 
@@ -133,11 +134,11 @@ void Device::do_rare() noexcept {
 }
 
 Status Device::arm() noexcept {
-  if (shared_.bell.fd() < 0) return Status::unsupported;
+  if (shared_.wakeup.fd() < 0) return Status::unsupported;
   shared_.windows.arm();
   if (++sleep_ == 0) ++sleep_;
   shared_.own().header().armed.store(sleep_, std::memory_order_seq_cst);
-  Bell::barrier();
+  Wakeup::barrier();
   if (receiver_.is_inbox_idle() && !shared_.windows.has_hints() && shared_.windows.has_nothing() &&
       !connector_.is_due())
     return Status::ok;
@@ -148,7 +149,7 @@ Status Device::arm() noexcept {
 void Device::disarm() noexcept {
   shared_.own().header().armed.store(0, std::memory_order_relaxed);
   shared_.windows.disarm();
-  shared_.bell.silence();
+  shared_.wakeup.clear();
 }
 
 std::uint32_t Device::address(void* buffer, std::uint32_t bytes) noexcept {

@@ -43,7 +43,7 @@ class Device {
   unsigned progress(unsigned budget) noexcept;
   /// Takes down links whose peer closed, died (peer_failed) or refused us (unreachable), after draining them.
   void check() noexcept { ends_.check(); }
-  int event_fd() noexcept { return shared_.bell.fd(); }
+  int event_fd() noexcept { return shared_.wakeup.fd(); }
   Status arm() noexcept;
 
   Status fast_register(const Link* /*link*/, const transport::Payload& memory, unsigned access,
@@ -70,7 +70,7 @@ class Device {
   Sharing sharing_{shared_, connector_, peers_.links()};
   Ends ends_{{shared_, connector_, peers_, receiver_, sharing_}};
   bool closed_ = false;
-  std::uint32_t sleep_ = 0;  // the number of the last one, see bell.hpp
+  std::uint32_t sleep_ = 0;  // the number of the last one, see wakeup.hpp
 };
 
 }  // namespace stria::shm

@@ -2,13 +2,13 @@
 // whose sender left a hint.
 //
 //   hot    the receiver polls the window; attention = 0, and its sender leaves nothing
-//   cold   attention = 1: the sender, after each record, leaves a hint, and rings if the receiver sleeps
-//   asked  attention = 2: cold, and wanted back for a busier sender (sharing.hpp)
+//   cold   attention = 1: the sender, after each record, leaves a hint, and notifies it if the receiver
+//   sleeps asked  attention = 2: cold, and wanted back for a busier sender (sharing.hpp)
 //
 // attention is in the sender's peer slot; so a sender loads one word after a record, whatever is the case. To
 // make a window cold, "publish, then look at attention" has to be ordered against "set attention, then look
-// at the window", which is the problem of bell.hpp once more, and solved as there: the receiver, who does it
-// rarely, fences for both, and looks once more. A sleeping receiver sets attention of its hot windows too.
+// at the window", which is the problem of wakeup.hpp once more, and solved as there: the receiver, who does
+// it rarely, fences for both, and looks once more. A sleeping receiver sets attention of its hot windows too.
 #pragma once
 
 #include <atomic>

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/log.hpp"
-#include "transport/shm/bell.hpp"
+#include "transport/shm/wakeup.hpp"
 #include "transport/wire.hpp"
 
 namespace stria::shm {

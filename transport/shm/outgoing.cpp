@@ -24,14 +24,14 @@ void clear_last_word(std::byte* record, std::uint32_t halves) noexcept {
 }
 
 /// Tells the window how the lines of the record at its place begin, read back from there.
-[[gnu::noinline]] void tell_lines(WindowSender& window, std::uint32_t halves) noexcept {
+[[gnu::noinline]] void note_signs(WindowSender& window, std::uint32_t halves) noexcept {
   const std::byte* record = window.place();
   for (std::uint32_t i = 1; i < halves / 2; ++i)
     if (window.next_sign().is_of(hw::load_word(record + std::size_t{i} * kLine))) window.wrote_sign(i);
 }
 
 /// The same from the payload of a packet: what was just stored may still wait for its line.
-inline void tell_payload(WindowSender& window, const std::byte* payload, std::uint32_t bytes) noexcept {
+inline void note_signs_of(WindowSender& window, const std::byte* payload, std::uint32_t bytes) noexcept {
   const hw::WordSign sign = window.next_sign();
   std::uint32_t i = 1, at = kFirstPayload;
   for (; at + sizeof(std::uint64_t) <= bytes; ++i, at += kLine)
@@ -54,16 +54,16 @@ Status Outgoing::refusal() const noexcept {
   return window_.is_open() || moving_ ? Status::no_resource : Status::unsupported;
 }
 
-void Outgoing::tell() noexcept {
+void Outgoing::notify() noexcept {
   SegmentHeader& header = peer_.view.header();
   if (window_.is_open()) {
     header.hints.leave(window_number_);
-    hw::full_fence();  // the hint before the look; pairs with Bell::barrier() in arm()
+    hw::full_fence();  // the hint before the look; pairs with Wakeup::barrier() in arm()
   }
   std::uint32_t sleep = header.armed.load(std::memory_order_relaxed);
   if (sleep == 0) return;
-  shared_.bell.ring(peer_.attached.nonce);
-  // It was rung for this sleep: the others need not. In this order, because who dies before must not keep
+  shared_.wakeup.notify(peer_.attached.nonce);
+  // It was notified for this sleep: the others need not. In this order, because who dies before must not keep
   // them from it; and only if it is still this sleep, because who stops before must not end their next one.
   header.armed.compare_exchange_strong(sleep, 0, std::memory_order_release, std::memory_order_relaxed);
 }
@@ -197,7 +197,7 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
   const auto* const from = static_cast<const std::byte*>(payload);
   if (halves > 2) clear_last_word(record, halves);
   if (bytes < kLinesLeast) {
-    if (halves > 2) tell_payload(window_, from, bytes);
+    if (halves > 2) note_signs_of(window_, from, bytes);
     store_header(record + 8, header);
     hw::copy_lines(record + kRecordHeader, from, bytes);
   } else {
@@ -207,7 +207,7 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
       const StoreSpeed::Timed timed(is_due ? &stores_ : nullptr, bytes);
       if (hw::store_lines(record + kLine, from + kFirstPayload, bytes - kFirstPayload, window_.next_sign()))
           [[unlikely]]
-        tell_payload(window_, from, bytes);
+        note_signs_of(window_, from, bytes);
     }
     store_header(record + 8, header);
     hw::copy_line(record + kRecordHeader, from, kFirstPayload);
@@ -235,7 +235,7 @@ Status Outgoing::send_invalidate(const transport::Header& header, const void* pa
   hw::store_word(record + kRecordHeader, word);
   clear_last_word(record, halves);
   hw::copy_lines(record + kRecordHeader + kInvalidatePrefix, payload, bytes);
-  tell_lines(window_, halves);
+  note_signs(window_, halves);
   window_.publish(halves, make_window_control(RecordKind::invalidate, all));
   published();
   return Status::ok;
@@ -253,7 +253,7 @@ Status Outgoing::send_invalidate(const transport::Header& header, const void* pa
     // order.)
     clear_last_word(record, halves);
     gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
-    tell_lines(window_, halves);
+    note_signs(window_, halves);
   }
   store_header(record + 8, header);
   gather(transport::slice(payload, 0, std::min(bytes, kFirstPayload)), record + kRecordHeader);

@@ -102,10 +102,10 @@ class Outgoing {
     else
       std::atomic_signal_fence(std::memory_order_seq_cst);  // the peer's membarrier does the rest
     if (attention_->load(std::memory_order_relaxed) != 0) [[unlikely]]
-      tell();
+      notify();
   }
   /// Leaves a hint about the window, and wakes the peer if it sleeps.
-  [[gnu::cold, gnu::noinline]] void tell() noexcept;
+  [[gnu::cold, gnu::noinline]] void notify() noexcept;
   bool greet() noexcept;
   bool move_in() noexcept;
   void claim_window() noexcept;

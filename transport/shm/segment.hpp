@@ -123,8 +123,9 @@ struct SegmentHeader {
   std::uint64_t probe_address;  // of a CmaProbe in the owner's private memory, and what it holds
   std::uint64_t probe_nonce;
   alignas(kLine) std::atomic<std::uint32_t> state;  // DeviceState; owner
-  std::atomic<std::uint32_t> huge;   // kHugeCells | kHugeLongCells: their round is one huge page; owner
-  std::atomic<std::uint32_t> armed;  // not 0: the owner sleeps (bell.hpp); it sets, whoever rang clears
+  std::atomic<std::uint32_t> huge;  // kHugeCells | kHugeLongCells: their round is one huge page; owner
+  std::atomic<std::uint32_t>
+      armed;  // not 0: the owner sleeps (wakeup.hpp); it sets, whoever notified it clears
   alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
   alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
   Hints hints;                                           // peers whose window is cold

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "transport/contract.hpp"
-#include "transport/shm/bell.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/home.hpp"
 #include "transport/shm/settings.hpp"
 #include "transport/shm/texts.hpp"
+#include "transport/shm/wakeup.hpp"
 #include "transport/shm/windows.hpp"
 
 namespace stria::shm {
@@ -32,7 +32,7 @@ struct Shared {
   /// The device's own segment.
   const SegmentView& own() const noexcept { return home.segment(); }
 
-  Bell bell;
+  Wakeup wakeup;
   Texts texts;                    ///< that links show
   std::vector<std::byte> bounce;  ///< scratch memory of cross-memory attach
 };

@@ -1,7 +1,7 @@
 #include "transport/shm/windows.hpp"
 
-#include "transport/shm/bell.hpp"
 #include "transport/shm/link.hpp"
+#include "transport/shm/wakeup.hpp"
 
 namespace stria::shm {
 namespace {
@@ -78,7 +78,7 @@ void Windows::cool_idle(std::uint32_t wanted) noexcept {
   }
   if (polled_.hot() == before) return;
   // A sender that did not see it has published before, and the peek below sees that.
-  Bell::barrier();
+  Wakeup::barrier();
   for (std::uint32_t i = polled_.hot(); i < before; ++i) {
     if (polled_[i].window.peek() == 0) continue;
     call_hot(polled_[i]);

@@ -38,16 +38,16 @@ Result<void> try_queue(Engine engine) {
 }
 
 /// How the device sleeps; null: it looks now and then.
-Result<std::unique_ptr<Bell>> bell_for(Engine engine, const Events& events,
-                                       const stria_services_t& services) {
-  if (engine == Engine::epoll) return std::unique_ptr<Bell>();
-  auto made = Bell::open(events.descriptor());
+Result<std::unique_ptr<Wakeup>> wakeup_for(Engine engine, const Events& events,
+                                           const stria_services_t& services) {
+  if (engine == Engine::epoll) return std::unique_ptr<Wakeup>();
+  auto made = Wakeup::open(events.descriptor());
   if (made) return made;
   Error error = std::move(made).error();
   if (engine == Engine::uring || error.status != Status::unsupported)
     return Error{error.status, fmt::format("tcp: {}; STRIA_TCP_ENGINE=epoll does without it", error.context)};
   services.log(2, fmt::format("tcp: {}; it does without (STRIA_TCP_ENGINE=epoll)", error.context).c_str());
-  return std::unique_ptr<Bell>();
+  return std::unique_ptr<Wakeup>();
 }
 
 }  // namespace
@@ -83,11 +83,11 @@ Result<void> Device::start(const Settings& settings) {
   auto events = Events::open(kTimerToken);
   if (!events) return std::move(events).error();
   shared_.events = *std::move(events);
-  auto bell = bell_for(settings.engine, shared_.events, shared_.services);
-  if (!bell) return std::move(bell).error();
+  auto wakeup = wakeup_for(settings.engine, shared_.events, shared_.services);
+  if (!wakeup) return std::move(wakeup).error();
   if (auto tried = try_queue(settings.engine); !tried) return tried;
-  shared_.may_queue = *bell != nullptr;
-  receiver_.sleep_by(*std::move(bell));
+  shared_.may_queue = *wakeup != nullptr;
+  receiver_.sleep_by(*std::move(wakeup));
   if (auto opened = peers_.open(settings.ports); !opened) return opened;
   peers_.know(*std::move(all));
   self_.port = peers_.port();

@@ -72,7 +72,7 @@ void Peers::replace(Link& link, const char* why) noexcept {
   parts_.links.fail(link, Status::peer_failed, why);
 }
 
-void Peers::tell_up(Link& link) noexcept {
+void Peers::report_up(Link& link) noexcept {
   std::erase(dialing_, &link);
   parts_.shared.sink.link_changed(parts_.shared.sink.self, link.cookie);
 }
@@ -87,7 +87,7 @@ void Peers::advance_dials(std::uint64_t now) {
         break;
       case Dial::State::connected:
         link->come_up(link->dial->take_socket(), link->dial->ip(), link->peer().eager_max, Link::Maker::self);
-        tell_up(*link);
+        report_up(*link);
         break;
       case Dial::State::failed: {
         const bool gone = link->dial->all_refused() && link->peer().shares_network_with(parts_.self);
@@ -205,7 +205,7 @@ void Peers::welcome(Guest& guest) {
   if (Link* const known = parts_.links.to_worker(hello.from_worker)) {
     if (known->is_there()) return go_on(guest);
     known->come_up(guest.take_socket(), guest.ip(), hello.eager_max, Link::Maker::peer);
-    return tell_up(*known);
+    return report_up(*known);
   }
   Address peer;
   peer.worker = hello.from_worker;

@@ -75,7 +75,7 @@ class Peers {
   bool decide(Guest& guest);
   void welcome(Guest& guest);
   void replace(Link& link, const char* why) noexcept;
-  void tell_up(Link& link) noexcept;
+  void report_up(Link& link) noexcept;
   void set_timer(std::uint64_t now) noexcept;
 
   const Parts parts_;

@@ -26,8 +26,8 @@ std::uint64_t now_us() noexcept {
 
 /// Who calls rarely gets a look at each call: not calls count then, but the time between them.
 bool Receiver::is_due() noexcept {
-  if (asleep_) {  // it rings
-    bell_->answer();
+  if (asleep_) {  // the wakeup was notified
+    wakeup_->clear();
     look_soon();
     return true;
   }
@@ -152,8 +152,8 @@ unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
 void Receiver::plan_next_look(bool found) noexcept {
   if (found) return look_soon();
   skip_ = std::min(2 * skip_, hot_[0] != nullptr ? kSkipHot : kSkipMost);
-  // What comes between the look and arm() rings at once.
-  if (skip_ == kSkipMost && ready_.empty() && bell_ != nullptr) asleep_ = bell_->arm();
+  // What comes between the look and arm() notifies at once.
+  if (skip_ == kSkipMost && ready_.empty() && wakeup_ != nullptr) asleep_ = wakeup_->arm();
 }
 
 bool Receiver::is_idle(bool& handshakes) noexcept {

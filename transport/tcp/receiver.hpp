@@ -1,6 +1,6 @@
 // Which sockets are read when. Links with traffic are read at each call, which is how a message is found
-// soonest. A look at all sockets costs a system call: a device that nobody sends to sleeps until the bell
-// rings, or, where there is no bell, looks now and then.
+// soonest. A look at all sockets costs a system call: a device that nobody sends to sleeps until the wakeup
+// is notified, or, where there is no wakeup, looks now and then.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "transport/tcp/bell.hpp"
 #include "transport/tcp/links.hpp"
+#include "transport/tcp/wakeup.hpp"
 
 namespace stria::tcp {
 
@@ -19,9 +19,9 @@ class Receiver {
   Receiver(Shared& shared, Links& links) noexcept : shared_(shared), links_(links) {}
 
   /// Without one it looks now and then.
-  void sleep_by(std::unique_ptr<Bell> bell) noexcept { bell_ = std::move(bell); }
-  /// Nothing has come since the bell was armed, so that receive() would find nothing.
-  bool is_asleep() const noexcept { return asleep_ && bell_->is_silent() && !has_ended(); }
+  void sleep_by(std::unique_ptr<Wakeup> wakeup) noexcept { wakeup_ = std::move(wakeup); }
+  /// Nothing has come since the wakeup was armed, so that receive() would find nothing.
+  bool is_asleep() const noexcept { return asleep_ && wakeup_->is_quiet() && !has_ended(); }
   /// Delivers up to `budget` packets. `handshakes`: something came for a token that is no link's.
   unsigned receive(unsigned budget, bool& handshakes) noexcept;
   /// The next call looks at all sockets.
@@ -57,8 +57,8 @@ class Receiver {
   unsigned calls_ = 0;             // since the last look
   unsigned skip_ = 1;              // calls from one look to the next
   std::uint64_t looked_us_ = 0;
-  std::unique_ptr<Bell> bell_;
-  bool asleep_ = false;  // the bell is armed, and until it rings there is nothing to look for
+  std::unique_ptr<Wakeup> wakeup_;
+  bool asleep_ = false;  // the wakeup is armed, and until it is notified there is nothing to look for
 };
 
 }  // namespace stria::tcp

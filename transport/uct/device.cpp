@@ -82,7 +82,7 @@ Result<void> Device::start(const Settings& settings) {
     if (auto joins = joiner_.open(); !joins) return joins;
   if (auto made = make_address(); !made) return made;
   if (auto made = make_events(); !made) return made;
-  tell(settings.transport.empty());
+  report(settings.transport.empty());
   return {};
 }
 
@@ -111,8 +111,8 @@ Result<void> Device::make_address() {
 Result<void> Device::make_events() {
   if (!shared_.limits.wakes) return {};
   events_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  shared_.bell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  for (const int fd : {interface_->event_fd(), shared_.bell.get(), joiner_.event_fd()}) {
+  shared_.wakeup.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  for (const int fd : {interface_->event_fd(), shared_.wakeup.get(), joiner_.event_fd()}) {
     if (fd < 0) continue;
     epoll_event event{};
     event.events = EPOLLIN;
@@ -122,7 +122,7 @@ Result<void> Device::make_events() {
   return {};
 }
 
-void Device::tell(bool chosen) const {
+void Device::report(bool chosen) const {
   const Limits& limits = shared_.limits;
   shared_.services->log(
       2,
@@ -177,7 +177,7 @@ unsigned Device::progress(unsigned budget) noexcept {
   if (joiner_.is_due()) joiner_.answer();
   if (peers_.owes()) peers_.step();
   if (moves_.have_stalled()) moves_.resume();
-  if (operations_.have_ended()) handled += operations_.tell(budget - handled);
+  if (operations_.have_ended()) handled += operations_.report(budget - handled);
   if (ends_.are_due() && !operations_.have_ended())
     handled += ends_.bury(receiver_.is_drained(), budget - handled);
   return handled;
@@ -205,7 +205,7 @@ void Device::disarm() noexcept {
   shared_.armed = false;
   joiner_.look_soon();
   std::uint64_t count = 0;
-  static_cast<void>(::read(shared_.bell.get(), &count, sizeof count));
+  static_cast<void>(::read(shared_.wakeup.get(), &count, sizeof count));
 }
 
 /// What peers would lose is what this process still has: for a network, until they have said that all came.

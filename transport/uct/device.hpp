@@ -58,7 +58,7 @@ class Device {
   Result<void> start(const Settings& settings);
   Result<void> make_address();
   Result<void> make_events();
-  void tell(bool chosen) const;
+  void report(bool chosen) const;
   void disarm() noexcept;
   void leave(int timeout_ms) noexcept;
 
@@ -77,7 +77,7 @@ class Device {
   Joiner joiner_;
   Peers peers_;
   Receiver receiver_;
-  UniqueFd events_;  // epoll: the interface's descriptor, the bell, the joiner's
+  UniqueFd events_;  // epoll: the interface's descriptor, the wakeup, the joiner's
 };
 
 }  // namespace stria::uct

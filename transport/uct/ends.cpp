@@ -25,7 +25,7 @@ void Ends::fail(Link& link, Status why, std::string_view text) noexcept {
   link.why = why;
   link.dying_since_ms = now_ms();
   dying_.push_back({&link, calls_});
-  shared_.ring();
+  shared_.notify();
   if (!text.empty())
     shared_.services->log(
         2, fmt::format("uct: the link to worker {:#x} by {} ends: {}", link.peer().worker, shared_.path, text)

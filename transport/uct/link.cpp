@@ -75,9 +75,9 @@ constexpr std::uint8_t number(Am id) noexcept {
 
 }  // namespace
 
-void Shared::ring() const noexcept {
+void Shared::notify() const noexcept {
   constexpr std::uint64_t kOne = 1;
-  if (armed && bell) static_cast<void>(::write(bell.get(), &kOne, sizeof kOne));
+  if (armed && wakeup) static_cast<void>(::write(wakeup.get(), &kOne, sizeof kOne));
 }
 
 Status Link::can_send() const noexcept {
@@ -104,7 +104,7 @@ std::byte* Link::append_to_loop(Am id, const transport::Header& header, std::siz
   const std::uint64_t prefix = own_.bits();
   std::memcpy(to, &prefix, sizeof prefix);
   std::memcpy(to + sizeof prefix, &header, sizeof header);
-  shared_.ring();
+  shared_.notify();
   return to + kOverhead;
 }
 

@@ -68,7 +68,7 @@ void Operations::end(Operation& operation, Status status) noexcept {
   operation.is_under_way = false;
   operation.unlink();
   ended_.push_back(&operation);
-  shared_.ring();
+  shared_.notify();
 }
 
 /// Sends the packet that follows a get. False: there is no room for it.
@@ -80,7 +80,7 @@ bool Operations::finish(Operation& operation) noexcept {
   return true;
 }
 
-bool Operations::tell(Operation& operation) noexcept {
+bool Operations::report(Operation& operation) noexcept {
   if (!finish(operation)) return false;
   transport::Completion* const completion = operation.completion;
   const Status status = operation.result;
@@ -89,9 +89,9 @@ bool Operations::tell(Operation& operation) noexcept {
   return true;
 }
 
-unsigned Operations::tell(unsigned budget) noexcept {
+unsigned Operations::report(unsigned budget) noexcept {
   unsigned told = 0;
-  while (told < budget && !ended_.empty() && tell(*ended_.front())) ++told;
+  while (told < budget && !ended_.empty() && report(*ended_.front())) ++told;
   return told;
 }
 
@@ -102,7 +102,7 @@ void Operations::abandon(Link& link) noexcept {
     at = ended_.next(at);
     if (operation.link != &link) continue;
     if (operation.finishes) operation.result = Status::peer_failed;
-    tell(operation);
+    report(operation);
   }
 }
 

@@ -2,7 +2,8 @@
 // with UCX's completion in it. UCX calls that from wherever it is, so the worker hears of the end from the
 // next call of progress.
 //
-//   free ── take ──► under way, in its link's list ── UCX, or the end of the link ──► ended ── tell ──► free
+//   free ── take ──► under way, in its link's list ── UCX, or the end of the link ──► ended ── report ──►
+//   free
 #pragma once
 
 #include <uct/api/uct.h>
@@ -68,7 +69,7 @@ class Operations {
 
   bool have_ended() const noexcept { return !ended_.empty(); }
   /// Calls the completions of up to `budget` operations; returns how many.
-  unsigned tell(unsigned budget) noexcept;
+  unsigned report(unsigned budget) noexcept;
   /// UCX has forgotten the link's endpoint: ends what is under way on it, and calls its completions.
   void abandon(Link& link) noexcept;
   /// Gives back what UCX has lent, before its domain is closed. Calls no completion.
@@ -78,7 +79,7 @@ class Operations {
   static void ended_by_ucx(uct_completion_t* self) noexcept;
   void release(Operation& operation) noexcept;
   bool finish(Operation& operation) noexcept;
-  bool tell(Operation& operation) noexcept;
+  bool report(Operation& operation) noexcept;
 
   Shared& shared_;
   std::deque<Operation> all_;  // they do not move

@@ -16,7 +16,7 @@ bool Receiver::arrived(Am id, std::span<const std::byte> bytes, bool lasts) noex
 void Receiver::keep(Am id, std::span<const std::byte> bytes) noexcept {
   if (std::byte* const to = stash_.append(id, bytes.size())) {
     std::memcpy(to, bytes.data(), bytes.size());
-    parts_.shared.ring();
+    parts_.shared.notify();
     return;
   }
   std::uint64_t prefix = 0;  // no memory: a packet is lost, and its link with it

@@ -30,12 +30,12 @@ struct Shared {
   std::string path;  ///< "uct tcp/eth0", of all links
   Stash loop;        ///< what the device sent to itself
   Kept kept;         ///< payloads that lie in UCX's buffers
-  UniqueFd bell;     ///< an eventfd that wakes the sleeping worker; none where the interface wakes nobody
+  UniqueFd wakeup;   ///< an eventfd that wakes the sleeping worker; none where the interface wakes nobody
   bool armed = false;
   bool inside_ucx = false;   ///< a function of UCX runs, and has called what runs now
   std::vector<Link*> owing;  ///< links whose peers are still to be told something; Peers
 
-  void ring() const noexcept;
+  void notify() const noexcept;
 };
 
 }  // namespace stria::uct

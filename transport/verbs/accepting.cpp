@@ -75,7 +75,7 @@ void Connector::up(Connection& connection) {
     live_[connection.worker] = &connection;
     attempts_.erase(connection.worker);
   }
-  mailbox_.tell({News::What::up, &connection, connection.worker, {}});
+  mailbox_.report({News::What::up, &connection, connection.worker, {}});
 }
 
 /// Of a connection that the worker was told of.
@@ -86,7 +86,7 @@ void Connector::break_off(Connection& connection) {
   ibv_qp_attr error{};
   error.qp_state = IBV_QPS_ERR;
   if (connection.id->qp != nullptr) ::ibv_modify_qp(connection.id->qp, &error, IBV_QP_STATE);
-  mailbox_.tell({News::What::broken, &connection, connection.worker, {}});
+  mailbox_.report({News::What::broken, &connection, connection.worker, {}});
 }
 
 void Connector::destroy(Connection& connection) noexcept {

@@ -188,7 +188,7 @@ void Connector::give_up(Attempts::iterator attempt, Error error) {
   const std::uint64_t worker = attempt->first;
   if (attempt->second.connection != nullptr) destroy(*attempt->second.connection);
   attempts_.erase(attempt);
-  mailbox_.tell({News::What::failed, nullptr, worker, std::move(error)});
+  mailbox_.report({News::What::failed, nullptr, worker, std::move(error)});
 }
 
 }  // namespace stria::verbs

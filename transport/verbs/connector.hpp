@@ -63,7 +63,7 @@ class Connector {
   bool take_news(std::vector<News>& out) noexcept { return mailbox_.take_news(out); }
   bool has_news() const noexcept { return mailbox_.has_news(); }
   int fd() const noexcept { return mailbox_.news_fd(); }
-  void silence() noexcept { mailbox_.silence(); }
+  void clear() noexcept { mailbox_.clear(); }
 
  private:
   using Clock = std::chrono::steady_clock;

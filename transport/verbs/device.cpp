@@ -84,7 +84,7 @@ Result<void> Device::open_pools() {
 }
 
 Result<void> Device::start() {
-  tell_limits();
+  log_limits();
   if (auto started = connector_.start(); !started) return std::move(started).error();
   events_.reset(::epoll_create1(EPOLL_CLOEXEC));
   const auto watch = [&](int fd) {

@@ -70,8 +70,8 @@ class Device {
   Device(std::unique_ptr<Adapter> adapter, const Settings& settings, const transport::DeviceParams& params);
   Result<void> open_pools();
   Result<void> start();
-  void tell_limits() const noexcept;
-  void tell_counts() const noexcept;
+  void log_limits() const noexcept;
+  void log_counts() const noexcept;
   void disarm() noexcept;
 
   const std::uint64_t worker_id_;

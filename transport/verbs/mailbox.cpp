@@ -12,7 +12,7 @@
 namespace stria::verbs {
 namespace {
 
-void ring(int fd) noexcept {
+void notify(int fd) noexcept {
   const std::uint64_t one = 1;
   static_cast<void>(::write(fd, &one, sizeof one));
 }
@@ -36,7 +36,7 @@ void Mailbox::post(const Command& command) {
     const std::lock_guard lock(mutex_);
     commands_.push_back(command);
   }
-  ring(commands_fd_.get());
+  notify(commands_fd_.get());
 }
 
 void Mailbox::stop() noexcept {
@@ -44,7 +44,7 @@ void Mailbox::stop() noexcept {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  ring(commands_fd_.get());
+  notify(commands_fd_.get());
 }
 
 bool Mailbox::take_news(std::vector<News>& out) noexcept {
@@ -56,17 +56,17 @@ bool Mailbox::take_news(std::vector<News>& out) noexcept {
   return !out.empty();
 }
 
-void Mailbox::silence() noexcept {
+void Mailbox::clear() noexcept {
   drain(news_fd_.get());
 }
 
-void Mailbox::tell(News news) {
+void Mailbox::report(News news) {
   {
     const std::lock_guard lock(mutex_);
     news_.push_back(std::move(news));
     has_news_.store(true, std::memory_order_release);  // pairs with has_news
   }
-  ring(news_fd_.get());
+  notify(news_fd_.get());
 }
 
 bool Mailbox::take_commands(std::vector<Command>& out) noexcept {

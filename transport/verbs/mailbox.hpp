@@ -31,12 +31,12 @@ class Mailbox {
   /// News since the last time; false: there are none.
   bool take_news(std::vector<News>& out) noexcept;
   bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
-  int news_fd() const noexcept { return news_fd_.get(); }  ///< readable when there were news, until silence()
-  void silence() noexcept;
+  int news_fd() const noexcept { return news_fd_.get(); }  ///< readable when there were news, until clear()
+  void clear() noexcept;
 
   // The connector's thread.
   /// Throws std::bad_alloc.
-  void tell(News news);
+  void report(News news);
   /// Commands since the last time; false: it is to stop.
   bool take_commands(std::vector<Command>& out) noexcept;
   int commands_fd() const noexcept { return commands_fd_.get(); }

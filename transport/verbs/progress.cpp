@@ -27,7 +27,7 @@ void Device::disarm() noexcept {
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   while (::ibv_get_cq_event(shared_.adapter->completions, &cq, &context) == 0) ::ibv_ack_cq_events(cq, 1);
-  connector_.silence();
+  connector_.clear();
 }
 
 Status Device::arm() noexcept {
@@ -39,7 +39,7 @@ Status Device::arm() noexcept {
     return Status::unsupported;
   if (::ibv_req_notify_cq(shared_.adapter->recv_cq, 0) != 0) return Status::unsupported;
   armed_ = true;
-  // What came before the request rings no bell.
+  // What came before the request notifies nobody.
   completions_.reap();
   return receiver_.look() && !is_busy() ? Status::ok : Status::no_resource;
 }
@@ -87,7 +87,7 @@ void Device::close(int timeout_ms) noexcept {
   keys_.close();
   connector_.destroy_all();
   shared_.regions.close();
-  tell_counts();
+  log_counts();
 }
 
 }  // namespace stria::verbs

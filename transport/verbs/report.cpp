@@ -8,7 +8,7 @@
 
 namespace stria::verbs {
 
-void Device::tell_limits() const noexcept try {
+void Device::log_limits() const noexcept try {
   std::string limits = hw::to_text(shared_.adapter->traits);
   if (limits.ends_with('\n')) limits.pop_back();
   std::ranges::replace(limits, '\n', ',');
@@ -19,7 +19,7 @@ void Device::tell_limits() const noexcept try {
   // Only the words are lost.
 }
 
-void Device::tell_counts() const noexcept try {
+void Device::log_counts() const noexcept try {
   const Counters& did = shared_.counters;
   shared_.services->log(
       2, fmt::format("verbs: {} work requests at {} doorbells; {} registrations, {} found again, {} "

@@ -245,7 +245,7 @@ TEST(ShmExchange, a_sleeping_device_is_woken_by_a_packet_and_arm_refuses_when_so
   EXPECT_EQ(b.progress(), 1u);
   EXPECT_FALSE(readable(0));
   ASSERT_EQ(a.pio(ab, header(1), {}), Status::ok);
-  EXPECT_FALSE(readable(0)) << "nobody rings for a device that is awake";
+  EXPECT_FALSE(readable(0)) << "nobody notifies a device that is awake";
   EXPECT_EQ(b.progress(), 1u);
 }
 

@@ -155,10 +155,10 @@ TEST(ShmManyWindows, a_cold_window_wakes_a_sleeper) {
     crowd.rest();
     ASSERT_EQ(table.arm(crowd.receiver.device()), STRIA_OK) << i;
     if (i % 2 == 1) crowd.receiver.check();  // as a waiter does, without an end of its sleep
-    pollfd bell{fd, POLLIN, 0};
-    ASSERT_EQ(::poll(&bell, 1, 0), 0);
+    pollfd wakeup{fd, POLLIN, 0};
+    ASSERT_EQ(::poll(&wakeup, 1, 0), 0);
     ASSERT_EQ(crowd.send(i, i), Status::ok);
-    ASSERT_EQ(::poll(&bell, 1, 1000), 1) << "peer " << i;
+    ASSERT_EQ(::poll(&wakeup, 1, 1000), 1) << "peer " << i;
     EXPECT_EQ(crowd.receiver.progress(), 1u);
     // Something that comes before it sleeps keeps it awake.
     crowd.rest();

@@ -11,10 +11,10 @@
 #include "datatype/layout.hpp"
 #include "tests/transport/tcp/device_rig.hpp"
 #include "transport/payload.hpp"
-#include "transport/tcp/bell.hpp"
 #include "transport/tcp/kernel_queue.hpp"
 #include "transport/tcp/keys.hpp"
 #include "transport/tcp/record.hpp"
+#include "transport/tcp/wakeup.hpp"
 
 namespace stria::tcp {
 namespace {
@@ -159,7 +159,7 @@ TEST(TcpBulk, brings_what_the_memory_held_when_its_key_ended_or_nothing) {
 TEST(TcpBulk, goes_on_while_nobody_calls) {
   const UniqueFd any(::dup(0));
   {  // What two devices need.
-    const auto first = Bell::open(any.get()), second = Bell::open(any.get());
+    const auto first = Wakeup::open(any.get()), second = Wakeup::open(any.get());
     const auto queue = KernelQueue::open(), other = KernelQueue::open();
     if (!second) GTEST_SKIP() << second.error().context;
     if (!other) GTEST_SKIP() << other.error().context;

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "tests/transport/tcp/device_rig.hpp"
-#include "transport/tcp/bell.hpp"
 #include "transport/tcp/kernel_queue.hpp"
 #include "transport/tcp/record.hpp"
+#include "transport/tcp/wakeup.hpp"
 
 namespace stria::tcp {
 namespace {
@@ -20,9 +20,9 @@ struct TcpJoining : testing::TestWithParam<const char*> {
   void SetUp() override {
     ::setenv("STRIA_TCP_ENGINE", GetParam(), 1);
     const UniqueFd any(::dup(0));  // a device has a ring of each kind
-    const auto bell = Bell::open(any.get());
+    const auto wakeup = Wakeup::open(any.get());
     const auto queue = KernelQueue::open();
-    if (has_deadlines() && !bell) GTEST_SKIP() << bell.error().context;
+    if (has_deadlines() && !wakeup) GTEST_SKIP() << wakeup.error().context;
     if (has_deadlines() && !queue) GTEST_SKIP() << queue.error().context;
     device = std::make_unique<Peer>(tcp_provider(), 1);
     const Handshake own(kSelf, 22, 65536, bytes_of(kSecret), {});

@@ -12,8 +12,8 @@
 
 #include "tests/rounds.hpp"
 #include "tests/transport/tcp/device_rig.hpp"
-#include "transport/tcp/bell.hpp"
 #include "transport/tcp/kernel_queue.hpp"
+#include "transport/tcp/wakeup.hpp"
 
 namespace stria::tcp {
 namespace {
@@ -33,7 +33,7 @@ struct TcpSleep : testing::TestWithParam<const char*> {
   void SetUp() override {
     if (std::string_view(GetParam()) == "epoll") return;
     const UniqueFd any(::dup(0));  // two devices need a ring of each kind
-    const auto first = Bell::open(any.get()), second = Bell::open(any.get());
+    const auto first = Wakeup::open(any.get()), second = Wakeup::open(any.get());
     if (!second) GTEST_SKIP() << second.error().context;
     const auto third = KernelQueue::open(), fourth = KernelQueue::open();
     if (!fourth) GTEST_SKIP() << fourth.error().context;
@@ -96,7 +96,7 @@ TEST(TcpSleepCalls, the_system_not_once) {
   if (child == 0) {
     {  // In this process: rings of its parent are not its own, and count in what its user may lock of memory.
       const UniqueFd any(::dup(0));
-      if (!Bell::open(any.get())) ::_exit(kNoRing);
+      if (!Wakeup::open(any.get())) ::_exit(kNoRing);
     }
     Peer device(tcp_provider(), 1);
     let_sleep({&device});

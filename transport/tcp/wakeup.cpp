@@ -1,4 +1,4 @@
-#include "transport/tcp/bell.hpp"
+#include "transport/tcp/wakeup.hpp"
 
 #include <utility>
 
@@ -8,7 +8,7 @@
 
 namespace stria::tcp {
 
-Bell::Bell(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(ring)), descriptor_(descriptor) {
+Wakeup::Wakeup(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(ring)), descriptor_(descriptor) {
   tail_ = ring_->kernel.cq.ktail;
   head_ = ring_->kernel.cq.khead;
   flags_ = ring_->kernel.sq.kflags;
@@ -16,15 +16,15 @@ Bell::Bell(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(ring)),
 
 /// A deferred ring, so that nothing of this interrupts what the application waits for: with another kind its
 /// epoll_wait would end early.
-Result<std::unique_ptr<Bell>> Bell::open(int descriptor) {
+Result<std::unique_ptr<Wakeup>> Wakeup::open(int descriptor) {
   static_assert(kHasNews == IORING_SQ_TASKRUN);
   constexpr unsigned kEntries = 2;
   auto ring = Ring::take(Ring::Kind::deferred, kEntries);
   if (!ring) return std::move(ring).error();
-  return std::unique_ptr<Bell>(new Bell(descriptor, *std::move(ring)));
+  return std::unique_ptr<Wakeup>(new Wakeup(descriptor, *std::move(ring)));
 }
 
-Bell::~Bell() {
+Wakeup::~Wakeup() {
   if (is_armed_ && !disarm())
     io_uring_queue_exit(&ring_->kernel);
   else
@@ -32,7 +32,7 @@ Bell::~Bell() {
 }
 
 /// Takes back what arm() asked for, and all completions. False: another thread's ring.
-bool Bell::disarm() noexcept {
+bool Wakeup::disarm() noexcept {
   if (!ring_->is_mine()) return false;
   io_uring& kernel = ring_->kernel;
   bool is_over = false;
@@ -51,7 +51,7 @@ bool Bell::disarm() noexcept {
   return true;
 }
 
-bool Bell::arm() noexcept {
+bool Wakeup::arm() noexcept {
   if (is_armed_) return true;
   if (!ring_->is_mine()) return false;
   io_uring_sqe* const request = io_uring_get_sqe(&ring_->kernel);
@@ -62,13 +62,13 @@ bool Bell::arm() noexcept {
   return is_armed_;
 }
 
-void Bell::answer() noexcept {
+void Wakeup::clear() noexcept {
   if (!is_armed_ || !ring_->is_mine()) return;
   io_uring& kernel = ring_->kernel;
   if (io_uring_cq_ready(&kernel) == 0) static_cast<void>(io_uring_get_events(&kernel));
-  const unsigned rings = io_uring_cq_ready(&kernel);
-  io_uring_cq_advance(&kernel, rings);
-  if (rings > 0) is_armed_ = false;
+  const unsigned events = io_uring_cq_ready(&kernel);
+  io_uring_cq_advance(&kernel, events);
+  if (events > 0) is_armed_ = false;
 }
 
 }  // namespace stria::tcp
@@ -77,14 +77,15 @@ void Bell::answer() noexcept {
 
 namespace stria::tcp {
 
-Bell::Bell(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(ring)), descriptor_(descriptor) {}
-Bell::~Bell() = default;
-bool Bell::arm() noexcept {
+Wakeup::Wakeup(int descriptor, std::unique_ptr<Ring> ring)
+    : ring_(std::move(ring)), descriptor_(descriptor) {}
+Wakeup::~Wakeup() = default;
+bool Wakeup::arm() noexcept {
   return false;
 }
-void Bell::answer() noexcept {}
+void Wakeup::clear() noexcept {}
 
-Result<std::unique_ptr<Bell>> Bell::open(int) {
+Result<std::unique_ptr<Wakeup>> Wakeup::open(int) {
   return Error{Status::unsupported, "stria was built without liburing-dev"};
 }
 

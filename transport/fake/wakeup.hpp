@@ -7,7 +7,7 @@
 namespace stria::fake {
 
 /// Under the fabric's lock, apart from open and fd.
-class Bell {
+class Wakeup {
  public:
   Result<void> open();
   /// -1: the device has none.
@@ -15,7 +15,7 @@ class Bell {
   void arm() noexcept;
   void disarm() noexcept;
   /// Something came.
-  void ring() noexcept;
+  void notify() noexcept;
 
  private:
   void drain() noexcept;

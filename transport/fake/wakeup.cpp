@@ -1,4 +1,4 @@
-#include "transport/fake/bell.hpp"
+#include "transport/fake/wakeup.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,29 +11,29 @@
 
 namespace stria::fake {
 
-Result<void> Bell::open() {
+Result<void> Wakeup::open() {
   fd_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!fd_) return Error{Status::io_error, fmt::format("fake: eventfd: {}", std::strerror(errno))};
   return {};
 }
 
-void Bell::arm() noexcept {
+void Wakeup::arm() noexcept {
   drain();
   armed_ = true;
 }
 
-void Bell::disarm() noexcept {
+void Wakeup::disarm() noexcept {
   armed_ = false;
   drain();
 }
 
-void Bell::ring() noexcept {
+void Wakeup::notify() noexcept {
   if (!armed_ || !fd_ || signalled_) return;
   const std::uint64_t one = 1;
   signalled_ = ::write(fd_.get(), &one, sizeof one) == static_cast<ssize_t>(sizeof one);
 }
 
-void Bell::drain() noexcept {
+void Wakeup::drain() noexcept {
   if (!signalled_) return;
   std::uint64_t count = 0;
   signalled_ = ::read(fd_.get(), &count, sizeof count) < 0;

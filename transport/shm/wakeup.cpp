@@ -1,4 +1,4 @@
-#include "transport/shm/bell.hpp"
+#include "transport/shm/wakeup.hpp"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -22,9 +22,9 @@ bool register_barrier() noexcept {
   return registered;
 }
 
-Result<void> Bell::open(std::uint64_t nonce) {
+Result<void> Wakeup::open(std::uint64_t nonce) {
   socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const AbstractName name(bell_name(nonce));
+  const AbstractName name(wakeup_name(nonce));
   if (!socket_ || ::bind(socket_.get(), name.address(), name.bytes()) != 0) {
     const int error = errno;
     socket_.reset();
@@ -33,22 +33,22 @@ Result<void> Bell::open(std::uint64_t nonce) {
   return {};
 }
 
-void Bell::silence() noexcept {
+void Wakeup::clear() noexcept {
   char byte = 0;
   while (::recv(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT) >= 0) continue;
 }
 
-void Bell::ring(std::uint64_t nonce) const noexcept {
+void Wakeup::notify(std::uint64_t nonce) const noexcept {
   if (!socket_) return;
-  char text[48];  // bell_name() without its allocation; fmt would throw
-  const int length = std::snprintf(text, sizeof text, "stria-%016" PRIx64 "-bell", nonce);
+  char text[48];  // wakeup_name() without its allocation; fmt would throw
+  const int length = std::snprintf(text, sizeof text, "stria-%016" PRIx64 "-wakeup", nonce);
   const AbstractName name(std::string_view(text, static_cast<std::size_t>(length)));
   const char byte = 1;
-  // A full queue means that it was rung already.
+  // A full queue means that it was notified already.
   ::sendto(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, name.address(), name.bytes());
 }
 
-void Bell::barrier() noexcept {
+void Wakeup::barrier() noexcept {
   hw::full_fence();
   if (register_barrier()) ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }

@@ -1,10 +1,10 @@
-// A bell: it tells without a system call that something has come, through memory that the kernel shares with
-// the process (io_uring). A look at it is two loads, where one at the sockets is a system call.
+// Whether something has come for a descriptor, told without a system call, through memory that the kernel
+// shares with the process (io_uring). Asking takes two loads, where asking the sockets takes a system call.
 //
-//   at rest --arm()--> armed, silent --the descriptor is readable--> armed, ringing --answer()--> at rest
+//   at rest --arm()--> armed, quiet --the descriptor is readable--> armed, notified --clear()--> at rest
 //
-// Any one thread at a time may ask whether it is silent. The thread that opened it arms and answers it; for
-// another one arm() answers false, and a bell that rings goes on ringing.
+// Any one thread at a time may ask whether it is quiet. The thread that opened it arms and clears it; for
+// another one arm() answers false, and clear() does nothing.
 #pragma once
 
 #include <memory>
@@ -14,28 +14,30 @@
 
 namespace stria::tcp {
 
-class Bell {
+class Wakeup {
  public:
   /// `descriptor` has to outlive it. Errors: unsupported: this kernel has no such memory, forbids it to
   /// this process, or its user may lock no more; io_error: no descriptor is left.
-  static Result<std::unique_ptr<Bell>> open(int descriptor);
-  ~Bell();
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
+  static Result<std::unique_ptr<Wakeup>> open(int descriptor);
+  ~Wakeup();
+  Wakeup(const Wakeup&) = delete;
+  Wakeup& operator=(const Wakeup&) = delete;
 
-  /// It rings when the descriptor is readable, at once if it is already. False: it does not.
+  /// From now on is_quiet() is false once the descriptor is readable, at once if it is already. False: it
+  /// cannot be armed.
   bool arm() noexcept;
-  /// It is armed, and does not ring.
-  bool is_silent() const noexcept {
+  /// It is armed, and nothing has come since.
+  bool is_quiet() const noexcept {
     return is_armed_ && __atomic_load_n(tail_, __ATOMIC_ACQUIRE) == *head_ &&
            (__atomic_load_n(flags_, __ATOMIC_RELAXED) & kHasNews) == 0;
   }
-  void answer() noexcept;
+  /// Ends the state that arm() began, if something has come.
+  void clear() noexcept;
 
  private:
   static constexpr unsigned kHasNews = 4;  // IORING_SQ_TASKRUN: a completion waits for the next call
   static constexpr unsigned kPoll = 1, kRemoval = 2;  // names of what arm() and disarm() ask for
-  Bell(int descriptor, std::unique_ptr<Ring> ring);
+  Wakeup(int descriptor, std::unique_ptr<Ring> ring);
   bool disarm() noexcept;
 
   std::unique_ptr<Ring> ring_;

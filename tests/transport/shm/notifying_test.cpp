@@ -9,7 +9,7 @@
 
 namespace {
 
-// What becomes of this process when it rings.
+// What becomes of this process when it notifies.
 enum class Ring { plain, dies_before, stops_after } ring = Ring::plain;
 
 }  // namespace
@@ -55,7 +55,7 @@ TEST(ShmTelling, half_a_hint_of_a_dead_sender_does_not_hide_the_records_of_the_w
       << "nobody looks at the window";
 }
 
-/// A process that sends to the hub, and what becomes of it when it rings.
+/// A process that sends to the hub, and what becomes of it when it notifies.
 Visitor ringer(Ring how) {
   return Visitor(2, [how](const Visit& visit) {
     ring = how;
@@ -81,8 +81,8 @@ class ShmWaking : public ::testing::Test {
   }
   /// Whether the hub is woken.
   bool sleep() {
-    pollfd bell{Node::table().event_fd(hub().device()), POLLIN, 0};
-    return ::poll(&bell, 1, 2000) == 1;
+    pollfd wakeup{Node::table().event_fd(hub().device()), POLLIN, 0};
+    return ::poll(&wakeup, 1, 2000) == 1;
   }
   Status send() { return sender_->pio(link_, header(2), pattern(2, 8)); }
 
