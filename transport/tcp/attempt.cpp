@@ -10,13 +10,13 @@ constexpr std::uint64_t kReachMs = 10000;  // for the peer's host to answer at a
 
 }  // namespace
 
-Attempt::Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now,
+Attempt::Attempt(const Handshake& handshake, const Address& peer, const Route& route, std::uint64_t now,
                  std::uint32_t purpose, std::uint64_t received) noexcept
-    : ip_(ip),
+    : route_(route),
       ticket_(peer.ticket),
       since_(now),
       hello_(handshake.hello(peer, purpose, received)),
-      socket_(begin_connection(ip, peer.port)) {
+      socket_(begin_connection(route, peer.port)) {
   if (!socket_) end(errno);
 }
 
@@ -96,7 +96,7 @@ std::string Attempt::why() const {
     text = std::strerror(error_);
   else if (turn_ != Turn::hello)
     text = "connected, and not answered yet";
-  return ip_.text() + ": " + text;
+  return route_.to.text() + ": " + text;
 }
 
 }  // namespace stria::tcp

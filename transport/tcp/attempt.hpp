@@ -13,8 +13,8 @@ namespace stria::tcp {
 
 class Attempt {
  public:
-  /// `ip`: of the peer. `purpose` and `received`: as in Hello. The attempt may have ended at once.
-  Attempt(const Handshake& handshake, const Address& peer, const Ip& ip, std::uint64_t now,
+  /// `purpose` and `received`: as in Hello. The attempt may have ended at once.
+  Attempt(const Handshake& handshake, const Address& peer, const Route& route, std::uint64_t now,
           std::uint32_t purpose = kForPackets, std::uint64_t received = 0) noexcept;
 
   enum class State : std::uint8_t {
@@ -36,7 +36,9 @@ class Attempt {
   bool has_reached() const noexcept { return state_ == State::going && turn_ != Turn::hello; }
   /// Who listens there has accepted the connection, and closed it.
   bool was_hung_up_on() const noexcept;
-  const Ip& ip() const noexcept { return ip_; }
+  /// No descriptor was left for it.
+  bool lacked_descriptor() const noexcept { return state_ == State::ended && lacks_descriptor(error_); }
+  const Route& route() const noexcept { return route_; }
   std::string why() const;
   const UniqueFd& socket() const noexcept { return socket_; }
   UniqueFd take_socket() noexcept { return std::move(socket_); }
@@ -46,7 +48,7 @@ class Attempt {
   State end(int error) noexcept;
   Moved turn(const Handshake& handshake) noexcept;
 
-  const Ip ip_;
+  const Route route_;
   const Ticket ticket_;
   const std::uint64_t since_;
   const Hello hello_;

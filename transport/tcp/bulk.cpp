@@ -19,53 +19,9 @@ Status Bulk::get(const transport::Payload& local, const KeyName& key, std::uint6
   get->local = local;
   get->offset = offset;
   waiting_.push_back(get);
+  used_ = ++shared_.requests;
   request();
   return Status::in_progress;
-}
-
-Bulk::Lane& Bulk::lane(std::uint32_t number) {
-  if (lanes_.size() <= number) lanes_.resize(number + 1);
-  if (lanes_[number] == nullptr) {
-    static_cast<void>(shared_.kernel_queue());
-    again_.reserve(lanes_.size() * kPiecesMost);  // lose() allocates nothing
-    lanes_[number] = std::make_unique<Lane>(shared_, shared_.pool, token_ | kBulkBit);
-  }
-  return *lanes_[number];
-}
-
-bool Bulk::is_missing(std::uint32_t number) const noexcept {
-  if (number >= lanes_.size() || lanes_[number] == nullptr) return true;
-  return !lanes_[number]->socket && !lanes_[number]->is_given_up;
-}
-
-std::uint32_t Bulk::begin(std::uint32_t number) {
-  Lane& made = lane(number);
-  ++made.generation;
-  made.supply.drop();  // what the peer has requested of the last one
-  return purpose_of(made);
-}
-
-void Bulk::come_up(std::uint32_t number, UniqueFd socket) noexcept {
-  Lane& lane = *lanes_[number];
-  lane.socket = std::move(socket);
-  static_cast<void>(shared_.events.watch(lane.socket, token_ | kBulkBit, false));
-  send(lane);
-  request();
-}
-
-void Bulk::welcome(std::uint32_t purpose, UniqueFd socket) {
-  Lane& made = lane(lane_number(purpose));
-  const std::uint32_t generation = purpose >> kLaneBits;
-  if (generation <= made.generation) return;  // the peer has made another since
-  lose(made);
-  made.generation = generation;
-  come_up(lane_number(purpose), std::move(socket));
-}
-
-bool Bulk::give_up(std::uint32_t number) noexcept {
-  lanes_[number]->is_given_up = true;
-  return std::all_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& lane) { return lane == nullptr || lane->is_given_up; });
 }
 
 Bulk::Lane* Bulk::least_busy() noexcept {
@@ -75,19 +31,6 @@ Bulk::Lane* Bulk::least_busy() noexcept {
         (best == nullptr || lane->fetch.outstanding() < best->fetch.outstanding()))
       best = lane.get();
   return best;
-}
-
-std::uint32_t Bulk::purpose_of(const Lane& lane) const noexcept {
-  std::uint32_t number = 0;
-  while (lanes_[number].get() != &lane) ++number;
-  return lane_purpose(number, lane.generation);
-}
-
-/// Null: the connection has been given up, or there has been another since.
-Bulk::Lane* Bulk::find(std::uint32_t purpose) const noexcept {
-  const std::uint32_t number = lane_number(purpose);
-  Lane* const lane = number < lanes_.size() ? lanes_[number].get() : nullptr;
-  return lane != nullptr && lane->generation == purpose >> kLaneBits ? lane : nullptr;
 }
 
 /// A piece at the front of the part. False: there is no room for the request.
@@ -130,14 +73,16 @@ void Bulk::request() noexcept {
 }
 
 /// What was requested of a connection that is no more means nothing: the requester asks once more.
-bool Bulk::supply(const PieceRequest& request, Status found, const transport::Payload& memory) noexcept {
-  if (lane_number(request.lane) >= lanes_.size()) return false;
+Bulk::Taken Bulk::supply(const PieceRequest& request, Status found,
+                         const transport::Payload& memory) noexcept {
+  if (lane_number(request.lane) >= lanes_.size()) return {false, false};
   Lane* const lane = find(request.lane);
-  if (lane == nullptr) return true;
+  if (lane == nullptr || (!lane->socket && !lane->is_coming)) return {true, false};
+  used_ = ++shared_.requests;
   const bool taken = found == Status::ok ? lane->supply.add(shared_.keys, request.key, memory)
                                          : lane->supply.refuse(request.length);
   lane->is_requested = true;
-  return taken;
+  return {taken, true};
 }
 
 void Bulk::send_requested() noexcept {
@@ -157,11 +102,6 @@ bool Bulk::resume(const Resume& where) noexcept {
 void Bulk::say_resume(Lane& lane) noexcept {
   const Resume where{purpose_of(lane)};
   lane.owes_resume = requester_.send_control(RecordKind::resume, bytes_of(where)) == Status::no_resource;
-}
-
-void Bulk::say_loss(Lane& lane) noexcept {
-  const LaneLost which{purpose_of(lane)};
-  lane.owes_loss = requester_.send_control(RecordKind::lane_lost, bytes_of(which)) == Status::no_resource;
 }
 
 void Bulk::send(Lane& lane) noexcept {
@@ -227,7 +167,8 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
       }
       if (came == Fetch::After::ended) {
         lose(*lane);
-        if (!requester_.makes_lanes()) say_loss(*lane);
+        say_loss(*lane);
+        requester_.lane_has_ended();
         break;
       }
       ++pieces;
@@ -237,43 +178,6 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
     }
   }
   return {pieces, broken_};
-}
-
-bool Bulk::lose(std::uint32_t purpose) noexcept {
-  Lane* const lane = find(purpose);
-  if (lane == nullptr || !lane->socket) return false;
-  lose(*lane);
-  return true;
-}
-
-/// Without the connection: what has come is over, and the rest is to be requested of another.
-void Bulk::lose(Lane& lane) noexcept {
-  lane.fetch.stop();
-  lane.supply.drop();
-  const UniqueFd old = std::move(lane.socket);  // nothing is requested of it any more
-  while (!lane.fetch.is_empty()) {              // a completion may cut the link
-    const Fetch::After came = lane.fetch.receive(old);
-    if (came == Fetch::After::wrong) broken_ = After::wrong;
-    if (came != Fetch::After::came && came != Fetch::After::refused) break;
-    over(lane.fetch.take(), came == Fetch::After::came ? Status::ok : Status::access_error);
-  }
-  while (!lane.fetch.is_empty()) again_.push_back(lane.fetch.give_back());
-  close(lane);
-  request();
-}
-
-void Bulk::close(Lane& lane) noexcept {
-  if (std::exchange(lane.waits_for_room, false)) --shared_.waiting_for_room;
-  lane.owes_resume = lane.owes_loss = lane.is_requested = false;
-  lane.supply.drop();
-  lane.fetch.drop();
-  lane.socket.reset();
-}
-
-void Bulk::cut() noexcept {
-  for (const auto& lane : lanes_)
-    if (lane != nullptr) close(*lane);
-  again_.clear();
 }
 
 void Bulk::end_gets(Status why) noexcept {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.hpp"
+#include "transport/tcp/candidates.hpp"
 
 namespace stria::tcp {
 
@@ -27,18 +28,16 @@ void BulkDials::forget(const Link& link) noexcept {
 }
 
 std::unique_ptr<Dial> BulkDials::dial(Link& link, std::uint32_t number, std::uint64_t now) {
-  return std::make_unique<Dial>(handshake_, shared_.events, token_, link.peer(), std::vector{link.peer_ip()},
-                                now, connect_ms_, link.bulk()->begin(number));
-}
-
-bool BulkDials::is_under_way(const Link& link, std::uint32_t number) const noexcept {
-  return std::any_of(all_.begin(), all_.end(),
-                     [&](const One& one) { return one.link == &link && one.number == number; });
+  Bulk& bulk = *link.bulk();
+  return std::make_unique<Dial>(by_, link.peer(), std::vector{bulk.route_of(number)}, now,
+                                bulk.begin(number));
 }
 
 void BulkDials::begin(Link& link, std::uint64_t now) {
-  for (std::uint32_t number = 0; number < shared_.lanes; ++number) {
-    if (is_under_way(link, number) || !link.bulk()->is_missing(number)) continue;
+  Bulk& bulk = *link.bulk();
+  if (!bulk.knows_routes()) bulk.go_by(bulk_routes(link.peer().ips, link.peer_ip(), own_), shared_.lanes);
+  for (std::uint32_t number = 0; number < bulk.wanted_lanes(); ++number) {
+    if (!bulk.is_missing(number)) continue;
     One& made = all_.emplace_back();
     made.link = &link;
     made.number = number;

@@ -4,17 +4,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "transport/tcp/dial.hpp"
+#include "transport/tcp/interfaces.hpp"
 #include "transport/tcp/link.hpp"
 
 namespace stria::tcp {
 
 class BulkDials {
  public:
-  BulkDials(Shared& shared, const Handshake& handshake, Token token, std::uint32_t connect_ms) noexcept
-      : shared_(shared), handshake_(handshake), token_(token), connect_ms_(connect_ms) {}
+  BulkDials(Shared& shared, const Dialling& by) noexcept : shared_(shared), by_(by) {}
+  /// The addresses of this host that peers may use.
+  void know(std::vector<OwnAddress> own) noexcept { own_ = std::move(own); }
 
   /// Begins those of the links that want some (Shared::want_bulk). Makes upcalls.
   void begin(std::uint64_t now) noexcept;
@@ -35,13 +38,11 @@ class BulkDials {
   };
   void begin(Link& link, std::uint64_t now);
   std::unique_ptr<Dial> dial(Link& link, std::uint32_t number, std::uint64_t now);
-  bool is_under_way(const Link& link, std::uint32_t number) const noexcept;
   bool is_over(One& one, std::uint64_t now);
 
   Shared& shared_;
-  const Handshake& handshake_;
-  const Token token_;
-  const std::uint32_t connect_ms_;
+  const Dialling& by_;
+  std::vector<OwnAddress> own_;
   std::vector<One> all_;
 };
 

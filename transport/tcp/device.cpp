@@ -89,7 +89,6 @@ Result<void> Device::start(const Settings& settings) {
   shared_.may_queue = *wakeup != nullptr;
   receiver_.sleep_by(*std::move(wakeup));
   if (auto opened = peers_.open(settings.ports); !opened) return opened;
-  peers_.know(*std::move(all));
   self_.port = peers_.port();
   handshake_.listens_on(self_.port);
   std::string text;
@@ -97,6 +96,7 @@ Result<void> Device::start(const Settings& settings) {
     self_.ips.push_back(one.network.ip);
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.interface, one.network.ip.text());
   }
+  peers_.know(*std::move(all), *std::move(told));
   address_ = encode(self_, secret_);
   shared_.services.log(2, fmt::format("tcp: peers connect to port {} of {}", self_.port, text).c_str());
   return {};
@@ -174,7 +174,7 @@ void Device::give_up_silent() noexcept {
   const std::uint64_t now = now_ms();
   if (now - looked_for_silence_ < shared_.silent_ms / kLooks) return;
   looked_for_silence_ = now;
-  links_.for_each([](Link& link) { link.tidy(); });
+  links_.for_each([now](Link& link) { link.tidy(now); });
   for (Link* silent = nullptr;; silent = nullptr) {
     links_.for_each([&](Link& link) {
       if (silent == nullptr && link.is_silent(now)) silent = &link;

@@ -13,24 +13,25 @@ constexpr std::uint64_t kAwayMs = 500;  // less than a guest has
 
 }  // namespace
 
-Dial::Dial(const Handshake& handshake, Events& events, Token token, const Address& peer,
-           std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms, std::uint32_t purpose,
-           std::uint64_t received)
-    : handshake_(handshake),
-      events_(events),
-      token_(token),
+Dial::Dial(const Dialling& by, const Address& peer, std::vector<Route> candidates, std::uint64_t now,
+           std::uint32_t purpose, std::uint64_t received)
+    : by_(by),
       peer_(peer),
       candidates_(std::move(candidates)),
       purpose_(purpose),
       received_(received),
-      ends_(now + patience_ms),
+      ends_(now + by.patience_ms),
       advanced_(now) {
   attempts_.reserve(candidates_.size());
 }
 
-std::unique_ptr<Attempt> Dial::begin(const Ip& ip, std::uint64_t now) {
-  auto attempt = std::make_unique<Attempt>(handshake_, peer_, ip, now, purpose_, received_);
-  if (attempt->socket()) static_cast<void>(events_.watch_changes(attempt->socket(), token_));
+std::unique_ptr<Attempt> Dial::begin(const Route& route, std::uint64_t now) {
+  const auto make = [&] {
+    return std::make_unique<Attempt>(by_.handshake, peer_, route, now, purpose_, received_);
+  };
+  auto attempt = make();
+  if (attempt->lacked_descriptor() && by_.make_room()) attempt = make();
+  if (attempt->socket()) static_cast<void>(by_.events.watch_changes(attempt->socket(), by_.token));
   return attempt;
 }
 
@@ -41,15 +42,15 @@ Dial::State Dial::advance(std::uint64_t now) {
   for (;;) {
     bool going = false, waits = false;
     for (auto& attempt : attempts_) {
-      Attempt::State state = attempt->advance(handshake_, now);
+      Attempt::State state = attempt->advance(by_.handshake, now);
       if (attempt->was_hung_up_on() && (was_away || again_ < kAgainMost)) {
         ++again_;
-        attempt = begin(attempt->ip(), now);
-        state = attempt->advance(handshake_, now);
+        attempt = begin(attempt->route(), now);
+        state = attempt->advance(by_.handshake, now);
       }
       if (state == Attempt::State::welcome) {
         socket_ = attempt->take_socket();
-        ip_ = attempt->ip();
+        ip_ = attempt->route().to;
         peer_received_ = attempt->received();
         return State::connected;
       }

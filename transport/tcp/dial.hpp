@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,12 +19,20 @@
 
 namespace stria::tcp {
 
+/// What all dials of a device have in common.
+struct Dialling {
+  const Handshake& handshake;
+  Events& events;
+  Token token;                ///< tells when a dial may get further
+  std::uint32_t patience_ms;  ///< for a peer to answer
+  /// Closes connections that are not needed just now, where no descriptor is left. False: there are none.
+  std::function<bool()> make_room;
+};
+
 class Dial {
  public:
-  /// `candidates` in the order of order_candidates(). `token` tells when advance() may get further. `purpose`
-  /// and `received`: as in Hello.
-  Dial(const Handshake& handshake, Events& events, Token token, const Address& peer,
-       std::vector<Ip> candidates, std::uint64_t now, std::uint32_t patience_ms,
+  /// `candidates` are tried in their order. `purpose` and `received`: as in Hello.
+  Dial(const Dialling& by, const Address& peer, std::vector<Route> candidates, std::uint64_t now,
        std::uint32_t purpose = kForPackets, std::uint64_t received = 0);
 
   enum class State : std::uint8_t { going, connected, failed };
@@ -45,13 +54,11 @@ class Dial {
   std::string report() const;
 
  private:
-  std::unique_ptr<Attempt> begin(const Ip& ip, std::uint64_t now);
+  std::unique_ptr<Attempt> begin(const Route& route, std::uint64_t now);
 
-  const Handshake& handshake_;
-  Events& events_;
-  const Token token_;
+  const Dialling& by_;
   const Address& peer_;
-  const std::vector<Ip> candidates_;
+  const std::vector<Route> candidates_;
   const std::uint32_t purpose_;
   const std::uint64_t received_;
   std::uint64_t ends_;

@@ -40,7 +40,8 @@ void Door::close() noexcept {
 void Door::let_in() {
   while (guests_.size() < kGuestsMost) {
     UniqueFd socket = accept_connection(door_);
-    if (!socket && (errno != EMFILE || !turn_away())) return;
+    if (!socket && lacks_descriptor(errno) && make_room_()) socket = accept_connection(door_);
+    if (!socket && (!lacks_descriptor(errno) || !turn_away())) return;
     if (!socket) continue;
     auto guest = std::make_unique<Guest>(std::move(socket), now_ms());
     if (events_.watch_changes(guest->socket(), guest_token_)) guests_.push_back(std::move(guest));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/fd.hpp"
@@ -18,8 +19,10 @@ namespace stria::tcp {
 
 class Door {
  public:
-  Door(const Handshake& handshake, Events& events, const stria_services_t& services) noexcept
-      : handshake_(handshake), events_(events), services_(services) {}
+  /// `make_room`: as in Dialling.
+  Door(const Handshake& handshake, Events& events, const stria_services_t& services,
+       std::function<bool()> make_room)
+      : handshake_(handshake), events_(events), services_(services), make_room_(std::move(make_room)) {}
   /// `door_token` tells of connections that come, `guest_token` of what guests do.
   Result<void> open(const PortRange& ports, Token door_token, Token guest_token);
   std::uint16_t port() const noexcept { return port_; }
@@ -47,6 +50,7 @@ class Door {
   const Handshake& handshake_;
   Events& events_;
   const stria_services_t& services_;
+  const std::function<bool()> make_room_;
   UniqueFd door_;
   UniqueFd spare_;  // given up to refuse a connection when the process has no descriptor left
   std::uint16_t port_ = 0;

@@ -98,6 +98,7 @@ Fetch::Read Fetch::read_head(const UniqueFd& socket, Piece& piece) noexcept {
   const std::size_t asked = piece.missing_of_head();
   const ssize_t got = ::recv(socket.get(), piece.rest_of_head(), asked, MSG_DONTWAIT);
   if (got > 0) piece.head_bytes += static_cast<std::uint32_t>(got);
+  has_received_ = has_received_ || got > 0;
   return outcome(got, asked);
 }
 
@@ -183,6 +184,7 @@ void Fetch::over(int result) noexcept {
     is_wrong_ = !is_end(-result);
     return;
   }
+  has_received_ = true;
   while (at(filling_).missing_of_head() == 0 && at(filling_).left.length == 0) ++filling_;
   Piece& piece = at(filling_);
   if (piece.missing_of_head() > 0)
@@ -208,7 +210,7 @@ void Fetch::drop() noexcept {
   stop();
   count_ = 0;
   outstanding_ = 0;
-  is_broken_ = is_wrong_ = false;
+  is_broken_ = is_wrong_ = has_received_ = false;
 }
 
 }  // namespace stria::tcp

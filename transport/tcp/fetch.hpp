@@ -25,6 +25,8 @@ class Fetch final : KernelQueue::Operation {
   bool is_empty() const noexcept { return count_ == 0; }
   /// Bytes that were requested and did not come yet.
   std::uint64_t outstanding() const noexcept { return outstanding_; }
+  /// Some byte has come since the connection began.
+  bool has_received() const noexcept { return has_received_; }
   /// Another piece may be requested.
   bool has_room() const noexcept {
     return count_ < kPiecesMost && (count_ == 0 || outstanding_ < kOutstanding);
@@ -85,6 +87,7 @@ class Fetch final : KernelQueue::Operation {
   std::uint32_t count_ = 0;
   std::uint32_t filling_ = 0;  // how many pieces the kernel has filled, of those that are there
   std::uint64_t outstanding_ = 0;
+  bool has_received_ = false;
   bool is_broken_ = false;
   bool is_wrong_ = false;
 };

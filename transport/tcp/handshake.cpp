@@ -9,7 +9,7 @@ namespace stria::tcp {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x48545453;  // "STTH"
-constexpr std::uint16_t kVersion = 6;
+constexpr std::uint16_t kVersion = 7;
 
 Nonce draw_nonce() noexcept {
   Nonce out;

@@ -7,7 +7,9 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 
 #include "base/format.hpp"
 
@@ -39,6 +41,13 @@ Result<std::vector<OwnAddress>> list_addresses() {
   }
   ::freeifaddrs(list);
   return out;
+}
+
+std::uint32_t interface_speed(const std::string& interface) {
+  std::ifstream file("/sys/class/net/" + interface + "/speed");
+  std::int64_t speed = 0;  // below 0: the driver does not know it
+  return file >> speed && speed > 0 ? static_cast<std::uint32_t>(std::min<std::int64_t>(speed, UINT32_MAX))
+                                    : 0;
 }
 
 bool InterfaceChoice::Entry::matches(const OwnAddress& address) const noexcept {

@@ -18,6 +18,8 @@ struct OwnAddress {
 };
 /// All of this network namespace, those of the loopback interface too.
 Result<std::vector<OwnAddress>> list_addresses();
+/// In Mb/s, as the system tells it; 0: it does not. Reads a file of sysfs.
+std::uint32_t interface_speed(const std::string& interface);
 
 /// Which of them peers are told: STRIA_TCP_INTERFACES.
 class InterfaceChoice {

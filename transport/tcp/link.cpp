@@ -11,7 +11,8 @@
 namespace stria::tcp {
 namespace {
 
-constexpr std::uint32_t kLatencyNs = 10000;  // an estimate: the system's work on both sides
+/// What a packet takes beside its way: an estimate of the systems' work on both sides.
+constexpr std::uint32_t kSystemsNs = 10000;
 /// Records that the application sends wait for others from the third on that goes so soon behind the one
 /// before it: some calls of send. A message and the answer to the one before it, say, go at once both.
 constexpr std::uint64_t kFollowsNs = 20000;
@@ -47,6 +48,7 @@ void Link::come_up(UniqueFd socket, const Ip& ip, std::uint32_t eager_max, Maker
   made_by_peer_ = maker == Maker::peer;
   peer_ip_ = ip;
   path_ = receives_ ? "tcp to itself" : "tcp to " + peer_ip_.text();
+  if (!receives_) one_way_ns_ = round_trip_us(socket_) * 1000 / 2;
   Silence::probe(socket_, shared_.silent_ms);
   state_ = State::up;
   dial.reset();
@@ -147,15 +149,13 @@ bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept 
     case RecordKind::request: {
       PieceRequest request;
       std::memcpy(&request, payload.data(), sizeof request);
-      transport::Payload memory{};
-      const Status found = shared_.keys.find(*this, request.key, request.offset, request.length, memory);
-      return bulk_ != nullptr && bulk_->supply(request, found, memory);
+      return take(request);
     }
     case RecordKind::lane_lost: {
       LaneLost which;
       std::memcpy(&which, payload.data(), sizeof which);
-      if (made_by_peer_ || bulk_ == nullptr) return false;
-      if (bulk_->lose(which.lane)) want_lanes();
+      if (bulk_ == nullptr) return false;
+      bulk_->lose(which.lane);
       return true;
     }
     case RecordKind::resume: {
@@ -164,11 +164,12 @@ bool Link::handle(RecordKind kind, std::span<const std::byte> payload) noexcept 
       return bulk_ != nullptr && bulk_->resume(where);
     }
     case RecordKind::no_bulk:
-      if (made_by_peer_ && !no_bulk_) refuse_gets();
-      return made_by_peer_;
+      if (!no_bulk_) refuse_gets();
+      return true;
     case RecordKind::want_bulk:
       if (made_by_peer_ || receives_ || bulk() == nullptr) return false;
-      if (!no_bulk_ && !bulk_->has_lanes()) want_bulk();
+      peer_wants_bulk_ = true;
+      want_lanes();
       return true;
   }
   return false;
@@ -206,7 +207,7 @@ void Link::flush() noexcept {
   if (std::exchange(owes_no_bulk_, false))
     owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
   if (bulk_ == nullptr) return;
-  if (bulk_->has_waiting() && !bulk_->has_lanes()) want_bulk();
+  if (bulk_->has_waiting() && lacks_lanes()) want_lanes();
   bulk_->flush();
 }
 
@@ -267,7 +268,7 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
   out.path = path_.c_str();
   out.fallback = no_bulk_ ? "no bulk connection can be made, so long messages go in packets" : "";
   out.can_get = no_bulk_ ? 0 : 1;
-  out.latency_ns = kLatencyNs;
+  out.latency_ns = kSystemsNs + one_way_ns_;
 }
 
 void Link::cut() noexcept {

@@ -75,9 +75,11 @@ class Link final : public ListNode,
   }
   /// Sends something that means nothing: a connection that is not there any more is reset by it.
   void say_nothing() noexcept;
-  /// Memory is given back that what has been sent needs no more.
-  void tidy() noexcept {
+  /// Memory is given back that what has been sent needs no more, and bulk connections end that go another way
+  /// than this one, which is silent.
+  void tidy(std::uint64_t now) noexcept {
     if (state_ == State::up) outgoing_.forget_acknowledged(socket_);
+    if (bulk_ != nullptr) bulk_->end_silent(now, shared_.silent_ms);
   }
   enum class Finish : std::uint8_t { waits, over };
   /// Sends what waits, and then the end of it; over: the peer's system has all of it, or will get no more. A
@@ -96,8 +98,12 @@ class Link final : public ListNode,
   bool can_have_bulk() const noexcept { return is_there() && !no_bulk_; }
   /// Made at the first call. Null: there is no memory.
   Bulk* bulk() noexcept;
-  /// No connection can be made: the peer is told, and gets are refused from now on. Makes upcalls.
-  void do_without_bulk() noexcept;
+  /// Bulk connections are of no use: the peer is told, and gets are refused from now on. Makes upcalls.
+  void do_without_bulk() noexcept override;
+  /// They are there, and nobody needs them now.
+  bool has_idle_bulk() const noexcept {
+    return is_there() && bulk_ != nullptr && !peer_wants_bulk_ && bulk_->is_idle();
+  }
 
   void* cookie = nullptr;
   std::unique_ptr<Dial> dial;   ///< while the link is coming
@@ -108,11 +114,12 @@ class Link final : public ListNode,
   bool handle(RecordKind kind, std::span<const std::byte> payload) noexcept override;
   Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
   bool hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept override;
-  bool makes_lanes() noexcept override;
+  void lane_has_ended() noexcept override;
   Status send_short(RecordKind kind, const transport::Header& header, std::span<const std::byte> first,
                     std::span<const std::byte> second) noexcept;
   Outgoing::When when() noexcept;
-  void want_bulk() noexcept;
+  bool take(const PieceRequest& request) noexcept;
+  bool lacks_lanes() const noexcept;
   void want_lanes() noexcept;
   void refuse_gets() noexcept;
   void greet() noexcept;
@@ -126,10 +133,12 @@ class Link final : public ListNode,
   bool has_finished_ = false;
   bool is_replaced_ = false;  // by another connection, which waits at the door
   bool made_by_peer_ = false;
-  bool wants_bulk_ = false;    // it has been said
-  bool no_bulk_ = false;       // none can be made
-  bool owes_no_bulk_ = false;  // the peer is to be told that
+  bool wants_bulk_ = false;       // the peer, which makes them, has been asked for them
+  bool peer_wants_bulk_ = false;  // and has asked, but requested nothing over them yet
+  bool no_bulk_ = false;          // none can be made
+  bool owes_no_bulk_ = false;     // the peer is to be told that
   std::uint32_t eager_max_;
+  std::uint32_t one_way_ns_ = 0;  // as the system has measured it by the handshake
   UniqueFd socket_;
   UniqueFd receives_;  // empty, but for a link to the own device
   Silence silence_;

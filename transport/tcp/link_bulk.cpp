@@ -32,26 +32,40 @@ Status Link::get(const transport::Payload& local, const transport::Key& key, std
   Bulk* const made = bulk();
   if (made == nullptr) return Status::no_resource;
   const Status status = made->get(local, name, offset, completion);
-  if (!made->has_lanes()) want_bulk();
+  if (lacks_lanes()) want_lanes();
   return status;
 }
 
-void Link::want_bulk() noexcept {
-  if (wants_bulk_) return;
-  wants_bulk_ = !made_by_peer_ || send_control(RecordKind::want_bulk, {}) == Status::ok;
-  if (!made_by_peer_) want_lanes();
+/// Bulk connections that are to be there are neither there nor on their way, or the peer is to be asked.
+bool Link::lacks_lanes() const noexcept {
+  return made_by_peer_ ? !wants_bulk_ : bulk_->lacks_lanes();
 }
 
-bool Link::makes_lanes() noexcept {
-  if (!made_by_peer_) want_lanes();
-  return !made_by_peer_;
+/// The peer was asked for those that were there then.
+void Link::lane_has_ended() noexcept {
+  wants_bulk_ = false;
+  if (bulk_->has_waiting() || peer_wants_bulk_) want_lanes();
 }
 
-/// Those that are neither there nor on their way are to be made.
+/// Those that are neither there nor on their way are to be made, by this side or the peer.
 void Link::want_lanes() noexcept {
-  if (!is_there()) return;                      // a completion has cut the link
+  if (!is_there() || no_bulk_) return;  // a completion has cut the link
+  if (made_by_peer_) {
+    wants_bulk_ = wants_bulk_ || send_control(RecordKind::want_bulk, {}) == Status::ok;
+    return;
+  }
   std::vector<Link*>& all = shared_.want_bulk;  // Links has reserved the room
   if (std::find(all.begin(), all.end(), this) == all.end()) all.push_back(this);
+}
+
+/// The peer's request of a piece. False: it makes no sense.
+bool Link::take(const PieceRequest& request) noexcept {
+  if (bulk_ == nullptr) return false;
+  transport::Payload memory{};
+  const Status found = shared_.keys.find(*this, request.key, request.offset, request.length, memory);
+  const Bulk::Taken taken = bulk_->supply(request, found, memory);
+  if (taken.heard) peer_wants_bulk_ = false;
+  return taken.makes_sense;
 }
 
 void Link::refuse_gets() noexcept {
@@ -62,6 +76,7 @@ void Link::refuse_gets() noexcept {
 }
 
 void Link::do_without_bulk() noexcept {
+  if (!can_have_bulk()) return;  // a completion has cut the link
   owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
   refuse_gets();
 }

@@ -44,6 +44,21 @@ Links::Failed Links::next_failed() noexcept {
   return out;
 }
 
+bool Links::make_room() noexcept {
+  constexpr unsigned kAtOnce = 8;  // so that not each connection looks through all links
+  unsigned closed = 0;
+  for (; closed < kAtOnce; ++closed) {
+    Link* oldest = nullptr;
+    for_each([&oldest](Link& link) {
+      if (link.has_idle_bulk() && (oldest == nullptr || link.bulk()->used() < oldest->bulk()->used()))
+        oldest = &link;
+    });
+    if (oldest == nullptr) break;
+    oldest->bulk()->close_idle();
+  }
+  return closed > 0;
+}
+
 void Links::clear() noexcept {
   by_worker_.clear();
   failed_.clear();

@@ -33,6 +33,8 @@ class Links {
   void for_each(Do&& action) const {
     for (const auto& [worker, link] : by_worker_) action(*link);
   }
+  /// Closes the bulk connections of links that have not used theirs for longest. False: all are in use.
+  bool make_room() noexcept;
   /// All links, without upcalls.
   void clear() noexcept;
 

@@ -18,13 +18,14 @@ constexpr const char* kNewDevice = "a new device has its worker id";
 
 }  // namespace
 
-Peers::Peers(const Parts& parts, Token door, Token handshakes) noexcept
+Peers::Peers(const Parts& parts, Token door, Token handshakes)
     : parts_(parts),
       door_token_(door),
-      handshake_token_(handshakes),
-      door_(parts.handshake, parts.shared.events, parts.shared.services),
-      bulk_dials_(parts.shared, parts.handshake, handshakes, parts.connect_ms),
-      reconnections_(parts.shared, parts.links, parts.handshake, handshakes, parts.connect_ms) {}
+      dialling_by_{parts.handshake, parts.shared.events, handshakes, parts.connect_ms,
+                   [this] { return parts_.links.make_room(); }},
+      door_(parts.handshake, parts.shared.events, parts.shared.services, dialling_by_.make_room),
+      bulk_dials_(parts.shared, dialling_by_),
+      reconnections_(parts.shared, parts.links, dialling_by_) {}
 
 Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
   auto decoded = decode(address, parts_.secret);
@@ -45,9 +46,8 @@ Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
   const std::uint64_t now = now_ms();
   dialing_.reserve(dialing_.size() + 1);
   link.dial = std::make_unique<Dial>(
-      parts_.handshake, parts_.shared.events, handshake_token_, link.peer(),
-      order_candidates(link.peer().ips, own_, link.peer().shares_network_with(parts_.self)), now,
-      parts_.connect_ms);
+      dialling_by_, link.peer(),
+      order_candidates(link.peer().ips, own_, link.peer().shares_network_with(parts_.self)), now);
   dialing_.push_back(&link);
   link.dial->advance(now);
   set_timer(now);

@@ -32,12 +32,16 @@ class Peers {
     std::span<const std::byte> secret;
     std::uint32_t connect_ms;
   };
-  Peers(const Parts& parts, Token door, Token handshakes) noexcept;
+  Peers(const Parts& parts, Token door, Token handshakes);
 
-  Result<void> open(const PortRange& ports) { return door_.open(ports, door_token_, handshake_token_); }
+  Result<void> open(const PortRange& ports) { return door_.open(ports, door_token_, dialling_by_.token); }
   std::uint16_t port() const noexcept { return door_.port(); }
-  /// The addresses of this host, by which those of a peer are put in order.
-  void know(std::vector<OwnAddress> own) noexcept { own_ = std::move(own); }
+  /// The addresses of this host, by which those of a peer are put in order; and those of them that peers may
+  /// use.
+  void know(std::vector<OwnAddress> own, std::vector<OwnAddress> usable) noexcept {
+    own_ = std::move(own);
+    bulk_dials_.know(std::move(usable));
+  }
 
   /// The contract's connect.
   Result<Link*> connect(std::span<const std::byte> address, void* cookie);
@@ -79,7 +83,8 @@ class Peers {
   void set_timer(std::uint64_t now) noexcept;
 
   const Parts parts_;
-  const Token door_token_, handshake_token_;
+  const Token door_token_;
+  const Dialling dialling_by_;
   Door door_;
   std::vector<OwnAddress> own_;
   std::vector<Link*> dialing_;

@@ -53,9 +53,8 @@ void Reconnections::forget(const Link& link) noexcept {
 Reconnections::Peer Reconnections::dial(One& one, std::uint64_t now) {
   if (one.dial == nullptr) {
     if (now < one.next) return Peer::unknown;
-    one.dial = std::make_unique<Dial>(handshake_, shared_.events, token_, one.link->peer(),
-                                      std::vector{one.link->peer_ip()}, now, connect_ms_, kForMore,
-                                      one.link->received());
+    one.dial = std::make_unique<Dial>(by_, one.link->peer(), std::vector{Route{one.link->peer_ip()}}, now,
+                                      kForMore, one.link->received());
   }
   switch (one.dial->advance(now)) {
     case Dial::State::going:
@@ -75,9 +74,11 @@ Reconnections::Peer Reconnections::ask(One& one, std::uint64_t now) {
   int error = EAGAIN;
   if (!one.question) {
     if (now < one.next) return Peer::unknown;
-    one.question = begin_connection(one.link->peer_ip(), one.link->peer().port);
+    const auto begin = [&] { return begin_connection({one.link->peer_ip()}, one.link->peer().port); };
+    one.question = begin();
+    if (!one.question && lacks_descriptor(errno) && by_.make_room()) one.question = begin();
     if (!one.question) error = errno;
-    static_cast<void>(shared_.events.watch_changes(one.question, token_));
+    static_cast<void>(by_.events.watch_changes(one.question, by_.token));
   }
   if (one.question) error = state_of(one.question);
   if (error == ECONNREFUSED) return Peer::gone;

@@ -18,9 +18,8 @@ namespace stria::tcp {
 
 class Reconnections {
  public:
-  Reconnections(Shared& shared, Links& links, const Handshake& handshake, Token token,
-                std::uint32_t connect_ms) noexcept
-      : shared_(shared), links_(links), handshake_(handshake), token_(token), connect_ms_(connect_ms) {}
+  Reconnections(Shared& shared, Links& links, const Dialling& by) noexcept
+      : shared_(shared), links_(links), by_(by) {}
 
   /// The link is lost. Throws bad_alloc.
   void begin(Link& link, std::uint64_t now);
@@ -50,9 +49,7 @@ class Reconnections {
 
   Shared& shared_;
   Links& links_;
-  const Handshake& handshake_;
-  const Token token_;
-  const std::uint32_t connect_ms_;
+  const Dialling& by_;
   std::uint64_t advanced_ = 0;  // when
   std::vector<One> all_;
   bool has_told_ = false;  // that a connection was reset: the first is a warning

@@ -14,11 +14,11 @@ enum class RecordKind : std::uint32_t {
   packet = 0,
   ending,     ///< a packet that ends a key of the receiver: the key, then the packet's payload
   request,    ///< of a piece: PieceRequest
-  no_bulk,    ///< there will be no bulk connections: nothing can be requested
+  no_bulk,    ///< there will be no bulk connections: nothing can be requested, by either side
   want_bulk,  ///< the peer, which made this connection, is asked for bulk connections, too
   resume,     ///< the peer goes on with a bulk connection (Resume) where it has refused a piece
   padding,    ///< means nothing, and is not counted
-  lane_lost,  ///< a bulk connection was reset (LaneLost)
+  lane_lost,  ///< a bulk connection has ended (LaneLost)
   again       ///< the index of the next record, of 64 bits: the peer may have it already. Is not counted
 };
 
@@ -59,7 +59,8 @@ static_assert(sizeof(PieceHead) == 8);
 struct Resume {
   std::uint32_t lane = 0;  ///< the purpose of the bulk connection
 };
-/// The bulk connection was reset. The peer, which made it, is to make another.
+/// The bulk connection has ended. What the peer has requested over it and did not get is to be requested
+/// anew.
 struct LaneLost {
   std::uint32_t lane = 0;  ///< its purpose
 };

@@ -54,6 +54,7 @@ struct Shared {
   std::vector<Link*> lost;             ///< links whose connection was reset since the device's last call
   IntrusiveList<Link> talking;         ///< links that have sent since the device's last call
   bool is_in_call = false;             ///< of the device, which sends what waits for others when it ends
+  std::uint64_t requests = 0;          ///< gets and pieces that were requested, by either side
   unsigned waiting_for_room = 0;       ///< connections that have more to send than the system takes
 };
 

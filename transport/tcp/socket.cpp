@@ -47,6 +47,13 @@ void prepare(const UniqueFd& socket) noexcept {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
+/// The connection is to have this address of the host, and any port.
+bool bind_to(const UniqueFd& socket, const Ip& ip) noexcept {
+  set(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);  // the port is found by connect(), for this peer alone
+  const SocketAddress own(ip, 0);
+  return ::bind(socket.get(), own.get(), own.bytes()) == 0;
+}
+
 UniqueFd listen_at(bool v6, std::uint16_t port) noexcept {
   UniqueFd door = tcp_socket(v6);
   if (!door) return door;
@@ -98,12 +105,14 @@ Result<UniqueFd> listen_on(const PortRange& ports, std::uint16_t& port) {
                                               ports.first, ports.last, std::strerror(errno))};
 }
 
-UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept {
-  UniqueFd socket = tcp_socket(ip.is_v6());
+UniqueFd begin_connection(const Route& route, std::uint16_t port) noexcept {
+  UniqueFd socket = tcp_socket(route.to.is_v6());
   if (!socket) return socket;
   prepare(socket);
-  const SocketAddress to(ip, port);
-  if (::connect(socket.get(), to.get(), to.bytes()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+  const SocketAddress to(route.to, port);
+  const bool is_bound = !route.from || bind_to(socket, *route.from);
+  if (!is_bound ||
+      (::connect(socket.get(), to.get(), to.bytes()) != 0 && errno != EINPROGRESS && errno != EINTR)) {
     const int why = errno;
     socket.reset();
     errno = why;
@@ -123,6 +132,10 @@ Ip peer_of(const UniqueFd& socket) noexcept {
   socklen_t bytes = sizeof peer;
   if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return {};
   return Ip::of(reinterpret_cast<const sockaddr*>(&peer)).value_or(Ip());
+}
+
+bool lacks_descriptor(int error) noexcept {
+  return error == EMFILE || error == ENFILE;
 }
 
 bool is_full(int error) noexcept {
@@ -151,6 +164,14 @@ bool is_end(int error) noexcept {
 std::size_t unacknowledged(const UniqueFd& socket) noexcept {
   int bytes = 0;
   return ::ioctl(socket.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+std::uint32_t round_trip_us(const UniqueFd& socket) noexcept {
+  constexpr std::uint32_t kMost = 1000 * 1000;
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
+  return info.tcpi_rtt < kMost ? info.tcpi_rtt : 0;
 }
 
 Moved Transfer::after(ssize_t bytes, std::size_t all) noexcept {

@@ -8,6 +8,7 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "transport/tcp/interfaces.hpp"
+#include "transport/tcp/route.hpp"
 
 namespace stria::tcp {
 
@@ -15,9 +16,11 @@ namespace stria::tcp {
 /// which of the range it is. Error: none is free.
 Result<UniqueFd> listen_on(const PortRange& ports, std::uint16_t& port);
 /// A connection that is being made; empty: it cannot be, and errno says why.
-UniqueFd begin_connection(const Ip& ip, std::uint16_t port) noexcept;
+UniqueFd begin_connection(const Route& route, std::uint16_t port) noexcept;
 /// The next connection that came; empty: none.
 UniqueFd accept_connection(const UniqueFd& door) noexcept;
+/// Whether a call failed because the process, or the system, has no descriptor left.
+bool lacks_descriptor(int error) noexcept;
 /// Where the far end of a connection is.
 Ip peer_of(const UniqueFd& socket) noexcept;
 /// Whether a send that failed so may be repeated when there is room.
@@ -32,6 +35,10 @@ bool is_reset(int error) noexcept;
 bool is_end(int error) noexcept;
 /// Bytes that were sent and that the peer's system has not acknowledged.
 std::size_t unacknowledged(const UniqueFd& socket) noexcept;
+
+/// How long the peer's system takes to acknowledge something, in microseconds, as this one has measured it,
+/// by the handshake of TCP to begin with; 0: not known, or more than a second.
+std::uint32_t round_trip_us(const UniqueFd& socket) noexcept;
 
 enum class Moved : std::uint8_t { all, some, ended };
 

@@ -36,9 +36,12 @@ inline constexpr Variable kVariables[] = {
         "the others end their link; streams of packets of 8 to 64 KiB cost the sender up to a sixth less."),
     bytes_variable(Level::expert, "STRIA_TCP_EAGER_BYTES", "64K", {1024, 65536},
                    "Longest payload of one packet. Longer messages are announced first."),
-    number_variable(Level::expert, "STRIA_TCP_BULK_CONNECTIONS", "1", "", {1, kLanesMost},
-                    "Connections to a peer, beside the first, over which long messages are read from its "
-                    "memory; made when the first such message comes."),
+    number_variable(
+        Level::expert, "STRIA_TCP_BULK_CONNECTIONS", "1", "", {1, kLanesMost},
+        "Connections to a peer, beside the first, over which long messages are read from its "
+        "memory; so many for each interface that is in one network with the peer and about as fast "
+        "as the one that the peer was reached by. They are made when such a message comes, and "
+        "closed when the process has no descriptor left and nobody uses them."),
 };
 
 }  // namespace stria::tcp

@@ -77,10 +77,46 @@ TEST(TcpCandidates, those_of_an_own_network_come_first_and_loopback_is_of_the_ow
   const std::vector<Ip> of_peer = {ip("127.0.0.1"), ip("203.0.113.5"), ip("10.1.2.3"), ip("10.2.0.1")};
   const auto far = order_candidates(of_peer, own, false);
   ASSERT_EQ(far.size(), 3u);
-  EXPECT_EQ(far[0], ip("10.1.2.3"));
+  EXPECT_EQ(far[0].to, ip("10.1.2.3"));
+  EXPECT_FALSE(far[0].from);
   const auto near = order_candidates(of_peer, own, true);
   ASSERT_EQ(near.size(), 4u);
-  EXPECT_EQ(near[0], ip("127.0.0.1"));
+  EXPECT_EQ(near[0].to, ip("127.0.0.1"));
+}
+
+/// Interfaces that this host does not have, so that their speed is not known.
+struct TcpBulkRoutes : testing::Test {
+  std::vector<OwnAddress> own = {{"lo", {ip("127.0.0.1"), 8}},    {"none0", {ip("10.1.0.1"), 16}},
+                                 {"none0", {ip("10.5.0.1"), 16}}, {"none1", {ip("10.2.0.1"), 16}},
+                                 {"none2", {ip("10.2.0.2"), 16}}, {"none3", {ip("172.17.0.1"), 16}}};
+};
+
+TEST_F(TcpBulkRoutes, are_one_of_each_interface_that_shares_a_network_with_the_peer) {
+  const auto routes =
+      bulk_routes({ip("127.0.0.1"), ip("10.1.0.9"), ip("10.2.0.9"), ip("10.5.0.9"), ip("172.17.0.1")},
+                  ip("10.1.0.9"), own);
+  ASSERT_EQ(routes.size(), 2u)
+      << "the second interface in 10.2 has no address of the peer left, and 172.17.0.1 "
+         "is this host's own";
+  EXPECT_EQ(routes[0].to, ip("10.1.0.9"));
+  EXPECT_FALSE(routes[0].from);
+  EXPECT_EQ(routes[1].to, ip("10.2.0.9"));
+  EXPECT_EQ(routes[1].from, ip("10.2.0.1"));
+}
+
+TEST_F(TcpBulkRoutes, are_the_one_that_the_peer_was_reached_by_where_it_is_on_this_host_or_behind_a_router) {
+  EXPECT_EQ(bulk_routes({ip("127.0.0.1"), ip("10.2.0.9")}, ip("127.0.0.1"), own).size(), 1u);
+  EXPECT_EQ(bulk_routes({ip("203.0.113.5"), ip("10.2.0.9")}, ip("203.0.113.5"), own).size(), 1u);
+}
+
+TEST_F(TcpBulkRoutes, carry_equal_parts_so_that_their_speeds_have_to_be_alike) {
+  EXPECT_TRUE(are_alike(0, 0));
+  EXPECT_TRUE(are_alike(10000, 10000));
+  EXPECT_TRUE(are_alike(40000, 56000));
+  EXPECT_TRUE(are_alike(56000, 40000));
+  EXPECT_FALSE(are_alike(10000, 1000));
+  EXPECT_FALSE(are_alike(1000, 10000));
+  EXPECT_FALSE(are_alike(0, 1000));
 }
 
 }  // namespace

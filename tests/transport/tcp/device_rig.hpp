@@ -33,7 +33,7 @@ inline Address read_address(const Peer& peer) {
 
 /// A connection to the first address of `to`, with nothing said.
 inline UniqueFd connection_to(const Address& to) {
-  UniqueFd socket = begin_connection(to.ips.front(), to.port);
+  UniqueFd socket = begin_connection({to.ips.front()}, to.port);
   EXPECT_TRUE(socket);
   return socket;
 }

@@ -27,7 +27,7 @@ struct TcpJoining : testing::TestWithParam<const char*> {
     device = std::make_unique<Peer>(tcp_provider(), 1);
     const Handshake own(kSelf, 22, 65536, bytes_of(kSecret), {});
     const Address target = read_address(*device);
-    Attempt attempt(own, target, target.ips.front(), now_ms());
+    Attempt attempt(own, target, Route{target.ips.front()}, now_ms());
     ASSERT_EQ(shake_hands(*device, attempt, own), Attempt::State::welcome);
     socket = attempt.take_socket();
     ASSERT_TRUE(drive({device.get()}, [&] { return device->ups.count(kSelf) == 1; }));

@@ -156,7 +156,7 @@ TEST_F(TcpResetAcross, a_maker_that_has_given_the_link_up_may_connect_again) {
   const Address target = read_address(device);
   Handshake own(42, 43, 65536, bytes_of(kSecret), {});
   own.listens_on(port);
-  Attempt first(own, target, target.ips.front(), now_ms());
+  Attempt first(own, target, Route{target.ips.front()}, now_ms());
   ASSERT_EQ(shake_hands(device, first, own), Attempt::State::welcome);
   ASSERT_TRUE(drive({&device}, [&] { return device.ups.count(42) == 1; }));
   const RecordHead nothing{0, RecordKind::padding, {}};
@@ -166,7 +166,7 @@ TEST_F(TcpResetAcross, a_maker_that_has_given_the_link_up_may_connect_again) {
                            Bytes(100)),
             Status::ok);
   { const UniqueFd closed = first.take_socket(); }  // unread bytes: the system resets the connection
-  Attempt second(own, target, target.ips.front(), now_ms());
+  Attempt second(own, target, Route{target.ips.front()}, now_ms());
   const std::uint64_t limit = now_ms() + 20000;
   while (second.advance(own, now_ms()) == Attempt::State::going && now_ms() < limit) device.progress();
   EXPECT_EQ(second.state(), Attempt::State::welcome) << second.why();

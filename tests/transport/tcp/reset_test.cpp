@@ -235,7 +235,7 @@ TEST_F(TcpReset, of_a_peer_that_does_not_come_back_ends_the_link_at_the_limit) {
   const Address target = read_address(device);
   Handshake own(32, 33, 65536, bytes_of(kSecret), {});
   own.listens_on(port);
-  Attempt attempt(own, target, target.ips.front(), now_ms());
+  Attempt attempt(own, target, Route{target.ips.front()}, now_ms());
   ASSERT_EQ(shake_hands(device, attempt, own), Attempt::State::welcome) << attempt.why();
   ASSERT_TRUE(drive({&device}, [&] { return device.ups.count(32) == 1; }));
   const UniqueFd socket = attempt.take_socket();
@@ -258,7 +258,7 @@ TEST_F(TcpReset, of_a_peer_that_has_lost_what_it_had_ends_the_link) {
     Peer device(tcp_provider(), 41);
     const Address target = read_address(device);
     const Handshake own(42, 43, 65536, bytes_of(kSecret), {});
-    Attempt first(own, target, target.ips.front(), now_ms());
+    Attempt first(own, target, Route{target.ips.front()}, now_ms());
     ASSERT_EQ(shake_hands(device, first, own), Attempt::State::welcome) << first.why();
     ASSERT_TRUE(drive({&device}, [&] { return device.ups.count(42) == 1; }));
     UniqueFd socket = first.take_socket();
@@ -277,7 +277,7 @@ TEST_F(TcpReset, of_a_peer_that_has_lost_what_it_had_ends_the_link) {
         return came == some.size();
       }));
     }
-    Attempt second(own, target, target.ips.front(), now_ms(), kForMore, received);
+    Attempt second(own, target, Route{target.ips.front()}, now_ms(), kForMore, received);
     ASSERT_EQ(shake_hands(device, second, own), Attempt::State::welcome) << second.why();
     EXPECT_EQ(second.received(), sizeof nothing);
     ASSERT_TRUE(drive({&device}, [&] { return !device.downs.empty(); }));

@@ -24,7 +24,7 @@ struct TcpStranger : testing::Test {
 
 TEST_F(TcpStranger, with_another_secret_is_hung_up_on_and_learns_nothing_that_helps) {
   const Handshake foreign(2, 22, 65536, bytes_of(std::string_view("another secret")), {});
-  Attempt attempt(foreign, target, target.ips.front(), now_ms());
+  Attempt attempt(foreign, target, Route{target.ips.front()}, now_ms());
   EXPECT_EQ(shake_hands(device, attempt, foreign), Attempt::State::ended);
   EXPECT_TRUE(device.ups.empty());
   exchange_with(3);
@@ -34,7 +34,7 @@ TEST_F(TcpStranger, that_knows_the_job_s_secret_and_was_not_given_the_address_is
   const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
   Address guessed = target;  // all of it can be read off a connection but the ticket
   guessed.ticket[0] ^= std::byte{1};
-  Attempt attempt(own, guessed, target.ips.front(), now_ms());
+  Attempt attempt(own, guessed, Route{target.ips.front()}, now_ms());
   EXPECT_EQ(shake_hands(device, attempt, own), Attempt::State::ended);
   EXPECT_TRUE(device.ups.empty());
   exchange_with(3);
@@ -42,7 +42,7 @@ TEST_F(TcpStranger, that_knows_the_job_s_secret_and_was_not_given_the_address_is
 
 TEST_F(TcpStranger, that_knows_the_secret_and_the_address_is_welcome) {
   const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
-  Attempt attempt(own, target, target.ips.front(), now_ms());
+  Attempt attempt(own, target, Route{target.ips.front()}, now_ms());
   EXPECT_EQ(shake_hands(device, attempt, own), Attempt::State::welcome) << attempt.why();
   EXPECT_TRUE(drive({&device}, [&] { return device.ups.count(2) == 1; }));
 }

@@ -13,7 +13,7 @@ struct TcpStream : testing::Test {
   TcpStream() {
     const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
     const Address target = read_address(device);
-    Attempt attempt(own, target, target.ips.front(), now_ms());
+    Attempt attempt(own, target, Route{target.ips.front()}, now_ms());
     EXPECT_EQ(shake_hands(device, attempt, own), Attempt::State::welcome);
     socket = attempt.take_socket();
   }
