@@ -21,7 +21,8 @@ Level level_of(std::string_view name) noexcept {
 
 namespace {
 
-std::atomic<Level>& current() noexcept {
+/// The level in force. STRIA_LOG sets it at the first call; set_level() may change it later.
+std::atomic<Level>& current_level() noexcept {
   const char* const environment = std::getenv("STRIA_LOG");
   static std::atomic<Level> level{level_of(environment == nullptr ? "" : environment)};
   return level;
@@ -42,10 +43,10 @@ spdlog::logger& logger() {
 }  // namespace
 
 Level level() noexcept {
-  return current().load(std::memory_order_relaxed);
+  return current_level().load(std::memory_order_relaxed);
 }
 void set_level(Level level) noexcept {
-  current().store(level, std::memory_order_relaxed);
+  current_level().store(level, std::memory_order_relaxed);
 }
 
 void write(Level level, std::string_view text) noexcept {

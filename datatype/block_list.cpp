@@ -10,10 +10,12 @@
 
 namespace stria::datatype {
 
-/// The rows that roll_runs() finds, one after the other, and whether the passes open all of them.
+/// Collects the rows of a block list from left to right. A row is a stretch of at least kMinRoll equal blocks
+/// at one distance, which the passes roll into one strided piece (roll_runs) and may open again if it is
+/// short (short_rows.hpp). Rows knows in the end whether the passes open all rows of the list.
 class Rows {
  public:
-  /// Blocks [begin, end), each of `bytes`, `step` apart.
+  /// Adds the row of blocks [begin, end), each of `bytes` bytes, `step` bytes apart.
   void add(std::size_t begin, std::size_t end, std::int64_t bytes, std::int64_t step) {
     const auto n = static_cast<std::int64_t>(end - begin);
     const bool goes_on = begin == end_ && n == blocks_ && bytes == bytes_ && step == step_;
@@ -23,7 +25,8 @@ class Rows {
     rows_.emplace_back(begin, end);
     skip_to(begin);
     all_short_ = all_short_ && n <= kShortRow && bytes <= kShortRowBytes && are_short(count_, n, n * bytes);
-    // As many may be rolled once more, into rows of more blocks, which then may repeat with what is between.
+    // kMinRoll equal rows that touch may themselves be rolled into one strided piece, which may then be part
+    // of a repetition with the blocks between.
     all_short_ = all_short_ && count_ < static_cast<std::int64_t>(kMinRoll);
     end_ = end;
     blocks_ = n;
@@ -31,7 +34,8 @@ class Rows {
     step_ = step;
   }
   bool any() const noexcept { return parts_.rows != 0; }
-  /// Where the elements begin of which the passes go on: rows, and the blocks outside of any.
+  /// Returns the first block of each element that the passes see after rolling: a row is one element, and so
+  /// is each block outside the rows.
   std::vector<std::size_t> elements(std::size_t blocks) const {
     std::vector<std::size_t> begins;
     std::size_t at = 0;
@@ -42,13 +46,14 @@ class Rows {
     for (; at < blocks; ++at) begins.push_back(at);
     return begins;
   }
-  /// In a list of `blocks`.
+  /// Whether the passes open every row of a list of `blocks` blocks. To be called once, after the last add().
   bool all_opened(std::size_t blocks) noexcept {
     skip_to(blocks);
     return parts_.rows == 0 || (all_short_ && parts_.matter() && parts_.join());
   }
 
  private:
+  /// Counts the blocks between the last row and block `begin`, which are in no row.
   void skip_to(std::size_t begin) noexcept {
     parts_.lists += begin > end_ ? 1 : 0;
     parts_.in_lists += static_cast<std::int64_t>(begin - end_);
@@ -57,17 +62,17 @@ class Rows {
   ShortParts parts_;
   std::vector<std::pair<std::size_t, std::size_t>> rows_;
   bool all_short_ = true;
-  std::size_t end_ = 0;                             // of the last row
-  std::int64_t blocks_ = 0, bytes_ = 0, step_ = 0;  // its shape
-  std::int64_t count_ = 0;                          // how many of that shape follow each other
+  std::size_t end_ = 0;                             // where the last row ends
+  std::int64_t blocks_ = 0, bytes_ = 0, step_ = 0;  // shape of the last row: blocks, bytes a block, step
+  std::int64_t count_ = 0;                          // rows of this shape that follow each other directly
 };
 
-/// Whether the passes may leave anything rolled: kMinRoll equal blocks at one distance, or a repetition.
+/// Whether the passes may leave a row rolled, or find a repetition in the list.
 template <class Int>
 bool BlockList<Int>::stays_rolled() const {
   Rows rows;
   std::size_t run = 1;
-  std::int64_t bytes = length(0), step = 0;  // of the run; a step from its second block on
+  std::int64_t bytes = length(0), step = 0;  // of the run's blocks; step is valid from the second one on
   for (std::size_t i = 1; i < size_; ++i) {
     const std::int64_t here = std::int64_t{places_[i]} - places_[i - 1];
     const std::int64_t n = length(i);

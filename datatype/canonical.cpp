@@ -36,14 +36,17 @@ bool one_shape(const Pieces& pieces) noexcept {
   return std::all_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return same_shape(pieces[0], p); });
 }
 
-/// Whether copies of `child` go on in one another: the last run of each in the first of the next.
+/// Whether copies of `child`, `stride` apart, have seams: the last run of a copy then continues in the first
+/// run of the next copy.
 bool has_seam(std::int64_t stride, const Node& child) noexcept {
   return child.block() == nullptr && child.last_at + child.last_bytes == stride;
 }
 
-/// Copies whose seams were opened, by child and count: written out once in a sequence, then shared.
+/// The trees of strided copies whose seams were opened, by child and count. Equal copies of one sequence
+/// share a tree, so that each is written out once.
 using Opened = std::map<std::pair<NodePtr, std::int64_t>, NodePtr>;
 
+/// canonical_strided(), which looks copies with seams up in `opened` first.
 NodePtr strided_once(std::int64_t count, std::int64_t stride, const NodePtr& child, Opened& opened) {
   if (!has_seam(stride, *child)) return canonical_strided(count, stride, child);
   NodePtr& node = opened[{child, count}];
@@ -51,8 +54,8 @@ NodePtr strided_once(std::int64_t count, std::int64_t stride, const NodePtr& chi
   return node;
 }
 
-/// Replaces rolled pieces with seams by the lists that they are when those are opened (open_seam: order,
-/// size, bounds). True if there was one; the sequence then has fewer runs.
+/// Replaces each strided piece whose copies have seams by its tree with the seams opened (open_seam proves
+/// order, size, bounds). True if there was such a piece; the sequence then has fewer runs.
 bool open_seams(Pieces& pieces, Opened& opened) {
   bool changed = false;
   for (Piece& piece : pieces) {
@@ -66,10 +69,10 @@ bool open_seams(Pieces& pieces, Opened& opened) {
 
 NodePtr make_list(Pieces pieces, Opened& opened);
 
-/// The tree of a group: neighbours that are one part of a composite, or what is repeated. Its pieces were
-/// merged, joined and rolled as a part of the sequence, and its lists were opened or, as there are too many,
-/// left whole there, once for all: so nothing is written out here, and only a period of its own is left to be
-/// found.
+/// The tree of a group: neighbouring pieces that form one part of a composite, or that a repetition repeats.
+/// The passes over the whole sequence have already merged, joined and rolled the pieces of the group, and
+/// have opened its lists or left them whole as too long. So fold_group() writes nothing out and looks only
+/// for a period within the group.
 /// order: copy i of a period holds pieces [i p, (i+1) p), and a list means its pieces one after the other;
 /// size, bounds: no byte moves.
 Placed fold_group(Pieces pieces, Opened& opened) {
@@ -83,10 +86,13 @@ Placed fold_group(Pieces pieces, Opened& opened) {
   return {origin, strided_once(copies, period->shift, one.node, opened)};
 }
 
-/// A composite whose children are the groups of the sequence, each canonical by itself. Where one opened a
-/// seam and is a composite, its children stand here instead: it may have nearly all of the bytes (kMaxDepth).
-/// order: child after child is group after group, each its pieces in sequence (fold_group); size: the sum of
-/// the pieces; bounds: each child lies where its first piece does, so no byte moves.
+/// A composite whose children are the groups of the sequence, each canonical by itself. The tree of a group
+/// in which a seam was opened may be a composite; then the children of that composite are added in its place,
+/// because it may have nearly all of the bytes, and a composite within a composite may have half at most
+/// (kMaxDepth).
+/// order: the children come in the order of the groups, and each holds the pieces of its group in sequence
+/// (fold_group); size: the sum of the pieces; bounds: each child lies where the first piece of its group
+/// does, so no byte moves.
 NodePtr make_composite(Pieces pieces, Opened& opened) {
   Composite composite;
   const std::int64_t origin = pieces[0].displacement;
@@ -126,7 +132,7 @@ NodePtr make_list(Pieces pieces, Opened& opened) {
   return make_composite(std::move(pieces), opened);
 }
 
-/// From lowest to highest byte of `n` pieces.
+/// The distance from the lowest to the highest byte of `n` pieces.
 std::int64_t span_of(const Piece* pieces, std::size_t n) noexcept {
   std::int64_t low = INT64_MAX, high = INT64_MIN;
   for (const Piece* p = pieces; p < pieces + n; ++p) {
@@ -136,9 +142,10 @@ std::int64_t span_of(const Piece* pieces, std::size_t n) noexcept {
   return high - low;
 }
 
-/// Which of the first `spare` + 1 pieces a group of `period` pieces, repeated `shift` apart, is to begin
-/// with: where it spans least, so that it is cut at the largest hole, and a vector holds most of it
-/// (record.hpp). Not where a piece goes on in the next one, if there is another place.
+/// Chooses with which of the first `spare` + 1 pieces a group of `period` pieces, repeated `shift` apart,
+/// begins. The group that spans the fewest bytes is best: it is cut at the largest hole, and a vector
+/// register holds most of it (record.hpp). A phase whose last piece continues in the next group cuts a run,
+/// and is chosen only when every phase does.
 std::size_t narrowest_phase(const Piece* pieces, std::size_t period, std::int64_t shift,
                             std::size_t spare) noexcept {
   std::size_t best = 0;
@@ -152,11 +159,11 @@ std::size_t narrowest_phase(const Piece* pieces, std::size_t period, std::int64_
   return best;
 }
 
-/// Rolls the repetitions of the shortest period that has one (repetition.hpp) into a strided piece each. True
-/// if anything changed.
+/// Rolls each repetition of the shortest period that has any (repetition.hpp) into one strided piece. True if
+/// anything changed.
 /// order: element i of the piece holds pieces [i p, (i+1) p) of the repetition; size, bounds: no byte moves.
-/// A group with a composite stays as it is: a composite in a composite may have at most half of its bytes
-/// (kMaxDepth). There is none among pieces that were written out.
+/// A repetition whose group contains a composite is left alone: a composite within a composite may have at
+/// most half of its bytes (kMaxDepth). Pieces that were written out by expand() contain no composite.
 bool roll_repetitions(Pieces& pieces, Opened& opened) {
   std::vector<Repetition> found = find_repetitions(
       pieces.size(), [&](std::size_t i, std::size_t j) { return same_shape(pieces[i], pieces[j]); },
@@ -184,12 +191,14 @@ bool roll_repetitions(Pieces& pieces, Opened& opened) {
   return true;
 }
 
-/// Copies of `child` whose last run goes on in the next copy's first run: joins them across the seam.
+/// Opens the seams of copies of `child`: joins L, the last run of a copy, with F, the first run of the next
+/// one. M is what lies between F and L.
 ///   F M L | F M L | F M L   ->   F M, (LF M) (LF M), L
-/// or F, (M LF) (M LF), M L, or with a cut within M, as the runs of fewer copies are rolled.
-/// order: the same runs in the same sequence, L and F of the seam written as one run LF; size, bounds: no
-/// byte moves. The result has count - 1 runs less, and no seam: pieces of M touching F or L were merged when
-/// `child` was made.
+/// The result may also be F, (M LF) (M LF), M L, or be cut within M: narrowest_phase() chooses, as it does
+/// for copies that are few enough to be written out and rolled.
+/// order: the runs keep their sequence, and L and F of a seam become one run LF; size, bounds: no byte moves.
+/// The result has count - 1 runs less, and no seam: pieces of M that touch F or L were merged when `child`
+/// was made.
 NodePtr open_seam(std::int64_t count, std::int64_t stride, const NodePtr& child) {
   if (child->runs <= kExpandRuns / count) {
     Pieces copies;
@@ -200,7 +209,7 @@ NodePtr open_seam(std::int64_t count, std::int64_t stride, const NodePtr& child)
   Pieces all{make_piece(0, child)};
   open_front(all);
   open_back(all);
-  // M LF M of the first two copies; a group is any period of them.
+  // `two`: the pieces M LF M of the first two copies. Any `period` consecutive pieces of it can be the group.
   const std::size_t period = all.size() - 1;
   Pieces two(all.begin() + 1, all.end());
   two.back().bytes += all.front().bytes;
@@ -233,7 +242,7 @@ Placed canonical_sequence(Pieces pieces) {
       pieces = splice_lists(std::move(pieces), kSpliceEntries);
   }
   Opened opened;
-  // Every round that goes on has made the sequence shorter, or of fewer runs.
+  // The loop ends: each round that does not return leaves a sequence of fewer pieces or of fewer runs.
   for (;;) {
     merge_adjacent(pieces);
     join_progressions(pieces);
@@ -257,7 +266,7 @@ NodePtr canonical_strided(std::int64_t count, std::int64_t stride, NodePtr child
   // order: byte j of copy i is byte i * bytes + j of the block; size count * bytes; bounds: no byte moves.
   if (const Block* block = child->block(); block && block->bytes == stride)
     return must_make(Block{count * block->bytes});
-  // Levels that are one progression are one level.
+  // Two strided levels whose elements lie at one stride fuse into one level.
   // order: element (i, j) lies at i * stride + j * t = (i m + j) t, and (i, j) is the (i m + j)th in order;
   // size: count * (m * s) = (count * m) * s; bounds: no byte moves.
   if (const Strided* inner = child->strided()) {

@@ -16,11 +16,12 @@ std::uint32_t Acceptor::fragment_of(const Question& question, const LinkRef& lin
              : fragment_on_link(question, options_.fragment_bytes, link.eager_max, link.zcopy_max());
 }
 
-/// Makes the receiver's key; `mapped`: to memory that the sender maps. False: there is none, or no room for
-/// it.
+/// Registers the memory of the receive behind a key that the RTR will carry to the sender. `mapped`: the
+/// memory is mapped memory, which the sender stores to directly. False: the memory cannot be registered, or
+/// the key does not fit in the RTR; the receive has no key.
 bool Acceptor::offer_key(RecvOp& op, bool mapped) noexcept {
   transport::Key key;
-  if (op.memory.offset != 0) return false;  // a key is to all of the memory
+  if (op.memory.offset != 0) return false;  // a key covers the memory from its beginning, not from an offset
   const unsigned access = STRIA_ACCESS_REMOTE_WRITE | (mapped ? STRIA_REGISTER_MAPPED : 0u);
   if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
   const bool fits = op.link->pio_below > sizeof(wire::RtrBody) + key.bytes;
@@ -55,12 +56,13 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
       .grows = op.link->grows,
       .self = op.link->self,
       .mapped = op.link->can_map && op.key.bytes() != 0 && transport::is_mapped(announcement.key),
-      .sink_mapped = true};  // until there is no such key to it
-  // Only what comes through the provider's own memory shows it how far the peer is: where that matters, some
-  // does. Mapped memory that is sent again as it was is read the same way, near or far.
-  constexpr unsigned kTry = 16;
+      .sink_mapped = true};  // assumed; offer_key() finds out below
+  // The provider learns how far the peer's caches are only from messages that come through the provider's own
+  // memory. So where the scheme depends on the distance, one receive in kTryNearEvery is chosen as for a near
+  // peer. Mapped memory that the sender did not write anew is read the same way from near and far peers.
+  constexpr unsigned kTryNearEvery = 16;
   const bool matters = question.far || (question.mapped && question.written);
-  if (matters && ++tries_ % kTry == 0) {
+  if (matters && ++tries_ % kTryNearEvery == 0) {
     question.far = false;
     if (question.written) question.mapped = false;
   }
@@ -82,8 +84,9 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
         return;
       [[fallthrough]];
     case Scheme::mapped:
-      // From progress() the way back out of the system call is short: every return behind one is mispredicted
-      // where the kernel guards its own returns, and here we are a dozen calls deep.
+      // progress() starts the read, not this function, which is a dozen calls deep: where the kernel guards
+      // its own returns, the processor mispredicts every return that follows a system call, and progress()
+      // has fewer of them.
       op.state = Operation::State::reading;
       operations_.activate(op);
       return;

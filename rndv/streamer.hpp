@@ -1,17 +1,19 @@
-// Streamer: the sender's half of the packed pipeline, in which the sender packs fragment k+1 while the
-// receiver unpacks fragment k. It needs nothing but eager_send, so it is the scheme that always works, on
+// Streamer: the sender's half of the pipeline, in which the sender packs fragment k+1 while the receiver
+// unpacks fragment k. The pipeline needs only eager_send of a provider, so it is the scheme that works on
 // every provider and for every pair of layouts. The receiver's half is Requests and Fragments.
 //
 //   sender   ── RTS{length, op} ──►  receiver: match
 //            ◄── RTR{ops, range, fragment size} ──
-//            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both complete with the last fragment (help.cpp: or
-//            before)
+//            ── FRAG 0 ──►  ── FRAG 1 ──►  …        both sides complete with the last fragment, or earlier
+//            when the receiver helps (help.cpp)
 //
-// Each fragment says where in the message its bytes belong, and may overtake others (fragments.hpp). Where
-// the link can, fragments are not packed but sent out of the memory itself (zero-copy sends), and are placed
-// into the memory of the receive: then the send ends when the provider has given its memory back (ends.hpp).
+// Each fragment carries its place in the message, so fragments may overtake each other (fragments.hpp). On a
+// link with zero-copy sends, fragments are not packed: the sender's provider reads them from the user's send
+// buffer, and the receiver's provider places them in the user's receive buffer. The send then ends when its
+// provider no longer needs the send buffer (ends.hpp).
 //
-// A request with the receiver's key goes on to Putter, one for a piece to PieceSender.
+// Streamer passes an RTR that carries the receiver's key to Putter, and an RTR for one piece of a divided
+// message to PieceSender.
 #pragma once
 
 #include "rndv/ends.hpp"
@@ -38,11 +40,13 @@ class Streamer {
   Streamer(const Streamer&) = delete;
   Streamer& operator=(const Streamer&) = delete;
 
-  /// The receiver asks for fragments, or for a piece of the message on the rail that the request came by
-  /// (null: the main link). False: the request does not fit the send that it names, or is malformed.
+  /// Handles an RTR: the receiver asks for fragments, or for a piece of the message on `rail`, by which the
+  /// RTR came (null: the main link). False: the RTR is malformed, or asks for bytes that its send does not
+  /// have.
   [[nodiscard]] bool on_rtr(const transport::LinkRef& link, const transport::Packet& packet,
                             const transport::LinkRef* rail) noexcept;
-  /// Sends the next fragments, or puts the next piece. True when something moved.
+  /// Sends the next fragments of the send, or puts its next piece. True when bytes were sent or the send
+  /// ended.
   bool step(SendOp& op) noexcept;
 
  private:

@@ -8,12 +8,14 @@ PostedQueue::PostedQueue() {
   if (!shapes_[0].table.open()) throw std::bad_alloc();
 }
 
+/// Returns the index of the shape that `recv` belongs to, and gives a new shape a place. kShapes: no place is
+/// free, or memory is exhausted; the receive then goes to the searched list.
 std::uint32_t PostedQueue::shape_for(const PostedRecv& recv) noexcept {
   const bool any = recv.source == kAnySource;
   for (std::uint32_t i = 0; i < shapes_used_; ++i)
     if (shapes_[i].ignore == recv.ignore && shapes_[i].any_source == any && shapes_[i].table.is_open())
       return i;
-  // A new shape takes a free place, or one that nobody is in any more.
+  // A new shape takes an unused place, or the place of a shape that has no receives left.
   for (std::uint32_t i = 1; i < kShapes; ++i) {
     Shape& shape = shapes_[i];
     if (i < shapes_used_ && shape.count != 0) continue;
@@ -65,7 +67,7 @@ void PostedQueue::put_back(PostedRecv* recv) noexcept {
 void PostedQueue::put_back_for(PostedRecv* recv, std::uint32_t source) noexcept {
   if (recv->source == kAnySource) {
     recv->source = source;
-    recv->shape = kShapes;  // the list is in the order of posting, whatever the receive accepts
+    recv->shape = kShapes;  // the searched list may hold receives of any shape, in the order of posting
   }
   put_back(recv);
 }

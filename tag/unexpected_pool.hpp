@@ -1,6 +1,7 @@
-// What an unexpected message is kept in: one line, whatever it waits for: a short payload inline, a buffer,
-// a payload that stays where it arrived, or an announcement whose data is still at the sender. Entries have
-// numbers, which are their links.
+// The entries of the unexpected queue. An entry is one cache line. It holds a short payload inline, or refers
+// to a payload in an eager buffer, to a payload that stays in the provider's memory where it arrived, or to
+// an announced message (RTS) whose data is still at the sender. Entries are chained by number: pointers would
+// not leave room for the payload in the line.
 #pragma once
 
 #include <algorithm>
@@ -20,41 +21,45 @@ struct Unexpected {
   static constexpr std::uint32_t kNone = ~0u;
   static constexpr std::uint32_t kLongKey = 63;
 
-  std::uint32_t next, chain;         ///< in the table of exact receives
-  std::uint32_t all_next, all_prev;  ///< in order of arrival
+  std::uint32_t next, chain;         ///< chains of the match table, whose keys are source and tag
+  std::uint32_t all_next, all_prev;  ///< neighbours in the list of all entries, in order of arrival
   std::uint64_t tag;
   std::uint64_t length;
   std::uint32_t source;  ///< peer index
   std::uint32_t immediate;
-  std::uint32_t self;  ///< its own number
-  /// Announced: the sender's blocks (blocks()). Else: 0, or the name of a message whose sender waits for its
-  /// receive.
+  std::uint32_t self;  ///< number of this entry in its pool
+  /// Announced: how the data lies at the sender, packed as by packed(). Other kinds: the name of a
+  /// synchronous send, whose sender waits until the message is matched, or 0.
   std::uint32_t about : wire::kSyncNameBits;
-  /// Of an announced one, or kLongKey; in place: 1 when it was still being written.
+  /// Announced: size of the sender's key in bytes, or kLongKey. In place: 1 when the sender was still writing
+  /// the payload as the entry was made, else 0.
   std::uint32_t key_bytes : 6;
   std::uint32_t kind : 2;
   union {
     std::byte payload[kInlineMax];
-    std::byte* buffer;  ///< from the buffer pool
+    std::byte* buffer;  ///< eager buffer; has_long_key(): holds the whole announcement
     struct {
-      const std::byte* payload;  ///< where it arrived
-      std::uint64_t name;        ///< for the link's release()
+      const std::byte* payload;  ///< in the provider's memory
+      std::uint64_t name;        ///< the payload's name, for release() of the link
     } in_place;
     struct {
       std::uint64_t sender_op;
-      std::uint8_t key[8];  ///< with a longer one all of the announcement lies in `buffer`
+      std::uint8_t key[8];  ///< the sender's key, if it fits; else has_long_key()
     } announced;
   };
 
   Kind what() const noexcept { return static_cast<Kind>(kind); }
+  /// Whether the sender was still writing the payload when the entry was made.
   bool was_coming() const noexcept { return what() == Kind::in_place && key_bytes != 0; }
   bool has_long_key() const noexcept { return key_bytes == kLongKey; }
   wire::SyncName sync_name() const noexcept { return what() == Kind::announced ? 0 : about; }
 
-  /// How an announced message lies at its sender, as its announcement says it; the mean run is saturated.
+  /// How the data of an announced message lies at its sender, as the announcement says.
   struct Blocks {
-    std::uint32_t mean_bytes;
-    bool sparse, turned, written;
+    std::uint32_t mean_bytes;  ///< mean contiguous run, saturated at kMeanMost
+    bool sparse;               ///< each run is a cache line of its own (transport::is_sparse)
+    bool turned;               ///< a matrix by its columns (transport::turned_bytes)
+    bool written;              ///< the sender had time to write the data anew (rndv/rewriting.hpp)
     constexpr bool operator==(const Blocks&) const noexcept = default;
   };
   static constexpr std::uint32_t kMeanMost = (1u << 21) - 1;
@@ -70,10 +75,11 @@ struct Unexpected {
 };
 static_assert(sizeof(Unexpected) == kCacheLine, "64 bytes a header is what docs/user-library.md promises");
 
-/// Entries keep their address and their number while they are in use. Threads: the owner's business.
+/// Allocates entries in chunks and keeps a free list. An entry keeps its address and its number while it is
+/// in use. Threads: not safe by itself; the owner serializes the calls.
 class UnexpectedPool {
  public:
-  /// Null when memory is out.
+  /// Returns a free entry whose fields are not set, except `self`; null when memory is exhausted.
   Unexpected* allocate() noexcept {
     if (free_ == Unexpected::kNone && !grow()) return nullptr;
     Unexpected& entry = at(free_);
@@ -87,7 +93,7 @@ class UnexpectedPool {
   Unexpected& at(std::uint32_t number) const noexcept {
     return chunks_[number >> kChunkLog2][number & ((1u << kChunkLog2) - 1)];
   }
-  /// All numbers are below it.
+  /// One past the highest number that an entry of this pool can have.
   std::uint32_t end() const noexcept { return static_cast<std::uint32_t>(chunks_.size()) << kChunkLog2; }
 
  private:

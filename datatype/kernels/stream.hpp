@@ -1,6 +1,7 @@
-// Copies past the cache: for a destination that outgrows it, an ordinary store first reads the line that it
-// will overwrite, and throws out something that is still needed. Whole lines only; parts of lines are stored
-// ordinarily.
+// Copies with non-temporal stores, which go past the cache. An ordinary store to a destination that outgrows
+// the cache first reads the line that it overwrites, and evicts a line that is still needed. Only whole cache
+// lines are written so; parts of lines get ordinary stores. (In this file "stream" is such a store, not the
+// packed stream.)
 #pragma once
 
 #include <algorithm>
@@ -14,11 +15,16 @@
 namespace stria::datatype::kernel {
 
 inline constexpr std::int64_t kStreamLine = 64;
-inline constexpr std::int64_t kStreamAhead = 16;     // blocks of a source with gaps; 8 and 32 measured slower
-inline constexpr std::int64_t kStreamedBlock = 256;  // bytes, read from far apart: longer ones gain nothing
-inline constexpr std::int64_t kStreamedRun = 256;  // bytes: less in one piece has too few whole lines to pay
+/// Prefetch distance, in blocks of a source with gaps; 8 and 32 measured slower.
+inline constexpr std::int64_t kStreamAhead = 16;
+/// Longest block, in bytes, that packing writes past the cache: longer blocks of a source with gaps gain
+/// nothing.
+inline constexpr std::int64_t kStreamedBlock = 256;
+/// Shortest run, in bytes, that is written past the cache: a shorter run has too few whole lines to gain.
+inline constexpr std::int64_t kStreamedRun = 256;
 
-/// `lines` lines, `to` at the start of one.
+/// Copies `lines` cache lines past the cache. `to` is aligned to a line, `from` need not be. The caller ends
+/// with stream_end().
 [[gnu::always_inline]] inline void stream_lines(Address to, Address from, std::int64_t lines) noexcept {
 #if defined(__x86_64__)
   for (; lines > 0; --lines) {
@@ -38,7 +44,8 @@ inline constexpr std::int64_t kStreamedRun = 256;  // bytes: less in one piece h
 #endif
 }
 
-/// `n` bytes to any place. The caller ends with stream_end().
+/// Copies `n` bytes, the whole lines among them past the cache. `to` need not be aligned. The caller ends
+/// with stream_end().
 inline void stream_run(Address to, Address from, std::int64_t n) noexcept {
   const std::int64_t head = std::min(n, static_cast<std::int64_t>((0 - to) & (kStreamLine - 1)));
   const std::int64_t lines = (n - head) / kStreamLine;
@@ -48,12 +55,13 @@ inline void stream_run(Address to, Address from, std::int64_t n) noexcept {
   if (tail > 0) copy_one<16>(moved(to, n - tail), moved(from, n - tail), tail);
 }
 
-/// Whether blocks at these places consist of whole lines of the destination.
+/// Whether blocks of `bytes` bytes at `to`, `to_stride` apart, cover only whole cache lines.
 inline bool whole_lines(Address to, std::int64_t to_stride, std::int64_t bytes) noexcept {
   return ((static_cast<std::int64_t>(to) | to_stride | bytes) & (kStreamLine - 1)) == 0;
 }
 
-/// Blocks of whole lines.
+/// Copies `count` blocks of `bytes` bytes past the cache, for which whole_lines() holds. The caller ends with
+/// stream_end().
 inline void stream_strided(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
                            std::int64_t count, std::int64_t bytes) noexcept {
   const std::int64_t lines = bytes / kStreamLine;
@@ -66,7 +74,8 @@ inline void stream_strided(Address from, std::int64_t from_stride, Address to, s
   }
 }
 
-/// Orders the streamed lines before whatever the caller stores next, so that whoever sees that sees them.
+/// Orders the non-temporal stores before the stores that the caller makes next: a core that sees one of the
+/// later stores sees the copied lines.
 inline void stream_end() noexcept {
 #if defined(__x86_64__)
   _mm_sfence();

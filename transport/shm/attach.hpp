@@ -1,12 +1,14 @@
-// Reaching another device's memory: within this process, through /proc, or by a descriptor asked for at its
-// door.
+// Attaches the segment of another device. There are three ways to its memfd: the registry of this process,
+// the owner's /proc/<pid>/fd, and descriptor passing over the owner's door, a Unix socket.
 //
-// A process id may mean somebody else in another PID namespace or on another node, even a thread of this
-// process, so nothing is believed before the nonce in the mapped header agrees. A descriptor of one's own
-// memfd must never be opened and closed a second time in its process: closing any descriptor of a file drops
-// the process's POSIX lock on it, and the lock is the sign of life. So devices of this process are found in a
-// registry and mapped through the descriptor they have, and what /proc shows is compared with them before it
-// is opened.
+// In another PID namespace or on another node a process id may name another process, even a thread of this
+// one. So the content of a mapped segment is not trusted before the nonce in its header agrees with the
+// address.
+//
+// A process must never open and close a descriptor of its own memfd a second time: closing any descriptor of
+// a file drops the POSIX lock that the process has on it, and peers take the lock as the sign that the device
+// lives. So the devices of this process are found in a registry and mapped through the descriptor that the
+// device has, and a file that /proc shows is compared with those of the registry before it is opened.
 #pragma once
 
 #include <sys/types.h>
@@ -22,53 +24,60 @@
 
 namespace stria::shm {
 
-/// Another device's segment, mapped, with what is needed to ask whether its owner lives.
+/// Another device's segment, mapped, and what is_alive() needs to ask whether its owner lives.
 struct Attached {
   Mapping map;
-  UniqueFd fd;  // of its memfd; empty within one process
+  UniqueFd fd;  // of the segment's memfd; empty when the owner is in this process
   std::uint64_t nonce = 0;
-  pid_t pid = 0;  // in our namespace; 0: unknown
+  pid_t pid = 0;  // of the owner, in the PID namespace of this process; 0: unknown
   bool same_process = false;
-  const char* way = "";  // "process", "proc", "socket"
+  const char* way = "";  // by which the memfd was reached: "process", "proc", "socket"
 
   /// Whether the owner's process exists and has not closed its memfd.
   bool is_alive() const noexcept;
 };
 
-/// What an attempt leaves behind that waited a second at the door, and had no answer: the peer stands still,
-/// or has no time. The next one goes on where it was, and does not wait.
+/// State of an attach() by the door that had no answer yet, since the peer is stopped or busy. The first
+/// attempt waits up to a second for the answer; a later attempt with the same Unanswered continues where the
+/// one before stopped, and does not wait.
 struct Unanswered {
   bool has_waited = false;
-  UniqueFd asked;  // empty: it could not be asked, or its answer not be taken
+  UniqueFd asked;  // the door's connection while its answer is due; empty: the next attempt connects anew
 };
 
-/// Maps the segment of `identity`. The seals, the size and the magic and nonce were checked; nothing else
-/// was. Errors: unreachable, saying for each way why not; with `unanswered` two that pass: in_progress, the
-/// door does not answer; no_resource, this process has no descriptor or memory left.
+/// Maps the segment of `identity`. On success the seals, the size, the magic and the nonce of the segment are
+/// checked, and nothing else.
+/// Errors: unreachable, whose text has the reason for each way that was tried; and with `unanswered` two
+/// errors after which the caller may try again: in_progress, the door has not answered, and no_resource, this
+/// process has no descriptor or memory left.
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
                         Unanswered* unanswered = nullptr);
 
-/// A descriptor of the peer's allocation `nonce` (memory.hpp), which is `fd` there, by the ways of attach().
-/// What it is, is for the caller to check. Errors: unreachable, saying for each way why not.
+/// Returns a descriptor of the memfd of an allocation of the peer (memory.hpp), through /proc or over the
+/// peer's door. `nonce` names the allocation, `fd` is its descriptor in the peer's process. The caller has to
+/// check that the descriptor is that of the allocation. Errors: unreachable, whose text has the reason for
+/// each way that was tried.
 Result<UniqueFd> open_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
                              std::uint64_t secret_proof);
 
-/// Lists a device of this process while it exists.
+/// The registry of this process: a device is in it, with the descriptor and the size of its segment, from
+/// register_device() to unregister_device(). Any thread.
 void register_device(std::uint64_t nonce, int fd, std::size_t bytes);
 void unregister_device(std::uint64_t nonce) noexcept;
 
-/// Serves a device's memfd, and allocations, to peers that cannot open them through /proc: a thread that
-/// sleeps in accept.
+/// Passes the descriptors of a device's segment and of the process's allocations to peers that cannot open
+/// them through /proc. A thread of its own serves the socket, and sleeps in poll() until a peer connects.
 class Door {
  public:
   Door() = default;
   ~Door() { shut(); }
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
-  /// `proof` is what a peer has to show: the device's fingerprint. The descriptor stays the caller's.
+  /// Opens the door of the device `nonce`. A peer has to show `proof`, the device's fingerprint. `memfd` is
+  /// that of the segment; it stays the caller's, and stays open until shut().
   Result<void> open(std::uint64_t nonce, int memfd, std::uint64_t proof);
   void shut() noexcept;
-  /// The network namespace that it is in; 0: not open, or not known.
+  /// The network namespace of the door's socket; 0: the door is not open, or the namespace is unknown.
   std::uint32_t space() const noexcept { return space_; }
 
  private:
@@ -81,8 +90,9 @@ class Door {
   std::thread thread_;
 };
 
-/// Whether a device shut its door, or died, so that it writes nothing any more. False: it may live. `space`
-/// is where its door was.
+/// Whether the device `nonce` has shut its door or died, and so writes nothing any more. False: the device
+/// may live. `space` is the Door::space() of the device; this process can tell only when it is in that
+/// namespace.
 bool is_door_gone(std::uint64_t nonce, std::uint32_t space) noexcept;
 
 }  // namespace stria::shm

@@ -5,8 +5,10 @@
 namespace stria::shm {
 namespace {
 
-void have_pages_of(const SegmentView& segment, std::uint32_t begin, std::uint32_t end, std::uint32_t bytes,
-                   Pages how) noexcept {
+/// Populates the pages of the first `bytes` bytes of cells [begin, end), and of their growth words. Stops
+/// before it populates more than kMostPages bytes.
+void populate_cells(const SegmentView& segment, std::uint32_t begin, std::uint32_t end, std::uint32_t bytes,
+                    Pages how) noexcept {
   std::size_t left = kMostPages;
   for (std::uint32_t i = begin; i < end && left >= bytes; ++i, left -= bytes) {
     have_pages({segment.cell(i), bytes}, how);
@@ -14,13 +16,16 @@ void have_pages_of(const SegmentView& segment, std::uint32_t begin, std::uint32_
   }
 }
 
-/// In the segment's header, of the cells of the size that begins with cell `first`.
+/// The bit in SegmentHeader::huge for one cell size, which is named by `first`, the number of its first cell.
 constexpr std::uint32_t huge_bit(std::uint32_t first) noexcept {
   return first == 0 ? kHugeCells : kHugeLongCells;
 }
 
 }  // namespace
 
+/// Populates the pages that the cells up to and including `i` lack, as a payload uses cell `i` up to byte
+/// `end`: the lower half of each cell, or all of it. Where the first round of cells is one huge page, it
+/// touches only the cell, to map the page.
 void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t end, Pages how) noexcept {
   const Shape& shape = segment.shape();
   const std::uint32_t begin = is_long_cell(shape, i) ? shape.cells : 0;
@@ -33,9 +38,9 @@ void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t
   }
   const std::size_t part = end > half_ ? kWhole : kLowerHalf;
   std::uint32_t& settled = settled_[part];
-  const std::uint32_t there = std::max(settled, begin);
+  const std::uint32_t first_without = std::max(settled, begin);
   settled = i + 1;
-  have_pages_of(segment, there, settled, part == kWhole ? bytes : half_, how);
+  populate_cells(segment, first_without, settled, part == kWhole ? bytes : half_, how);
   settled_[kLowerHalf] = std::max(settled_[kLowerHalf], settled_[kWhole]);
 }
 

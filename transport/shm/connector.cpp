@@ -8,6 +8,8 @@
 
 namespace stria::shm {
 
+/// Checks the header of a mapped segment against the address that named it: versions, job secret, sizes.
+/// Everything in the header was written by another process.
 Result<void> Connector::check_header(const Identity& identity, const Attached& attached) const {
   const auto refuse = [&](std::string why) {
     return Error{Status::unreachable, fmt::format("shm: process {}: {}", identity.pid, why)};
@@ -29,14 +31,15 @@ Result<void> Connector::check_header(const Identity& identity, const Attached& a
   return {};
 }
 
+/// Claims a free peer slot in a peer's segment. Returns its number, or kNone when all slots are taken.
 std::uint32_t Connector::claim_slot(const SegmentView& remote) const noexcept {
   const std::uint32_t count = remote.shape().max_peers;
   const std::uint32_t first = remote.header().next_peer.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t slot = (first + i) % count;
-    std::uint64_t free = 0;
-    if (remote.peer(slot).state.compare_exchange_strong(free, shared_.home.own_state(SlotPhase::claiming),
-                                                        std::memory_order_acq_rel))
+    std::uint64_t free_state = 0;
+    if (remote.peer(slot).state.compare_exchange_strong(
+            free_state, shared_.home.own_state(SlotPhase::claiming), std::memory_order_acq_rel))
       return slot;
   }
   return kNone;
@@ -49,6 +52,7 @@ Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std:
   if (!attached) return std::move(attached).error();
   if (auto good = check_header(identity, *attached); !good) return std::move(good).error();
   const Shape shape = reinterpret_cast<const SegmentHeader*>(attached->map.data())->shape;
+  // From here on only this copy of the shape is used, so it is checked once more.
   if (plan(shape).bytes != attached->map.bytes())
     return Error{Status::unreachable, "shm: the segment changed while it was checked"};
 
@@ -66,18 +70,19 @@ Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std:
                              shape.max_peers)};
   peer.slot = slot;
   link->outgoing().begin(number, low_latency);
-  PeerSlot& mine = peer.own_slot();
+  PeerSlot& own_slot = peer.own_slot();  // this device's slot in the peer's segment
   const Identity& own = shared_.home.identity();
-  mine.nonce = own.nonce;
-  mine.worker_id = own.worker_id;
-  mine.pid = own.pid;
-  mine.fd = own.fd;
-  mine.uid = own.uid;
-  mine.segment_bytes = own.segment_bytes;
-  mine.door_space = own.door_space;
-  mine.window.store(link->outgoing().window_number(), std::memory_order_relaxed);
-  mine.attention.store(kCold, std::memory_order_relaxed);
-  mine.state.store(shared_.home.own_state(SlotPhase::ready), std::memory_order_release);
+  own_slot.nonce = own.nonce;
+  own_slot.worker_id = own.worker_id;
+  own_slot.pid = own.pid;
+  own_slot.fd = own.fd;
+  own_slot.uid = own.uid;
+  own_slot.segment_bytes = own.segment_bytes;
+  own_slot.door_space = own.door_space;
+  own_slot.window.store(link->outgoing().window_number(), std::memory_order_relaxed);
+  own_slot.attention.store(kCold, std::memory_order_relaxed);
+  // Release: a peer that loads `ready` with acquire (peers.cpp) sees the identity and the window above.
+  own_slot.state.store(shared_.home.own_state(SlotPhase::ready), std::memory_order_release);
   link->describe(shared_.texts);
   return link;
 }

@@ -1,4 +1,5 @@
-// The windows that peers opened in this device, hot ones first (hints.hpp).
+// The table of windows that peers took in this device's segment. Hot windows, which the receiver polls, come
+// first; the others are cold (hints.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,17 @@ class Link;
 struct Polled {
   WindowReceiver window;
   Link* link;
-  std::uint32_t number;  // of the window
-  std::uint64_t seen;    // where the receiver stood when it was looked for idle windows last
-  std::uint32_t idle;    // so many looks ago it was somewhere else
+  std::uint32_t number;  // index of the window in the segment
+  std::uint64_t seen;    // read position of the window at the last scan for idle windows
+  std::uint32_t idle;    // scans in a row at which the read position had not changed
 };
 
-/// Private memory, one thread. Keeps no promise to senders: who moves a window says so in its attention.
+/// Lies in the private memory of the device. Threads: the device's thread only. The senders do not see this
+/// table: a caller that makes a window hot or cold also stores that in the sender's `attention` word
+/// (Windows).
 class PolledWindows {
  public:
-  /// Windows that are polled whether they are idle or not: so few cost less than a hint.
+  /// So many windows stay hot even when they are idle: to poll so few costs less than to take a hint.
   static constexpr std::uint32_t kKeptHot = 8;
 
   void reserve(std::uint32_t windows) {
@@ -34,16 +37,17 @@ class PolledWindows {
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
   const Polled* begin() const noexcept { return all_.data(); }
   Polled& operator[](std::uint32_t place) noexcept { return all_[place]; }
-  /// Of a window that is in here.
+  /// The entry of a window, which must be in the table.
   Polled& of_window(std::uint32_t window) noexcept {
     STRIA_ASSERT(window < place_.size() && place_[window] != kNone, "the window is polled");
     return all_[place_[window]];
   }
-  /// Null: nobody opened the window.
+  /// The entry of a window; null when the window is not in the table.
   Polled* find(std::uint32_t window) noexcept {
     return window < place_.size() && place_[window] != kNone ? &all_[place_[window]] : nullptr;
   }
-  /// As a hot one, if the window is not there yet. Allocates nothing.
+  /// Adds a window as a hot one. Returns its entry, or null when the window is in the table already or is
+  /// none of this device. Never allocates.
   Polled* add(const Polled& polled) noexcept {
     if (polled.number >= place_.size() || place_[polled.number] != kNone) return nullptr;
     all_.push_back(polled);
@@ -69,9 +73,11 @@ class PolledWindows {
     place_[all_[b].number] = b;
   }
 
-  std::vector<Polled> all_;           // room for all windows from the start: references stay
-  std::vector<std::uint32_t> place_;  // by window
-  std::uint32_t hot_ = 0;
+  // Hot windows first. Never reallocated; but add(), remove(), heat() and cool() swap entries, so a reference
+  // may then be to the entry of another window.
+  std::vector<Polled> all_;
+  std::vector<std::uint32_t> place_;  // index in all_, by the number of the window; kNone: not in the table
+  std::uint32_t hot_ = 0;             // entries [0, hot_) of all_ are hot
 };
 
 }  // namespace stria::shm

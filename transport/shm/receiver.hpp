@@ -1,5 +1,5 @@
-// The receiving side of a device: what lies in the windows that are polled, and in the inbox, is delivered by
-// the incoming halves of links.
+// The receiving side of a device: delivers the records that peers wrote to the hot windows (hints.hpp) and to
+// the inbox. Each record is delivered through the incoming half of its peer's link.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace stria::shm {
 
 class Peers;
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Receiver {
  public:
   struct Parts {
@@ -22,29 +22,33 @@ class Receiver {
     Peers& peers;
   };
   explicit Receiver(const Parts& parts) noexcept : parts_(parts) {}
-  /// The segment is made.
+  /// To be called once, when the device's segment exists.
   void open() { inbox_ = InboxReceiver(parts_.shared.own()); }
 
   /// Delivers up to `budget` records; returns how many.
   unsigned receive(unsigned budget) noexcept;
-  /// Delivers what lies in one window, whose link has it.
+  /// Delivers up to `budget` records of one window, hot or cold; `window` belongs to a link, or is kNone.
   unsigned poll(std::uint32_t window, unsigned budget) noexcept;
-  /// No peer claimed the next slot of the inbox.
+  /// Whether no peer has claimed the next slot of the inbox.
   bool is_inbox_empty() const noexcept { return inbox_.is_empty(); }
-  /// As is_inbox_empty(), after a barrier: what was published before it is seen.
+  /// Whether the next slot of the inbox is free. After Wakeup::barrier() it sees every slot that a peer
+  /// claimed before the barrier.
   bool is_inbox_idle() const noexcept {
     std::uint64_t state = 0;
     inbox_.next(state);
     return inbox_phase(state) == InboxPhase::free;
   }
 
-  /// Delivers everything the peer of the link sent. False: it is about to send more; try again later.
+  /// Delivers every record that the peer of the link has sent. `is_over`: the peer writes nothing any more,
+  /// so a record that is not complete never will be. False: the peer is still writing a record; call again
+  /// later.
   bool drain(Link& link, bool is_over) noexcept;
-  /// Takes what the peer of a slot left in the inbox out of it, and delivers it if there is a link. Records
-  /// of other peers may stand before it that are about to be published, or stand still: its end does not wait
-  /// for them. False: the peer lives, and is about to publish itself.
+  /// Removes the records of the peer of `slot` from the inbox, and delivers them if the peer has a link. It
+  /// skips the records of other peers, which may stand before them claimed but not yet published: the end of
+  /// this peer does not wait for other peers. `is_over` is as in drain(). False: the peer has claimed an
+  /// inbox slot and may still publish its record there; call again later.
   bool drain_inbox(std::uint32_t slot, bool is_over) noexcept;
-  /// Delivers a record of the inbox. A hello says no more than the peer's slot.
+  /// Delivers a record of the inbox. A hello carries nothing beyond the peer's slot, so it is not delivered.
   void take_record(std::uint64_t control, const std::byte* record, Link& link) noexcept;
 
  private:
@@ -58,7 +62,7 @@ class Receiver {
   [[gnu::cold, gnu::noinline]] void report_broken(Link& link, std::uint64_t control) noexcept;
 
   const Parts parts_;
-  std::uint32_t poll_first_ = 0;  // the place of the window that was active last
+  std::uint32_t poll_first_ = 0;  // index among the hot windows at which receive() starts
   InboxReceiver inbox_;
 };
 

@@ -6,7 +6,9 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::uint32_t kIdleLooks = 2;  // without a record: the sender is asked for the window
+/// A cold window without a record in so many scans of cool_idle() is idle enough that its sender is asked to
+/// give it back.
+constexpr std::uint32_t kIdleScans = 2;
 
 }  // namespace
 
@@ -31,12 +33,12 @@ void Windows::follow(Link& link) noexcept {
   }
 }
 
-/// Its sender writes there no more.
+/// Stops polling the window of the link and frees the window. The sender writes to the window no more.
 void Windows::release(Link& link) noexcept {
   const std::uint32_t window = std::exchange(link.incoming().window, kNone);
   Polled* const polled = polled_.find(window);
   if (polled == nullptr) return;
-  call_cold(*polled);  // the next one of this peer begins with a hint
+  call_cold(*polled);  // the next window of this peer starts cold: its first record comes with a hint
   polled_.remove(*polled);
   reset(window);
 }
@@ -77,7 +79,8 @@ void Windows::cool_idle(std::uint32_t wanted) noexcept {
     polled_.cool(polled);
   }
   if (polled_.hot() == before) return;
-  // A sender that did not see it has published before, and the peek below sees that.
+  // A sender that did not see its window become cold left no hint, but has published its record before this
+  // barrier, so the peek below sees the record.
   Wakeup::barrier();
   for (std::uint32_t i = polled_.hot(); i < before; ++i) {
     if (polled_[i].window.peek() == 0) continue;
@@ -103,7 +106,7 @@ void Windows::ask_back(std::uint32_t wanted) noexcept {
     const bool is_asked = attention.load(std::memory_order_relaxed) == kAsked;
     if (!asked_) {
       if (is_asked) call_cold(polled);
-    } else if (wanted > 0 && !is_asked && polled.idle >= kIdleLooks &&
+    } else if (wanted > 0 && !is_asked && polled.idle >= kIdleScans &&
                polled.number < open_windows(home_.segment().shape())) {
       attention.store(kAsked, std::memory_order_relaxed);
       --wanted;

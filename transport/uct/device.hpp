@@ -1,11 +1,12 @@
-// A worker's device: the contract's calls, and the order in which its parts are made, driven and taken apart.
+// The uct provider's device of one worker: implements the device calls of the provider contract, and fixes
+// the order in which the parts of the device are made, driven and taken apart.
 //
 //   Interface (UCX) ──► Receiver ──► the worker's sink
 //                           └──────► Peers ──► Links     hello, welcome, bye
-//   Ends takes links down when all that came by them was delivered
+//   Ends takes a link down when every packet that arrived by the link has been delivered
 //
-// Threads: all of it is the worker's. UCX has a thread of its own that accepts connections; it calls nothing
-// of the device.
+// Threads: only the worker calls the device. UCX runs a thread that accepts connections; that thread calls
+// nothing of the device.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ namespace stria::uct {
 
 class Device {
  public:
-  // The contract.
+  // Calls of the provider contract (transport/contract.hpp).
   static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
   void close(int timeout_ms) noexcept;
   void capabilities(transport::Capabilities& out) const noexcept;
@@ -58,6 +59,8 @@ class Device {
   Result<void> start(const Settings& settings);
   Result<void> make_address();
   Result<void> make_events();
+  /// Logs which transport and which paths the device uses. `chosen`: the provider chose the transport, not
+  /// the user.
   void report(bool chosen) const;
   void disarm() noexcept;
   void leave(int timeout_ms) noexcept;
@@ -77,7 +80,7 @@ class Device {
   Joiner joiner_;
   Peers peers_;
   Receiver receiver_;
-  UniqueFd events_;  // epoll: the interface's descriptor, the wakeup, the joiner's
+  UniqueFd events_;  // epoll over the descriptors of interface_ and joiner_, and the wakeup descriptor
 };
 
 }  // namespace stria::uct

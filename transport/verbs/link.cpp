@@ -78,8 +78,9 @@ bool Link::greet() noexcept {
   return true;
 }
 
-// siw answers a connection before it takes the socket over, and nobody wakes it for what arrives in between:
-// that lies there until more comes. The peer waits for it, and so perhaps do we for the peer.
+// Repeats the greeting on iWARP. siw accepts a connection before it takes over the receive path of the
+// socket, and is not woken for data that arrives in between: a greeting may lie there until more data comes.
+// Then the passive side waits for the greeting, and this side may wait for the passive side.
 void Link::greet_again(std::uint64_t now_ms) noexcept {
   if (dying || !is_attached() || !connection_->asked || !shared_.adapter->traits.iwarp) return;
   if (!greeting_.is_due_again(now_ms) || !queue_.has_room(1)) return;
@@ -109,22 +110,23 @@ bool Link::take(const Prefix& prefix) noexcept {
 
 bool Link::probe(std::uint64_t now_ms) noexcept {
   if (dying || !is_attached()) return true;
-  if (has_to_greet()) {  // there was no room for it
+  if (has_to_greet()) {  // when the link was attached there was no room for the greeting
     greet();
     return true;
   }
   const bool iwarp = shared_.adapter->traits.iwarp;
   if (!ready()) {
-    // A peer that connected greets when it has our answer; until then its adapter may drop what it is asked.
-    // One that has not after so long would have given up, or is gone.
+    // A peer that connected sends its greeting when it has this side's answer; until then its adapter may
+    // drop requests, so none is posted. A peer that has not greeted after `patience` has given up or is gone.
     const std::uint64_t waited = greeting_.waited_ms(now_ms), patience = shared_.settings.connect_ms;
     if (waited <= patience) return true;
     if (iwarp) return waited <= patience + silence_.limit_ms();
   }
   if (silence_.is_too_soon(now_ms)) return true;
   const bool unanswered = silence_.look(now_ms, queue_.completed());
-  // siw never completes a write of nothing; there a dead peer is TCP's to notice. Elsewhere a doorbell also
-  // wakes an adapter that left its queue (rxe, when what it waits for comes while it goes to sleep).
+  // siw never completes a write of no bytes, so on iWARP the kernel's TCP has to notice a dead peer. On other
+  // adapters the doorbell of this write also wakes an adapter that has stopped serving its queue (rxe, when
+  // the packet that it waits for comes while it goes to sleep).
   const bool can_ask = !iwarp && queue_.has_room(1);
   if (can_ask && (queue_.is_idle() || unanswered))
     static_cast<void>(queue_.post_nothing());

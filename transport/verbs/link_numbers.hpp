@@ -1,6 +1,6 @@
-// The numbers by which packets and completions name links: small, each in use once at a time, and taken and
-// given back in O(1). A number that is used again has another generation, so that a completion of its earlier
-// use is known as such.
+// Allocates the numbers by which packets and completions name links. Numbers are small, no two links have the
+// same one at a time, and take() and give() are O(1). Each use of a number has its own generation, modulo
+// 256, so that a completion of an earlier link with this number is told from one of the present link.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ struct LinkNumber {
 
 class LinkNumbers {
  public:
+  /// `most`: how many numbers can be in use at a time.
   explicit LinkNumbers(std::uint32_t most) noexcept : most_(most) {}
-  /// Nothing: all are in use. Throws std::bad_alloc.
+  /// Allocates a number; std::nullopt when all are in use. Throws std::bad_alloc.
   std::optional<LinkNumber> take() {
     if (free_.empty()) {
       if (generations_.size() == most_) return std::nullopt;
@@ -29,6 +30,7 @@ class LinkNumbers {
     free_.pop_back();
     return LinkNumber{number, ++generations_[number]};
   }
+  /// Frees the number of a link that is gone. Never allocates.
   void give(LinkNumber number) noexcept { free_.push_back(number.number); }
   std::uint32_t in_use() const noexcept {
     return static_cast<std::uint32_t>(generations_.size() - free_.size());
@@ -37,8 +39,8 @@ class LinkNumbers {
 
  private:
   std::uint32_t most_;
-  std::vector<std::uint8_t> generations_;  // of the numbers that were ever used
-  std::vector<std::uint32_t> free_;        // of those; the last one is used next
+  std::vector<std::uint8_t> generations_;  // by number, of each number that was ever in use
+  std::vector<std::uint32_t> free_;        // numbers that are not in use; take() takes the last
 };
 
 }  // namespace stria::verbs
