@@ -1,5 +1,5 @@
-// The word of memory that an atomic is for, and what a CPU does to it: the same for the owner's engine, for a
-// peer that has the memory mapped, and for the test bed.
+// Atomics that a CPU performs: finds the word of memory, and changes it. Used by the engine of the region's
+// owner, by peers that have the memory mapped, and by the test bed.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ constexpr bool is_atomic_op(std::uint32_t op) noexcept {
   return op == STRIA_ATOMIC_FETCH_ADD || op == STRIA_ATOMIC_COMPARE_SWAP;
 }
 
-/// The word at `offset`, which lies in the stream of `memory`. invalid: its bytes lie apart, or at an address
-/// that is no multiple of 8.
+/// Finds the word at `offset` of the stream of `memory`, which must contain it. invalid: the word's bytes lie
+/// apart, or at an address that is no multiple of 8.
 inline Status find_word(const Payload& memory, std::uint64_t offset, std::uint64_t*& word) noexcept {
   const Payload bytes = slice(memory, offset, kWordBytes);
   void* at = nullptr;
@@ -34,7 +34,8 @@ inline Status find_word(const Payload& memory, std::uint64_t offset, std::uint64
   return Status::ok;
 }
 
-/// What the word was before. Sequentially consistent, as the adapters' are with each other.
+/// Performs an atomic on `word`, and returns the word's old value. Sequentially consistent, as an adapter's
+/// atomics are with each other.
 inline std::uint64_t perform(const Atomic& what, std::uint64_t& word) noexcept {
   if (what.op == STRIA_ATOMIC_FETCH_ADD) return __atomic_fetch_add(&word, what.operand, __ATOMIC_SEQ_CST);
   std::uint64_t before = what.compare;

@@ -6,8 +6,8 @@
 namespace stria::transport {
 namespace {
 
-constexpr std::uint64_t kSparse = 64;    // times as much memory as bytes
-constexpr std::size_t kMostRuns = 1024;  // of a range that is looked at
+constexpr std::uint64_t kSparse = 64;    // most bytes of memory to register for a byte that is meant
+constexpr std::size_t kMostRuns = 1024;  // a range with more runs is not looked at to its end
 
 }  // namespace
 
@@ -32,7 +32,8 @@ bool is_dense(std::uint64_t span, std::uint64_t bytes) noexcept {
 }
 
 bool describe(const stria_services_t& services, const Payload& memory, Blocks& out, Span& span) noexcept {
-  constexpr std::int64_t kMostSmall = 1024;  // blocks of less than kSmall: packing them takes no longer
+  // To pack more than kMostSmall blocks of less than kSmall bytes takes no longer than to ask for each.
+  constexpr std::int64_t kMostSmall = 1024;
   constexpr std::int64_t kSmall = 4096;
   stria_blocks_t blocks{};
   if (memory.count <= 0 || services.size < sizeof services || services.blocks(&memory, &blocks) == 0)

@@ -5,10 +5,10 @@
 namespace stria::transport {
 namespace {
 
-/// The bits of the core.
+/// The bits that follow from the core.
 constexpr std::uint64_t kCoreBits = STRIA_CAP_EAGER | STRIA_CAP_EVENT_FD;
 
-/// All that a table may have: a provider that states one of them as a fact changes nothing.
+/// All bits that can follow from a table. A device that states one of them as a fact changes nothing by that.
 std::uint64_t all_table_bits() noexcept {
   std::uint64_t bits = kCoreBits;
   for (const GroupRow& row : group_rows()) bits |= row.capabilities;

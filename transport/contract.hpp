@@ -1,4 +1,4 @@
-// The words of the provider contract (stria/provider.h) as C++ uses them. groups.hpp has the contract as
+// C++ names for the types of the provider contract (stria/provider.h). groups.hpp has the contract as
 // concepts, provider_table.hpp the tables that are generated from a provider's classes, hot_ops.hpp what the
 // engines call.
 #pragma once

@@ -1,4 +1,4 @@
-// What a device is told of its provider's variables, and how many devices they ask for.
+// Gives a device the values of its provider's variables, and asks a provider how many devices they want.
 #pragma once
 
 #include "base/config.hpp"
@@ -6,11 +6,11 @@
 
 namespace stria::transport {
 
-/// The values of `variables` as `params` gives them; the default of a variable of which it gives nothing.
-/// Error: a malformed value, which names the variable.
+/// Reads the values of `variables` from `params`. A variable for which `params` has no text has its default.
+/// Error: a malformed value; the text names the variable.
 Result<Config> read_device_config(Variables variables, const stria_device_params_t& params);
 
-/// For stria_device_params_t: answer from the Config that config_self points to.
+/// For a stria_device_params_t whose config_self points to a Config: its `config` and `config_number`.
 const char* config_text(void* config, const char* name) noexcept;
 std::int64_t config_number(void* config, const char* name) noexcept;
 

@@ -7,7 +7,7 @@
 namespace stria::transport {
 namespace {
 
-// Every member of a table that is a function is named here once; a size below changes with a member.
+// Names every function of the core and of the groups once. The static_asserts below find missing ones.
 constexpr TableEntry kCore[] = {
     {"open", offsetof(stria_provider_t, open)},
     {"close", offsetof(stria_provider_t, close)},
@@ -64,7 +64,7 @@ constexpr GroupRow kGroups[] = {
      STRIA_CAP_MAP_MEMORY, "keys"},
 };
 
-// A function or a group that is added to the contract without a line above fails here.
+// A function or a group that is added to the contract without an entry above does not compile.
 template <std::size_t n>
 constexpr std::size_t with_size(const TableEntry (&)[n]) noexcept {
   return (n + 1) * sizeof(void*);
@@ -76,7 +76,7 @@ static_assert(
     sizeof(stria_group_offload_t) == with_size(kOffload) && sizeof(stria_group_bulk_t) == with_size(kBulk) &&
     sizeof(stria_group_devices_t) == with_size(kDevices) && sizeof(stria_group_look_t) == with_size(kLook) &&
     sizeof(stria_group_keep_t) == with_size(kKeep) && sizeof(stria_group_memory_t) == with_size(kMemory));
-// Size and version, name, description, the variables and their number.
+// Five words are no function and no group: size and version, name, description, variables, their number.
 static_assert(sizeof(stria_provider_t) == (5 + std::size(kCore) + std::size(kGroups)) * sizeof(void*));
 
 const void* pointer_at(const void* table, std::size_t at) noexcept {

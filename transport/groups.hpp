@@ -10,9 +10,9 @@
 //     static constexpr Variables kVariables = shm::kVariables;
 //   };
 //
-// whose list of groups is the only place that says what it has. A group in the list with a missing or wrongly
-// typed function does not compile (provider_table.hpp); a function of a group that is not in the list is not
-// looked at.
+// whose list of groups is the only place that says which groups the provider has. A group in the list with a
+// missing or wrongly typed function does not compile (provider_table.hpp); a function of a group that is not
+// in the list is ignored.
 #pragma once
 
 #include <concepts>
@@ -25,7 +25,7 @@
 
 namespace stria::transport {
 
-/// What every provider has. `send` is Link::eager_send: all else that it can do for a message is a group.
+/// The core, which every provider has. To move a message it has only Link::eager_send.
 template <class P>
 concept ProviderCore = requires(typename P::Device& device, typename P::Link& link,
                                 const DeviceParams& params, const Header& header, const void* data, void* out,
@@ -127,7 +127,7 @@ concept KeepGroup = requires(typename P::Link& link, std::uint64_t keep, std::ui
   noexcept->std::same_as<std::uint32_t>;
 };
 
-/// Functions of the provider: the device may be null.
+/// These are static functions of P, not of a device: `device` may be null.
 template <class P>
 concept MemoryGroup = requires(typename P::Device* device, std::uint64_t bytes, void* memory) {
   { P::mem_alloc(device, bytes) } -> std::same_as<Result<void*>>;
@@ -135,7 +135,7 @@ concept MemoryGroup = requires(typename P::Device* device, std::uint64_t bytes, 
   noexcept->std::same_as<Status>;
 };
 
-/// A function of the provider.
+/// This is a static function of P: no device is open yet.
 template <class P>
 concept DevicesGroup = requires(const DeviceParams& params) {
   { P::device_count(params) } -> std::same_as<std::uint32_t>;

@@ -1,6 +1,6 @@
-// LinkRef: what an engine needs to know of a link to send on it. The limits are a copy, so that a message
-// asks no provider; the owner renews it when something says that they changed: a refused get, a second
-// connect.
+// LinkRef: what an engine needs to know of a link to send on it. It has a copy of the link's limits, so that
+// no message has to ask the provider for them. The owner of the LinkRef (a part of tag/) renews the copy when
+// something says that the limits changed: a refused get, a second connect.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,15 @@
 
 namespace stria::transport {
 
-/// How long the peer has not sent what it was asked for; kept by whoever receives on the link.
+/// For how long the peer of a link has not sent what a receive asked it for. The receiving side keeps it
+/// (rndv/help.cpp).
 struct Silence {
-  bool heard = true;        ///< something came, or was asked for, since the last look
-  std::uint8_t slices = 0;  ///< read meanwhile without the peer
-  std::uint16_t since = 0;  ///< us, from the clock's low bits
+  bool heard = true;        ///< since the last look a fragment came, or one was asked for
+  std::uint8_t slices = 0;  ///< doublings of the slice that is read without the peer's help
+  std::uint16_t since = 0;  ///< when the silence began: the low bits of a clock, in us
 };
 
-/// From here on a link is distant: longer than packing some hundred blocks takes.
+/// A link of this latency or more is distant: a packet takes longer than packing some hundred blocks.
 inline constexpr std::uint32_t kDistantNs = 2000;
 
 struct LinkRef {
@@ -31,29 +32,33 @@ struct LinkRef {
   stria_device_t* device = nullptr;
   std::uint32_t pio_below = 0;  ///< payloads shorter than this go inline: pio_max + 1, or 0 without a window
   std::uint32_t eager_max = 0;
-  std::uint16_t inline_below =
-      0;  ///< contiguous messages shorter than this need no second look; its owner knows
+  /// Contiguous messages shorter than this fit pio_send and the eager limit. Set by the owner.
+  std::uint16_t inline_below = 0;
   bool can_get : 1 = false;
   bool can_put : 1 = false;
   bool can_map : 1 = false;     ///< get and put work through mapped keys, whatever can_get and can_put say
-  bool far : 1 = false;         ///< lines come from the peer one by one
+  bool far : 1 = false;         ///< the peer's cache is far: each cache line that changes hands is waited for
   bool offload : 1 = false;     ///< an adapter moves what is got and put, and ends keys
-  bool can_atomic : 1 = false;  ///< without asking the key
-  bool gathers : 1 = false;     ///< and has keys that show memory that lies apart as one run
+  bool can_atomic : 1 = false;  ///< atomics work, whatever the key
+  bool gathers : 1 = false;     ///< keys may show memory that lies apart as one run
   bool grows : 1 = false;       ///< the receiver of an eager message unpacks while its sender packs
   /// Zero-copy sends have up to 2^zcopy_log2 bytes of payload; 0: there are none.
   std::uint8_t zcopy_log2 : 5 = 0;
-  bool self : 1 = false;     ///< to the worker itself, without an adapter; its owner knows
-  bool distant : 1 = false;  ///< a packet takes so long that one more each way has to be worth it
-  bool railed : 1 = false;   ///< its peer may have further links, by other devices; its owner knows
+  bool self : 1 = false;     ///< leads to the worker itself, without an adapter; set by the owner
+  bool distant : 1 = false;  ///< a packet takes so long that one more round trip has to be worth it
+  bool railed : 1 = false;   ///< the peer may have further links, by other devices; set by the owner
   mutable Silence silence;
 
+  /// Whether get works by this key.
   bool can_get_by(const Key& key) const noexcept { return can_get || (can_map && is_mapped(key)); }
+  /// Whether put works by this key.
   bool can_put_by(const Key& key) const noexcept { return can_put || (can_map && is_mapped(key)); }
+  /// Most payload bytes of a zero-copy send; 0: there are none.
   std::uint32_t zcopy_max() const noexcept { return zcopy_log2 == 0 ? 0 : 1u << zcopy_log2; }
-  /// Payload of the longest packet, by whichever way.
+  /// Most payload bytes of any packet.
   std::uint32_t packet_max() const noexcept { return std::max(eager_max, zcopy_max()); }
 
+  /// Copies the limits of the link that engines need. The fields that the owner sets are left alone.
   void take(const LinkLimits& limits) noexcept {
     pio_below = limits.pio_max == 0 ? 0 : limits.pio_max + 1;
     eager_max = limits.eager_max;
@@ -73,7 +78,7 @@ struct LinkRef {
     return from_c(ops->pio_send(link, &header, payload, bytes));
   }
   unsigned poll(unsigned budget) const noexcept { return ops->poll(link, budget); }
-  /// Bytes, or STRIA_TAKE_*.
+  /// Receives the next packet where it lies, if `header` matches. Returns payload bytes, or STRIA_TAKE_*.
   std::int32_t take(Header& header, void* memory, std::uint32_t capacity) const noexcept {
     return ops->take(link, &header, memory, capacity);
   }
@@ -111,9 +116,9 @@ struct LinkRef {
   }
   Status invalidate(const Key& key) const noexcept { return from_c(ops->invalidate(device, &key)); }
 
-  /// Sends a small packet of an engine: inline where a window takes it, buffered otherwise. That the
-  /// provider's memory is with others who stand still (unsupported) is to be waited for as any other lack of
-  /// room: there is no other way for such a packet.
+  /// Sends a small packet of an engine: through the PIO window where that takes it, buffered otherwise. The
+  /// answer unsupported of eager_send (other peers hold all of the provider's memory) becomes no_resource:
+  /// the packet has no other way, so the caller waits as for any lack of room.
   Status send_control(const Header& header, const void* body, std::uint32_t bytes) const noexcept {
     if (bytes < pio_below) {
       const Status sent = pio_send(header, body, bytes);

@@ -15,8 +15,8 @@
 #include "transport/group_rows.hpp"
 #include "transport/providers.hpp"
 
-// Set by cmake/install.cmake: the folder as configured, and where it lies seen from the installed library and
-// from an installed program.
+// Set by cmake/install.cmake: the configured folder of providers, and its path relative to the folder of the
+// installed library, and of an installed program.
 #ifndef STRIA_PROVIDER_DIR
 #define STRIA_PROVIDER_DIR ""
 #define STRIA_PROVIDER_FROM_LIBRARY ""
@@ -26,6 +26,7 @@
 namespace stria::transport {
 namespace {
 
+/// Whether `name` may be the name of a provider.
 bool is_name(std::string_view name) noexcept {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -33,6 +34,7 @@ bool is_name(std::string_view name) noexcept {
   return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), allowed);
 }
 
+/// The folders to search: those of `path`, then the installed one.
 std::vector<std::string> folders(std::string_view path) {
   std::vector<std::string> list;
   while (!path.empty()) {
@@ -61,8 +63,8 @@ Result<std::unique_ptr<const LoadedProvider>> load(std::string_view name, const 
   return check_provider(*static_cast<const stria_provider_t*>(symbol), name, file);
 }
 
-/// The folder beside the library or program that holds this code, as a prefix may have been moved; else the
-/// configured one.
+/// Looks for the folder of providers relative to the library or program that holds this code, as a prefix may
+/// have been moved; returns the configured one if it is not there.
 std::string find_installed_folder() {
   namespace fs = std::filesystem;
   Dl_info info{};
@@ -70,7 +72,7 @@ std::string find_installed_folder() {
   static const char here = 0;
   if (::dladdr1(&here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr)
     return STRIA_PROVIDER_DIR;
-  // A program's name there is what it was called by, which may be no path.
+  // The link map has no name for the program itself, and what the program was called by may be no path.
   const bool is_program = map->l_name == nullptr || *map->l_name == '\0';
   std::error_code problem;
   const fs::path self = fs::canonical(is_program ? "/proc/self/exe" : map->l_name, problem);
@@ -93,7 +95,7 @@ std::string_view installed_provider_folder() noexcept {
 
 Result<std::unique_ptr<const LoadedProvider>> check_provider(const stria_provider_t& table,
                                                              std::string_view name, std::string_view origin) {
-  // Version first: nothing behind it is where this header says when it differs.
+  // The version is checked first: a table of another version may have its other members elsewhere.
   if (table.version != STRIA_PROVIDER_VERSION)
     return refuse(
         origin, fmt::format("it has version {} of the provider contract, this library has version {}; build "

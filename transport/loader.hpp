@@ -12,16 +12,18 @@
 
 namespace stria::transport {
 
-/// The installed folder: seen from the library or program that holds this code, so that it moves with the
-/// prefix; the configured one where nothing lies there. "" in a build that has none.
+/// The folder of installed providers. It is looked for relative to the library or program that holds this
+/// code, so that it moves with the prefix; if there is no such folder, it is the configured one. "" in a
+/// build that has none.
 std::string_view installed_provider_folder() noexcept;
 
 /// A provider that may be used: its table is of this version and complete.
 struct LoadedProvider {
   const stria_provider_t* table;  ///< lives as long as the process
-  HotOps ops;                     ///< of the table
+  HotOps ops;                     ///< made of the table
 };
 
+/// Finds a provider, loads its library if it has one, and checks its table.
 /// name      letters, digits, '_' and '-'
 /// path      colon-separated folders, searched in order before the installed one; empty entries are skipped
 /// builtins  tables compiled into the program; they win over files
@@ -31,8 +33,8 @@ struct LoadedProvider {
 Result<std::unique_ptr<const LoadedProvider>> find_provider(
     std::string_view name, std::string_view path, std::span<const stria_provider_t* const> builtins);
 
-/// Whether a table is of this version, complete in its core and in each group that it declares, and of that
-/// name. Errors: invalid; the text begins with `origin` and names the group and the function.
+/// Checks that a table is of this version, is complete in its core and in each group that it declares, and
+/// has this name and sound variables. Errors: invalid; the text begins with `origin` and names what is wrong.
 Result<std::unique_ptr<const LoadedProvider>> check_provider(const stria_provider_t& table,
                                                              std::string_view name, std::string_view origin);
 

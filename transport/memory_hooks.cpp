@@ -13,20 +13,21 @@ namespace stria::transport {
 namespace {
 
 struct Watcher {
-  std::atomic<stria_memory_released_t> released{nullptr};  // null: free
+  std::atomic<stria_memory_released_t> released{nullptr};  // null: this entry is free
   std::atomic<void*> self{nullptr};
-  std::atomic<std::uint32_t> calls{0};  // under way
+  std::atomic<std::uint32_t> calls{0};  // of `released`, under way
 };
 
-// Without destructors: memory goes away until the process has ended.
+// These need no destructors: memory may go away until the process has ended.
 constinit std::array<Watcher, 16> watchers;  // one a provider that keeps registrations
-constinit std::mutex setting;                // never taken by released()
+constinit std::mutex setting;                // never locked by memory_released()
 constinit stria_memory_hooks_t hooks_in_force{};
 
 bool is_watched() noexcept {
   return std::ranges::any_of(watchers, [](const Watcher& one) { return one.released.load() != nullptr; });
 }
 
+/// The watcher with this function and self, or a free entry (released == nullptr). Null: there is none.
 Watcher* find(stria_memory_released_t released, const void* self) noexcept {
   const auto at = std::ranges::find_if(watchers, [&](const Watcher& one) {
     return one.released.load() == released && (released == nullptr || one.self.load() == self);
@@ -34,6 +35,7 @@ Watcher* find(stria_memory_released_t released, const void* self) noexcept {
   return at == watchers.end() ? nullptr : &*at;
 }
 
+/// Frees the entry, and waits until no call of its function is under way.
 void clear(Watcher& watcher) noexcept {
   watcher.released.store(nullptr);
   while (watcher.calls.load() != 0) ::sched_yield();
@@ -60,7 +62,7 @@ void memory_released(const void* memory, std::uint64_t bytes) noexcept {
   for (Watcher& watcher : watchers) {
     if (watcher.released.load() == nullptr) continue;
     watcher.calls.fetch_add(1);
-    // Looked at again: whoever cleared it before the call was counted does not wait for it.
+    // Load it again: a clear() that came before the call was counted does not wait for the call.
     if (const stria_memory_released_t released = watcher.released.load(); released != nullptr)
       released(watcher.self.load(), memory, bytes);
     watcher.calls.fetch_sub(1);

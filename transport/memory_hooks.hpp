@@ -1,12 +1,12 @@
-// Memory that goes away, as the application tells it: a program that hooks munmap and its like for itself
-// (MPI libraries do) hands its hooks over, and providers that keep registrations are told by them.
+// Passes the application's reports of memory that goes away on to watchers. A program that hooks munmap and
+// the like for itself (MPI libraries do) hands its hooks over; providers that keep registrations watch.
 //
-//   application   released() ── for each watcher: calls + 1 ── its function ── calls - 1
-//   provider      unwatch: function = none, then waits for calls == 0
+//   application   memory_released() ── for each watcher: calls + 1 ── its function ── calls - 1
+//   provider      unwatch_memory(): function = none, then waits for calls == 0
 //
-// released() is called by a thread that may hold an allocator's lock: it takes none and allocates nothing.
-// The hooks are installed with the first watcher and removed with the last, so that a process that keeps no
-// registrations is not slowed down by them.
+// memory_released() is called by a thread that may hold an allocator's lock: so it locks and allocates
+// nothing. The hooks are installed with the first watcher and removed with the last, so that a process that
+// keeps no registrations is not slowed down by them.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,14 +14,16 @@
 
 namespace stria::transport {
 
-/// Null: none any more. errors  invalid: a field is missing, or watchers rely on hooks now.
+/// Sets the application's hooks; null removes them. Errors: invalid (a field is missing, or there are
+/// watchers, which rely on the present hooks).
 Result<void> set_memory_hooks(const stria_memory_hooks_t* hooks);
-/// The memory goes away now. Any thread.
+/// To be called by the hooks when memory is about to go away: calls the function of each watcher. Any thread.
 void memory_released(const void* memory, std::uint64_t bytes) noexcept;
 
-/// False: there are no hooks, they refuse, or there are too many watchers.
+/// Adds a watcher: released(self, memory, bytes) will be called for memory that goes away. False: there are
+/// no hooks, they cannot be installed, or there are too many watchers.
 bool watch_memory(stria_memory_released_t released, void* self) noexcept;
-/// No call is under way on return.
+/// Removes a watcher. No call of its function is under way on return.
 void unwatch_memory(stria_memory_released_t released, void* self) noexcept;
 
 }  // namespace stria::transport

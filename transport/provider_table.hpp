@@ -1,4 +1,4 @@
-// The C tables of stria/provider.h, generated from a provider's classes, so that what is checked at compile
+// Generates the C tables of stria/provider.h from a provider's classes, so that what is checked at compile
 // time is what crosses the C boundary. provider_table<P>() is the one name that a provider uses.
 #pragma once
 
@@ -204,7 +204,7 @@ struct Of<P, group::Memory> {
   };
 };
 
-/// Null: P does not declare it.
+/// The table of group G; null: P does not declare the group.
 template <class P, Group G>
 constexpr auto pointer() noexcept {
   if constexpr (Declares<P, G>)
@@ -213,7 +213,7 @@ constexpr auto pointer() noexcept {
     return nullptr;
 }
 
-/// True while the link is not up yet; only a provider whose connecting takes time says so.
+/// True while the link is not up yet. Only a provider whose connecting takes time has Link::is_coming().
 template <class L>
 constexpr bool is_coming(const L& link) noexcept {
   if constexpr (requires { link.is_coming(); })
@@ -222,8 +222,8 @@ constexpr bool is_coming(const L& link) noexcept {
     return false;
 }
 
-/// connect answers OK or IN_PROGRESS with a link, or the error's status. A link that is still coming up
-/// answers no_resource to sends.
+/// The table of P. `connect` answers OK or IN_PROGRESS with a link, or the error's status. A link that is not
+/// up yet answers no_resource to sends.
 template <class P>
 struct Core {
   static_assert(ProviderCore<P>, "the core of a provider (ProviderCore) lacks a function or a name");

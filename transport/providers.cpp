@@ -12,13 +12,14 @@ namespace {
 constexpr std::string_view kBegin = "libstria_provider_";
 constexpr std::string_view kEnd = ".so";
 
+/// A character of a provider's name as it stands in the names of its variables.
 char in_variable_name(char c) noexcept {
   if (c >= 'a' && c <= 'z') return static_cast<char>(c - 'a' + 'A');
   return c == '-' ? '_' : c;
 }
 
-/// Whether the kernel has an adapter for RDMA. Without one the provider's library, and those that it needs,
-/// are better not loaded.
+/// Whether the kernel has an adapter for RDMA. Without one, the library of the provider verbs and the
+/// libraries that it needs need not be loaded.
 bool has_adapter() {
   std::error_code ignored;
   return std::filesystem::directory_iterator("/sys/class/infiniband", ignored) !=

@@ -41,7 +41,7 @@ int blocks(const stria_payload_t& payload, stria_blocks_t& out) noexcept {
   }
   const datatype::Strided* const strided = root.strided();
   const datatype::Block* const block = strided != nullptr ? strided->child->block() : nullptr;
-  // Further instances have to go on where the last block would have been followed by one more.
+  // With several instances, each must begin where one more block of the instance before would.
   std::int64_t length = 0;
   if (block == nullptr || __builtin_mul_overflow(strided->count, strided->stride, &length) ||
       (count > 1 && layout->extent() != length))
@@ -50,6 +50,7 @@ int blocks(const stria_payload_t& payload, stria_blocks_t& out) noexcept {
   return 1;
 }
 
+/// Levels of the contract: 2 info, 3 warning, 4 error.
 void write_log(int level, const char* text) noexcept {
   const log::Level at = level >= 4 ? log::Level::error : level == 3 ? log::Level::warn : log::Level::info;
   if (at >= log::level()) log::write(at, text);
@@ -73,10 +74,9 @@ constexpr stria_services_t kServices = {
 
 namespace {
 
-/// Copies memory of this process that no other core has: what the first-level cache does not hold goes by the
-/// string instruction, which takes the lines of the target without reading them, to the start of a line, and
-/// not where places in a page are nearly alike. Zen 5, loops / so: 16 KiB 65 / 98 ns, 32 KiB 280 / 192, 512
-/// KiB 8.0 / 6.3 us, 16 MiB 440 / 340.
+/// Copies memory of this process that no other core has in its cache. What outgrows the first-level cache is
+/// copied by the string instruction, which takes the lines of the target without reading them, unless the two
+/// addresses do not suit it (docs/notebook/messages.md).
 void copy_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kStringsLeast = 24576;
   static const bool fast = processor().fast_strings;
@@ -87,7 +87,7 @@ void copy_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept 
 }  // namespace
 
 void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes) noexcept {
-  if (bytes == 0) return;  // of no memory at all, perhaps
+  if (bytes == 0) return;  // the addresses may be null
   const auto length = static_cast<std::uint64_t>(bytes);
   if (from.layout == nullptr && to.layout == nullptr) {
     copy_own(contiguous_begin(to), contiguous_begin(from), static_cast<std::size_t>(length));

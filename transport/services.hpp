@@ -1,14 +1,14 @@
-// What the worker does for a provider: gathering and scattering described memory, and the log, as the C table
-// that every provider is given at open. Providers inside the tree may as well call transport/payload.hpp
-// directly.
+// The services of the worker for a provider, as the C table that every provider is given at open: to gather
+// and scatter described memory, to write to the log, and to watch for memory that goes away. Providers inside
+// the tree may also call transport/payload.hpp directly.
 #pragma once
 
 #include "stria/provider.h"
 
 namespace stria::transport {
 
-/// Copies the first `bytes` of one range to the other, whatever their lengths are. The two memories do not
-/// overlap, and no other core has them.
+/// Copies the first `bytes` bytes of the range `from` to the range `to`; their lengths are not looked at. The
+/// two memories do not overlap, and are in no other core's cache.
 void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes) noexcept;
 
 /// The table for stria_device_params_t. Lives as long as the process.

@@ -17,8 +17,9 @@ Abilities abilities_of(const Adapter& adapter, const Settings& settings) {
   out.has_atomics = traits.atomics;
   out.sends_invalidate = traits.send_invalidate && traits.has_windows();
   out.gathers = adapter.strided.has_value();
-  constexpr std::uint64_t kTimes = std::uint64_t{2} * 7;
-  out.longest_silence_ms = 2000 + kTimes * ((std::uint64_t{4096} << settings.ack_timeout) / 1000000);
+  // A packet is sent up to seven times (kRetries in handshake.cpp), each with the timeout below; twice that.
+  constexpr std::uint64_t kTimeouts = std::uint64_t{2} * 7;
+  out.longest_silence_ms = 2000 + kTimeouts * ((std::uint64_t{4096} << settings.ack_timeout) / 1000000);
   out.path = fmt::format("{}: {} queue pair, {}", adapter.name, traits.iwarp ? "iWARP" : "RC",
                          !traits.has_windows() ? "reads through a region for each message"
                          : adapter.strided     ? "reads through memory windows and strided keys"

@@ -1,5 +1,6 @@
-// How the connector is asked for a connection; and the life of one that is up, whoever asked: it is told to
-// the worker, ends, and is destroyed when the worker gives it back.
+// How the connector answers a peer that asks for a connection; and the later life of any connection, also of
+// one that this side asked for: it is up and the worker is told, it ends, and it is destroyed when the worker
+// gives it back.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,12 +10,14 @@
 
 namespace stria::verbs {
 
+/// Rejects a request, and destroys its id.
 void Connector::refuse(rdma_cm_id* id, Reason reason) noexcept {
   const Refusal refusal = Handshake::refusal(reason);
   ::rdma_reject(id, &refusal, sizeof refusal);
   ::rdma_destroy_id(id);
 }
 
+/// Accepts or refuses the connection request of a peer.
 void Connector::welcome(const Event& event) {
   Hello hello;
   Reason reason{};
@@ -29,7 +32,7 @@ void Connector::welcome(const Event& event) {
   const bool self = hello.from == handshake_.worker_id();
   const auto attempt = attempts_.find(hello.from);
   const bool asks = attempt != attempts_.end() && attempt->second.state == Attempt::State::asking;
-  if (self && !asks) {  // the end that asked is gone
+  if (self && !asks) {  // our own request: it has been given up
     refuse(event.id, Reason::broken);
     return;
   }
@@ -56,8 +59,8 @@ void Connector::welcome(const Event& event) {
     destroy(connection);
     return;
   }
-  if (asks && !self) destroy(*attempt->second.connection);  // ours gives way
-  // Before the answer: from then on packets may come by it.
+  if (asks && !self) destroy(*attempt->second.connection);  // our request gives way to the peer's
+  // The worker is told before the answer goes: from then on packets may come by the connection.
   up(connection);
   const Hello answer = handshake_.hello_to(connection);
   rdma_conn_param param = handshake_.parameters(answer);
@@ -66,8 +69,9 @@ void Connector::welcome(const Event& event) {
   if (::rdma_accept(connection.id, &param) != 0) break_off(connection);
 }
 
-/// It is the worker's from here on. The accepting end of a connection to ourselves is no answer to the
-/// attempt: the asking end is.
+/// Tells the worker that the connection is up. The worker owns it from here on. This is also the answer to an
+/// attempt to that worker, unless it is the accepting end of a connection to ourselves: there the asking end
+/// is the answer.
 void Connector::up(Connection& connection) {
   connection.told = true;
   const bool is_answer = connection.asked || connection.worker != handshake_.worker_id();
@@ -78,7 +82,8 @@ void Connector::up(Connection& connection) {
   mailbox_.report({News::What::up, &connection, connection.worker, {}});
 }
 
-/// Of a connection that the worker was told of.
+/// Ends a connection that the worker was told of: disconnects, puts the queue pair into error, and tells the
+/// worker. Does nothing when that has been done.
 void Connector::break_off(Connection& connection) {
   if (connection.broken) return;
   connection.broken = true;
@@ -89,6 +94,7 @@ void Connector::break_off(Connection& connection) {
   mailbox_.report({News::What::broken, &connection, connection.worker, {}});
 }
 
+/// Destroys a connection and its queue pair, and frees its number.
 void Connector::destroy(Connection& connection) noexcept {
   if (connection.id != nullptr) {
     if (connection.id->qp != nullptr) ::rdma_destroy_qp(connection.id);

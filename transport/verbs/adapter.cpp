@@ -18,7 +18,8 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr const char* kClassFolder = "/sys/class/infiniband";
 
-/// A look that loads nothing: rdma-core would load a library for every kind of device there is.
+/// Whether the kernel has an RDMA device. Reads a folder instead of asking rdma-core, which would load a
+/// library for every kind of device there is.
 bool any_device() {
   DIR* folder = ::opendir(kClassFolder);
   if (folder == nullptr) return false;
@@ -37,6 +38,7 @@ std::string text_of(const sockaddr& address) {
   return text;
 }
 
+/// Whether an address is of this family, and neither loopback nor, with IPv6, link-local.
 bool is_usable(const sockaddr& address, int family) {
   if (address.sa_family != family) return false;
   if (family == AF_INET)
@@ -70,7 +72,8 @@ Adapter::~Adapter() {
   if (channel != nullptr) ::rdma_destroy_event_channel(channel);
 }
 
-/// True: the address belongs to a device that is wanted, and we listen there.
+/// Listens at an address of this host. False: the address belongs to no RDMA device, or to none that is
+/// wanted or has an active port, or listening failed.
 bool Adapter::listen_on(const sockaddr& address, const std::string& wanted) {
   rdma_cm_id* id = nullptr;
   if (::rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) return false;
@@ -122,11 +125,11 @@ Result<void> Adapter::make_queues(const Settings& settings) {
   traits = hw::traits_of(answers);
   ibv_port_attr port{};
   if (::ibv_query_port(context, listener->port_num, &port) != 0) return failed("ibv_query_port");
-  // Not longer than a slow device moves while a dead peer is not yet given up.
+  // A slow device must move a request of this length before its peer would be given up as dead.
   constexpr std::uint32_t kMostMessage = 1u << 26;
   max_message = std::min(port.max_msg_sz == 0 ? kMostMessage : port.max_msg_sz, kMostMessage);
 
-  // Beside the credits a greeting and a packet of credits; see link.hpp.
+  // Receive buffers of one link (packets_beside_credits).
   const std::uint32_t receives = settings.credits + packets_beside_credits(traits.iwarp);
   max_links = std::min({settings.links, traits.max_completions / kSendDepth,
                         traits.max_completions / receives, traits.max_shared_receives / receives});

@@ -1,6 +1,7 @@
-// The RDMA device that one worker's device uses, and what of it all links share: protection domain, shared
-// receive queue, completion queues, the listening connection id. Chosen by address: the connection manager
-// says which device an interface belongs to, for InfiniBand, RoCE and iWARP alike.
+// The RDMA device that one worker's device uses, and its objects that all links share: protection domain,
+// shared receive queue, completion queues, the listening connection id. The RDMA device is chosen by an IP
+// address of this host: the connection manager says which RDMA device an interface belongs to, for
+// InfiniBand, RoCE and iWARP alike.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -20,24 +21,27 @@
 
 namespace stria::verbs {
 
-/// Work requests of one link that may be under way.
+/// Depth of a link's send queue: how many of its work requests may be under way.
 inline constexpr std::uint32_t kSendDepth = 64;
 
 class Adapter {
  public:
-  /// Errors: unreachable (no RDMA device, or none with an address), with what was looked for.
+  /// Chooses the RDMA device that the settings name, or the first usable one, and makes the shared objects.
+  /// Errors: unreachable (no such device with an address and an active port, or its limits are too low for
+  /// one link); io_error (a call failed).
   static Result<std::unique_ptr<Adapter>> open(const Settings& settings);
-  Adapter() = default;  ///< of nothing: open() makes one, tests a stand-in
+  Adapter() = default;  ///< without a device: for open(), and for tests with a stand-in
   ~Adapter();
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
 
-  /// Makes the queue pair of a connection, as rdma_create_qp_ex would, which knows no library but its own.
-  /// From here on it is the connection's. False: errno.
+  /// Makes the queue pair of a connection and gives it to `id`. This replaces rdma_create_qp_ex, which makes
+  /// queue pairs through libibverbs only, without strided keys. False: it failed, for the reason in errno.
   bool make_queue_pair(rdma_cm_id& id) const noexcept;
+  /// Fills in the parts of a worker's address that name this adapter; `worker` is the caller's.
   void fill_address(Address& out) const noexcept;
-  /// Queue pairs fill strided keys by this library from here on, if that is its device, and one of each can
-  /// be made.
+  /// Makes later queue pairs fill strided keys through `library`. False: the device is none of that library,
+  /// or a queue pair or a key for a trial could not be made; then there are no strided keys.
   bool use_strided_keys(const hw::StridedLibrary& library);
 
   rdma_event_channel* channel = nullptr;
@@ -49,8 +53,8 @@ class Adapter {
   ibv_cq* recv_cq = nullptr;
   ibv_srq* srq = nullptr;
   hw::VerbsTraits traits;
-  bool builder = false;                       ///< queue pairs have ibv_wr_*
-  std::optional<hw::StridedLibrary> strided;  ///< and fill strided keys, of as many entries as traits say
+  bool builder = false;                       ///< queue pairs have the builder API (ibv_wr_*)
+  std::optional<hw::StridedLibrary> strided;  ///< set: queue pairs fill strided keys, through this library
   std::uint32_t max_links = 0;
   std::uint32_t max_message = 0;
   std::string name;

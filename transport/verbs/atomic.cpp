@@ -1,6 +1,7 @@
-// Atomics by the peer's adapter: one work request each. What the word was comes into a slot of registered
-// memory, in this host's byte order, and is copied from there. As with reads the adapter holds back those
-// that would be more than it and its peer agreed on (max_rd_atomic), and repeats none that was performed.
+// Atomics that the peer's adapter performs: one work request each. The word's old value arrives in a slot of
+// registered memory, in this host's byte order, and is copied from there. As with reads, the adapter holds
+// atomics back that would be more at a time than it and its peer agreed on (max_rd_atomic). An atomic whose
+// answer was lost is not performed again.
 #include <cstring>
 
 #include "transport/atomic_word.hpp"
@@ -51,11 +52,12 @@ Status Moves::start_atomic(Link& link, const transport::Atomic& atomic, const tr
   }
   const Entry entry{Entry::Doing::move, 0, move};
   count(*move, 1);
-  static_cast<void>(
-      link.queue().post(&request, &entry, 1, true));  // refused: the link dies, and ends the move
+  // If the request is refused, the link dies, and ends the move.
+  static_cast<void>(link.queue().post(&request, &entry, 1, true));
   return Status::in_progress;
 }
 
+/// Copies the word's old value to the caller, if the atomic succeeded, and gives the slot back.
 void Moves::end_atomic(Move& move) noexcept {
   if (move.status == Status::ok) std::memcpy(move.result, shared_.words.at(move.slot), kWordBytes);
   shared_.words.give(move.slot);

@@ -12,6 +12,7 @@
 namespace stria::verbs {
 namespace {
 
+/// Rounds a buffer's size up to whole cache lines.
 std::size_t stride_of(std::size_t bytes) noexcept {
   constexpr std::size_t kLine = 64;
   return (bytes + kLine - 1) / kLine * kLine;

@@ -1,5 +1,5 @@
-// Registered memory for packets: buffers that are posted to the shared receive queue, and slots that sends
-// are packed into. Both are cut from chunks, each registered once.
+// Registered memory for packets: buffers that are posted to the shared receive queue, and slots that messages
+// are packed into before they are sent. Buffers and slots are cut from chunks, each registered once.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,14 +13,14 @@
 
 namespace stria::verbs {
 
-/// A registered piece of memory of our own.
+/// A piece of the provider's own memory, registered with the adapter.
 class Chunk {
  public:
   Chunk() = default;
   Chunk(Chunk&& other) noexcept;
   Chunk& operator=(Chunk&&) = delete;
   ~Chunk();
-  /// Errors name the limit of locked memory where it is the reason.
+  /// Errors name the limit of locked memory where it may be the reason.
   static Result<Chunk> make(ibv_pd* pd, std::size_t bytes);
   std::byte* data() const noexcept { return data_; }
   std::uint32_t lkey() const noexcept { return region_->lkey; }
@@ -31,10 +31,12 @@ class Chunk {
   ibv_mr* region_ = nullptr;
 };
 
-/// "... (RLIMIT_MEMLOCK is 64 KiB; raise it with ulimit -l)" when that may be why a registration failed.
+/// For the text of a registration that failed with errno `error`: names the limit of locked memory
+/// (RLIMIT_MEMLOCK) and how to raise it, when the limit may be the reason; else "".
 std::string locked_memory_hint(int error);
 
-/// A buffer of the shared receive queue; what lies before the packet says how to post it again.
+/// A buffer of the shared receive queue. This head lies before the packet, and holds what is needed to post
+/// the buffer again.
 struct ReceiveBuffer {
   std::uint32_t lkey;
   std::uint32_t reserved;
@@ -43,12 +45,13 @@ struct ReceiveBuffer {
 
 class ReceiveBuffers {
  public:
-  /// `per_link`: as many as a peer may have packets under way.
+  /// `per_link`: how many packets a peer may have under way to this device.
   ReceiveBuffers(ibv_pd* pd, ibv_srq* srq, std::uint32_t packet_bytes, std::uint32_t per_link) noexcept
       : pd_(pd), srq_(srq), packet_bytes_(packet_bytes), per_link_(per_link) {}
-  /// Makes and posts more until there are enough for so many links. The connector's thread.
+  /// Makes and posts buffers until there are enough for `links` links. The connector's thread.
   Result<void> provide_for(std::uint32_t links);
-  /// Posts them again, as one piece of work. The worker's thread.
+  /// Posts up to kBatch buffers by one call. The worker's thread posts used buffers again with this function,
+  /// and provide_for() posts new ones.
   bool post(ReceiveBuffer* const* buffers, unsigned count) noexcept;
   static constexpr unsigned kBatch = 16;
 
@@ -57,15 +60,17 @@ class ReceiveBuffers {
   ibv_srq* srq_;
   std::uint32_t packet_bytes_;
   std::uint32_t per_link_;
-  std::vector<Chunk> chunks_;  // of a link each
+  std::vector<Chunk> chunks_;  // each has the buffers for one link
 };
 
-/// Slots for what is sent: taken with the message, free again when its completion, or that of a later one of
-/// the same link, was seen.
+/// A pool of registered slots of one size, for what work requests send or, with atomics, bring back. A slot
+/// is taken when the request is posted, and given back when its completion, or that of a later request of the
+/// same link, was seen. The worker's thread.
 class SendSlots {
  public:
   static constexpr std::uint32_t kNone = ~0u;
   Result<void> open(ibv_pd* pd, std::uint32_t count, std::uint32_t packet_bytes);
+  /// A free slot; kNone when all are in use.
   std::uint32_t take() noexcept {
     if (free_.empty()) return kNone;
     const std::uint32_t slot = free_.back();
@@ -73,14 +78,14 @@ class SendSlots {
     return slot;
   }
   void give(std::uint32_t slot) noexcept { free_.push_back(slot); }
-  /// Fewer than half are free: from here on each slot asks for its own completion, so that there are always
-  /// some under way that come back.
+  /// Whether fewer than half of the slots are free. Then each request that takes a slot asks for a completion
+  /// of its own, so that slots keep coming back.
   bool is_low() const noexcept { return free_.size() < count_ / 2; }
   std::byte* at(std::uint32_t slot) const noexcept { return chunk_.front().data() + stride_ * slot; }
   std::uint32_t lkey() const noexcept { return chunk_.front().lkey(); }
 
  private:
-  std::vector<Chunk> chunk_;  // one
+  std::vector<Chunk> chunk_;  // one chunk after open()
   std::vector<std::uint32_t> free_;
   std::uint32_t count_ = 0;
   std::size_t stride_ = 0;

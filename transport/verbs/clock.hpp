@@ -1,3 +1,4 @@
+// The provider's clock.
 #pragma once
 
 #include <chrono>
@@ -5,7 +6,7 @@
 
 namespace stria::verbs {
 
-/// Milliseconds of a clock that never goes back.
+/// Milliseconds of the monotonic clock, from an arbitrary begin.
 inline std::uint64_t now_ms() noexcept {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                         std::chrono::steady_clock::now().time_since_epoch())

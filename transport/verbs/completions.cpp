@@ -16,7 +16,7 @@ void Completions::reap() noexcept {
       const LinkNumber number = link_of(done[i].wr_id);
       Link* const link = links_.by_number(number.number);
       if (link == nullptr || link->number().generation != number.generation) continue;
-      // Flushed: what broke the queue pair was told before, or the peer took its leave.
+      // Nothing for the log: what broke the queue pair was logged before, or the peer disconnected.
       if (done[i].status == IBV_WC_WR_FLUSH_ERR)
         shared_.ends->fail(*link, Status::peer_failed, "");
       else if (done[i].status != IBV_WC_SUCCESS)

@@ -1,4 +1,5 @@
-// Completions of what the links of a device posted. To take them makes no upcall, so that any call may do it.
+// Completions of the work requests that the links of a device posted. Polling for them makes no upcall to the
+// worker, so any call of the provider may do it.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,16 @@ class Links;
 class Completions {
  public:
   Completions(Shared& shared, Links& links) noexcept : shared_(shared), links_(links) {}
-  /// Takes all that are there. Does nothing inside itself: a completion makes room, and asks for it.
+  /// Polls the send completion queue until it is empty, and passes each completion to the send queue of its
+  /// link. A nested call returns at once: a completion may let a get or put post more, which looks for room
+  /// by reap().
   void reap() noexcept;
 
-  /// How a work request is named: link | generation | sequence, and which of them a name has.
+  /// The id of a work request: link number 24 bits | generation 8 | sequence 32.
   static std::uint64_t request_id(LinkNumber link, std::uint32_t sequence) noexcept {
     return std::uint64_t{link.number} << 40 | std::uint64_t{link.generation} << 32 | sequence;
   }
+  /// The number and the generation in a work request's id.
   static LinkNumber link_of(std::uint64_t id) noexcept {
     return {static_cast<std::uint32_t>(id >> 40), static_cast<std::uint8_t>(id >> 32)};
   }

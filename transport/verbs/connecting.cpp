@@ -1,4 +1,4 @@
-// How the connector asks a peer for a connection, and what becomes of that: an answer, a refusal, or nothing.
+// How the connector asks a peer for a connection, and handles what follows: an answer, a refusal, or nothing.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -41,8 +41,9 @@ sockaddr_storage to_sockaddr(const Address& address) noexcept {
 
 }  // namespace
 
+/// Handles a command `connect`: begins an attempt.
 void Connector::begin(const Address& address) {
-  // One that the peer asked for is up: the worker is told of it, or will be.
+  // A connection that the peer asked for is up: the worker has the news of it, or will take it.
   if (live_.count(address.worker) != 0) return;
   Attempt& attempt = attempts_[address.worker];
   attempt.address = address;
@@ -51,6 +52,7 @@ void Connector::begin(const Address& address) {
   ask(attempt);
 }
 
+/// Begins a connection of this side for an attempt: resolves the address.
 void Connector::ask(Attempt& attempt) {
   sockaddr_storage target = to_sockaddr(attempt.address);
   sockaddr_storage source = params_.adapter.local;
@@ -76,6 +78,7 @@ void Connector::ask(Attempt& attempt) {
          {Status::unreachable, fmt::format("the address cannot be resolved: {}", std::strerror(errno))});
 }
 
+/// The address is resolved: resolves the route, if it leaves by this adapter.
 void Connector::resolved(Connection& connection) {
   if (connection.id->verbs != params_.adapter.context) {
     fail(connection, {Status::unreachable,
@@ -83,13 +86,14 @@ void Connector::resolved(Connection& connection) {
     return;
   }
   std::uint8_t timeout = params_.settings.ack_timeout;
-  static_cast<void>(::rdma_set_option(connection.id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
-                                      sizeof timeout));  // the system's own serves too
+  // If the option is refused, the connection has the timeout of the system, which serves, too.
+  static_cast<void>(
+      ::rdma_set_option(connection.id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout));
   if (::rdma_resolve_route(connection.id, kResolveMs) != 0)
     fail(connection, {Status::unreachable, fmt::format("no route: {}", std::strerror(errno))});
 }
 
-/// With buffers posted for the peer's packets.
+/// Gives a connection a number and a queue pair, after buffers for the peer's packets are posted.
 Result<void> Connector::make_queue_pair(Connection& connection) {
   const auto number = numbers_.take();
   if (!number)
@@ -104,6 +108,7 @@ Result<void> Connector::make_queue_pair(Connection& connection) {
   return {};
 }
 
+/// The route is resolved: sends the connection request.
 void Connector::request(Connection& connection) {
   if (auto made = make_queue_pair(connection); !made) {
     fail(connection, std::move(made).error());
@@ -112,15 +117,16 @@ void Connector::request(Connection& connection) {
   const Hello hello = handshake_.hello_to(connection);
   rdma_conn_param param = handshake_.parameters(hello);
   if (::rdma_connect(connection.id, &param) == 0) return;
-  if (errno == ECONNREFUSED)  // devices of iWARP that connect by TCP before the call returns
+  if (errno == ECONNREFUSED)  // from iWARP devices that connect by TCP before the call returns
     fail(connection, {Status::peer_failed, kNobodyListens});
   else
     fail(connection, {Status::unreachable, fmt::format("rdma_connect: {}", std::strerror(errno))});
 }
 
+/// The peer accepted a connection that this side asked for.
 void Connector::answered(Connection& connection, const Event& event) {
   if (connection.told) return;
-  if (attempt_of(connection) == attempts_.end()) {  // nobody waits any more
+  if (attempt_of(connection) == attempts_.end()) {  // the attempt has been given up
     destroy(connection);
     return;
   }
@@ -134,6 +140,7 @@ void Connector::answered(Connection& connection, const Event& event) {
   up(connection);
 }
 
+/// A connection ended, or did not come about.
 void Connector::ended(Connection& connection, const Event& event) {
   if (connection.told) {
     break_off(connection);
@@ -153,6 +160,8 @@ void Connector::ended(Connection& connection, const Event& event) {
                                                    : fmt::format("status {}", event.status).c_str())});
 }
 
+/// The peer refused a connection that this side asked for. The attempt goes on when the peer's own request is
+/// to come, or when the peer has to let go of an earlier connection first; else it fails.
 void Connector::refused(Connection& connection, const Refusal& refusal) {
   constexpr auto kPause = std::chrono::milliseconds(5);
   const auto attempt = attempt_of(connection);
@@ -162,20 +171,21 @@ void Connector::refused(Connection& connection, const Refusal& refusal) {
                       Handshake::text_of(refusal)});
     return;
   }
-  Attempt& waits = attempt->second;
-  waits.why = Handshake::text_of(refusal);
-  waits.connection = nullptr;
-  waits.state = refusal.reason == Reason::busy ? Attempt::State::paused : Attempt::State::awaited;
-  if (waits.state == Attempt::State::paused) timers_.emplace(Clock::now() + kPause, connection.worker);
+  Attempt& pending = attempt->second;
+  pending.why = Handshake::text_of(refusal);
+  pending.connection = nullptr;
+  pending.state = refusal.reason == Reason::busy ? Attempt::State::paused : Attempt::State::awaited;
+  if (pending.state == Attempt::State::paused) timers_.emplace(Clock::now() + kPause, connection.worker);
   destroy(connection);
 }
 
+/// The attempt that asks by this connection; end(): there is none.
 Connector::Attempts::iterator Connector::attempt_of(const Connection& connection) noexcept {
   const auto attempt = attempts_.find(connection.worker);
   return attempt != attempts_.end() && attempt->second.connection == &connection ? attempt : attempts_.end();
 }
 
-/// A connection of ours came to nothing, and so did its attempt.
+/// A connection that this side asked for came to nothing: destroys it, and fails its attempt.
 void Connector::fail(Connection& connection, Error error) {
   const auto attempt = attempt_of(connection);
   if (attempt != attempts_.end())
@@ -184,6 +194,7 @@ void Connector::fail(Connection& connection, Error error) {
     destroy(connection);
 }
 
+/// Ends an attempt without a connection, and tells the worker why.
 void Connector::give_up(Attempts::iterator attempt, Error error) {
   const std::uint64_t worker = attempt->first;
   if (attempt->second.connection != nullptr) destroy(*attempt->second.connection);

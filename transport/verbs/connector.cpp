@@ -60,18 +60,18 @@ void Connector::connect(const Address& address) {
 void Connector::disconnect(Connection& connection) noexcept try {
   mailbox_.post({Command::What::disconnect, &connection, {}});
 } catch (const std::bad_alloc&) {
-  // The peer learns of it when it is spoken to.
+  // The command is lost: the peer learns of the end when it is spoken to.
 }
 
 void Connector::dispose(Connection& connection) noexcept try {
   mailbox_.post({Command::What::dispose, &connection, {}});
 } catch (const std::bad_alloc&) {
-  // It stays until the device closes.
+  // The command is lost: the connection stays until the device closes.
 }
 
 // ---- the connector's thread ------------------------------------------------------------------------------
 
-/// One that runs out of memory spoils no other.
+/// Runs one step. A step that runs out of memory is logged, and the next ones run all the same.
 template <class Step>
 void Connector::guard(Step step) noexcept try {
   step();
@@ -92,7 +92,7 @@ void Connector::run() noexcept {
   }
 }
 
-/// Until the next timer; -1: there is none.
+/// Milliseconds until the next timer, for poll(); -1: there is no timer.
 int Connector::wait_ms() const noexcept {
   if (timers_.empty()) return -1;
   const auto left =
@@ -109,8 +109,9 @@ void Connector::obey(const Command& command) {
     destroy(*command.connection);
 }
 
-/// Attempts that are late, and those whose peer is to be asked again. A timer of an attempt that has its
-/// answer finds none, or a later one of the same worker, which it does not concern.
+/// Handles the timers that are due: gives up attempts that are past their deadline, and asks again for paused
+/// ones. A timer may outlive its attempt. Then it finds no attempt, or a later one to the same worker, which
+/// it may at most ask again for a little early.
 void Connector::look_at_clock() {
   const Clock::time_point now = Clock::now();
   while (!timers_.empty() && timers_.begin()->first <= now) {
@@ -129,7 +130,8 @@ void Connector::look_at_clock() {
   }
 }
 
-/// Copied and acknowledged before it is looked at, so that its id may be destroyed meanwhile.
+/// Takes the next event of the connection manager. The event is copied and acknowledged here, so that
+/// handle() may destroy the id that it is about. False: there is no event.
 bool Connector::next_event(Event& out) noexcept {
   rdma_cm_event* event = nullptr;
   if (::rdma_get_cm_event(params_.adapter.channel, &event) != 0) return false;

@@ -1,17 +1,17 @@
-// Connecting by rdma_cm, on a thread of its own that sleeps on the connection manager's events: a process
-// that computes is connected to without its help. The worker's thread asks for a connection and goes on at
-// once; what becomes of it, and what peers do on their own, comes to it as news, which it takes in
-// progress().
+// Connecting by rdma_cm, on a thread of its own that sleeps on the connection manager's events: peers can
+// connect to a process that computes and does not call the library. The worker's thread asks for a connection
+// and goes on at once. The outcome, and connections that peers make on their own, reach the worker's thread
+// as news, which progress() takes.
 //
 //   connect   resolve address ── resolve route ── request{Hello} ──►  worker? secret? version? answer{Hello}
-//   both      the connection of the smaller worker id is kept; the other is refused (yours_comes), and
-//   connect   whoever asked for it waits for the one that comes
+//   both      the connection that the smaller worker id asked for is kept; the other is refused
+//   connect   (yours_comes), and the worker that asked for that one waits for the one that comes
 //   late      an attempt that has no answer within STRIA_VERBS_CONNECT_MS fails, by the connector's own clock
-//   end       disconnect, the queue pair goes to error, news for the worker, which gives the connection back
+//   end       disconnect; the queue pair goes to error; news for the worker, which disposes of the connection
 //
 // The two threads share a mailbox and nothing else (mailbox.hpp), so that the worker never waits for the
-// connection manager. For each command `connect` there is one answer: a connection to that worker that is up,
-// whoever asked for it, or `failed`.
+// connection manager. Each command `connect` has one answer in the news: `up`, with a connection to that
+// worker that either side asked for, or `failed`.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -41,28 +41,28 @@ class Connector {
     const Adapter& adapter;
     const Settings& settings;
     const stria_services_t& services;
-    ReceiveBuffers& receives;  ///< to which only the connector adds
+    ReceiveBuffers& receives;  ///< only the connector adds buffers
     std::uint64_t worker_id;
   };
   Connector(const Params& params, std::vector<std::byte> secret);
   ~Connector();
   Result<void> start();
-  /// Ends the thread; all connections are disconnected, and their queue pairs in error.
+  /// Ends the thread, disconnects all connections, and puts their queue pairs into error.
   void stop() noexcept;
-  /// After stop(), when no window is bound any more.
+  /// Destroys all connections and their queue pairs. To be called after stop(), when no window is bound.
   void destroy_all() noexcept;
 
   // The worker's thread.
-  /// Asks for a connection, of which news will come. Throws std::bad_alloc.
+  /// Asks for a connection to a worker; news will say what becomes of it. Throws std::bad_alloc.
   void connect(const Address& address);
   /// Ends the connection; it stays the worker's, and news will say that it is broken.
   void disconnect(Connection& connection) noexcept;
-  /// Gives the connection back.
+  /// Gives the connection back to the connector, which destroys it.
   void dispose(Connection& connection) noexcept;
-  /// News since the last time; false: there are none.
+  /// Swaps the news since the last call into `out`, which is empty; false: there are none.
   bool take_news(std::vector<News>& out) noexcept { return mailbox_.take_news(out); }
   bool has_news() const noexcept { return mailbox_.has_news(); }
-  int fd() const noexcept { return mailbox_.news_fd(); }
+  int fd() const noexcept { return mailbox_.news_fd(); }  ///< readable when news came, until clear()
   void clear() noexcept { mailbox_.clear(); }
 
  private:
@@ -70,14 +70,14 @@ class Connector {
   /// A command `connect` that has no answer yet.
   struct Attempt {
     enum class State : std::uint8_t {
-      asking,   ///< by a connection of ours
-      awaited,  ///< the peer's own request is to come
+      asking,   ///< this side has sent a request, or prepares it
+      awaited,  ///< the peer refused, as its own request is to come
       paused,   ///< the peer is to be asked again soon
     } state = State::asking;
-    Connection* connection = nullptr;
+    Connection* connection = nullptr;  ///< while asking
     Address address{};
     Clock::time_point deadline;
-    std::string why;  ///< what was last heard, for one that is late
+    std::string why;  ///< the last refusal: the error if the attempt comes to its deadline
   };
   using Attempts = std::map<std::uint64_t, Attempt>;
   struct Event {
@@ -121,13 +121,14 @@ class Connector {
   const Handshake handshake_;
   Mailbox mailbox_;
 
-  // The connector's thread, or any when that has ended.
+  // Used by the connector's thread; by any thread after that one has ended.
   LinkNumbers numbers_;
   std::map<Connection*, std::unique_ptr<Connection>> connections_;
-  /// By worker: told to the worker's thread, and not given back. Not the accepting end of one to ourselves.
+  /// By worker id: the connections that the worker's thread was told of and has not given back. Of a
+  /// connection to ourselves only the asking end.
   std::map<std::uint64_t, Connection*> live_;
-  Attempts attempts_;
-  std::multimap<Clock::time_point, std::uint64_t> timers_;  // when to look at an attempt, by its worker
+  Attempts attempts_;                                       // by worker id
+  std::multimap<Clock::time_point, std::uint64_t> timers_;  // when to check the attempt for a worker id
 };
 
 }  // namespace stria::verbs

@@ -1,11 +1,13 @@
-// Credits of one link: it sends no more packets than the peer has posted buffers for, so that no receiver is
-// ever found not ready.
+// Credits of one link: this side sends no more packets than the peer has posted buffers for, so that an
+// adapter always finds a receive buffer.
 //
-//   have_   packets that we may send            owed_   buffers of ours that are free again
-//   Each packet brings what is owed back. When half of all credits are owed and nothing is sent, a packet of
-//   credits alone goes; it has a buffer of its own at the peer, and the next waits until a packet of the peer
-//   says that it was seen. A peer without credits has been sent such a packet or will be; a peer that got it
-//   can send, and what it sends says that it got it: nobody waits for ever.
+//   have_   packets that this side may send     owed_   buffers of this side that are posted again, and of
+//                                                       which the peer does not know yet
+//   Each packet carries what is owed to the peer. When half of all credits are owed and nothing is sent, a
+//   packet of credits alone goes. That packet has a buffer of its own at the peer, so the next one waits
+//   until a packet of the peer says that this one was seen. A peer without credits has been sent a packet of
+//   credits or will be; a peer that received it can send, and its packets say that it was received. So no
+//   side waits for ever.
 #pragma once
 
 #include <algorithm>
@@ -17,26 +19,26 @@ namespace stria::verbs {
 
 class Credits {
  public:
-  /// `ours`: buffers that are posted for the peer.
+  /// `ours`: buffers that this side has posted for the peer.
   explicit Credits(std::uint32_t ours) noexcept : half_(static_cast<std::uint16_t>(std::max(1u, ours / 2))) {}
-  /// The peer has so many buffers for us.
+  /// The connection is up, and the peer has posted `peers` buffers for this side.
   void open(std::uint16_t peers) noexcept { have_ = most_ = peers; }
   std::uint16_t have() const noexcept { return have_; }
   void spend() noexcept { --have_; }
 
-  /// What stands in front of the next packet, and brings back what is owed. `link`: the peer's number for it.
+  /// Makes the prefix of the next packet, which carries what is owed. `link`: the peer's number for the link.
   Prefix prefix(PacketKind kind, std::uint32_t link) noexcept {
     const Prefix out{owed_, kind, control_seen_ ? std::uint8_t{1} : std::uint8_t{0}, link};
     owed_ = 0;
     control_seen_ = false;
     return out;
   }
-  /// The packet is not sent.
+  /// The packet of this prefix is not sent: what it carried is owed again.
   void put_back(const Prefix& prefix) noexcept {
     owed_ = prefix.credits;
     control_seen_ = prefix.control != 0;
   }
-  /// What the prefix of a packet that arrived says. False: more credits than there are.
+  /// Takes the credits in the prefix of a packet that arrived. False: too many for the peer's buffers.
   bool take(const Prefix& prefix) noexcept {
     if (prefix.credits > most_ - have_) return false;
     have_ = static_cast<std::uint16_t>(have_ + prefix.credits);
@@ -45,19 +47,19 @@ class Credits {
     return true;
   }
 
-  /// One of our buffers, which held a packet of the peer, is posted again.
+  /// A buffer of this side, which held a packet of the peer, is posted again.
   void owe() noexcept { ++owed_; }
-  /// A packet of credits alone is due.
+  /// Whether a packet of credits alone is due.
   bool are_due() const noexcept { return owed_ >= half_ && !control_out_; }
   void set_control_out(bool out) noexcept { control_out_ = out; }
 
  private:
   std::uint16_t have_ = 0;
-  std::uint16_t most_ = 0;
+  std::uint16_t most_ = 0;  // buffers of the peer
   std::uint16_t owed_ = 0;
-  std::uint16_t half_;
-  bool control_out_ = false;   // ours was not seen yet
-  bool control_seen_ = false;  // the peer's was, which the peer has to be told
+  std::uint16_t half_;         // of the buffers of this side
+  bool control_out_ = false;   // the peer has not said yet that it saw this side's packet of credits
+  bool control_seen_ = false;  // the peer's packet of credits came, and the peer has not been told
 };
 
 }  // namespace stria::verbs

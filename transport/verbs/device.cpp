@@ -71,7 +71,8 @@ Result<void> Device::open_pools() {
   if (auto opened = shared_.slots.open(adapter.pd, settings.send_buffers, kHeadBytes + settings.eager_bytes);
       !opened)
     return std::move(opened).error();
-  // As many atomics may be under way as requests of one link; more wait for those.
+  // As many atomics may be under way on the device as one link may have requests; further ones are refused
+  // with no_resource.
   if (shared_.can.has_atomics)
     if (auto opened = shared_.words.open(adapter.pd, kSendDepth, sizeof(std::uint64_t)); !opened)
       return std::move(opened).error();
@@ -101,7 +102,8 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   const hw::VerbsTraits& traits = shared_.adapter->traits;
   out = {};
   const std::uint64_t backed = hw::capability_bits_of(traits);
-  // What this provider uses of the adapter; masked atomics and paging are not among it.
+  // The adapter's facts that are passed on. Masked atomics and on-demand paging are not, as the provider does
+  // not use them.
   constexpr std::uint64_t kFacts = STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_WINDOW_1 | STRIA_CAP_WINDOW_2A |
                                    STRIA_CAP_WINDOW_2B | STRIA_CAP_ZERO_BASED | STRIA_CAP_COMPOSITE |
                                    STRIA_CAP_XRC | STRIA_CAP_LOOPBACK_BLOCKING;
@@ -109,7 +111,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   // Without windows a key is a region, made and ended by system calls: that works on every adapter.
   out.lacks = (STRIA_CAP_SEND_INVALIDATE | STRIA_CAP_ATOMICS) & ~backed;
   if (!shared_.can.can_put) out.lacks |= STRIA_CAP_PUT;
-  // The key says the blocks, and the reader asks for each: whatever the adapter.
+  // Equal blocks need nothing of the adapter: the key names them, and the reader asks for each by itself.
   out.flags |= STRIA_CAP_STRIDED;
   out.strided_depth = 1;
   if (shared_.can.pio_max > 0) {

@@ -1,13 +1,14 @@
-// A worker's device: the contract's calls, and the order in which its parts are made, driven and taken apart.
+// A worker's device: the calls of the provider contract, and the order in which the device's parts are made,
+// driven and taken apart.
 //
-//   connector ── news ──► Peers ──► Links          what came of connecting, on the worker's thread
+//   connector ── news ──► Peers ──► Links          the outcome of connecting, on the worker's thread
 //   send queue of the adapter ──► Completions ──► the links' SendQueues ──► Moves
 //   receive queue ──► Receiver ──► the worker's sink
-//   Ends takes links down when all of these are through with them
+//   Ends takes a link down when all of these are done with it
 //
-// Threads: all of it is the worker's but the connector, which has its own (connector.hpp). What both touch is
-// the pool of receive buffers, to which only the connector adds, and each connection, which has one owner at
-// a time (connection.hpp).
+// Threads: the worker's thread drives all parts but the connector, which has a thread of its own
+// (connector.hpp). Beside the connector's mailbox, both threads touch the pool of receive buffers, to which
+// only the connector adds, and each connection, which has one owner at a time (connection.hpp).
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,8 @@ class Device {
  public:
   // The contract.
   static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
-  /// On an adapter that the caller made, and without connections coming or going by themselves: for tests
-  /// with a stand-in.
+  /// Opens a device on an adapter that the caller made, and does not start the connector's thread, so that no
+  /// connection comes or goes by itself: for tests with a stand-in.
   static Result<std::unique_ptr<Device>> open_on(std::unique_ptr<Adapter> adapter,
                                                  const transport::DeviceParams& params);
   void close(int timeout_ms) noexcept;
@@ -58,7 +59,7 @@ class Device {
 
   const Counters& counters() const noexcept { return shared_.counters; }
 
-  // Its parts, for tests.
+  // The device's parts, for tests.
   Shared& shared() noexcept { return shared_; }
   Links& links() noexcept { return links_; }
   KeyMaker& keys() noexcept { return keys_; }
@@ -85,7 +86,7 @@ class Device {
   Receiver receiver_;
   Completions completions_;
   Ends ends_;
-  UniqueFd events_;  // epoll: completions, news
+  UniqueFd events_;  // the wakeup descriptor: an epoll over completions and news
   bool armed_ = false;
   bool closed_ = false;
 };

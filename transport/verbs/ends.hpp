@@ -1,5 +1,5 @@
-// Links that end: each when all that was under way on it has been flushed, and all that came by it has been
-// delivered. Its link_down is the last that is heard of it.
+// Takes links down: a link ends when all that was under way on it has been flushed, and all packets that came
+// by it have been delivered. link_down is the last upcall for it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -30,19 +30,23 @@ class Ends {
   };
   explicit Ends(const Parts& parts) noexcept : parts_(parts) {}
 
-  /// The link, which has a connection, is of no use any more: everything under way on it ends. The log has
-  /// the text, if any. Makes no upcall.
+  /// Begins the end of a link that has a connection: everything under way on it will end, and its link_down
+  /// says `why` (peer_failed in place of access_error). Writes `text` to the log unless it is "". Makes no
+  /// upcall. Does nothing on a dying link.
   [[gnu::cold]] void fail(Link& link, Status why, const std::string& text) noexcept;
-  /// No connection comes for the link, which has none.
+  /// Begins the end of a link that has no connection, because none comes.
   [[gnu::cold]] void fail_unconnected(Link& link, Status why) noexcept;
-  /// After fail_unconnected(), and before its link_down: a connection came all the same.
+  /// Undoes fail_unconnected() of a link before its link_down, because a connection came all the same.
   [[gnu::cold]] void revive(Link& link) noexcept;
-  /// The link's queue pair is in error.
+  /// The link's queue pair is in error: begins the link's end, if that has not begun.
   [[gnu::cold]] void broke(Link& link) noexcept;
+  /// Whether any link is dying.
   bool are_due() const noexcept { return !dying_.empty(); }
-  /// Ends up to `budget` links that are ready for it; returns how many events that were.
+  /// Takes down dying links that are ready for it, up to `budget` events (a link_down, or a completion called
+  /// before it); returns how many events these were, at most `budget`.
   unsigned bury(unsigned budget) noexcept;
 
+  /// Why a link ends whose work request, or receive, completed with this error.
   static Status reason_of(ibv_wc_status status) noexcept {
     return status == IBV_WC_REM_ACCESS_ERR ? Status::access_error : Status::peer_failed;
   }
@@ -52,7 +56,7 @@ class Ends {
   unsigned take_down(Link& link) noexcept;
 
   const Parts parts_;
-  std::vector<Link*> dying_;
+  std::vector<Link*> dying_;  // until their link_down
 };
 
 }  // namespace stria::verbs

@@ -10,9 +10,9 @@
 namespace stria::verbs {
 namespace {
 
-constexpr std::uint8_t kMostReads = 16;
-constexpr std::uint8_t kRetries = 6;          // of three bits; 7 has no end with rxe
-constexpr std::uint8_t kRetriesNotReady = 7;  // without end
+constexpr std::uint8_t kMostReads = 16;       // under way at a time on a link, in each direction
+constexpr std::uint8_t kRetries = 6;          // a field of three bits; with 7 rxe retransmits without end
+constexpr std::uint8_t kRetriesNotReady = 7;  // 7: without end
 
 }  // namespace
 

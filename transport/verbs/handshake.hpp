@@ -1,5 +1,5 @@
-// What two devices say to each other while they connect, in the connection manager's private data: who they
-// are, that they know the job's secret, and what a link can carry.
+// The messages that two devices exchange while they connect, in the connection manager's private data: who
+// the devices are, that they know the job's secret, and what a link can carry.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -21,19 +21,24 @@ class Handshake {
     std::vector<std::byte> secret;
     std::uint16_t credits;
     std::uint32_t eager_bytes;
-    std::uint32_t max_reads;  ///< that the adapter serves, or has under way, at once
+    /// Most reads that the adapter serves, or has under way, at once on a queue pair.
+    std::uint32_t max_reads;
   };
   explicit Handshake(Params params) noexcept : params_(std::move(params)) {}
   std::uint64_t worker_id() const noexcept { return params_.worker_id; }
 
+  /// This side's Hello for the request of a connection, or for the answer.
   Hello hello_to(const Connection& connection) const noexcept;
-  /// How the connection manager is to connect, with that to say.
+  /// The connection parameters of a request or an answer. They point to `hello`, which has to outlive them.
   rdma_conn_param parameters(const Hello& hello) const noexcept;
-  /// Reads what a peer said. `from`: the worker that it has to be of, or 0. False: `reason`.
+  /// Reads and checks the Hello of a peer. `from`: the worker id that the peer must have; 0: any. False: the
+  /// Hello is refused, for `reason`.
   bool read(const void* data, std::size_t bytes, std::uint64_t from, Hello& out,
             Reason& reason) const noexcept;
 
+  /// The private data of a reject.
   static Refusal refusal(Reason reason) noexcept;
+  /// What a peer's refusal means, for the log and for error texts.
   static std::string text_of(const Refusal& refusal);
 
  private:

@@ -43,7 +43,7 @@ bool read_key(const transport::Key& key, KeyContent& out) noexcept {
   if (data.mark != kKeyMark || (!ends_by_message(data.kind) && data.kind != KeyKind::region) ||
       (data.access & ~kAccessBits) != 0)
     return false;
-  // A strided key has no addresses: it counts from 0, and is one run.
+  // A strided key has no addresses and names no blocks: it counts from 0, and is one run.
   if (data.kind == KeyKind::strided && (is_strided || data.address != 0)) return false;
   out.rkey = data.rkey;
   out.kind = data.kind;
@@ -120,7 +120,7 @@ void Keys::unmake(Window& window) noexcept {
   }
 }
 
-/// The oldest of the free ones, or one more; null: the adapter gives none.
+/// Takes the one that was free for longest, or makes one more. Null: the adapter makes no more.
 Window* Keys::take_from(std::deque<Window*>& free, bool strided) {
   if (free.empty()) {
     Window& made = windows_.emplace_back();
@@ -169,7 +169,7 @@ Window* Keys::take_strided(Link& link, Region& region, const hw::KeyPattern& pat
   window.link = &link;
   window.span = {0, pattern.bytes};
   window.rights = rights_of(access);
-  // An adapter's rule of all memory: who may be written from afar has to be writable here.
+  // Adapters demand of all memory that a right of remote writes comes with the right of local writes.
   if ((window.rights & IBV_ACCESS_REMOTE_WRITE) != 0) window.rights |= IBV_ACCESS_LOCAL_WRITE;
   window.posted = false;
   ++valid_;
@@ -184,6 +184,7 @@ Window* Keys::find(std::uint32_t rkey) noexcept {
   return at->second;
 }
 
+/// The key of this window has ended: releases its region.
 void Keys::end_use(Window& window) noexcept {
   if (window.linked()) window.unlink();
   regions_->release(window.region);
@@ -195,14 +196,14 @@ void Keys::end_use(Window& window) noexcept {
 
 void Keys::free(Window& window) noexcept {
   end_use(window);
-  free_of(window).push_back(
-      &window);  // never more than windows_: the deque's blocks are there after the first round
+  // A free list never outgrows windows_: the deque's blocks are there after the first round.
+  free_of(window).push_back(&window);
 }
 
 void Keys::destroy(Window& window) noexcept {
   unmake(window);
   end_use(window);
-  if (!make(window)) return;  // the slot is lost; there is one window less
+  if (!make(window)) return;  // the window is not used again
   try {
     free_of(window).push_back(&window);
   } catch (const std::bad_alloc&) {

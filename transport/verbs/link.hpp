@@ -3,8 +3,8 @@
 //   connecting ── attach ──► attached ── greeting ──► packets go ── Ends::fail ──► dying ──► link_down
 //       └──────────────── no connection comes ─────────────────────────────────────►
 //
-// What is posted to its queue pair is in send_queue.hpp, how many packets may be in credits.hpp; gets, puts
-// and atomics are in moves.hpp, keys in key_maker.hpp.
+// send_queue.hpp has what is posted to the link's queue pair, credits.hpp how many packets may be under way,
+// moves.hpp gets, puts and atomics, and key_maker.hpp keys.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ class Link {
                 transport::Completion* completion) noexcept;
   void limits(transport::LinkLimits& out) noexcept;
 
-  // Its connection.
-  /// The link uses the queue pair of this connection from here on. Until then sends answer no_resource.
+  // The connection.
+  /// Gives the link its connection, whose queue pair it uses from now on. Before, sends answer no_resource.
   void attach(Connection& connection) noexcept;
   bool is_attached() const noexcept { return connection_ != nullptr; }
   bool is_coming() const noexcept { return !is_attached(); }       // connect then answers IN_PROGRESS
@@ -52,38 +52,43 @@ class Link {
   SendQueue& queue() noexcept { return queue_; }
   const SendQueue& queue() const noexcept { return queue_; }
 
-  // A connection of a worker to itself has two links: by the near end it sends, out of the far end, the echo,
-  // its packets come.
+  // A connection of a worker to itself has two links: the near end, by which the worker sends, and the echo,
+  // the far end, by which those packets arrive.
   void set_echo(Link& echo) noexcept;
+  /// The link whose queue pair answers the accesses of this link's peer: windows are bound there.
   Link& responder() noexcept { return echo_ != nullptr ? *echo_ : *this; }
   bool is_echo() const noexcept { return origin_ != nullptr; }
+  /// The link whose cookie packets that arrive by this link are delivered with.
   Link& origin() noexcept { return origin_ != nullptr ? *origin_ : *this; }
-  Link* other_end() const noexcept { return echo_ != nullptr ? echo_ : origin_; }  ///< null: there is none
-  /// The other end knows it no more.
+  /// Of a connection of a worker to itself; else null.
+  Link* other_end() const noexcept { return echo_ != nullptr ? echo_ : origin_; }
+  /// Separates this link from its other end, if there is one.
   void part() noexcept;
 
   // Packets.
-  /// Packets may be sent: the greeting went, or came.
+  /// Whether packets may be sent: the greeting was sent (active side) or received (passive side).
   bool ready() const noexcept { return greeting_.has_passed(); }
   bool has_to_greet() const noexcept { return is_attached() && connection_->asked && !ready(); }
-  bool greet() noexcept;
-  /// Greets a peer that has not been heard of since, where a greeting may be lost.
+  bool greet() noexcept;  ///< false: not now
+  /// Sends the greeting again where it may be lost (iWARP) and no packet has come from the peer since.
   void greet_again(std::uint64_t now_ms) noexcept;
   Credits& credits() noexcept { return credits_; }
   Prefix next_prefix(PacketKind kind) noexcept { return credits_.prefix(kind, peer_link_); }
-  /// What the prefix of an arrived packet says. False: no packet that the peer may send.
+  /// Takes credits and greeting from the prefix of a packet that arrived. False: the peer may not send that.
   bool take(const Prefix& prefix) noexcept;
-  bool return_credits() noexcept;  ///< false: there was no room, call again
-  /// Posts something that the peer's adapter has to answer, if nothing is under way. False: what is under way
-  /// has not moved for longer than all repetitions take, or a greeting did not come.
+  /// Sends a packet of credits alone, if one is due. False: there was no room, call again.
+  bool return_credits() noexcept;
+  /// Posts a request that the peer's adapter has to answer (not on iWARP), if nothing is under way or nothing
+  /// completed since the last look. False: the peer is to be given up, because what is under way has not
+  /// completed for longer than all retransmissions take, or because its greeting did not come.
   bool probe(std::uint64_t now_ms) noexcept;
 
-  // For those that look after links: Links, Peers, Ends.
+  // For the classes that keep links: Links, Peers, Ends.
   void* cookie = nullptr;
-  std::size_t place = 0;   ///< among all links
-  bool announced = false;  ///< the worker has a cookie for it
-  bool dying = false;
-  bool broken = false;  ///< its queue pair is known to be in error: all of it will be flushed
+  std::size_t place = 0;   ///< index in Links::all()
+  bool announced = false;  ///< the worker knows the link, by its cookie
+  bool dying = false;      ///< its end has begun (ends.hpp)
+  bool broken = false;     ///< its queue pair is known to be in error: what is posted there will be flushed
   Status why = Status::ok;
   std::uint64_t dying_since_ms = 0;
 
@@ -98,9 +103,9 @@ class Link {
   Shared& shared_;
   const std::uint64_t worker_;
   Connection* connection_ = nullptr;  // its queue pair is ready
-  Link* echo_ = nullptr;
-  Link* origin_ = nullptr;
-  std::uint32_t peer_link_ = 0;
+  Link* echo_ = nullptr;              // of the near end
+  Link* origin_ = nullptr;            // of the echo: the near end
+  std::uint32_t peer_link_ = 0;       // the peer's number for the link
   Credits credits_;
   Greeting greeting_;
   Silence silence_;

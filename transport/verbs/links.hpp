@@ -1,8 +1,8 @@
 // The links of a device, found in O(1) by what names them: a peer's worker id, the number in a packet or a
-// completion, or a queue pair. The worker's thread alone.
+// completion, or the number of a queue pair. The worker's thread alone.
 //
-// A link is one from its first connect, or its peer's, to its link_down. Numbers and queue pairs name it from
-// the time that it has its connection.
+// A link exists from the first connect of either side to its link_down. It is found by its number and its
+// queue pair only while it has a connection.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,18 @@ namespace stria::verbs {
 class Links {
  public:
   explicit Links(std::uint32_t most) : by_number_(most) {}
-  /// A link without connection. Throws std::bad_alloc.
+  /// Adds a link to `worker` without connection. Throws std::bad_alloc.
   Link& add(Shared& shared, std::uint64_t worker);
-  /// The accepting end of a connection of `near`'s worker to itself; packets to `near` come out of it.
+  /// Adds the accepting end of a connection of a worker to itself, by which the packets arrive that the
+  /// worker sends on `near`. Throws std::bad_alloc.
   Link& add_echo(Shared& shared, Link& near);
-  /// Gives the link its connection. Throws std::bad_alloc, and changes nothing then.
+  /// Gives the link its connection, and makes it known by number and queue pair. Throws std::bad_alloc, and
+  /// changes nothing then.
   void attach(Link& link, Connection& connection);
-  /// Nothing names it any more.
+  /// Removes a link, and gives it to the caller: no name finds it any more.
   std::unique_ptr<Link> remove(Link& link) noexcept;
 
-  /// To the worker; of a connection to ourselves the end that sends. Null: there is none.
+  /// The link to `worker`; for a worker's own id the end that sends. Null: there is none.
   Link* to_worker(std::uint64_t worker) const noexcept {
     const auto found = by_worker_.find(worker);
     return found != by_worker_.end() ? found->second : nullptr;
@@ -44,7 +46,7 @@ class Links {
  private:
   Link& keep(std::unique_ptr<Link> link);
 
-  std::vector<std::unique_ptr<Link>> all_;  // each knows its place
+  std::vector<std::unique_ptr<Link>> all_;  // all_[i]->place == i
   std::vector<Link*> by_number_;
   std::unordered_map<std::uint64_t, Link*> by_worker_;
   std::unordered_map<std::uint32_t, Link*> by_queue_pair_;

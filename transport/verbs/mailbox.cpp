@@ -64,7 +64,7 @@ void Mailbox::report(News news) {
   {
     const std::lock_guard lock(mutex_);
     news_.push_back(std::move(news));
-    has_news_.store(true, std::memory_order_release);  // pairs with has_news
+    has_news_.store(true, std::memory_order_release);  // pairs with the acquire in has_news()
   }
   notify(news_fd_.get());
 }

@@ -18,10 +18,12 @@
 namespace stria::verbs {
 namespace {
 
-std::mutex& only_one() {
+/// Guards current().
+std::mutex& current_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
 }
+/// The process's MemoryWatch, if there is one.
 std::weak_ptr<MemoryWatch>& current() {
   static auto* watch = new std::weak_ptr<MemoryWatch>;
   return *watch;
@@ -30,7 +32,7 @@ std::weak_ptr<MemoryWatch>& current() {
 }  // namespace
 
 std::shared_ptr<MemoryWatch> MemoryWatch::get(Source source, const stria_services_t& services) noexcept try {
-  const std::lock_guard lock(only_one());
+  const std::lock_guard lock(current_mutex());
   if (auto known = current().lock()) return known;
   std::shared_ptr<MemoryWatch> made(new MemoryWatch);
   if ((source == Source::kernel || !made->open_hooks(services)) &&
@@ -42,6 +44,7 @@ std::shared_ptr<MemoryWatch> MemoryWatch::get(Source source, const stria_service
   return nullptr;
 }
 
+/// What the application's hooks call: [memory, memory + bytes) is about to go away.
 void MemoryWatch::released(void* self, const void* memory, std::uint64_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   static_cast<MemoryWatch*>(self)->mark(begin, begin + bytes, true);
@@ -58,7 +61,7 @@ const char* MemoryWatch::told_by() const noexcept {
 }
 
 bool MemoryWatch::open_kernel() noexcept try {
-  // Faults of the kernel itself are none of ours; so no privilege is needed.
+  // UFFD_USER_MODE_ONLY: page faults of the kernel itself are not wanted, so no privilege is needed.
   fd_.reset(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!fd_ || !wake_) return false;
@@ -101,22 +104,22 @@ int MemoryWatch::add(std::uintptr_t begin, std::uintptr_t end) noexcept {
   mark.begin.store(begin);
   mark.end.store(end);
   if (hooks_ != nullptr) return number;
-  // Write protection is only asked for because a mode has to be named; nothing is protected.
+  // The ioctl demands a mode. Write protection is named, but nothing is ever protected.
   uffdio_register request{};
   request.range = {begin, end - begin};
   request.mode = UFFDIO_REGISTER_MODE_WP;
   if (::ioctl(fd_.get(), UFFDIO_REGISTER, &request) == 0) return number;
-  mark.end.store(0);  // another's userfaultfd may watch it: that is left alone
+  mark.end.store(0);  // refused: another userfaultfd may watch this memory, and is left alone
   mark.taken.store(false);
   return kNone;
 }
 
 void MemoryWatch::remove(int number) noexcept {
   Mark& mark = marks_[static_cast<std::size_t>(number)];
-  // A forked child has copies of the marks, and fd_ is about the memory of its parent.
+  // Not in a forked child: it has copies of the marks, but fd_ watches the memory of its parent.
   if (hooks_ == nullptr && ::getpid() == owner_) {
     const std::lock_guard lock(changing_);
-    static_cast<void>(is_gone(number));  // what was read has been marked
+    static_cast<void>(is_gone(number));  // waits until the events that were read have been marked
     const std::uintptr_t begin = mark.begin.load(), end = mark.end.load();
     mark.end.store(0);
     if (!mark.away.load()) unwatch(begin, end);
@@ -125,8 +128,8 @@ void MemoryWatch::remove(int number) noexcept {
   mark.taken.store(false);
 }
 
-/// Each stretch that is watched is a mapping of its own, of which a process has not many: the kernel's watch
-/// ends where no other mark lies.
+/// Ends the kernel's watch of those parts of [begin, end) that no mark covers any more. Each watched range is
+/// a mapping of its own for the kernel, and the number of mappings of a process is limited.
 void MemoryWatch::unwatch(std::uintptr_t begin, std::uintptr_t end) noexcept {
   const int used = used_.load();
   while (begin < end) {
@@ -141,7 +144,8 @@ void MemoryWatch::unwatch(std::uintptr_t begin, std::uintptr_t end) noexcept {
     }
     if (covered == begin) {
       uffdio_range range{begin, next - begin};
-      static_cast<void>(::ioctl(fd_.get(), UFFDIO_UNREGISTER, &range));  // refused: it is other memory now
+      // If the call is refused, other memory lies there now.
+      static_cast<void>(::ioctl(fd_.get(), UFFDIO_UNREGISTER, &range));
       covered = next;
     }
     begin = covered;
@@ -153,6 +157,7 @@ bool MemoryWatch::is_gone(int number) noexcept {
   return marks_[static_cast<std::size_t>(number)].gone.load();
 }
 
+/// Marks every watched range that overlaps [begin, end). is_away: the addresses go away, not only the pages.
 void MemoryWatch::mark(std::uintptr_t begin, std::uintptr_t end, bool is_away) noexcept {
   const int used = used_.load();
   for (int i = 0; i < used; ++i) {
@@ -163,6 +168,7 @@ void MemoryWatch::mark(std::uintptr_t begin, std::uintptr_t end, bool is_away) n
   }
 }
 
+/// Reads the kernel's events, on the thread of its own, until it is to stop.
 void MemoryWatch::run() noexcept {
   while (!stopping_.load()) {
     pollfd fds[2] = {{fd_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
@@ -177,7 +183,8 @@ void MemoryWatch::run() noexcept {
     }
     reading_.fetch_add(1);
   }
-  fd_.reset();  // who waits for an event to be read goes on, and may hold what the end of a thread needs
+  // Lets threads go on that wait for an event to be read: they may hold what the end of a thread needs.
+  fd_.reset();
 }
 
 }  // namespace stria::verbs

@@ -43,6 +43,8 @@ void Moves::piece_done(Move& move, ibv_wc_status status) noexcept {
     end(move);
 }
 
+/// Posts more of a move of which nothing is under way. Ends it when its link is dying or it has failed;
+/// stalls it when there is no room.
 void Moves::resume(Move& move) noexcept {
   if (!move.link->dying && move.status == Status::ok) {
     const Status answer = advance(move, nullptr);
@@ -56,7 +58,7 @@ void Moves::resume(Move& move) noexcept {
 }
 
 void Moves::resume_stalled() noexcept {
-  IntrusiveList<Move> again;  // one that still finds no room stalls anew
+  IntrusiveList<Move> again;  // a move that still finds no room goes back to stalled_
   while (Move* move = stalled_.pop_front()) again.push_back(move);
   while (Move* move = again.pop_front()) resume(*move);
 }
@@ -71,6 +73,7 @@ bool Moves::is_stalled(const Link& link) noexcept {
   return false;
 }
 
+/// All pieces of the move have ended: releases its memory; deliver_ended() will call its completion.
 void Moves::end(Move& move) noexcept {
   if (move.local.length > 0 && move.status == Status::ok) move.status = Status::peer_failed;
   if (move.result != nullptr)

@@ -1,5 +1,5 @@
-// Gets and puts: the adapter reads and writes, this process only describes. What the peer's adapter would
-// refuse is refused here where the key tells it, because a refusal there ends the connection.
+// Starts gets and puts: the adapter moves the bytes, this process only describes them. An access that the
+// key's bytes do not allow is refused here, because a refusal by the peer's adapter ends the connection.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace stria::verbs {
 
 using transport::Span;
 
-/// Requests that go out at one doorbell: of a move, and the packet behind it.
+/// Requests that are posted at one doorbell: those of one move, and the packet behind them that ends the key.
 struct Chain {
   static constexpr unsigned kMost = SendQueue::kMostChain;
   static constexpr std::uint32_t kMostPieces = 16;
@@ -21,15 +21,17 @@ struct Chain {
   struct {
     Prefix prefix;
     transport::Header header;
-  } head;  ///< of the packet
+  } head;  ///< the bytes of the packet
 };
 
 namespace {
 
-constexpr std::uint64_t kLong = 1 << 20;  // requests from here on are seen to end one by one: the peer lives
+/// Requests of so many bytes or more ask for a completion each, to show that the peer lives.
+constexpr std::uint64_t kLong = 1 << 20;
 
-/// What a request may ask for at once. siw answers a short read out of memory on two pages with wrong bytes
-/// (it takes as many of the first page as belong to the second), so with iWARP that is two requests.
+/// How many of `bytes` bytes at the remote `address` one request may move. siw answers a short read of memory
+/// on two pages with wrong bytes (it takes as many of the first page as belong to the second), so with iWARP
+/// such a read becomes two requests.
 constexpr std::uint64_t kShortAnswer = 32, kPage = 4096;
 std::uint64_t at_once(std::uint64_t address, std::uint64_t bytes, bool iwarp) noexcept {
   const std::uint64_t on_page = kPage - address % kPage;
@@ -48,8 +50,8 @@ int cut(ibv_sge* pieces, int used, std::uint64_t more) noexcept {
   return used;
 }
 
-/// Fills in the next request of a move: one run of the remote memory, and of the local one as many as its
-/// list holds. Returns the bytes that it moves.
+/// Fills in the next request of a move: it moves bytes of one run of the remote memory, and of as many runs
+/// of the local memory as a gather list holds. Returns how many bytes the request moves.
 std::uint64_t build(const Shared& shared, const Move& move, const transport::Payload& rest, const Span& run,
                     ibv_send_wr& request, ibv_sge* pieces) noexcept {
   const hw::VerbsTraits& traits = shared.adapter->traits;
@@ -125,8 +127,9 @@ Status Moves::start(Link& link, const Wanted& wanted) noexcept {
   return answer;
 }
 
-/// Posts some of the rest, as there is room for it, as one piece of work. With `finish` all of it, and the
-/// packet behind it, or nothing (unsupported: it takes more than one request).
+/// Posts up to Chain::kMost requests of the rest of a move, at one doorbell, as there is room. With `finish`
+/// posts all of the rest, as one request, and behind it the packet that ends the key; else nothing
+/// (unsupported: the rest takes more than one request). no_resource: nothing is posted.
 Status Moves::advance(Move& move, const transport::Header* finish) noexcept {
   SendQueue& queue = move.link->queue();
   if (queue.do_binds_wait()) return Status::no_resource;
@@ -134,7 +137,8 @@ Status Moves::advance(Move& move, const transport::Header* finish) noexcept {
   transport::Payload rest = move.local;
   std::uint64_t offset = move.offset;
   const unsigned most = finish != nullptr ? 1u : Chain::kMost;
-  // Room is made for the first only: that may let another move go on, which takes what was seen before.
+  // Only the first request makes room by polling for completions. Polling may let another move go on, which
+  // takes room that was counted before.
   while (rest.length > 0 && chain.count < most &&
          (chain.count == 0 ? queue.has_room(1) : queue.has_room_now(chain.count + 1))) {
     const std::uint64_t bytes = build(shared_, move, rest, run_at(move.remote, offset),
@@ -152,12 +156,12 @@ Status Moves::advance(Move& move, const transport::Header* finish) noexcept {
   move.local = rest;
   move.offset = offset;
   count(move, pieces);
-  // Refused: the link dies, and ends the move.
+  // If the queue pair refuses them, the link dies, and ends the move.
   static_cast<void>(queue.post(chain.requests, chain.entries, chain.count, false));
   return Status::ok;
 }
 
-/// The packet that ends the key, behind the last read. False: there is no slot for it.
+/// Adds the packet that ends the key to the chain, behind the last read. False: no slot is free for it.
 bool Moves::add_finish(Move& move, const transport::Header& finish, Chain& chain) noexcept {
   std::uint32_t slot = 0;
   const bool is_short = shared_.can.pio_max != 0;
@@ -178,7 +182,8 @@ bool Moves::add_finish(Move& move, const transport::Header& finish, Chain& chain
   request.sg_list = &piece;
   request.num_sge = 1;
   request.opcode = IBV_WR_SEND_WITH_INV;
-  // The fence: a read is not ordered before a send, and one that is repeated would meet a dead window.
+  // The fence orders the read before the packet. Without it a read that the adapter repeats could come after
+  // the packet, to a window that has ended.
   request.send_flags = IBV_SEND_FENCE | (is_short ? unsigned{IBV_SEND_INLINE} : 0u);
   request.invalidate_rkey = move.rkey;
   chain.entries[chain.count++] = is_short ? Entry{} : Entry{Entry::Doing::slot, slot, nullptr};
@@ -186,8 +191,8 @@ bool Moves::add_finish(Move& move, const transport::Header& finish, Chain& chain
   return true;
 }
 
-/// More of the rest while there is room for it now, and some left for packets. Looking for room could
-/// complete what is under way of this very move, and so come back here.
+/// Posts more of the rest of a move while there is room, and some is left for packets. It does not poll for
+/// completions to make room: that could complete requests of this move, and call this function again.
 void Moves::advance_further(Move& move) noexcept {
   constexpr unsigned kForOthers = kSendDepth / 4;
   while (move.local.length > 0 && !move.link->dying && move.under_way < kMostUnderWay &&

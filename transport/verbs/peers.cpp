@@ -46,6 +46,7 @@ unsigned Peers::take_news(unsigned budget) noexcept {
   return handled;
 }
 
+/// Handles one piece of news.
 void Peers::take(const News& news) noexcept {
   switch (news.what) {
     case News::What::up:
@@ -54,7 +55,7 @@ void Peers::take(const News& news) noexcept {
     case News::What::broken:
       if (Link* const link = news.connection->link)
         parts_.shared.ends->broke(*link);
-      else  // take_up() had no use for it
+      else  // take_up() had no use for the connection
         parts_.connector.dispose(*news.connection);
       break;
     case News::What::failed:
@@ -63,18 +64,18 @@ void Peers::take(const News& news) noexcept {
   }
 }
 
-/// Gives a connection to the link that waits for one to that worker, or to one that is made for it now. One
-/// that is of no use is disconnected, and disposed of when it is broken: that may be told already.
+/// Gives a connection to the link to that worker which waits for one, or to a new link. A connection that is
+/// of no use is disconnected here, and disposed of at the news that it is broken, which may be given already.
 void Peers::take_up(Connection& connection) noexcept {
   const transport::Sink& sink = parts_.sink;
   Link* const known = parts_.links.to_worker(connection.worker);
   const bool is_echo = connection.worker == parts_.worker_id && !connection.asked;
-  // Our own attempt came to nothing just before the peer came by itself: the peer counts on this connection.
+  // This side's attempt failed just before the peer connected by itself: the peer relies on this connection.
   if (!is_echo && known != nullptr && known->dying && !known->is_attached())
     parts_.shared.ends->revive(*known);
   const bool is_due = is_echo ? known != nullptr && !known->dying && known->other_end() == nullptr
                               : known == nullptr || (!known->dying && !known->is_attached());
-  if (!is_due) {  // the end that it belongs to is gone
+  if (!is_due) {  // its link is gone, or has a connection already
     parts_.connector.disconnect(connection);
     return;
   }
@@ -94,7 +95,7 @@ void Peers::take_up(Connection& connection) noexcept {
   }
 }
 
-/// Null: out of memory, and nothing changed.
+/// Attaches a connection to the known link, or to a new one. Null: out of memory, and nothing changed.
 Link* Peers::give_link(Connection& connection, Link* known, bool is_echo) noexcept {
   Link* made = nullptr;
   try {
@@ -111,11 +112,11 @@ Link* Peers::give_link(Connection& connection, Link* known, bool is_echo) noexce
   }
 }
 
-/// No connection comes for the link that waits for one.
+/// No connection to `worker` comes: ends the link that waits for one.
 void Peers::take_failed(std::uint64_t worker, const Error& error) noexcept {
   Link* const link = parts_.links.to_worker(worker);
   if (link == nullptr || link->is_attached() || link->dying) return;
-  // That a peer closed is nothing unusual.
+  // A peer that closed is nothing unusual: no warning.
   parts_.shared.services->log(
       error.status == Status::peer_failed ? 2 : 3,
       fmt::format("verbs: no connection to worker {:#x}: {}", worker, error.context).c_str());

@@ -1,5 +1,5 @@
-// The worker's side of connecting: links for peers, and the connections that come for them from the
-// connector's thread, as news.
+// The worker's side of connecting: makes links to peers, and takes the news of connections from the
+// connector's thread, which give these links their connections.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,11 @@ class Peers {
     std::uint64_t worker_id;
   };
   explicit Peers(const Parts& parts) noexcept : parts_(parts) {}
-  /// The link to that peer, or a new one, for which a connection is asked. Throws std::bad_alloc. Errors:
-  /// no_resource, all links are in use; unreachable, the peer's earlier link is not down yet.
+  /// Returns the link to the peer, or makes one and asks for a connection. The worker knows the link by
+  /// `cookie` from now on. Throws std::bad_alloc. Errors: no_resource, all links are in use; unreachable, the
+  /// peer's earlier link is not down yet.
   Result<Link*> connect(const Address& address, void* cookie);
-  /// Takes up to `budget` news; returns how many. May call peer_up and link_changed.
+  /// Handles up to `budget` pieces of news; returns how many. May call the sink's peer_up and link_changed.
   unsigned take_news(unsigned budget) noexcept;
   bool has_news() const noexcept;
 
@@ -42,8 +43,8 @@ class Peers {
   void take_failed(std::uint64_t worker, const Error& error) noexcept;
 
   const Parts parts_;
-  std::vector<News> news_;
-  std::size_t next_ = 0;
+  std::vector<News> news_;  // taken from the connector
+  std::size_t next_ = 0;    // the first of news_ that is not handled yet
 };
 
 }  // namespace stria::verbs

@@ -7,10 +7,11 @@
 
 namespace stria::verbs {
 
+/// Adds one request by the builder API, between ibv_wr_start and ibv_wr_complete.
 void Poster::build(const ibv_send_wr& request) noexcept {
   extended_->wr_id = request.wr_id;
-  extended_->wr_flags =
-      request.send_flags;  // with IBV_SEND_INLINE: rxe takes it from here, others need it not
+  // IBV_SEND_INLINE, too: rxe looks for it here; other libraries do not need it.
+  extended_->wr_flags = request.send_flags;
   switch (request.opcode) {
     case IBV_WR_SEND:
       ::ibv_wr_send(extended_);
@@ -50,6 +51,7 @@ void Poster::build(const ibv_send_wr& request) noexcept {
     ::ibv_wr_set_sge_list(extended_, static_cast<std::size_t>(request.num_sge), request.sg_list);
 }
 
+/// Adds a request that fills a strided key, between ibv_wr_start and ibv_wr_complete.
 void Poster::fill(const ibv_send_wr& request, Window& window) noexcept {
   extended_->wr_id = request.wr_id;
   extended_->wr_flags = request.send_flags | IBV_SEND_INLINE;
@@ -59,8 +61,9 @@ void Poster::fill(const ibv_send_wr& request, Window& window) noexcept {
 int Poster::post(ibv_send_wr* requests, unsigned count, Window* const* windows) noexcept {
   counters_->work_requests += count;
   ++counters_->doorbells;
-  // rxe of rdma-core 44 loses lists: of inline pieces all, of others what is longer than the first. A library
-  // with strided keys is none of that kind, and these have no other way.
+  // With the builder API rxe of rdma-core 44 loses gather lists: all inline pieces, and of other pieces what
+  // goes beyond the first. So requests with lists go by ibv_post_send, except where strided keys may be
+  // filled: that has no other way, and such a library is not rxe's.
   const bool lists =
       strided_ == nullptr &&
       std::any_of(requests, requests + count, [](const ibv_send_wr& one) { return one.num_sge > 1; });

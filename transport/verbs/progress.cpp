@@ -1,4 +1,4 @@
-// How a device is driven: progress, sleeping, looking after silent peers, and closing.
+// What drives a device's parts: progress, going to sleep, the check for silent peers, and closing.
 #include <sched.h>
 
 #include <algorithm>
@@ -22,6 +22,7 @@ unsigned Device::progress(unsigned budget) noexcept {
   return handled;
 }
 
+/// Consumes the events that make the wakeup descriptor readable.
 void Device::disarm() noexcept {
   armed_ = false;
   ibv_cq* cq = nullptr;
@@ -34,17 +35,18 @@ Status Device::arm() noexcept {
   disarm();
   const auto is_busy = [&] { return ends_.are_due() || moves_.has_ended() || moves_.has_stalled(); };
   if (peers_.has_news() || receiver_.is_busy() || is_busy()) return Status::no_resource;
-  // What completes of our own is of interest only when somebody waits for it.
+  // Completions of posted requests need to wake the worker only while gets, puts or atomics are under way.
   if (moves_.are_under_way() && ::ibv_req_notify_cq(shared_.adapter->send_cq, 0) != 0)
     return Status::unsupported;
   if (::ibv_req_notify_cq(shared_.adapter->recv_cq, 0) != 0) return Status::unsupported;
   armed_ = true;
-  // What came before the request notifies nobody.
+  // Completions that came before ibv_req_notify_cq do not make the descriptor readable: look for them.
   completions_.reap();
   return receiver_.look() && !is_busy() ? Status::ok : Status::no_resource;
 }
 
-/// A peer whose host is gone says nothing: it is asked something that its adapter has to answer.
+/// Probes each peer with a request that its adapter has to answer, because a peer whose host is gone says
+/// nothing. Then handles all news, packets and ends.
 void Device::check() noexcept {
   const std::uint64_t now = now_ms();
   completions_.reap();
@@ -66,7 +68,8 @@ Device::~Device() {
   close(0);
 }
 
-/// Windows go before queue pairs, queue pairs before what they use.
+/// Waits at most timeout_ms for what is posted, then destroys windows before queue pairs, and queue pairs
+/// before what they use.
 void Device::close(int timeout_ms) noexcept {
   if (closed_) return;
   closed_ = true;
@@ -78,7 +81,8 @@ void Device::close(int timeout_ms) noexcept {
   };
   while (!is_idle() && std::chrono::steady_clock::now() < end) ::sched_yield();
   connector_.stop();
-  // Queue pairs are in error: no adapter touches the memory of moves any more. They let go of it, untold.
+  // The queue pairs are in error, so no adapter touches the memory of moves any more. The moves release it;
+  // their completions are not called.
   for (const auto& link : links_.all()) {
     link->dying = true;
     link->queue().abandon();

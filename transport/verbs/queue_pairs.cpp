@@ -1,6 +1,6 @@
-// How queue pairs are made, and what they can do, which is found out by making some: inline data, the builder
-// API, and strided keys where the adapter's own library has them. The connection manager makes queue pairs
-// only through libibverbs, so they are made here and given to it.
+// Makes queue pairs, and finds out by making some for trial what they can do: how much inline data they take,
+// the builder API, and strided keys where the adapter's own library has them. The connection manager can make
+// queue pairs only through libibverbs, so they are made here and given to it.
 #include <algorithm>
 #include <cerrno>
 
@@ -10,11 +10,13 @@
 namespace stria::verbs {
 namespace {
 
-constexpr std::uint32_t kMostInline = 256;  // longer ones make every work request longer
+// Most inline bytes to ask for. More would make every work request in the queue longer.
+constexpr std::uint32_t kMostInline = 256;
 constexpr std::uint32_t kLeastInline = 32;
 
 }  // namespace
 
+/// The attributes of every queue pair of this adapter.
 ibv_qp_init_attr_ex Adapter::queue_pair() const noexcept {
   ibv_qp_init_attr_ex attr{};
   attr.send_cq = send_cq;
@@ -60,7 +62,8 @@ bool Adapter::make_queue_pair(rdma_cm_id& id) const noexcept {
   return true;
 }
 
-/// As much inline data as one takes that is made in this way; false: none is made.
+/// Makes a queue pair for trial, with or without the builder API, that takes as much inline data as possible,
+/// and notes how much that is. False: none can be made.
 bool Adapter::probe_queue_pair(bool with_builder) {
   builder = with_builder;
   for (std::uint32_t asked = kMostInline; asked >= kLeastInline; asked /= 2) {
@@ -75,6 +78,7 @@ bool Adapter::probe_queue_pair(bool with_builder) {
   return false;
 }
 
+/// Finds the best kind of queue pair that can be made, which all links will have. False: none can be made.
 bool Adapter::probe_queue_pairs() {
   const auto library = hw::loaded_strided_library();
   if (library && use_strided_keys(*library)) return true;
@@ -87,7 +91,8 @@ bool Adapter::probe_queue_pairs() {
   return true;
 }
 
-/// They are ended as windows are, and windows are the other way for what they do not take.
+/// Strided keys need windows and messages that invalidate: a strided key is ended as a window is, and windows
+/// serve memory that no strided key takes.
 bool Adapter::use_strided_keys(const hw::StridedLibrary& library) {
   if (!traits.has_windows() || !traits.send_invalidate || !library.is_supported(context->device))
     return false;
@@ -95,7 +100,7 @@ bool Adapter::use_strided_keys(const hw::StridedLibrary& library) {
   if (probe_queue_pair(true)) {
     traits.strided = hw::strided_keys_of(traits.inline_bytes);
     if (traits.strided.entries > 0) {
-      // Older kernels make none whose consumer key changes, and none without their DEVX interface.
+      // Older kernels make no key whose consumer key may change, and none at all without DEVX.
       auto attributes = hw::strided_key_attributes(pd, static_cast<std::uint16_t>(traits.strided.entries));
       mlx5dv_mkey* const key = library.create_key(&attributes);
       if (key != nullptr) {

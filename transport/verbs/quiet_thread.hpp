@@ -1,4 +1,4 @@
-// A thread that no signal of the application is delivered to.
+// A thread with all signals blocked, so that no signal of the application is delivered to it.
 #pragma once
 
 #include <pthread.h>
@@ -9,6 +9,7 @@
 
 namespace stria::verbs {
 
+/// Starts a thread that runs `body`. The thread inherits the blocked signals; the caller's mask is restored.
 /// Throws std::system_error like std::thread.
 template <class Body>
 std::thread quiet_thread(Body body) {

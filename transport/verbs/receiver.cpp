@@ -10,7 +10,7 @@
 
 namespace stria::verbs {
 
-/// The link that a completion of the receive queue belongs to; null: it is gone.
+/// The link that a completion of the receive queue belongs to; null: the link is gone.
 Link* Receiver::link_of(const ibv_wc& completion) noexcept {
   if (completion.status == IBV_WC_SUCCESS && completion.byte_len >= sizeof(Prefix)) {
     Prefix prefix;
@@ -47,7 +47,8 @@ unsigned Receiver::receive(unsigned budget) noexcept {
       if (drained_) break;
     }
     const ibv_wc completion = batch_[next_];
-    batch_[next_++].invalidated_rkey = 0;  // libraries write it only where there is one
+    // Libraries write the rkey only where a key was invalidated: none is left for the next use of the entry.
+    batch_[next_++].invalidated_rkey = 0;
     receive_one(completion);
     ++handled;
   }
@@ -55,6 +56,7 @@ unsigned Receiver::receive(unsigned budget) noexcept {
   return handled;
 }
 
+/// Handles one completion: credits, the end of a key, and the packet.
 void Receiver::receive_one(const ibv_wc& completion) noexcept {
   auto* const buffer = reinterpret_cast<ReceiveBuffer*>(completion.wr_id);
   Link* const link = link_of(completion);
@@ -83,13 +85,14 @@ void Receiver::receive_one(const ibv_wc& completion) noexcept {
     return;
   }
   if (!is_data) {
-    // Its buffer is outside of the credits; ours may flow again now.
+    // The buffer of a greeting or of a packet of credits is no credit. But either of them may allow that this
+    // side sends a packet of credits again.
     if (link->credits().are_due()) credits_due_.push_back(link);
     return;
   }
   whose = link;
   if (prefix.kind == PacketKind::closing) {
-    // The flag of an ended key is not to be trusted (rxe sets another bit); the key is, unless the word is
+    // The flag IBV_WC_WITH_INV is not to be trusted (rxe sets another bit). The rkey is, unless the field has
     // immediate data, which the peer makes up.
     const bool is_key = (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
     if (is_key && parts_.keys.end_by_message(*link, completion.invalidated_rkey))
@@ -107,7 +110,7 @@ void Receiver::deliver(Link& link, const Prefix& prefix, const std::byte* packet
   parts_.sink.deliver(parts_.sink.self, link.origin().cookie, &arrived);
 }
 
-/// What was used is posted first and counted as credit then: nobody is promised a buffer that is not there.
+/// Posts the used buffers again, and then counts them as credits: a peer is promised posted buffers only.
 void Receiver::post_again() noexcept {
   if (used_count_ == 0) return;
   const unsigned count = used_count_;

@@ -1,5 +1,5 @@
-// The receiving side of a device: packets out of the shared receive queue, the buffers that go back to it,
-// and the credits that go back to peers.
+// The receiving side of a device: takes packets from the shared receive queue, posts their buffers again, and
+// returns credits to peers.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -29,21 +29,24 @@ class Receiver {
     Peers& peers;
   };
   explicit Receiver(const Parts& parts) noexcept : parts_(parts) {}
-  /// `buffers`: what is posted to the queue.
+  /// `buffers`: the buffers that are posted to the shared receive queue.
   void open(ReceiveBuffers& buffers, std::uint32_t most_links) {
     buffers_ = &buffers;
     credits_due_.reserve(most_links);
   }
 
-  /// Handles up to `budget` completions of the queue; returns how many.
+  /// Handles up to `budget` completions of the receive queue; returns how many. Delivers packets.
   unsigned receive(unsigned budget) noexcept;
-  /// Sends credits to peers that wait for them, where there is room.
+  /// Sends a packet of credits on each link where one is due, if its send queue has room.
   void return_credits() noexcept;
-  /// Looks at the queue and delivers nothing. True: there is nothing to be done.
+  /// Polls the receive queue into the batch, which must be empty, and delivers nothing. True: nothing came.
   bool look() noexcept;
+  /// Whether a completion of the batch, or a packet of credits, is still to be handled.
   bool is_busy() const noexcept { return next_ != end_ || !credits_due_.empty(); }
-  /// The last look found nothing more: all that came has been delivered.
+  /// Whether the last poll by receive() found the receive queue empty, and nothing is left of the batch: all
+  /// packets that had come by then have been delivered.
   bool is_drained() const noexcept { return drained_ && next_ == end_; }
+  /// The link is about to be removed.
   void forget(Link& link) noexcept { std::erase(credits_due_, &link); }
 
  private:
@@ -56,12 +59,12 @@ class Receiver {
   const Parts parts_;
   ReceiveBuffers* buffers_ = nullptr;
   ibv_wc batch_[ReceiveBuffers::kBatch]{};
-  unsigned next_ = 0, end_ = 0;                  // of the batch
-  ReceiveBuffer* used_[ReceiveBuffers::kBatch];  // to be posted again,
-  Link* used_by_[ReceiveBuffers::kBatch];        // and whose credits they are; null: nobody's
+  unsigned next_ = 0, end_ = 0;                  // the completions of batch_ that are not handled yet
+  ReceiveBuffer* used_[ReceiveBuffers::kBatch];  // buffers to be posted again
+  Link* used_by_[ReceiveBuffers::kBatch];        // the link that each is a credit of; null: none
   unsigned used_count_ = 0;
-  bool drained_ = false;  // the last look at the receive queue found nothing
-  std::vector<Link*> credits_due_;
+  bool drained_ = false;            // the last poll by receive() found nothing
+  std::vector<Link*> credits_due_;  // links on which a packet of credits alone may be due
 };
 
 }  // namespace stria::verbs

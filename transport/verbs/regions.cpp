@@ -13,10 +13,10 @@
 namespace stria::verbs {
 namespace {
 
-constexpr unsigned kLooks =
-    4;  // regions that begin before the memory and are asked whether they reach its end
+/// How many regions that begin at or before the memory find() checks for whether they reach its end.
+constexpr unsigned kMostChecked = 4;
 
-/// Of any of these the kernel demands that the memory may be written.
+/// Rights for which the kernel demands that the memory may be written.
 constexpr unsigned kWrites =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
@@ -44,6 +44,7 @@ void Regions::close() noexcept {
   while (!by_begin_.empty()) destroy(by_begin_.begin()->second);
 }
 
+/// Registers [begin, end). Null: refused, now or lately.
 ibv_mr* Regions::register_memory(std::uintptr_t begin, std::uintptr_t end, unsigned rights,
                                  Asking how) noexcept {
   const bool writes = (rights & kWrites) != 0;
@@ -64,18 +65,19 @@ ibv_mr* Regions::register_memory(std::uintptr_t begin, std::uintptr_t end, unsig
                                   end - begin, std::strerror(error), locked_memory_hint(error))
                           .c_str());
   } catch (const std::bad_alloc&) {
-    // Only the words are lost.
+    // Out of memory: only the log's text is lost.
   }
   return nullptr;
 }
 
+/// A known region that covers [begin, end) and whose memory is still there; null: none is found.
 Region* Regions::find(std::uintptr_t begin, std::uintptr_t end, bool writable) noexcept {
   auto at = by_begin_.upper_bound(begin);
-  for (unsigned looks = 0; looks < kLooks && at != by_begin_.begin(); ++looks) {
+  for (unsigned checked = 0; checked < kMostChecked && at != by_begin_.begin(); ++checked) {
     Region& region = *(--at)->second;
     if (region.end < end || (writable && !region.writable)) continue;
     if (region.mark == MemoryWatch::kNone || !watch_->is_gone(region.mark)) return &region;
-    // It names pages that are not the application's any more; users of before go on with those.
+    // The region names pages that are not the application's any more. Present users go on with them.
     ++counters_->registrations_gone;
     if (region.users > 0)
       forget(region);
@@ -100,6 +102,7 @@ Region* Regions::acquire(const void* memory, std::uint64_t bytes, Use use, bool 
   return found;
 }
 
+/// Registers memory as a new region with one user; null: it cannot be registered.
 Region* Regions::add(std::uintptr_t begin, std::uintptr_t end, Use use, bool shared, bool tell) noexcept try {
   auto region = std::make_unique<Region>();
   region->begin = begin;
@@ -107,7 +110,8 @@ Region* Regions::add(std::uintptr_t begin, std::uintptr_t end, Use use, bool sha
   region->users = 1;
   region->shared = shared;
   if (shared && watch_ != nullptr) {
-    // Whole pages, so that neighbours meet. Watched before they are registered: nothing is missed.
+    // Whole pages, so that memory on the same pages finds the region. They are watched before they are
+    // registered, so that nothing is missed.
     const std::uintptr_t first = begin / page_ * page_, last = (end + page_ - 1) / page_ * page_;
     region->mark = watch_->add(first, last);
     if (region->mark != MemoryWatch::kNone) {
@@ -155,6 +159,7 @@ void Regions::release(Region* region) noexcept {
   }
 }
 
+/// Makes the region unknown to find().
 void Regions::forget(Region& region) noexcept {
   if (!region.known) return;
   region.known = false;

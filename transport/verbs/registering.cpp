@@ -1,4 +1,4 @@
-// Making a key: the kind that serves the memory.
+// Makes keys, each of the kind that serves its memory.
 #include <limits>
 
 #include "transport/payload.hpp"
@@ -8,7 +8,7 @@
 namespace stria::verbs {
 namespace {
 
-/// The blocks of a key's bytes have so many bits.
+/// Whether the length of a block fits its field in the bytes of a key.
 bool fits_key(const Blocks& blocks) noexcept {
   return blocks.is_one() || blocks.block <= std::numeric_limits<decltype(KeyStride::block)>::max();
 }
@@ -25,7 +25,7 @@ void KeyMaker::open() noexcept {
 Status KeyMaker::fast_register(Link* link, const transport::Payload& memory, unsigned access,
                                transport::Key& key) noexcept {
   if ((access & STRIA_REGISTER_MAPPED) != 0) return Status::unsupported;
-  // A key for ourselves belongs to the other end of the connection, which comes with it.
+  // A key for ourselves belongs to the other end of a connection, which is not there yet.
   if (link != nullptr && link->worker() == worker_id_ && !link->is_attached() && !link->dying)
     return Status::no_resource;
   if (link != nullptr && shared_.adapter->strided) {
@@ -52,13 +52,13 @@ Status KeyMaker::fast_register(Link* link, const transport::Payload& memory, uns
     shared_.regions.release(region);
     return Status::no_resource;
   }
-  // A peer need not know where the memory lies.
+  // With a zero-based window the peer does not learn where the memory lies.
   if (is_from_zero(window->rights, shared_.adapter->traits.zero_based)) blocks.first -= span.begin;
   return hand_out(owner, *window, blocks, key);
 }
 
-/// Memory that lies apart behind one key that shows it as one run. Unsupported: it is one run as it is, or no
-/// key of the adapter takes it, or it makes no more of them.
+/// Makes a strided key, which shows memory that lies apart as one run. Unsupported: the memory is one run as
+/// it is, or no strided key takes it, or it cannot be registered so, or no strided key is left.
 Status KeyMaker::register_strided(Link& link, const transport::Payload& memory, unsigned access,
                                   transport::Key& key) noexcept {
   const datatype::Layout* const layout = transport::layout_of(memory);

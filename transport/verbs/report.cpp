@@ -1,4 +1,4 @@
-// What a device tells the log (STRIA_LOG=info): of its adapter when it opens, of its work when it closes.
+// What a device writes to the log (STRIA_LOG=info): its adapter when it opens, its work when it closes.
 #include <algorithm>
 #include <new>
 #include <string>
@@ -16,7 +16,7 @@ void Device::log_limits() const noexcept try {
       2,
       fmt::format("verbs: {}: {}", ::ibv_get_device_name(shared_.adapter->context->device), limits).c_str());
 } catch (const std::bad_alloc&) {
-  // Only the words are lost.
+  // Out of memory: only the log's text is lost.
 }
 
 void Device::log_counts() const noexcept try {
@@ -30,7 +30,7 @@ void Device::log_counts() const noexcept try {
                      did.closed_here)
              .c_str());
 } catch (const std::bad_alloc&) {
-  // Likewise.
+  // Out of memory: only the log's text is lost.
 }
 
 }  // namespace stria::verbs

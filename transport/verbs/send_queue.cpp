@@ -28,7 +28,7 @@ bool SendQueue::has_room(unsigned requests) noexcept {
   return has_room_now(requests);
 }
 
-/// The requests for the windows that were chosen.
+/// Builds the requests that bind the chosen windows, and fill the chosen strided keys. Returns how many.
 unsigned SendQueue::build_binds(ibv_send_wr* out) noexcept {
   unsigned strided = 0;
   const unsigned count = chosen_count_;
@@ -52,7 +52,7 @@ unsigned SendQueue::build_binds(ibv_send_wr* out) noexcept {
   shared_.counters.windows_bound += count;
   shared_.counters.strided_keys += strided;
   chosen_count_ = 0;
-  binds_wait_ = false;  // whatever they left with
+  binds_wait_ = false;
   return count;
 }
 
@@ -85,13 +85,14 @@ Status SendQueue::post(ibv_send_wr* requests, const Entry* entries, unsigned cou
   const int error = poster_.post(requests, all, chosen_.data());
   for (unsigned i = 0; i < binds; ++i) {
     if (requests[i].opcode == Poster::kFill) continue;
-    // The library takes the new key over only for windows that it binds itself.
+    // The library writes the new rkey into the ibv_mw only for windows that it binds itself.
     ibv_mw* const mw = requests[i].bind_mw.mw;
     mw->rkey = requests[i].bind_mw.rkey;
   }
   if (error == 0) [[likely]]
     return Status::ok;
-  // They stay in the ring, and what is flushed behind them says that all before it was done.
+  // The refused requests stay in the ring. The completion of a request that is flushed behind them will say
+  // that they succeeded, so their moves fail here.
   for (unsigned i = 0; i < count; ++i)
     if (entries[i].move != nullptr) entries[i].move->status = Status::peer_failed;
   shared_.ends->fail(link_, Status::io_error,
@@ -109,7 +110,7 @@ Status SendQueue::post_nothing() noexcept {
 // ---- completions -----------------------------------------------------------------------------------------
 
 void SendQueue::complete(std::uint32_t sequence, ibv_wc_status status) noexcept {
-  // A sequence that is not under way can only be a completion of an earlier use of the number.
+  // A sequence number that is not under way can only come from an earlier link with this link number.
   if (sequence - tail_ >= head_ - tail_) return;
   if (shared_.can.completes_singly) {
     Entry& entry = ring_[sequence & kMask];
@@ -128,6 +129,7 @@ void SendQueue::complete(std::uint32_t sequence, ibv_wc_status status) noexcept 
   }
 }
 
+/// Does what the entry of a completed request says.
 void SendQueue::end(const Entry& entry, ibv_wc_status status) noexcept {
   if (entry.doing == Entry::Doing::slot) shared_.slots.give(entry.slot);
   if (entry.doing != Entry::Doing::move) return;
@@ -147,7 +149,7 @@ void SendQueue::flush() noexcept {
   if (!has_room(1)) return;
   flushed_ = true;
   if (post_nothing() == Status::ok) return;
-  // Nothing can be posted in error (siw): what had to be flushed has been, when it got there.
+  // siw refuses requests on a queue pair in error, and had flushed all others when the queue pair got there.
   shared_.completions->reap();
   abandon();
 }
@@ -156,6 +158,7 @@ void SendQueue::abandon() noexcept {
   while (!is_idle()) complete(tail_, IBV_WC_WR_FLUSH_ERR);
 }
 
+/// Polls for completions until done(), or until the link ends because that takes too long.
 template <class Done>
 void SendQueue::await(Done done) noexcept {
   constexpr unsigned kSpins = 64;
@@ -197,8 +200,9 @@ bool SendQueue::withdraw(Window& window) noexcept {
   return true;
 }
 
-/// rxe does a bind again when something before it was lost, finds the window bound, and sends nothing more
-/// nor says anything. So there a bind goes out when nothing is under way, and its packet with it.
+/// rxe executes a bind again when a request before it was lost, finds the window bound, and then neither
+/// sends anything more nor reports an error. So with rxe binds are posted only when nothing is under way,
+/// together with the packet that follows them.
 bool SendQueue::binds_have_to_wait() noexcept {
   if (chosen_count_ == 0 || !shared_.adapter->traits.repeats_binds) return false;
   binds_wait_ = true;

@@ -1,4 +1,4 @@
-// The packets of a link: what goes inside a work request, what is packed into a slot first, and prefixes
+// Sends the packets of a link: inside the work request (short), packed into a slot first, or as a prefix
 // alone.
 #include <cstring>
 
@@ -7,6 +7,7 @@
 
 namespace stria::verbs {
 
+/// Whether a packet may be sent now: ok, or the answer to give. Greets if that is still to be done.
 Status Link::can_send() noexcept {
   if (dying) [[unlikely]]
     return Status::peer_failed;
@@ -26,7 +27,7 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   const Status can = can_send();
   if (can != Status::ok) return can;
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  if (shared_.can.pio_max != 0 && bytes <= shared_.can.pio_max) {  // needs no slot
+  if (shared_.can.pio_max != 0 && bytes <= shared_.can.pio_max) {  // inside the work request: needs no slot
     std::byte gathered[kMostShort];
     if (bytes > 0) shared_.services->pack(&payload, gathered);
     return send_short(PacketKind::buffered, header, gathered, bytes, nullptr);
@@ -48,6 +49,7 @@ Status Link::send_invalidate(const transport::Header& header, const void* payloa
                    {nullptr, const_cast<void*>(payload), bytes, 0, static_cast<std::int64_t>(bytes)}, &data);
 }
 
+/// Sends a packet inside the work request. `closes`: the peer's key that the packet ends, or null.
 Status Link::send_short(PacketKind kind, const transport::Header& header, const void* payload,
                         std::uint32_t bytes, const KeyContent* closes) noexcept {
   const Prefix prefix = next_prefix(kind);
@@ -67,6 +69,8 @@ Status Link::send_short(PacketKind kind, const transport::Header& header, const 
   return queue_.post(&request, &entry, 1, false);
 }
 
+/// Packs a packet into a slot and sends it from there. `closes`: the peer's key that the packet ends, or
+/// null. no_resource: no slot is free.
 Status Link::send_slot(PacketKind kind, const transport::Header& header, const transport::Payload& payload,
                        const KeyContent* closes) noexcept {
   SendSlots& slots = shared_.slots;
@@ -93,6 +97,7 @@ Status Link::send_slot(PacketKind kind, const transport::Header& header, const t
   return queue_.post(&request, &entry, 1, slots.is_low());
 }
 
+/// Sends a greeting, or a packet of credits. no_resource: no slot is free.
 Status Link::send_prefix(PacketKind kind) noexcept {
   Prefix prefix = next_prefix(kind);
   ibv_sge piece{reinterpret_cast<std::uint64_t>(&prefix), sizeof prefix, 0};

@@ -1,4 +1,4 @@
-// The STRIA_VERBS_* variables of one device.
+// The settings of one device: what the STRIA_VERBS_* variables say. variables.hpp describes them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace stria::verbs {
 
 struct Settings {
-  std::string device;  ///< name or address; empty: any
+  std::string device;  ///< name of an RDMA device, or address of its interface; empty: any
   std::uint32_t links = 256;
   std::uint32_t credits = 32;
   std::uint32_t eager_bytes = 8192;
@@ -26,7 +26,8 @@ struct Settings {
 /// How many devices STRIA_VERBS_DEVICE names; 1 when it names none.
 std::uint32_t count_devices(const stria_device_params_t& params);
 
-/// Of the device of index params.device. Errors: invalid, naming variable and value.
+/// Reads the settings of the device with index params.device. Errors: invalid; the text names the variable
+/// and its value.
 Result<Settings> read_settings(const stria_device_params_t& params);
 
 }  // namespace stria::verbs

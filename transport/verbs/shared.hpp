@@ -1,5 +1,6 @@
-// What all links of a device use: its adapter, its memory, its counters, and those of its parts that a link
-// turns to. The worker's thread.
+// What all links of a device use: the device's adapter, memory and counters, and the parts of the device that
+// a link calls. The worker's thread uses all of it; the connector's thread uses the adapter and the settings,
+// which do not change.
 #pragma once
 
 #include <algorithm>
@@ -35,13 +36,13 @@ struct Shared {
   const std::unique_ptr<Adapter> adapter;
   const Abilities can;
   Counters counters;
-  SendSlots slots;  ///< that messages are packed into
-  SendSlots words;  ///< where atomics leave what a word was
+  SendSlots slots;  ///< where messages are packed
+  SendSlots words;  ///< where the adapter writes the old value of a word that an atomic changes
   Regions regions;  ///< of the application's memory
 
   Moves* moves = nullptr;              ///< gets, puts and atomics
-  Completions* completions = nullptr;  ///< of what was posted
-  Ends* ends = nullptr;                ///< links that end
+  Completions* completions = nullptr;  ///< of work requests that were posted
+  Ends* ends = nullptr;                ///< takes links down
 };
 
 }  // namespace stria::verbs

@@ -1,4 +1,4 @@
-// The provider's table, and what tests ask of its devices.
+// The table of the verbs provider, and what tests ask of its devices.
 #pragma once
 
 #include "stria/provider.h"
@@ -8,7 +8,7 @@ namespace stria::verbs {
 
 const stria_provider_t& verbs_provider() noexcept;
 
-/// Of a device that this provider opened: what was posted so far.
+/// The counters of a device that this provider opened.
 const Counters& counters_of(stria_device_t* device) noexcept;
 
 }  // namespace stria::verbs

@@ -1,11 +1,13 @@
-// The life of a key that is a window, or a strided key: chosen, posted with the next packet of its link, and
-// ended by this side, by the peer's message, or with the link.
+// The life of a key that is a memory window or a strided key: it is chosen, its bind is posted with the next
+// packet of its link, and it is ended by this side, by the peer's message, or with the link. (Below, a
+// strided key is a window, too, and the request that fills it is its bind.)
 #include "transport/verbs/key_maker.hpp"
 #include "transport/verbs/link.hpp"
 
 namespace stria::verbs {
 
-/// The key goes out with the next packet of the link.
+/// Chooses a window, so that its bind is posted with the next packet of the link, and writes the key's bytes.
+/// If it cannot be chosen, frees it.
 Status KeyMaker::hand_out(Link& owner, Window& window, const Blocks& memory, transport::Key& key) noexcept {
   const Status chosen = choose(owner, window);
   if (chosen == Status::ok)
@@ -15,10 +17,11 @@ Status KeyMaker::hand_out(Link& owner, Window& window, const Blocks& memory, tra
   return chosen;
 }
 
+/// Has the bind of a window posted with the next packet of the link; no_resource: it cannot wait there now.
 Status KeyMaker::choose(Link& owner, Window& window) noexcept {
   if (owner.dying) return Status::peer_failed;
   SendQueue& queue = owner.queue();
-  // The binds that wait go now, where they may.
+  // Posts the binds that wait, if they may go now.
   const auto post_binds = [&] {
     if (!owner.ready() || queue.binds_have_to_wait() || !queue.has_room(0)) return Status::no_resource;
     return queue.post(nullptr, nullptr, 0, owner.is_echo());
@@ -27,7 +30,8 @@ Status KeyMaker::choose(Link& owner, Window& window) noexcept {
     if (const Status posted = post_binds(); posted != Status::ok) return posted;
   queue.choose(window);
   if (!owner.is_echo()) return Status::ok;
-  // Packets to ourselves go by the other queue pair: be sure.
+  // Packets to ourselves are sent by the other end's queue pair and could overtake this bind, so it is posted
+  // and awaited here.
   const Status posted = post_binds();
   if (posted == Status::no_resource) {
     queue.withdraw(window);
@@ -63,7 +67,8 @@ Status KeyMaker::invalidate(const transport::Key& key) noexcept {
   return Status::ok;
 }
 
-/// Waits for the adapter: the key is dead on return. A link that dies meanwhile takes its windows with it.
+/// Invalidates a window by a work request, and waits for the adapter: the key is unusable on return.
+/// peer_failed: the link died meanwhile, and the caller has to destroy the window.
 Status KeyMaker::end_window(Link& owner, Window& window) noexcept {
   SendQueue& queue = owner.queue();
   queue.await_room();
