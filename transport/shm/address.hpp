@@ -1,5 +1,5 @@
-// Who a device is: the bytes it gives away to be connected to, and what two devices agree on before they
-// talk.
+// The identity of a device: the address bytes by which peers connect to it, the versions that two devices
+// compare before they talk, and the names of its sockets.
 #pragma once
 
 #include <cstddef>
@@ -12,41 +12,46 @@
 
 namespace stria::shm {
 
-/// A device as others find it.
+/// What a peer needs to find and attach a device.
 struct Identity {
   std::uint64_t nonce = 0;
   std::uint64_t worker_id = 0;
-  std::uint32_t pid = 0;  ///< in its own namespace
+  std::uint32_t pid = 0;  ///< of the device's process, in the PID namespace of that process
   std::uint32_t uid = 0;
-  std::int32_t fd = -1;  ///< number of its memfd there
+  std::int32_t fd = -1;  ///< descriptor of the segment's memfd in the device's process
   std::uint64_t segment_bytes = 0;
-  std::uint64_t host = 0;        ///< as host_number()
-  std::uint32_t pid_space = 0;   ///< the namespace of `pid`, as namespace_number()
-  std::uint32_t door_space = 0;  ///< the network namespace in which its door has a name; 0: it has no door
+  std::uint64_t host = 0;        ///< host_number() of the device's host
+  std::uint32_t pid_space = 0;   ///< namespace_number() of the PID namespace of `pid`
+  std::uint32_t door_space = 0;  ///< the network namespace of the device's door (attach.hpp); 0: no door
 };
 
 /// major << 16 | minor << 8 | patch of this library.
 std::uint32_t library_version() noexcept;
 std::string version_text(std::uint32_t layout, std::uint32_t wire, std::uint32_t library);
 
-/// The address as bytes, versions first: 1 layout, 1 wire, 2 reserved, 4 library, then the identity.
+/// Length of an encoded address. The versions come first, so that any version can read them: 1 byte layout,
+/// 1 wire, 2 reserved, 4 library; then the identity.
 inline constexpr std::size_t kAddressBytes = 64;
 void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes> out) noexcept;
-/// Errors: invalid (not an address of this provider); unreachable (another version; the text names both).
+/// Errors: invalid (the bytes are no address of this provider); unreachable (the address is of another
+/// version; the text names both versions).
 Result<Identity> decode_address(std::span<const std::byte> bytes);
 
 using transport::fingerprint;
-/// Namespaces of the calling thread, and the number of one in 30 bits; 0: not known (no /proc).
+/// Paths of the calling thread's namespaces, for namespace_number().
 inline constexpr const char* kPidNamespace = "/proc/thread-self/ns/pid";
 inline constexpr const char* kNetNamespace = "/proc/thread-self/ns/net";
+/// The number of the namespace at `path`, cut to 30 bits; 0: not known (no /proc).
 std::uint32_t namespace_number(const char* path) noexcept;
-/// Names the running system: what the kernel drew at random when it started; 0: not known (no /proc).
+/// A number that names the running system: a hash of the kernel's boot id, which is random at each start; 0:
+/// not known (no /proc).
 std::uint64_t host_number() noexcept;
 
-/// Random, never 0.
+/// A random number that is never 0.
 std::uint64_t random_word() noexcept;
 
-/// Abstract socket names of a device: the door that hands out descriptors, and the one that wakes it.
+/// Abstract names of the sockets of the device `nonce`: the door, which passes descriptors (attach.hpp), and
+/// the wakeup descriptor (wakeup.hpp).
 std::string door_name(std::uint64_t nonce);
 std::string wakeup_name(std::uint64_t nonce);
 

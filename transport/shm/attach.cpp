@@ -19,6 +19,7 @@
 namespace stria::shm {
 namespace {
 
+/// A device in the registry of this process.
 struct Listed {
   std::uint64_t nonce;
   int fd;
@@ -37,14 +38,15 @@ std::vector<Listed>& listed() {
 Error unreachable(std::string text) {
   return {Status::unreachable, std::move(text)};
 }
-/// By errno.
+/// The error of a failed system call: errno says whether the caller may try again.
 Error failed(const std::string& what) {
   return {status_on_way(errno), fmt::format("{}: {}", what, std::strerror(errno))};
 }
 
-/// Maps a descriptor that is said to be the segment of `identity`, if it is.
+/// Maps the file behind `fd` if it is the segment of `identity`. `what` names the way by which `fd` was
+/// reached, for error texts.
 Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) {
-  // The seals before the size, which is only final with them.
+  // The seals are read before the size: without them the file may still change its size.
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
     return unreachable(fmt::format("{}: not a sealed segment", what));
@@ -66,7 +68,7 @@ Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) 
   return map;
 }
 
-/// Whether `about` is the segment of a device of this process.
+/// Whether `about` describes the segment of a device of this process.
 bool is_own_segment(const struct stat& about) {
   const std::lock_guard lock(list_mutex());
   for (const Listed& one : listed()) {
@@ -78,24 +80,26 @@ bool is_own_segment(const struct stat& about) {
   return false;
 }
 
-/// A memfd of stria's in another process.
+/// Opens descriptor `fd` of process `pid` through /proc, if it is a memfd of stria and no segment of this
+/// process.
 Result<UniqueFd> open_by_proc(pid_t pid, int fd) {
   const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
-  // Look before opening: in another PID namespace or on another node the id may be anybody's, and some files
-  // act when they are opened. O_PATH opens nothing, and drops no lock when it is closed.
+  // The file is looked at before it is opened: in another PID namespace or on another node `pid` may name
+  // any process, and some files act when they are opened. A descriptor of O_PATH does not open the file, and
+  // drops no lock when it is closed.
   UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!seen) return failed("proc: " + path);
-  const std::string again = fmt::format("/proc/self/fd/{}", seen.get());
+  const std::string seen_path = fmt::format("/proc/self/fd/{}", seen.get());
   char target[64] = {};
   struct stat about {};
-  if (::readlink(again.c_str(), target, sizeof target - 1) < 0 || ::fstat(seen.get(), &about) != 0)
+  if (::readlink(seen_path.c_str(), target, sizeof target - 1) < 0 || ::fstat(seen.get(), &about) != 0)
     return unreachable(fmt::format("proc: {}: {}", path, std::strerror(errno)));
   if (std::strncmp(target, "/memfd:stria", 12) != 0)
     return unreachable(fmt::format("proc: {} is {}", path, target));
   if (is_own_segment(about))
     return unreachable(fmt::format(
         "proc: {} is this process's own segment: the id is that of another PID namespace or node", path));
-  UniqueFd opened(::open(again.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  UniqueFd opened(::open(seen_path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!opened) return failed("proc: " + path);
   return opened;
 }
@@ -121,7 +125,7 @@ Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof,
     unanswered.asked = *std::move(asked);
   }
   auto passed = hear(unanswered.asked.get(), waits);
-  // An answer is taken once: whoever can make nothing of it asks again.
+  // A connection carries one answer: an attempt after this one has to ask the door anew.
   if (passed || passed.error().status != Status::in_progress) unanswered.asked.reset();
   if (!passed) return std::move(passed).error();
   Attached result;
@@ -196,7 +200,8 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
       done->nonce = identity.nonce;
       return done;
     }
-    // What failed on one way for want of something may go later, whatever the other one says.
+    // If /proc failed for lack of a resource, that status stays, whatever the door says: a later attempt may
+    // succeed.
     if (unanswered != nullptr && status == Status::unreachable) status = done.error().status;
     why += (why.empty() ? "" : "; ") + done.error().context;
   }

@@ -1,28 +1,28 @@
-// The sender's cells: where buffered messages are packed, in its own segment. The receiver reads a cell in
-// place and stores in its state word which use of the cell it was; that store is all that comes back, and the
-// sender stores nothing there: its line would have to come back first.
+// The sender's cells: memory in the sender's own segment that buffered messages are packed into. The
+// receiver reads a cell in place, and then stores the number of the cell's use in its state word: that store
+// frees the cell, and nothing else comes back. The sender never stores to a state word, because its line
+// would first have to come back from the receiver's cache.
 //
-// The sender learns of freed cells by looking at the states of those it sent, oldest first, a few at a time
-// and only every few messages: states of neighbouring cells share a line, so one transfer tells of several.
-// Freed cells are used again first in, first out. A stream of fragments so goes round through more memory
-// than a second-level cache holds: what the receiver read has left its cache when it is written again, and a
-// store need not wait until the line is taken away there. (1 MiB between two near cores: 42 us; last in,
-// first out: 118 us. A window of 64 messages of 4 KiB, each message: 0.16 us, always at the begin of a cell
-// 0.2.)
+// The sender harvests freed cells: it reads the state words of the cells under way, oldest first, a few at a
+// time and only every few messages. State words of neighbouring cells share a line, so one transfer tells of
+// several cells. Freed cells are used again first in, first out. So a stream goes through more memory than a
+// second-level cache holds: the receiver's cache has dropped a line when the sender writes it again, and the
+// store need not wait until it is taken away there.
 //
-// What a cell's pages cost (cell_pages.hpp) has to be earned: at first one cell goes round, one more whenever
-// all of them are under way, and what is shorter than half a cell goes round in its lower half. The
-// receiver's cache has all lines of these few, so long payloads are stored past the caches.
+// Cells go round: take() hands them out, the receiver frees them, and take() hands them out again. What the
+// pages of a cell cost (cell_pages.hpp) has to be earned, so at first one cell goes round; one more joins
+// whenever all of them are under way. Payloads shorter than half a cell stay in its lower half. While cells
+// are so few, the receiver's cache has all of their lines, and long payloads are stored past the caches.
 //
-// Where the kernel gives a huge page on demand, the ordinary cells have it from the start on, the long ones
-// after kHugeRoundAfter bytes. Its pages cost nothing more, but its lines come from memory once. So there,
-// too, few cells go round at first, whole; and one more for so many payloads that none of these notices (4
-// KiB 0.25 us at first instead of 0.43, 8 KiB 0.37 instead of 0.65).
+// Where the kernel gives a huge page on demand, a whole round of cells (round_of() in segment.hpp) lies in
+// one: of ordinary cells from the start, of long ones after kHugeRoundAfter bytes of payloads. Its pages
+// cost nothing more, but each of its lines comes from memory once. So few cells go round at first here, too,
+// as whole cells, and one more joins at intervals so long that no payload notices.
 //
-// Ordinary pages are dearer, and take as long as they save. After kRoundAfter bytes (kLongRoundAfter in the
-// long cells) so many go round that their lower halves are 1 MiB. That is as much as a second-level cache
-// holds, and where the string instruction fetches lines (store_speed.hpp) a stream of 8 KiB runs at 14 GB/s
-// so, and at 24 through 2 MiB. So after kWidensAfter (kLongWidensAfter) they go round in whole cells.
+// Ordinary pages take more time. So the whole round joins only after kRoundAfter bytes (long cells:
+// kLongRoundAfter), at first in lower halves. These fill no more than a second-level cache, which is not
+// enough where the string instruction fetches lines (store_speed.hpp). So after kWidensAfter payloads
+// (kLongWidensAfter) whole cells go round. docs/notebook/shm.md has the figures.
 #pragma once
 
 #include <algorithm>
@@ -37,29 +37,27 @@
 namespace stria::shm {
 
 inline constexpr std::uint32_t kCellUses = (1u << 28) - 1;
-/// In a cell's state, beside the use: the receiver has the message, and keeps its payload there until a
-/// receive comes for it.
+/// A bit of a state word, beside the number of the use: the receiver has the message, and keeps its payload
+/// in the cell until a receive comes for it.
 inline constexpr std::uint32_t kKeptCell = 1u << 31;
 inline constexpr std::uint32_t kKeepLeast = 4096;  // bytes: shorter payloads are copied
-/// A payload may stay while no more of all cells of its size are under way: all receivers together keep no
-/// more, and the cells of those who wait do not run out.
+/// A payload may stay in its cell only while at most 1 / kKeptPart of all cells of its size are under way.
+/// So all receivers together keep no more than that, and cells are left for other messages.
 inline constexpr std::uint32_t kKeptPart = 4;
-/// Bytes of payloads. 4 KiB take 0.7 us through one cell and 0.5 through all of a round, 8 KiB 1.4 and 0.7,
-/// 32 KiB 3.7 and 1.7, 64 KiB 6.5 and 3.3; the pages of a round take 0.8 ms of each side.
+/// Bytes of payloads after which a whole round of cells in ordinary pages goes round.
 inline constexpr std::uint64_t kRoundAfter = 4u << 20, kLongRoundAfter = 16u << 20;
-/// Of payloads, and then a huge page is asked for.
+/// Bytes of payloads after which a huge page is asked for, where it is not at the start.
 inline constexpr std::uint64_t kHugeRoundAfter = 256u << 10;
-/// Payloads. They take 8 ms and 2 ms and more, the pages of the upper halves 1 ms.
+/// Number of payloads after which whole cells go round instead of lower halves.
 inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
 
-/// Where in the sender's cells a payload is, and which use of the cell it is, as the word that a record has
-/// where others have their payload.
+/// Where a payload lies in the sender's cells. A record has it as one word, in place of the payload.
 struct CellPlace {
-  std::uint32_t cell;     // of at most 65536
-  std::uint32_t at;       // bytes from the cell's begin, whole lines
-  std::uint32_t use;      // 1 to kCellUses
+  std::uint32_t cell;     // number of the cell, 16 bits
+  std::uint32_t at;       // bytes from the beginning of the cell, whole lines
+  std::uint32_t use;      // number of the cell's use, 1 to kCellUses
   bool few = false;       // stored past the caches, as few cells go round: its lines tell no distance
-  bool may_stay = false;  // until a receive comes for it
+  bool may_stay = false;  // the receiver may keep the payload in the cell until a receive comes for it
 
   static constexpr CellPlace of(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word & 0xffff),
@@ -72,7 +70,7 @@ struct CellPlace {
   }
 };
 
-/// Numbers of cells, first in, first out; as many as there are cells fit.
+/// A queue of cell numbers, first in, first out, with room for every cell of a pool.
 class CellQueue {
  public:
   explicit CellQueue(std::size_t cells = 0)
@@ -80,7 +78,7 @@ class CellQueue {
 
   std::uint32_t size() const noexcept { return end_ - begin_; }
   void push(std::uint32_t cell) noexcept { ring_[end_++ & mask_] = cell; }
-  /// There is one.
+  /// Removes the oldest number; the queue must not be empty.
   std::uint32_t pop() noexcept { return ring_[begin_++ & mask_]; }
   /// Undoes the last push().
   void drop_newest() noexcept { --end_; }
@@ -88,13 +86,13 @@ class CellQueue {
  private:
   std::vector<std::uint32_t> ring_;
   std::uint32_t mask_;
-  std::uint32_t begin_ = 0, end_ = 0;  // they count on, whatever the ring's length
+  std::uint32_t begin_ = 0, end_ = 0;  // pops and pushes so far; index in ring_: modulo its length
 };
 
-/// Cells of one size, numbered from `first` on. Private memory of the sender, one thread. `owner` is a number
-/// that stands for a link. It has many members because take() decides by the counts, and by the thresholds
-/// that were fixed when the pool was made, that lie side by side: as objects of their own they would be found
-/// by further addresses, and all of them change for one reason, a payload that was sent.
+/// The cells of one size: ordinary or long. Private memory of the sender, one thread. `owner` is the number
+/// of the link that a cell is under way to. The pool has many members because take() decides by counts and
+/// by thresholds (fixed when the pool is made) that lie side by side; in objects of their own they would
+/// need further addresses, and all of them change for one reason: a payload is sent.
 class CellPool {
  public:
   CellPool() = default;
@@ -119,10 +117,10 @@ class CellPool {
     if (later_ > 0 && at_once) ask_for_huge();
   }
 
-  /// A cell for `bytes` of `owner`, of which *out are under way. False: the owner has as many as are left, so
-  /// that peers who stand still take a half of all, then a quarter, and so on, and do not stop the others; or
-  /// none is left. Payloads shorter than half a cell go round in that half, and so a stream of them through
-  /// more memory than a cache holds.
+  /// Takes a cell for a payload of `bytes` bytes to `owner`, which has *out cells under way. False: none is
+  /// left, or the owner has as many under way as are left. So a peer that stands still takes a half of all
+  /// cells, the next one a quarter, and so on, and the others go on. A short payload takes another place in
+  /// its cell each time, so that a stream goes through more memory than a cache holds.
   [[gnu::always_inline]] bool take(std::uint32_t owner, std::uint32_t* out, std::uint32_t bytes,
                                    CellPlace& place) noexcept {
     const bool is_due = ++since_harvest_ >= harvest_every_ || free_.size() == 0 || *out >= left();
@@ -137,20 +135,21 @@ class CellPool {
     at.out = out;
     if (at.use++ == kCellUses) [[unlikely]] {
       at.use = 1;
-      segment_.cell_growth(first_cell_ + cell).store(0, std::memory_order_relaxed);  // it may be of that use
+      // The word may still be of the earlier use with this number.
+      segment_.cell_growth(first_cell_ + cell).store(0, std::memory_order_relaxed);
     }
     place = {first_cell_ + cell, place_for(at, bytes), at.use, false,
              bytes >= kKeepLeast && busy_.size() <= kept_most_};
     if (bytes > kFewPages) pages_.used(segment_, place.cell, place.at + bytes, Pages::to_write);
     return true;
   }
-  /// Gives back the cell that was taken last: no record names it.
+  /// Undoes the last take(): gives back cell `cell`, which no record names.
   void cancel(std::uint32_t cell) noexcept {
     busy_.drop_newest();
     give_back(cell - first_cell_);
   }
-  /// Takes back the cells the receivers freed. Looks at the kHarvestDepth oldest; what is still in use goes
-  /// to the end of the line, so that later looks reach the others.
+  /// Takes back cells that receivers have freed. Looks at the kHarvestDepth oldest, not counting kept
+  /// ones. A cell that is still in use goes to the end of the queue, so that later harvests reach the others.
   void harvest() noexcept {
     payloads_ += since_harvest_;
     since_harvest_ = 0;
@@ -159,18 +158,18 @@ class CellPool {
     std::uint32_t looks = kHarvestDepth;
     for (std::uint32_t left = busy_.size(); left > 0 && looks > 0; --left) {
       const std::uint32_t cell = busy_.pop();
-      // Acquire: the receiver has read the cell.
+      // Acquire: a receiver that stored the use has read the cell; pairs with Incoming::delivered().
       const std::uint32_t state = segment_.cell_state(first_cell_ + cell).load(std::memory_order_acquire);
       if (state == uses_[cell].use) {
         give_back(cell);
         --looks;
       } else {
         busy_.push(cell);
-        if ((state & kKeptCell) == 0) --looks;  // those that are kept may stand together, for long
+        if ((state & kKeptCell) == 0) --looks;  // kept cells may be neighbours, and stay for long
       }
     }
   }
-  /// The owner's peer is gone: all its cells are free.
+  /// Frees all cells under way to the owner, whose peer is gone.
   void reclaim(std::uint32_t owner) noexcept {
     for (std::uint32_t left = busy_.size(); left > 0; --left) {
       const std::uint32_t cell = busy_.pop();
@@ -180,7 +179,7 @@ class CellPool {
         busy_.push(cell);
     }
   }
-  /// Whether a cell of the owner was not delivered yet. Looks at all that are under way.
+  /// Whether a message in a cell of the owner is not delivered yet. Looks at all cells under way.
   bool waits_for(std::uint32_t owner) noexcept {
     bool waits = false;
     for (std::uint32_t left = busy_.size(); left > 0; --left) {
@@ -192,10 +191,10 @@ class CellPool {
     return waits;
   }
   std::uint32_t busy() const noexcept { return busy_.size(); }
-  /// Whether the receivers' caches have, or may have, all lines that go round.
+  /// Whether so few cells go round, in ordinary pages, that the receivers' caches may have all their lines.
   bool are_few() const noexcept { return !is_huge_ && later_ > beyond_; }
-  /// Whether a whole round was written some times, so that how long stores take tells of the receiver's
-  /// cache.
+  /// Whether a whole round of cells was written several times: only then does the time that stores take tell
+  /// how far the receiver's cache is.
   bool are_settled() const noexcept { return payloads_ >= settled_after_; }
 
  private:
@@ -204,15 +203,16 @@ class CellPool {
   static constexpr std::uint32_t kRoundsToSettle = 4;
   static constexpr std::uint32_t kFirstOfHuge = 4, kMoreEvery = 64, kLongMoreEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
-  static constexpr std::uint32_t kStays = 2047;  // bytes: payloads so short gain nothing by going round
+  static constexpr std::uint32_t kFixedPlaceMost = 2047;  // bytes: payloads so short lie at place 0
   struct Use {
-    std::uint32_t* out = nullptr;
+    std::uint32_t* out = nullptr;  // the owner's count of cells under way
     std::uint32_t owner = kNone;
-    std::uint32_t use = 0;
-    std::uint32_t next_place = 0;  // whole lines
+    std::uint32_t use = 0;         // number of the use
+    std::uint32_t next_place = 0;  // bytes, whole lines: where the next payload is to lie
   };
 
-  /// Once. All cells that fit there may go round, and whole; or they have to earn small pages.
+  /// Asks for a huge page, once. If there is one, whole cells go round, up to a whole round of them; else
+  /// the cells have to earn ordinary pages.
   [[gnu::cold, gnu::noinline]] void ask_for_huge() noexcept {
     const auto round = static_cast<std::uint32_t>(uses_.size()) - beyond_;
     is_huge_ = pages_.become_huge(segment_, first_cell_, round);
@@ -237,19 +237,19 @@ class CellPool {
       settled_after_ = payloads_ + kRoundsToSettle * (uses_.size() - beyond_);
   }
   std::uint32_t left() const noexcept { return free_.size() + later_; }
-  /// Of those that came back, or of those kept for later. False: the owner, of whom *out are under way, has
-  /// its share.
+  /// Makes sure that a cell is free: harvests, and lets one more go round if that freed none. False: the
+  /// owner, with *out cells under way, has its share.
   [[gnu::noinline]] bool find_more(const std::uint32_t* out) noexcept {
     harvest();
     if (*out >= left()) return false;
     if (free_.size() == 0) one_more();
     return true;
   }
-  /// Goes round from now on.
+  /// One more cell goes round from now on.
   void one_more() noexcept { free_.push(static_cast<std::uint32_t>(uses_.size()) - later_--); }
-  /// Behind the payload before, or at the begin again.
+  /// The place for a payload in its cell: behind the last one, or at the beginning if it would pass reach_.
   std::uint32_t place_for(Use& at, std::uint32_t bytes) const noexcept {
-    if (bytes <= kStays) return 0;
+    if (bytes <= kFixedPlaceMost) return 0;
     const std::uint32_t place = at.next_place + bytes <= reach_ ? at.next_place : 0;
     at.next_place = static_cast<std::uint32_t>(align_up(place + bytes, kLine));
     return place;
@@ -261,28 +261,28 @@ class CellPool {
 
   SegmentView segment_{};
   std::vector<Use> uses_;
-  CellQueue free_, busy_;    // of those that go round
-  std::uint32_t later_ = 0;  // so many are kept for later, the last ones
-  std::uint32_t first_cell_ = 0, bytes_ = 0;
-  std::uint32_t beyond_ = 0;  // so many of them are beyond a whole round
-  std::uint32_t harvest_every_ = 0;
-  std::uint32_t kept_most_ = 0;              // payloads may stay while no more are under way
-  std::uint32_t reach_ = 0;                  // payloads shorter than that go round before this byte of a cell
-  std::uint64_t payloads_ = 0, volume_ = 0;  // these, and their bytes
-  std::uint64_t small_round_after_ = kNever;
-  std::uint32_t since_harvest_ = 0;
-  std::uint64_t round_after_ = kNever;    // bytes; kNever: it came
-  std::uint64_t whole_after_ = kNever;    // payloads, likewise; of a huge page: one more cell
-  std::uint64_t settled_after_ = kNever;  // payloads; kNever: no round was whole
-  std::uint32_t more_every_ = 0;          // payloads, and one more cell of the huge page goes round
+  CellQueue free_, busy_;                     // cells that go round: free, and under way
+  std::uint32_t later_ = 0;                   // cells that do not go round yet: the last ones of the pool
+  std::uint32_t first_cell_ = 0, bytes_ = 0;  // number of the pool's first cell; bytes of a cell
+  std::uint32_t beyond_ = 0;                  // cells of the pool that a whole round does not have
+  std::uint32_t harvest_every_ = 0;           // calls of take()
+  std::uint32_t kept_most_ = 0;               // a payload may stay while at most so many cells are under way
+  std::uint32_t reach_ = 0;                   // shorter payloads end before this byte of a cell
+  std::uint64_t payloads_ = 0, volume_ = 0;   // calls of take() up to the last harvest; bytes of payloads
+  std::uint64_t small_round_after_ = kNever;  // round_after_ where the cells have ordinary pages
+  std::uint32_t since_harvest_ = 0;           // calls of take()
+  std::uint64_t round_after_ = kNever;    // volume_ that earns a huge page or a whole round; kNever: it came
+  std::uint64_t whole_after_ = kNever;    // payloads_ that earn whole cells, or one more of a huge page
+  std::uint64_t settled_after_ = kNever;  // payloads_ from which are_settled(); kNever: no whole round yet
+  std::uint32_t more_every_ = 0;          // payloads after which one more cell of a huge page goes round
   bool is_huge_ = false;
   CellPages pages_;
 };
 
-/// How many of each size a link has under way.
+/// How many cells of each size a link has under way; index: Cells::size_for().
 using CellsOut = std::array<std::uint32_t, 2>;
 
-/// All of a device's cells: ordinary ones, and few long ones for what is longer.
+/// All cells of a device: ordinary cells, and a few long ones for payloads that an ordinary cell cannot hold.
 class Cells {
  public:
   Cells() = default;
@@ -291,13 +291,13 @@ class Cells {
         pools_{CellPool(segment, false, huge), CellPool(segment, true, huge)},
         first_long_(segment.shape().cells) {}
 
-  /// As CellPool's.
+  /// Takes a cell of the size that fits `bytes`; see CellPool::take().
   [[gnu::always_inline]] bool take(std::uint32_t owner, CellsOut& out, std::uint32_t bytes,
                                    CellPlace& place) noexcept {
     const std::size_t size = size_for(bytes);
     return pools_[size].take(owner, &out[size], bytes, place);
   }
-  /// Which of the sizes: an index of CellsOut.
+  /// The size of cell for a payload of `bytes`: 0 ordinary, 1 long; an index of CellsOut.
   std::size_t size_for(std::uint32_t bytes) const noexcept { return bytes > ordinary_bytes_ ? 1 : 0; }
   bool are_settled(std::uint32_t bytes) const noexcept { return pools_[size_for(bytes)].are_settled(); }
   bool are_few(std::uint32_t bytes) const noexcept { return pools_[size_for(bytes)].are_few(); }

@@ -13,20 +13,21 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::size_t kBatch = 512;                       // entries of one call; the kernel takes 1024
-constexpr std::int64_t kMaxCall = std::int64_t{1} << 30;  // the kernel stops a little below 2 GiB
-constexpr std::int64_t kBounceRun = 512;  // local runs shorter than this on average go through the bounce
+constexpr std::size_t kBatch = 512;                       // list entries of one call; the kernel accepts 1024
+constexpr std::int64_t kMaxCall = std::int64_t{1} << 30;  // bytes of one call; the kernel moves under 2 GiB
+constexpr std::int64_t kBounceRun = 512;  // bytes: shorter local runs, on average, use the bounce buffer
 
 std::byte* pointer(std::uint64_t address) noexcept {
   return reinterpret_cast<std::byte*>(address);
 }
 
-/// `length` bytes of a stream with a layout, from its offset on.
+/// The first `length` bytes of a stream with a layout, as a Range.
 datatype::Range range_of(const Stream& stream, std::int64_t length) noexcept {
   return {stream.layout, pointer(stream.base), stream.count, stream.offset, length};
 }
 
-/// Lists what it can of `length` bytes of the stream from its offset on.
+/// Lists the runs of the first `length` bytes of the stream in `out`, at most kBatch of them. Returns the
+/// number of entries; *covered: the bytes that they have.
 std::size_t list(const Stream& stream, std::int64_t length, iovec* out, std::int64_t* covered) noexcept {
   if (stream.layout == nullptr) {
     out[0] = {pointer(stream.base + static_cast<std::uint64_t>(stream.offset)),
@@ -37,7 +38,7 @@ std::size_t list(const Stream& stream, std::int64_t length, iovec* out, std::int
   return datatype::iovecs(range_of(stream, length), out, kBatch, covered);
 }
 
-/// Shortens a list to `bytes`; returns its entries.
+/// Shortens a list of `n` entries to `bytes` bytes; returns the entries that are left.
 std::size_t trim(iovec* entries, std::size_t n, std::int64_t bytes) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     if (static_cast<std::int64_t>(entries[i].iov_len) >= bytes) {
@@ -61,13 +62,14 @@ std::size_t trim(iovec* entries, std::size_t n, std::int64_t bytes) noexcept {
   }
 }
 
+/// One system call: process_vm_readv for a get, process_vm_writev for a put.
 ssize_t call(Direction direction, pid_t pid, const iovec* here, std::size_t entries_here, const iovec* there,
              std::size_t entries_there) noexcept {
   return direction == Direction::get ? ::process_vm_readv(pid, here, entries_here, there, entries_there, 0)
                                      : ::process_vm_writev(pid, here, entries_here, there, entries_there, 0);
 }
 
-/// Contiguous on both sides: no lists.
+/// Copies between contiguous memory on both sides, without lists.
 Copied move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_t remote,
                   std::size_t bytes) noexcept {
   for (std::size_t done = 0; done < bytes;) {
@@ -77,13 +79,13 @@ Copied move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_
     const ssize_t moved = call(direction, pid, &here, 1, &there, 1);
     if (moved < 0) return from_errno(errno);
     if (moved == 0) return Copied::memory_refused;
-    // Less than asked means that a page further on is not reached; the next call says so.
+    // When fewer bytes were moved than asked for, the kernel did not reach a page; the next call says why.
     done += static_cast<std::size_t>(moved);
   }
   return Copied::all;
 }
 
-/// Pieces as long as both lists reach, until all is moved.
+/// Copies between lists of runs, in pieces: each call moves as many bytes as the lists of both sides cover.
 Copied move_lists(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length) noexcept {
   iovec here[kBatch], there[kBatch];
   while (length > 0) {
@@ -105,8 +107,8 @@ Copied move_lists(Direction direction, pid_t pid, Stream local, Stream remote, s
   return Copied::all;
 }
 
-/// Local memory in small pieces: one list entry for each would cost more than a second copy through a warm
-/// buffer.
+/// Copies through the buffer `bounce`, for local memory in small runs: a list entry for each run would cost
+/// more than a second copy through a buffer that stays in the cache.
 Copied move_bounced(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length,
                     std::span<std::byte> bounce) noexcept {
   while (length > 0) {

@@ -1,6 +1,6 @@
 // Cross-memory attach: process_vm_readv and process_vm_writev between two processes. Whether it works is
-// found out by doing it, because seccomp, user namespaces and ptrace rules all have a say, and another PID
-// namespace may lend the number to a stranger.
+// found out by trying it (probe_cma()): seccomp, user namespaces and ptrace rules may forbid it, and in
+// another PID namespace the process id may name another process.
 #pragma once
 
 #include <sys/types.h>
@@ -13,24 +13,27 @@
 
 namespace stria::shm {
 
-/// In every device's private memory; its address is in the segment's header.
+/// Words by which a peer tries cross-memory attach. They lie in the private memory of each device; the
+/// header of its segment has their address.
 struct CmaProbe {
-  std::uint64_t nonce = 0;    // what a peer must read
-  std::uint64_t scratch = 0;  // what a peer may write; nobody reads it
+  std::uint64_t nonce = 0;    // a peer must read this value
+  std::uint64_t scratch = 0;  // a peer writes here; the value is never read
 };
 
-/// Empty: reading and writing work. Otherwise why not, for people.
+/// Tries to read and write the CmaProbe at `address` of process `pid`, which must hold `nonce`. Returns an
+/// empty text if both work, and otherwise the reason for a log.
 std::string probe_cma(pid_t pid, std::uint64_t address, std::uint64_t nonce);
 
-/// A stretch of memory in a packed stream: count instances of a layout at base; null layout: contiguous.
+/// A byte range of the packed stream of `count` instances of a layout at address `base`; null layout:
+/// contiguous memory.
 struct Stream {
   const datatype::Layout* layout = nullptr;
   std::uint64_t base = 0;
   std::int64_t count = 0;
-  std::int64_t offset = 0;
+  std::int64_t offset = 0;  ///< where the range begins in the packed stream, in bytes
 };
 
-/// Mean run of bytes of a stream's memory; large for contiguous memory.
+/// Mean length of a run of the stream's memory, in bytes; INT64_MAX for contiguous memory.
 std::int64_t mean_run(const Stream& stream) noexcept;
 
 enum class Direction : std::uint8_t { get, put };
@@ -39,23 +42,25 @@ enum class Direction : std::uint8_t { get, put };
 /// are right, and the others are as they were.
 enum class Copied : std::uint8_t {
   all,
-  /// EFAULT: the kernel does not reach a page for another process, although its owner may use it
-  /// (memfd_secret, the mapping of a driver), or the page is not mapped at all. ENOMEM: it has no memory for
-  /// this call. Other memory of the same process may be copied as before.
+  /// EFAULT: the kernel does not reach a page for another process, although its owner may use the page
+  /// (memfd_secret, the mapping of a driver), or the page is not mapped at all. ENOMEM: the kernel has no
+  /// memory for this call. Also when nothing was moved, or a layout ends before `length`. Other memory of
+  /// the same process may be copied as before.
   memory_refused,
   system_refused,  ///< any other error: cross-memory attach is over for this pair of processes
   peer_gone,       ///< there is no such process
 };
 
-/// Copies `length` bytes between the local stream and one of process `pid`. `bounce` is scratch memory for
-/// local memory in very small pieces.
+/// Copies `length` bytes between the stream `local` and the stream `remote` of process `pid` by cross-memory
+/// attach. `bounce` is scratch memory, used when the local memory is in very small pieces; empty: never.
 Copied copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
                 std::int64_t length, std::span<std::byte> bounce) noexcept;
 
-/// A get of contiguous memory at `remote` into contiguous memory.
+/// Reads `bytes` contiguous bytes at address `remote` of process `pid` into `local`, by cross-memory attach.
 Copied read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept;
 
-/// The same with plain loads and stores, where both are in this process's memory.
+/// Copies `length` bytes between two streams by plain loads and stores: both lie in the address space of
+/// this process.
 void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
                  std::int64_t length) noexcept;
 

@@ -1,8 +1,8 @@
-// Links come up. The side that connects maps the other's segment, takes a peer slot and perhaps a window
-// there, writes what it is into the slot, and says hello through the inbox; it can send at once. The other
-// side, on the hello, does the same in the opposite direction with the identity in the slot. A device that
-// meets a worker it already has a link to only adds the incoming half, so both connecting at the same time
-// still makes one link on each side.
+// Brings links up. The connecting device maps the peer's segment, takes a peer slot there and a window if
+// one is free, writes its identity into the slot, and sends a hello through the peer's inbox; it can send at
+// once. The peer, on the hello, connects back by the identity in the slot. A device that already has a link
+// to the worker in the slot only adds the incoming half of that link, so two devices that connect to each
+// other at the same time still have one link each.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,29 @@
 
 namespace stria::shm {
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Connector {
  public:
   explicit Connector(Shared& shared) noexcept : shared_(shared) {}
 
-  /// A link to the device of that identity, as the device's link `number`: with a slot there, and a window if
-  /// one is free, and before its greeting. Errors: unreachable; with `unanswered` those of attach() that
-  /// pass.
+  /// Makes a link to the device `identity`, as link `number` of this device. The link has a peer slot, and a
+  /// window if one is free; greet() is still to be called. Errors: unreachable; with `unanswered` also
+  /// in_progress and no_resource, after which the caller may try again (attach()).
   Result<std::unique_ptr<Link>> bring_up(const Identity& identity, std::uint32_t number, bool low_latency,
                                          Unanswered* unanswered = nullptr);
-  /// Says hello, now or by go_on() as soon as there is room; until then sends answer no_resource.
+  /// Sends the hello, or leaves it to go_on() when the peer's inbox is full; until it is sent, sends of the
+  /// link answer no_resource.
   void greet(Link& link) noexcept;
-  /// A window for a link that has none, if one is free. True: the link has one.
+  /// Takes a window for a link that has none. True: it took one. False: none is free, or the link is not up
+  /// or has a window already.
   bool upgrade(Link& link) noexcept;
 
-  /// Some link waits for go_on().
+  /// Whether go_on() is to be called for some link.
   bool is_due() const noexcept { return waiting_ != 0; }
-  /// What the link waits for may be there.
+  /// Continues a link that waits: to send its hello, or to move to the window that it took. Does nothing for
+  /// other links.
   void go_on(Link& link) noexcept;
-  /// The link is about to go down.
+  /// To be called before the link goes down: it does not wait any more.
   void forget(const Link& link) noexcept {
     if (link.outgoing().is_waiting()) --waiting_;
   }
@@ -43,7 +46,7 @@ class Connector {
   std::uint32_t claim_slot(const SegmentView& remote) const noexcept;
 
   Shared& shared_;
-  std::uint32_t waiting_ = 0;  // links whose hello found the peer's inbox full, or that move to a window
+  std::uint32_t waiting_ = 0;  // links that go_on() has to continue
 };
 
 }  // namespace stria::shm

@@ -11,7 +11,7 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::size_t kBounceBytes = std::size_t{64} * 1024;
+constexpr std::size_t kBounceBytes = std::size_t{64} * 1024;  // bounce buffer of cross-memory attach
 
 std::int64_t now_ms() noexcept {
   timespec now{};
@@ -53,7 +53,7 @@ Result<void> Device::start(const transport::DeviceParams& params) {
 }
 
 Device::~Device() {
-  // The memory behind the keys may go any time from now on.
+  // From now on the application may free the memory behind its keys.
   if (shared_.home.is_made())
     keys_.invalidate_all(shared_.home.slots_used(),
                          [this](std::uint32_t slot) { return peers_.is_accessor_alive(slot); });
@@ -62,12 +62,12 @@ Device::~Device() {
 void Device::close(int timeout_ms) noexcept {
   if (closed_) return;
   closed_ = true;
-  // A peer that sees it drains, then drops the link, and does not wait for us.
+  // A peer that sees the segment closed drains its link, takes it down, and does not wait for this device.
   shared_.home.close();
-  const std::int64_t end = now_ms() + timeout_ms;
+  const std::int64_t deadline_ms = now_ms() + timeout_ms;
   for (unsigned round = 0;; ++round) {
     if (!ends_.is_needed(round % 64 == 63)) return;
-    if (now_ms() >= end) break;
+    if (now_ms() >= deadline_ms) break;
     const timespec pause{0, 50'000};
     ::nanosleep(&pause, nullptr);
   }
@@ -81,7 +81,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
   out.flags = STRIA_CAP_INVALIDATE_FENCE | STRIA_CAP_ZERO_BASED | STRIA_CAP_BLOCK_LIST | STRIA_CAP_STRIDED |
               STRIA_CAP_COMPOSITE;
   if (shared_.settings.pio_max > 0 && shape.windows > 0) out.flags |= STRIA_CAP_GROWING;
-  // Without cross-memory attach, only through keys of memory that peers map.
+  // Without cross-memory attach, gets and puts work only by keys of memory that peers map.
   if (!shared_.settings.cma) out.lacks = STRIA_CAP_GET | STRIA_CAP_PUT;
   out.pio_max = shape.windows > 0 ? shared_.settings.pio_max : 0;
   out.pio_windows = shape.windows;
@@ -108,8 +108,8 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
   return peers_.connect(*identity, peer, low_latency != 0);
 }
 
-/// One look at everything that a round may find, without a call: most rounds of a program that waits, or asks
-/// while it computes, find nothing.
+/// Whether a round of progress would find nothing to do. Inline, without a call: most rounds of a program
+/// that waits, or polls while it computes, find nothing.
 inline bool Device::is_quiet() const noexcept {
   const Windows& windows = shared_.windows;
   return !connector_.is_due() && !windows.is_armed() && !windows.has_hints() && receiver_.is_inbox_empty() &&
@@ -124,7 +124,7 @@ unsigned Device::progress(unsigned budget) noexcept {
   return receiver_.receive(budget);
 }
 
-/// What few rounds have to do before they receive.
+/// What only few rounds have to do before they receive: wake up, follow hints, and continue links that wait.
 void Device::do_rare() noexcept {
   if (shared_.windows.is_armed()) disarm();
   shared_.windows.follow_hints([this](std::uint32_t slot) { static_cast<void>(peers_.welcome(slot)); });

@@ -1,11 +1,15 @@
-// A device: the contract's calls, and the order in which its parts are made, driven and taken apart.
+// The shm device of one worker: implements the device calls of the provider contract, and fixes the order in
+// which the parts of the device are made, driven and taken apart.
 //
-//   Shared      what links use as well: the device's segment (Home), its cells, the windows that peers took
-//   here Connector   brings links up, and to their windows ──► Peers  has the links, by worker and by slot
-//   here Receiver    delivers what came by windows and inbox          KeyMaker  makes keys, and ends them
-//   Sharing     gives windows of idle peers to busy ones ──► Ends  takes links down
+//   Shared      what links use, too: the device's segment (Home), its cells, the windows that peers took here
+//   Connector   brings links up, and moves them to windows
+//   Peers       has the links, by worker and by peer slot
+//   KeyMaker    makes keys, and ends them
+//   Receiver    delivers what came through windows and inbox
+//   Sharing     gives windows of idle peers to busy peers
+//   Ends        takes links down
 //
-// A link (link.hpp) knows of these no more than Shared.
+// Of these parts a link (link.hpp) knows only Shared.
 #pragma once
 
 #include <cstdint>
@@ -23,25 +27,31 @@
 
 namespace stria::shm {
 
-/// One thread at a time. progress() and check() must not be called from an upcall; sends may.
+/// Threads: one thread at a time. progress() and check() must not be called from an upcall of the sink;
+/// sends may.
 class Device {
  public:
-  /// Errors: invalid (a STRIA_SHM_* value), io_error (the system refused; names what).
+  /// Opens a device. Errors: invalid (the parameters, or a STRIA_SHM_* value); io_error (the system refused
+  /// the segment or a thread); unreachable (STRIA_SHM_ATTACH=socket, and the system refused the door's
+  /// socket). The text names the cause.
   static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// From here on nothing is delivered and nothing sent. Waits until peers took out what was sent to them,
-  /// are closed themselves or dead, at most timeout_ms.
+  /// Closes the device: nothing is delivered or sent from now on. Waits at most timeout_ms until each peer
+  /// can receive without this process what was sent to it, or is closed or dead.
   void close(int timeout_ms) noexcept;
   void capabilities(transport::Capabilities& out) noexcept;
   std::uint32_t address(void* buffer, std::uint32_t bytes) noexcept;
-  /// The link is usable at once unless the peer's inbox is full. Errors: invalid, unreachable, io_error.
+  /// Returns the link to the device of `address`, and makes it if there is none. A new link can send at once
+  /// unless the peer's inbox is full. Errors: invalid (no shm address), unreachable, peer_failed (the peer's
+  /// process ended, or its device closed).
   Result<Link*> connect(const void* address, std::uint32_t bytes, void* peer, int low_latency);
 
   unsigned progress(unsigned budget) noexcept;
-  /// Takes down links whose peer closed, died (peer_failed) or refused us (unreachable), after draining them.
+  /// Takes down links whose peer closed or died (peer_failed), refused this device (unreachable), or wrote a
+  /// record that makes no sense (io_error); first delivers what arrived. Looks after peer slots and windows.
   void check() noexcept { ends_.check(); }
   int event_fd() noexcept { return shared_.wakeup.fd(); }
   Status arm() noexcept;
@@ -51,7 +61,7 @@ class Device {
     return keys_.fast_register(memory, access, key);
   }
   Status invalidate(const transport::Key& key) noexcept;
-  /// Windows that each progress() looks at, and all that peers opened.
+  /// Number of windows that each progress() polls, and of all windows that peers took here and use.
   std::uint32_t windows_polled() const noexcept { return shared_.windows.hot(); }
   std::uint32_t windows_open() const noexcept { return shared_.windows.size(); }
 
@@ -70,7 +80,7 @@ class Device {
   Sharing sharing_{shared_, connector_, peers_.links()};
   Ends ends_{{shared_, connector_, peers_, receiver_, sharing_}};
   bool closed_ = false;
-  std::uint32_t sleep_ = 0;  // the number of the last one, see wakeup.hpp
+  std::uint32_t sleep_ = 0;  // number of the last sleep (wakeup.hpp); skips 0
 };
 
 }  // namespace stria::shm

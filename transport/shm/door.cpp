@@ -21,21 +21,24 @@
 namespace stria::shm {
 namespace {
 
+/// The error of a door that cannot be opened; errno is the reason.
 Error refused(const char* what) {
   return {Status::unreachable, fmt::format("socket: {}: {}", what, std::strerror(errno))};
 }
 
-/// On the way to a peer.
+/// The error of a system call that was to reach a peer; errno says whether a later attempt may succeed.
 Error failed(const char* what) {
   return {status_on_way(errno), fmt::format("socket: {}: {}", what, std::strerror(errno))};
 }
 
+/// Sends and receives on the socket wait for a second at most.
 void limit_waits(int fd) noexcept {
   const timeval second{1, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
   ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
 }
 
+/// Process and user at the other end of a connected socket.
 bool peer_of(int fd, ucred& out) noexcept {
   socklen_t bytes = sizeof out;
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &out, &bytes) == 0;
@@ -107,8 +110,8 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64
 
 bool is_door_gone(std::uint64_t nonce, std::uint32_t space) noexcept try {
   if (space == 0 || space != namespace_number(kNetNamespace)) return false;
-  // The system keeps the name as long as anybody has the door's descriptor. To try to take it needs no time
-  // of the peer's, which to knock would.
+  // The system keeps the socket's name as long as any process has the door's descriptor. An attempt to bind
+  // the name needs no answer from the peer; a connection would.
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const AbstractName name(door_name(nonce));
   return socket && ::bind(socket.get(), name.address(), name.bytes()) == 0;
@@ -126,7 +129,7 @@ Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
   if (!stop_) return refused("eventfd");
   memfd_ = memfd, nonce_ = nonce, proof_ = proof;
   const std::uint32_t space = namespace_number(kNetNamespace);
-  // The application's signals are not for this thread.
+  // The door's thread must not run the application's signal handlers.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -163,8 +166,8 @@ void Door::serve() noexcept {
     if (client) {
       answer(client.get());
     } else if (errno == EMFILE || errno == ENFILE) {
-      const timespec pause{0,
-                           10'000'000};  // until somebody closes a descriptor; the caller waits in the queue
+      // A descriptor may be closed meanwhile; the peer waits in the queue of the socket.
+      const timespec pause{0, 10'000'000};
       ::nanosleep(&pause, nullptr);
     }
   }
@@ -184,7 +187,7 @@ void Door::answer(int client) noexcept {
   else if (request.proof != proof_)
     reply = DoorAnswer::wrong_secret;
 
-  // Held until the answer is on its way.
+  // The allocation is not freed until the answer is on its way.
   std::optional<HeldMemory> memory;
   int fd = memfd_;
   if (reply == DoorAnswer::granted && request.memory != 0) {

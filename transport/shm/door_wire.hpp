@@ -1,6 +1,6 @@
-// The exchange at a device's door, an abstract unix stream socket: a request that proves the job secret, an
-// answer that carries a memfd: the device's, or an allocation's. Both sides check that the other is the same
-// user (SO_PEERCRED).
+// The protocol of a device's door, an abstract Unix stream socket. A peer sends one request, which proves
+// that it knows the job secret; the answer passes the descriptor of a memfd: that of the device's segment,
+// or of an allocation (memory.hpp). Both sides check that the other side is the same user (SO_PEERCRED).
 #pragma once
 
 #include <sys/types.h>
@@ -31,25 +31,27 @@ enum class DoorAnswer : std::uint32_t {
 
 struct Passed {
   UniqueFd fd;
-  pid_t pid = 0;  // of the process behind the door, in our namespace; 0: not visible from here
+  pid_t pid = 0;  // of the process behind the door, in this process's namespace; 0: not visible from here
 };
 
-/// What an errno on the way to a peer is. in_progress: the peer has no time; no_resource: this process, or
-/// the system, has nothing left; both pass.
+/// The status for the errno of a system call that was to reach a peer. in_progress: the peer has no time;
+/// no_resource: this process, or the system, has no descriptor or memory left. After both a later attempt
+/// may succeed.
 inline Status status_on_way(int error) noexcept {
   if (error == EAGAIN || error == EINTR) return Status::in_progress;
   const bool lacks = error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
   return lacks ? Status::no_resource : Status::unreachable;
 }
 
-/// Asks; the answer will come through the descriptor. Errors: unreachable with the reason; in_progress: too
-/// many wait before this door, also after a second if it `waits`; no_resource: no descriptor, or memory.
+/// Sends a request to the door of the device `nonce`: for its segment, or for the allocation `memory`. The
+/// answer comes through the descriptor that is returned. Errors: unreachable with the reason; in_progress:
+/// the door's queue is full (if `waits`, also after a second); no_resource: no descriptor or memory left.
 Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits);
-/// Takes the answer. Errors: unreachable with the reason; in_progress: there is none yet, also after a second
-/// if it `waits`; no_resource: the descriptor that came with it found no room here, and has to be asked for
-/// again.
+/// Receives the answer from `asked`, the descriptor that knock() returned. Errors: unreachable with the
+/// reason; in_progress: there is no answer yet (if `waits`, also after a second); no_resource: this process
+/// had no room for the descriptor that came with the answer, and has to ask again.
 Result<Passed> hear(int asked, bool waits);
-/// Both, for a second each.
+/// knock() and hear(); each waits for a second at most.
 Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory);
 
 }  // namespace stria::shm

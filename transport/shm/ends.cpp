@@ -4,7 +4,7 @@
 
 namespace stria::shm {
 
-/// ok: the link stays. Otherwise what link_down() is to say.
+/// Whether the link is at its end: ok if it stays, else the status for the upcall link_down().
 Status Ends::fate(const Link& link) const noexcept {
   if (link.incoming().broken) return Status::io_error;
   if (link.peer().has_ended()) return Status::peer_failed;
@@ -25,17 +25,17 @@ void Ends::check() noexcept {
       ++i;
       continue;
     }
-    const bool is_over =
-        link.peer().has_ended();  // asked once: what comes after the drain stays in the inbox
+    // Asked once, before the drain: what the peer sends after the drain stays in the inbox.
+    const bool is_over = link.peer().has_ended();
     if (parts_.receiver.drain(link, is_over))
-      take_down(link, why, is_over);  // another link is in its place
+      take_down(link, why, is_over);  // the last living link is at `i` now
     else
       ++i;
   }
 }
 
 void Ends::take_down(Link& link, Status why, bool is_over) noexcept {
-  // It may have closed in good order just before its process ended.
+  // A peer may have closed in good order just before its process ended: that is no death.
   if (why == Status::peer_failed && !link.peer().has_closed())
     log::info("shm: worker {:016x} died", link.peer().worker_id);
   parts_.connector.forget(link);
@@ -55,15 +55,16 @@ bool Ends::is_needed(bool look_closely) const noexcept {
   return false;
 }
 
-/// A peer that has this segment mapped does not need the process: records lie in its own memory, cells stay
-/// as long as they are mapped, and it takes all of them out before it takes the link down. A peer maps the
-/// segment before it takes a slot here.
+/// Whether the peer of the link still needs this process. A peer that has this device's segment mapped does
+/// not: records lie in the peer's own segment, the cells exist as long as they are mapped, and the peer
+/// receives all of them before it takes its link down. A peer that has a slot here has mapped the segment
+/// before.
 bool Ends::is_needed_by(const Link& link, bool look_closely) const noexcept {
   if (!link.outgoing().is_up() || link.incoming().slot != kNone) return false;
   if (link.outgoing().has_only_greeted() || link.peer().has_closed() || parts_.peers.has_slot_here(link))
     return false;
   if (!link.peer().keeps_slot(parts_.shared.home.own_state(SlotPhase::ready)))
-    return false;  // refused, or it noticed this device's end
+    return false;  // the peer refused this device, or noticed its end
   return !look_closely || link.peer().attached.is_alive();
 }
 

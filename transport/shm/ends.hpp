@@ -1,7 +1,7 @@
-// Links go down: when the peer's device closed, when its process died, when it refused this device, or when
-// it wrote a record that makes no sense. Everything that it sent is delivered before. A device's write lock
-// on its own memfd lasts as long as its process, whatever kills it, so asking for the lock (F_GETLK) tells
-// whether the process is there.
+// Takes links down: when the peer's device closed, when its process died, when the peer refused this device,
+// or when it wrote a record that makes no sense. What the peer sent, up to such a record, is delivered
+// first. A device has a write lock on its own memfd as long as its process lives, whatever kills the
+// process, so asking for the lock (F_GETLK) tells whether the process is alive.
 #pragma once
 
 #include "transport/shm/peers.hpp"
@@ -10,7 +10,7 @@
 
 namespace stria::shm {
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Ends {
  public:
   struct Parts {
@@ -22,10 +22,11 @@ class Ends {
   };
   explicit Ends(const Parts& parts) noexcept : parts_(parts) {}
 
-  /// Takes down links that are at their end, and looks after the others.
+  /// Takes down links that are at their end. For the other links: unmaps memory that the peer freed, and
+  /// gives windows back or takes them (Sharing).
   void check() noexcept;
-  /// For close(): whether a peer still needs this process for what was sent to it. look_closely: asks also
-  /// whether the peers live.
+  /// For close(): whether a peer still needs this process to receive what was sent to it. look_closely: asks
+  /// whether the peers live; otherwise they are taken to live.
   bool is_needed(bool look_closely) const noexcept;
 
  private:

@@ -1,4 +1,6 @@
-// Payload into the memory that a peer reads: a record in its window, or a cell of ours.
+// Copies a payload into memory that a peer reads: a record in the peer's window or inbox, or a cell of this
+// device. There are three ways to store it: ordinary stores, the string instruction, and stores past the
+// caches (non-temporal stores).
 #pragma once
 
 #include <sys/uio.h>
@@ -18,16 +20,16 @@
 
 namespace stria::shm {
 
-/// By ordinary stores.
+/// Packs the payload to `out` by ordinary stores.
 inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
   if (payload.length > kFirstPayload && payload.layout != nullptr && !transport::has_long_blocks(payload))
     hw::prefetch_lines_to_write(out, static_cast<std::uint32_t>(payload.length));
   transport::pack(payload, out);
 }
 
-/// Past the caches; `out` is the start of a line. Small blocks are packed where the first-level cache keeps
-/// them and stored from there in whole lines: a store that is less than a line takes as much room in the
-/// processor's queue as one that is.
+/// Packs the payload to `out`, the start of a line, by stores past the caches. Small blocks are first packed
+/// into a buffer in the first-level cache, and stored from there in whole lines: a store of less than a line
+/// takes as much room in the processor's queue as one of a whole line.
 inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
   constexpr std::int64_t kBounce = 4096, kLongBounce = 32768, kUnit = kLine;
   alignas(kLine) std::byte bounce[kLongBounce];
@@ -49,13 +51,14 @@ inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
   datatype::kernel::stream_end();
 }
 
+/// Copies one run by the string instruction, or ordinarily where the instruction is slow (strings_suit()).
 inline void store_run(std::byte* out, const std::byte* from, std::size_t bytes) noexcept {
   if (hw::strings_suit(out, from))
     hw::string_copy(out, from, bytes);
   else
     datatype::copy_bytes(out, from, bytes);
 }
-/// By the string instruction, run by run; those that it does not suit ordinarily.
+/// Packs the payload to `out` by the string instruction, run by run.
 inline void store_string(const transport::Payload& payload, std::byte* out) noexcept {
   if (payload.layout == nullptr)
     return store_run(out, transport::contiguous_begin(payload), static_cast<std::size_t>(payload.length));
@@ -73,7 +76,7 @@ inline void store_string(const transport::Payload& payload, std::byte* out) noex
   }
 }
 
-/// The ways to write a payload to a cell, all of it or by pieces.
+/// The ways to write a payload, or a piece of it, to a cell: gather(), stream(), store_string().
 enum class Way : std::uint8_t { gather, stream, string };
 inline void store(Way way, const transport::Payload& payload, std::byte* out) noexcept {
   switch (way) {
@@ -85,18 +88,21 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
       return store_string(payload, out);
   }
 }
-inline constexpr std::uint32_t kPastLeast = 512;  // bytes, to a far peer: shorter ones ordinarily
-// Bytes, while few cells go round: past the caches, to a near peer and to a far one.
+// Minimum size, in bytes, for stores past the caches to a far peer, and for timed stores (store_speed.hpp).
+inline constexpr std::uint32_t kPastLeast = 512;
+// Minimum size, in bytes, for stores past the caches while few cells go round: to a near peer, to a far peer.
 inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 
-/// Bytes, while the receiver is behind, or they go in a row: through a cell, though the window would take
-/// them.
+/// Minimum size, in bytes, of payloads that go through a cell although they fit the window: while the
+/// receiver is behind, or while they are sent in a row (row.hpp).
 inline constexpr std::uint32_t kStreamLeast = 2048;
-inline constexpr std::uint64_t kStreamEarns = 65536;  // of these, 7 ms, before that asks for new cells
+/// Number of such payloads that use the window before they may use cells whose pages are new
+/// (docs/notebook/shm.md).
+inline constexpr std::uint64_t kStreamEarns = 65536;
 
-/// Stores past the caches do not ask for lines that the peer has, or had, and on most hosts the string
-/// instruction does not either: `string_speed` knows. `far`: these lines come one by one from the peer's
-/// cache, if they are asked for.
+/// Chooses how a payload is stored to a cell. Stores past the caches do not fetch lines from the peer's
+/// cache; on most hosts the string instruction does not either, which `string_speed` has learnt. `far`:
+/// lines that are fetched come from the peer's cache one by one.
 inline Way way_to_store(const transport::Payload& payload, bool far, const Settings& settings,
                         StoreSpeed& string_speed) noexcept {
   const std::uint32_t least = far ? settings.far_string_least : settings.near_string_least;

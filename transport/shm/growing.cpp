@@ -7,7 +7,7 @@
 namespace stria::shm {
 namespace {
 
-constexpr unsigned kSpins = 2000;  // longer than any step takes that its sender is at
+constexpr unsigned kSpins = 2000;  // takes longer than any step of a sender that runs
 
 }  // namespace
 
@@ -16,7 +16,7 @@ static_assert(std::is_standard_layout_v<Growing>);
 std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t use, std::uint32_t bytes,
                          std::uint32_t all) noexcept {
   for (unsigned spins = 0;; ++spins) {
-    // Acquire: pairs with grow().
+    // Acquire: pairs with the release in grow(); the bytes are there.
     const std::uint32_t there = std::min(grown_bytes(word.load(std::memory_order_acquire), use), all);
     if (there >= bytes || spins == kSpins) return there;
     cpu_relax();

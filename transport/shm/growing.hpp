@@ -1,16 +1,16 @@
-// Cells that are read while they are written. The record that names such a cell is published when its first
-// step is there; a word behind the cell, in a line of its own, says how many bytes are, and the receiver
-// copies what has come and waits for more. So a message costs little more than one copy where it would cost
-// two.
+// Growing cells: the receiver reads a cell while the sender writes it. The sender writes the payload in
+// steps, and publishes the record that names the cell after the first step. Then the growth word, which lies
+// behind the cell in a line of its own, says how many bytes are there; the receiver copies these and waits
+// for more. So a message takes little longer than one copy, instead of two.
 //
 //   sender    first step ── record ── more bytes ── word ── … ── all bytes ── word
 //   receiver                record ── copies the first step ── copies up to word ── … ── frees the cell
 //
-// The word also says for which use of the cell it speaks, so that nothing has to be stored, and no line to
-// change hands, before the record. When the sender stands still in the middle, the receiver waits some
-// microseconds, and then leaves the record in the window: it is delivered again when the word says that the
-// payload is all there, or when the sender is gone. Only this sender's packets wait meanwhile, and it has
-// none behind it: it is in the middle of this one.
+// The growth word also has the number of the cell's use. So nothing has to be stored to the word, and its
+// line need not change hands, before the record. When the sender stands still in the middle, the receiver
+// waits some microseconds and then leaves the record in the window; the packet is delivered again when the
+// growth word says that all of the payload is there, or when the sender is gone. No other packet waits: this
+// sender has sent none behind the record, as it is in the middle of it.
 #pragma once
 
 #include <algorithm>
@@ -25,21 +25,22 @@
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kGrowLeast = 4097;  // a shorter cell is published whole
-
-inline constexpr std::uint32_t kPackingLeast = 2048;    // likewise, of blocks that are packed
-inline constexpr std::uint32_t kPackingAnyway = 16384;  // however few blocks
-// Blocks that the processor fetches ahead are packed in a quarter of the time: 0.2 us for 500 of them.
+// Payloads shorter than these, in bytes, are published whole.
+inline constexpr std::uint32_t kGrowLeast = 4097;       // contiguous, or of blocks that go by pieces
+inline constexpr std::uint32_t kPackingLeast = 2048;    // of shorter blocks, if they are many
+inline constexpr std::uint32_t kPackingAnyway = 16384;  // of shorter blocks, however few
+// Blocks that the processor fetches ahead are packed much faster: payloads of less than kDenseLeast bytes and
+// kManyDenseRuns blocks are published whole.
 inline constexpr std::uint32_t kDenseLeast = 8192;
-inline constexpr std::uint32_t kFarQuartersLeast = 8192;  // sparse ones, far: shorter ones by halves
 inline constexpr std::int64_t kManyDenseRuns = 4 * transport::kManyRuns;
+// Shorter payloads of sparse blocks, in bytes, are written to far peers by halves instead of quarters.
+inline constexpr std::uint32_t kFarQuartersLeast = 8192;
 
 inline constexpr std::uint32_t kLongestStep = 8192, kFarStep = 16384;  // bytes
-inline constexpr std::uint32_t kFarStepLeast = 2 * kFarStep;           // shorter payloads go in short steps
-/// How much of a payload is written between two stores of the word. So much is there when the record is. Each
-/// step costs a line that comes and goes (0.05 us near, 0.25 far), and kernels for small blocks begin anew.
-/// Far peers gain by steps of 16 KiB from 32 KiB on (Zen 5, 64 KiB: 3.5 to 3.0 us, 128 KiB: 6.5 to 5.1), near
-/// ones lose by them (1.38 to 1.43, 2.49 to 2.55).
+inline constexpr std::uint32_t kFarStepLeast = 2 * kFarStep;  // bytes: minimum payload for steps of kFarStep
+/// The bytes of a step: how much is written before the record, and between two stores of the growth word.
+/// Each step costs a line that comes and goes, and kernels for small blocks begin anew. Far peers gain by
+/// long steps, near peers lose by them (docs/notebook/shm.md, "Cells that grow").
 constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexcept {
   if (kind == RecordKind::growing) return bytes < 16384 ? 4096 : kLongestStep;
   if (kind == RecordKind::growing_far) return kFarStep;
@@ -48,19 +49,21 @@ constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexce
 }
 
 inline constexpr std::int64_t kLargeMessage = 2 << 20;
-/// Whether it is a part of a message of more than so many bytes.
+/// Whether the payload is a part of a message of more than `least` bytes.
 inline bool is_part_of(const transport::Payload& payload, std::int64_t least) noexcept {
   const std::int64_t all = transport::layout_of(payload)->size() * payload.count;
   return all > least && payload.length != all;
 }
 
-/// As what a cell with this payload is published. Whole, where packing is over soon, or it is a part of a
-/// longer message, of which the next part is packed meanwhile; and by vectors, where blocks are longer than a
-/// step.
+/// The kind of record by which a cell with this payload, which has a layout, is published. Whole where
+/// packing is over soon; where the payload is a part of a longer message, because the next part is packed
+/// while this one is read; where long blocks are not stored by the string instruction; and where a step
+/// would be shorter than columns that share their lines (turned_bytes()).
 inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noexcept {
   if (transport::goes_by_pieces(payload)) {
     if (payload.length < kGrowLeast) return RecordKind::cell;
-    // Past the caches, to a far peer, packing a part takes longer than reading the one before.
+    // Past the caches, to a far peer, packing a part takes longer than reading the part before it: only
+    // parts of large messages are published whole.
     const bool in_steps = transport::has_long_blocks(payload) ? way == Way::string
                           : way == Way::stream                ? !is_part_of(payload, kLargeMessage)
                                                               : !is_part_of(payload, 0);
@@ -70,28 +73,30 @@ inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noe
   const std::int64_t runs = transport::runs_of(payload);
   if (payload.length < kPackingAnyway && runs < transport::kManyRuns) return RecordKind::cell;
   if (transport::turned_bytes(payload) > kLongestStep) return RecordKind::cell;
-  // Past the caches each step of so few lines takes as long as packing it.
+  // Past the caches, the end of each step takes as long as packing so few lines.
   if (transport::is_sparse(payload))
     return way == Way::stream && payload.length < kFarQuartersLeast ? RecordKind::packing
                                                                     : RecordKind::packing_sparse;
   return payload.length < kDenseLeast && runs < kManyDenseRuns ? RecordKind::cell : RecordKind::packing;
 }
 
+/// The kind of record by which a cell with this payload is published: whole or growing.
 [[gnu::always_inline]] inline RecordKind kind_of_cell(const transport::Payload& payload, Way way) noexcept {
   if (payload.layout != nullptr) return kind_of_blocks(payload, way);
   return payload.length < kGrowLeast ? RecordKind::cell : RecordKind::growing;
 }
 
-/// What the word holds: bytes in the lower half, the use of the cell above.
+/// The growth word: bytes that are there in the lower half, the number of the cell's use in the upper half.
 constexpr std::uint64_t growth_of(std::uint32_t use, std::uint32_t bytes) noexcept {
   return bytes | (std::uint64_t{use} << 32);
 }
-/// How many bytes a word means; 0: it speaks of another use.
+/// How many bytes of use `use` are there, by the growth word; 0: the word is of another use.
 constexpr std::uint32_t grown_bytes(std::uint64_t word, std::uint32_t use) noexcept {
   return word >> 32 == use ? static_cast<std::uint32_t>(word) : 0;
 }
 
-/// Writes the payload, and calls `publish` once, when its first step is there.
+/// Writes the payload to the cell in steps. Calls `publish` once, after the first step, and stores the
+/// growth word after each further step.
 template <class Publish>
 void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::uint64_t>& word,
           std::uint32_t use, Way way, RecordKind kind, Publish publish) noexcept {
@@ -108,15 +113,16 @@ void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::u
   }
 }
 
-/// Waits some microseconds, at most, until so many bytes of such a cell are there, by its word, and answers
-/// how many: at most `all`, whatever a peer writes. For no bytes it does not wait.
+/// Waits some microseconds at most until `bytes` bytes of a growing cell are there; does not wait for 0
+/// bytes. Returns how many are there by the growth word: at most `all`, whatever the peer wrote.
 std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t use, std::uint32_t bytes,
                          std::uint32_t all) noexcept;
 
-/// A packet out of such a cell, as the sink sees it; is_over: its sender writes nothing any more; `distance`:
-/// STRIA_PACKET_NEAR, or 0.
+/// A packet in a growing cell, as the sink sees it.
 class Growing {
  public:
+  /// is_over: the sender of the packet writes nothing any more. `distance`: STRIA_PACKET_NEAR or 0. `keep`:
+  /// as in stria_packet_t.
   Growing(RecordKind kind, const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
           const std::atomic<std::uint64_t>& word, std::uint32_t use, bool is_over, std::uint32_t distance = 0,
           std::uint64_t keep = 0) noexcept
@@ -129,13 +135,14 @@ class Growing {
   }
 
   const stria_packet_t& packet() const noexcept { return arriving_.packet; }
-  /// As stria_arriving_t says.
+  /// Implements stria_arriving_t::arrived: waits a little for `bytes` bytes, and returns how many are there;
+  /// 0: the sender is gone, and the rest will not come.
   std::uint32_t wait(std::uint32_t bytes) const noexcept {
     if (bytes <= first_) return first_;
     const std::uint32_t there = wait_grown(*word_, use_, bytes, arriving_.packet.bytes);
     return there >= bytes ? there : is_over_ ? 0 : std::max(there, first_);
   }
-  /// Whether there is nothing to wait for: all of it came, or no more will.
+  /// Whether there is nothing to wait for: all of the payload is there, or its sender is gone.
   bool is_done() const noexcept {
     return is_over_ || wait_grown(*word_, use_, 0, arriving_.packet.bytes) == arriving_.packet.bytes;
   }
@@ -145,8 +152,8 @@ class Growing {
     return reinterpret_cast<const Growing*>(self)->wait(bytes);
   }
 
-  stria_arriving_t arriving_;  // first: the sink knows us by it
-  std::uint32_t first_;
+  stria_arriving_t arriving_;  // first member: arrived() finds the object by its address
+  std::uint32_t first_;        // bytes of the first step, which is there from the start
   std::uint32_t use_;
   bool is_over_;
   const std::atomic<std::uint64_t>* word_;

@@ -70,8 +70,8 @@ Result<void> Home::let_in(AttachMode mode) {
   return {};
 }
 
-/// Whether no process has that id. False when the id is of another PID namespace than ours: there it names a
-/// process that cannot be asked for from here.
+/// Whether no process has the id `pid`. False when `pid` belongs to another PID namespace than this process:
+/// such a process cannot be asked for from here.
 bool Home::is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept {
   const auto id = static_cast<pid_t>(pid);
   const bool is_ours = pid_space != 0 && pid_space == identity_.pid_space;
@@ -82,7 +82,7 @@ bool Home::is_gone(std::uint32_t slot) const noexcept {
   const PeerSlot& peer = segment_.peer(slot);
   const std::uint64_t state = peer.state.load(std::memory_order_acquire);
   if (is_process_gone(slot_pid(state), slot_pid_space(state))) return true;
-  // While it is claiming, the slot says which peer had it before.
+  // While the peer is claiming the slot, nonce and door_space are still those of the slot's previous peer.
   return slot_phase(state) != SlotPhase::claiming && is_door_gone(peer.nonce, peer.door_space);
 }
 

@@ -1,8 +1,10 @@
-// A device's own segment: what its peers map, who the device is to them, and the door where they ask for it.
+// A device's own segment, which peers map, the device's identity, and the door where peers ask for the
+// segment.
 //
-//   make()  the segment is there, and no peer attaches to it ──► let_in() ──►
-//   peers attach close() peers see that nothing comes from here any more;
-//   ~Home() takes the door and the segment away
+//   make()     creates the segment; no peer attaches to it yet
+//   let_in()   peers may attach
+//   close()    peers see that this device sends and delivers nothing any more
+//   ~Home()    closes the segment, shuts the door, and unmaps the segment
 #pragma once
 
 #include <algorithm>
@@ -19,18 +21,20 @@
 
 namespace stria::shm {
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Home {
  public:
   Home() = default;
   ~Home();
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
-  /// Errors: io_error, the system refused.
+  /// Creates the segment and the identity of the device. Errors: io_error, the system refused.
   Result<void> make(const transport::DeviceParams& params, const Settings& settings);
-  /// Peers may attach. Errors: io_error, there is no door, and the settings ask for one.
+  /// Opens the segment, the door and the registry for peers. A door that cannot be opened is an error only
+  /// if `mode` is `socket`: io_error or unreachable, with the reason.
   Result<void> let_in(AttachMode mode);
-  /// Tells peers that nothing is delivered or sent any more. Release: everything was sent before.
+  /// Tells peers that this device delivers and sends nothing any more. Release: a peer that sees it sees
+  /// everything that was sent before.
   void close() noexcept {
     segment_.header().state.store(static_cast<std::uint32_t>(DeviceState::closed), std::memory_order_release);
   }
@@ -38,26 +42,27 @@ class Home {
 
   const SegmentView& segment() const noexcept { return segment_; }
   const Identity& identity() const noexcept { return identity_; }
-  /// The slot that a peer took here.
+  /// Peer slot `i` of this segment.
   PeerSlot& slot(std::uint32_t i) const noexcept { return segment_.peer(i); }
-  /// Slots below it may be taken.
+  /// Only peer slots below this number may be taken; those above were never used.
   std::uint32_t slots_used() const noexcept {
     return std::min(segment_.header().next_peer.load(std::memory_order_acquire), segment_.shape().max_peers);
   }
-  /// What this device's slot at a peer holds.
+  /// The state word of this device's slot in a peer's segment, in this phase.
   std::uint64_t own_state(SlotPhase phase) const noexcept {
     return slot_state(phase, identity_.pid, identity_.pid_space);
   }
-  /// What this device has to show to that one, and that one's header has to say: both know the job's secret.
+  /// The fingerprint of another device, given by its nonce and worker id: its header must have it, and this
+  /// device must show it at the door of the other one. It proves that both know the job secret.
   std::uint64_t proof_for(std::uint64_t nonce, std::uint64_t worker_id) const noexcept {
     return fingerprint(secret_, nonce, worker_id);
   }
-  /// Whether the peer of a slot without a link writes nothing any more. Only certainty counts: what it still
-  /// wrote would be written to what another peer has by then.
+  /// Whether the peer of a slot that has no link is gone, and so writes nothing any more. False unless that
+  /// is certain: the slot goes to another peer then, and a late write would damage what is the other peer's.
   bool is_gone(std::uint32_t slot) const noexcept;
-  /// Whether the device of an address is gone for good: its process ended, or it was closed. Only certainty
-  /// counts; a device of another host, or one whose namespaces cannot be seen from here, is not known to be
-  /// gone.
+  /// Whether a device is gone for good: its process ended, or the device was closed. False unless that is
+  /// certain: of a device on another host, or in namespaces that cannot be seen from here, it is never
+  /// known.
   bool is_gone(const Identity& identity) const noexcept;
 
  private:

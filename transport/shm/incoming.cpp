@@ -36,7 +36,7 @@ void Incoming::shut() noexcept {
   if (kept_ == 0) peer_.detach();
 }
 
-/// Tells the sender of cells what they say about the distance.
+/// Learns the distance from a payload in a cell; when it changes, tells the peer and the sink.
 void Incoming::look(const std::byte* payload, std::uint32_t bytes) noexcept {
   if (shared_.settings.distance != DistanceMode::learnt || slot == kNone) return;
   if (!distance_.came(payload, bytes, peer_.view.shape().cells / 2)) return;
@@ -44,14 +44,14 @@ void Incoming::look(const std::byte* payload, std::uint32_t bytes) noexcept {
   shared_.sink->link_changed(shared_.sink->self, cookie);
 }
 
-/// look() at a growing cell: lines that are timed have to be there.
+/// look() for a growing cell: if lines are timed, waits until all of the payload is there.
 void Incoming::look_growing(const Growing& growing) noexcept {
   const stria_packet_t& packet = growing.packet();
   if (packet.bytes < kLookBytes || (distance_.looks() && growing.wait(packet.bytes) < packet.bytes)) return;
   look(static_cast<const std::byte*>(packet.payload), packet.bytes);
 }
 
-/// Whether a payload can lie there. A peer wrote that.
+/// Whether a payload of `bytes` at `place` lies within one cell. The peer wrote both values.
 bool Incoming::is_in_cells(CellPlace place, std::uint32_t bytes) const noexcept {
   const Shape& shape = peer_.view.shape();
   if (place.cell >= all_cells(shape)) return false;
@@ -59,25 +59,26 @@ bool Incoming::is_in_cells(CellPlace place, std::uint32_t bytes) const noexcept 
   return place.at <= all && bytes <= all - place.at;
 }
 
-/// Its pages are mapped for few peers, as that costs memory and time: those with a window.
+/// Maps the pages of the payload's cell ahead. Only for peers with a window, which are few, as it costs
+/// memory and time.
 [[gnu::always_inline]] inline void Incoming::count_cell(CellPlace place, std::uint32_t bytes) noexcept {
   if (bytes > kFewPages && window != kNone)
     cell_pages_[is_long_cell(peer_.view.shape(), place.cell) ? 1 : 0].used(peer_.view, place.cell,
                                                                            place.at + bytes, Pages::to_read);
 }
 
-/// Gives the cell back, unless the sink keeps the payload there.
+/// Gives the cell back to its sender after a delivery, unless the sink keeps the payload in the cell.
 inline void Incoming::delivered(CellPlace place, std::uint32_t answer) noexcept {
   const bool kept = (answer & STRIA_DELIVERED_KEPT) != 0;
   if (kept) ++kept_;
-  // Release: we have read it. Pairs with CellPool::harvest() of the sender.
+  // Release: this device has read the cell. Pairs with CellPool::harvest() of the sender.
   peer_.view.cell_state(place.cell)
       .store(kept ? place.use | kKeptCell : place.use, std::memory_order_release);
 }
 
 namespace {
 
-/// The name of a payload that may stay in its cell, or 0.
+/// stria_packet_t::keep of a payload: a name for it if it may stay in its cell, or 0.
 std::uint64_t keep_name(CellPlace place) noexcept {
   return place.may_stay ? place.word() : 0;
 }
@@ -132,7 +133,8 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
   return answer;
 }
 
-/// Whether the next record's payload is wanted, fits, and lies in cells, at `place`.
+/// Whether the next record, which names a cell, has the wanted header, a payload of at most `capacity`, and
+/// a cell that makes sense. `place`: where the payload lies.
 [[gnu::always_inline]] inline bool Incoming::names_wanted(const WindowReceiver& from, std::uint64_t control,
                                                           const transport::Header& wanted,
                                                           std::uint32_t capacity, CellPlace& place) noexcept {
@@ -140,11 +142,12 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
   const std::uint32_t bytes = control_bytes(control);
   if (!is_wanted(record, wanted) || bytes > capacity || broken) return false;
   place = CellPlace::of(hw::load_word(record + kRecordHeader));
-  if (!is_in_cells(place, bytes)) return false;  // poll_window() says that it makes no sense
+  if (!is_in_cells(place, bytes)) return false;  // poll_window() will report the record
   count_cell(place, bytes);
   return true;
 }
 
+/// Ends a take: gives the cell back, and takes the record that names it out of the window. Returns `bytes`.
 [[gnu::always_inline]] inline std::int32_t Incoming::took_cell(WindowReceiver& from, CellPlace place,
                                                                transport::Header& wanted,
                                                                std::uint32_t bytes) noexcept {
@@ -154,7 +157,8 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
   return static_cast<std::int32_t>(bytes);
 }
 
-/// As WindowReceiver::take(), of a record that names a cell; `control` is its first word.
+/// Takes the payload of the next record out of a cell, if it is the wanted one. `control` is the first word
+/// of the record. Returns the bytes of the payload, or STRIA_TAKE_OTHER: the record stays.
 std::int32_t Incoming::take_cell(WindowReceiver& from, std::uint64_t control, transport::Header& wanted,
                                  std::byte* memory, std::uint32_t capacity) noexcept {
   if (!is_whole_cell(control_kind(control))) return take_growing(from, control, wanted, memory, capacity);
@@ -168,7 +172,7 @@ std::int32_t Incoming::take_cell(WindowReceiver& from, std::uint64_t control, tr
   return took_cell(from, place, wanted, bytes);
 }
 
-/// take_cell() of a cell that its sender may still be writing.
+/// take_cell() for a cell that its sender may still be writing.
 std::int32_t Incoming::take_growing(WindowReceiver& from, std::uint64_t control, transport::Header& wanted,
                                     std::byte* memory, std::uint32_t capacity) noexcept {
   const RecordKind kind = control_kind(control);

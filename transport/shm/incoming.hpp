@@ -1,6 +1,6 @@
-// The incoming half of a link: what the peer writes into the window that it took here, and into cells of its
-// own. Packets are delivered where they lie, or taken by the receive that waits for them. A peer writes what
-// names a cell, so it is checked.
+// The incoming half of a link: receives packets from the window that the peer took in this device's segment,
+// and from cells in the peer's segment. A packet is delivered where it lies, or taken: copied to the receive
+// that waits for it, without a delivery. The peer wrote the word that names a cell, so the word is checked.
 #pragma once
 
 #include <array>
@@ -19,41 +19,46 @@ namespace stria::shm {
 class Growing;
 struct Shared;
 
-/// What a delivery answers, beside the STRIA_DELIVERED_* bits of the sink: nothing was delivered, because the
-/// record contradicts itself.
+/// Answer of a delivery, beside the STRIA_DELIVERED_* bits of the sink: nothing was delivered, because the
+/// record makes no sense.
 inline constexpr std::uint32_t kSenseless = 1u << 31;
-/// Likewise: the record stays where it is, and comes again, as its sender stands still in the middle of it.
+/// Answer of a delivery: nothing was delivered, because the sender stands still in the middle of the
+/// payload. The record stays in the window, and is to be delivered again.
 inline constexpr std::uint32_t kStays = 1u << 30;
 static_assert(((kSenseless | kStays) &
                (STRIA_DELIVERED_GO_ON | STRIA_DELIVERED_KEPT | STRIA_DELIVERED_LATER)) == 0);
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Incoming {
  public:
   Incoming(Shared& shared, PeerSegment& peer) noexcept : shared_(shared), peer_(peer) {}
 
-  // The contract.
+  // Calls of the provider contract (transport/contract.hpp).
   unsigned poll(unsigned budget) noexcept;
   std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept;
   void release(std::uint64_t keep) noexcept;
   std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) const noexcept;
-  /// The peer's caches are taken to be far.
+  /// Whether the peer's caches are taken to be far (distance.hpp).
   bool is_far() const noexcept;
 
-  /// A packet whose payload is in the peer's cell that the word behind the header names.
+  /// Delivers a packet whose payload of `bytes` lies in a cell of the peer; the word behind the header names
+  /// the cell. Answers as the sink does, or kSenseless.
   std::uint32_t deliver_cell(const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
-  /// A packet in a cell that the peer may still be writing.
+  /// Delivers a packet whose payload lies in a cell that the peer may still be writing (growing.hpp).
+  /// Answers as the sink does, or kSenseless or kStays.
   std::uint32_t deliver_growing(RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
-  /// The next record is one that stays.
+  /// Whether the next record of the window stays there, because its sender stands still in the middle of the
+  /// payload.
   bool is_half() const noexcept { return is_half_; }
-  /// The link is down. What the sink keeps in the peer's cells stays readable until it is released.
+  /// To be called when the link is down. Payloads that the sink keeps in the peer's cells stay readable
+  /// until they are released.
   void shut() noexcept;
 
   // For the device's parts that look after links.
-  void* cookie = nullptr;
-  std::uint32_t slot = kNone;       ///< the peer's, in this device's table
-  std::uint32_t window = kNone;     ///< that the peer took here, which is polled
-  std::uint32_t came_by_inbox = 0;  ///< records since the last look (sharing.hpp)
+  void* cookie = nullptr;           ///< by which the sink knows the link
+  std::uint32_t slot = kNone;       ///< the peer's slot in this device's segment
+  std::uint32_t window = kNone;     ///< the window that the peer took here, if it is in Windows
+  std::uint32_t came_by_inbox = 0;  ///< records through the inbox since Sharing::look() was last called
   bool broken = false;              ///< the peer wrote a record that makes no sense
   bool is_over = false;             ///< the peer writes nothing any more
 
@@ -74,13 +79,13 @@ class Incoming {
   void count_cell(CellPlace place, std::uint32_t bytes) noexcept;
   void delivered(CellPlace place, std::uint32_t answer) noexcept;
 
-  bool is_half_ = false;  // the next record's payload did not go on coming (growing.hpp)
+  bool is_half_ = false;  // see is_half()
   bool is_down_ = false;
-  std::uint32_t kept_ = 0;  // payloads that lie in the peer's cells on
+  std::uint32_t kept_ = 0;  // payloads that the sink keeps in the peer's cells
   Shared& shared_;
   PeerSegment& peer_;
-  Distance distance_;                    // of its cells
-  std::array<CellPages, 2> cell_pages_;  // of each size: the peer's, in this process's mapping
+  Distance distance_;                    // learnt from the peer's cells
+  std::array<CellPages, 2> cell_pages_;  // of the peer's cells (ordinary, long) in this process's mapping
 };
 
 }  // namespace stria::shm

@@ -55,7 +55,7 @@ Status KeyMaker::fast_register(const transport::Payload& memory, unsigned access
   }
   layouts_[index] = name.number;
   const hw::KeyWord word = table_.bind(index, record, static_cast<std::uint8_t>(access & hw::kKeyAll));
-  // Word and flags in one store: base/words.hpp says why.
+  // The key word and the flags are put together in one word and stored at once: base/words.hpp says why.
   std::uint64_t begin = word;
   key.bytes = kPlainKeyBytes;
   if (range != nullptr) {

@@ -1,10 +1,9 @@
-// The bytes of a key.
+// The bytes of a key of the shm provider.
 //
-//   | word 4 | STRIA_KEY_* 1 | - 3 | base address 8 |   cut off behind the last
-//   that says something
+//   | key word 4 | STRIA_KEY_* flags 1 | unused 3 | base address 8 |   cut off behind the last field in use
 //
-// The base is the hint of contiguous memory: with it a get need not wait for the key's record, a line of the
-// peer's, before it copies.
+// The base address is a hint, for contiguous memory: with it a get can copy before the key's record, a line
+// in the peer's segment, has come (RemoteAccess::get_by_hint()).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ inline constexpr std::uint32_t kHintedKeyBytes = kKeyBaseAt + sizeof(std::uint64
 inline bool has_hint(const transport::Key& key) noexcept {
   return key.bytes == kHintedKeyBytes && key.data[STRIA_KEY_FLAGS_AT] == STRIA_KEY_HINT;
 }
-/// The word of a key as KeyMaker made it; false: it is none.
+/// Reads the key word of a key. False: the key is none that a KeyMaker made.
 inline bool read_word(const transport::Key& key, hw::KeyWord& word) noexcept {
   const bool mapped = key.bytes == kFlaggedKeyBytes && transport::is_mapped(key);
   if (key.bytes != kPlainKeyBytes && !mapped && !has_hint(key)) return false;

@@ -33,7 +33,8 @@ void PublishedLayouts::release(std::uint32_t number) noexcept {
   if (number != 0 && number < entries_.size() && entries_[number].uses > 0) --entries_[number].uses;
 }
 
-/// Hashes differ in their high bits alone where extents are multiples of pages.
+/// The chain of a layout in the index. The hash is folded: hashes of layouts whose extents are multiples of
+/// pages differ only in their high bits.
 std::uint32_t& PublishedLayouts::place_of(const datatype::Layout& layout) noexcept {
   const std::uint64_t hash = layout.hash();
   return index_[(hash ^ (hash >> 32)) % kIndex];
@@ -45,13 +46,13 @@ std::uint32_t PublishedLayouts::find(const datatype::Layout& layout) noexcept {
   return number;
 }
 
-/// What the number stood for before leaves the index.
+/// Enters a layout under `number` in the index, and removes the layout that had this number before.
 void PublishedLayouts::enter(const datatype::Layout& layout, std::uint32_t number) noexcept {
   Entry& entry = entries_[number];
   if (entry.layout) {
-    std::uint32_t* link = &place_of(*entry.layout);
-    while (*link != number) link = &entries_[*link].next;
-    *link = entry.next;
+    std::uint32_t* at = &place_of(*entry.layout);
+    while (*at != number) at = &entries_[*at].next;
+    *at = entry.next;
   }
   entry.layout = layout;
   entry.next = std::exchange(place_of(layout), number);
@@ -76,13 +77,13 @@ Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& 
     number = clock_;
     clock_ = clock_ + 1 == kLayoutSlots ? 1 : clock_ + 1;
     LayoutSlot& slot = segment_.layout(number);
-    // First the generation, then the bytes: a peer that read bytes of the new layout sees the generation
-    // changed.
+    // The generation is changed before the bytes: a peer that has read bytes of the new layout sees that the
+    // generation is another one.
     slot.generation.fetch_add(1, std::memory_order_seq_cst);
     slot.bytes.store(static_cast<std::uint32_t>(descriptor->size()), std::memory_order_relaxed);
     std::memcpy(slot.descriptor, descriptor->data(), descriptor->size());
     enter(layout, number);
-    return Status::ok;  // the bind() of the key is the release
+    return Status::ok;  // the release is the caller's: it binds the key that names the layout
   } catch (const std::bad_alloc&) {
     return Status::unsupported;
   }

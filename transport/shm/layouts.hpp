@@ -1,6 +1,7 @@
-// Layouts that cross processes with keys: the owner publishes a layout's descriptor once, keys name it by
-// number and generation, peers decode it once and keep it. Number 0 stands for contiguous memory and is never
-// published.
+// Published layouts: how the layout of a key's memory reaches the processes that use the key. The owner of
+// the memory publishes the descriptor of the layout once, in its segment; keys name the layout by number and
+// generation; each peer decodes the descriptor once and keeps the result. Number 0 stands for contiguous
+// memory and is never published.
 #pragma once
 
 #include <array>
@@ -20,27 +21,30 @@ struct LayoutName {
   std::uint32_t generation = 0;
 };
 
-/// The owner's side. One thread. A name is in use while keys count on it; only unused ones are given to other
-/// layouts.
+/// The layouts that a device has published. One thread. A number is in use while keys use it; only a number
+/// that is not in use is given to another layout.
 class PublishedLayouts {
  public:
   PublishedLayouts() = default;
   explicit PublishedLayouts(const SegmentView& segment);
 
-  /// Names `layout` and counts one use. O(1) for a layout that has a name; a new one is encoded. unsupported:
-  /// its descriptor is longer than kDescriptorBytes; no_resource: all numbers are in use by others.
+  /// Gives the name of `layout`, which it publishes if it has none, and counts one use of its number. O(1)
+  /// for a layout that has a name. Errors: unsupported: its descriptor is longer than kDescriptorBytes;
+  /// no_resource: all numbers are in use by other layouts.
   Status acquire(const datatype::Layout& layout, LayoutName& name) noexcept;
+  /// Ends one use of a number; nothing happens for 0.
   void release(std::uint32_t number) noexcept;
 
  private:
   struct Entry {
-    std::optional<datatype::Layout> layout;  // kept alive, so that its identity cannot be taken by another
+    std::optional<datatype::Layout> layout;  // a copy keeps it alive: no other layout gets its representation
     std::uint32_t uses = 0;
-    std::uint32_t next = 0;  // of its place in the index
+    std::uint32_t next = 0;  // number of the next layout in the chain of the index; 0: none
   };
-  static constexpr std::uint32_t kIndex = 1024;  // chains, by hash: what is published is found
-  /// Descriptors that were too long, by their layouts' hashes, so that a message is refused without encoding
-  /// it again. Two layouts of one hash: the second goes another way too, which is no harm.
+  static constexpr std::uint32_t kIndex = 1024;  // chains of the index, a hash table of published layouts
+  /// Hashes of layouts whose descriptors were too long, so that these are refused without being encoded
+  /// again. Another layout with such a hash is refused, too; its messages then take another path, which is
+  /// no harm.
   static constexpr std::size_t kRefused = 64;
   std::array<std::size_t, kRefused> refused_{};
   std::uint32_t& place_of(const datatype::Layout& layout) noexcept;
@@ -49,22 +53,22 @@ class PublishedLayouts {
   Status publish(const datatype::Layout& layout, std::uint32_t& number) noexcept;
 
   SegmentView segment_{};
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> index_;
-  const void* recent_ = nullptr;  // the layout object of the last call, and its number
+  std::vector<Entry> entries_;        // by number
+  std::vector<std::uint32_t> index_;  // by hash: number of the first layout of a chain; 0: none
+  const void* recent_ = nullptr;      // the layout object of the last acquire(), and its number
   std::uint32_t recent_number_ = 0;
-  std::uint32_t clock_ = 1;
+  std::uint32_t clock_ = 1;  // the number at which publish() begins to look for one that is not in use
 };
 
-/// A peer's side: one for each link. One thread.
+/// The layouts of one peer, as this process has decoded them: one object for each link. One thread.
 class DecodedLayouts {
  public:
-  /// What decoded layouts may take for one link. A peer that publishes more makes them be decoded again: 512
-  /// layouts of 64 KiB each, while real ones take a few KiB.
+  /// Bytes that decoded layouts of one link may take. Beyond it all are dropped, and decoded again when they
+  /// are needed. It allows 512 layouts of 64 KiB each, while real ones take a few KiB.
   static constexpr std::size_t kDecodedMemory = std::size_t{32} << 20;
 
-  /// The layout of that name, decoded on first use; null: it is not published (any more) or does not decode.
-  /// Valid until the next call.
+  /// The layout of that name in the peer's segment, decoded on first use. Null: it is not published (any
+  /// more), cannot be decoded, or there is no memory. Valid until the next call.
   const datatype::Layout* find(const SegmentView& segment, const LayoutName& name) noexcept;
   std::size_t memory() const noexcept { return memory_; }
 

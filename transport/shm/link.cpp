@@ -28,7 +28,7 @@ void Link::describe(Texts& texts) noexcept try {
   path += fmt::format(" (attached by {})", peer_.attached.way);
   path_ = texts.keep(path).text;
 } catch (const std::exception&) {
-  // An old text is no harm.
+  // No memory: the link keeps its old text, which does no harm.
 }
 
 }  // namespace stria::shm

@@ -1,11 +1,11 @@
-// A link: this device's way to one remote device. It has three parts with a state of their own, and what all
-// three refer to, the peer's segment:
+// A link: this device's connection to one remote device. It has three parts, each with its own state, and
+// the peer's segment, to which all three refer:
 //
 //   Outgoing      what this device sends        PeerSegment   the peer's memory that is mapped here,
 //   Incoming      what the peer sends                         and this device's slot in it
 //   RemoteAccess  gets, puts and atomics
 //
-// What a send touches lies in the first lines of the object; all of it is private memory.
+// All of a link is private memory. What a send touches lies in the first cache lines of the object.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,29 @@ namespace stria::shm {
 
 class Texts;
 
-/// One thread at a time, with its device.
+/// Threads: the thread that uses its device.
 class alignas(kCacheLine) Link {
  public:
   explicit Link(Shared& shared) noexcept
       : outgoing_(shared, peer_), incoming_(shared, peer_), access_(shared, peer_) {}
-  // The contract.
-  /// Record in the peer's window: header and payload stored by the CPU. unsupported: the link has no window.
+  // Calls of the provider contract (transport/contract.hpp).
+  /// Sends a packet as a record in the peer's window; a long payload may take a cell instead, where that is
+  /// faster. no_resource: no room; unsupported: the link has no window.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept {
     return outgoing_.pio_send(header, payload, bytes);
   }
-  /// Packed into the window where it fits, else into a cell. no_resource: no line, no inbox slot, or no cell.
+  /// Packs a payload into the window where it fits, or into an inbox slot without a window, else into a
+  /// cell. no_resource: no line, no inbox slot, or no cell is free; unsupported: there is no cell, and none
+  /// is under way to this peer that could come back.
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept {
     return outgoing_.eager_send(header, payload);
   }
+  /// Sends a packet before whose delivery the peer ends `key`, which is a key of the peer.
   Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                          const transport::Key& key) noexcept {
     return outgoing_.send_invalidate(header, payload, bytes, key);
   }
-  /// Synchronous: ok or an error, never in_progress.
+  // get(), put() and atomic() are synchronous: they answer ok or an error, never in_progress.
   Status get(const transport::Payload& local, const transport::Key& key, std::uint64_t remote_offset,
              transport::Completion* /*completion*/) noexcept {
     return access_.get(local, key, remote_offset);
@@ -47,20 +51,23 @@ class alignas(kCacheLine) Link {
              transport::Completion* /*completion*/) noexcept {
     return access_.put(local, key, remote_offset);
   }
-  /// By this CPU, where the peer's memory is this process's or mapped.
+  /// This CPU performs the atomic, where the peer's memory belongs to this process or is mapped here; else
+  /// unsupported.
   Status atomic(const transport::Atomic& atomic, const transport::Key& key,
                 transport::Completion* /*completion*/) noexcept {
     return access_.atomic(atomic, key);
   }
   void limits(transport::LinkLimits& out) noexcept;
-  /// What lies in the window that the peer writes to.
+  /// Delivers up to `budget` records of the window that the peer writes to; returns how many.
   unsigned poll(unsigned budget) noexcept { return incoming_.poll(budget); }
-  /// The packet that lies next in that window, if it is the one that is wanted.
+  /// Receives the next packet of the window that the peer writes to, if its header is `wanted`, without
+  /// delivering it. Returns the bytes of its payload, or STRIA_TAKE_*.
   std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
     return incoming_.take(wanted, memory, capacity);
   }
-  /// Of a payload that the sink kept in its cell.
+  /// Gives the cell of a payload back that the sink kept there under the name `keep`.
   void release(std::uint64_t keep) noexcept { incoming_.release(keep); }
+  /// Waits a little until `bytes` of a kept payload of `all` bytes are there; returns how many are.
   std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) noexcept {
     return incoming_.kept_arrived(keep, all, bytes);
   }
@@ -73,7 +80,7 @@ class alignas(kCacheLine) Link {
   PeerSegment& peer() noexcept { return peer_; }
   const PeerSegment& peer() const noexcept { return peer_; }
   RemoteAccess& access() noexcept { return access_; }
-  /// Says anew which ways the link goes.
+  /// Renews the text about the paths that the link uses (LinkLimits::path).
   void describe(Texts& texts) noexcept;
 
  private:
@@ -84,9 +91,9 @@ class alignas(kCacheLine) Link {
   const char* path_ = "";
 
  public:
-  // For those that look after links: Links and Peers.
-  std::uint32_t place = 0;             ///< among the device's living links; of one that is down: see Links
-  std::uint32_t refused_slot = kNone;  ///< the slot here of a peer that was given up, and may still read
+  // For Links and Peers, which look after links.
+  std::uint32_t place = 0;             ///< index among the living links; when the link is down: see Links
+  std::uint32_t refused_slot = kNone;  ///< the slot here of a peer that was given up but may still read
 };
 
 }  // namespace stria::shm

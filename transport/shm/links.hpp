@@ -1,8 +1,8 @@
-// The links of a device. The link to a worker is found in O(1), and the links that are not down are in a list
-// of their own, so that looking after peers costs nothing for those that are gone.
+// The links of a device, by worker. The link to a worker is found in O(1). Living links (those that are not
+// down) are also in a list of their own, so that looking after peers costs nothing for peers that are gone.
 //
-// A link that is down stays in the table until the device goes: payloads of it may be kept in the peer's
-// cells (release() names the link), and a worker that was given up is told apart from one that is new.
+// A link that is down stays in the table until the device is closed: the sink may keep payloads of the link
+// in the peer's cells (Link::release()), and a worker that was given up has to be told from a new one.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@
 
 namespace stria::shm {
 
-/// Threads: the device's.
+/// Threads: the device's thread only.
 class Links {
  public:
-  /// The link to a worker, up or down; null: there never was one.
+  /// The link to a worker, living or down; null: there never was one.
   Link* find(std::uint64_t worker_id) const noexcept {
     if (slots_.empty()) return nullptr;
     const std::uint32_t found = slots_[slot_of(worker_id)];
     return found == 0 ? nullptr : all_[found - 1].get();
   }
-  /// Takes the first link to the worker that it names. Throws bad_alloc, and then nothing changed.
+  /// Adds the first link to the worker `worker_id`, as a living one. Throws std::bad_alloc, and then nothing
+  /// has changed.
   Link& add(std::uint64_t worker_id, std::unique_ptr<Link> made) {
     make_room(all_);
     make_room(living_);
@@ -35,26 +36,27 @@ class Links {
     all_.push_back(std::move(made));
     return link;
   }
-  /// The link is down, for good: the last of the living takes its place.
+  /// Removes a link that is down for good from the living links: the last living link takes its place in the
+  /// list.
   void went_down(Link& link) noexcept {
     const std::uint32_t last = living_.back();
     living_[link.place] = last;
     all_[last]->place = link.place;
     living_.pop_back();
   }
-  /// Those that are not down are living(0) to living(living() - 1), in no order. One that is added during a
-  /// walk is met by it; the place of one that goes down during a walk has to be looked at again.
+  /// The living links are living(0) to living(living() - 1), in no order. A walk over them meets a link that
+  /// is added during the walk. When the link at a place goes down, the walk has to look at this place again.
   std::uint32_t living() const noexcept { return static_cast<std::uint32_t>(living_.size()); }
   Link& living(std::uint32_t place) const noexcept { return *all_[living_[place]]; }
-  /// How many there ever were; the number of the next.
+  /// How many links were ever added; this is the number of the next link.
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
 
-  /// Remembers the link `number`, which went down while its peer goes on.
+  /// Adds link `number`, which went down while its peer still runs, to the list of refused links.
   void refused(std::uint32_t number) noexcept {
     all_[number]->place = first_refused_;
     first_refused_ = number + 1;
   }
-  /// Forgets those of them for which f(Link&) is true.
+  /// Removes the links for which f(Link&) is true from the list of refused links.
   template <class F>
   void forget_refused(F&& f) {
     for (std::uint32_t* at = &first_refused_; *at != 0;) {
@@ -69,12 +71,13 @@ class Links {
  private:
   static constexpr std::size_t kFirstSlots = 16;
 
-  /// For one more element.
+  /// Makes room for one more element of `list`.
   template <class T>
   static void make_room(std::vector<T>& list) {
     if (list.size() == list.capacity()) list.reserve(2 * list.size() + 8);
   }
-  /// Where the worker is, or would be. Ids are random, but a peer chose its own: hence the multiplication.
+  /// Index in slots_ where the worker is, or would be. Worker ids are random, but a peer chose its own:
+  /// hence the multiplication.
   std::size_t slot_of(std::uint64_t worker_id) const noexcept {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = static_cast<std::size_t>((worker_id * 0x9e3779b97f4a7c15u) >> 32) & mask;
@@ -87,9 +90,9 @@ class Links {
   }
 
   std::vector<std::unique_ptr<Link>> all_;  // by number
-  std::vector<std::uint32_t> living_;       // numbers
-  std::vector<std::uint32_t> slots_;        // number + 1, or 0; open addressing, at most three quarters full
-  std::uint32_t first_refused_ = 0;         // number + 1; its place is the next one
+  std::vector<std::uint32_t> living_;       // numbers of living links
+  std::vector<std::uint32_t> slots_;        // hash table: number + 1, or 0; at most three quarters full
+  std::uint32_t first_refused_ = 0;         // number + 1 of the first refused link; its `place`: the next
 };
 
 }  // namespace stria::shm

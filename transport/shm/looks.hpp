@@ -1,5 +1,5 @@
-// What is timed now and then: some in a row, of which the majority decides, as single ones may be interrupted
-// or have to wait for others.
+// Sampling of events that are timed now and then: some events in a row are timed, and the majority decides
+// whether events are slow. A single one may be interrupted, or wait for something else.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace stria::shm {
 
 class Looks {
  public:
-  static constexpr std::uint32_t kRow = 16;     // in a row that are timed ...
-  static constexpr std::uint32_t kEvery = 256;  // ... of so many
+  static constexpr std::uint32_t kRow = 16;     // events in a row are timed ...
+  static constexpr std::uint32_t kEvery = 256;  // ... of so many events
 
-  /// Whether one with so many before it is to be timed.
+  /// Whether an event is to be timed that comes after `before` others.
   static constexpr bool is_due(std::uint32_t before) noexcept { return before % kEvery < kRow; }
-  /// One was slow, or not. With the last one of a row: whether most were.
+  /// Counts a timed event as slow, or not. After the last event of a row: whether most of the row were slow.
   std::optional<bool> note(bool slow) noexcept {
     slow_ += slow ? 1 : 0;
     if (++looks_ < kRow) return std::nullopt;
@@ -26,8 +26,8 @@ class Looks {
  private:
   static constexpr std::uint32_t kMajority = 10;  // of kRow
 
-  std::uint32_t looks_ = 0;  // of the row under way
-  std::uint32_t slow_ = 0;   // of these
+  std::uint32_t looks_ = 0;  // timed events of this row so far
+  std::uint32_t slow_ = 0;   // how many of them were slow
 };
 
 }  // namespace stria::shm

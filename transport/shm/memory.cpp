@@ -44,13 +44,14 @@ Registry& registry() noexcept {
   return *one;
 }
 
-/// What this machine can hold at all.
+/// Bytes of memory and swap of this machine: more it cannot hold.
 std::uint64_t memory_and_swap() noexcept {
   struct sysinfo all {};
   if (::sysinfo(&all) != 0) return kMostBytes;
   return (std::uint64_t{all.totalram} + all.totalswap) * all.mem_unit;
 }
 
+/// The error of an allocation whose system call `what` failed; errno is the reason.
 Error refuse(const char* what, std::uint64_t bytes) {
   const int error = errno;
   std::string limit;
@@ -70,7 +71,8 @@ Result<void*> allocate_memory(std::uint64_t bytes) {
     errno = ENOMEM;
     return refuse("mmap", bytes);
   }
-  // Nothing below reserves memory: what cannot exist would be given, and be found out by a store.
+  // Nothing below reserves memory: without this check more than the machine has would be granted, and a
+  // store would fail.
   if (const std::uint64_t most = memory_and_swap(); bytes > most)
     return Error{
         Status::io_error,
@@ -90,12 +92,12 @@ Result<void*> allocate_memory(std::uint64_t bytes) {
   if (::pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(data)) !=
       static_cast<ssize_t>(sizeof trailer))
     return refuse("writing the trailer", bytes);
-  // It cannot shrink, so a peer's load cannot fault.
+  // A memfd that cannot shrink cannot make a peer's load fault.
   if (::fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
     return refuse("sealing", bytes);
   made.map = Mapping::shared(fd, data);
   if (!made.map) return refuse("mmap", bytes);
-  // Smaller ones cannot have a huge page; whether larger ones get any is the system's to say.
+  // Smaller allocations cannot have a huge page; the system decides whether larger ones get any.
   if (data >= kHugePage) ::madvise(made.map.data(), data, MADV_HUGEPAGE);
   made.range.begin = reinterpret_cast<std::uintptr_t>(made.map.data());
   made.range.end = made.range.begin + data;
@@ -114,7 +116,8 @@ Status free_memory(void* memory) noexcept {
   const auto found = known.all.find(reinterpret_cast<std::uintptr_t>(memory));
   if (found == known.all.end()) return Status::invalid;
   const Owned& owned = found->second;
-  // Before the addresses can mean anything else: whoever gets them later sees the new version.
+  // The version changes before the addresses can be mapped anew: a thread that gets the addresses later sees
+  // the new version.
   known.version.fetch_add(1, std::memory_order_release);
   const std::uint32_t freed = 1;
   const auto at = static_cast<off_t>(owned.map.bytes() + offsetof(MemoryTrailer, freed));
@@ -135,7 +138,7 @@ const MemoryRange* MemoryRanges::find(std::uintptr_t low, std::uintptr_t high) n
       for (const auto& [begin, owned] : known.all) sorted_.push_back(owned.range);
       version_ = known.version.load(std::memory_order_relaxed);
     } catch (const std::bad_alloc&) {
-      sorted_.clear();  // then the memory is like any other until there is room again
+      sorted_.clear();  // allocations are treated as ordinary memory until there is room for the list
       return nullptr;
     }
   }

@@ -1,11 +1,12 @@
-// Memory that peers can map (stria_mem_alloc): one unnamed, sealed memfd for each allocation, process wide.
+// Memory that peers can map (stria_mem_alloc): one unnamed, sealed memfd for each allocation. All devices of
+// a process share its allocations.
 //
 //   | data: whole pages | trailer: one page |
 //
-// The owner maps the data and not the trailer, so a store beyond the end faults instead of changing it. Peers
-// map both and look at the trailer only. A segment is named by a random nonce: a peer learns it from the
-// record of a key, and a segment that was freed shares its name with none that comes later. The bytes live
-// until the last process has unmapped them, so freeing harms no peer.
+// The owner maps the data without the trailer, so a store beyond the end of the data faults instead of
+// changing the trailer. Peers map both, and only read the trailer. A random nonce names an allocation: a
+// peer learns it from the record of a key, and no later allocation gets the name of one that was freed. The
+// memory exists until the last process has unmapped it, so freeing harms no peer.
 #pragma once
 
 #include <atomic>
@@ -20,21 +21,22 @@ namespace stria::shm {
 
 inline constexpr std::size_t kMemoryPage = 4096;
 
-/// What a peer checks and watches.
+/// What a peer checks when it maps an allocation, and then looks at from time to time.
 struct MemoryTrailer {
   std::uint64_t magic;
   std::uint64_t nonce;
   std::uint64_t data_bytes;
-  std::atomic<std::uint32_t> freed;  // 1: the owner let go of it, peers should too; owner
+  std::atomic<std::uint32_t> freed;  // 1: the owner freed the memory, so peers should unmap it; owner writes
   std::uint32_t reserved;
 };
 inline constexpr std::uint64_t kMemoryMagic = 0x6d656d6169727473;  // "striamem"
 static_assert(sizeof(MemoryTrailer) == 32 && offsetof(MemoryTrailer, freed) == 24);
 
-/// Page aligned, of zero bytes; at least one page. A child of fork() shares it with its parent. Any thread.
+/// Allocates memory that peers can map: page aligned, of zero bytes, at least one page. A child of fork()
+/// shares the memory with its parent. Any thread.
 /// Errors: io_error (no descriptor, no memory; the text names the limit).
 Result<void*> allocate_memory(std::uint64_t bytes);
-/// invalid: `memory` is not the beginning of an allocation. Any thread.
+/// Frees an allocation. Errors: invalid, `memory` is not the beginning of one. Any thread.
 Status free_memory(void* memory) noexcept;
 
 /// An allocation in this process's memory: [begin, end).
@@ -44,8 +46,8 @@ struct MemoryRange {
   int fd = -1;
 };
 
-/// The allocations of the process, as one thread sees them: a copy that is renewed when they changed, so
-/// that a look-up takes no lock.
+/// A copy of the list of the process's allocations, for one thread: it is renewed when the list has changed,
+/// so that other look-ups take no lock.
 class MemoryRanges {
  public:
   /// The allocation that holds all of [low, high); null: none does. O(log n).
@@ -56,11 +58,12 @@ class MemoryRanges {
   std::uint64_t version_ = 0;
 };
 
-/// Keeps the allocation `nonce` from being freed while its descriptor is passed on.
+/// Keeps the allocation `nonce` from being freed while its descriptor is passed on. Holds the lock of the
+/// process's list, so meanwhile nothing is allocated or freed.
 class HeldMemory {
  public:
   explicit HeldMemory(std::uint64_t nonce) noexcept;
-  /// -1: there is none of that name.
+  /// Descriptor of the allocation; -1: there is none of that name.
   int fd() const noexcept { return fd_; }
 
  private:

@@ -18,19 +18,20 @@ transport::Payload contiguous(const void* payload, std::uint32_t bytes) noexcept
   return {nullptr, const_cast<void*>(payload), bytes, 0, bytes};
 }
 
-/// The last line of a record may hold less than the word that its place has to hold anew.
+/// Clears the first word of a record's last line, which the payload may fill only in part (window.hpp).
 void clear_last_word(std::byte* record, std::uint32_t halves) noexcept {
   if (halves > 2) hw::store_word(record + std::size_t{halves - 2} * kHalf, 0);
 }
 
-/// Tells the window how the lines of the record at its place begin, read back from there.
+/// Tells the window which lines of the record begin with a sign of the next lap; reads the record back.
 [[gnu::noinline]] void note_signs(WindowSender& window, std::uint32_t halves) noexcept {
   const std::byte* record = window.place();
   for (std::uint32_t i = 1; i < halves / 2; ++i)
     if (window.next_sign().is_of(hw::load_word(record + std::size_t{i} * kLine))) window.wrote_sign(i);
 }
 
-/// The same from the payload of a packet: what was just stored may still wait for its line.
+/// Tells the window which lines of a packet begin with a sign of the next lap; reads the payload, because
+/// the stores to the record may still wait for their lines.
 inline void note_signs_of(WindowSender& window, const std::byte* payload, std::uint32_t bytes) noexcept {
   const hw::WordSign sign = window.next_sign();
   std::uint32_t i = 1, at = kFirstPayload;
@@ -58,23 +59,23 @@ void Outgoing::notify() noexcept {
   SegmentHeader& header = peer_.view.header();
   if (window_.is_open()) {
     header.hints.leave(window_number_);
-    hw::full_fence();  // the hint before the look; pairs with Wakeup::barrier() in arm()
+    hw::full_fence();  // the hint is visible before `armed` is loaded; pairs with Wakeup::barrier() in arm()
   }
   std::uint32_t sleep = header.armed.load(std::memory_order_relaxed);
   if (sleep == 0) return;
   shared_.wakeup.notify(peer_.attached.nonce);
-  // It was notified for this sleep: the others need not. In this order, because who dies before must not keep
-  // them from it; and only if it is still this sleep, because who stops before must not end their next one.
+  // Other senders need not notify the peer for this sleep. Clears last, as a sender that dies before must not
+  // keep others from notifying; and only this sleep, as a sender that is stopped must not end a later one.
   header.armed.compare_exchange_strong(sleep, 0, std::memory_order_release, std::memory_order_relaxed);
 }
 
-/// Whether a payload that the window takes is part of a stream, and better off in a cell: where the receiver
-/// is behind, a few long ones fill the window, and the sender waits.
+/// Whether a payload that fits the window is part of a stream, and better goes through a cell: a few long
+/// payloads fill the window of a receiver that is behind, and the sender waits.
 [[gnu::always_inline]] inline bool Outgoing::is_stream(std::uint32_t bytes) noexcept {
   return bytes >= kStreamLeast && (row_.goes_on(shared_.rounds, kStreamRow) || window_.receiver_is_behind());
 }
 
-/// Whether the receiver's cache has all lines that go round, and the payload had better pass it.
+/// Whether to store the payload past the caches, as few cells go round: the receiver's cache has their lines.
 [[gnu::always_inline]] inline bool Outgoing::passes_few(const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (bytes < kFarFewLeast || !shared_.cells.are_few(bytes)) [[likely]]
@@ -83,8 +84,8 @@ void Outgoing::notify() noexcept {
          transport::has_long_blocks(payload);
 }
 
-/// As what a cell that may be read while it is written is published. Shorter blocks take longer to write than
-/// to read, in a row or not.
+/// The kind of record for a cell that may grow: long blocks in a row are published whole. Shorter blocks are
+/// not, as they take longer to write than to read.
 [[gnu::always_inline]] inline RecordKind Outgoing::kind_of_growing(
     const transport::Payload& payload) noexcept {
   const bool in_row = row_.goes_on(shared_.rounds, kWholeRow);
@@ -104,7 +105,7 @@ void Outgoing::notify() noexcept {
   if (!shared_.cells.take(link_number_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
   place.few = passes_few(payload);
-  place.may_stay = place.may_stay && !place.few;  // few are to go on going round
+  place.may_stay = place.may_stay && !place.few;  // so few cells have to come back soon
   const Way way = place.few ? Way::stream
                             : way_to_store(payload, slow || (payload.length >= kPastLeast && peer_.is_far()),
                                            shared_.settings, strings_);
@@ -133,7 +134,7 @@ void Outgoing::notify() noexcept {
   return status;
 }
 
-/// Which stores are to be timed now, if any are: packing takes longer than they.
+/// Where the time of this store is to be noted, or null. Short blocks are not timed: packing takes longer.
 StoreSpeed* Outgoing::to_time(Way way, const transport::Payload& payload) noexcept {
   if (way == Way::stream || payload.length < kPastLeast || !transport::has_long_blocks(payload) ||
       !shared_.cells.are_settled(static_cast<std::uint32_t>(payload.length)))
@@ -147,8 +148,8 @@ Status Outgoing::send_past(const transport::Header& header, const transport::Pay
   return send_cell(header, payload, whole, true);
 }
 
-/// New cells have to be earned by as much time as their pages cost. Not ok: it goes through the window, if
-/// that has room.
+/// Sends a payload of a stream through a cell. While few cells go round it refuses the first kStreamEarns
+/// payloads: the pages of new cells have to be earned. The window may still take what is refused.
 Status Outgoing::send_stream(const transport::Header& header, const transport::Payload& payload,
                              RecordKind whole) noexcept {
   if (shared_.cells.are_few(static_cast<std::uint32_t>(payload.length)) && ++shared_.streamed <= kStreamEarns)
@@ -156,7 +157,7 @@ Status Outgoing::send_stream(const transport::Header& header, const transport::P
   return send_cell(header, payload, whole, false);
 }
 
-/// What the window would take goes through a cell all the same.
+/// Sends a payload that fits the window through a cell, where that is faster. False: it is not sent.
 bool Outgoing::leaves_window(const transport::Header& header, const void* payload,
                              std::uint32_t bytes) noexcept {
   constexpr RecordKind kKind = RecordKind::packet_cell;
@@ -164,7 +165,7 @@ bool Outgoing::leaves_window(const transport::Header& header, const void* payloa
   return is_stream(bytes) && send_stream(header, contiguous(payload, bytes), kKind) == Status::ok;
 }
 
-// The smallest have a way of their own, which needs few registers.
+// The smallest payloads have a path of their own, which needs few registers.
 Status Outgoing::pio_send(const transport::Header& header, const void* payload,
                           std::uint32_t bytes) noexcept {
   if (bytes > kHalfPayload || bytes > pio_max_ || !window_.put_half(header, payload, bytes)) [[unlikely]]
@@ -173,8 +174,8 @@ Status Outgoing::pio_send(const transport::Header& header, const void* payload,
   return Status::ok;
 }
 
-/// The window has no room for this payload. Looking for room may have told that the receiver is behind, which
-/// leaves_window() did not know yet: then a long payload takes a cell, where cells have been earned.
+/// Sends a payload for which the window has no room. The check for room may have shown that the receiver is
+/// behind, which leaves_window() did not know: then a long payload takes a cell, where cells are earned.
 [[gnu::cold, gnu::noinline]] Status Outgoing::send_behind(const transport::Header& header,
                                                           const void* payload, std::uint32_t bytes) noexcept {
   const bool takes_cell =
@@ -201,7 +202,7 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
     store_header(record + 8, header);
     hw::copy_lines(record + kRecordHeader, from, bytes);
   } else {
-    // The first line comes last: the receiver polls it, and takes it away between stores that lie far apart.
+    // The first line is stored last: the receiver polls it, and would take it away between two stores.
     {
       const bool is_due = learns_speed_ && bytes >= kPastLeast && stores_.is_due();
       const StoreSpeed::Timed timed(is_due ? &stores_ : nullptr, bytes);
@@ -241,16 +242,15 @@ Status Outgoing::send_invalidate(const transport::Header& header, const void* pa
   return Status::ok;
 }
 
-/// There is room.
+/// Packs a payload into the window, which must have room for the record.
 [[gnu::always_inline]] inline void Outgoing::pack_record(const transport::Header& header,
                                                          const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   const std::uint32_t halves = record_halves(bytes);
   std::byte* record = window_.place();
   if (halves > 2) {
-    // Packing takes its time. The first line comes last: the receiver polls it, and would take it away
-    // between two stores that lie far apart. (What pio_send() stores in one go, and is short, is faster in
-    // order.)
+    // Packing takes long. The first line is stored last: the receiver polls it, and would take it away
+    // between two stores. (Short payloads that pio_send() stores in one go are faster in order.)
     clear_last_word(record, halves);
     gather(transport::slice(payload, kFirstPayload, bytes - kFirstPayload), record + kLine);
     note_signs(window_, halves);
@@ -289,9 +289,9 @@ Status Outgoing::eager_past(const transport::Header& header, const transport::Pa
   return Status::ok;
 }
 
-/// Those under way to this peer come back as it reads. When there are none, all are with other peers, or kept
-/// by this one; these may stand still, and waiting for them never end. So now and then the answer is another
-/// one.
+/// The answer when there is no cell. Cells under way to this peer come back as it reads. If there are none,
+/// all cells are under way to other peers, which may stand still, or kept by this peer: a wait for them may
+/// never end. So each kPatience refusals it looks, and then answers unsupported.
 Status Outgoing::without_cell(std::uint32_t bytes) noexcept {
   if (++refused_ < kPatience) return Status::no_resource;
   refused_ = 0;

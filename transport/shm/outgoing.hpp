@@ -1,11 +1,13 @@
-// The outgoing half of a link: packets into the window that this device took at the peer, into the peer's
-// inbox, or into cells of this device that a record there names; and how the half gets that window.
+// The outgoing half of a link: sends packets through the window that this device took in the peer's segment,
+// through the peer's inbox, or through cells of this device that a record in window or inbox names. It also
+// takes the window and gives it back.
 //
 //   begin ── connecting ── go_on ──► up ──────────────────────────────► shut: down
 //                                     │  take_window ── moving ── go_on ──► by the window
 //                                     │  give_back_if_asked ──► by the inbox
 //
-// What the smallest messages touch lies in the first lines of the object, which is the beginning of a Link.
+// What the smallest messages touch lies in the first cache lines of the object, which are the first of a
+// Link.
 #pragma once
 
 #include <atomic>
@@ -25,62 +27,65 @@ namespace stria::shm {
 
 struct Shared;
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Outgoing {
  public:
   Outgoing(Shared& shared, const PeerSegment& peer) noexcept : shared_(shared), peer_(peer) {}
 
-  // The contract.
+  // Calls of the provider contract (transport/contract.hpp); Link describes them.
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
   Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                          const transport::Key& key) noexcept;
-  /// What the half knows of them.
+  /// Fills in the limits that this half knows.
   void limits(transport::LinkLimits& out) const noexcept;
 
-  // Its window, and its end (outgoing_window.cpp).
-  /// This device has a slot at the peer. Takes a window there if one is free; until greet() sends answer
-  /// no_resource.
+  // Window and end of the half (outgoing_window.cpp).
+  /// To be called when this device has a slot in the peer's segment. Takes a window there if one is free.
+  /// Until go_on() has sent the hello, sends answer no_resource.
   void begin(std::uint32_t link_number, bool low_latency) noexcept;
-  /// Takes a window for a half that has none, if one is free. True: the half has it, and moves to it.
+  /// Takes a window for a half that is up and has none. True: it took one, and go_on() moves to it. False:
+  /// none is free, or the half has one.
   bool take_window() noexcept;
-  /// Says hello where that was not done, and opens the window that the half moves to, if the peer's inbox
-  /// lets it. False: it has to be called again.
+  /// Sends the hello if that is still to be done, and opens the window that the half moves to. False: the
+  /// peer's inbox is full, or still has packets of this half; call again later.
   bool go_on() noexcept;
-  /// go_on() is to be called.
+  /// Whether go_on() is to be called.
   bool is_waiting() const noexcept { return state_ == State::connecting || moving_; }
-  /// Gives the window back that the peer asks for, once all of it was taken out. True: it did.
+  /// Gives the window back if the peer asks for it and has taken out every record in it. True: it did.
   bool give_back_if_asked() noexcept;
-  /// How many records went by the inbox since the last call.
+  /// How many records went through the inbox since the last call.
   std::uint64_t sent_since_look() noexcept;
+  /// Ends the half: from now on sends answer peer_failed.
   void shut() noexcept;
 
   bool is_up() const noexcept { return state_ == State::up; }
   bool is_down() const noexcept { return state_ == State::down; }
-  /// The window at the peer that this half has; kNone: none.
+  /// The window in the peer's segment that this half has, open or not yet; kNone: none.
   std::uint32_t window_number() const noexcept { return window_number_; }
   bool uses_window() const noexcept { return window_.is_open(); }
-  /// Nothing was sent but the greeting.
+  /// Whether nothing was sent but the hello.
   bool has_only_greeted() const noexcept { return inbox_.sent() <= 1 && window_.is_untouched(); }
   void be_low_latency() noexcept { low_latency_ = true; }
-  /// The link's among all links of the device: the owner of its cells.
+  /// Number of the link among all links of the device: by it Cells know the owner of a cell.
   std::uint32_t link_number() const noexcept { return link_number_; }
 
  private:
   enum class State : std::uint8_t { connecting, up, down };
-  static constexpr std::uint32_t kPatience = 4096;
+  static constexpr std::uint32_t kPatience = 4096;  // refusals for lack of a cell, see without_cell()
 
   [[gnu::noinline]] Status pio_send_lines(const transport::Header& header, const void* payload,
                                           std::uint32_t bytes) noexcept;
-  /// Into a cell; `whole`: what its record is, if it is published whole; `slow`: ordinary stores to lines
-  /// that the peer has cached are slow.
+  /// Sends a packet through a cell. `whole`: the kind of its record, if the cell is published whole; `slow`:
+  /// ordinary stores to lines that the peer has cached are slow.
   Status send_cell(const transport::Header& header, const transport::Payload& payload, RecordKind whole,
                    bool slow) noexcept;
   bool is_stream(std::uint32_t bytes) noexcept;
   bool passes_few(const transport::Payload& payload) noexcept;
   RecordKind kind_of_growing(const transport::Payload& payload) noexcept;
   [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
-  /// Into a cell, past the caches. What fits a record has the window when no cell is left.
+  /// Sends a packet through a cell, by stores past the caches. When it fails, the caller may still use the
+  /// window.
   [[gnu::noinline]] Status send_past(const transport::Header& header, const transport::Payload& payload,
                                      RecordKind whole) noexcept;
   [[gnu::noinline]] Status send_stream(const transport::Header& header, const transport::Payload& payload,
@@ -95,7 +100,8 @@ class Outgoing {
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
                     const transport::Payload& payload, std::uint32_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] Status refusal() const noexcept;
-  /// After each publication: does what the peer asks for, see hints.hpp.
+  /// To be called after each publication: leaves a hint, or wakes the peer, if the peer asks for it
+  /// (hints.hpp).
   void published() noexcept {
     if (fence_) [[unlikely]]
       hw::full_fence();
@@ -104,7 +110,7 @@ class Outgoing {
     if (attention_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       notify();
   }
-  /// Leaves a hint about the window, and wakes the peer if it sleeps.
+  /// Leaves a hint about the window, if one is open, and wakes the peer if it sleeps.
   [[gnu::cold, gnu::noinline]] void notify() noexcept;
   bool greet() noexcept;
   bool move_in() noexcept;
@@ -112,23 +118,25 @@ class Outgoing {
   void open_window() noexcept;
 
   WindowSender window_;
-  const std::atomic<std::uint32_t>* attention_ = nullptr;  // of the own slot; else the peer's `armed`
+  // The word to load after each publication: `attention` of the own slot with a window, else the peer's
+  // `armed`.
+  const std::atomic<std::uint32_t>* attention_ = nullptr;
   std::uint32_t pio_max_ = 0;
   State state_ = State::connecting;
-  bool fence_ = false;
-  bool moving_ = false;        // to a window it has, as soon as the inbox has no record of it any more
-  bool learns_speed_ = false;  // of its stores
+  bool fence_ = false;         // membarrier is missing on either side: this half fences
+  bool moving_ = false;        // the half took a window, and opens it once the inbox has no packet of it
+  bool learns_speed_ = false;  // stores are timed
   // The buffered path.
   Shared& shared_;
   std::uint32_t link_number_ = 0;
   CellsOut cells_out_{};
   Row row_;
-  StoreSpeed stores_, strings_;  // ordinary ones, and those by the string instruction
-  std::uint32_t refused_ = 0;    // times without a cell, since it was asked whether one is under way
+  StoreSpeed stores_, strings_;  // of ordinary stores, and of the string instruction
+  std::uint32_t refused_ = 0;    // refusals for lack of a cell since without_cell() last looked
   InboxSender inbox_;
   const PeerSegment& peer_;
-  std::uint64_t sent_at_look_ = 0;       // by the inbox (sharing.hpp)
-  std::uint32_t window_number_ = kNone;  // at the peer
+  std::uint64_t sent_at_look_ = 0;       // records through the inbox when sent_since_look() was last called
+  std::uint32_t window_number_ = kNone;  // see window_number()
   bool low_latency_ = false;
 };
 

@@ -42,7 +42,7 @@ void Outgoing::open_window() noexcept {
   pio_max_ = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
 }
 
-/// Sends are possible from then on. False: the peer's inbox is full.
+/// Sends the hello; from then on sends are possible. False: the peer's inbox is full.
 bool Outgoing::greet() noexcept {
   InboxSlot* slot = inbox_.claim();
   if (slot == nullptr) return false;
@@ -57,14 +57,15 @@ bool Outgoing::take_window() noexcept {
   if (state_ != State::up || window_number_ != kNone) return false;
   claim_window();
   if (window_number_ == kNone) return false;
-  // The owner learns of it by the hint of the first record: the inbox of a busy owner may be full for long.
+  // The peer learns that the window is taken by the hint of the first record in it. A hello would need room
+  // in the inbox, which of a busy peer may be full for long.
   peer_.own_slot().window.store(window_number_, std::memory_order_release);
   moving_ = true;
   return true;
 }
 
-/// Opens the window of a half that moves to it, once no packet of the half is in the inbox any more: what
-/// went by the buffered path keeps its order. (The greeting is no packet.) False: there is one.
+/// Opens the window that the half took, once the inbox has no packet of the half any more, so that no packet
+/// overtakes another. (The hello is no packet.) False: the inbox still has one.
 bool Outgoing::move_in() noexcept {
   if (inbox_.sent() > 1 && !inbox_.is_consumed()) return false;
   moving_ = false;
@@ -78,7 +79,7 @@ bool Outgoing::go_on() noexcept {
 }
 
 bool Outgoing::give_back_if_asked() noexcept {
-  // A sender that sent again is not asked any more once that was taken out.
+  // A sender that has sent again is not asked any more: its record made the window hot.
   if (low_latency_ || attention_->load(std::memory_order_relaxed) != kAsked || !window_.is_consumed())
     return false;
   const std::uint32_t window = std::exchange(window_number_, kNone);
@@ -105,8 +106,8 @@ void Outgoing::shut() noexcept {
 
 void Outgoing::limits(transport::LinkLimits& out) const noexcept {
   out.eager_max = cell_most(shared_.settings.shape);
-  // While the greeting waits for room, or earlier records are still in the inbox, the window is this device's
-  // already; until it is open, sends answer no_resource.
+  // A window that is taken but not open yet (the hello waits for room, or earlier packets are still in the
+  // inbox) counts already: until it is open, sends answer no_resource.
   const bool opening = (state_ == State::connecting && window_number_ != kNone) || moving_;
   const std::uint32_t mtu = opening ? peer_.view.shape().pio_mtu : 0;
   out.pio_max = mtu > kRecordHeader ? mtu - kRecordHeader : pio_max_;

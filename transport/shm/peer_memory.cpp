@@ -25,12 +25,13 @@ Error refuse(std::string why) {
   return {Status::unreachable, "memory of the peer cannot be mapped: " + std::move(why)};
 }
 
-/// Maps the allocation if it is what the key said. Nothing in it is believed before the seals are there.
+/// Maps the allocation `nonce` if the file behind the descriptor is that allocation. Nothing in the file is
+/// believed before its seals are checked.
 Result<Mapping> map_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
                            std::uint64_t proof) {
   auto opened = open_memory(peer, nonce, fd, mode, proof);
   if (!opened) return refuse(std::move(opened).error().context);
-  // The seals before the size, which is only final with them.
+  // The seals are read before the size: without them the file may still change its size.
   const int seals = ::fcntl(opened->get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refuse("it is not sealed");
   struct stat about {};

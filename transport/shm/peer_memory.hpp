@@ -1,5 +1,6 @@
-// What a peer allocated (memory.hpp), mapped here: on the first access through a key, and until the peer
-// frees it, leaves, or others take its place. One for each link, used by the link's thread.
+// The allocations of a peer (memory.hpp) that are mapped here. An allocation is mapped on the first access
+// through a key, and stays until the peer frees it or goes away, or newer ones take its place. One object
+// for each link, used by the link's thread.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,15 @@ namespace stria::shm {
 
 class PeerMemory {
  public:
-  /// Whether the allocation `nonce` was added; its data, empty if it was refused lately. No system call.
+  /// Whether the allocation `nonce` is known here. `data`: its bytes in this process, or empty if it could
+  /// not be mapped lately. No system call.
   bool find(std::uint64_t nonce, std::span<std::byte>& data) noexcept;
-  /// Maps it; the peer has it as descriptor `fd`. Empty: it cannot be mapped, and `problem` says why, once
-  /// for the link.
+  /// Maps the allocation `nonce`, which the peer has as descriptor `fd`. Empty: it cannot be mapped;
+  /// `problem` says why, for the first such allocation of the link.
   std::span<std::byte> add(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
                            std::uint64_t proof, std::string& problem) noexcept;
-  /// Unmaps what the peer freed meanwhile, and forgets refusals, so that they are tried again.
+  /// Unmaps allocations that the peer has freed, and forgets those that could not be mapped, so that they
+  /// are tried again.
   void refresh() noexcept;
   void clear() noexcept { entries_.clear(); }
   std::size_t mapped() const noexcept { return entries_.size(); }
@@ -33,15 +36,16 @@ class PeerMemory {
     std::uint64_t used = 0;  // clock_ at the last access
     Mapping map;             // data and trailer; empty: refused
   };
-  // Each costs a mapping of the process (vm.max_map_count is 65530 by default) and keeps the peer's memory.
+  // Each allocation costs a mapping of the process (vm.max_map_count limits these), and keeps the peer's
+  // memory alive.
   static constexpr std::size_t kMost = 64;
 
   static std::span<std::byte> data_of(const Entry& entry) noexcept;
 
   std::vector<Entry> entries_;
-  std::size_t recent_ = 0;
-  std::uint64_t clock_ = 0;
-  bool told_ = false;
+  std::size_t recent_ = 0;   // index of the entry that was found last
+  std::uint64_t clock_ = 0;  // calls of find()
+  bool told_ = false;        // `problem` was said for this link
 };
 
 }  // namespace stria::shm

@@ -1,4 +1,4 @@
-// The segment of a peer, mapped here, and this device's place in it. All parts of a link refer to it.
+// The segment of a peer, mapped here, and this device's slot in it. All parts of a link refer to it.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,25 @@
 
 namespace stria::shm {
 
-/// The device's thread. Empty when nothing of the peer is looked at any more.
+/// Threads: the device's thread only. Empty after detach(): nothing of the peer is looked at any more.
 struct PeerSegment {
   SegmentView view;
   Attached attached;
   std::uint64_t worker_id = 0;
-  std::uint32_t slot = kNone;  ///< this device's, in the peer's table
+  std::uint32_t slot = kNone;  ///< this device's peer slot in the peer's segment
 
   PeerSlot& own_slot() const noexcept { return view.peer(slot); }
-  /// The peer's caches are far, as it learnt from the cells of this device.
+  /// Whether the peer says that its caches are far: it has learnt that from cells of this device.
   bool is_far() const noexcept { return own_slot().far.load(std::memory_order_relaxed) != 0; }
+  /// Whether the peer's device was closed.
   bool has_closed() const noexcept {
     return view.header().state.load(std::memory_order_acquire) !=
            static_cast<std::uint32_t>(DeviceState::open);
   }
-  /// The peer writes nothing any more: its slot and window can go to others.
+  /// Whether the peer closed or died, and so writes nothing any more: its slot and window can go to others.
   bool has_ended() const noexcept { return has_closed() || !attached.is_alive(); }
-  /// The slot is as this device left it; `ready` is Home::own_state() of that. False: the peer refused this
-  /// device, or noticed its end.
+  /// Whether the state of this device's slot is still `ready`, which is Home::own_state(SlotPhase::ready).
+  /// False: the peer refused this device, or noticed its end.
   bool keeps_slot(std::uint64_t ready) const noexcept {
     return own_slot().state.load(std::memory_order_acquire) == ready;
   }

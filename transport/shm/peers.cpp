@@ -61,13 +61,15 @@ Identity Peers::identity_of(std::uint32_t slot) const noexcept {
           peer.door_space};
 }
 
-/// Null: the peer is refused, or has to be awaited.
+/// Makes the link to the peer of a ready slot, and tells the sink. Null: the peer is refused, or has to be
+/// awaited.
 Link* Peers::make_link(std::uint32_t slot, const Identity& identity) {
   Shared& shared = parts_.shared;
   const auto [awaited, is_first] = awaited_.try_emplace(slot);
   auto made = parts_.connector.bring_up(identity, links_.size(), false, &awaited->second.question);
   if (!made && made.error().status != Status::unreachable) {
-    // A silent door is the peer's affair; what this process lacks, its user may have to see to.
+    // A door that does not answer is the peer's affair; a warning is for what this process lacks, because
+    // its user may be able to help.
     const bool lacks = made.error().status == Status::no_resource;
     if (is_first)
       log::print(lacks ? log::Level::warn : log::Level::info, "{}; the peer is asked again",
@@ -75,7 +77,7 @@ Link* Peers::make_link(std::uint32_t slot, const Identity& identity) {
     return nullptr;
   }
   if (!made) {
-    // A process that died before it was looked at is no news; a living one that cannot be reached is.
+    // That a process died before it was attached is no news; a living one that cannot be attached is.
     log::print(is_accessor_alive(slot) ? log::Level::warn : log::Level::info, "{}; the peer is refused",
                made.error().context);
     return refuse(slot);
@@ -118,6 +120,7 @@ Link* Peers::welcome(std::uint32_t slot) noexcept {
   }
 }
 
+/// Marks a slot as refused, which its peer sees. Always null.
 Link* Peers::refuse(std::uint32_t slot) noexcept {
   awaited_.erase(slot);
   std::atomic<std::uint64_t>& state = parts_.shared.home.slot(slot).state;
@@ -150,8 +153,8 @@ void Peers::leave(Link& link, bool is_over) noexcept {
   if (is_over || slot == kNone) parts_.shared.cells.reclaim(link.outgoing().link_number());
   if (slot == kNone) return;
   by_slot_[slot] = nullptr;
-  // A peer that still runs may still write to its window and slot, may be in a put, and may read what was
-  // sent to it: all that stays taken until it is gone, which look_at_slots() asks.
+  // A peer that still runs may write to its window and slot, may be in a put, and may read cells that were
+  // sent to it: slot, window and cells stay taken until look_at_slots() finds that it is gone.
   if (is_over) {
     free_slot(slot);
   } else {
@@ -161,8 +164,7 @@ void Peers::leave(Link& link, bool is_over) noexcept {
   }
 }
 
-/// Gives a peer slot and the window and the pin that belong to it to the next peer. No peer writes there any
-/// more.
+/// Frees a peer slot with its window and its pin for other peers. Its peer writes nothing any more.
 void Peers::free_slot(std::uint32_t slot) noexcept {
   parts_.shared.windows.free_of(slot);
   parts_.keys.clear_accessor(slot);
@@ -170,10 +172,11 @@ void Peers::free_slot(std::uint32_t slot) noexcept {
   parts_.shared.home.slot(slot).state.store(0, std::memory_order_release);
 }
 
-/// The peer of a slot without a link is gone. Its records leave the inbox first: the next peer that gets the
-/// slot would be taken for their sender, and be waited for where this one died before it published.
+/// Frees the slot of a peer that is gone and has no link here. The records of the peer leave the inbox
+/// first: otherwise the next peer with this slot would be taken for their sender, and would be waited for
+/// where the old peer had claimed an inbox slot but died before it published.
 void Peers::forget(std::uint32_t slot) noexcept {
-  // It may be known by a link of this device; then Ends drains it.
+  // This device may have a link to the peer, from its own connect(): then Ends drains that link.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
   static_cast<void>(parts_.receiver.drain_inbox(slot, true));
   links_.forget_refused([&](Link& link) {
@@ -214,8 +217,9 @@ bool Peers::is_accessor_alive(std::uint32_t slot) const noexcept {
   return slot_phase(state) != SlotPhase::free && !home.is_gone(slot);
 }
 
-/// Whether a peer that this device is about to connect to will find a slot here for its answer, beside those
-/// whose answers are still to come. Without one it is refused, and what was sent to it by then is lost.
+/// Whether a peer that this device is about to connect to will find a free slot here when it connects back,
+/// beside the peers that have yet to connect back. Without a slot it could not, and what was sent to it by
+/// then would be lost.
 bool Peers::has_room_for(const Identity& identity) const {
   const Home& home = parts_.shared.home;
   const std::uint32_t most = home.segment().shape().max_peers;

@@ -1,10 +1,13 @@
-// The peers of a device: its links, and which of them has which slot here. A peer takes a slot, writes into
-// it what it is, and says hello by the inbox; the device welcomes it, or refuses it, or has to wait for it.
+// The peers of a device: its links, and which link has which peer slot. A peer claims a slot in this
+// device's segment, writes its identity into it, and says hello through the inbox. The device then welcomes
+// the peer, refuses it, or waits for it.
 //
-//   slot of a peer   free ── claiming ── ready ──► welcome(): a link has it ──► leave() ──► free
-//                                          │                                     └──► refused ── gone ──►
-//                                          free ├──► refused, which the peer sees └──► awaited: its door does
-//                                          not answer yet
+//   peer slot   free ── claiming ── ready ──► welcome(): a link has it ──► leave() ──► free
+//                                     │                                       └──► refused ──► free
+//                                     ├──► refused ──► free
+//                                     └──► awaited: its door does not answer yet; look_at_slots() tries again
+//
+// A peer sees that its slot is refused. A refused slot is free again when the peer is gone.
 #pragma once
 
 #include <array>
@@ -24,7 +27,7 @@ namespace stria::shm {
 
 class Receiver;
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Peers {
  public:
   struct Parts {
@@ -36,34 +39,41 @@ class Peers {
   explicit Peers(const Parts& parts) noexcept : parts_(parts) {}
   Links& links() noexcept { return links_; }
 
-  /// As the contract's connect.
+  /// Returns the link to the device `identity`, and makes it if there is none; `cookie`: the sink's name for
+  /// it. Errors: those of Device::connect().
   Result<Link*> connect(const Identity& identity, void* cookie, bool low_latency);
-  /// A peer's slot says who it is: adds the incoming half of its link, and the link if it is new. Null:
-  /// refused, or it cannot be attached to yet, and the slot stays ready.
+  /// Gives the peer of a ready slot its link: adds the incoming half to the link, which is made if it is
+  /// new. Null: the peer is refused, or cannot be attached yet, and then the slot stays ready.
   Link* welcome(std::uint32_t slot) noexcept;
-  /// The link goes down: its slot is free for others, or stays taken until a peer that still runs is gone.
+  /// Removes a link that goes down. Its peer slot is freed if the peer is gone (`is_over`), and otherwise
+  /// refused until it is.
   void leave(Link& link, bool is_over) noexcept;
-  /// Peers whose hello has not come, and slots of those that died, or closed, before they were known.
+  /// Looks at every peer slot without a link: welcomes a peer whose hello has not come, or that is awaited,
+  /// and frees the slot of a peer that is gone.
   void look_at_slots() noexcept;
-  /// The peer of that link may have connected, too, and its hello may wait in the inbox.
+  /// Finds the slot of a link's peer, if the peer has connected, too, and its hello still waits in the
+  /// inbox.
   void find_slot(Link& link) noexcept;
 
-  /// Null: no link has the slot.
+  /// The link that has the slot; null: none.
   Link* of_slot(std::uint32_t slot) const noexcept {
     return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
   }
-  /// Whether the peer of a slot could not be attached to yet: look_at_slots() tries again, and its records
-  /// wait for that.
+  /// Whether the peer of a slot could not be attached yet. look_at_slots() tries again; records of the peer
+  /// are kept until then (keep_record()).
   bool is_awaited(std::uint32_t slot) const noexcept {
     return !awaited_.empty() && awaited_.find(slot) != awaited_.end();
   }
-  /// A record of a peer that is awaited, out of the way of others'. False: as many as the inbox has are kept.
+  /// Copies a record of an awaited peer out of the inbox, so that records of other peers pass. False: as
+  /// many records as the inbox has slots are kept already, or there is no memory.
   bool keep_record(std::uint32_t slot, const InboxSlot& record) noexcept;
-  /// Whether the peer that claimed an inbox slot will never publish it. That it was refused does not say so.
+  /// Whether the peer of `slot`, which claimed an inbox slot, will never publish a record there. A peer that
+  /// was refused may still do so.
   bool is_claimant_gone(std::uint32_t slot) const noexcept;
-  /// For the end of a key: whether a pin in that slot may still be in use. The peer need not have been
-  /// welcomed yet.
+  /// Whether the peer of `slot` may still be in an access by a key: KeyMaker::invalidate() then waits for
+  /// it. The peer may have no link yet.
   bool is_accessor_alive(std::uint32_t slot) const noexcept;
+  /// Whether the peer of a link has a ready slot here, welcomed or not.
   bool has_slot_here(const Link& link) const noexcept;
 
  private:
@@ -74,7 +84,7 @@ class Peers {
       std::array<std::byte, sizeof InboxSlot::bytes> bytes;
     };
     Unanswered question;
-    std::vector<Record> records;  // that it sent by the inbox
+    std::vector<Record> records;  // that the peer sent through the inbox
   };
 
   Link* make_link(std::uint32_t slot, const Identity& identity);
@@ -86,7 +96,7 @@ class Peers {
 
   const Parts parts_;
   Links links_;
-  std::vector<Link*> by_slot_;
+  std::vector<Link*> by_slot_;                // by peer slot; null: no link
   std::map<std::uint32_t, Awaited> awaited_;  // by slot
 };
 

@@ -10,30 +10,31 @@
 namespace stria::shm {
 namespace {
 
-// A window that is never empty leaves room for the others after so many records.
+// Records that are delivered from one window before the other windows have their turn.
 constexpr unsigned kWindowBatch = 32;
 
 }  // namespace
 
 unsigned Receiver::receive(unsigned budget) noexcept {
-  Windows& all = parts_.shared.windows;
+  Windows& windows = parts_.shared.windows;
   unsigned done = 0;
-  // One event is the inbox's: peers without a window, and new ones, come through while windows never empty.
+  // One record of the budget is left for the inbox, so that new peers, and peers without a window, are
+  // served while windows are never empty.
   const unsigned most = budget > 1 ? budget - 1 : budget;
-  const std::uint32_t windows = all.hot();
-  std::uint32_t at = poll_first_ < windows ? poll_first_ : 0;
-  for (std::uint32_t i = 0; i < windows; ++i) {
-    Polled& polled = all[at];
+  const std::uint32_t hot = windows.hot();
+  std::uint32_t at = poll_first_ < hot ? poll_first_ : 0;
+  for (std::uint32_t i = 0; i < hot; ++i) {
+    Polled& polled = windows[at];
     if (polled.window.owes()) polled.window.publish();
     if (polled.window.peek() != 0) {
       done += poll_window(polled, std::min(most - done, kWindowBatch));
-      poll_first_ = at;  // the one that was active last is looked at first
+      poll_first_ = at;  // the next call begins with the window that was active last,
       if (done >= most) {
-        poll_first_ = at + 1;  // but not before those that were not looked at
+        poll_first_ = at + 1;  // or, when the budget is used up, with the first one that had no turn
         break;
       }
     }
-    if (++at == windows) at = 0;
+    if (++at == hot) at = 0;
   }
   done += poll_inbox(budget - done);
   return done;
@@ -45,7 +46,7 @@ unsigned Receiver::poll(std::uint32_t window, unsigned budget) noexcept {
   return polled.window.peek() == 0 ? 0 : poll_window(polled, budget);
 }
 
-/// A packet whose payload lies behind its header. Answers as the sink does.
+/// Delivers a packet whose payload lies in the record. Answers as the sink does.
 inline std::uint32_t Receiver::deliver(const Incoming& from, const std::byte* header,
                                        const std::byte* payload, std::uint32_t bytes,
                                        bool buffered) const noexcept {
@@ -56,8 +57,9 @@ inline std::uint32_t Receiver::deliver(const Incoming& from, const std::byte* he
   return sink.deliver(sink.self, from.cookie, &packet);
 }
 
-/// A record that is not a packet of the PIO path; `halves` is how long it is. Answers as the sink does, and
-/// GO_ON for what is no packet; or kSenseless, or kStays.
+/// Delivers the next record of a window if it is of any kind but RecordKind::packet; `halves`: how many
+/// halves of a line the record has. Answers as the sink does, and STRIA_DELIVERED_GO_ON for a pad; or
+/// kSenseless, or kStays.
 [[gnu::always_inline]] inline std::uint32_t Receiver::deliver_other(Incoming& from,
                                                                     const WindowReceiver& window,
                                                                     std::uint64_t control,
@@ -107,14 +109,14 @@ unsigned Receiver::poll_window(Polled& polled, unsigned budget) noexcept {
       const std::byte* line = window.place();
       const std::uint32_t bytes = control_bytes(control);
       const std::uint32_t halves = record_halves(bytes);
-      // Half a line is always in the window, whatever its sender may do.
+      // A record of half a line cannot reach beyond the window, whatever its sender wrote.
       const bool fits = bytes <= kHalfPayload ||
                         (bytes <= parts_.shared.settings.pio_max && halves <= window.halves_to_end());
       if (!fits || incoming.broken) [[unlikely]] {
         report_broken(link, control);
         return done;
       }
-      // Its sender is on its way to the line after the next, or past it.
+      // Fetches the line after the next ahead: the sender is on its way to it, or past it.
       __builtin_prefetch(line + std::size_t{2} * kLine);
       const std::uint32_t answer = deliver(incoming, line + 8, line + kRecordHeader, bytes, false);
       ++done;
@@ -194,7 +196,7 @@ bool Receiver::deliver_inbox(std::uint64_t control, const std::byte* record, Inc
 }
 
 void Receiver::report_broken(Link& link, std::uint64_t control) noexcept {
-  if (std::exchange(link.incoming().broken, true)) return;  // check() takes the link down
+  if (std::exchange(link.incoming().broken, true)) return;  // Ends::check() will take the link down
   log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.peer().worker_id,
              control);
 }
@@ -219,9 +221,9 @@ bool Receiver::drain(Link& link, bool is_over) noexcept {
   if (link.incoming().broken && !is_over) return true;
   if (link.incoming().slot == kNone) parts_.peers.find_slot(link);
   if (link.incoming().slot == kNone) return true;
-  // Records without a window are in the inbox.
+  // The inbox has the records that the peer sent without a window: these come first.
   if (!drain_inbox(link.incoming().slot, is_over)) return false;
-  parts_.shared.windows.follow(link);  // it may have taken one just now
+  parts_.shared.windows.follow(link);  // the peer may have taken a window just now
   link.incoming().is_over = is_over;
   if (Polled* polled = parts_.shared.windows.find(link.incoming().window); polled != nullptr)
     while (!link.incoming().broken && polled->window.peek() != 0) {

@@ -13,8 +13,8 @@
 namespace stria::shm {
 namespace {
 
-// Below this mean run the remote side's list entries cost more than packing does: the engines take the
-// pipeline.
+// Minimum mean run of remote memory, in bytes, for cross-memory attach. For shorter runs the list entries
+// cost more than packing does, so the answer is unsupported and the engine uses the pipeline.
 constexpr std::int64_t kSmallestRemoteRun = 128;
 
 Stream stream_of(const transport::Payload& payload) noexcept {
@@ -29,11 +29,11 @@ void RemoteAccess::open() {
   keys_ = hw::KeyTableView(peer_.view.keys(), key_shape(peer_.view.shape()));
   std::string problem;
   if (!shared_.settings.cma)
-    fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";  // as was asked: no line about it
+    fallback_ = "cross-memory attach: switched off (STRIA_SHM_CMA)";  // the user asked for it: not logged
   else if (!peer_.attached.same_process)
     problem = probe_cma(peer_.attached.pid, header.probe_address, header.probe_nonce);
   can_copy_ = shared_.settings.cma && problem.empty();
-  can_map_ = true;  // as the segment was; what refuses later is found out by doing it
+  can_map_ = true;  // the segment could be mapped; whether an allocation can is found out by trying it
   if (!problem.empty()) fall_back(problem);
 }
 
@@ -90,9 +90,9 @@ Status RemoteAccess::move(Direction direction, const transport::Payload& local, 
   return status;
 }
 
-// The peer's memory is read first, while the key's record is on its way; then the key has to be valid, and to
-// be to that memory. Nothing is read that the peer did not name itself, and it is not used when the key is
-// not valid.
+// Reads the peer's memory at the address in the key, while the key's record is on its way; then checks that
+// the key is valid, and that it is a key to this memory. Only memory is read that the peer itself has named,
+// and the bytes are not used when the key is not valid.
 Status RemoteAccess::get_by_hint(const transport::Payload& local, const transport::Key& key,
                                  std::uint64_t remote_offset) noexcept {
   hw::KeyWord word = 0;
@@ -108,13 +108,15 @@ Status RemoteAccess::get_by_hint(const transport::Payload& local, const transpor
                                            static_cast<std::size_t>(local.length));
   const Status valid = keys_.check_block(word, hw::kKeyRead, base, remote_offset, local.length);
   if (valid != Status::ok) return valid;
-  if (!peer_.attached.is_alive()) return Status::peer_failed;  // see copy_across()
+  // As in copy_across(): the process id may have been another process's if the peer is gone.
+  if (!peer_.attached.is_alive()) return Status::peer_failed;
   if (asks) note(reach, copied);
   return copied == Copied::all ? Status::ok : refused(copied);
 }
 
-// Of a living peer. That the kernel refuses a page says nothing of the peer's other memory, and nothing of
-// the key, which the caller looks at: the link goes on as it is, and this one get or put takes another way.
+// When the kernel refuses a page of a living peer, that says nothing about the peer's other memory, nor
+// about the key, which the caller checks. So the link stays as it is, and only this get or put takes another
+// path.
 Status RemoteAccess::refused(Copied copied) noexcept {
   if (copied == Copied::peer_gone) return Status::peer_failed;
   if (copied == Copied::memory_refused) return Status::unsupported;  // see note_refusal()
@@ -123,8 +125,9 @@ Status RemoteAccess::refused(Copied copied) noexcept {
   return Status::unsupported;
 }
 
-// A refusal costs a system call, and a list of the pages before the one that is not reached: of memory that
-// is always refused it is a call now and then. Other memory of the peer is copied meanwhile.
+// A refusal costs a system call, which also walks the pages before the one that it cannot reach. Memory that
+// is always refused is asked for only now and then (base/refused_memory.hpp). Other memory of the peer is
+// copied as before.
 void RemoteAccess::note_refusal(const Reach& reach, Copied copied) noexcept {
   if (refused_memory_ == nullptr) refused_memory_.reset(new (std::nothrow) RefusedMemory);
   if (refused_memory_ == nullptr) return;
@@ -147,7 +150,7 @@ Status RemoteAccess::copy(Direction direction, const transport::Payload& local, 
     return Status::ok;
   }
   if (record.segment != 0 && can_map_) {
-    // A get under a key that ends meanwhile reads memory that stays mapped here: no fault, and no pin needed.
+    // If the key ends during a get, the memory stays mapped here: the get does not fault and needs no pin.
     Stream mapped = remote;
     const Status status = mapped_base(record, low, high, mapped.base);
     if (status == Status::ok) copy_mapped(direction, here, mapped, local.length);
@@ -164,11 +167,11 @@ Status RemoteAccess::copy(Direction direction, const transport::Payload& local, 
   return copy_across(reach, here, remote, local.length);
 }
 
-// The system knows the peer by its process id, which goes to somebody else when the peer is gone; the key is
-// valid all the same, as it lies in the peer's segment, which stays mapped here. So the sign of life has the
-// last word about what was read: it ends before the id is free. A put to a dead peer is not begun. One that
-// begins in the microseconds before the peer dies, and in which the id is given away as well, is not
-// prevented, but is no success.
+// The system call names the peer by its process id, which another process may get when the peer is gone. The
+// key is then still valid, because it lies in the peer's segment, which stays mapped here. So after the copy
+// is_alive() decides whether the copy counts: the peer's lock ends before its id is free. A put to a dead
+// peer is not begun. A put that begins microseconds before the peer dies, whose id then goes to another
+// process at once, cannot be prevented, but is reported as failed.
 Status RemoteAccess::copy_across(const Reach& reach, const Stream& local, const Stream& remote,
                                  std::int64_t length) noexcept {
   if (reach.writes && !peer_.attached.is_alive()) return Status::peer_failed;
@@ -187,14 +190,14 @@ Status RemoteAccess::shape_of(const hw::KeyRecord& record, const datatype::Layou
   if (record.layout == 0) return Status::ok;
   layout = layouts_.find(peer_.view, {record.layout, record.layout_generation});
   if (layout == nullptr) return Status::access_error;
-  // The owner's figures are not believed where they would lead outside the layout's own stream.
+  // The record's byte count is checked, as the peer wrote it: it has to be that of the layout's stream.
   const auto reach = layout->reach(record.count);
   if (!reach || reach->bytes != record.bytes) return Status::access_error;
   low = reach->low, high = reach->high;
   return Status::ok;
 }
 
-// As a put it cannot be taken back: the key is pinned meanwhile.
+// An atomic cannot be taken back, so it pins the key meanwhile.
 Status RemoteAccess::atomic(const transport::Atomic& atomic, const transport::Key& key) noexcept {
   if (is_down_) return Status::peer_failed;
   const bool own = peer_.attached.same_process && can_copy_;
@@ -216,7 +219,7 @@ Status RemoteAccess::atomic_on(const hw::KeyRecord& record, const transport::Ato
   Status status = shape_of(record, layout, low, high);
   std::uint64_t base = record.base;
   if (status == Status::ok && !peer_.attached.same_process) {
-    if (record.segment == 0) return Status::access_error;  // the key said otherwise
+    if (record.segment == 0) return Status::access_error;  // the flags of the key contradict the record
     status = mapped_base(record, low, high, base);
   }
   std::uint64_t* at = nullptr;

@@ -1,7 +1,8 @@
-// Gets, puts and atomics on the memory of one peer, by the keys of it. This CPU does them: it looks the key's
-// slot up in the peer's table, checks right and bounds, and copies by cross-memory attach, or by plain loads
-// and stores where the memory is mapped here or is this process's. A get asks afterwards whether the key was
-// valid all the time; a put, and a get by plain loads, pin the key meanwhile (hw/key_table.hpp says why).
+// Gets, puts and atomics on the memory of one peer, by keys of the peer. This CPU performs them: it looks
+// the slot of the key up in the peer's key table, checks right and bounds, and copies by cross-memory
+// attach, or by plain loads and stores where the memory is mapped here or belongs to this process. A put, an
+// atomic, and a get within this process pin the key meanwhile; any other get asks afterwards whether the key
+// was valid all the time (hw/key_table.hpp says why).
 #pragma once
 
 #include <cstdint>
@@ -20,35 +21,36 @@ namespace stria::shm {
 
 struct Shared;
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class RemoteAccess {
  public:
   RemoteAccess(Shared& shared, const PeerSegment& peer) noexcept : shared_(shared), peer_(peer) {}
-  /// The peer's segment is mapped: finds out by which ways its other memory is reached.
+  /// To be called once, when the peer's segment is mapped: finds out in which ways the peer's other memory
+  /// can be reached.
   void open();
-  /// The link is down.
+  /// To be called when the link is down: unmaps memory of the peer, and from now on answers peer_failed.
   void shut() noexcept;
-  /// Lets go of mapped memory that the peer freed.
+  /// Unmaps memory that the peer has freed.
   void refresh() noexcept { memory_.refresh(); }
 
-  // The contract.
+  // Calls of the provider contract (transport/contract.hpp).
   Status get(const transport::Payload& local, const transport::Key& key,
              std::uint64_t remote_offset) noexcept;
   Status put(const transport::Payload& local, const transport::Key& key,
              std::uint64_t remote_offset) noexcept;
   Status atomic(const transport::Atomic& atomic, const transport::Key& key) noexcept;
 
-  /// Cross-memory attach works, or the peer is in this process.
+  /// Whether gets and puts reach any memory of the peer: by cross-memory attach, or within this process.
   bool can_copy() const noexcept { return can_copy_; }
-  /// What the peer allocated can be mapped.
+  /// Whether gets and puts reach the peer's allocations (memory.hpp), by mapping them.
   bool can_map() const noexcept { return can_map_; }
-  /// Atomics are performed on any memory of the peer, not on mapped memory alone.
+  /// Whether atomics reach any memory of the peer, and not its allocations alone.
   bool can_atomic() const noexcept { return peer_.attached.same_process && can_copy_; }
-  /// Why a better way is not used; "" if none.
+  /// Why the link does not use a faster path; "" if it uses the fastest.
   const char* fallback() const noexcept { return fallback_; }
 
  private:
-  /// Memory of the peer, from its lowest to its highest address, that is to be copied.
+  /// The range of the peer's addresses that a get or put may touch.
   struct Reach {
     std::uint64_t begin, end;
     bool writes;
@@ -57,13 +59,13 @@ class RemoteAccess {
               std::uint64_t remote_offset) noexcept;
   Status get_by_hint(const transport::Payload& local, const transport::Key& key,
                      std::uint64_t remote_offset) noexcept;
-  /// The answer of a get or put whose copy by cross-memory attach the system refused.
+  /// The answer of a get or put whose copy by cross-memory attach ended as `copied`, not with `all`.
   [[gnu::cold, gnu::noinline]] Status refused(Copied copied) noexcept;
-  /// False: the kernel refused such memory lately, and is not asked this time.
+  /// Whether to try cross-memory attach. False: the kernel refused this memory lately, and is not asked now.
   bool may_ask(const Reach& reach) noexcept {
     return refused_memory_ == nullptr || refused_memory_->allow(reach.begin, reach.end, reach.writes);
   }
-  /// Remembers how the kernel answered.
+  /// Remembers whether the kernel refused the memory.
   void note(const Reach& reach, Copied copied) noexcept {
     if (refused_memory_ != nullptr || copied == Copied::memory_refused) [[unlikely]]
       note_refusal(reach, copied);
@@ -71,20 +73,21 @@ class RemoteAccess {
   [[gnu::cold, gnu::noinline]] void note_refusal(const Reach& reach, Copied copied) noexcept;
   Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
               std::uint64_t remote_offset) noexcept;
-  /// By cross-memory attach.
+  /// Copies by cross-memory attach.
   Status copy_across(const Reach& reach, const Stream& local, const Stream& remote,
                      std::int64_t length) noexcept;
-  /// The layout of the record's memory (null: contiguous), and how far it reaches from the base.
-  /// access_error: the record contradicts it.
+  /// Finds the layout of the key's memory (null: contiguous), and the lowest and highest byte of the memory,
+  /// relative to its base. access_error: the layout is not published any more, or contradicts the key
+  /// record.
   Status shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
                   std::int64_t& high) noexcept;
   Status atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept;
-  /// Where the layout's base lies in this process's mapping of the peer's memory. unsupported: it cannot be
-  /// mapped; access_error: the record contradicts it.
+  /// Finds where the base of the key's memory lies in this process's mapping of the peer's allocation.
+  /// unsupported: the allocation cannot be mapped; access_error: the memory is not within the allocation.
   Status mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
                      std::uint64_t& base) noexcept;
   [[gnu::cold, gnu::noinline]] std::span<std::byte> map_memory(const hw::KeyRecord& record) noexcept;
-  /// One line of the log for each reason, however many peers it holds for.
+  /// Sets fallback() to `why`, and logs each reason once, however many peers it holds for.
   [[gnu::cold, gnu::noinline]] void fall_back(const std::string& why) noexcept;
 
   Shared& shared_;
@@ -92,7 +95,7 @@ class RemoteAccess {
   hw::KeyTableView keys_;
   DecodedLayouts layouts_;
   PeerMemory memory_;
-  std::unique_ptr<RefusedMemory> refused_memory_;  // the peer's; null until there is some
+  std::unique_ptr<RefusedMemory> refused_memory_;  // of the peer; null until the kernel refuses some
   const char* fallback_ = "";
   bool can_copy_ = false;
   bool can_map_ = false;

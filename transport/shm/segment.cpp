@@ -79,7 +79,7 @@ bool have_huge_page(std::span<std::byte> memory) noexcept {
   constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older C libraries have no name for
   if (memory.size() < kHugePage || reinterpret_cast<std::uintptr_t>(memory.data()) % kHugePage != 0)
     return false;
-  have_pages(memory.first(1), Pages::to_write);  // where there is no page, none is made a huge one
+  have_pages(memory.first(1), Pages::to_write);  // the kernel makes no huge page where there is no page yet
   return ::madvise(memory.data(), kHugePage, kCollapse) == 0;
 }
 

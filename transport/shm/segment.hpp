@@ -1,11 +1,12 @@
-// The bytes that processes share: one memfd for each device, made by its owner and mapped by its peers.
+// The segment of a device: the memory that it shares with its peers. It is one memfd, made by its owner, the
+// device, and mapped by the peers.
 //
 //   header | key table | peer slots | window controls | cell states | inbox | windows | layouts | cells
 //
-// Nothing in it is a pointer. Where the parts lie follows from the counts in the header (plan()), so a peer
-// checks the counts and the size, and no offset of a peer is ever believed. Zero bytes are the initial state
-// of everything behind the header, so pages nobody uses are never touched. Who writes a line is said beside
-// it.
+// Nothing in the segment is a pointer. Where its parts lie follows from the counts in the header (plan()): a
+// peer checks these counts and the size, and never uses an offset that another process wrote. Zero bytes are
+// the initial state of everything behind the header, so pages that are not used are never touched. A comment
+// beside each field says which process writes it.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +25,13 @@
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
-inline constexpr std::uint16_t kLayoutVersion =
-    16;  // of these structures, of windows, cells and keys, and of addresses
+/// Version of the structures here, of windows, cells and keys, and of addresses.
+inline constexpr std::uint16_t kLayoutVersion = 16;
 inline constexpr std::uint32_t kLine = kCacheLine;
-inline constexpr std::uint32_t kNone = 0xffffffff;
+inline constexpr std::uint32_t kNone = 0xffffffff;  // in place of the number of a slot, window or link
 
-inline constexpr std::uint32_t kMaxCells = 1u << 16;  // of both sizes: records name them in 16 bits
+/// Most cells of a device, ordinary and long together: a record names a cell in 16 bits.
+inline constexpr std::uint32_t kMaxCells = 1u << 16;
 
 /// The counts that decide where the parts of a segment lie.
 struct Shape {
@@ -40,34 +42,34 @@ struct Shape {
   std::uint32_t inbox_slots = 0;
   std::uint32_t cells = 0;
   std::uint32_t cell_bytes = 0;
-  std::uint32_t long_cells = 0;  // numbered behind the others
+  std::uint32_t long_cells = 0;  // their numbers follow those of the ordinary cells
   std::uint32_t long_cell_bytes = 0;
   std::uint32_t keys = 0;
 };
 
-/// An eighth of the windows waits for low-latency links, which take from that end; any link takes one of
-/// these.
+/// How many of the windows any link may take: the first ones. The last eighth is for low-latency links,
+/// which take windows from the end.
 constexpr std::uint32_t open_windows(const Shape& shape) noexcept {
   return shape.windows - shape.windows / 8;
 }
 
-/// The longest message of a window: a quarter of it; and the longest record: a line more, for the header,
-/// as long ones take whole lines.
+/// The longest payload, in bytes, that a window of this size may take.
 constexpr std::uint32_t most_pio_payload(std::uint32_t window_bytes) noexcept {
   return window_bytes / 4;
 }
+/// The longest record of such a window, in bytes: a line more, for the header, as it has whole lines.
 constexpr std::uint32_t most_pio_mtu(std::uint32_t window_bytes) noexcept {
   return most_pio_payload(window_bytes) + kLine;
 }
 
-/// Where the parts lie.
+/// Where the parts of a segment lie: bytes from its beginning.
 struct Plan {
   std::size_t keys = 0, peers = 0, controls = 0, states = 0, inbox = 0, windows = 0, layouts = 0, cells = 0,
               long_cells = 0;
-  std::size_t cell_distance = 0, long_cell_distance = 0;
-  std::size_t bytes = 0;
+  std::size_t cell_distance = 0, long_cell_distance = 0;  // from the beginning of a cell to the next
+  std::size_t bytes = 0;                                  // of the whole segment
 };
-/// Empty (bytes == 0) when a count is outside what any device may ask for.
+/// Lays out a segment. Plan::bytes is 0 when a count is outside what any device may ask for.
 Plan plan(const Shape& shape) noexcept;
 hw::KeyTableShape key_shape(const Shape& shape) noexcept;
 
@@ -85,28 +87,32 @@ constexpr std::uint32_t cell_most(const Shape& shape) noexcept {
   return shape.long_cells > 0 ? shape.long_cell_bytes : shape.cell_bytes;
 }
 
-/// From cell to cell: its bytes, a line for the word that says how many of them are there (growing.hpp), and
-/// others, an odd number of lines in all, so that the beginnings of cells, all that short fragments use,
-/// are spread over a cache's sets.
+/// Bytes from the beginning of a cell to that of the next: the cell, unused lines, and a line for the growth
+/// word (growing.hpp). It is an odd number of lines, so that the beginnings of cells, which are all that
+/// short fragments use, are spread over the sets of a cache.
 constexpr std::size_t cell_distance(std::uint32_t cell_bytes) noexcept {
   return cell_bytes + kLine * (cell_bytes / kLine % 2 == 0 ? 33u : 34u);
 }
-/// How many of the cells of one size go round (cells.hpp) while few are under way, once their pages are
-/// earned: as many as a huge page holds, and so about 1 MiB in their lower halves.
+/// A round: how many of the cells of one size go round (cells.hpp) while few are under way, once their pages
+/// are earned. As many as a huge page holds; their lower halves are about 1 MiB.
 constexpr std::uint32_t round_of(std::uint32_t cells, std::uint32_t cell_bytes) noexcept {
   const std::size_t held = kHugePage / cell_distance(cell_bytes);
   return std::min(cells, std::max(static_cast<std::uint32_t>(held), 1u));
 }
 
-/// When cells become huge pages: never, after some use, the ordinary ones at the start and the long ones
-/// after some use, all at the start.
-enum class HugePages : std::uint8_t { off, used, ordinary, start };
-inline constexpr std::uint32_t kHugeCells = 1, kHugeLongCells = 2;
+/// When cells become huge pages (cells.hpp).
+enum class HugePages : std::uint8_t {
+  off,       ///< never
+  used,      ///< after some use
+  ordinary,  ///< ordinary cells at the start, long cells after some use
+  start      ///< all at the start
+};
+inline constexpr std::uint32_t kHugeCells = 1, kHugeLongCells = 2;  // bits of SegmentHeader::huge
 
 enum class DeviceState : std::uint32_t { starting = 0, open = 1, closed = 2 };
 
 struct SegmentHeader {
-  // Written by the owner before anybody attaches.
+  // Written by the owner before any peer attaches.
   std::uint64_t magic;
   std::uint16_t layout_version;
   std::uint16_t wire_version;
@@ -117,24 +123,25 @@ struct SegmentHeader {
   std::uint32_t pid;          // in the owner's namespace
   std::uint32_t uid;
   std::uint64_t segment_bytes;
-  std::uint32_t fences;  // 1: the owner's arm() cannot reach senders, so they fence
+  std::uint32_t fences;  // 1: the owner has no membarrier, so senders fence (wakeup.hpp)
   std::uint32_t reserved;
   alignas(kLine) Shape shape;
-  std::uint64_t probe_address;  // of a CmaProbe in the owner's private memory, and what it holds
-  std::uint64_t probe_nonce;
-  alignas(kLine) std::atomic<std::uint32_t> state;  // DeviceState; owner
-  std::atomic<std::uint32_t> huge;  // kHugeCells | kHugeLongCells: their round is one huge page; owner
-  std::atomic<std::uint32_t>
-      armed;  // not 0: the owner sleeps (wakeup.hpp); it sets, whoever notified it clears
-  alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // next ticket; producers
-  alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers
-  Hints hints;                                           // peers whose window is cold
+  std::uint64_t probe_address;                      // of a CmaProbe in the owner's private memory
+  std::uint64_t probe_nonce;                        // CmaProbe::nonce
+  alignas(kLine) std::atomic<std::uint32_t> state;  // DeviceState; owner writes
+  std::atomic<std::uint32_t> huge;  // kHugeCells, kHugeLongCells: their round is a huge page; owner writes
+  // Not 0: the owner sleeps (wakeup.hpp). The owner writes; a sender that notified the owner clears it, too.
+  std::atomic<std::uint32_t> armed;
+  alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // the next ticket (inbox.hpp); peers write
+  alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers write
+  Hints hints;                                           // cold windows to look at; peers set, owner clears
 };
 static_assert(sizeof(SegmentHeader) == 14 * kCacheLine && offsetof(SegmentHeader, magic) == 0);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 
-/// What a peer writes about itself. state = phase 2 | PID namespace 30 | pid 32, so that a slot whose claimer
-/// died early can be told. In another namespace the pid means nothing; 0: the namespace is not known.
+/// The state word of a peer slot: phase 2 bits | PID namespace 30 | pid 32. It names the process of the peer
+/// from the claim on, so that the owner finds a claimant that died early. The pid means nothing in another
+/// PID namespace; PID namespace 0: not known.
 enum class SlotPhase : std::uint32_t { free = 0, claiming = 1, ready = 2, refused = 3 };
 constexpr std::uint64_t slot_state(SlotPhase phase, std::uint32_t pid, std::uint32_t pid_space) noexcept {
   return static_cast<std::uint64_t>(phase) | (std::uint64_t{pid_space} << 2) | (std::uint64_t{pid} << 32);
@@ -148,6 +155,7 @@ constexpr std::uint32_t slot_pid_space(std::uint64_t state) noexcept {
 constexpr std::uint32_t slot_pid(std::uint64_t state) noexcept {
   return static_cast<std::uint32_t>(state >> 32);
 }
+/// A slot for one peer, in which the peer writes its identity (address.hpp).
 struct alignas(2 * kCacheLine) PeerSlot {
   std::atomic<std::uint64_t> state;  // the peer claims it by compare-and-swap; the owner frees or refuses it
   std::uint64_t nonce;
@@ -158,28 +166,31 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
   std::uint32_t door_space;  // the network namespace in which the peer has its door; 0: it has none
-  alignas(kLine) std::atomic<std::uint32_t> far;  // 1: see distance.hpp; the owner writes, the peer reads
-  std::atomic<std::uint32_t> attention;           // see hints.hpp; the same. kCold from the claim on
+  // 1: the owner takes the peer's caches to be far (distance.hpp); the owner writes, the peer reads.
+  alignas(kLine) std::atomic<std::uint32_t> far;
+  // Of the peer's window (hints.hpp). The peer writes kCold with its identity; then the owner writes.
+  std::atomic<std::uint32_t> attention;
 };
 static_assert(sizeof(PeerSlot) == 2 * kCacheLine);
 
 struct WindowControl {
   alignas(kLine) std::atomic<std::uint32_t> owner;     // peer slot + 1, 0: free; peers claim, the owner frees
-  alignas(kLine) std::atomic<std::uint64_t> consumed;  // lines taken out so far; the owner writes
+  alignas(kLine) std::atomic<std::uint64_t> consumed;  // halves of lines taken out so far; the owner writes
 };
 static_assert(sizeof(WindowControl) == 2 * kCacheLine);
 
-/// A published layout: a descriptor (datatype/descriptor.hpp) that keys name by number and generation.
 inline constexpr std::uint32_t kLayoutSlots = 512;
 inline constexpr std::uint32_t kDescriptorBytes = 4096 - 2 * sizeof(std::uint32_t);
+/// A published layout: a descriptor (datatype/descriptor.hpp) that keys name by number and generation. The
+/// owner writes.
 struct LayoutSlot {
-  std::atomic<std::uint32_t> generation;  // owner; changed before the bytes do
-  std::atomic<std::uint32_t> bytes;
+  std::atomic<std::uint32_t> generation;  // changes before the descriptor does
+  std::atomic<std::uint32_t> bytes;       // of the descriptor
   std::byte descriptor[kDescriptorBytes];
 };
 static_assert(sizeof(LayoutSlot) == 4096);
 
-/// A segment in this process's memory.
+/// A segment, own or a peer's, that is mapped in this process, and access to its parts.
 class SegmentView {
  public:
   SegmentView() = default;
@@ -222,23 +233,24 @@ class SegmentView {
   Plan plan_{};
 };
 
-/// Makes a sealed memfd of `bytes`, maps it, and takes the write lock that tells peers that its owner lives.
 struct OwnedSegment {
   UniqueFd fd;
   Mapping map;
 };
+/// Makes a sealed memfd of `bytes`, maps it, and takes the write lock that tells peers that its owner lives.
 Result<OwnedSegment> create_segment(const char* name, std::size_t bytes);
 
-/// Gives memory its pages in one call, which a fault each would take one by one; to_read: shows those that it
-/// has in this mapping. Without an effect on kernels before 5.14, or when there is no memory.
 enum class Pages : std::uint8_t { to_write, to_read };
+/// Populates the pages of `memory` in one call, instead of by one fault for each page. to_write: allocates
+/// pages that do not exist; to_read: maps existing pages in this process. Has no effect on kernels before
+/// 5.14, or when there is no memory.
 void have_pages(std::span<std::byte> memory, Pages how) noexcept;
-/// Makes the first 2 MiB of memory one huge page, whatever pages are there, in the time of a hundred ordinary
-/// ones; peers that map it see it so at their next look. False: it does not begin where one may, none is
-/// left, or the kernel cannot (before 6.1).
+/// Makes the first 2 MiB of `memory` one huge page, whatever pages it has. Peers that have it mapped see the
+/// huge page at their next access. False: `memory` does not begin where a huge page may, no huge page is
+/// left, or the kernel cannot do it (before 6.1).
 bool have_huge_page(std::span<std::byte> memory) noexcept;
 
-/// A child of fork() must not see shared pages.
+/// Excludes the mapping from children of fork(): a child must not see shared pages.
 void keep_from_children(const Mapping& map) noexcept;
 
 }  // namespace stria::shm

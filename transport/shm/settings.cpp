@@ -29,13 +29,13 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   shape.cells = number("STRIA_SHM_CELLS");
   shape.cell_bytes = static_cast<std::uint32_t>(align_up(number("STRIA_SHM_CELL_BYTES"), kLine));
   shape.long_cell_bytes = static_cast<std::uint32_t>(align_up(number("STRIA_SHM_LONG_CELL_BYTES"), kLine));
-  // Ordinary cells come first: both together have 16 bits.
+  // Long cells get the numbers that ordinary cells leave: kMaxCells is for both.
   shape.long_cells = shape.long_cell_bytes > shape.cell_bytes
                          ? std::min(number("STRIA_SHM_LONG_CELLS"), kMaxCells - shape.cells)
                          : 0;
   shape.keys = number("STRIA_SHM_KEYS");
   settings.pio_max = shape.pio_mtu > kRecordHeader ? shape.pio_mtu - kRecordHeader : 0;
-  // One window that is written and one that is read, beside the caller's buffers.
+  // A ping-pong touches two windows, one that it writes and one that it reads, and the caller's buffers.
   const std::string& laps = config.text("STRIA_SHM_SHORT_LAPS");
   const std::int64_t cache = processor().first_cache_bytes;
   settings.short_laps = laps == "on" || (laps == "auto" && cache > 0 && 2L * shape.window_bytes >= cache);

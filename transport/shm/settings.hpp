@@ -11,30 +11,32 @@ enum class AttachMode : std::uint8_t { any, proc, socket };
 
 enum class DistanceMode : std::uint8_t { learnt, near, far };
 
-/// From so many bytes on, contiguous ones are stored to cells by the string instruction (hw/string_copy.hpp),
-/// where the processor says that it is fast. Zen 5 has room for more ordinary stores: to near peers they are
-/// faster there up to 12 KiB.
+/// Minimum size, in bytes, of contiguous payloads that are stored to cells by the string instruction
+/// (hw/string_copy.hpp), where the processor says that the instruction is fast. Processors with a deep store
+/// queue (Zen 5) have room for more ordinary stores: to near peers these are faster up to
+/// kDeepQueueStringLeast.
 inline constexpr std::uint32_t kStringLeast = 2048, kDeepQueueStringLeast = 12288;
 
 struct Settings {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   Shape shape;
-  bool short_laps = false;  ///< half of a window is left alone while its receiver keeps up (window.hpp)
-  HugePages huge_pages = HugePages::ordinary;  ///< for cells, where the kernel gives them
+  bool short_laps = false;  ///< half of a window is not used while its receiver keeps up (window.hpp)
+  HugePages huge_pages = HugePages::ordinary;  ///< when cells become huge pages, if the kernel has any
   bool cma = true;
   AttachMode attach = AttachMode::any;
   DistanceMode distance = DistanceMode::learnt;
-  /// The same for near peers and for far ones; 0: always, as somebody said.
+  /// Minimum size, in bytes, for the string instruction, to near and to far peers. 0: the user forced it on.
   std::uint32_t near_string_least = kNever, far_string_least = kNever;
-  std::uint32_t pio_max = 0;  ///< payload of one record
+  std::uint32_t pio_max = 0;  ///< longest payload of a record of a window, in bytes
 
-  /// Whether nobody said how payloads are to be stored.
+  /// Whether the kind of stores may be chosen by what was measured. False: STRIA_SHM_DISTANCE is near or
+  /// far, or STRIA_SHM_STRINGS is on.
   bool may_choose_stores() const noexcept {
     return distance == DistanceMode::learnt && near_string_least > 0;
   }
 };
 
-/// Errors: invalid, naming variable and value.
+/// Reads and checks the variables. Errors: invalid; the text names variable and value.
 Result<Settings> read_settings(const stria_device_params_t& params);
 
 }  // namespace stria::shm

@@ -1,4 +1,4 @@
-// What all links of a device use, and its parts that a link turns to. The device's thread.
+// What all links of a device use: settings, cells, and the parts of the device that a link calls.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,25 @@ namespace stria::shm {
 
 class Receiver;
 
+/// Threads: the device's thread only.
 struct Shared {
   explicit Shared(const transport::Sink* of_worker = nullptr) noexcept : sink(of_worker) {}
 
-  // What a message touches.
-  Cells cells;                 ///< that buffered messages are packed into
-  std::uint32_t rounds = 0;    ///< looks at what came: progress, poll, take
-  std::uint64_t streamed = 0;  ///< payloads that were part of a stream while cells were new
+  // What each message touches comes first.
+  Cells cells;                 ///< into which buffered messages are packed
+  std::uint32_t rounds = 0;    ///< how often arriving messages were looked at: progress(), poll(), take()
+  std::uint64_t streamed = 0;  ///< payloads of streams while few cells went round (Outgoing::send_stream())
   const transport::Sink* const sink;
   Settings settings;
   Home home;
-  Windows windows{home};         ///< that peers took here
-  Receiver* receiver = nullptr;  ///< what comes by them, and by the inbox
+  Windows windows{home};         ///< windows that peers took in the own segment
+  Receiver* receiver = nullptr;  ///< receives from these windows and from the inbox
   /// The device's own segment.
   const SegmentView& own() const noexcept { return home.segment(); }
 
   Wakeup wakeup;
-  Texts texts;                    ///< that links show
-  std::vector<std::byte> bounce;  ///< scratch memory of cross-memory attach
+  Texts texts;                    ///< texts that links show about themselves
+  std::vector<std::byte> bounce;  ///< bounce buffer of cross-memory attach
 };
 
 }  // namespace stria::shm

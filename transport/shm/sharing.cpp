@@ -5,11 +5,11 @@
 namespace stria::shm {
 namespace {
 
-constexpr std::uint32_t kBusy = 64;  // records between two looks
+constexpr std::uint32_t kBusy = 64;  // records through the inbox between two looks make a peer busy
 
 }  // namespace
 
-/// How many windows busy peers lack.
+/// How many windows busy peers lack, beside those that are free.
 std::uint32_t Sharing::windows_wanted() noexcept {
   std::uint32_t wanted = 0;
   for (std::uint32_t i = 0; i < links_.living(); ++i) {

@@ -1,15 +1,16 @@
-// Windows go from idle peers to busy ones. All of it happens when links are looked at (Ends::check()), so
-// that no message pays for it.
+// Moves windows from idle peers to busy peers. All of it happens when the device looks after its links
+// (Ends::check()), so that no message pays for it.
 //
-// The owner of the windows counts what comes through the inbox. When a peer without a window is busy and none
-// is free, it asks the senders of idle ones for them: attention = kAsked, which tells a sender no less than
-// kCold. A sender that is asked closes its window when all of it was taken out, and leaves a hint about it;
-// the owner then clears the window and frees it. A busy sender without a window takes one that is free, and
-// the hint of its first record tells the owner. Neither needs room in the inbox, which busy peers keep full.
-// Low-latency links keep theirs.
+// The owner of the windows counts the records of each peer that come through the inbox. When a peer without
+// a window is busy and no window is free, the owner asks the senders of idle windows to give them back:
+// attention = kAsked, which includes what kCold asks for (hints.hpp). A sender that is asked closes its
+// window once the owner has taken out every record in it, and leaves a hint; the owner then clears the
+// window and frees it. A busy sender without a window takes a free one, and the hint of its first record
+// tells the owner. Neither step needs room in the inbox, which busy peers keep full. Low-latency links keep
+// their windows.
 //
-// Order: what went by a window was taken out before the next record goes by the inbox, and what went by the
-// inbox before the first goes by the window. So each of the two paths of a link keeps its order, as the
+// Order: the last record in a window is taken out before the sender uses the inbox, and its last record in
+// the inbox is taken out before it uses a window. So each of the two paths of a link keeps its order, as the
 // contract promises.
 #pragma once
 
@@ -21,15 +22,17 @@
 
 namespace stria::shm {
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Sharing {
  public:
   Sharing(Shared& shared, Connector& connector, Links& links) noexcept
       : shared_(shared), connector_(connector), links_(links) {}
 
-  /// The owner's part: asks idle peers for as many windows as busy ones lack.
+  /// For the windows in this device's segment: makes idle windows cold, and asks idle peers for as many
+  /// windows as busy peers lack.
   void look() noexcept;
-  /// The sender's part, for one living link.
+  /// For the window of a living link in its peer's segment: gives it back if the peer asks for it, or takes
+  /// one if this device sends much without one.
   void adapt(Link& link) noexcept;
 
  private:

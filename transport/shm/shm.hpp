@@ -1,4 +1,5 @@
-// The shm provider: processes of one host, through memory that the receiver owns. README.md is the way in.
+// The shm provider: connects processes of one host through shared memory that the receiver owns. Begin with
+// README.md in this folder.
 #pragma once
 
 #include "transport/provider_table.hpp"
@@ -16,7 +17,8 @@ struct ShmProvider {
                                       transport::group::Keep, transport::group::Memory>;
   static constexpr const char* kName = "shm";
   static constexpr const char* kDescription = "processes of one host, through shared memory";
-  // Memory belongs to the process: every device of it, present and to come, can lend it to its peers.
+  // Allocations belong to the process, not to a device: peers of any of its devices, open now or later, can
+  // map them.
   static Result<void*> mem_alloc(Device*, std::uint64_t bytes) { return allocate_memory(bytes); }
   static Status mem_free(Device*, void* memory) noexcept { return free_memory(memory); }
   static constexpr Variables kVariables = shm::kVariables;

@@ -1,14 +1,14 @@
-// How fast stores to lines are that a peer has read, learnt by their sender.
+// Measures how fast this process's stores are to lines that a peer has in its cache.
 //
-// A store fetches its line from the peer's cache first, with many under way at once: 2 to 9 ns a line where
-// cores are near, and up to 25 where there are few lines, as the first one's way counts. Far ones pass on one
-// line after the other, 14 to 45 ns each, however fast the peer reads what was written (distance.hpp): of the
-// 4.0 us that 8 KiB took to a far peer, 3.4 were the sender's stores. Stores past the caches fetch nothing
-// (1.45 us), and on some hosts nor does the string instruction (1.1), on others, of the same make, it does.
-// So those by strings and all others are judged apart.
+// A store first fetches its line from the peer's cache. Near cores have many such lines under way at once.
+// Far cores pass on one line after the other, however fast the peer reads what was written (distance.hpp),
+// so the stores are most of the time that a message takes. Stores past the caches fetch nothing. The string
+// instruction fetches lines on some hosts and not on others, even of one make, so it is judged apart from
+// all other stores. docs/notebook/rendezvous.md, "Store speed", has the figures.
 //
-// Some stores in a row are timed now and then, and the majority decides. While stores are slow others are
-// taken, and there is nothing to time; after a while they are tried again, as a machine may move a process.
+// Some stores in a row are timed now and then, and the majority decides. While stores of a kind are slow,
+// the sender uses another kind, so there is nothing to time; after a while the slow kind is tried again,
+// because the system may have moved a process to another core.
 #pragma once
 
 #include <chrono>
@@ -20,47 +20,49 @@
 
 namespace stria::shm {
 
-/// What a sender knows of one peer and one kind of stores; one thread.
+/// How fast one kind of stores to one peer is, as their sender knows it. One thread.
 class StoreSpeed {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Stores that say nothing: to new memory. Those to cells say nothing until these are settled (cells.hpp).
+  /// The first stores are not timed, because they go to new memory. (Stores to cells are not timed before
+  /// CellPool::are_settled().)
   static constexpr std::uint32_t kFirst = Looks::kEvery - Looks::kRow;
-  static constexpr std::chrono::milliseconds kTryAfter{200};
+  static constexpr std::chrono::milliseconds kTryAfter{200};  // slow stores are tried again after this time
 
-  /// Stores that are slow whatever is learnt.
+  /// A StoreSpeed that says slow, whatever is noted.
   static StoreSpeed always_slow() noexcept {
     StoreSpeed speed;
     speed.slow_ = true;
     speed.since_ = Clock::time_point::max();
     return speed;
   }
-  /// Whether these stores had better not be taken; asked before each.
+  /// Whether stores of this kind are slow, so that another kind is better. To be called before each use.
   bool is_slow() noexcept { return slow_ && (++count_ % Looks::kRow != 0 || !try_again(Clock::now())); }
-  /// Slow ones are taken for fast after a while. True when they are now.
+  /// Takes slow stores to be fast again when kTryAfter has passed. True: they are taken to be fast from now
+  /// on.
   bool try_again(Clock::time_point now) noexcept {
     if (now - since_ < kTryAfter) return false;
     *this = StoreSpeed();
     count_ = 0;
     return true;
   }
-  /// Stores of so many bytes took so many ns, all of them done.
+  /// Records that stores of `bytes` bytes took `ns` nanoseconds, until all of them were done.
   void note(float ns, std::uint32_t bytes, Clock::time_point now) noexcept {
     const auto lines = static_cast<float>(bytes) / kLine;
-    if (ns > kAbsurdStart + kAbsurd * lines) return;  // interrupted, or waited for a page
-    if (since_ == Clock::time_point::max()) return;   // slow whatever is learnt
+    if (ns > kAbsurdStart + kAbsurd * lines) return;  // the thread was interrupted, or waited for a page
+    if (since_ == Clock::time_point::max()) return;   // always_slow()
     const std::optional<bool> slow = looks_.note(ns > kSlowStart + kSlow * lines);
     if (!slow) return;
     slow_ = *slow;
     since_ = now;
   }
 
-  /// Whether these stores are to be timed; asked before each.
+  /// Whether the next stores of this kind are to be timed. To be called before each use.
   bool is_due() noexcept { return Looks::is_due(count_++); }
-  /// Times the stores of its scope.
+  /// Times the stores of the scope that it lives in, and notes the time.
   class Timed {
    public:
-    /// Null: it does nothing.
+    /// `speed` null: nothing is timed.
     Timed(StoreSpeed* speed, std::uint32_t bytes) noexcept : speed_(speed), bytes_(bytes) {
       if (speed_ != nullptr) [[unlikely]]
         begin_ = begin();
@@ -79,7 +81,7 @@ class StoreSpeed {
     }
     [[gnu::cold, gnu::noinline]] static void end(StoreSpeed& speed, Clock::time_point begin,
                                                  std::uint32_t bytes) noexcept {
-      hw::full_fence();  // they leave the processor's queue
+      hw::full_fence();  // waits until the stores have left the processor's queue
       const Clock::time_point now = Clock::now();
       speed.note(std::chrono::duration<float, std::nano>(now - begin).count(), bytes, now);
     }
@@ -90,13 +92,14 @@ class StoreSpeed {
   };
 
  private:
-  static constexpr float kSlowStart = 140, kSlow = 11;  // ns: the first line's way, and each line
+  // Nanoseconds for the stores as a whole, and for each line: beyond these they are slow, or say nothing.
+  static constexpr float kSlowStart = 140, kSlow = 11;
   static constexpr float kAbsurdStart = 2000, kAbsurd = 200;
 
-  std::uint32_t count_ = Looks::kEvery - kFirst;
+  std::uint32_t count_ = Looks::kEvery - kFirst;  // calls of is_due() and, while slow, of is_slow()
   Looks looks_;
   bool slow_ = false;
-  Clock::time_point since_{};
+  Clock::time_point since_{};  // when slow_ was decided; max: always_slow()
 };
 
 }  // namespace stria::shm

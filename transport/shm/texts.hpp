@@ -1,4 +1,5 @@
-// What links say about themselves to people, each text once: most links of a device say the same.
+// Texts that links show to people, such as the path that a link uses. Each text is stored once, because most
+// links of a device show the same one.
 #pragma once
 
 #include <new>
@@ -10,8 +11,8 @@ namespace stria::shm {
 class Texts {
  public:
   struct Kept {
-    const char* text;  ///< valid as long as the object that keeps it; "" when there is no memory for it
-    bool is_new;
+    const char* text;  ///< valid as long as the Texts object; "" when there is no memory for it
+    bool is_new;       ///< the text was not stored before
   };
   Kept keep(const std::string& text) noexcept try {
     const auto [at, is_new] = texts_.insert(text);

@@ -1,5 +1,5 @@
-// Abstract unix socket names: they live in a network namespace, not in a folder, and vanish with their
-// socket.
+// Names of abstract Unix sockets. Such a name belongs to a network namespace, not to a folder, and vanishes
+// with its socket.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,4 +1,5 @@
-// The variables of the shm provider, defaults that were measured with their origin in docs/notebook/shm.md.
+// The configuration variables of the shm provider. docs/notebook/shm.md has the measurements behind the
+// defaults.
 #pragma once
 
 #include "base/variable.hpp"

@@ -40,11 +40,11 @@ void Wakeup::clear() noexcept {
 
 void Wakeup::notify(std::uint64_t nonce) const noexcept {
   if (!socket_) return;
-  char text[48];  // wakeup_name() without its allocation; fmt would throw
+  char text[48];  // wakeup_name() would allocate, and fmt might throw
   const int length = std::snprintf(text, sizeof text, "stria-%016" PRIx64 "-wakeup", nonce);
   const AbstractName name(std::string_view(text, static_cast<std::size_t>(length)));
   const char byte = 1;
-  // A full queue means that it was notified already.
+  // When the queue of the socket is full, the device was notified already.
   ::sendto(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, name.address(), name.bytes());
 }
 

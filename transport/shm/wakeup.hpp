@@ -1,15 +1,16 @@
-// Sleeping and waking. A device that wants to sleep sets `armed` in its segment and looks once more whether
-// something came; whoever publishes looks at `armed` afterwards and notifies: a datagram to the device's
-// abstract socket, which is the descriptor it sleeps on.
+// The wakeup of a device: how it sleeps, and how senders wake it. A device that wants to sleep stores the
+// number of the sleep in `armed` of its segment (0: awake), and then looks once more whether a record has
+// come. A sender loads `armed` after it has published a record, and notifies a device that sleeps: by a
+// datagram to the device's abstract socket, which is its wakeup descriptor.
 //
-// Who notified clears `armed`, so that the others need not for this sleep. The order is notify, then clear: a
-// sender that dies in between has woken the device, and before that has taken nothing from the others. So
-// several may notify for one sleep, and `armed` is the sleep's number: a sender that clears late clears no
-// later one.
+// A sender that has notified the device clears `armed`, so that other senders need not notify it for this
+// sleep. The order is notify, then clear: a sender that dies before it notifies has not kept others from
+// doing so. Several senders may so notify for one sleep. A sender clears `armed` only if it still has the
+// number of the same sleep, so a late one does not clear a later sleep.
 //
-// "Publish, then look" against "arm, then look" needs a full fence on both sides. Senders are many and hot,
-// so the sleeper pays for both: membarrier(GLOBAL_EXPEDITED) makes every registered process fence. Where the
-// kernel refuses membarrier, senders fence themselves.
+// "Publish, then load armed" against "store armed, then look" needs a full fence on both sides. Senders
+// publish often and a device sleeps rarely, so the device pays for both: membarrier(GLOBAL_EXPEDITED) makes
+// every registered process fence. Where the kernel refuses membarrier, senders fence themselves.
 #pragma once
 
 #include <atomic>
@@ -20,18 +21,22 @@
 
 namespace stria::shm {
 
-/// Registers this process for membarrier; false: senders of this process must fence. Once a process.
+/// Registers this process for membarrier, at the first call. False: the kernel refuses, and senders in this
+/// process must fence.
 bool register_barrier() noexcept;
 
 class Wakeup {
  public:
+  /// Opens the wakeup descriptor of the device `nonce`. Errors: io_error; the device can then not sleep.
   Result<void> open(std::uint64_t nonce);
+  /// The wakeup descriptor; -1: there is none.
   int fd() const noexcept { return socket_.get(); }
-  /// Takes the datagrams out, so that the descriptor is not readable any more.
+  /// Reads all datagrams, so that the wakeup descriptor is not readable any more.
   void clear() noexcept;
-  /// Wakes the device of `nonce`. Never blocks.
+  /// Wakes the device `nonce` by a datagram to its socket. Never blocks.
   [[gnu::cold, gnu::noinline]] void notify(std::uint64_t nonce) const noexcept;
-  /// Between setting `armed` and looking: every sender that does not see `armed` has published before.
+  /// To be called between storing `armed` and looking: a sender that did not see `armed` published its
+  /// record before this barrier, so the look sees the record.
   static void barrier() noexcept;
 
  private:

@@ -1,5 +1,6 @@
-// The windows of this device that peers took: which of them are polled, and what their senders are told about
-// it (hints.hpp). While the device sleeps, no sender may take its window for polled.
+// The windows in this device's segment that peers took: which of them are hot, that is, polled, and what
+// their senders are told about it (hints.hpp). While the device sleeps, every sender is told that its window
+// is cold.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +13,40 @@ namespace stria::shm {
 
 class Link;
 
-/// The device's thread.
+/// Threads: the device's thread only.
 class Windows {
  public:
   explicit Windows(const Home& home) noexcept : home_(home) {}
-  /// The segment is made.
+  /// To be called once, when the device's segment exists.
   void open() { polled_.reserve(home_.segment().shape().windows); }
 
-  /// The window of a link that has one.
+  /// The entry of a window, which must be in the table (polled.hpp): a link has it.
   Polled& of_window(std::uint32_t window) noexcept { return polled_.of_window(window); }
+  /// The entry of a window; null: no link has the window.
   Polled* find(std::uint32_t window) noexcept { return polled_.find(window); }
-  /// Those that are polled are [0, hot()), the others [hot(), size()).
+  /// Entries of hot windows are [0, hot()), those of cold windows [hot(), size()).
   Polled& operator[](std::uint32_t place) noexcept { return polled_[place]; }
   std::uint32_t hot() const noexcept { return polled_.hot(); }
   std::uint32_t size() const noexcept { return polled_.size(); }
-  /// Nothing came through those that are polled, and no credits are due to their senders.
+  /// Whether no hot window has a record, and no credits are due to their senders.
   bool is_quiet() const noexcept {
     const Polled* polled = polled_.begin();
     for (std::uint32_t left = polled_.hot(); left != 0; --left, ++polled)
       if (polled->window.has_record() || polled->window.owes()) return false;
     return true;
   }
-  /// Nothing came through those that are polled, whatever broken peers wrote.
+  /// Whether no hot window has a record; records of broken links do not count.
   bool has_nothing() const noexcept;
 
-  /// The window that the peer says it has is polled, and one that it gave back is freed.
+  /// Follows what the peer of a link wrote in its slot: adds a window that it took, as a hot one, and frees
+  /// a window that it gave back.
   void follow(Link& link) noexcept;
-  /// The link goes down: its window is not polled any more, and stays taken.
+  /// Stops polling the window of a link that goes down. The window stays taken.
   void drop(Link& link) noexcept;
-  /// The peer of that slot is gone: what it took is free.
+  /// Frees every window that the peer of `slot` took: the peer is gone.
   void free_of(std::uint32_t slot) noexcept;
-  /// Looks at windows that senders left hints about; they are polled from now on, in their turn. meet(slot):
-  /// the window is of a peer that has no link yet.
+  /// Makes the windows hot about which senders left hints. Calls meet(slot) for a window that is not in
+  /// the table yet: the peer of `slot` took it just now, or has no link yet.
   template <class Meet>
   void follow_hints(Meet&& meet) noexcept {
     home_.segment().header().hints.take(home_.segment().shape().windows, [&](std::uint32_t window) {
@@ -56,21 +59,22 @@ class Windows {
   }
   bool has_hints() const noexcept { return home_.segment().header().hints.any(); }
 
-  /// Windows that nothing came through since the last look become cold, but for a few. `wanted`: windows that
-  /// busy peers lack, so that those few cool, too.
+  /// Makes hot windows cold that had no record since the last call; PolledWindows::kKeptHot windows stay
+  /// hot, unless busy peers lack windows (`wanted` > 0).
   void cool_idle(std::uint32_t wanted) noexcept;
-  /// Windows that any link may take and none has.
+  /// How many of the windows that any link may take are free.
   std::uint32_t free() const noexcept;
-  /// Asks the senders of idle windows for so many; for none, asks no more.
+  /// Asks the senders of `wanted` more idle windows to give them back. 0: takes all such requests back.
   void ask_back(std::uint32_t wanted) noexcept;
 
-  /// The device is about to sleep: all windows are cold.
+  /// Tells all senders that their windows are cold: the device is about to sleep.
   void arm() noexcept;
+  /// Tells the senders of hot windows that these are hot: the device is awake.
   void disarm() noexcept;
   bool is_armed() const noexcept { return armed_; }
 
  private:
-  /// The peer's slot + 1, or 0.
+  /// Peer slot + 1 of the peer that took the window; 0: it is free.
   std::uint32_t owner_of(std::uint32_t window) const noexcept {
     return home_.segment().control(window).owner.load(std::memory_order_acquire);
   }
@@ -84,7 +88,7 @@ class Windows {
 
   PolledWindows polled_;
   bool armed_ = false;
-  bool asked_ = false;  // for some window
+  bool asked_ = false;  // some sender may have been asked for its window
   const Home& home_;
 };
 
