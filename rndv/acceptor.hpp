@@ -1,6 +1,6 @@
-// Acceptor: how a receive begins. It has the announcement, chooses the scheme (cost_model.hpp), and hands the
-// operation to what moves the bytes: Reader or RailReader, which read through the sender's key, or Requests,
-// which asks the sender for fragments.
+// Acceptor: how the receive of an announced message begins. It is given the announcement (RTS), chooses the
+// scheme (cost_model.hpp), and passes the operation to the part that moves the bytes: Reader or RailReader,
+// which read through the sender's key, or Requests, which asks the sender for fragments.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Acceptor {
  public:
   Acceptor(const Options& options, Operations& operations, KeyPool& keys, Ends& ends, Requests& requests,
@@ -29,7 +29,7 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  /// Starts receiving what was announced into op.memory. May end the operation before it returns.
+  /// Starts to receive the announced message into op.memory. May end the operation before it returns.
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
  private:
@@ -43,7 +43,7 @@ class Acceptor {
   Requests& requests_;
   RailReader& rail_reader_;
   Owner& owner_;
-  unsigned tries_ = 0;  // receives whose scheme depends on how far the peer is
+  unsigned tries_ = 0;  // receives so far whose scheme depends on how far the peer's caches are
 };
 
 }  // namespace stria::rndv

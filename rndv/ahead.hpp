@@ -1,16 +1,18 @@
-// What fragments brought of a message beyond the first byte that is missing. Fragments say where they belong,
-// and may come in any order: by several links, or by the two paths of one.
+// Ahead: which bytes of a message have come beyond the first byte that is missing. A fragment carries its
+// place in the message, so fragments may come in any order: by several links, or by the two paths of one link
+// (PIO and buffered).
 //
 //   0 ........ moved      begin .... end      begin .. end       length
 //   |  all here  |  gap  |   a range   | gap |  a range |   gap   |
 //
-// Most messages never need one: fragments of one link come in order, and then only `moved` grows. A range
-// appears with a fragment that overtook another, grows with its neighbours, and goes when the gap before it
+// Most messages never need an Ahead: the fragments of one link come in order, and only `moved` grows. A range
+// appears when a fragment overtakes another one, grows with its neighbours, and goes when the gap before it
 // is closed. The number of ranges is limited, so that a peer that sends its fragments badly on purpose costs
-// a bounded amount of memory; an honest one has as many gaps as fragments under way at most.
+// a bounded amount of memory. An honest peer leaves at most as many gaps as it has fragments in flight.
 //
-// Beside them are the ranges that a provider is placing: their bytes are spoken for, and not there yet. Each
-// remembers the device whose link they come by, as they are given up when that link dies.
+// An Ahead also has the ranges that a provider is placing: their bytes are reserved, and not there yet. Each
+// such range has the number of the device whose link brings it, because the range is dropped when that link
+// dies.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +26,9 @@ namespace stria::rndv {
 
 class Ahead {
  public:
-  static constexpr std::size_t kMost = 1024;
-  static constexpr std::size_t kMostPlaced =
-      64;  ///< at a time; links deliver in order, and read one or two ahead
+  static constexpr std::size_t kMost = 1024;  ///< ranges at a time
+  /// Ranges being placed at a time. Links deliver in order, and read one or two fragments ahead.
+  static constexpr std::size_t kMostPlaced = 64;
 
   bool empty() const noexcept { return ranges_.empty() && placed_.empty(); }
   /// Whether a byte of [begin, end) is there, or is being placed.
@@ -36,7 +38,8 @@ class Ahead {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), end, begins_before);
     return after != ranges_.begin() && (after - 1)->end > begin;
   }
-  /// Adds [begin, end), which meets nothing. False: there are kMost ranges. Throws std::bad_alloc.
+  /// Adds the range [begin, end), for which meets() is false. False: there are kMost ranges, and nothing
+  /// changed. Throws std::bad_alloc.
   bool add(std::uint64_t begin, std::uint64_t end) {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), end, begins_before);
     const bool joins_after = after != ranges_.end() && after->begin == end;
@@ -54,24 +57,26 @@ class Ahead {
     }
     return true;
   }
-  /// All before `at` is there now. Takes out the range that begins there; where it ended, or `at`.
+  /// All bytes before `at` are there now: removes the range that begins at `at`. Returns the first missing
+  /// byte: the end of that range, or `at` when there is no such range.
   std::uint64_t take_from(std::uint64_t at) noexcept {
     if (ranges_.empty() || ranges_.front().begin != at) return at;
     const std::uint64_t end = ranges_.front().end;
     ranges_.erase(ranges_.begin());
     return end;
   }
-  /// All from `at` on is there. The first byte of the range that reaches it, or `at`.
+  /// All bytes from `at` on are there. Returns the first byte of the range that reaches `at`, or `at` when no
+  /// range does.
   std::uint64_t reaching(std::uint64_t at) const noexcept {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at, begins_before);
     return after != ranges_.begin() && (after - 1)->end >= at ? (after - 1)->begin : at;
   }
-  /// Where the range ends that the byte `at` belongs to; `at` when it belongs to none.
+  /// The end of the range that contains the byte `at`; `at` when no range does.
   std::uint64_t end_of_range_at(std::uint64_t at) const noexcept {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at + 1, begins_before);
     return after != ranges_.begin() && (after - 1)->end > at ? (after - 1)->end : at;
   }
-  /// Where the first range behind the byte `at` begins, at most `limit`.
+  /// The begin of the first range behind the byte `at`; `limit` when there is none before `limit`.
   std::uint64_t begin_of_range_after(std::uint64_t at, std::uint64_t limit) const noexcept {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at + 1, begins_before);
     return after != ranges_.end() ? std::min(after->begin, limit) : limit;
@@ -82,24 +87,24 @@ class Ahead {
   }
 
   bool is_placing() const noexcept { return !placed_.empty(); }
-  /// [begin, end), which meets nothing, is placed from now on. False: there are kMostPlaced. Throws
-  /// std::bad_alloc.
+  /// A provider places [begin, end), for which meets() is false, from now on, by a link of `device`. False:
+  /// kMostPlaced ranges are being placed already. Throws std::bad_alloc.
   bool start_placing(std::uint64_t begin, std::uint64_t end, std::uint8_t device) {
     if (placed_.size() == kMostPlaced) return false;
     placed_.push_back({begin, end, device});
     return true;
   }
-  /// [begin, end) is not placed any more. False: it was not.
+  /// The range [begin, end) is not being placed any more. False: it was not being placed.
   bool stop_placing(std::uint64_t begin, std::uint64_t end) noexcept {
     return std::erase_if(placed_, [=](const Placed& one) { return one.begin == begin && one.end == end; }) !=
            0;
   }
-  /// Nothing is placed by the device any more.
+  /// Drops the ranges that a link of `device` was bringing: the link is dead.
   void stop_placing_by(std::uint8_t device) noexcept {
     std::erase_if(placed_, [=](const Placed& one) { return one.device == device; });
   }
 
-  Ahead* next = nullptr;  ///< of the spare ones
+  Ahead* next = nullptr;  ///< in an AheadPool: the next spare one
 
  private:
   struct Range {
@@ -111,11 +116,11 @@ class Ahead {
   };
   static bool begins_before(const Range& range, std::uint64_t at) noexcept { return range.begin < at; }
 
-  std::vector<Range> ranges_;  // by begin; none meets or touches another
-  std::vector<Placed> placed_;
+  std::vector<Range> ranges_;   // sorted by begin; no two overlap or touch
+  std::vector<Placed> placed_;  // in no order
 };
 
-/// Those that no receive has, which keep the memory of their ranges.
+/// The spare Aheads of an engine: no receive uses them, and they keep the memory of their ranges.
 class AheadPool {
  public:
   AheadPool() = default;
@@ -125,13 +130,15 @@ class AheadPool {
     while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
   }
 
-  /// An empty one. Throws std::bad_alloc.
+  /// Returns an empty Ahead, spare or new. Throws std::bad_alloc.
   Ahead* take() {
     if (spare_ == nullptr) return new Ahead;
     return std::exchange(spare_, spare_->next);
   }
-  /// Bytes [begin, end) came of a receive that has all before `moved`, and none of them twice; `of_receive`
-  /// may be null. False: there are Ahead::kMost gaps, or no memory to remember them, and nothing changed.
+  /// Records that bytes [begin, end) of a receive came, none of them a second time. The receive has all bytes
+  /// before `moved`. `of_receive` is its Ahead, or null: one is taken when it is needed, and given back when
+  /// it is empty. False: there are Ahead::kMost ranges, or no memory to remember one more; the bytes are not
+  /// recorded.
   [[gnu::noinline]] bool came(Ahead*& of_receive, std::uint64_t& moved, std::uint64_t begin,
                               std::uint64_t end) noexcept try {
     if (begin != moved) {
@@ -146,7 +153,7 @@ class AheadPool {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  /// Takes it from its receive, which may have none.
+  /// Takes the Ahead back from its receive, and sets `of_receive` to null. No effect when it is null.
   void give_back(Ahead*& of_receive) noexcept {
     Ahead* const ahead = std::exchange(of_receive, nullptr);
     if (ahead == nullptr) return;

@@ -10,7 +10,8 @@ namespace stria::rndv {
 
 using transport::Header;
 
-/// False: the provider has none, or one that does not fit the link's packets; or there is no memory for it.
+/// Makes a key to the memory of the send, which its RTS will carry. False: the send has no key, because the
+/// provider makes none, the key does not fit the link's packets, or there is no memory to store it.
 bool Announcer::give_key(SendOp& op, unsigned access) noexcept {
   transport::Key key;
   if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
@@ -30,8 +31,10 @@ Status Announcer::announce(SendOp& op, const Header& header) noexcept {
     op.state = Operation::State::announce;
     operations_.began(op);
     op.written = operations_.may_be_new(op.length);
-    // A key is worth its registration only where a get could win, or help, with the best of sinks.
-    // Without a window the announcement has no room for a hint: it is to be small (wire::kSmall).
+    // A key is worth its registration only where a get could win, or help a pipeline, with the most
+    // favourable memory at the receiver.
+    // Without a PIO window the announcement has no room for a hint (STRIA_REGISTER_HINT): it must stay within
+    // wire::kSmall.
     unsigned access = STRIA_ACCESS_REMOTE_READ;
     if (op.link->can_map && op.link->pio_below != 0) access |= STRIA_REGISTER_HINT;
     op.gathered = false;

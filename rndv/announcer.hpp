@@ -11,7 +11,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Announcer {
  public:
   Announcer(const Options& options, Operations& operations, KeyPool& keys, Ends& ends) noexcept
@@ -19,11 +19,12 @@ class Announcer {
   Announcer(const Announcer&) = delete;
   Announcer& operator=(const Announcer&) = delete;
 
-  /// Sends the RTS for op. ok: announced. no_resource: call again. Anything else: the operation did not
-  /// start.
+  /// Sends the RTS for op. ok: announced. no_resource: no room; call again. Anything else: the operation did
+  /// not start.
   Status announce(SendOp& op, const transport::Header& header) noexcept;
-  /// Gives the operation of a synchronous message, which goes at once, a name that a FIN can carry. Returns
-  /// the flags of the message's header; 0: no name is left, or no memory.
+  /// Prepares the send of a synchronous message that goes eagerly, with this `sequence`: gives the operation
+  /// a name that the receiver's FIN will carry, and makes it wait for that FIN. Returns the flags for the
+  /// message's header; 0: no name is left, or no memory.
   std::uint8_t await_match(SendOp& op, std::uint16_t sequence) noexcept;
 
  private:

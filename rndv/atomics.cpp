@@ -76,7 +76,7 @@ Status Atomics::answer(const LinkRef& link, wire::OpId initiator, Status status,
   return Status::no_resource;
 }
 
-void Atomics::give(Answer& answer) noexcept {
+void Atomics::recycle(Answer& answer) noexcept {
   answer.unlink();
   free_answers_.push_back(&answer);
 }
@@ -105,7 +105,7 @@ unsigned Atomics::flush(const LinkRef& link, bool& rest) noexcept {
     if (answer->link == &link) {
       rest = send_answer(link, answer->initiator, answer->status, answer->before) == Status::no_resource;
       if (rest) return moved;
-      give(*answer);
+      recycle(*answer);
       ++moved;
     }
     answer = next;
@@ -118,9 +118,9 @@ std::uint64_t Atomics::fail_link(const LinkRef& link, Status why) noexcept {
   for (Answer* next = answers_.front(); next != nullptr; ++steps) {
     Answer& answer = *next;
     next = answers_.next(next);
-    if (answer.link == &link) give(answer);
+    if (answer.link == &link) recycle(answer);
   }
-  // Events may start others: the link's are taken out first, each looked at once.
+  // The upcall may start other atomics, so all atomics of the link are removed before the first of them ends.
   IntrusiveList<AtomicOp> doomed;
   steps += asked_.for_each([&](AtomicOp& op) {
     if (op.link != &link) return;

@@ -1,6 +1,8 @@
-// Remote atomics of one worker: by the provider where that may perform them, else the owner is asked and
-// answers with the word as it was. An answer that finds no room waits here, an atomic in its peer's queue
-// (tag/one_sided.cpp); nothing of both is done twice.
+// Atomics: the atomics on remote memory that one worker starts, and its answers to those that peers ask it
+// for. The provider performs an atomic where it may; else the worker asks the owner of the region, whose
+// engine performs it and answers with the word as it was before. When a link has no room, an answer waits
+// here, and an atomic waits in the queue of its peer (tag/one_sided.cpp). No atomic is performed twice, and
+// no answer is sent twice.
 //
 //   AtomicOp:  idle -> (asked) waiting -> ended by the answer
 //                  \-> (a provider has it) in flight -> ended by its completion
@@ -18,22 +20,23 @@ namespace stria::rndv {
 
 class Atomics;
 
-/// In the memory of the request that owns it.
+/// One atomic, in the memory of the request that owns it.
 struct AtomicOp : ListNode, transport::Completion {
   AtomicOp() noexcept : transport::Completion{} { key.bytes = 0; }
   Atomics* engine = nullptr;
   const transport::LinkRef* link = nullptr;
-  wire::OpId id = 0;         ///< our name for it, while its owner is asked
-  std::uint64_t region = 0;  ///< the owner's name of it
+  wire::OpId id = 0;         ///< this worker's name for the atomic, while the region's owner is asked
+  std::uint64_t region = 0;  ///< the owner's name for the region
   transport::Atomic what{};
-  transport::Key key;      ///< of the provider that performs it; bytes == 0: the owner does
-  bool owner_may = false;  ///< where the provider refuses
+  transport::Key key;  ///< for the provider, which performs the atomic; bytes == 0: the owner's engine does
+  bool owner_may = false;  ///< the owner's engine may perform it where the provider refuses
 };
 
-/// Threads: the worker's lock is held above.
+/// Threads: called with the worker's lock held.
 class Atomics {
  public:
-  /// What the worker hears, last of all: it may free or reuse the operation, and start others, inside it.
+  /// Upcall to the worker when an atomic has ended. Nothing touches the operation after it: the worker may
+  /// free or reuse the operation, and start others, before it returns.
   struct Events {
     void* self = nullptr;
     void (*ended)(void* self, AtomicOp& op, Status outcome) = nullptr;
@@ -42,30 +45,34 @@ class Atomics {
   Atomics(const Atomics&) = delete;
   Atomics& operator=(const Atomics&) = delete;
 
-  /// Has the provider perform it (link, `what` and key set). ok and errors: ended, without an event.
-  /// in_progress: the event follows. no_resource: nothing changed.
+  /// Asks the provider to perform the atomic; `link`, `what` and `key` are set. ok, or an error: the atomic
+  /// has ended, and `ended` is not called. in_progress: `ended` will be called. no_resource: nothing changed.
   Status try_provider(AtomicOp& op) noexcept;
-  /// Asks the owner (region set, too). in_progress, no_resource, or why not.
+  /// Asks the engine of the region's owner to perform the atomic; `link`, `what` and `region` are set.
+  /// in_progress: `ended` will be called. no_resource: nothing changed. Anything else: why the request was
+  /// not sent.
   Status try_ask(AtomicOp& op) noexcept;
 
-  /// Answers the operation of a peer that was performed, or refused. no_resource: the answer waits, the link
-  /// has to be flushed. io_error: there is no memory for that.
+  /// Sends the answer to a peer's atomic, which was performed, or refused. no_resource: the answer waits
+  /// here, and flush() has to be called for the link. io_error: there is no memory for a waiting answer.
   Status answer(const transport::LinkRef& link, wire::OpId initiator, Status status,
                 std::uint64_t before) noexcept;
-  /// The answer to one of ours. One that names no operation under way is dropped. False: it is malformed.
+  /// Handles a peer's answer to an atomic of this worker. An answer that names no atomic under way is
+  /// dropped. False: the answer is malformed.
   [[nodiscard]] bool on_word(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
-  /// Sends the answers that wait for the link; returns how many went. `rest`: some still wait.
+  /// Sends the answers that wait for the link; returns how many were sent. Sets `rest` when some still wait.
   unsigned flush(const transport::LinkRef& link, bool& rest) noexcept;
-  /// Ends what the link's owner was asked for; what a provider has, that ends. Returns how many steps that
-  /// took, which is linear in the number of atomics and answers under way, of all links.
+  /// The link is dead: ends the atomics that the engine of its peer was asked for, and drops the answers that
+  /// wait for the link. The atomics that a provider has are ended by the provider. Returns the number of
+  /// steps, which is linear in the number of atomics and answers under way on all links.
   std::uint64_t fail_link(const transport::LinkRef& link, Status why) noexcept;
-  /// Ends what providers had; only after they are closed.
+  /// Ends the atomics that providers had. To be called only after the providers are closed.
   void end_all(Status why) noexcept;
   bool idle() const noexcept { return live_ == 0; }
 
  private:
-  /// An answer that found no room.
+  /// An answer that waits because its link had no room.
   struct Answer : ListNode {
     const transport::LinkRef* link = nullptr;
     wire::OpId initiator = 0;
@@ -76,15 +83,15 @@ class Atomics {
                             std::uint64_t before) noexcept;
   static void on_done(stria_completion_t* completion, stria_status_t status) noexcept;
   void end(AtomicOp& op, Status outcome) noexcept;
-  void give(Answer& answer) noexcept;
+  void recycle(Answer& answer) noexcept;
 
   Events events_;
-  NameTable<AtomicOp> asked_;
+  NameTable<AtomicOp> asked_;          // a peer's engine was asked to perform them
   IntrusiveList<AtomicOp> in_flight_;  // in the hands of a provider
   IntrusiveList<Answer> answers_;
   IntrusiveList<Answer> free_answers_;
-  std::vector<std::unique_ptr<Answer>> all_answers_;  // as many as ever waited at a time
-  std::uint64_t live_ = 0;                            // ours, begun and not ended
+  std::vector<std::unique_ptr<Answer>> all_answers_;  // all Answers, as many as ever waited at a time
+  std::uint64_t live_ = 0;                            // atomics of this worker, begun and not ended
 };
 
 }  // namespace stria::rndv

@@ -1,6 +1,6 @@
-// One long message by several links: the receiver divides it (division.hpp) and asks each link of the peer
-// for pieces, by requests that go by that link; the sender answers each request by the link that it came by
-// (piece_sender.hpp). Announcement and FIN go by the main link, as ever.
+// How one long message comes by several links. The receiver divides the message (division.hpp) and asks for
+// its pieces by the links to the sender; the sender answers each request (RTR) by the link that the request
+// came by (piece_sender.hpp). Announcement (RTS) and FIN go by the main link, as for any message.
 //
 //   sender   ── RTS ──►  receiver: match
 //            ◄── RTR{piece 0} ──   ◄── RTR{piece 1} ── (main link)   ◄── RTR{piece 2} ── (rail)   …
@@ -8,8 +8,8 @@
 //                                  a piece is whole: its link is asked for the next one
 //            complete ◄── FIN ──   all is there
 //
-// A rail that dies takes nothing with it: what it did not bring is asked of the others. The death of the main
-// link is the peer's, as a message on it may be lost.
+// When a rail dies, the bytes that it did not bring are asked of the other links. When the main link dies,
+// the peer counts as dead, because a message on that link may be lost.
 #include <algorithm>
 
 #include "base/log.hpp"
@@ -19,7 +19,8 @@ namespace stria::rndv {
 
 using transport::LinkRef;
 
-/// Begins to receive the message in pieces. False: it is too short, or the peer has no further link.
+/// Starts to receive the message in pieces. False: it is too short, the peer has no further link, or there is
+/// no memory.
 bool Requests::divide(RecvOp& op) noexcept {
   if (op.length - op.moved < options_.rails_from || op.remote_half || !owner_.has_rails()) return false;
   if (owner_.rails(*op.link).empty() || !operations_.name(op)) return false;
@@ -33,7 +34,7 @@ bool Requests::divide(RecvOp& op) noexcept {
   return true;
 }
 
-/// Of a divided receive that asked for no fragments yet.
+/// Starts to ask for pieces as fragments. The receive is divided, and has asked for no fragments yet.
 void Requests::go_on_in_pieces(RecvOp& op) noexcept {
   op.helps = false;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
@@ -41,8 +42,9 @@ void Requests::go_on_in_pieces(RecvOp& op) noexcept {
   ask_for_pieces(op);
 }
 
-/// Asks each link that is free for its next piece. While one has no room for the request, or is not up yet,
-/// and there is something to ask for, the operation stays in the active list.
+/// Asks for the next piece by each link that is free. While a link has no room for the request, or is not up
+/// yet, and there are bytes to ask for, the operation stays in the active list. True: a request was sent, or
+/// the operation ended.
 bool Requests::ask_for_pieces(RecvOp& op) noexcept {
   Division& division = divisions_[op.division];
   const auto rails = owner_.rails(*op.link);
@@ -68,7 +70,7 @@ bool Requests::ask_for_pieces(RecvOp& op) noexcept {
         op.outcome = sent;
         ends_.end(op);
         return true;
-      }  // else its link_down follows
+      }  // else the rail is dead, and its link_down follows
     }
   }
   waits ? operations_.activate(op) : operations_.deactivate(op);
@@ -82,7 +84,8 @@ Status Requests::ask_for_piece(const RecvOp& op, const LinkRef& link, const Divi
   return link.send_control(wire::make_header(wire::Kind::rtr, op.peer_op), &body, sizeof(body));
 }
 
-/// These bytes came by the link, and are there.
+/// Notes that `bytes` bytes at `place`, which are in the receive's memory, came by the link. Ends the receive
+/// when it is complete; else asks for the next piece when this one is whole.
 void Requests::piece_came(RecvOp& op, const LinkRef& link, std::uint64_t place,
                           std::uint64_t bytes) noexcept {
   const bool is_whole = divisions_[op.division].came(link, place, bytes);

@@ -1,18 +1,18 @@
-// A division: how the receiver of one long message shares it out among the links to its sender. Each link is
-// asked for the next piece when it is free, so a slow one gets fewer. The links are a link of the worker to
-// the peer that is up in any case (the main link) and those by further devices (rails).
+// Division: how the receiver of one long message divides it among the links to the sender. A link is asked
+// for its next piece when it is free, so a slow link gets fewer pieces. The links are the main link, which is
+// up in any case, and the links by further devices (rails).
 //
 //   0 ......... moved     (what is there, from `moved` on: ahead.hpp)
 //   |  all here  | piece, main | piece, rail 1 | piece, rail 2 | gap of a dead rail | piece | ... free ... |
 //                                                              ^ next_
 //
-// What is neither there nor asked for is free. There is no list of it: next_ is a place before which nothing
-// is free, and a search from there on steps over what is there and what is asked for. When a link dies, its
-// pieces are forgotten and next_ goes back to the first of them; so what came of them already is not asked
-// for again, and the rest is.
+// A byte that is neither there nor asked for is free. No list of the free bytes is kept: next_ is a place
+// before which no byte is free, and a search from next_ on steps over the bytes that are there or asked for.
+// When a link dies, its pieces are forgotten, and next_ goes back to the first of them. Bytes of these pieces
+// that have come are there, so only the rest is asked for again.
 //
-// A fragment is taken only within a piece that was asked of the link that it came by. Of a message that is
-// read (rail_reader.hpp) a piece is a get, and comes as a whole or not at all.
+// A fragment is accepted only within a piece that was asked of the link by which the fragment came. Of a
+// message that is read (rail_reader.hpp) a piece is one get, and counts as a whole or not at all.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +29,10 @@ namespace stria::rndv {
 
 class Division {
  public:
-  /// Pieces that a link is asked for at a time: one on its way, and the next, so that a link never waits for
-  /// the request.
+  /// Pieces that one link is asked for at a time: one on its way, and the next, so that the link never waits
+  /// for a request.
   static constexpr unsigned kDepth = 2;
-  /// Pieces of all links at a time.
+  /// Pieces that all links together are asked for at a time.
   static constexpr std::size_t kMost = std::size_t{kDepth} * STRIA_DEVICES_MAX;
 
   struct Range {
@@ -40,15 +40,16 @@ class Division {
     bool empty() const noexcept { return begin == end; }
   };
 
-  /// Nothing is asked for.
+  /// Forgets all pieces: no byte is asked for.
   void clear() noexcept { next_ = count_ = 0; }
 
-  /// Bytes of a message of `length` from the first that may be free on: at most so many are.
+  /// An upper bound of the free bytes of a message of `length`: the bytes from the first one on that may be
+  /// free.
   std::uint64_t free_at_most(std::uint64_t moved, std::uint64_t length) const noexcept {
     return length - std::max(next_, moved);
   }
-  /// The first bytes that are neither there nor asked for, at most `bytes`. Empty: there are none. `moved`
-  /// and `ahead` (or null) say what is there, `length` where the message ends.
+  /// The first run of free bytes, cut to `bytes`. Empty: no byte is free. The bytes before `moved`, and those
+  /// in `ahead` (may be null), are there; the message ends at `length`.
   Range next(std::uint64_t moved, const Ahead* ahead, std::uint64_t length, std::uint64_t bytes) noexcept {
     std::uint64_t at = std::max(next_, moved);
     for (std::uint64_t before = at + 1; before != at;) {
@@ -65,12 +66,12 @@ class Division {
     if (ahead != nullptr) end = std::min(end, ahead->begin_of_range_after(at, end));
     return {at, end};
   }
-  /// The link was asked for these bytes, which next() gave.
+  /// Notes that the link was asked for `range`, which next() returned.
   void ask(const transport::LinkRef& link, const Range& range) noexcept {
     pieces_[count_++] = {range.begin, range.end, range.end - range.begin, &link};
     next_ = range.end;
   }
-  /// Whether the link may be asked for another piece.
+  /// Whether the link may be asked for another piece: fewer than `depth` are asked of it.
   bool has_room(const transport::LinkRef& link, unsigned depth = kDepth) const noexcept {
     return count_ < pieces_.size() && outstanding(link) < depth;
   }
@@ -82,10 +83,12 @@ class Division {
   bool expects(const transport::LinkRef& link, std::uint64_t begin, std::uint64_t bytes) noexcept {
     return find(link, begin, bytes) != nullptr;
   }
-  /// They came, and none of them twice. True: with them the piece is whole, and the link is free for another.
+  /// Notes that these bytes came by the link, none of them a second time. True: their piece is whole now, and
+  /// the link is free for another.
   bool came(const transport::LinkRef& link, std::uint64_t begin, std::uint64_t bytes) noexcept {
     Piece* const piece = find(link, begin, bytes);
-    if (piece == nullptr) return false;  // the link died between the naming of a place and the last byte
+    // Null: the link died after memory was named for the bytes, and before the last of them came.
+    if (piece == nullptr) return false;
     piece->left -= bytes;
     if (piece->left != 0) return false;
     *piece = pieces_[--count_];
@@ -98,7 +101,8 @@ class Division {
     next_ = std::min(next_, piece->begin);
     *piece = pieces_[--count_];
   }
-  /// The link is dead: what it did not bring is free again. False: it was asked for nothing.
+  /// The link is dead: forgets its pieces, so that the bytes that it did not bring are free again. False: it
+  /// was asked for nothing.
   bool give_back(const transport::LinkRef& link) noexcept {
     const unsigned before = count_;
     for (unsigned i = 0; i < count_;) {
@@ -115,7 +119,7 @@ class Division {
  private:
   struct Piece {
     std::uint64_t begin, end;
-    std::uint64_t left;  // bytes that did not come
+    std::uint64_t left;  // bytes of the piece that have not come
     const transport::LinkRef* link;
   };
   std::span<const Piece> asked() const noexcept { return {pieces_.data(), count_}; }
@@ -132,14 +136,14 @@ class Division {
   std::array<Piece, kMost> pieces_;  // in no order
 };
 
-/// How long the next piece is to be, of `free` bytes that no link was asked for, and at most `most`. The
-/// links share half of what is free at once, and whichever is free first is asked for more of the rest then.
-/// So pieces get shorter towards the end of a message, and it does not wait long for the last one of a slow
-/// link while the others have nothing to do.
+/// The length of the next piece, at most `most`, when `free` bytes are asked of no link. All links together
+/// are asked for half of the free bytes; a link that is done sooner is then asked for more of the rest. So
+/// pieces get shorter towards the end of a message, and the message does not wait long for the last piece of
+/// a slow link while the other links have nothing to do.
 inline std::uint64_t piece_bytes(std::uint64_t free, std::size_t links, std::uint64_t most) noexcept {
   constexpr std::uint64_t kLeast = 65536;
-  const std::uint64_t share = free / (2 * links * Division::kDepth);
-  return std::clamp(share / kCacheLine * kCacheLine, std::min(kLeast, most), most);
+  const std::uint64_t even_piece = free / (2 * links * Division::kDepth);
+  return std::clamp(even_piece / kCacheLine * kCacheLine, std::min(kLeast, most), most);
 }
 
 }  // namespace stria::rndv

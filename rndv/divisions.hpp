@@ -1,5 +1,6 @@
-// Divisions: a pool of what receives need while they are divided among several links, by number: a Division,
-// and Reads where the message is read and not sent. Objects stay where they are, and serve again.
+// Divisions: a pool of the objects that a receive needs while its message is divided among several links: a
+// Division, and a Reads where the message is read and not sent. An object has a number from 1 on, stays where
+// it is, and is used again.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace stria::rndv {
 
 class Divisions {
  public:
-  /// The number of one in which nothing is asked for; 0 when there is no memory. `reads`: its reads() will be
-  /// used.
+  /// Returns the number of an object whose Division has no pieces; 0: there is no memory. `reads`: the caller
+  /// will use its reads().
   std::uint32_t take(bool reads = false) noexcept try {
     if (free_.empty()) {
       free_.reserve(all_.size() + 1);
@@ -39,10 +40,10 @@ class Divisions {
  private:
   struct OfReceive {
     Division division;
-    std::unique_ptr<Reads> reads;  // made when it is first used
+    std::unique_ptr<Reads> reads;  // made when a receive first needs it
   };
   std::vector<std::unique_ptr<OfReceive>> all_;
-  std::vector<std::uint32_t> free_;  // with room for all
+  std::vector<std::uint32_t> free_;  // numbers not in use; has capacity for all numbers
 };
 
 }  // namespace stria::rndv

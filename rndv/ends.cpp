@@ -15,8 +15,8 @@ bool Ends::is_held(const Operation& op) noexcept {
   return op.state == Operation::State::receiving && op.ahead != nullptr && op.ahead->is_placing();
 }
 
-/// The last message invalidated the key of a send; a peer that ended the operation without it must not keep
-/// it alive.
+/// Ends all keys of the send. A FIN that was sent with invalidate has ended the announced key already; a peer
+/// that ended the operation in another way must not keep the key alive.
 void Ends::end_key(SendOp& op) noexcept {
   if (op.keyed) [[unlikely]]
     end_rail_keys(op);
@@ -93,7 +93,7 @@ void Ends::end_receiving(RecvOp& op) noexcept {
   if (!op.divided)
     pools_.aheads.give_back(op.ahead);
   else if (op.state == Operation::State::receiving)
-    end_division(op);  // one that was read has its keys there
+    end_division(op);  // a receive that was read by rails has its keys there, which are still to be ended
   operations_.deactivate(op);
   op.state = Operation::State::fin_due;
   operations_.activate(op);
@@ -116,7 +116,7 @@ bool Ends::step_fin(RecvOp& op) noexcept {
     op.key.copy_to(key);
     sent = op.link->send_invalidate(header, nullptr, 0, key);
   }
-  // Without it the sender ends its key itself when it hears of the end.
+  // Where the packet cannot end the key, FIN goes alone, and the sender ends its key when FIN comes.
   if (sent == Status::unsupported || sent == Status::access_error)
     sent = op.link->send_control(header, nullptr, 0);
   if (sent == Status::no_resource) return false;
@@ -142,7 +142,8 @@ void Ends::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   Operation* op = operations_.ended_by(*packet.header);
   const auto status = static_cast<std::int32_t>(packet.header->immediate);
   if (op == nullptr || op->link != &link) return;
-  // A receiver with a key may have read for itself what we are about to send; any may refuse it.
+  // A receiver that has a key may have read the bytes that this worker is about to send, and any receiver may
+  // refuse the message: so a FIN may come while the send is streaming.
   const bool streams =
       op->state == Operation::State::streaming && (static_cast<SendOp*>(op)->key.bytes() != 0 || status != 0);
   const bool expects = op->kind == Operation::Kind::send ? op->state == Operation::State::waiting || streams
@@ -155,7 +156,7 @@ void Ends::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   if (op->ending) return;
   op->outcome = outcome;
   if (op->in_flight) {
-    op->failed = true;  // its completion ends it
+    op->failed = true;  // the completion of its get or put ends the operation
     return;
   }
   if (op->kind == Operation::Kind::send && op->keyed) [[unlikely]]
@@ -182,15 +183,15 @@ void Ends::end_all(Status why) noexcept {
       send.keyed = false;
       send.key.clear(pools_.keys);
     }
-    op->sink_key_bytes = 0;  // keys went with the provider
+    op->sink_key_bytes = 0;  // the key went with the provider
     op->outcome = why;
     finish(*op);
   }
 }
 
 std::uint64_t Ends::fail_link(const LinkRef& link, Status why) noexcept {
-  // The ends call the owner, which may start and end others. So all operations of the link are taken out
-  // first, each looked at once, and ended after.
+  // Ending an operation calls the owner, which may start and end others. So all operations of the link are
+  // moved to `doomed` first, and ended afterwards.
   IntrusiveList<Operation> doomed;
   const auto doom = [&](Operation& op) {
     if (op.link != &link) return;
@@ -205,7 +206,7 @@ std::uint64_t Ends::fail_link(const LinkRef& link, Status why) noexcept {
     if (waits && op.failed) return;
     op.outcome = why;
     if (op.in_flight) {
-      op.failed = true;  // its completion ends it
+      op.failed = true;  // the completion of its get or put ends the operation
       return;
     }
     if (waits) {
@@ -215,7 +216,7 @@ std::uint64_t Ends::fail_link(const LinkRef& link, Status why) noexcept {
     operations_.move_to(doomed, op);
   };
   std::uint64_t steps = operations_.for_each_named(doom);
-  steps += operations_.for_each_active(doom);  // some have no name
+  steps += operations_.for_each_active(doom);  // some active operations have no name
   for (; Operation* op = doomed.front(); ++steps) finish(*op);
   return steps;
 }

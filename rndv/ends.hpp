@@ -1,16 +1,18 @@
-// How operations end. An operation ends when all its bytes have moved, when its peer says so (FIN), when it
-// or its link fails, or when the worker closes. Then it gives back what it has, its names, keys and places in
-// lists, and the owner hears of it, last of all: the owner may free or reuse the operation, and start others.
+// Ends: how operations end. An operation ends when all its bytes have moved, when its peer says so (FIN),
+// when it or its link fails, or when the worker closes. It then gives back its name, its keys and its place
+// in a list, and last of all the owner's upcall is called: the owner may free or reuse the operation, and
+// start others.
 //
-// Memory of operations that a provider reads or writes on its own: it reads that of zero-copy sends until
-// their completions, and writes what it places until it delivers that, or its link dies. An operation that is
-// over before, because it has all, its peer refused or failed, or is given up, keeps its memory until then:
-// it waits in the list of those that are held, and ends with the last completion or placed packet.
+// A provider may read or write the memory of an operation on its own: it reads the memory of zero-copy sends
+// until their completions, and it writes a payload that it places until it delivers that fragment, or its
+// link dies. When an operation is over earlier, because all its bytes have moved, or its peer refused, failed
+// or was given up, its memory may still be in use. Then the operation waits in the list of held operations,
+// and ends with the last completion or placed fragment.
 //
 //   sender    FRAG 0 ──►  FRAG 1 ──► (all are sent)  ending ......... completion 0, completion 1: done
 //   receiver  place FRAG 1 ....... (the peer failed)  held ................... FRAG 1 is placed: done
 //
-// Keys of rails that the receiver ends by packets hold a send, too (rail_ends.cpp).
+// A send is also held by the keys of rails that its receiver has yet to end by packets (rail_ends.cpp).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,8 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock. Every function that ends an operation calls the owner's event last.
+/// Threads: called with the worker's lock held. Every function that ends an operation calls the owner's
+/// upcall last.
 class Ends {
  public:
   Ends(Operations& operations, Pools& pools, PieceSender& pieces, const Owner& owner) noexcept
@@ -30,44 +33,47 @@ class Ends {
   Ends(const Ends&) = delete;
   Ends& operator=(const Ends&) = delete;
 
-  /// The operation is over, with the outcome that it has, and no provider uses its memory. The peer is not
-  /// told.
+  /// Ends the operation with op.outcome. No provider uses its memory any more. The peer is not told.
   void finish(Operation& op) noexcept;
-  /// The operation is over, as soon as no provider uses its memory any more.
+  /// Ends the operation as soon as no provider uses its memory any more.
   void end(Operation& op) noexcept;
   void end_sending(SendOp& op, Status outcome) noexcept {
     op.outcome = outcome;
     end(op);
   }
-  /// All bytes are there, or the receive failed. A sender that did not send all of them is told; that of a
-  /// remote get is not known by name.
+  /// Ends a receive that has all bytes, or failed, as soon as no provider uses its memory any more. Its
+  /// sender is told by a FIN, except when it sent every byte itself and expects no FIN, when the link is dead
+  /// or the sender refused (op.failed), or when the sender has no name here (op.peer_op is 0: a remote get).
   void end_receiving(RecvOp& op) noexcept;
-  /// Whether a provider reads or writes memory of the operation on its own, or a peer may by a key that it
-  /// has said to end.
+  /// Whether a provider reads or writes memory of the operation on its own, or the peer may still do so
+  /// through a key that the peer has promised to end.
   static bool is_held(const Operation& op) noexcept;
 
-  /// The packet that tells the sender of the receive's end.
+  /// The header of the FIN that tells the sender that the receive has ended with op.outcome.
   static transport::Header fin_of(const RecvOp& op) noexcept {
     return wire::make_header(wire::Kind::fin, op.peer_op,
                              static_cast<std::uint32_t>(static_cast<int>(op.outcome)));
   }
-  /// Tells the sender, and finishes. False: there is no room, and the operation stays in the active list.
+  /// Sends the FIN that is due, and finishes the receive. False: there is no room, and the operation stays in
+  /// the active list.
   bool step_fin(RecvOp& op) noexcept;
-  /// A FIN for the peer's operation as soon as there is room. False: out of memory.
+  /// Sends a FIN for the peer's operation `peer_op` as soon as there is room. False: out of memory.
   bool owe_fin(const transport::LinkRef& link, wire::OpId peer_op, Status status) noexcept;
-  /// The peer's FIN.
+  /// Handles a FIN of the peer: ends the operation that it names.
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
-  /// Ends the keys that rails have of the send, which is keyed.
+  /// Ends all keys of rails to the memory of the send, which has some (op.keyed).
   void end_rail_keys(SendOp& op) noexcept;
-  /// Ends one of them, and the send when its receiver has ended it and no other key is left.
+  /// Ends one rail's key of the send; ends the send, too, when its receiver has ended it and no other rail's
+  /// key is left.
   void end_rail_key(SendOp& op, RailKey& one) noexcept;
 
-  /// Takes a waiting send back, without an event.
+  /// Takes back a send that has begun, without an upcall: its name and its keys end.
   void abandon(SendOp& op) noexcept;
-  /// Ends every operation of the link, which is dead. Returns how many steps that took.
+  /// The link is dead: ends every operation of it, or has it end when its memory is no longer in use. Returns
+  /// the number of steps.
   std::uint64_t fail_link(const transport::LinkRef& link, Status why) noexcept;
-  /// Ends all operations in lists, after the provider is closed.
+  /// Ends all operations that are in a list. To be called only after the providers are closed.
   void end_all(Status why) noexcept;
 
  private:

@@ -63,8 +63,9 @@ bool Engine::step(Operation& op) noexcept {
     case State::fin_due:
       return ends_.step_fin(static_cast<RecvOp&>(op));
     case State::receiving:
+      // An active receive that is not divided shares the copying (share.cpp): others are not active.
       return op.divided ? requests_.ask_for_pieces(static_cast<RecvOp&>(op))
-                        : reader_.step_sharing(static_cast<RecvOp&>(op));  // others are not in the list
+                        : reader_.step_sharing(static_cast<RecvOp&>(op));
     case State::waiting:
       return op.keyed && rail_keys_.step(static_cast<SendOp&>(op));
     case State::idle:
@@ -76,7 +77,8 @@ bool Engine::step(Operation& op) noexcept {
 
 void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   if (link.railed && owner_.has_rails()) [[unlikely]] {
-    // The receiver of a long message may know no address of ours: rails for the next one connect from here.
+    // The receiver of a long message may not know this worker's address, and then cannot connect rails. So
+    // the sender connects them here, for the next long message.
     const Operation* const op = operations_.ended_by(*packet.header);
     if (op != nullptr && op->kind == Operation::Kind::send && op->link == &link &&
         static_cast<std::uint64_t>(op->memory.length) >= options_.rails_from)

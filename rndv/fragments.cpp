@@ -9,7 +9,8 @@ namespace stria::rndv {
 using transport::LinkRef;
 using transport::Packet;
 
-/// Whether these bytes were asked for, in pieces: of the link that they come by, and none of them is there.
+/// Whether the receive asked for these bytes, and has none of them. A divided receive must have asked for
+/// them by the link that they come by (`rail`; null: the main link).
 bool Fragments::is_wanted(const RecvOp& op, const LinkRef* rail, std::uint64_t place,
                           std::uint64_t bytes) noexcept {
   const std::uint64_t end = op.sink_key_bytes == 0 ? op.length : senders_part(op.length, op.fragment_bytes);
@@ -38,14 +39,14 @@ Taken Fragments::on_frag(const LinkRef& link, const Packet& packet, const LinkRe
   }
   if (packet.bytes != 0) {
     const transport::Arrival came = transport::take(transport::slice(op.memory, place, bytes), packet);
-    // What a sender that died left unfinished ends with its link.
+    // If the sender died while it wrote the fragment, the receive ends with the link.
     if (came != transport::Arrival::whole) [[unlikely]]
       return came == transport::Arrival::later ? Taken::later : Taken::well;
   }
   return has_come(op, rail, place, bytes) ? Taken::well : Taken::misfit;
 }
 
-/// These bytes are there now. False: the operation cannot remember that, and ended.
+/// Records that these bytes are there. False: they cannot be recorded, and the receive ends.
 bool Fragments::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std::uint64_t bytes) noexcept {
   if (place == op.moved && op.ahead == nullptr) [[likely]] {
     op.moved += bytes;
@@ -63,7 +64,8 @@ bool Fragments::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, s
   return true;
 }
 
-/// More of the begin is there.
+/// op.moved may have grown: ends the receive when every byte that fragments bring is there. A receive that
+/// shares the copying reads on from the end.
 void Fragments::moved_on(RecvOp& op) noexcept {
   if (op.moved >= tail_of(op) && !op.in_flight)
     ends_.end_receiving(op);
@@ -71,7 +73,7 @@ void Fragments::moved_on(RecvOp& op) noexcept {
     operations_.activate(op);
 }
 
-/// The receive ends, once nothing of it is in flight.
+/// Ends the receive with io_error, once no get of it is in flight.
 void Fragments::refuse_fragments(RecvOp& op) noexcept {
   op.outcome = Status::io_error;
   if (!op.in_flight) ends_.end_receiving(op);

@@ -1,11 +1,12 @@
-// Fragments: how a receiver takes them. Each says where in the message its bytes belong, so they may come in
-// any order: what lies beyond the first byte that is missing is remembered (ahead.hpp). A fragment that
-// brings a byte a second time, or lies outside of what was asked for, shows that its sender, or the path, is
-// broken: the receive ends with io_error, and its sender is told so. A completed receive has no hole.
+// Fragments: how a receiver handles fragments. Each fragment says where in the message its bytes belong, so
+// fragments may come in any order; bytes beyond the first missing byte are remembered (ahead.hpp). A fragment
+// that brings a byte a second time, or lies outside of what was asked for, shows that its sender, or the
+// path, is broken: the receive ends with io_error, and the sender is told so. A completed receive has no
+// hole.
 //
-// The same check comes before a fragment is placed (placing.cpp).
+// A fragment is checked in this way before it is placed, too (placing.cpp).
 //
-// A fragment without bytes says that a piece was put there (share.cpp).
+// A fragment without a payload says that the sender has put a piece at that place (share.cpp).
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@
 
 namespace stria::rndv {
 
-/// What became of a packet. misfit: it does not fit the operation that it names, which has ended. later:
-/// nothing changed, its sender stands still while it writes it.
+/// What became of a packet. well: handled, or dropped. misfit: the packet does not fit the operation that it
+/// names, which ends. later: nothing changed, as the sender stands still while it writes the packet.
 enum class Taken : std::uint8_t { well, misfit, later };
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Fragments {
  public:
   Fragments(Operations& operations, AheadPool& aheads, Ends& ends, Requests& requests) noexcept
@@ -28,17 +29,19 @@ class Fragments {
   Fragments(const Fragments&) = delete;
   Fragments& operator=(const Fragments&) = delete;
 
-  /// A fragment came by the rail, or by the link itself (null).
+  /// Handles a fragment that came by `rail` (null: by the main link).
   [[nodiscard]] Taken on_frag(const transport::LinkRef& link, const transport::Packet& packet,
                               const transport::LinkRef* rail) noexcept;
-  /// Names the memory that the payload of a fragment is to go to. False: there is none, or it does not fit.
+  /// Names the memory for the payload of a fragment that has not come yet. False: none, because no receive
+  /// has such memory, or the fragment does not fit the receive.
   [[nodiscard]] bool place(const transport::LinkRef& link, std::uint8_t device,
                            const transport::Header& header, std::uint32_t bytes, transport::Payload& memory,
                            const transport::LinkRef* rail) noexcept;
-  /// The payload is there now.
+  /// Handles a placed fragment: all of its payload is in the receive's memory.
   [[nodiscard]] Taken on_placed(const transport::LinkRef& link, const transport::Packet& packet,
                                 const transport::LinkRef* rail) noexcept;
-  /// The link of this device is dead: nothing is placed by it any more.
+  /// The peer's link by this device is dead: fragments that were being placed by it do not come whole. Ends
+  /// the receives that are over and were held only by such fragments.
   void end_placing(const transport::LinkRef& link, std::uint8_t device) noexcept;
 
  private:

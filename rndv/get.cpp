@@ -1,12 +1,13 @@
-// The get scheme: the receiver reads the sender's memory through the announced key. Where the caller's
-// processor copies it does so a slice at a time, so that other traffic goes on. The last message (FIN, with
-// the key to invalidate) ends the sender's side.
+// The get scheme: the receiver reads the sender's memory through the announced key. Where the receiver's
+// processor copies the bytes, it reads a slice at a time, so that other traffic goes on. The last message
+// (FIN, with the key to invalidate) ends the sender's operation.
 //
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, get, get, …
 //            complete, key dead ◄── FIN + invalidate ──  complete
 //
-// On a link with offload the last get and the FIN are one piece of work (get_finish). A get that is refused
-// (UNSUPPORTED) has moved nothing that has to be undone: a pipeline brings what is missing.
+// On a link with offload the last get and the FIN are one piece of work (get_finish). A get that the provider
+// refuses (UNSUPPORTED) has moved nothing that has to be undone: a pipeline brings the bytes that are
+// missing.
 #include <algorithm>
 
 #include "rndv/reader.hpp"
@@ -14,7 +15,7 @@
 
 namespace stria::rndv {
 
-// The one trampoline from the provider's completion back to the reader.
+// The completion of every get that Reader starts.
 void Reader::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RecvOp&>(*completion);
   op.in_flight = false;
@@ -22,7 +23,7 @@ void Reader::on_get_done(stria_completion_t* completion, stria_status_t status) 
   op.refused = done == Status::unsupported;
   if (done != Status::ok) op.finishes = false;
   if (op.failed) {
-    if (op.state == Operation::State::receiving) return;  // help() or step_sharing() ends it
+    if (op.state == Operation::State::receiving) return;  // help() or step_sharing() ends the operation
     op.state = Operation::State::fin_due;
   } else if (op.state == Operation::State::receiving) {
     helped(op, done);
@@ -35,7 +36,7 @@ void Reader::on_get_done(stria_completion_t* completion, stria_status_t status) 
   // The operation is in the active list; the engine's next progress takes it on.
 }
 
-/// The get was refused: what is not there yet comes as fragments.
+/// The provider refused the get: asks the sender for the missing bytes as fragments.
 void Reader::go_packed(RecvOp& op) noexcept {
   op.refused = false;
   ++owner_.counters.pipeline;
@@ -45,8 +46,8 @@ void Reader::go_packed(RecvOp& op) noexcept {
   requests_.ask(op);
 }
 
-/// A network moves bytes while the processor does something else, and goes on with what it was asked for
-/// while the application computes.
+/// The longest get that is started at once. A get by a network need not be cut into slices: the network moves
+/// the bytes while the processor does something else, also while the application computes.
 std::uint64_t Reader::longest_get(const RecvOp& op) const noexcept {
   constexpr std::uint64_t kByNetwork = 1u << 30;
   return op.link->distant ? kByNetwork : options_.pull_slice;
@@ -73,7 +74,8 @@ bool Reader::step_reading(RecvOp& op) noexcept {
       op.finishes = status == Status::ok || status == Status::in_progress;
     }
     if (status == Status::unsupported) status = op.link->get(local, key, op.moved, &op);
-    // Counted when it moves something: one that is refused at once is no get.
+    // Counts the message as a get only when a get moves something: a get that is refused at once does not
+    // count.
     if (op.moved == 0 && (status == Status::ok || status == Status::in_progress))
       ++(op.link->can_map && transport::is_mapped(key) ? owner_.counters.mapped : owner_.counters.get);
     if (status == Status::in_progress) return true;

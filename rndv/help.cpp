@@ -1,7 +1,7 @@
-// A pipeline needs its sender inside the library. One that is silent may be computing: then the receiver, if
-// it has the sender's key, reads from the end of the message towards the fragments, a slice at a time, until
-// the two meet. So the sender's leaving costs a few microseconds, and its coming back is no loss: the slices
-// that remain are shared by both.
+// How a receiver helps a pipeline whose sender is silent. A pipeline needs the sender inside the library, and
+// a silent sender may be computing. If the receiver has the sender's key, it then reads from the end of the
+// message towards the fragments, a slice at a time, until the two meet. So a sender that leaves costs a few
+// microseconds, and when it comes back, both sides bring the slices that remain.
 //
 //   sender   ── RTS{length, op, key} ──►  receiver: match
 //            ◄── RTR ──                             silence: get of the last slice, of the one before, …
@@ -16,10 +16,12 @@
 namespace stria::rndv {
 namespace {
 
-constexpr std::uint64_t kFirstSlice =
-    std::uint64_t{32} * 1024;             // 4.5 us by get: a sender that waits for us notices nothing
-constexpr unsigned kDoublings = 2;        // then 128 KiB: 12 us
-constexpr std::uint32_t kLookEvery = 16;  // rounds of progress(); one without traffic takes 50 ns
+/// Bytes of the first slice: 4.5 us by get, so a sender that waits for this receiver notices nothing.
+constexpr std::uint64_t kFirstSlice = std::uint64_t{32} * 1024;
+/// How often the slice doubles while the link stays silent: to 128 KiB, which takes 12 us.
+constexpr unsigned kDoublings = 2;
+/// Rounds of progress() from one search for a silent link to the next; a round without traffic takes 50 ns.
+constexpr std::uint32_t kSearchEvery = 16;
 
 std::uint16_t now_us() noexcept {
   return static_cast<std::uint16_t>(std::chrono::duration_cast<std::chrono::microseconds>(
@@ -29,8 +31,9 @@ std::uint16_t now_us() noexcept {
 
 }  // namespace
 
-/// Of the link, not of one operation: a sender of many messages sends them in turn. The provider was asked
-/// for packets just before, so what is not there now was not sent, or waits behind much else.
+/// Whether no fragment has come by the link for `patience_us`. Silence is counted for the link, not for one
+/// operation: a sender of many messages sends them in turn. The provider was polled just before, so a
+/// fragment that is not there now was not sent, or waits behind much else.
 bool Reader::is_silent(transport::Silence& silence, std::uint32_t patience_us) noexcept {
   const std::uint16_t now = now_us();
   if (silence.heard) {
@@ -41,17 +44,18 @@ bool Reader::is_silent(transport::Silence& silence, std::uint32_t patience_us) n
   return static_cast<std::uint16_t>(now - silence.since) >= patience_us;
 }
 
-/// Now and then looks for a silent link, and reads one slice of its first receive: then the provider has to
-/// be asked again. True when something moved.
+/// Every kSearchEvery rounds searches for a silent link, and reads one slice of its first receive; then it
+/// returns, so that the provider is polled again. True when something moved.
 bool Reader::help() noexcept {
-  if (++rounds_ % kLookEvery != 0) return false;
+  if (++rounds_ % kSearchEvery != 0) return false;
   IntrusiveList<Operation>& helpers = operations_.helpers();
   for (Operation* next = helpers.front(); next != nullptr;) {
     auto& op = static_cast<RecvOp&>(*next);
     next = helpers.next(next);
     if (op.in_flight) continue;
     if (op.refused) get_was_refused(op);
-    // A slice that was in flight was the last thing missing, or waited for.
+    // The slice that was in flight brought the last missing bytes, or the end of the receive had to wait for
+    // it.
     if (op.failed || op.outcome != Status::ok || op.moved >= tail_of(op)) {
       ends_.end_receiving(op);
       return true;
@@ -65,8 +69,9 @@ bool Reader::help() noexcept {
   return false;
 }
 
-/// A slice of the end came, or did not. A sender that ended the operation, and its key with it, has sent all
-/// its fragments: then they are on their way. One whose begin is put, and not sent, does not end it.
+/// The get of a slice at the end has ended. When it failed, the receive only stops reading: a sender that
+/// ended the operation, and its key with it, has sent all its fragments, so they are on their way. But where
+/// the sender puts the begin of the message instead of sending it, a failed get ends the receive.
 void Reader::helped(RecvOp& op, Status status) noexcept {
   if (status == Status::ok) {
     op.tail -= op.slice_bytes;
@@ -77,6 +82,8 @@ void Reader::helped(RecvOp& op, Status status) noexcept {
     op.outcome = outcome_of_get(status);
 }
 
+/// Reads the next slice at the end of the message. The slices grow while the link stays silent. True when
+/// something moved.
 bool Reader::read_slice(RecvOp& op) noexcept {
   transport::Silence& silence = op.link->silence;
   pass_ahead(op);
@@ -88,7 +95,8 @@ bool Reader::read_slice(RecvOp& op) noexcept {
   return true;
 }
 
-/// The last `bytes` of what was not read yet.
+/// Starts a get of the last `bytes` bytes that were not read yet. Any answer but in_progress and no_resource:
+/// the get has ended.
 Status Reader::read_end(RecvOp& op, std::uint64_t bytes) noexcept {
   const std::uint64_t at = op.tail - bytes;
   transport::Key key;
@@ -105,13 +113,14 @@ Status Reader::read_end(RecvOp& op, std::uint64_t bytes) noexcept {
   return status;
 }
 
-/// The rest comes as fragments, or by the next RTR (share.cpp).
+/// The provider refused the get. The rest comes as fragments; a receive that shares the copying asks for them
+/// by another RTR (share.cpp).
 void Reader::get_was_refused(RecvOp& op) noexcept {
   op.refused = false;
   owner_.refused(*op.link);
 }
 
-/// What came up to the tail need not be read.
+/// Moves op.tail to the begin of the bytes that have come up to it: they need not be read.
 void Reader::pass_ahead(RecvOp& op) noexcept {
   if (op.ahead != nullptr) op.tail = op.ahead->reaching(op.tail);
 }

@@ -1,5 +1,5 @@
-// NameTable: names for operations that a peer may hand back. A name is slot index and generation; a stale or
-// invented one finds nothing, so no pointer ever crosses the wire.
+// NameTable: names for operations, which travel to a peer and come back in its packets. A name is a slot
+// index and a generation. A stale or invented name finds nothing, so no pointer ever crosses the wire.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,26 @@ namespace stria::rndv {
 template <class Op>
 class NameTable {
  public:
-  /// O(1); allocates only when more operations are in flight than ever before.
+  /// Gives the operation a name. O(1); allocates only when more operations are in flight than ever before.
+  /// Throws std::bad_alloc.
   wire::OpId insert(Op* op) {
     if (free_high_ == kNone && free_low_ == kNone) grow();
     return take(free_high_ != kNone ? free_high_ : free_low_, op);
   }
-  /// One of the first wire::kSyncSlots slots; 0 when all of them are taken.
+  /// Gives the operation a name in one of the first wire::kSyncSlots slots; 0 when all of them are taken.
+  /// Throws std::bad_alloc.
   wire::OpId insert_low(Op* op) {
     if (free_low_ == kNone && slots_.size() < wire::kSyncSlots) grow();
     return free_low_ == kNone ? 0 : take(free_low_, op);
   }
-  /// The operation, or null when `id` is no name of a present one.
+  /// The operation with the name `id`, or null.
   Op* find(wire::OpId id) const noexcept {
     const auto index = static_cast<std::uint32_t>(id);
     if (index >= slots_.size()) return nullptr;
     const Slot& slot = slots_[index];
     return slot.generation == static_cast<std::uint32_t>(id >> 32) ? slot.op : nullptr;
   }
-  /// The operation of a slot, or null.
+  /// The operation in slot `index`, or null.
   Op* at(std::uint32_t index) const noexcept { return index < slots_.size() ? slots_[index].op : nullptr; }
   void erase(wire::OpId id) noexcept {
     const auto index = static_cast<std::uint32_t>(id);

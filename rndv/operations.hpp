@@ -1,10 +1,10 @@
-// Operations: which operations of one engine are under way: their names, the lists that they are in, and how
-// many there are. It knows no protocol: the other parts decide when an operation changes its list.
+// Operations: the operations of one engine that are under way: their names, the lists that they are in, and
+// their counts. The class knows no protocol: the other parts decide when an operation changes its list.
 //
 //   active     has something to do in each round of progress()
-//   round      active ones that the round under way has not come to yet
+//   round      active operations that the current round has not come to yet
 //   helpers    receives of a pipeline that may read for themselves where the sender is silent (help.cpp)
-//   held       over, but for what a provider still does to their memory (ends.hpp)
+//   held       over, but a provider, or a peer with a key, still uses their memory (ends.hpp)
 //   no list    waits for a packet of the peer, or for the owner to announce it again
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Operations {
  public:
   Operations() = default;
@@ -35,7 +35,7 @@ class Operations {
       op.sends_before = static_cast<std::uint8_t>(sends_begun_ - (sends_ != 0));
     }
   }
-  /// It is over, and in no list.
+  /// The operation is over, and in no list.
   void ended(const Operation& op) noexcept {
     --live_;
     if (op.kind == Operation::Kind::send)
@@ -44,33 +44,38 @@ class Operations {
       both_ways_ = op.sends_before != sends_begun_;
     if (op.length >= Rewriting::kLeast) rewriting_.seen(Rewriting::Clock::now());
   }
-  /// Nothing is under way at all.
+  /// No operation is under way.
   bool idle() const noexcept { return live_ == 0; }
-  /// Sends are under way, or were beside the last receive: this core copies those, too.
+  /// Whether sends are under way, or one was beside the last receive that ended: then this core copies for
+  /// sends, too.
   bool has_sends() const noexcept { return sends_ != 0 || both_ways_; }
-  /// Whether all bytes of a message that is announced now may be new.
+  /// Whether all bytes of a message that is announced now may be new (rewriting.hpp). To be asked once for
+  /// each announcement.
   bool may_be_new(std::uint64_t length) noexcept {
     return length >= Rewriting::kLeast && rewriting_.may_be_new(length, Rewriting::Clock::now());
   }
 
   // Names.
-  /// Gives the operation an id, unless it has one. False: out of memory.
+  /// Gives the operation a name (op.id) unless it has one. False: out of memory.
   bool name(Operation& op) noexcept;
-  /// An id that fits the flags of a header. False: none is left, or out of memory.
+  /// Gives the operation a name whose slot fits the flags of a header. False: no such slot is left, or out of
+  /// memory.
   bool name_low(Operation& op) noexcept;
+  /// Ends the operation's name, if it has one.
   void take_name(Operation& op) noexcept {
     if (op.id != 0) table_.erase(op.id);
     op.id = 0;
   }
-  /// Null: no operation has the name.
+  /// The operation with the name `id`; null: none.
   Operation* find(wire::OpId id) const noexcept { return table_.find(id); }
   /// The operation of this kind and link that a packet names. Null: there is none, and a line of the log says
   /// so.
   Operation* find(wire::OpId id, Operation::Kind kind, const transport::LinkRef& link) const noexcept;
-  /// The operation that a FIN ends, by its name or by that of its message. Null: none.
+  /// The operation that a FIN ends, found by the operation's name or by the name of its synchronous message.
+  /// Null: none.
   Operation* ended_by(const transport::Header& fin) const noexcept;
-  /// Calls f(Op&) for every operation that has a name; f may take the name of the one it is given. Returns
-  /// how many slots of the table it looked at.
+  /// Calls f(Op&) for every operation that has a name; f may end the name of the operation that it is given
+  /// (take_name()). Returns how many slots of the table it looked at.
   template <class F>
   std::size_t for_each_named(F&& f) {
     return table_.for_each(f);
@@ -85,7 +90,7 @@ class Operations {
     op.active = false;
     op.unlink();
   }
-  /// Moves the operation to the list from whichever it is in.
+  /// Moves the operation to `list` from the list that it is in, if any.
   void move_to(IntrusiveList<Operation>& list, Operation& op) noexcept {
     deactivate(op);
     put_in(list, op);
@@ -98,21 +103,22 @@ class Operations {
     deactivate(op);
   }
   IntrusiveList<Operation>& helpers() noexcept { return helpers_; }
-  /// No list has an operation that progress() would advance.
+  /// progress() has no operation to advance: none is active, none may help.
   bool resting() const noexcept { return active_.empty() && helpers_.empty(); }
 
-  /// A round goes through the active operations. Operations that end or begin meanwhile change the lists; one
-  /// that becomes active waits for the next round.
+  /// Begins a round through the active operations. Operations that end or begin during the round change the
+  /// lists; one that becomes active waits for the next round.
   void begin_round() noexcept {
     while (Operation* op = active_.pop_front()) round_.push_back(op);
   }
-  /// The next one of the round, which stays active. Null: the round is over.
+  /// The next operation of the round; it stays active. Null: the round is over.
   Operation* next_of_round() noexcept {
     Operation* const op = round_.pop_front();
     if (op != nullptr) active_.push_back(op);
     return op;
   }
-  /// Calls f(Op&) for every active operation; f may move the one it is given. Returns for how many.
+  /// Calls f(Op&) for every active operation; f may move the operation that it is given. Returns for how many
+  /// f was called.
   template <class F>
   std::uint64_t for_each_active(F&& f) {
     std::uint64_t steps = 0;
@@ -125,7 +131,7 @@ class Operations {
     }
     return steps;
   }
-  /// The first operation of any list, outside of a round. Null: all are empty.
+  /// The first operation of the lists active, helpers and held, outside of a round. Null: all are empty.
   Operation* first_of_lists() noexcept;
   /// Whether a peer's put or get is under way on `region`.
   bool region_busy(std::uint64_t region) noexcept;
@@ -142,8 +148,8 @@ class Operations {
   IntrusiveList<Operation> helpers_;
   IntrusiveList<Operation> held_;
   std::uint64_t live_ = 0;        // operations begun and not ended
-  std::uint64_t sends_ = 0;       // sends among them
-  std::uint8_t sends_begun_ = 0;  // so many, modulo 256
+  std::uint64_t sends_ = 0;       // sends begun and not ended
+  std::uint8_t sends_begun_ = 0;  // sends ever begun, modulo 256
   bool both_ways_ = false;        // the last receive that ended had a send beside it
   Rewriting rewriting_;
 };

@@ -9,14 +9,14 @@ namespace stria::rndv {
 
 struct Options {
   Force force = Force::automatic;
-  std::uint64_t pull_slice = 4u << 20;
-  std::uint32_t fragment_bytes = 32768;    ///< of the pipeline, at most
-  bool fragment_fixed = false;             ///< the user said so: all but the last have that size
-  std::uint32_t patience_us = 5;           ///< a receiver waits so long for a fragment before it helps itself
-  bool flows = false;                      ///< as Question's
-  bool shares = true;                      ///< both sides may copy a part of a message each
-  std::uint64_t rails_from = 1u << 20;     ///< messages so long are divided among the links of a peer
-  std::uint64_t piece_bytes = 512u << 10;  ///< what a link is asked for at a time, at most
+  std::uint64_t pull_slice = 4u << 20;   ///< bytes that one side copies before it looks after other traffic
+  std::uint32_t fragment_bytes = 32768;  ///< longest fragment of the pipeline
+  bool fragment_fixed = false;    ///< the user set fragment_bytes: all fragments but the last have that size
+  std::uint32_t patience_us = 5;  ///< how long a receiver waits for a fragment before it reads for itself
+  bool flows = false;             ///< fragments flow between far caches (Question::flows)
+  bool shares = true;             ///< both sides may copy a part of a message each
+  std::uint64_t rails_from = 1u << 20;     ///< shortest message that is divided among the links of a peer
+  std::uint64_t piece_bytes = 512u << 10;  ///< longest piece that one link is asked for at a time
 };
 
 }  // namespace stria::rndv

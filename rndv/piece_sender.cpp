@@ -35,7 +35,8 @@ Status PieceSender::start(SendOp& op, const LinkRef& link, std::uint64_t begin, 
   return Status::io_error;
 }
 
-/// True when something of it went, or it is over.
+/// Sends the next fragments of the piece. True when at least one went, or the piece is over because its link
+/// is dead.
 bool PieceSender::step(SendPiece& piece) noexcept {
   bool any = false;
   const Status sent = send_fragments(piece, any);
@@ -53,7 +54,7 @@ bool PieceSender::step(SendPiece& piece) noexcept {
 
 unsigned PieceSender::progress() noexcept {
   unsigned moved = 0;
-  // Ends of operations may start others, whose pieces wait for the next round.
+  // When a piece ends its operation, the owner may start others; their pieces wait for the next round.
   while (SendPiece* piece = sending_.pop_front()) round_.push_back(piece);
   while (SendPiece* piece = round_.pop_front()) {
     sending_.push_back(piece);
@@ -62,7 +63,7 @@ unsigned PieceSender::progress() noexcept {
   return moved;
 }
 
-/// Nothing more of it is sent.
+/// Sends nothing more of the piece. It remains while a provider still reads its memory.
 void PieceSender::stop(SendPiece& piece) noexcept {
   if (piece.is_sending()) piece.unlink();
   if (piece.zcopy_sends == 0) release(piece);
@@ -94,7 +95,7 @@ void PieceSender::drop(SendOp& op) noexcept {
   }
 }
 
-/// It leaves its operation, and is there for another.
+/// Removes the piece from its operation, and makes it a spare one.
 void PieceSender::release(SendPiece& piece) noexcept {
   SendPiece** at = &piece.op->pieces;
   while (*at != &piece) at = &(*at)->next_of_op;
@@ -103,8 +104,9 @@ void PieceSender::release(SendPiece& piece) noexcept {
   piece.next_of_op = std::exchange(spare_, &piece);
 }
 
-/// Where the completion says that the link is dead, its link_down follows: of the link of the message that
-/// ends the operation, of another the receiver asks again. So the status changes nothing here.
+/// The completion of a zero-copy send. A failure means that the link is dead, and its link_down follows: if
+/// that is the main link, it ends the operation; if it is a rail, the receiver asks for the bytes again. So
+/// the status changes nothing here.
 void PieceSender::on_zcopy_done(stria_completion_t* completion, stria_status_t) noexcept {
   auto& piece = static_cast<SendPiece&>(*completion);
   --piece.zcopy_sends;

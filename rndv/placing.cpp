@@ -1,6 +1,6 @@
-// How fragments are placed: a provider asks where a payload is to go before it is there, and writes it into
-// the memory of the receive itself. A fragment is checked before memory is named for it, so that no byte is
-// written that does not belong to the message.
+// How fragments are placed: a provider asks where a payload is to go before the payload has come, and then
+// writes it into the memory of the receive. A fragment is checked before memory is named for it, so that no
+// byte is written that does not belong to the message.
 #include <new>
 
 #include "rndv/fragments.hpp"
@@ -34,7 +34,7 @@ bool Fragments::start_placing(RecvOp& op, std::uint64_t begin, std::uint64_t end
   if (op.ahead == nullptr) op.ahead = aheads_.take();
   return op.ahead->start_placing(begin, end, device);
 } catch (const std::bad_alloc&) {
-  return false;  // it lands in the provider's memory
+  return false;  // the payload comes by the provider's memory
 }
 
 Taken Fragments::on_placed(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
@@ -50,7 +50,7 @@ Taken Fragments::on_placed(const LinkRef& link, const Packet& packet, const Link
 }
 
 void Fragments::end_placing(const LinkRef& link, std::uint8_t device) noexcept {
-  IntrusiveList<Operation> doomed;  // as in fail_link()
+  IntrusiveList<Operation> doomed;  // ended after the loop: ending one may start and end others
   operations_.for_each_named([&](Operation& op) {
     if (op.link != &link || op.kind != Operation::Kind::recv || !Ends::is_held(op)) return;
     static_cast<RecvOp&>(op).ahead->stop_placing_by(device);
@@ -62,7 +62,7 @@ void Fragments::end_placing(const LinkRef& link, std::uint8_t device) noexcept {
     if (op->failed)
       ends_.finish(*op);
     else
-      ends_.end_receiving(static_cast<RecvOp&>(*op));  // and its sender is told why
+      ends_.end_receiving(static_cast<RecvOp&>(*op));  // tells its sender why
   }
 }
 

@@ -10,10 +10,10 @@
 namespace stria::rndv {
 
 struct Pools {
-  KeyPool keys;           ///< of operations whose keys are long
-  AheadPool aheads;       ///< of receives whose fragments overtake each other, or are placed
-  Divisions divisions;    ///< of receives that are divided among links
-  RailKeyPool rail_keys;  ///< of sends that are read by rails
+  KeyPool keys;           ///< blocks for operations whose keys are long
+  AheadPool aheads;       ///< for receives whose fragments overtake each other, or are placed
+  Divisions divisions;    ///< for receives whose message is divided among links
+  RailKeyPool rail_keys;  ///< for sends whose message is read by rails
 };
 
 }  // namespace stria::rndv

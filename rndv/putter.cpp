@@ -8,11 +8,11 @@
 
 namespace stria::rndv {
 
-/// Puts one piece, or tells of it.
+/// Puts the next piece, or tells the receiver of the piece that was put last. True when something moved.
 bool Putter::step(SendOp& op) noexcept {
   if (op.in_flight) return false;
   if (!op.failed && !op.unnotified) {
-    Status status = std::exchange(op.outcome, Status::ok);  // of a put that ended meanwhile
+    Status status = std::exchange(op.outcome, Status::ok);  // the result of a put that ended meanwhile
     if (status == Status::ok) status = put_piece(op);
     if (status == Status::in_progress) return true;
     if (status == Status::no_resource) return false;
@@ -26,7 +26,8 @@ bool Putter::step(SendOp& op) noexcept {
 }
 
 Status Putter::put_piece(SendOp& op) noexcept {
-  // Without room for it the receiver takes us for silent, and copies for itself what we do.
+  // Tells the receiver that putting begins. Without room for this packet the receiver takes the sender for
+  // silent, and reads the same bytes as well.
   if (!op.begun)
     static_cast<void>(op.link->send_control(wire::make_fragment(op.peer_op, wire::kPutting), nullptr, 0));
   op.begun = true;
@@ -53,16 +54,16 @@ bool Putter::notify_of_piece(SendOp& op) noexcept {
   return true;
 }
 
-/// What became of a put; the operation is in the active list.
+/// Handles the result of a put; the operation is in the active list.
 void Putter::was_put(SendOp& op, Status status) noexcept {
   switch (status) {
     case Status::ok:
       op.unnotified = true;
       break;
-    case Status::access_error:  // the receiver has it all
+    case Status::access_error:  // the receiver has all bytes, and has ended its key
       operations_.wait(op);
       break;
-    case Status::unsupported:  // the rest of the part goes packed
+    case Status::unsupported:  // the rest of the sender's part goes as fragments
       owner_.refused(*op.link);
       op.sink_key_bytes = 0;
       op.fragment_bytes = cut(op.fragment_bytes, fragment_max(op));
@@ -77,7 +78,7 @@ void Putter::was_put(SendOp& op, Status status) noexcept {
 void Putter::on_put_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<SendOp&>(*completion);
   op.in_flight = false;
-  if (op.failed) return;  // step() ends it, or goes on
+  if (op.failed) return;  // step() ends the operation
   op.unnotified = status == STRIA_OK;
   if (!op.unnotified) op.outcome = transport::from_c(status);
 }

@@ -1,5 +1,6 @@
-// Putter: the sender's half of the scheme both (share.cpp has the drawing): it puts its part of the message
-// through the receiver's key, a piece at a time, and tells of each piece by a fragment without bytes.
+// Putter: the sender's half of the scheme both (share.cpp has the drawing). It puts its part of the message
+// through the receiver's key, a piece at a time, and tells the receiver of each piece by a fragment without a
+// payload.
 #pragma once
 
 #include "rndv/ends.hpp"
@@ -8,7 +9,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Putter {
  public:
   Putter(Operations& operations, Ends& ends, Owner& owner) noexcept
@@ -16,7 +17,7 @@ class Putter {
   Putter(const Putter&) = delete;
   Putter& operator=(const Putter&) = delete;
 
-  /// Puts the next piece, or tells of the last one. True when something moved.
+  /// Puts the next piece, or tells the receiver of the piece that was put last. True when something moved.
   bool step(SendOp& op) noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// The keys by which the rails of a peer read one message, beside the announced one, which is the main link's.
-// A send has none of them, and no object for them, until a rail asks (rail_keys.hpp).
+// The keys by which a peer reads the memory of one send over rails. (The announced key is for the main link.)
+// A send has no such keys, and no object for them, until the receiver asks for one by a rail (rail_keys.hpp).
 #pragma once
 
 #include <array>
@@ -14,16 +14,17 @@
 
 namespace stria::rndv {
 
-/// The key of one rail. The link may be gone before the key is ended, so what ends it lies here.
+/// The key of one rail. The link may be gone before the key is ended, so `ops` and `device`, which end it,
+/// are kept here.
 struct RailKey {
   const transport::LinkRef* link = nullptr;
   const transport::HotOps* ops = nullptr;
   stria_device_t* device = nullptr;
   transport::Key key;
-  std::uint8_t number = 0;  ///< the receiver's for the rail
-  bool is_due = false;      ///< the answer did not find room yet
+  std::uint8_t number = 0;  ///< the receiver's number for the rail
+  bool is_due = false;      ///< the answer with the key has not found room yet
 
-  /// The receiver has the key, or will.
+  /// The receiver has the key, or will get it.
   bool is_given() const noexcept { return key.bytes != 0 && !is_due; }
   void end() noexcept {
     if (key.bytes != 0) static_cast<void>(ops->invalidate(device, &key));
@@ -31,8 +32,8 @@ struct RailKey {
   }
 };
 
-/// Those of one send. Once the receiver has ended the send, only those are left of which it says that they
-/// end by a packet of their rail: they are awaited.
+/// The keys of rails of one send. Once the receiver has ended the send, only those keys are left that the
+/// receiver ends by a packet of their rail; these packets are awaited.
 class RailKeysOfSend {
  public:
   explicit RailKeysOfSend(wire::OpId receiver) noexcept : receiver_(receiver) {}
@@ -43,7 +44,7 @@ class RailKeysOfSend {
       if (one.link == &link) return &one;
     return nullptr;
   }
-  /// One without a key, for the rail. Null: there are more rails than a worker has devices.
+  /// Adds the rail, without a key. Null: there are more rails than a worker has devices.
   RailKey* add(const transport::LinkRef& link, std::uint8_t number) noexcept {
     if (count_ == all_.size()) return nullptr;
     RailKey& one = all_[count_++];
@@ -55,12 +56,13 @@ class RailKeysOfSend {
     one.is_due = false;
     return &one;
   }
-  /// Ends the rail's key, and forgets the rail.
+  /// Ends the key of `one`, and forgets its rail.
   void remove(RailKey& one) noexcept {
     one.end();
     one = all_[--count_];
   }
-  /// Keys of the rails whose bits are set are awaited. All others end.
+  /// The receiver has ended the send. The keys of the rails whose bits are set in `rails` are awaited; all
+  /// other keys end.
   void await(std::uint8_t rails) noexcept {
     is_over_ = true;
     for (std::size_t i = count_; i-- > 0;)
@@ -69,22 +71,22 @@ class RailKeysOfSend {
   /// The receiver has ended the send.
   bool is_over() const noexcept { return is_over_; }
   bool is_awaited() const noexcept { return is_over_ && count_ != 0; }
-  /// No access through any of them succeeds any more.
+  /// Ends all keys: no access through any of them succeeds any more.
   void end() noexcept {
     for (RailKey& one : all()) one.end();
     count_ = 0;
   }
-  RailKeysOfSend* next = nullptr;  ///< of the spare ones
+  RailKeysOfSend* next = nullptr;  ///< in a RailKeyPool: the next spare one
 
  private:
   friend class RailKeyPool;
-  wire::OpId receiver_;  // its name for the operation
+  wire::OpId receiver_;  // the receiver's name for the operation
   bool is_over_ = false;
   std::size_t count_ = 0;
   std::array<RailKey, STRIA_DEVICES_MAX> all_;
 };
 
-/// Those that no send has.
+/// The spare RailKeysOfSend objects, which no send uses.
 class RailKeyPool {
  public:
   RailKeyPool() = default;
@@ -94,14 +96,15 @@ class RailKeyPool {
     while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
   }
 
-  /// One without keys; null: no memory.
+  /// Returns an object without keys for a send that the receiver knows by the name `receiver`; null: no
+  /// memory.
   RailKeysOfSend* take(wire::OpId receiver) noexcept {
     if (spare_ == nullptr) return new (std::nothrow) RailKeysOfSend(receiver);
     RailKeysOfSend* const one = std::exchange(spare_, spare_->next);
     one->receiver_ = receiver;
     return one;
   }
-  /// Without ending keys that it has: their provider has ended them, or end() was called.
+  /// Takes an object back without ending its keys: their provider has ended them, or end() was called.
   void give_back(RailKeysOfSend& one) noexcept {
     one.count_ = 0;
     one.is_over_ = false;

@@ -16,7 +16,8 @@ bool RailKeys::on_request(const LinkRef& link, const Packet& packet, const LinkR
   if (packet.bytes != sizeof body || rail == nullptr || number >= STRIA_DEVICES_MAX) return false;
   std::memcpy(&body, packet.payload, sizeof body);
   Operation* const found = operations_.find(packet.header->tag, Operation::Kind::send, link);
-  // A receiver that was refused a get asks for fragments, and that request may overtake this one.
+  // A receiver whose get was refused asks for fragments, and that request may overtake this one, which then
+  // means nothing.
   if (found == nullptr || found->state != Operation::State::waiting || found->ending || found->divided)
     return true;
   auto& op = static_cast<SendOp&>(*found);
@@ -37,7 +38,8 @@ bool RailKeys::on_request(const LinkRef& link, const Packet& packet, const LinkR
   return true;
 }
 
-/// The provider has ended the key before. Where the receiver sent the packet without that, it ends here.
+/// Handles END_KEY. The provider has ended the key before it delivers the packet; when the receiver sent the
+/// packet without invalidate, the key ends here.
 bool RailKeys::on_end(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
   if (packet.bytes != 0 || rail == nullptr) return false;
   Operation* const found = operations_.find(packet.header->tag, Operation::Kind::send, link);
@@ -48,7 +50,8 @@ bool RailKeys::on_end(const LinkRef& link, const Packet& packet, const LinkRef* 
   return true;
 }
 
-/// Without a key: the provider has none, or one that does not fit the rail's packets.
+/// Makes the rail's key. `out` stays without a key when the provider makes none, or the key does not fit the
+/// rail's packets.
 void RailKeys::make(const SendOp& op, const LinkRef& rail, RailKey& out) noexcept {
   if (op.gathered && !rail.gathers) return;
   const unsigned access = STRIA_ACCESS_REMOTE_READ | (op.gathered ? STRIA_REGISTER_GATHERED : 0u);
@@ -60,7 +63,8 @@ void RailKeys::make(const SendOp& op, const LinkRef& rail, RailKey& out) noexcep
   if (out.key.bytes > most) out.end();
 }
 
-/// False: there is no room. A rail that does not send any more is dead, and its link_down follows.
+/// Sends the rail's key to the receiver. False: there is no room. A rail that does not send any more is dead,
+/// and its link_down follows.
 bool RailKeys::answer(const RailKeysOfSend& keys, RailKey& one) noexcept {
   const auto header = wire::make_header(wire::Kind::rail_key, keys.receiver());
   return one.link->send_control(header, one.key.data, one.key.bytes) != Status::no_resource;
@@ -79,7 +83,7 @@ bool RailKeys::step(SendOp& op) noexcept {
 }
 
 void RailKeys::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
-  IntrusiveList<Operation> doomed;  // as in Ends::fail_link
+  IntrusiveList<Operation> doomed;  // ended after the loop: ending one may start and end others
   operations_.for_each_named([&](Operation& op) {
     if (op.kind != Operation::Kind::send || !op.keyed || op.link != &link) return;
     RailKeysOfSend& keys = *op.rail_keys;

@@ -1,8 +1,8 @@
-// RailKeys: the sender's half of a message that is read by several links (rail_reader.hpp). A receiver asks
-// for a key by a rail; the answer goes by that rail, and behind the key, so that the key is valid when it
-// comes. The receiver ends each key by a packet of its rail, before or behind its FIN, and the send is over
-// when all of these are there (rail_ends.cpp). Other keys end with the message, with the rail, or when the
-// receiver asks for fragments instead.
+// RailKeys: the sender's half of a message that is read by several links (rail_reader.hpp). The receiver asks
+// for a key by a rail. The answer goes by the same rail, behind the registration of the key, so the key is
+// valid when the answer comes. The receiver ends each key by a packet of its rail, before or behind its FIN,
+// and the send is over when all of these packets are there (rail_ends.cpp). Keys for which no such packet
+// comes end with the message, with the rail, or when the receiver asks for fragments instead.
 #pragma once
 
 #include "rndv/ends.hpp"
@@ -10,7 +10,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class RailKeys {
  public:
   RailKeys(Operations& operations, RailKeyPool& pool, Ends& ends) noexcept
@@ -18,16 +18,17 @@ class RailKeys {
   RailKeys(const RailKeys&) = delete;
   RailKeys& operator=(const RailKeys&) = delete;
 
-  /// The receiver asks for a key by the rail (null: by the main link). False: the request does not fit the
-  /// send that it names, or is malformed.
+  /// Handles a request for a key, which came by `rail` (null: by the main link). False: the request does not
+  /// fit the send that it names, or is malformed.
   [[nodiscard]] bool on_request(const transport::LinkRef& link, const transport::Packet& packet,
                                 const transport::LinkRef* rail) noexcept;
-  /// The receiver ended the rail's key. False: the rail has none, or the packet is malformed.
+  /// Handles END_KEY: the receiver ended the rail's key. False: the rail has no key, or the packet is
+  /// malformed.
   [[nodiscard]] bool on_end(const transport::LinkRef& link, const transport::Packet& packet,
                             const transport::LinkRef* rail) noexcept;
-  /// Sends answers that found no room before. True when one went.
+  /// Sends the answers of the send that found no room before. True when one went.
   bool step(SendOp& op) noexcept;
-  /// The rail is dead: its keys end, and sends that waited for no other one.
+  /// The rail is dead: ends its keys, and the sends that waited for no other key.
   void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept;
 
  private:

@@ -44,7 +44,8 @@ bool RailReader::step(RecvOp& op) noexcept {
   return true;
 }
 
-/// Of rails that can read and were not asked yet. One that is not up yet has no room for the request.
+/// Asks the sender for a key by each rail that can read and was not asked yet. A rail that is not up yet has
+/// no room for the request.
 bool RailReader::ask_for_keys(RecvOp& op, Rails rails) noexcept {
   using State = Reads::Rail::State;
   Reads& reads = pools_.divisions.reads(op.division);
@@ -61,7 +62,7 @@ bool RailReader::ask_for_keys(RecvOp& op, Rails rails) noexcept {
   return any;
 }
 
-/// Begins gets by the links that are free, one by each in turn, until each has as many as a link may have.
+/// Begins gets by the links that are free, one by each link in turn, until each link has Division::kDepth.
 bool RailReader::read(RecvOp& op, Rails rails) noexcept {
   Division& division = pools_.divisions[op.division];
   Reads& reads = pools_.divisions.reads(op.division);
@@ -100,7 +101,8 @@ bool RailReader::read_piece(RecvOp& op, const LinkRef& link, const Key& key,
   piece.range = range;
   const transport::Payload local = transport::slice(op.memory, range.begin, range.end - range.begin);
   const Status status = link.get(local, key, range.begin, &piece);
-  // Counted when it moves something, as any get.
+  // Counts the message as a get only when a get moves something: a get that is refused at once does not
+  // count.
   if (!reads.counted && (status == Status::ok || status == Status::in_progress)) {
     reads.counted = true;
     ++owner_.counters.get;
@@ -109,13 +111,14 @@ bool RailReader::read_piece(RecvOp& op, const LinkRef& link, const Key& key,
   return status != Status::no_resource;
 }
 
-/// The operation is in the active list, and step() takes it on.
+/// The completion of a get. The operation is in the active list, so step() takes it on.
 void RailReader::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& piece = static_cast<GetPiece&>(*completion);
   piece.reader->ended(piece, transport::from_c(status));
 }
 
-/// Nothing writes the memory of the piece any more. Of an operation that failed the links may be gone.
+/// The get has ended, so nothing writes the memory of its piece any more. When the operation has failed, its
+/// links may be gone.
 void RailReader::ended(GetPiece& piece, Status status) noexcept {
   RecvOp& op = *piece.op;
   const LinkRef& link = *piece.link;
@@ -152,7 +155,7 @@ void RailReader::failed(RecvOp& op, const LinkRef& link, Status status) noexcept
   }
 }
 
-/// The get was refused: what is not there yet comes as fragments.
+/// The main link refused a get: asks for the missing bytes as fragments.
 void RailReader::go_packed(RecvOp& op) noexcept {
   ++owner_.counters.pipeline;
   owner_.refused(*op.link);
@@ -163,7 +166,7 @@ bool RailReader::on_key(const LinkRef& link, const Packet& packet, const LinkRef
   if (rail == nullptr || packet.bytes > STRIA_PROVIDER_KEY_MAX) return false;
   Operation* const found = operations_.find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->failed || found->outcome != Status::ok) return true;
-  // One that reads no more may have asked before.
+  // A receive that reads no more may have asked for this key before.
   if (!found->divided || found->state != Operation::State::reading)
     return found->divided || found->state == Operation::State::fin_due;
   Reads& reads = pools_.divisions.reads(static_cast<RecvOp*>(found)->division);

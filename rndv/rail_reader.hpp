@@ -1,7 +1,7 @@
 // RailReader: how a receiver reads one long message by several links. The announcement has a key for the main
-// link alone, so the receiver asks the sender for one by each rail, and reads by the main link meanwhile; a
-// rail joins when its key comes (rail_keys.hpp). The message is shared out as one that comes as fragments is
-// (division.hpp): a link that is free takes the next piece.
+// link alone, so the receiver asks the sender for a key by each rail, and reads by the main link meanwhile; a
+// rail joins when its key comes (rail_keys.hpp). The message is divided into pieces (division.hpp): each link
+// reads its next piece when it is free.
 //
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match
 //            ◄── ASK_KEY ── (rail)                      get, get (main link)
@@ -9,10 +9,10 @@
 //            ◄── END_KEY + invalidate ── (rail)         all is there, and no get under way
 //            keys dead, complete ◄── FIN + invalidate   done
 //
-// A get that fails on a rail leaves the rail out, and its bytes are free again; but only when it has ended,
-// as until then its provider may write them. For the same reason the operation ends behind its last get,
-// whatever became of its peer. A get that is refused on the main link ends the reading: what is missing comes
-// as fragments, in pieces by all links (dividing.cpp).
+// When a get on a rail fails, the rail is left out of this message, and the bytes of the get are free again;
+// but only when the get has ended, as until then its provider may write them. For the same reason the
+// operation ends behind its last get, whatever became of its peer. When a get on the main link is refused,
+// the reading ends: the missing bytes come as fragments, in pieces by all links (dividing.cpp).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class RailReader {
  public:
   RailReader(const Options& options, Operations& operations, Pools& pools, Ends& ends, Requests& requests,
@@ -40,12 +40,13 @@ class RailReader {
   RailReader(const RailReader&) = delete;
   RailReader& operator=(const RailReader&) = delete;
 
-  /// Begins to read the message by all links; step() goes on. False: it is too short, or the peer has no
-  /// rail.
+  /// Begins to read the message by all links; step() goes on. False: the message is too short, the peer has
+  /// no rail, or there is no memory.
   [[gnu::cold, gnu::noinline]] bool begin(RecvOp& op) noexcept;
   /// Asks rails for keys, and begins gets by links that are free. True when something moved.
   bool step(RecvOp& op) noexcept;
-  /// The sender's answer came by the rail (null: the main link). False: no such answer is due.
+  /// Handles the sender's answer to a request for a key, which came by `rail` (null: the main link). False:
+  /// no such answer is due.
   [[nodiscard]] bool on_key(const transport::LinkRef& link, const transport::Packet& packet,
                             const transport::LinkRef* rail) noexcept;
   /// The rail is dead, and no get by it is under way any more.

@@ -1,10 +1,11 @@
-// Reader: how a receiver reads a message, or its end, out of the sender's memory through the announced key.
+// Reader: how a receiver reads a message, or the end of a message, out of the sender's memory through the
+// announced key.
 //
-//   get.cpp     all of it, from the beginning on
+//   get.cpp     all of the message, from the beginning on
 //   help.cpp    the end of a message that comes as fragments, while its sender is silent
 //   share.cpp   the end of a message whose begin the sender puts
 //
-// What cannot be read is asked for as fragments (requests.hpp).
+// Bytes that cannot be read are asked for as fragments (requests.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock. Every step answers true when something moved.
+/// Threads: called with the worker's lock held. Every step answers true when something moved.
 class Reader {
  public:
   Reader(const Options& options, Operations& operations, Ends& ends, Requests& requests,
@@ -28,10 +29,11 @@ class Reader {
 
   /// Reads the next slice of a message that is read from its beginning.
   bool step_reading(RecvOp& op) noexcept;
-  /// Reads what is left of the end, but not the piece that the sender is at, unless it is silent.
+  /// Scheme both: reads the next piece at the end of the message, but not the piece that the sender is
+  /// putting, unless the sender is silent.
   bool step_sharing(RecvOp& op) noexcept;
-  /// Now and then looks for a silent link, and reads one slice of its first receive: then the provider has to
-  /// be asked again.
+  /// Now and then looks for a silent link, and reads one slice of its first receive; then it returns, so that
+  /// the provider is polled again.
   bool help() noexcept;
 
  private:
@@ -51,7 +53,7 @@ class Reader {
   Ends& ends_;
   Requests& requests_;
   Owner& owner_;
-  std::uint32_t rounds_ = 0;  // of help()
+  std::uint32_t rounds_ = 0;  // calls of help()
 };
 
 }  // namespace stria::rndv

@@ -1,3 +1,4 @@
+// ServedAccess: puts and gets that the target's engine serves (served_access.hpp).
 #include "rndv/served_access.hpp"
 
 #include <algorithm>
@@ -32,7 +33,8 @@ void ServedAccess::start_put(SendOp& op, std::uint64_t region, std::uint64_t off
   step(op);
 }
 
-// peer_op and start hold region and remote offset until the request is out.
+// Sends the request of a put or get. Until it is sent, op.peer_op is the region, and op.start the offset in
+// it.
 bool ServedAccess::step(Operation& op) noexcept {
   if (!operations_.name(op)) return false;
   const bool is_get = op.kind == Operation::Kind::recv;
@@ -58,7 +60,7 @@ bool ServedAccess::step(Operation& op) noexcept {
 
 void ServedAccess::serve_get(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
                              const Payload& memory, Status status) noexcept {
-  // A get of nothing would end without a packet.
+  // A get of 0 bytes is refused, as no packet would end it.
   if (status == Status::ok &&
       (body.fragment_bytes == 0 || link.eager_max == 0 || body.length == 0 || body.length > wire::kPutting))
     status = Status::invalid;
@@ -82,7 +84,7 @@ void ServedAccess::serve_get(const LinkRef& link, std::uint64_t region, const wi
 
 void ServedAccess::serve_put(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
                              const Payload& memory, Status status) noexcept {
-  if (body.length == 0) {  // no fragment would end it
+  if (body.length == 0) {  // no fragment would end a put of 0 bytes
     ends_.owe_fin(link, body.initiator_op, status);
     return;
   }

@@ -33,7 +33,8 @@ bool Requests::ask(RecvOp& op) noexcept {
   return true;
 }
 
-/// The RTR is out. A receive that cannot help is advanced by packets alone.
+/// The RTR is sent: the receive waits for fragments. A receive that neither shares the copying nor may help
+/// is in no list, and only packets advance it.
 void Requests::wait_for_fragments(RecvOp& op) noexcept {
   operations_.deactivate(op);
   if (!op.remote_half) op.tail = op.length;

@@ -1,5 +1,5 @@
-// Requests: what a receiver asks of its sender by RTR packets: all fragments of a message at once, or, when
-// the message is divided among the links of the peer (dividing.cpp), a piece of each link that is free. The
+// Requests: what a receiver asks of its sender by RTR packets: all fragments of a message at once; or, when
+// the message is divided among the links of the peer (dividing.cpp), one piece by each link that is free. The
 // sender answers with fragments (fragments.hpp).
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Requests {
  public:
   Requests(const Options& options, Operations& operations, Divisions& divisions, Ends& ends,
@@ -22,27 +22,32 @@ class Requests {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  /// Asks for what is not there, as fragments; with the receiver's key, for the sender's part. False: there
-  /// is no room for the request, and the operation stays in the active list.
+  /// Sends the RTR of an undivided receive. It asks for the missing bytes as fragments; with the receiver's
+  /// key (scheme both) it asks the sender to put its part. False: there is no room for the request, and the
+  /// operation stays in the active list.
   bool ask(RecvOp& op) noexcept;
-  /// Begins to receive the message in pieces. False: it is too short, or the peer has no further link.
+  /// Begins to receive the message in pieces. False: the message is too short, the peer has no further link,
+  /// or there is no memory.
   [[gnu::cold, gnu::noinline]] bool divide(RecvOp& op) noexcept;
-  /// The receive is divided, and was read so far: what is not there comes in pieces as fragments.
+  /// Begins to ask for the missing bytes in pieces, as fragments. The receive is divided, and may have been
+  /// read so far.
   [[gnu::cold, gnu::noinline]] void go_on_in_pieces(RecvOp& op) noexcept;
-  /// Asks each link that is free for its next piece. While one has no room for the request, or is not up yet,
-  /// and there is something to ask for, the operation stays in the active list.
+  /// Asks for the next piece by each link that is free. While a link has no room for the request, or is not
+  /// up yet, and there are bytes to ask for, the operation stays in the active list. True: a request was
+  /// sent, or the operation ended.
   bool ask_for_pieces(RecvOp& op) noexcept;
 
-  /// Whether bytes that come by the rail (null: the main link) were asked of it. Of a receive that is
-  /// divided.
+  /// Whether these bytes of a divided receive were asked for by the link that they come by (`rail`; null: the
+  /// main link).
   bool expects(const RecvOp& op, const transport::LinkRef* rail, std::uint64_t place,
                std::uint64_t bytes) noexcept {
     return divisions_[op.division].expects(rail != nullptr ? *rail : *op.link, place, bytes);
   }
-  /// These bytes came by the link, and are there. Of a receive that is divided.
+  /// Notes that these bytes of a divided receive, which are in its memory, came by the link. Ends the
+  /// receive, or asks for the next piece, when that is due.
   void piece_came(RecvOp& op, const transport::LinkRef& link, std::uint64_t place,
                   std::uint64_t bytes) noexcept;
-  /// A rail of the link's peer is dead: what it was to bring is asked of the other links.
+  /// A rail of the link's peer is dead: the bytes that it was to bring are asked of the other links.
   void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept;
 
  private:

@@ -1,6 +1,6 @@
-// ServedAccess: puts and gets that a provider cannot do itself: the target's engine serves them while it
-// progresses, with the packed pipeline. A get is a receive whose sender is made on demand; a put is a send
-// whose receiver is.
+// ServedAccess: puts and gets that a provider cannot do itself. The target's engine serves them while it
+// makes progress, with the packed pipeline. A get is a receive whose sender is made on demand at the target;
+// a put is a send whose receiver is made on demand there.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace stria::rndv {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class ServedAccess {
  public:
   ServedAccess(const Options& options, Operations& operations, Ends& ends, Streamer& streamer,
@@ -28,13 +28,13 @@ class ServedAccess {
   ServedAccess(const ServedAccess&) = delete;
   ServedAccess& operator=(const ServedAccess&) = delete;
 
-  /// Asks the peer's engine for op.length bytes of `region` from `offset` on, or to take them.
+  /// Asks the peer's engine to serve a get (op.length bytes of `region` from `offset` on) or a put.
   void start_get(RecvOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
   void start_put(SendOp& op, std::uint64_t region, std::uint64_t offset) noexcept;
-  /// Sends the request of an operation that has not sent it. True when something moved.
+  /// Sends the request of a put or get that has not sent it yet. True when something moved.
   bool step(Operation& op) noexcept;
-  /// The halves of the peer that has the memory: `memory` is the part that was asked for, `status` why it is
-  /// refused.
+  /// At the target: serves a get or put of a peer. `memory` is the part of the region that was asked for;
+  /// `status`: ok, or why the access is refused.
   void serve_get(const transport::LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
                  const transport::Payload& memory, Status status) noexcept;
   void serve_put(const transport::LinkRef& link, std::uint64_t region, const wire::RmaBody& body,

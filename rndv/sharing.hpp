@@ -7,9 +7,10 @@
 
 namespace stria::rndv {
 
-/// The receiver's key travels in an RTR, which has to go by the window: beside others' memory there may be no
-/// room. A long one may not fit there even so, as Acceptor notices when it has made it. `mapped`: both keys
-/// are to memory that the peer maps.
+/// Whether both sides may copy, on this link. The receiver's key travels in an RTR, which has to fit the PIO
+/// window: in the eager buffers there may be no room, as peers hold them. A long key may not fit the window
+/// even so; Acceptor notices that when it has made the key. `mapped`: both keys are to memory that the peer
+/// maps.
 inline bool can_share(const Options& options, const transport::LinkRef& link, bool mapped) noexcept {
   return options.shares && (link.can_put || mapped) && !link.offload &&
          link.pio_below > sizeof(wire::RtrBody) + StoredKey::kInside;

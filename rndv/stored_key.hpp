@@ -1,7 +1,7 @@
-// StoredKey: the provider keys of an operation, beside it. One that is short, as those of paths inside one
-// host and of verbs are, lies in the operation itself; a longer one in a block of the engine's KeyPool, so
-// that operations keep their size. Behind the sender's key there may be the receiver's, of a message that
-// both sides copy (share.cpp).
+// StoredKey: the provider keys of an operation. Short keys, as those of paths inside one host and of verbs
+// are, lie in the operation itself; longer ones lie in a block of the engine's KeyPool, so that operations
+// keep their size. Behind the sender's key there may be the receiver's, for a message that both sides copy
+// (share.cpp).
 //
 //   both fit      | bytes | the sender's key | the receiver's |          36 bytes
 //   they do not   | bytes | address of a block | … |    block: | the sender's key | the receiver's |
@@ -19,18 +19,19 @@
 
 namespace stria::rndv {
 
-/// Blocks for two keys each. Allocates when more are in use than ever before, so never where keys are short.
+/// Blocks for two keys each. Allocates when more blocks are in use than ever before, so never where keys are
+/// short.
 class KeyPool {
  public:
   union Block {
     std::uint8_t data[std::size_t{2} * STRIA_PROVIDER_KEY_MAX];
-    Block* next;  ///< of the free ones
+    Block* next;  ///< the next free block
   };
   KeyPool() = default;
   KeyPool(const KeyPool&) = delete;
   KeyPool& operator=(const KeyPool&) = delete;
 
-  /// Null when memory is out.
+  /// A free block; null when memory is out.
   Block* take() noexcept {
     Block* const block = free_;
     if (block != nullptr) {
@@ -47,7 +48,7 @@ class KeyPool {
     block->next = free_;
     free_ = block;
   }
-  /// As many as were ever in use at a time.
+  /// How many blocks there are: as many as were ever in use at a time.
   std::size_t size() const noexcept { return all_.size(); }
 
  private:
@@ -65,7 +66,7 @@ class StoredKey {
 
   std::uint32_t bytes() const noexcept { return bytes_; }
   bool is_outside() const noexcept { return outside_; }
-  /// Takes the sender's key; before, there was none. False: no memory, and there is none still.
+  /// Stores the sender's key; no key may be stored yet. False: no memory, and nothing is stored.
   [[nodiscard]] bool set(KeyPool& pool, const transport::Key& key) noexcept {
     if (key.bytes > kInside && !move_out(pool)) [[unlikely]]
       return false;
@@ -84,20 +85,21 @@ class StoredKey {
     } const from{bytes_, data()};
     transport::copy_key_bytes(to, from);
   }
-  /// Takes the receiver's key, in the place of one that may be there. False: no memory; no other is there.
+  /// Stores the receiver's key, over an earlier one. False: no memory, and nothing changed.
   [[nodiscard]] bool set_second(KeyPool& pool, const void* key, std::uint32_t bytes) noexcept {
     if (bytes_ + bytes > kInside && !outside_ && !move_out(pool)) [[unlikely]]
       return false;
     std::memcpy(data() + bytes_, key, bytes);
     return true;
   }
+  /// The receiver's key, which has `bytes` bytes.
   transport::Key second(std::uint32_t bytes) const noexcept {
     transport::Key key;
     key.bytes = bytes;
     std::memcpy(key.data, data() + bytes_, bytes);
     return key;
   }
-  /// No key any more, neither the sender's nor the receiver's.
+  /// Forgets both keys, the sender's and the receiver's.
   void clear(KeyPool& pool) noexcept {
     bytes_ = 0;
     if (outside_) [[unlikely]]
@@ -124,7 +126,7 @@ class StoredKey {
     return true;
   }
 
-  std::uint8_t bytes_ = 0;  // of the sender's key; 0: none
+  std::uint8_t bytes_ = 0;  // length of the sender's key; 0: none
   bool outside_ = false;    // the keys lie in a block
   alignas(4) std::uint8_t data_[kInside];
 };

@@ -22,7 +22,8 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
   if (rtr.piece != 0) [[unlikely]]
     return on_piece_request(op, rail != nullptr ? *rail : link, rtr);
   if (op.divided || (rtr.key_bytes != 0 && rail != nullptr)) return false;  // a key is for the main link
-  const auto all = static_cast<std::uint64_t>(op.memory.length);  // it may have been asked for a part before
+  // Not op.length: that may be a part that was asked for before.
+  const auto all = static_cast<std::uint64_t>(op.memory.length);
   const bool fits = rtr.offset <= all && rtr.length <= all - rtr.offset;
   if (!fits || rtr.offset + rtr.length > wire::kPutting || rtr.fragment_bytes == 0 || link.eager_max == 0) {
     log::debug(
@@ -31,14 +32,14 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
     return refuse_request(op, rtr, Status::invalid);
   }
   if (link.railed && all >= options_.rails_from && owner_.has_rails()) [[unlikely]]
-    static_cast<void>(owner_.rails(link));  // for the next message
+    static_cast<void>(owner_.rails(link));  // connects them for the next message
   op.peer_op = rtr.receiver_op;
   op.moved = rtr.offset;
   op.length = rtr.offset + rtr.length;
   op.begun = false;
   op.sink_key_bytes = 0;
   if (rtr.key_bytes != 0) {
-    op.needs_fin = true;  // it is a part, whatever way it goes
+    op.needs_fin = true;  // the receiver asks for a part of the message, and ends the send by a FIN
     const auto* const key = static_cast<const std::byte*>(packet.payload) + sizeof(rtr);
     if (op.zcopy_sends == 0 && op.key.set_second(keys_, key, rtr.key_bytes) &&
         link.can_put_by(op.key.second(rtr.key_bytes)))
@@ -52,9 +53,10 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
   return true;
 }
 
-/// Ends a send whose receiver asks for what the message does not have. False.
+/// Ends a send whose receiver asks for bytes that the message does not have, and tells the receiver. Returns
+/// false.
 bool Streamer::refuse_request(SendOp& op, const wire::RtrBody& rtr, Status why) noexcept {
-  ends_.owe_fin(*op.link, rtr.receiver_op, why);  // or it would wait for ever
+  ends_.owe_fin(*op.link, rtr.receiver_op, why);  // without it the receiver would wait for ever
   ends_.end_sending(op, why);
   return false;
 }
@@ -79,8 +81,8 @@ bool Streamer::step(SendOp& op) noexcept {
   return true;
 }
 
-/// A receiver may ask for bytes a second time, after the death of the link that was to
-/// bring them first; what it does with them is its own affair.
+/// Handles an RTR for one piece, which came by the link `via`. A receiver may ask for the same bytes a second
+/// time, after the death of the link that was to bring them first; the sender does not check that.
 bool Streamer::on_piece_request(SendOp& op, const LinkRef& via, const wire::RtrBody& rtr) noexcept {
   const auto all = static_cast<std::uint64_t>(op.memory.length);
   const bool fits = rtr.length != 0 && rtr.offset < all && rtr.length <= all - rtr.offset &&
@@ -108,7 +110,7 @@ void Streamer::on_zcopy_done(stria_completion_t* completion, stria_status_t stat
   op.streamer->zcopy_ended(op, transport::from_c(status));
 }
 
-/// A failure says that the link is dead, so the send is over, too.
+/// A zero-copy send of op has ended. A failure says that the link is dead, so the send is over, too.
 void Streamer::zcopy_ended(SendOp& op, Status status) noexcept {
   --op.zcopy_sends;
   if (status != Status::ok && op.outcome == Status::ok) op.outcome = status;

@@ -1,4 +1,4 @@
-// The variables of large messages (rndv/settings.hpp has their values).
+// The configuration variables of large messages (rndv/options.hpp has their values).
 #pragma once
 
 #include "base/variable.hpp"
