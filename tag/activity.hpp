@@ -1,9 +1,10 @@
 // Activity: what a worker is in the middle of, what it has left for its next progress(), and the threads that
-// sleep until there is something to do. The parts of a worker share it and know nothing else of each other's
-// work: they ask whether a callback runs or the worker is being closed, put a peer into the backlog, and say
-// that something was handled.
+// sleep until there is something to do. All parts of a worker refer to its Activity, and it is all that most
+// of them know of each other's work: they ask whether a callback runs or the worker is being closed, put a
+// peer into the backlog, and say that something was handled.
 //
-// A message that is taken where it lies looks at most of these members, so they are together in one line.
+// A message that a receive takes out of the window where it lies uses most of these members, so they are
+// together in one cache line.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace stria::tag {
 
-/// Threads: the worker's lock, but for sleeping on the descriptors.
+/// Threads: called with the worker's lock held; only the sleep on the descriptors is without it.
 class alignas(kCacheLine) Activity {
  public:
   Activity(std::uint64_t worker_id, bool threads) noexcept : threads_(threads), worker_id_(worker_id) {}
@@ -26,11 +27,11 @@ class alignas(kCacheLine) Activity {
 
   std::uint64_t worker_id() const noexcept { return worker_id_; }
 
-  /// Whether a round of progress, or a callback, is under way: another one must not begin inside it.
+  /// Whether a round of progress, or a callback, is under way: no other round may begin inside it.
   bool in_progress() const noexcept { return in_progress_; }
   void begin_round() noexcept { in_progress_ = true; }
   void end_round() noexcept { in_progress_ = false; }
-  /// Marks a scope that calls back as part of a round.
+  /// Marks a scope that runs callbacks as part of a round.
   class Inside {
    public:
     explicit Inside(Activity& activity) noexcept
@@ -56,12 +57,12 @@ class alignas(kCacheLine) Activity {
   bool has_backlog() const noexcept { return !backlog_.empty(); }
   void add_to_backlog(Peer& peer) noexcept;
 
-  /// The number of events so far, by which a thread sees what other threads did.
+  /// The number of events handled so far, by which a thread sees that other threads handled something.
   std::uint64_t handled() const noexcept { return handled_; }
   void add_handled(std::uint64_t events) noexcept { handled_ += events; }
 
-  // Waking. A sleeper must not sleep on when work was left for progress(), when the devices are not armed any
-  // more, or when an operation ended that may be its own.
+  // Waking. A thread that sleeps in wait() has to wake when work was left for progress(), when the devices
+  // are not armed any more, or when an operation ended that may be its own.
   void work_left() noexcept {
     if (armed_) [[unlikely]]
       wake();
@@ -70,13 +71,14 @@ class alignas(kCacheLine) Activity {
     if (armed_ || sleepers_ != 0) [[unlikely]]
       wake();
   }
-  /// For a caller that handled something beside a round: the devices stay armed.
+  /// For a caller that handled something outside of a round. While no thread sleeps, the devices stay armed.
   void notify_sleepers() noexcept {
     if (sleepers_ != 0) [[unlikely]]
       wake();
   }
+  /// Notifies the sleeping threads; from now on the devices count as disarmed.
   [[gnu::cold, gnu::noinline]] void wake() noexcept;
-  /// The devices tell the alarm what comes, and a sleeper may rely on that.
+  /// The devices are armed: what comes makes the alarm's descriptor readable, so a thread may sleep on it.
   bool armed() const noexcept { return armed_; }
 
   // Sleeping (wait.cpp).
@@ -85,10 +87,11 @@ class alignas(kCacheLine) Activity {
   int alarm_fd() const noexcept { return alarm_.fd(); }
   /// All devices are armed. The alarm goes off after `ms` in any case.
   void set_armed(std::int64_t ms) noexcept;
-  /// The descriptor of the wakeup alone, for a sleep without the devices; -1 before the alarm is open.
+  /// The wakeup descriptor alone, for a sleep that the devices do not end; -1 before the alarm is open.
   int wakeup_fd() noexcept;
+  /// The calling thread is about to give up the lock and sleep.
   void fall_asleep() noexcept { ++sleepers_; }
-  /// Returns whether another thread disarmed the devices meanwhile.
+  /// The calling thread sleeps no more. Returns whether another thread disarmed the devices meanwhile.
   bool wake_up() noexcept;
 
  private:

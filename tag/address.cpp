@@ -21,7 +21,7 @@ static_assert(sizeof(Head) == 16);
 static_assert(sizeof(Head) + std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 1 + 2 + kMostPartBytes) <=
               STRIA_ADDRESS_MAX);
 
-/// One step through the parts; false at a malformed one.
+/// Takes the next part from the front of `rest`; false when that is malformed.
 bool next_part(std::span<const std::byte>& rest, AddressPart& part) noexcept {
   if (rest.empty()) return false;
   const auto name_length = std::to_integer<std::size_t>(rest[0]);

@@ -1,10 +1,11 @@
-// A worker's address: opaque bytes for the application, one part per device inside.
+// A worker's address: opaque bytes for the application, with one part for each device inside. The numbers are
+// lengths in bytes.
 //
-//   | 'S' 'T' 'R' 'A' | wire version 1 | parts 1 | reserved 2 | worker id 8 |
-//   then for each part | name length 1 | name | device 1 | bytes 2 | bytes of the provider |
+//   | 'S' 'T' 'R' 'A' | wire version 1 | count of parts 1 | reserved 2 | worker id 8 |
+//   then for each part | length of name 1 | name | device index 1 | length 2 | the provider's bytes |
 //
-// A device is named by its provider and its index there. The device of an index reaches the peer's device of
-// the same index.
+// A device is named by its provider and its index among the provider's devices. A device reaches the peer's
+// device of the same index.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,13 @@
 
 namespace stria::tag {
 
-inline constexpr std::uint32_t kMostNameBytes = 64;   ///< of a provider; the loader refuses longer ones
-inline constexpr std::uint32_t kMostPartBytes = 256;  ///< of a device's part, without its name
+inline constexpr std::uint32_t kMostNameBytes = 64;  ///< of a provider's name; the loader refuses longer ones
+inline constexpr std::uint32_t kMostPartBytes = 256;  ///< of a device's part, without the name
 
 class ParsedAddress {
  public:
   std::uint64_t worker_id = 0;
-  /// The part of a provider's device; empty when the address has none.
+  /// The part of the provider's device of index `device`; empty when the address has none.
   std::span<const std::byte> part(std::string_view provider, std::uint8_t device) const noexcept;
 
  private:
@@ -32,7 +33,8 @@ class ParsedAddress {
   unsigned count_ = 0;
 };
 
-/// The result points into `bytes`. Errors: not an address; another wire version (both are named).
+/// Parses an address. The result points into `bytes`. Errors: the bytes are no whole address; another wire
+/// version (both versions are named).
 Result<ParsedAddress> parse_address(std::span<const std::byte> bytes);
 
 struct AddressPart {

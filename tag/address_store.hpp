@@ -1,7 +1,7 @@
-// What a worker keeps of the addresses of its peers until it connects: the parts that its own devices can
-// use, one behind the other in blocks. So an address of shm takes 52 bytes and no allocation of its own.
+// AddressStore: the addresses of a worker's peers. Of each address it keeps the parts that the worker's own
+// devices can use, one behind the other in larger blocks, so that an address needs no allocation of its own.
 //
-//   | parts 1 | then for each | device 1 | bytes 2 | bytes of the provider |
+//   | count of parts 1 | then for each part | device number 1 | length 2 | the provider's bytes |
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@ namespace stria::tag {
 /// A kept address; null: none.
 using KeptAddress = const std::byte*;
 
-/// The part for a device of the worker; empty when the address has none.
+/// The part for the worker's device of number `device`; empty when the address has none.
 std::span<const std::byte> part_of(KeptAddress kept, std::uint8_t device) noexcept;
 
 /// Addresses stay until the store goes.
 class AddressStore {
  public:
   struct Part {
-    std::uint8_t device;
+    std::uint8_t device;               ///< number of the worker's device that can use the part
     std::span<const std::byte> bytes;  ///< at most 65535
   };
-  /// At most 255 parts. Throws bad_alloc.
+  /// Stores a copy of these parts. At most 255 parts. Throws bad_alloc.
   KeptAddress keep(std::span<const Part> parts);
 
  private:
   static constexpr std::size_t kBlock = 1024;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;
-  std::size_t room_ = 0;
+  std::size_t room_ = 0;  // bytes from next_ on that are free
 };
 
 }  // namespace stria::tag

@@ -32,7 +32,7 @@ bool Alarm::open(std::span<const int> devices) noexcept {
 }
 
 void Alarm::wake_after(std::int64_t ms) noexcept {
-  itimerspec when{};  // of zeros it would be switched off
+  itimerspec when{};  // all zero would switch the timer off
   when.it_value.tv_sec = ms / 1000;
   when.it_value.tv_nsec = std::max<std::int64_t>(ms % 1000 * 1000000, 1);
   ::timerfd_settime(timer_.get(), 0, &when, nullptr);

@@ -1,6 +1,7 @@
-// Atomics on regions. Who performs them is said by the region's key, because an adapter's are not atomic with
-// a CPU's: where the owner has nothing but one adapter that can, that does for all peers; else CPUs do, the
-// owner's on request, or a peer's that has the memory mapped.
+// Atomics on regions. The region's key says who performs them, because an adapter's atomics are not atomic
+// with a CPU's. Where the owner has exactly one device, that is an adapter with atomics, and the region does
+// not ask for CPUs (STRIA_ACCESS_ATOMIC_WITH_CPU), the adapter performs them for all peers. Else CPUs do: the
+// owner's, on request, or that of a peer that has the memory mapped.
 #include <cstring>
 
 #include "tag/remote_access.hpp"
@@ -40,14 +41,15 @@ Status RemoteAccess::atomic(Peer& peer, const stria_atomic_t& atomic, stria_requ
   return Status::in_progress;
 }
 
-/// Decides who performs it, and tries once. no_resource: it has to wait, and try_atomic() knows the way.
+/// Decides who performs the atomic, and tries once. no_resource: the atomic has to wait, and op says how
+/// try_atomic() is to try again.
 Status RemoteAccess::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
   const Device& device = devices_[peer.device];
   const stria_provider_key_t& part = key_part(key, peer);
   if (key.head.performer == KeyHead::kAdapter) {
     if (device.atomics != Device::Atomics::adapter || !peer.link.can_atomic || part.bytes == 0)
       return Status::unsupported;
-    transport::copy_key(op.key, part);  // the caller's may be closed before there is room
+    transport::copy_key(op.key, part);  // the caller's key may be closed before there is room
   } else {
     op.owner_may = true;
     const bool reaches = peer.link.can_atomic || (peer.link.can_map && transport::is_mapped(part));
@@ -57,7 +59,8 @@ Status RemoteAccess::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKe
   return peer.one_sided.empty() ? try_atomic(peer, op) : Status::no_resource;
 }
 
-/// By the provider where there is a key for that, else by the owner. no_resource: nothing changed.
+/// Has the atomic performed by the provider, where op has a key for that, else by the owner's engine.
+/// no_resource: nothing changed.
 Status RemoteAccess::try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept {
   if (op.key.bytes != 0) {
     const Status status = atomics_.try_provider(op);

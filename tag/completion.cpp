@@ -5,8 +5,8 @@
 namespace stria::tag {
 namespace {
 
-/// The body of an operation that ended is free: what explain_outcome() needs beside the request's other
-/// fields goes there, as the worker and its peers may be gone when it is asked.
+/// Keeps in the request's body, which is free when the operation has ended, what explain_outcome() needs
+/// beside the request's other fields: the worker and its peers may be gone when it is called.
 [[gnu::cold, gnu::noinline]] void remember_failure(Request& request) noexcept {
   const bool closed = request.owner->closing();
   const std::uint64_t peer = request.kind == RequestKind::send && request.peer != nullptr

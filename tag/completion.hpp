@@ -7,11 +7,12 @@
 
 namespace stria::tag {
 
-/// Ends a request whose info is set but for the status. Calls back, so the request may be gone afterwards.
+/// Ends a request whose info is set except for the status. Calls its callback, so the request may be gone
+/// afterwards.
 void complete(Request& request, Status status) noexcept;
 
-/// Ends a request that has a callback. That may reuse the request's memory, and so may a thread that tests,
-/// before the callback runs: so `info` lies elsewhere.
+/// Ends a request that has a callback, and calls that. `info` lies outside of the request: the callback may
+/// reuse the request's memory, and a thread that tests the request may do so even before the callback runs.
 inline void call_back(Request& request, const stria_info_t& info) noexcept {
   if (info.status < STRIA_OK) [[unlikely]]
     static_cast<void>(explain_outcome(request));
@@ -22,14 +23,15 @@ inline void call_back(Request& request, const stria_info_t& info) noexcept {
   callback(handle, &info, user);
 }
 
-/// Tells the caller of a receive that is complete at once its outcome, where the caller wants it.
+/// Gives the outcome of a receive that is complete at once to its caller, in *recv.info where that is given.
 inline void report_outcome(const stria_recv_t& recv, const Request& request) noexcept {
   if (recv.info != nullptr) copy_info(*recv.info, request.info);
   if (request.info.status < STRIA_OK) [[unlikely]]
     static_cast<void>(explain_outcome(request));
 }
 
-/// Ends a receive that has its message, and its peer: the sender died while it wrote, or cannot be answered.
+/// Ends a receive that has its message, and fails the message's sender: it died while it wrote the message,
+/// or cannot be answered.
 [[gnu::cold, gnu::noinline]] void cut_short(Request& request, Peer& peer, const FailPeer& fail) noexcept;
 
 }  // namespace stria::tag

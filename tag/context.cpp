@@ -14,8 +14,8 @@
 namespace stria::tag {
 namespace {
 
-/// Processes of one user share it when the application gives none: it keeps strangers out, the kernel checks
-/// the rest.
+/// The secret of a job to which the application gives none: it is the same for all processes of one user. It
+/// keeps strangers out; the kernel checks the rest.
 std::vector<std::byte> default_secret() {
   const std::string text = fmt::format("stria uid {}", ::getuid());
   const auto* bytes = reinterpret_cast<const std::byte*>(text.data());

@@ -1,6 +1,6 @@
 // Devices: the devices that a worker has open, one or several of each provider, in the order of the context's
-// providers. A device that cannot be opened is left out, and takes no other with it. A device's number is its
-// place in this list; its index, by which peers know it, is its place among all devices of its provider.
+// providers. A device that cannot be opened is left out; the others are used. A device's number is its place
+// in this list; its index, by which peers know it, is its place among all devices of its provider.
 #pragma once
 
 #include <chrono>
@@ -18,15 +18,15 @@ namespace stria::tag {
 
 /// A provider's device under a worker.
 struct Device {
-  Worker* worker;  ///< for the upcalls of the provider, whose `self` the device is
-  std::uint8_t number;
-  std::uint8_t index;
+  Worker* worker;       ///< for the upcalls of the provider, whose `self` the device is
+  std::uint8_t number;  ///< place among the worker's devices
+  std::uint8_t index;   ///< place among all devices of the provider
   const stria_provider_t* provider;
   const transport::HotOps* ops;  ///< the provider's
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
   std::string label;               ///< for messages: the provider's name, and the index where it has several
-  std::vector<std::byte> address;  ///< its part of the worker's
+  std::vector<std::byte> address;  ///< the device's part of the worker's address
   enum class Atomics : std::uint8_t {
     none,
     cpu,
@@ -34,18 +34,19 @@ struct Device {
   } atomics = Atomics::none;  ///< what performs the atomics that go by this device
 
   const char* name() const noexcept { return provider->name; }
-  /// The device's link with what it can do now.
+  /// Describes a link of the device, with what the link can do now.
   transport::LinkRef link_ref(stria_link_t* link) const noexcept;
 };
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Devices {
  public:
-  /// Opens all that can be opened, and makes the worker's address. `upcalls` has the functions that each
-  /// device's sink gets. Errors: invalid (more devices than a worker may have; none is opened then); else why
-  /// there is no device at all.
+  /// Opens all devices that can be opened, and makes the worker's address. `upcalls` has the functions that
+  /// each device's sink gets. Errors: invalid (there are more devices than a worker may have; none is
+  /// opened); else why not a single device could be opened.
   Result<void> open(Context& context, Worker& worker, std::uint64_t worker_id, const stria_sink_t& upcalls);
-  /// Closes all. They have until the deadline together to send what they still have.
+  /// Closes all devices. Until the deadline, which is the same for all of them, they may send what they still
+  /// have.
   void close(MappedMemory& memory, std::chrono::steady_clock::time_point deadline) noexcept;
 
   std::size_t size() const noexcept { return devices_.size(); }
@@ -55,19 +56,20 @@ class Devices {
   /// The worker's address: the parts of all devices.
   const std::vector<std::byte>& address() const noexcept { return address_; }
 
-  /// A round of progress of each. Returns how many events they handled.
+  /// Makes a round of progress of each device, with this budget for each. Returns how many events they
+  /// handled.
   unsigned progress(unsigned budget) const noexcept {
     unsigned handled = 0;
     for (const Poll* poll = polls_.data(); poll != polls_.data() + polls_.size(); ++poll)
       handled += poll->progress(poll->device, budget);
     return handled;
   }
-  /// Has each look whether its peers live. Its upcalls end requests.
+  /// Has each device look whether its peers live. Upcalls that this causes end requests.
   void check() const noexcept;
-  /// ok: each tells its descriptor what comes. Else the answer of the first that does not.
+  /// Arms all devices. ok: each makes its event descriptor readable when something comes. Else the answer of
+  /// the first device that does not.
   Status arm() const noexcept;
-  /// The descriptors that become readable when something comes; empty when a device has none. Throws
-  /// bad_alloc.
+  /// The event descriptors of all devices; empty when a device has none. Throws bad_alloc.
   std::vector<int> event_fds() const;
 
  private:

@@ -9,7 +9,7 @@
 namespace stria::tag {
 namespace {
 
-constexpr std::uint16_t kMaxAhead = 0x7fff;
+constexpr std::uint16_t kMaxAhead = 0x7fff;  // a sequence number farther ahead is one of the past
 
 }  // namespace
 
@@ -43,7 +43,7 @@ std::uint32_t EarlyMessages::keep(Peer& peer, const transport::Packet& packet, e
   return 0;
 }
 
-/// False: there is one with its number already. Throws bad_alloc.
+/// False: a packet with this sequence number is kept already. Throws bad_alloc.
 bool EarlyMessages::store(Peer& peer, const transport::Packet& packet) {
   const auto* payload = static_cast<const std::byte*>(packet.payload);
   const bool kept =

@@ -1,5 +1,6 @@
-// EarlyMessages: matchable packets that overtook an earlier one of their peer on another path, and wait for
-// their turn. Few peers ever have any, so they lie apart from the peers, and has_early says that some do.
+// EarlyMessages: matchable packets that overtook an earlier packet of their peer on another path, and wait
+// for their turn. Few peers ever have such packets, so they lie apart from the peers; Peer::has_early says
+// that a peer has some.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace stria::tag {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class EarlyMessages {
  public:
   struct Stashed {
@@ -27,20 +28,22 @@ class EarlyMessages {
     }
   };
 
-  /// Copies a packet whose turn is later, and whose payload `eager` counted. Payload is bounded by the peer's
-  /// credit, headers by the half of the sequence numbers that means "early". A packet that cannot be kept
-  /// ends its peer. LATER: its sender stands still, and the packet is not counted any more. Else 0.
+  /// Keeps a copy of a packet whose turn is later, and whose payload `eager` counted. Payload is bounded by
+  /// the peer's credit, headers by the half of the sequence numbers that means "early". When a packet cannot
+  /// be kept, its peer fails. Returns STRIA_DELIVERED_LATER when the sender stands still while it writes the
+  /// packet, which is then not counted any more; else 0.
   [[gnu::cold, gnu::noinline]] std::uint32_t keep(Peer& peer, const transport::Packet& packet,
                                                   eager::Receiver& eager, const FailPeer& fail) noexcept;
-  /// Takes out the packet whose turn it is; none when that did not come yet.
+  /// Removes and returns the packet of the peer whose turn it is; none when that packet has not come yet.
   [[gnu::cold, gnu::noinline]] std::optional<Stashed> take_next(Peer& peer) noexcept;
-  /// Drops all packets of the peer.
+  /// Drops all packets of the peer; `eager` hears that their payload is gone.
   void drop(Peer& peer, eager::Receiver& eager) noexcept;
 
  private:
   bool store(Peer& peer, const transport::Packet& packet);
 
-  std::unordered_map<std::uint32_t, std::map<std::uint16_t, Stashed>> of_peer_;  // entries stay
+  /// By peer index; entries stay.
+  std::unordered_map<std::uint32_t, std::map<std::uint16_t, Stashed>> of_peer_;
 };
 
 }  // namespace stria::tag

@@ -1,6 +1,6 @@
-// FailPeer: how an object of a worker ends everything that names a peer. Each object has something of it, so
-// the worker does it (Worker::fail_peer); an object that finds a peer broken has this hook, and not the
-// worker.
+// FailPeer: the hook by which a part of a worker that finds a peer broken ends everything that names the
+// peer. Each part may have something that names it, so the worker does the work (Worker::fail_peer); the
+// parts have this hook, and do not know the worker.
 #pragma once
 
 #include "base/status.hpp"
@@ -12,7 +12,8 @@ struct FailPeer {
   void* self;
   void (*fail)(void* self, Peer& peer, Status why) noexcept;
 
-  /// Nothing of the peer is left afterwards but what came whole. Callbacks run inside.
+  /// Fails the peer. Afterwards nothing of the peer is left but messages that came whole. Callbacks run
+  /// inside.
   void operator()(Peer& peer, Status why) const noexcept { fail(self, peer, why); }
 };
 

@@ -1,11 +1,12 @@
-// Farewells: what a worker still owes to peers that it gave up while they live. A worker gives a peer up when
-// its own main link to the peer ends, or when the peer broke the protocol. The peer need not see any of that:
-// its main link may be one by another device, and go on. So it is told, by each link that is left between the
-// two, that nothing will be answered any more (wire::Kind::gone). Without that its operations would wait for
-// ever.
+// Farewells: the packets that a worker still owes to peers that it gave up while they live. A worker gives a
+// peer up when its own main link to the peer ends, or when the peer broke the protocol. The peer need not
+// notice: its own main link may be by another device, and go on. So the worker tells the peer, by each link
+// that is left between the two, that it answers nothing any more (wire::Kind::gone). Otherwise the peer's
+// operations would wait for ever.
 //
-// A farewell that has no room is sent again when the worker looks after its peers (STRIA_LIVENESS_MS). It
-// keeps no worker from sleeping: a peer that stands still may take none for long.
+// A farewell for which a link has no room is sent again when the worker looks after its peers
+// (STRIA_LIVENESS_MS). It does not keep the worker from sleeping: a peer that stands still may make no room
+// for long.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@
 
 namespace stria::tag {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Farewells {
  public:
-  /// The peer, which was given up, is to be told so by this link of the device.
+  /// The peer was given up, and is to be told so by `link`, a link of the device.
   void owe(const Peer& peer, const Device& device, stria_link_t* link) noexcept;
-  /// The peer's link by that device is dead.
+  /// The peer's link by that device is dead: drops the farewell that was to go by it.
   void link_down(const Peer& peer, const Device& device) noexcept;
-  /// Sends what has room.
+  /// Sends the farewells for which their links have room.
   void send() noexcept;
 
  private:

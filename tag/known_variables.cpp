@@ -15,7 +15,8 @@ namespace {
 
 using Tables = std::span<const stria_provider_t* const>;
 
-/// What decides which providers there are. Texts only: no value of them is malformed.
+/// The variables that decide which providers there are. All of them are texts, so no value of them is
+/// malformed.
 Config provider_choice() {
   auto config = Config::from_environment({transport::kVariables});
   return config ? *std::move(config) : Config({transport::kVariables});

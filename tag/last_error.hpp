@@ -1,5 +1,5 @@
 // What stria_last_error() and stria_last_error_status() of a thread answer: a text, and the status that it
-// explains. A text is set by the function that decides the refusal; it counts for one status only, so that it
+// explains. The function that decides a refusal sets the text. A text counts for one status only, so that it
 // is never taken for the reason of another answer.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace stria::tag {
 
-/// Longest text; a longer one is cut.
+/// Bytes of the longest text, with its terminating zero; a longer text is cut.
 inline constexpr std::size_t kLastErrorBytes = 1024;
 
 /// Sets the text, for a status that the function of stria.h will answer and name by claim_last_error().
@@ -21,7 +21,7 @@ void set_last_error(std::string_view text) noexcept;
 /// Sets the text and the status that it explains. Allocates nothing.
 void set_last_error(Status status, std::string_view text) noexcept;
 /// Makes the text that was set without a status since the last claim the reason of `status`. False: there is
-/// none.
+/// no such text.
 bool claim_last_error(Status status) noexcept;
 const char* last_error() noexcept;
 /// ok: nothing failed yet in this thread, or the text is not claimed.

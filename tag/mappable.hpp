@@ -1,6 +1,6 @@
-// Where memory of stria_mem_alloc has been in this process: from the lowest address to the highest, so that a
-// look at a message costs two comparisons. Other memory may lie in between; who asks takes it for mapped and
-// loses little.
+// Mappable: where memory of stria_mem_alloc() has been in this process, as one range from the lowest address
+// to the highest, so that the test of a message costs two comparisons. Other memory may lie within the range;
+// it is then taken for mapped memory, and little is lost.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace stria::tag {
 
 class Mappable {
  public:
-  /// Any thread, before the memory is handed out.
+  /// Adds memory that was allocated. Any thread, before the memory is handed out.
   static void add(const void* begin, std::uint64_t bytes) noexcept {
     const auto low = reinterpret_cast<std::uintptr_t>(begin);
     for (auto at = low_.load(std::memory_order_relaxed); low < at;)
@@ -21,7 +21,7 @@ class Mappable {
     for (auto at = high_.load(std::memory_order_relaxed); low + bytes > at;)
       if (high_.compare_exchange_weak(at, low + bytes, std::memory_order_relaxed)) break;
   }
-  /// Whether the memory may be some of it.
+  /// Whether the memory may be of stria_mem_alloc().
   static bool has(const transport::Payload& memory) noexcept {
     const std::uintptr_t first = first_byte(memory);
     return first >= low_.load(std::memory_order_relaxed) && first < high_.load(std::memory_order_relaxed);

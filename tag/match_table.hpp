@@ -1,18 +1,21 @@
-// Queues of what waits for a match, first in, first out, one for each key, in a hash table.
+// MatchTable: a hash table of queues, one for each key, of items that wait for a match. Each queue is first
+// in, first out.
 //
 //   bin --chain--> youngest of key A --chain--> youngest of key B
 //                     | next
 //                     v
 //                  oldest of key A --next--> ... --next--> youngest of key A
 //
-// The items of a key are a ring that is held by its youngest. So to append one and to take the oldest touches
-// the bin, the youngest and the item itself, however many wait, and a key for which many wait is no burden to
-// the other keys of its bin. Nothing is allocated for an item: it carries its links.
+// The items of a key form a ring, and the chain of the bin leads to the youngest of them. So to append an
+// item, or to take the oldest, touches only the bin, the youngest and the item itself, however many items
+// wait, and a key for which many wait is no burden to the other keys of its bin. Nothing is allocated for an
+// item: it carries its links.
 //
-// Items says where the links are:
+// The parameter Items says where the links of an item are:
 //   Ref, kNone           what names an item, and what names none
-//   next(ref), chain(ref)  references to its links
-//   prev(ref)            the same; only where items are removed that are not the oldest of their key
+//   next(ref), chain(ref)  references to the item's links
+//   kHasPrev, prev(ref)  whether there is a third link, and a reference to it: only where items are removed
+//                        that are not the oldest of their key
 //   has_key(ref, key), key_of(ref)
 #pragma once
 
@@ -24,7 +27,8 @@
 
 namespace stria::tag {
 
-/// Threads: the owner's business. Items are passed to each call and must be the same ones always.
+/// Threads: the owner allows one call at a time. Each call is given the Items, which must always be of the
+/// same table.
 template <class Items>
 class MatchTable {
  public:
@@ -39,6 +43,7 @@ class MatchTable {
   }
   bool is_open() const noexcept { return bins_ != nullptr; }
 
+  /// Appends an item as the youngest of its key.
   void push(const Items& items, Ref item, const MatchKey& key) noexcept {
     Ref* link = find(items, key);
     const Ref youngest = *link;
@@ -58,7 +63,7 @@ class MatchTable {
     }
     *link = item;
   }
-  /// Puts back what take() took as the oldest of its key.
+  /// Puts an item that take() returned back as the oldest of its key.
   void put_back(const Items& items, Ref item, const MatchKey& key) noexcept requires Items::kHasPrev {
     const Ref youngest = *find(items, key);
     if (youngest == kNone) {
@@ -75,13 +80,13 @@ class MatchTable {
     const Ref youngest = *find(items, key);
     return youngest == kNone ? kNone : items.next(youngest);
   }
-  /// The same, taken out.
+  /// Removes and returns the oldest item of the key, or kNone.
   Ref take(const Items& items, const MatchKey& key) noexcept {
     Ref* const link = find(items, key);
     const Ref youngest = *link;
     return youngest == kNone ? kNone : unlink_oldest(items, link, youngest);
   }
-  /// Takes an item of that key out.
+  /// Removes an item, whose key is `key`.
   void remove(const Items& items, Ref item, const MatchKey& key) noexcept requires Items::kHasPrev {
     Ref* const link = find(items, key);
     const Ref youngest = *link;
@@ -98,8 +103,8 @@ class MatchTable {
       items.prev(items.next(item)) = older;
     }
   }
-  /// Takes every item out for which f(Ref) is true. f is called on each, oldest of a key first, and changes
-  /// nothing here.
+  /// Removes every item for which f(Ref) is true. f is called on each item, the oldest of a key first, and
+  /// must change nothing in the table.
   template <class F>
   void remove_if(const Items& items, F&& f) noexcept {
     if (queues_ == 0) return;
@@ -133,7 +138,7 @@ class MatchTable {
     for (std::uint32_t i = 0; bins != nullptr && i < count; ++i) bins[i] = kNone;
     return bins;
   }
-  /// Where the youngest of the key is linked, or would be.
+  /// The link that leads to the youngest item of the key, or would lead to it.
   Ref* find(const Items& items, const MatchKey& key) noexcept {
     Ref* link = &bins_[match_hash(key) & mask_];
     while (*link != kNone && !items.has_key(*link, key)) link = &items.chain(*link);
@@ -149,7 +154,8 @@ class MatchTable {
     }
     return oldest;
   }
-  /// Builds the ring of the items for which f is false anew; its youngest, or kNone.
+  /// Builds the ring of one key anew from the items for which f is false. Returns the youngest of these, or
+  /// kNone.
   template <class F>
   static Ref keep(const Items& items, Ref youngest, F& f) noexcept {
     Ref first = kNone;
@@ -176,7 +182,7 @@ class MatchTable {
   [[gnu::noinline]] void grow(const Items& items) noexcept {
     const std::uint32_t count = 4 * (mask_ + 1);
     std::unique_ptr<Ref[]> larger = make_bins(count);
-    if (larger == nullptr) return;  // stay: longer chains are slower, not wrong
+    if (larger == nullptr) return;  // the old bins stay: longer chains are slower, not wrong
     const std::unique_ptr<Ref[]> old = std::move(bins_);
     const std::uint32_t old_mask = mask_;
     bins_ = std::move(larger);
@@ -194,7 +200,7 @@ class MatchTable {
 
   std::unique_ptr<Ref[]> bins_;
   std::uint32_t mask_ = kFirstBins - 1;
-  std::uint32_t queues_ = 0;  // keys that something waits for
+  std::uint32_t queues_ = 0;  // keys that have items
 };
 
 }  // namespace stria::tag

@@ -1,4 +1,4 @@
-// The bytes that a call of the application means.
+// The memory that a call of the application describes, as a payload.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ inline stria_payload_t plain_memory(const void* base, std::uint64_t count) noexc
   return {nullptr, const_cast<void*>(base), bytes, 0, bytes};
 }
 
-/// describe_memory() of a layout.
+/// describe_memory() for memory with a layout.
 Status describe_layout(const void* base, const stria_layout_t& layout, std::uint64_t count,
                        stria_payload_t& out) noexcept;
-/// The bytes a send or receive means: a layout that is contiguous for this count becomes plain memory. ok, or
-/// invalid for a negative or overflowing amount.
+/// Describes `count` instances of the layout at `base` (null layout: `count` bytes). A layout that is
+/// contiguous for this count becomes plain memory. invalid: the amount is negative, or overflows.
 inline Status describe_memory(const void* base, const stria_layout_t* layout, std::uint64_t count,
                               stria_payload_t& out) noexcept {
   if (layout != nullptr) return describe_layout(base, *layout, count, out);

@@ -26,7 +26,7 @@ struct Context {
   Config config;  ///< as providers ask for it
   Settings settings;
   std::vector<std::unique_ptr<const transport::LoadedProvider>> providers;  ///< best first
-  std::vector<bool> by_auto;  ///< of each: the user has not named it
+  std::vector<bool> by_auto;  ///< for each provider: the user has not named it
   std::vector<std::byte> job_secret;
   std::string name;
   std::atomic<unsigned> workers{0};
@@ -38,22 +38,24 @@ struct Context {
 Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* params,
                                               std::span<const stria_provider_t* const> builtins);
 
+/// A handle of the application, which leads to a peer.
 struct Endpoint {
   Worker* worker = nullptr;  ///< null once closed
   Peer* peer = nullptr;
-  void* user = nullptr;  ///< closed: the next one that is free
+  void* user = nullptr;  ///< the application's; of a closed endpoint: the next free endpoint
 };
 
 /// The STRIA_ACCESS_* bits that a region can have.
 inline constexpr unsigned kAllAccess = STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE |
                                        STRIA_ACCESS_REMOTE_ATOMIC | STRIA_ACCESS_ATOMIC_WITH_CPU;
 
-/// A key as it travels begins with this; remote_key.hpp has the rest.
+/// The beginning of a packed key; remote_key.hpp has the rest.
 struct KeyHead {
   std::uint8_t version;
-  std::uint8_t parts;
-  std::uint8_t access;
-  /// Of all its atomics: an adapter through its part of the key, else CPUs.
+  std::uint8_t parts;   ///< how many keys of devices follow
+  std::uint8_t access;  ///< STRIA_ACCESS_* bits of the region
+  /// Who performs all atomics on the region: an adapter, through its part of the key (kAdapter), or CPUs
+  /// (kCpu).
   std::uint8_t performer;
   std::uint8_t reserved[4];
   std::uint64_t owner;   ///< worker id
@@ -71,7 +73,7 @@ struct Region {
   Region& operator=(const Region&) = delete;
 
   Worker* worker;
-  stria_layout_t* layout = nullptr;  ///< a reference of the region's own: `memory` points into it
+  stria_layout_t* layout = nullptr;  ///< a reference that the region holds: `memory` points into the layout
   stria_payload_t memory;
   unsigned access;
   std::uint8_t performer = KeyHead::kCpu;

@@ -1,8 +1,9 @@
-// Puts and gets that this worker starts, by the provider where it can, else by the peer's engine; and the
-// queue of each peer in which puts, gets and atomics wait while the provider has no room for them, in the
-// order of the calls. A full queue means waiting, never another way: the target need not make progress for
-// what its provider does. What waits lies in its request, so nothing is allocated; progress tries the first
-// again, the end of the peer ends all.
+// Puts and gets that this worker starts: the provider does them where it can, else the peer's engine; and the
+// queue of each peer in which puts, gets and atomics wait, in the order of the calls, while the provider has
+// no room for them. An operation that the provider can do waits for room, and never goes to the peer's engine
+// instead: for the provider's work the target need not make progress. An operation that waits lies in its
+// request, so nothing is allocated. progress() tries the first of a queue again; the end of the peer ends all
+// of them.
 #include "tag/remote_access.hpp"
 
 namespace stria::tag {
@@ -52,7 +53,7 @@ Status RemoteAccess::rma(RequestKind kind, Peer& peer, const stria_rma_t& rma,
     }
     peers_.renew_limits(peer);
   }
-  // If the link turns out to be dead now, the call says so and nobody is called back.
+  // If the link turns out to be dead now, the call says so, and the callback is not called.
   made->callback = nullptr;
   ask_peer(*made);
   if (made->state.load(std::memory_order_relaxed) == RequestState::done)
@@ -67,7 +68,7 @@ void RemoteAccess::take_up(RemoteKey& key) const noexcept {
     key.of_device[device->number] = &part_for(key, device->name(), device->index);
 }
 
-/// The key of the peer's device at the other end of its link; bytes == 0: none.
+/// The part of the key for the peer's device at the other end of the peer's main link; bytes == 0: none.
 const stria_provider_key_t& RemoteAccess::key_part(const RemoteKey& key, const Peer& peer) const noexcept {
   if (key.user == activity_.worker_id()) [[likely]]
     return *key.of_device[peer.device];
@@ -75,8 +76,8 @@ const stria_provider_key_t& RemoteAccess::key_part(const RemoteKey& key, const P
   return part_for(key, device.name(), device.index);
 }
 
-/// Has the provider do it. in_progress: on_rma_done() follows. Else the operation is in no list, and the
-/// answer is the provider's.
+/// Has the provider do a put or get. in_progress: on_rma_done() follows. Else the operation is in no list,
+/// and the provider's answer is returned.
 Status RemoteAccess::try_rma(Request& request, const stria_provider_key_t& key) noexcept {
   RmaOp& op = request.body.rma;
   const transport::LinkRef& link = request.peer->link;
@@ -94,8 +95,8 @@ void RemoteAccess::on_rma_done(stria_completion_t* completion, stria_status_t st
   op.by->end_rma(request, transport::from_c(status));
 }
 
-/// With the provider's last word on an operation that was under way, or waited. A refusal is not the end: the
-/// peer's engine does it then.
+/// Handles the provider's last answer to a put or get that was under way, or waited. A refusal does not end
+/// it: the peer's engine does it then.
 void RemoteAccess::end_rma(Request& request, Status answered) noexcept {
   if (answered == Status::unsupported && request.peer->state == Peer::State::up) {
     peers_.renew_limits(*request.peer);
@@ -107,11 +108,12 @@ void RemoteAccess::end_rma(Request& request, Status answered) noexcept {
   complete(request, answered);
 }
 
-/// Has the peer's engine do what the provider does not.
+/// Has the peer's engine do a put or get that the provider does not.
 void RemoteAccess::ask_peer(Request& request) noexcept {
   const transport::LinkRef& link = request.peer->link;
   const RmaOp& asked = request.body.rma;
-  const stria_payload_t memory = asked.memory;  // the engine's operation takes the place of this one
+  // Copies, as the engine's operation takes the place of `asked` in the request.
+  const stria_payload_t memory = asked.memory;
   const std::uint64_t region = asked.region, offset = asked.offset;
   const auto begin = [&](auto& op) {
     op.link = &link;
@@ -135,8 +137,8 @@ void RemoteAccess::wait_for_room(Peer& peer, ListNode& op) noexcept {
   activity_.add_to_backlog(peer);
 }
 
-/// Tries what waits for the peer, until there is no room any more. Returns how many moved. A callback may
-/// start others, and end the peer.
+/// Starts the operations that wait for the peer, in order, until there is no room any more. Returns how many
+/// moved. A callback may start others, and end the peer.
 unsigned RemoteAccess::flush_one_sided(Peer& peer) noexcept {
   unsigned moved = 0;
   while (ListNode* first = peer.one_sided.pop_front()) {

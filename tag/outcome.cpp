@@ -1,5 +1,5 @@
-// Why an operation failed, in words: made from its request when its outcome is asked for, so that a failure
-// costs nothing before.
+// Says why an operation failed, in words. The text is made from the request when its outcome is asked for, so
+// that a failure costs nothing before.
 #include "tag/last_error.hpp"
 #include "tag/request.hpp"
 #include "transport/services.hpp"

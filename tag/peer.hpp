@@ -1,6 +1,6 @@
-// Peer: what a worker knows of one remote worker, whoever spoke first. Endpoints point to it. Jobs are large,
-// and most of their processes never talk to each other: a peer is two lines, and what only few of them need
-// is kept elsewhere, by peer index.
+// Peer: what a worker knows of one remote worker, whichever of the two connected first. Endpoints point to
+// it. Jobs are large, and most of their processes never talk to each other: a Peer is two cache lines, and
+// what only few peers need is kept elsewhere, by peer index.
 #pragma once
 
 #include <cstddef>
@@ -16,34 +16,36 @@
 
 namespace stria::tag {
 
-/// In the worker's backlog list while something waits to be sent to it. The eager path knows the flow alone.
+/// A Peer is in the worker's backlog while something waits to be sent to it. The eager path (eager/) sees
+/// only its base class Flow.
 struct alignas(kCacheLine) Peer : ListNode, eager::Flow {
   enum class State : std::uint8_t { unconnected, up, failed };
 
-  // One line for what a send needs of the link, the other for what a send and a delivery change: the bases
-  // fill the first and begin the second.
+  // One cache line has what a send needs of the link, the other what a send and a delivery change: the base
+  // classes fill the first and begin the second.
   State state = State::unconnected;
-  bool has_early = false;   ///< EarlyMessages has some that came before their turn
-  std::uint8_t device = 0;  ///< whose link it is, while up
-  bool low_latency : 1 = false;
-  bool window_due : 1 = false;     ///< it came to us while an endpoint wants a window: connect once more
-  bool answers_due : 1 = false;    ///< answers to its atomics wait for room
-  bool window_wanted : 1 = false;  ///< an endpoint wants a window, and there was none
+  bool has_early = false;          ///< EarlyMessages has packets of the peer that came before their turn
+  std::uint8_t device = 0;         ///< number of the device that has the main link, while up
+  bool low_latency : 1 = false;    ///< an endpoint to the peer is of the class low latency
+  bool window_due : 1 = false;     ///< the peer connected, and an endpoint wants a window: connect once more
+  bool answers_due : 1 = false;    ///< answers to the peer's atomics wait for room
+  bool window_wanted : 1 = false;  ///< an endpoint wants a window, and the link has none
   bool awaited : 1 = false;        ///< not connected, and a receive or a probe named it
-  bool has_late : 1 = false;       ///< receives wait for the rest of messages of its that were kept
-  bool unmet : 1 = false;          ///< awaited, and could not be connected to when that was tried last
+  bool has_late : 1 = false;       ///< receives wait for the rest of the peer's messages (LateReceives)
+  bool unmet : 1 = false;          ///< awaited, and the last attempt to connect to the peer failed
   std::uint32_t index = 0;
   IntrusiveQueue<rndv::Operation> pending;  ///< sends in order, waiting for room
   IntrusiveQueue<ListNode> one_sided;       ///< puts, gets and atomics in order, waiting for room
   std::uint64_t worker_id = 0;
-  KeptAddress address = nullptr;  ///< null when the peer came to us
+  KeptAddress address = nullptr;  ///< null: no endpoint was opened to the peer, which connected itself
 };
 static_assert(sizeof(Peer) == 2 * kCacheLine, "docs/user-library.md says what an idle peer costs");
 
-/// The index of what stands for peers that there was no memory for.
+/// The index of the Peer object that stands for all peers for which there was no memory.
 inline constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-/// The peer whose link it is; every link that a worker gives to its engines is a peer's.
+/// The peer whose main link this is; every main link that a worker gives to its engines is a member of a
+/// Peer.
 inline Peer& peer_of(const transport::LinkRef& link) noexcept {
   static_assert(offsetof(eager::Flow, link) == 0);
   auto& flow = reinterpret_cast<eager::Flow&>(const_cast<transport::LinkRef&>(link));

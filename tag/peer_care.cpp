@@ -4,20 +4,23 @@
 
 namespace stria::tag {
 
-/// A peer that died before it connected, or before this worker saw that it had, has no link that could go
-/// down. To connect to it tells, and costs nothing that the message that is waited for would not cost. False:
-/// the time for one call was used up before all were asked, or there was no memory.
+/// Connects to peers that are awaited and have no link. A peer that died before it connected, or before this
+/// worker saw that it had, has no link that could go down; only connecting to it tells, and that costs
+/// nothing that the awaited message would not cost. False: the time for one call was used up before all peers
+/// were asked, or there was no memory.
 bool Peers::meet_awaited() noexcept try {
   using Clock = std::chrono::steady_clock;
   constexpr auto kLongest = std::chrono::milliseconds(2);
-  constexpr unsigned kUnmetEvery = 64;  // rounds: to ask may take seconds where a host does not answer
+  // One round in so many also asks peers whose last attempt failed: where a host does not answer, an attempt
+  // may take seconds.
+  constexpr unsigned kUnmetEvery = 64;
   if (awaited_ == 0) return true;
-  const bool all = next_awaited_ == 0 && meetings_++ % kUnmetEvery == 0;
+  const bool with_unmet = next_awaited_ == 0 && meetings_++ % kUnmetEvery == 0;
   const auto end = Clock::now() + kLongest;
   for (; next_awaited_ < table_.size() && awaited_ != 0; ++next_awaited_) {
     Peer& peer = table_[next_awaited_];
-    if (!peer.awaited || (peer.unmet && !all)) continue;
-    peer.unmet = !connect_new(peer);  // no call of the application asked, so none is told the reason
+    if (!peer.awaited || (peer.unmet && !with_unmet)) continue;
+    peer.unmet = !connect_new(peer);  // no call of the application asked for this, so none is told the reason
     if (Clock::now() > end) {
       ++next_awaited_;
       return false;
@@ -29,8 +32,8 @@ bool Peers::meet_awaited() noexcept try {
   return false;
 }
 
-// The peer connected first, so that its provider did not know of our wish, or it had no window then.
-// Connecting once more tells it; that there is none for us is no error.
+// Asks the peer for a window, by connecting once more. The peer connected first, so that its provider did not
+// know that an endpoint wants a window; or it had no free window then. That it has none now is no error.
 void Peers::ask_for_window(Peer& peer) noexcept try {
   peer.window_due = false;
   const Device& device = devices_[peer.device];
@@ -41,7 +44,7 @@ void Peers::ask_for_window(Peer& peer) noexcept try {
   if (connected != STRIA_OK && connected != STRIA_IN_PROGRESS) log::debug("{}", error);
   renew_limits(peer);
 } catch (const std::bad_alloc&) {
-  // It is a wish: the next time, perhaps.
+  // A window is a wish, and is dropped where memory is out.
 }
 
 // A peer has a free window again when one of its other peers leaves, and it does not tell this worker. So the

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::size_t kFirstSlots = 16;
 
-// Ids are random; the multiplication keeps ones that a peer chose from falling together by their low bits.
+// Worker ids are random. The multiplication keeps ids that a peer chose on purpose from falling together by
+// their low bits.
 std::size_t hash(std::uint64_t worker_id) noexcept {
   return static_cast<std::size_t>((worker_id * 0x9e3779b97f4a7c15u) >> 32);
 }

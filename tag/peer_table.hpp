@@ -1,5 +1,5 @@
-// The peers of a worker, by number and by worker id. A peer that is only known, because an endpoint was
-// opened and nothing was sent, costs its two lines, a slot here, and what is kept of its address.
+// PeerTable: the peers of a worker, by index and by worker id. A peer to which an endpoint was opened and
+// nothing was sent costs its two cache lines, a slot of this table, and what is kept of its address.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,24 @@
 
 namespace stria::tag {
 
-/// Peers are never taken out. Threads: the worker's lock.
+/// Peers are never removed. Threads: called with the worker's lock held.
 class PeerTable {
  public:
   std::uint32_t size() const noexcept { return peers_.size(); }
   Peer& operator[](std::uint32_t index) const noexcept { return peers_[index]; }
+  /// The peer of that worker id; null when it is unknown.
   Peer* find(std::uint64_t worker_id) const noexcept;
-  /// The peer of that id, new or known. Throws bad_alloc, and then nothing changed.
+  /// The peer of that worker id, new or known. Throws bad_alloc, and then nothing changed.
   Peer& add(std::uint64_t worker_id);
 
  private:
-  /// Where the id is, or would be.
+  /// The slot that the worker id has, or the free one that it would get.
   std::uint32_t& slot_of(std::uint64_t worker_id) noexcept;
   void grow();
 
   StableArray<Peer, 4> peers_;
-  std::vector<std::uint32_t> slots_;  // index + 1, or 0; open addressing, at most three quarters full
+  /// Peer index + 1, or 0: free. Open addressing, at most three quarters full.
+  std::vector<std::uint32_t> slots_;
 };
 
 }  // namespace stria::tag

@@ -1,5 +1,5 @@
-// The life of peers: opened by an endpoint or by their own first word, connected on first use, failed for
-// good once a message was sent.
+// The life of peers: a peer becomes known by an endpoint or by its own connection, is connected to on first
+// use, and fails for good when its link ends after a message.
 #include <utility>
 
 #include "base/format.hpp"
@@ -75,7 +75,7 @@ Status Peers::reach(Peer& peer) noexcept {
   return connected == Status::ok && is_coming(peer) ? Status::in_progress : connected;
 }
 
-/// Asks the provider again; a message that went by the link is an answer, too.
+/// Whether the link has not reached the peer yet. A message that went by the link is an answer, too.
 bool Peers::is_coming(Peer& peer) noexcept {
   if (!coming_.contains(peer.index)) return false;
   char error[512] = "";
@@ -124,7 +124,7 @@ Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
       return Error{Status::peer_failed, fmt::format("worker {:#x} was given up before", peer.worker_id)};
     }
     const Status reason = accepted ? Status::io_error : transport::from_c(connected);
-    // A provider that knows that the peer is gone knows it for all of them.
+    // When one provider knows that the peer is gone, it is gone for all of them.
     if (answer != Status::peer_failed) answer = reason;
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device.label,
                            accepted ? "it said yes and gave no link, which breaks its contract"
@@ -138,28 +138,28 @@ Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
   return Error{answer, std::move(text)};
 }
 
-/// The peer is gone, and no link of it was there to go down: all that names it ends.
+/// The peer is gone, and has no link that could go down: ends everything that names it.
 void Peers::lose(Peer& peer, std::string_view why) noexcept {
   try {
     why_lost_[peer.index] = why;
   } catch (const std::bad_alloc&) {
-    // The status says the most important.
+    // The status alone says why, then.
   }
   {
-    const Activity::Inside inside(activity_);  // as in every callback
+    const Activity::Inside inside(activity_);  // fail_() runs callbacks
     fail_(peer, Status::peer_failed);
   }
   activity_.an_operation_ended();  // a sleeper's own request may be among those that ended
 }
 
-/// A peer that failed after a message, either way: that may be lost, and what came after it would have no
-/// place in its order. One whose first connection broke may come by another one.
+/// Whether the peer failed after a message went either way: one may be lost, and later ones would have no
+/// place in the order. A peer whose first connection broke before that may come by another one.
 bool Peers::is_lost(const Peer& peer) noexcept {
   return peer.state == Peer::State::failed && (peer.send_sequence != 0 || peer.recv_sequence != 0);
 }
 
 void Peers::link_up(Peer& peer, const Device& device, stria_link_t* link) noexcept {
-  // Its own connection came in while we connected; or it failed for good.
+  // The peer's own connection came in while this worker connected; or the peer failed for good.
   if (peer.state == Peer::State::up || is_lost(peer)) return;
   peer.device = device.number;
   peer.link.ops = device.ops;
@@ -168,7 +168,7 @@ void Peers::link_up(Peer& peer, const Device& device, stria_link_t* link) noexce
   peer.link.railed = peer.worker_id != activity_.worker_id() && Rails::are_possible(devices_, device);
   set_awaited(peer, false);
   peer.state = Peer::State::up;
-  // A path that is refused from the start is one fallback: no message tries it any more.
+  // A best path that is refused from the start counts as one fallback: no message tries it any more.
   const stria_link_limits_t limits = renew_limits(peer);
   if (limits.fallback != nullptr && *limits.fallback != '\0') ++fallbacks_;
   receiver_.peer_joined(peer);

@@ -1,8 +1,8 @@
-// The posted queue. Receives are kept by shape: which bits of the tag they ignore, and whether they name a
-// source. All receives of one shape lie in one table of queues, so that an arriving message looks into one
-// queue of each shape in use, and takes the oldest receive that fits; stamps restore MPI's order between the
-// shapes. A program uses two or three shapes (exact, any source, any tag); shapes beyond kShapes share a list
-// that is searched.
+// PostedQueue: the receives that wait for messages. They are kept by shape: which bits of the tag they
+// ignore, and whether they name a source. All receives of one shape lie in one table of queues. So an
+// arriving message looks into one queue of each shape in use, and takes the oldest receive that fits; stamps
+// restore MPI's order between the shapes. A program uses two or three shapes (exact, any source, any tag);
+// receives of further shapes than kShapes are in one list, which is searched.
 #pragma once
 
 #include <array>
@@ -15,17 +15,18 @@
 
 namespace stria::tag {
 
-/// A receive that waits for its message. Intrusive; the memory is the request's. What matching looks at comes
-/// first: it is one line of a request (request.hpp).
+/// A receive that waits for its message; it lies in the memory of its request. The members that matching
+/// looks at come first: they are in one cache line of a request (request.hpp).
 struct PostedRecv {
   PostedRecv* next;
   PostedRecv* chain;
   std::uint64_t tag;
   std::uint32_t source;  ///< peer index
-  std::uint32_t shape;   ///< where the queue keeps it
-  std::uint64_t stamp;
+  std::uint32_t shape;   ///< index of the shape under which the queue keeps the receive; kShapes: in the list
+  std::uint64_t stamp;   ///< order of posting
   PostedRecv* prev;
-  // Up to here and the above but tag and source, the queue's; the rest is whose receive it is.
+  // The queue sets the members above, but for tag and source. The owner of the receive sets these two and the
+  // members below.
   std::uint64_t ignore;
   transport::Payload memory;
 
@@ -34,7 +35,7 @@ struct PostedRecv {
   }
 };
 
-/// The links of receives of a shape that ignores those bits.
+/// For MatchTable: the links and keys of receives whose shape ignores the bits `ignore` of the tag.
 struct PostedItems {
   using Ref = PostedRecv*;
   static constexpr Ref kNone = nullptr;
@@ -49,7 +50,7 @@ struct PostedItems {
   bool has_key(Ref recv, const MatchKey& key) const noexcept { return key_of(recv) == key; }
 };
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class PostedQueue {
  public:
   PostedQueue();
@@ -61,7 +62,7 @@ class PostedQueue {
     else
       push_exact(recv);
   }
-  /// One that names its source and its whole tag.
+  /// Appends a receive that names its source and its whole tag.
   void push_exact(PostedRecv* recv) noexcept {
     recv->stamp = next_stamp_++;
     ++size_;
@@ -76,14 +77,16 @@ class PostedQueue {
     if (found != nullptr) --size_;
     return found;
   }
-  /// Undoes match(): nothing was posted or removed since.
+  /// Puts back the receive that match() returned. Nothing may have been posted or removed since.
   [[gnu::cold, gnu::noinline]] void put_back(PostedRecv* recv) noexcept;
-  /// As put_back(), and from now on the receive accepts messages of `source` alone.
+  /// Puts back the receive that match() returned, as put_back() does; from now on it accepts messages of
+  /// `source` alone.
   [[gnu::cold, gnu::noinline]] void put_back_for(PostedRecv* recv, std::uint32_t source) noexcept;
+  /// Removes a receive that is in the queue.
   void remove(PostedRecv* recv) noexcept;
   std::uint64_t size() const noexcept { return size_; }
 
-  /// Takes all receives out for which f(PostedRecv&) is true, and returns them linked by `next`. f posts and
+  /// Removes all receives for which f(PostedRecv&) is true, and returns them linked by `next`. f posts and
   /// removes nothing.
   template <class F>
   PostedRecv* remove_if(F&& f) {
@@ -113,14 +116,14 @@ class PostedQueue {
   struct Shape {
     std::uint64_t ignore = 0;
     bool any_source = false;
-    std::uint64_t count = 0;  // but of the exact one's
+    std::uint64_t count = 0;  // receives of the shape; not counted for the exact one
     MatchTable<PostedItems> table;
   };
   [[gnu::noinline]] void push_wildcard(PostedRecv* recv) noexcept;
   [[gnu::noinline]] PostedRecv* match_shapes(std::uint32_t source, std::uint64_t tag) noexcept;
   std::uint32_t shape_for(const PostedRecv& recv) noexcept;
   void unlink_other(PostedRecv* recv) noexcept;
-  /// Counts a receive that left.
+  /// Updates the counts for a receive that has left the queue.
   void forget(const PostedRecv& recv) noexcept {
     --size_;
     if (recv.shape == 0) return;
@@ -128,7 +131,7 @@ class PostedQueue {
     if (recv.shape != kShapes) --shapes_[recv.shape].count;
   }
 
-  std::uint64_t wildcards_ = 0;  // all but the exact ones
+  std::uint64_t wildcards_ = 0;  // receives of all shapes but the exact one
   std::uint64_t size_ = 0;
   std::uint64_t next_stamp_ = 0;
   std::uint32_t shapes_used_ = 1;  // shape 0 is the exact one
@@ -136,7 +139,7 @@ class PostedQueue {
   struct {
     PostedRecv* head = nullptr;
     PostedRecv* tail = nullptr;
-  } others_;  // of all other shapes, in order of posting
+  } others_;  // receives that are in no table, in order of posting
 };
 
 }  // namespace stria::tag

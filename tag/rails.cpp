@@ -15,7 +15,7 @@ bool Rails::are_possible(const Devices& devices, const Device& device) noexcept 
   });
 }
 
-/// Null: no memory.
+/// The rails of the peer, made when there are none yet. Null: no memory.
 Rails::OfPeer* Rails::of_peer(const Peer& peer) noexcept try {
   std::unique_ptr<OfPeer>& rails = of_peer_[peer.index];
   if (rails != nullptr) return rails.get();
@@ -43,7 +43,7 @@ std::span<const transport::LinkRef* const> Rails::of(const Peer& peer) noexcept 
 
 void Rails::connect(const Peer& peer, const Device& device, Rail& rail) noexcept {
   const std::span<const std::byte> part = part_of(peer.address, device.number);
-  if (part.empty()) return;  // the peer came to us, or has no such device; it may connect
+  if (part.empty()) return;  // no known address, or no such device; the peer may connect itself
   char error[512] = "";
   stria_link_t* link = nullptr;
   const stria_status_t connected =

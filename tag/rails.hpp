@@ -5,8 +5,8 @@
 //
 // A rail is connected when the first long message of the peer is to be divided, or when the peer connects it.
 // By then both sides know the main link, because a packet of the peer came by it; a rail that came first
-// would be taken for the main link. Connecting never waits: a rail that is not up yet refuses what it is to
-// send for lack of room. A rail that cannot be connected, or dies, is left alone, until the peer connects it.
+// would be taken for the main link. Connecting never waits: a send by a rail that is not up yet finds no
+// room. A rail that cannot be connected, or dies, is not connected again unless the peer does.
 #pragma once
 
 #include <array>
@@ -21,35 +21,37 @@
 
 namespace stria::tag {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class Rails {
  public:
   explicit Rails(const Devices& devices) noexcept : devices_(devices) {}
 
-  /// Whether a peer whose main link is the device's can have rails: its provider has other devices.
+  /// Whether a peer whose main link is by this device can have rails: the device's provider has other
+  /// devices.
   static bool are_possible(const Devices& devices, const Device& device) noexcept;
 
-  /// Those of the peer, which is up, that may be sent by; valid until the next call. Connects what is
-  /// missing.
+  /// The rails of the peer, which is up, by which packets may be sent. Connects rails that are missing. The
+  /// list is valid until the next call.
   std::span<const transport::LinkRef* const> of(const Peer& peer) noexcept;
-  /// The peer, which is up by another device, connected by this one.
+  /// The peer, which is up by another device, connected by this one: its link becomes a rail, if it is by the
+  /// main link's provider.
   void joined(const Peer& peer, const Device& device, stria_link_t* link) noexcept;
   /// The peer's rail by that device; null: there is none.
   const transport::LinkRef* find(const Peer& peer, std::uint8_t device) const noexcept;
-  /// Takes out the peer's rail by that device, whose link is down; null: there was none. Valid until the
-  /// device connects once more.
+  /// The link of the peer's rail by that device is down: the rail is dead. Returns it, or null when there was
+  /// no rail; valid until the device connects once more.
   const transport::LinkRef* take_down(const Peer& peer, std::uint8_t device) noexcept;
-  /// Asks the provider what the rail can do now.
+  /// Asks the provider what the rail can do now, and stores that.
   void renew_limits(const Peer& peer, std::uint8_t device) noexcept;
   void renew_limits(const Peer& peer, const transport::LinkRef& rail) noexcept;
-  /// The peer lost its main link: it has no rails any more. Those that are up are owed a farewell, unless
-  /// that is null.
+  /// The peer lost its main link: forgets its rails. By each of their links that is up a farewell is owed
+  /// from now on, unless `farewells` is null.
   void leave(const Peer& peer, Farewells* farewells = nullptr) noexcept;
 
  private:
   struct Rail {
-    // foreign: up, and the peer's doing; by another provider than the main link, so no message is divided
-    // among the two.
+    // foreign: up, and connected by the peer, but by another provider than the main link's; no message is
+    // divided among links of two providers.
     enum class State : std::uint8_t { absent, untried, up, foreign, dead };
     State state = State::absent;
     transport::LinkRef link;
@@ -60,7 +62,7 @@ class Rails {
 
   const Devices& devices_;
   std::unordered_map<std::uint32_t, std::unique_ptr<OfPeer>> of_peer_;
-  std::array<const transport::LinkRef*, STRIA_DEVICES_MAX> answer_{};  // of the last of()
+  std::array<const transport::LinkRef*, STRIA_DEVICES_MAX> answer_{};  // what the last of() answered
 };
 
 }  // namespace stria::tag

@@ -1,13 +1,14 @@
-// A link that goes down because its peer cannot be reached, before any message went by it: its provider said
-// yes, asked its network, and had no for an answer. That is no more than a provider that says no at once. So
-// the next provider is asked, and what waits goes by its link. When none is left, what this worker wanted to
-// send ends as if the calls had been refused, the next call asks all again, and receives wait on: the peer
-// may come by itself.
+// What happens when a link goes down because its peer cannot be reached, before any message went by it: its
+// provider accepted the connect, asked its network, and got a refusal. That is no more than a provider that
+// refuses at once. So the worker asks the next provider, and what waits goes by the link of that one. When no
+// provider is left, the operations that wait end as if their calls had been refused, the next call asks all
+// providers again, and receives wait on: the peer may connect itself.
 //
-// A peer may also come by another provider while ours still asks, because its own attempt failed first. Then
-// its messages are here with that link, and what waits goes by it, too. Our link that still asks is a rail
-// from then on, if both are links of one provider: it may come up yet. A peer that was reached already, and
-// comes by another device of the same provider, has a rail more (rails.hpp).
+// A peer may also connect by another provider while this worker's provider still asks, because the peer's own
+// attempt with that provider failed first. The peer's messages then come by the peer's link, and what waits
+// here goes by it, too. The worker's link that still asks becomes a rail, if both links are of one provider:
+// that link may come up yet. When a peer that was reached already connects by another device of the same
+// provider, it gets one rail more (rails.hpp).
 #include "tag/worker.hpp"
 
 namespace stria::tag {
@@ -16,15 +17,17 @@ namespace {
 constexpr Status kWhy = Status::unreachable;
 }
 
-/// What waits for a peer that is reached in another way now, or not at all.
+/// The operations that wait for a peer that is now reached in another way, or not at all.
 struct Worker::Waiting {
   Sends::Waiting sends;
   RemoteAccess::Waiting one_sided;
 };
 
-/// Ends the peer's link here. False, and nothing changed: a message went by it, or there is no other way.
+/// Ends the use of the peer's main link, and moves what waits for it to `waiting`. False, and nothing
+/// changed: a message went by the link, or there is no other way to the peer.
 bool Worker::take_back(Peer& peer, Waiting& waiting) noexcept {
-  // No callback of what ends now may start something anew that ends with it.
+  // Marks the peer as failed first: a callback of an operation that ends here must not start another one that
+  // ends with it.
   if (!peers_.refuse(peer)) return false;
   sends_.take_back(peer, waiting.sends);
   RemoteAccess::take_back(peer, waiting.one_sided);
@@ -44,13 +47,13 @@ void Worker::give_back(Peer& peer, Waiting& waiting) noexcept {
 bool Worker::refused(Peer& peer) noexcept {
   Waiting waiting;
   if (!take_back(peer, waiting)) return false;
-  const bool somebody_waits = !waiting.sends.empty() || !waiting.one_sided.empty();
+  const bool any_waits = !waiting.sends.empty() || !waiting.one_sided.empty();
   if (peers_.reach_by_others(peer)) {
     give_back(peer, waiting);
     return true;
   }
   if (receives_.names(peer)) peers_.await_unmet(peer);
-  if (!somebody_waits) peers_.report_refusal(peer);
+  if (!any_waits) peers_.report_refusal(peer);
   const Status answer = peer.state == Peer::State::failed ? Status::peer_failed : kWhy;
   Sends::end(waiting.sends, answer);
   remote_.end(waiting.one_sided, answer);
@@ -66,7 +69,7 @@ Peer& Worker::joined(const Device& device, std::uint64_t worker_id, stria_link_t
   Peer& peer = peers_.joined(device, worker_id, link);
   if (is_taken_back) {
     give_back(*coming, waiting);
-    // Should it come up after all, the peer uses it as a rail.
+    // Should the worker's link come up after all, the peer uses it as a rail.
     if (peer.state == Peer::State::up) rails_.joined(peer, *asking, asked);
   }
   if (peer.state == Peer::State::up && peer.device != device.number) rails_.joined(peer, device, link);

@@ -74,7 +74,7 @@ Status Regions::perform(std::uint64_t region_id, const transport::Atomic& what,
                         std::uint64_t& before) const noexcept {
   const Region* region = table_.find(region_id);
   if (region == nullptr || (region->access & STRIA_ACCESS_REMOTE_ATOMIC) == 0) return Status::access_error;
-  // Ours would not be atomic with the adapter's.
+  // An atomic of this CPU would not be atomic with those of the adapter.
   if (region->performer == KeyHead::kAdapter) return Status::unsupported;
   const auto length = static_cast<std::uint64_t>(region->memory.length);
   if (length < transport::kWordBytes || what.offset > length - transport::kWordBytes)

@@ -37,7 +37,7 @@ unsigned RemoteAccess::flush(Peer& peer) noexcept {
 }
 
 void RemoteAccess::fail(Peer& peer, Status why) noexcept {
-  end(peer.one_sided, why);  // it is not up any more, so nothing is added
+  end(peer.one_sided, why);  // the peer is not up any more, so callbacks add nothing
   peer.answers_due = false;
   atomics_.fail_link(peer.link, why);
 }

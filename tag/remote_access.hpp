@@ -1,6 +1,6 @@
-// RemoteAccess: puts, gets and atomics on the memory of peers, by their providers or by their engines, and
-// the serving of those that peers ask this worker's engine for. A full queue means waiting, never another
-// way: what has no room waits in a queue of its peer, in the order of the calls.
+// RemoteAccess: puts, gets and atomics on the memory of peers, performed by a provider or by the peer's
+// engine; and the serving of those that peers ask this worker's engine for. An operation that finds no room
+// waits in a queue of its peer, in the order of the calls; it does not go another way.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,20 @@
 
 namespace stria::tag {
 
-/// Threads: the worker's lock.
+/// Threads: called with the worker's lock held.
 class RemoteAccess {
  public:
   RemoteAccess(const Devices& devices, Activity& activity, Peers& peers, rndv::Engine& rndv,
                const Regions& regions) noexcept;
 
-  /// Finds the parts of a key for the devices of this worker.
+  /// Finds the parts of a key that the devices of this worker use.
   void take_up(RemoteKey& key) const noexcept;
+  /// Starts a put or get. ok: ended; in_progress: `request` will end.
   Status rma(RequestKind kind, Peer& peer, const stria_rma_t& rma, stria_request_t* request) noexcept;
+  /// Starts an atomic. ok: ended; in_progress: `request` will end.
   Status atomic(Peer& peer, const stria_atomic_t& atomic, stria_request_t* request) noexcept;
 
-  // Packets of peers. False: it does not fit its kind.
+  // Packets of peers. False, misfit: the packet does not fit its kind.
   [[nodiscard]] bool serve_rma(Peer& peer, const stria_packet_t& packet, bool is_get) noexcept;
   enum class Served : std::uint8_t { well, misfit, no_memory };
   [[nodiscard]] Served serve_atomic(Peer& peer, const stria_packet_t& packet) noexcept;
@@ -34,23 +36,29 @@ class RemoteAccess {
     return atomics_.on_word(peer.link, packet);
   }
 
-  /// Tries what waits for the peer, answers first. Returns how many moved; callbacks may end the peer.
+  /// Sends the answers, then starts the operations, that wait for the peer. Returns how many moved; callbacks
+  /// may end the peer.
   unsigned flush(Peer& peer) noexcept;
   /// The rendezvous engine ended a put or get that it was asked for.
   void engine_ended() noexcept { --rma_in_flight_; }
-  /// Nothing is under way.
+  /// No operation of this worker is under way.
   bool idle() const noexcept { return rma_in_flight_ == 0 && atomics_.idle(); }
   /// Puts, gets and atomics that wait for room, in order.
   using Waiting = IntrusiveQueue<ListNode>;
-  /// What waits for a peer whose link went down before any message, for another link or for its end.
+  /// Moves the operations that wait for the peer to `waiting`. The peer's link went down before any message;
+  /// give_back() or end() follows.
   static void take_back(Peer& peer, Waiting& waiting) noexcept;
-  /// Their keys were for the other link, so the peer's engine is asked; an atomic that only an adapter may
-  /// perform ends with UNSUPPORTED.
+  /// Starts the operations of `waiting` again, for a peer that has another link now. Their keys were for the
+  /// earlier link, so the peer's engine is asked; an atomic that only an adapter may perform ends with
+  /// UNSUPPORTED.
   void give_back(Peer& peer, Waiting& waiting) noexcept;
+  /// Ends the operations of `waiting`.
   void end(Waiting& waiting, Status why) noexcept;
-  /// The peer failed: ends what is under way to it, but for what a provider has.
+  /// The peer failed: ends the operations that wait for it, and the atomics that its engine was asked for. An
+  /// operation that a provider has is ended by the provider.
   void fail(Peer& peer, Status why) noexcept;
-  /// The providers are closed, and let go of all memory: ends what they had.
+  /// Ends the operations that providers had. To be called only after the providers are closed, which then use
+  /// no memory any more.
   void end_all(Status why) noexcept;
 
  private:

@@ -22,7 +22,7 @@ bool take_byte(std::span<const std::byte>& rest, std::uint8_t& out) noexcept {
   rest = rest.subspan(1);
   return true;
 }
-/// The bytes behind a length of one byte at the beginning of `rest`, which moves behind them. False: cut
+/// Takes a length of one byte, and as many bytes as it says, from the front of `rest`. False: `rest` is too
 /// short.
 bool take_counted(std::span<const std::byte>& rest, std::span<const std::byte>& out) noexcept {
   if (rest.empty()) return false;

@@ -1,7 +1,7 @@
-// Request: an operation of the application, built in the memory the caller gave (stria_request_t). What it is
-// doing decides which part of the body is alive: a posted receive, one half of a rendezvous (also a send
-// that waits for room), or an access to remote memory. The body comes last: a receive that is posted and
-// matched touches three lines.
+// Request: an operation of the application, built in the memory that the caller gave (stria_request_t). What
+// the operation is doing decides which member of the body is alive: a posted receive, one half of a
+// rendezvous (also for a send that waits for room), or an access to remote memory. The body comes last: a
+// receive that is posted and matched touches three cache lines.
 #pragma once
 
 #include <atomic>
@@ -31,27 +31,27 @@ enum class RequestState : std::uint8_t {
   done,
 };
 
-/// What stays of an operation that failed, beside its request's info.
+/// What is kept of an operation that failed, beside its request's info.
 struct Failure {
   std::uint64_t peer;  ///< the other worker's id; 0: none was named
-  bool closed;         ///< its own worker was being closed
+  bool closed;         ///< the worker that it was started on was being closed
 };
 
-/// A receive whose message lies where it arrived (LateReceives).
+/// A receive that waits for the rest of its message, which lies where it arrived (LateReceives).
 struct LateRecv : ListNode {
-  Unexpected* entry = nullptr;
-  stria_payload_t memory{};
+  Unexpected* entry = nullptr;  ///< the message
+  stria_payload_t memory{};     ///< of the receive
 };
 
 struct Request {
-  Activity* owner;  ///< of the worker that it was started on
+  Activity* owner;  ///< the Activity of the worker that the operation was started on
   Peer* peer;       ///< null for a receive from any source that was not matched
   stria_callback_t callback;
   void* user;
   stria_info_t info;
   std::atomic<RequestState> state;
   RequestKind kind;
-  bool synchronous;
+  bool synchronous;  ///< a send that ends only when it is matched
   union Body {
     Body() noexcept {}
     PostedRecv posted;
@@ -60,9 +60,10 @@ struct Request {
     RmaOp rma;
     rndv::AtomicOp atomic;
     LateRecv late;
-    Failure failure;  ///< done, with another status than ok and truncated
+    Failure failure;  ///< of a request that is done, with another status than ok and truncated
   } body;
 
+  /// Makes a request in `memory`; the caller sets the state.
   static Request* make(stria_request_t* memory, Activity* owner, RequestKind kind, stria_callback_t callback,
                        void* user) noexcept {
     auto* request = new (memory) Request;
@@ -75,8 +76,8 @@ struct Request {
     request->synchronous = false;
     return request;
   }
-  /// A receive that goes to the posted queue; what tells its outcome is set when it ends, and what it is
-  /// matched on by the caller.
+  /// Makes the request of a receive that goes to the posted queue. Its info is set when it ends; the caller
+  /// sets what the receive is matched on, and its memory.
   static Request* make_posted(stria_request_t* memory, Activity* owner, const stria_recv_t& recv) noexcept {
     auto* request = new (memory) Request;
     request->owner = owner;
@@ -89,9 +90,10 @@ struct Request {
     new (&request->body.posted) PostedRecv;
     return request;
   }
-  /// An operation that ended well where it began: nothing but its outcome is there, and that it is done.
+  /// Makes the request of an operation that ended well in the call that started it. Only its outcome, and
+  /// that it is done, are set.
   static void make_ended(stria_request_t* memory, const stria_info_t& outcome) noexcept;
-  /// The request whose body a part is.
+  /// The request that has `part` as its body.
   template <class Part>
   static Request* of(Part& part) noexcept;
   stria_request_t* handle() noexcept { return reinterpret_cast<stria_request_t*>(this); }
@@ -103,7 +105,7 @@ struct Request {
   LateRecv& make_late() noexcept { return *new (&body.late) LateRecv; }
 };
 
-/// Field by field, each as wide as it was stored: base/words.hpp.
+/// Copies an info field by field, each as wide as it was stored (base/words.hpp says why).
 inline void copy_info(stria_info_t& to, const stria_info_t& from) noexcept {
   to.status = from.status;
   to.immediate = from.immediate;
@@ -119,11 +121,11 @@ inline void Request::make_ended(stria_request_t* memory, const stria_info_t& out
   request->state.store(RequestState::done, std::memory_order_relaxed);
 }
 
-/// Makes stria_last_error() of this thread tell why the operation failed. It is done, with another status
-/// than ok, which is answered. Its worker may be gone.
+/// Makes stria_last_error() of this thread tell why the operation failed. The request is done, with another
+/// status than ok; that status is returned. Its worker may be gone.
 [[gnu::cold, gnu::noinline]] stria_status_t explain_outcome(const Request& request) noexcept;
 
-/// Where the body is; the class has a standard layout but for its atomic, which GCC warns of.
+/// Offset of the body. The class has a standard layout but for its atomic, so GCC warns of offsetof().
 inline constexpr std::size_t kRequestBody = sizeof(Request) - sizeof(Request::Body);
 
 template <class Part>
@@ -133,7 +135,8 @@ Request* Request::of(Part& part) noexcept {
 static_assert(sizeof(Request) <= sizeof(stria_request_t), "STRIA_REQUEST_SIZE is part of the ABI");
 static_assert(sizeof(Request) <= 4 * kCacheLine && alignof(Request) <= STRIA_REQUEST_ALIGN);
 // A contiguous receive that is posted, matched and completed touches three lines of a request that begins at
-// a line: whose it is and how it ended; the end of that and what matching looks at; the memory it waits with.
+// a cache line: the first has the operation's owner and the begin of its info, the second the end of the info
+// and what matching looks at, the third the receive's memory.
 static_assert(kRequestBody >= kCacheLine && kRequestBody + offsetof(PostedRecv, ignore) <= 2 * kCacheLine,
               "what matching looks at is one line");
 static_assert(kRequestBody + sizeof(PostedRecv) <= 3 * kCacheLine,

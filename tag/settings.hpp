@@ -1,4 +1,4 @@
-// The values of the variables of a context's workers, read once when the context opens.
+// Settings: the values of a worker's configuration variables, read once when the context opens.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,10 @@
 namespace stria::tag {
 
 struct Settings {
-  std::uint64_t eager_limit = 0;
-  bool overlaps_packing = false;  ///< announces what packs_long(), although it is short enough to go eagerly
-  bool copies_own = false;        ///< a worker's messages to itself, at once
-  std::uint64_t unexpected_budget = 0;
+  std::uint64_t eager_limit = 0;  ///< bytes
+  bool overlaps_packing = false;  ///< announces messages that packs_long(), although they could go eagerly
+  bool copies_own = false;        ///< a worker copies its messages to itself at once (own.cpp)
+  std::uint64_t unexpected_budget = 0;  ///< bytes
   std::chrono::milliseconds close_timeout{0};
   std::chrono::milliseconds liveness{0};
   std::chrono::microseconds wait_spin{0};

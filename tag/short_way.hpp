@@ -1,5 +1,6 @@
-// The short ways through a worker, made part of the API's functions: a send that goes into the window at
-// once, and a receive that is posted. What needs a second look takes the long way (send.cpp, receive.cpp).
+// The short way of a receive through a worker, made part of the function of stria.h: a receive into
+// contiguous memory of a named source and tag, which is posted, or finds its message in the window. A receive
+// that needs a second look takes the long way (receive.cpp).
 #pragma once
 
 #include "tag/worker.hpp"
@@ -7,7 +8,7 @@
 
 namespace stria::tag {
 
-/// Into contiguous memory, of a source that is connected.
+/// Posts a receive into contiguous memory, with the whole tag and a source that is connected.
 [[gnu::always_inline]] inline void Receives::post_exact(const stria_recv_t& recv, const Peer& source,
                                                         stria_request_t* request) noexcept {
   PostedRecv& posted = Request::make_posted(request, &activity_, recv)->body.posted;

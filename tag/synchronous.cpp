@@ -1,6 +1,6 @@
-// Synchronous messages that are short enough go at once, as eager ones do, and the receiver ends the sender's
-// operation by a FIN when it has a receive for them, before it copies a byte. Long ones, those for which the
-// receiver granted no credit, and those for whose operations no slot is left, are announced.
+// Synchronous messages. One that is short enough goes eagerly at once, and the receiver ends the sender's
+// operation by a FIN when it has a receive for the message, before it copies a byte. A message that is long,
+// for which the receiver granted no credit, or for whose operation no slot is left, is announced.
 #include "base/log.hpp"
 #include "tag/sends.hpp"
 
@@ -8,7 +8,8 @@ namespace stria::tag {
 
 using transport::Header;
 
-// in_progress: gone. no_resource: nothing changed. unsupported: to be announced.
+// Sends a synchronous message eagerly. in_progress: sent. no_resource: nothing changed. unsupported: the
+// message is to be announced.
 Status Sends::send_synchronous(Peer& peer, Request& request) noexcept {
   rndv::SendOp& op = request.body.send;
   Header header = wire::make_header(wire::Kind::sync, request.info.tag, request.info.immediate);
@@ -24,7 +25,7 @@ Status Sends::send_synchronous(Peer& peer, Request& request) noexcept {
 }
 
 bool Receives::notify_matched(Peer& peer, wire::SyncName name) noexcept {
-  if (name == 0 || peer.state != Peer::State::up) return true;  // there is nobody to tell
+  if (name == 0 || peer.state != Peer::State::up) return true;  // no sender waits, or it is gone
   if (!rndv_.confirm_match(peer.link, name)) {
     log::error("out of memory for the answer to a synchronous message of worker {:#x}", peer.worker_id);
     return false;

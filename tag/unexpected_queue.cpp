@@ -82,13 +82,15 @@ Unexpected* UnexpectedQueue::find_wildcard(std::uint32_t source, std::uint64_t t
   return nullptr;
 }
 
-// In the place of one that is free, or was not used for longest.
+// Makes an index for this shape of receives, in the place of an index that is free, or was not used for
+// longest.
 WildcardIndex* UnexpectedQueue::make_index(bool any_source, std::uint64_t ignore) noexcept {
   const auto rank = [](const WildcardIndex& index) { return index.is_active() ? index.unused_for() : ~0ull; };
   WildcardIndex& index =
       *std::max_element(indexes_.begin(), indexes_.end(),
                         [&](const WildcardIndex& a, const WildcardIndex& b) { return rank(a) < rank(b); });
-  // More shapes than places: whoever made one of the others a moment ago goes on using it.
+  // There are more shapes than places: the receives for which the other indexes were made a moment ago go on
+  // using them.
   if (index.is_active() && index.unused_for() < size_) return nullptr;
   if (!index.start(pool_, any_source, ignore)) return nullptr;
   for (std::uint32_t i = head_; i != kNone; i = pool_.at(i).all_next) index.push(pool_, pool_.at(i));

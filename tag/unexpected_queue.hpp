@@ -1,6 +1,6 @@
-// The unexpected queue: messages that came before their receive. Every entry lies in a table for receives
-// that name source and tag, and in the list of arrival for all others, which walk that list while it is short
-// and have an index made for them when it is not.
+// UnexpectedQueue: messages that came before their receive. Every entry lies in a hash table, for receives
+// that name source and tag, and in a list in order of arrival, for all other receives. These walk the list
+// while it is short, and have an index made for them when it is long (wildcard_index.hpp).
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace stria::tag {
 
-/// Threads: the worker's lock. Entries keep their address while they are in use.
+/// Threads: called with the worker's lock held. Entries keep their address while they are in use.
 class UnexpectedQueue {
  public:
   UnexpectedQueue();
@@ -22,27 +22,29 @@ class UnexpectedQueue {
   void release(Unexpected* entry) noexcept { pool_.release(entry); }
   /// Appends an entry whose tag and source are set.
   void push(Unexpected* entry) noexcept;
-  /// Takes what find() found out of the lists; it stays allocated.
+  /// Removes an entry that find() returned; it stays allocated.
   void remove(Unexpected* entry) noexcept;
-  /// The same for a matched probe: until let_go() the entry is remembered, so that none is lost with the
-  /// queue.
+  /// Removes an entry that find() returned, for a matched probe. Until let_go() the queue remembers the
+  /// entry, so that it is not lost when the queue ends.
   void set_aside(Unexpected* entry) noexcept;
+  /// Forgets an entry that was set aside; it stays allocated.
   void let_go(Unexpected* entry) noexcept;
-  /// Whether the entry is one of this queue's. It may be another queue's.
+  /// Whether the entry belongs to this queue, and not to another one.
   bool has(const Unexpected& entry) const noexcept {
     return entry.self < pool_.end() && &pool_.at(entry.self) == &entry;
   }
-  /// One that was set aside, or null.
+  /// An entry that was set aside, or null.
   Unexpected* first_aside() noexcept { return aside_ == kNone ? nullptr : &pool_.at(aside_); }
-  /// The first in order of arrival that a receive (source may be kAnySource) accepts, or null. O(1) expected,
-  /// but for the first of many that ignore something in a deep queue.
+  /// The first entry in order of arrival that a receive (source may be kAnySource) accepts, or null. O(1)
+  /// expected, except for the first of many receives on a deep queue that ignore the source or bits of the
+  /// tag.
   Unexpected* find(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept {
     if (size_ == 0) return nullptr;
     if (source == kAnySource || ignore != 0) return find_wildcard(source, tag, ignore);
     const std::uint32_t found = exact_.oldest(items(), {source, tag});
     return found == kNone ? nullptr : &pool_.at(found);
   }
-  /// The same, taken out of the lists as by remove().
+  /// Removes and returns the entry that find() would return, or null; it stays allocated.
   Unexpected* take(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept {
     if (size_ == 0) return nullptr;
     if (source == kAnySource || ignore != 0) [[unlikely]] {
@@ -56,10 +58,10 @@ class UnexpectedQueue {
     unlink(entry);
     return &entry;
   }
-  /// The oldest of all, or null.
+  /// The oldest entry of all, or null.
   Unexpected* first() noexcept { return head_ == kNone ? nullptr : &pool_.at(head_); }
   std::uint64_t size() const noexcept { return size_; }
-  /// Takes out every entry for which f(Unexpected&) is true; f may release it.
+  /// Removes every entry for which f(Unexpected&) is true; f may release it.
   template <class F>
   void remove_if(F&& f) noexcept {
     if (size_ == 0) return;
@@ -78,15 +80,16 @@ class UnexpectedQueue {
 
  private:
   static constexpr std::uint32_t kNone = Unexpected::kNone;
-  /// So many messages are looked at before an index is made.
+  /// Entries that one receive looks at before an index is made for its shape.
   static constexpr unsigned kLongWalk = 8;
-  /// An index that nobody asked for during so many messages, and as many as there are, is given up.
+  /// An index is given up when, since it was last used, more messages than this came, and more than are
+  /// there.
   static constexpr std::uint64_t kUnused = 4096;
 
   struct Items {
     using Ref = std::uint32_t;
     static constexpr Ref kNone = Unexpected::kNone;
-    static constexpr bool kHasPrev = false;  // find() answers the oldest of its key
+    static constexpr bool kHasPrev = false;  // find() answers the oldest of its key, and only that is removed
 
     const UnexpectedPool* pool;
 
@@ -97,7 +100,7 @@ class UnexpectedQueue {
   };
   Items items() const noexcept { return {&pool_}; }
   Unexpected* find_wildcard(std::uint32_t source, std::uint64_t tag, std::uint64_t ignore) noexcept;
-  /// Out of the list of arrival and the indexes.
+  /// Removes the entry from the list in order of arrival and from the indexes.
   void unlink(const Unexpected& entry) noexcept {
     (entry.all_prev == kNone ? head_ : pool_.at(entry.all_prev).all_next) = entry.all_next;
     (entry.all_next == kNone ? tail_ : pool_.at(entry.all_next).all_prev) = entry.all_prev;
@@ -113,10 +116,10 @@ class UnexpectedQueue {
   UnexpectedPool pool_;
   MatchTable<Items> exact_;
   std::array<WildcardIndex, 3> indexes_;  // MPI's: any source, any tag, both
-  bool indexed_ = false;                  // some of them are active
+  bool indexed_ = false;                  // some of indexes_ are active
   std::uint32_t head_ = kNone;
   std::uint32_t tail_ = kNone;
-  std::uint32_t aside_ = kNone;  // by all_next and all_prev, too
+  std::uint32_t aside_ = kNone;  // the last entry set aside; these entries, too, use all_next and all_prev
   std::uint64_t size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The variables of a worker (tag/settings.hpp has their values).
+// The configuration variables of a worker (tag/settings.hpp has their values).
 #pragma once
 
 #include "base/variable.hpp"

@@ -1,9 +1,11 @@
 // Sleeping and waking. A thread that finds nothing to do arms the devices and sleeps on the alarm without the
-// lock. What makes its sleep wrong wakes it: a device (through its descriptor), work that another thread
-// leaves (work_left), and a progress() of another thread, which takes packets out and disarms the devices.
+// lock. It is woken by a device (through the device's event descriptor), by work that another thread leaves
+// (Activity::work_left()), and by a progress() of another thread, which takes packets out and disarms the
+// devices.
 //
-// While another thread polls all the time, arming for each of its calls would keep both busy: a sleeper that
-// was woken for nothing naps on the wakeup alone, kNapMs long, and arms only then.
+// While another thread polls all the time, arming the devices for each of its calls would keep both threads
+// busy. So a thread that was woken for nothing naps on the wakeup descriptor alone, kNapMs long, and arms the
+// devices only then.
 #include <poll.h>
 #include <sched.h>
 
@@ -38,7 +40,7 @@ Status Worker::arm() noexcept {
   if (!activity_.in_progress()) {
     const std::uint64_t before = activity_.handled();
     check_liveness(false);
-    // A rail that was found dead ends no operation, but its pieces are to be asked for again.
+    // A rail that was found dead may end no operation, but its pieces are to be asked for again.
     if (activity_.handled() != before || activity_.has_backlog() || !rndv_.resting())
       return Status::no_resource;
   }

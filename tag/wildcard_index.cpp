@@ -23,7 +23,7 @@ bool WildcardIndex::start(const UnexpectedPool& pool, bool any_source, std::uint
 
 void WildcardIndex::push(const UnexpectedPool& pool, const Unexpected& entry) noexcept {
   if (entry.self >= links_.size() && !make_links(pool)) {
-    stop();  // without memory the queue is searched again
+    stop();  // receives then walk the queue again
     return;
   }
   ++unused_for_;

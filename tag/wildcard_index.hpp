@@ -1,6 +1,6 @@
-// A second way into a deep unexpected queue, for receives that ignore the source or bits of the tag. It is
-// made when one of them had to look at many messages, kept up to date while it is used, and costs nothing
-// before: its links lie in an array of their own (12 bytes for each entry of the pool).
+// WildcardIndex: a second way into a deep unexpected queue, for receives that ignore the source or bits of
+// the tag. It is made when such a receive had to look at many messages, is kept up to date while it is used,
+// and costs nothing before: its links lie in an array of their own.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace stria::tag {
 
-/// Threads: the queue's business.
+/// Threads: the queue allows one call at a time.
 class WildcardIndex {
  public:
   bool is_active() const noexcept { return active_; }
   bool serves(bool any_source, std::uint64_t ignore) const noexcept {
     return active_ && any_source_ == any_source && ignore_ == ignore;
   }
-  /// Messages that came since it was asked last.
+  /// Messages that came since the index was last used.
   std::uint64_t unused_for() const noexcept { return unused_for_; }
 
-  /// Begins empty, for receives of that shape; false: memory is out.
+  /// Activates the index, empty, for receives that ignore the source (any_source) and the tag's bits
+  /// `ignore`. False: memory is out.
   bool start(const UnexpectedPool& pool, bool any_source, std::uint64_t ignore) noexcept;
   void stop() noexcept {
     table_.clear();
@@ -31,7 +32,7 @@ class WildcardIndex {
   void remove(const UnexpectedPool& pool, const Unexpected& entry) noexcept {
     table_.remove(items(pool), entry.self, items(pool).key_of(entry.self));
   }
-  /// The oldest that a receive of this shape accepts, or null.
+  /// The oldest entry that a receive of this shape accepts, or null.
   Unexpected* oldest(const UnexpectedPool& pool, std::uint32_t source, std::uint64_t tag) noexcept {
     unused_for_ = 0;
     const std::uint32_t found = table_.oldest(items(pool), shape_key(source, tag, any_source_, ignore_));

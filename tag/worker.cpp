@@ -9,8 +9,8 @@
 namespace stria::tag {
 namespace {
 
-constexpr unsigned kPollBudget = 64;     // packets of one device before the others are looked after
-constexpr unsigned kLookAtClock = 1024;  // progress calls between two looks at the clock
+constexpr unsigned kPollBudget = 64;        // packets of one device before the other devices get their turn
+constexpr unsigned kReadClockEvery = 1024;  // progress calls from one reading of the clock to the next
 constexpr std::chrono::milliseconds kLongestClose{3'600'000};
 
 std::uint64_t random_id() {
@@ -68,14 +68,15 @@ Result<std::unique_ptr<Worker>> Worker::open(Context& context, stria_thread_mode
 }
 
 Worker::~Worker() {
-  // Nobody hears the ends of what is left: the caller closes on purpose.
+  // What is left ends with CANCELLED, and peers get no farewell: the application closes the worker on
+  // purpose.
   using Clock = std::chrono::steady_clock;
   const std::chrono::milliseconds limit = std::min(context_.settings.close_timeout, kLongestClose);
   const Clock::time_point deadline = Clock::now() + limit;
   activity_.leave();
   drain(limit);
   activity_.close();
-  // Callbacks start nothing by the short ways either.
+  // From here on callbacks start nothing by the short ways either.
   peers_.stop_inline();
   receives_.stop_short_way();
   receives_.end_posted(nullptr, Status::cancelled);
@@ -84,7 +85,7 @@ Worker::~Worker() {
   }
   receives_.drop_unexpected();
   devices_.close(context_.memory, deadline);
-  // The providers let go of the memory: what they had ends now.
+  // The providers are closed and use no memory any more: the operations that they had end now.
   remote_.end_all(Status::cancelled);
   rndv_.end_all(Status::cancelled);
   --context_.workers;
@@ -94,7 +95,7 @@ void Worker::drain(std::chrono::milliseconds limit) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (activity_.has_backlog() || !rndv_.idle() || !remote_.idle()) {
     const bool idle = progress() == 0;
-    if (std::chrono::steady_clock::now() > deadline) {  // also while others keep it busy
+    if (std::chrono::steady_clock::now() > deadline) {  // also while peers keep the worker busy
       log::warn("a worker was closed with sends that no peer took within {} ms", limit.count());
       return;
     }
@@ -103,12 +104,12 @@ void Worker::drain(std::chrono::milliseconds limit) noexcept {
 }
 
 unsigned Worker::progress() noexcept {
-  if (activity_.in_progress()) return 0;  // a callback asked; the outer call goes on
+  if (activity_.in_progress()) return 0;  // called inside a callback; the outer call goes on
   activity_.begin_round();
   const unsigned handled = devices_.progress(kPollBudget);
-  // Most rounds of a program that asks while it computes find nothing, and have nothing to go on with.
+  // Most rounds of a program that polls while it computes find nothing, and leave nothing to go on with.
   const bool goes_on = handled != 0 || !rndv_.resting() || activity_.has_backlog() || activity_.armed();
-  if (goes_on || quiet_ + 1 >= kLookAtClock) return end_round(handled);
+  if (goes_on || quiet_ + 1 >= kReadClockEvery) return end_round(handled);
   ++quiet_;
   activity_.end_round();
   return 0;
@@ -121,13 +122,13 @@ unsigned Worker::end_round(unsigned handled) noexcept {
     handled += flush(*peer);
     peer = next;
   }
-  if (++quiet_ >= kLookAtClock) {
+  if (++quiet_ >= kReadClockEvery) {
     quiet_ = 0;
     check_liveness(false);
   }
   activity_.end_round();
   activity_.add_handled(handled);
-  // The devices are not armed any more, and a sleeper wants to hear what was handled.
+  // The devices are not armed any more, or a thread that sleeps is to learn what was handled.
   if (activity_.armed() || handled != 0) activity_.an_operation_ended();
   return handled;
 }
@@ -142,7 +143,8 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   const auto& device = *static_cast<Device*>(self);
   Peer& gone = *static_cast<Peer*>(peer);
   device.worker->farewells_.link_down(gone, device);
-  // By another device it is a rail, or the peer was reached by another one meanwhile.
+  // A link by another device than the main link's is a rail; or the peer was reached by another device
+  // meanwhile.
   if (gone.state == Peer::State::up && gone.device == device.number) {
     if (status != Status::unreachable || !device.worker->refused(gone))
       device.worker->fail_peer(gone, status, Tell::by_rails);
@@ -181,7 +183,7 @@ void Worker::check_liveness(bool force) noexcept {
   if (!force && now < next_check_) return;
   next_check_ = now + context_.settings.liveness;
   constexpr auto kSoon = std::chrono::milliseconds(10);
-  // Its upcalls end requests; a callback that asks for progress must not come back into the provider.
+  // Upcalls of the check end requests; a callback that calls progress() must not come back into the provider.
   const Activity::Inside inside(activity_);
   devices_.check();
   farewells_.send();
@@ -236,7 +238,7 @@ void Worker::on_sent(void* self, rndv::SendOp& op) noexcept {
 
 void Worker::deregister_region(Region* region) noexcept {
   regions_.withdraw(*region);
-  // Accesses that this engine serves go on until they ended or their peer died.
+  // Puts and gets that this worker's engine serves go on until they have ended, or their peer has died.
   while (rndv_.region_busy(region->id)) {
     if (progress() > 0) continue;
     check_liveness(false);

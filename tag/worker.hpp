@@ -1,16 +1,18 @@
-// Worker: the progress engine. It owns the objects that do its work, and puts them together: a round of
-// progress, what waits for a peer, the kinds of packets, the end of a peer, sleeping and closing.
+// Worker: the progress engine. It owns the objects that do its work, and has itself only the tasks that need
+// several of them: a round of progress, what waits for a peer, the kinds of packets, the end of a peer,
+// sleeping and closing.
 //
-//   Devices        of the providers                          Activity   what is under way, who sleeps
-//   Peers          endpoints, links, who lives                Sends      eager or announced, in order
-//   Receives       matching, and what came too early          Regions    memory that peers reach
-//   rndv::Engine   long messages                              RemoteAccess   puts, gets, atomics
-//   Rails          further links to a peer             Farewells  peers that are to hear they were given up
+//   Devices       open devices of the providers        Activity      what is under way, sleeping threads
+//   Peers         endpoints, links, which peers live   Sends         eager or announced, in order
+//   Receives      matching, and what came too early    Regions       memory that peers reach
+//   rndv::Engine  long messages                        RemoteAccess  puts, gets, atomics
+//   Rails         further links to a peer              Farewells     peers that are to hear of their end
 //
-// None of them knows the worker. What one needs of another it is given when it is made: docs/architecture.md.
+// None of these objects knows the worker. What one of them needs of another is given to it when it is made
+// (docs/architecture.md).
 //
-// Threads: a caller of a public function holds the worker's lock (Locked in api/convert.hpp), except for
-// wait(), which takes it itself.
+// Threads: the caller of a public function holds the worker's lock (Locked in api/convert.hpp), except for
+// wait(), which takes the lock itself.
 #pragma once
 
 #include <chrono>
@@ -95,22 +97,24 @@ class Worker {
   struct Waiting;
   bool take_back(Peer& peer, Waiting& waiting) noexcept;
   void give_back(Peer& peer, Waiting& waiting) noexcept;
-  /// The peer of a link cannot be reached. False: it had been, and has failed.
+  /// The provider of the peer's main link could not reach the peer. False: the peer was reached before, or
+  /// there is no other way to it; it is to be failed.
   bool refused(Peer& peer) noexcept;
   Peer& joined(const Device& device, std::uint64_t worker_id, stria_link_t* link) noexcept;
   void check_liveness(bool force) noexcept;
   void drain(std::chrono::milliseconds limit) noexcept;
 
   // deliver.cpp
-  // What is answered are STRIA_DELIVERED_* bits but for GO_ON.
+  // deliver() answers STRIA_DELIVERED_* bits other than GO_ON.
   std::uint32_t deliver(Peer& peer, const stria_packet_t& packet, const Device& device) noexcept;
   /// The rail of the peer by that device; null when it has the peer's main link, or none that is up.
   const transport::LinkRef* rail_of(const Peer& peer, const Device& device) const noexcept {
     return peer.device == device.number ? nullptr : rails_.find(peer, device.number);
   }
-  /// The peer broke the protocol: all that names it ends.
+  /// The peer broke the protocol: fails it, which ends everything that names it.
   [[gnu::cold, gnu::noinline]] void give_up(Peer& peer, const char* why) noexcept;
-  /// A packet that means nothing is dropped; the peer may send as many as it likes, but the log stays short.
+  /// Logs a packet that means nothing and is dropped. The peer may send as many as it likes, but the log
+  /// stays short.
   [[gnu::cold, gnu::noinline]] void dropped(Peer& peer, const stria_packet_t& packet,
                                             const char* what) noexcept;
 
@@ -120,7 +124,7 @@ class Worker {
   Devices devices_;
   Rails rails_;
   Farewells farewells_;
-  unsigned quiet_ = 0;  // progress calls since the clock was looked at
+  unsigned quiet_ = 0;  // progress calls since the clock was read
   rndv::Engine rndv_;
   Receives receives_;
   Peers peers_;

@@ -1,4 +1,4 @@
-// The composition root: which providers are built in.
+// The composition root: the providers that are built into the library.
 #pragma once
 
 #include <span>

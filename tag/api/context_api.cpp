@@ -16,11 +16,12 @@ using namespace stria::tag;
 namespace {
 constexpr const char* kVersion = STRIA_PROJECT_VERSION;
 
-/// What stria_config_get shows: a snapshot that stria_config_set refreshes.
+/// What stria_config_get() shows: a snapshot of the configuration, which the next call renews after
+/// stria_config_set().
 struct ConfigView {
   std::mutex mutex;
   VariableGroups variables;
-  std::deque<Config> snapshots;  // texts handed out stay valid
+  std::deque<Config> snapshots;  // all are kept, as texts that were handed out stay valid
   bool stale = true;
 
   std::size_t count() {

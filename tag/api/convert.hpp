@@ -1,5 +1,5 @@
-// From the opaque handles of stria.h to the objects behind them, and from exceptions to the C error
-// convention.
+// Converts the opaque handles of stria.h to the objects behind them, and exceptions to the C error
+// convention. Locked holds the lock of a worker for a scope.
 #pragma once
 
 #include <exception>
@@ -27,7 +27,7 @@ inline const Request* as_request(const stria_request_t* handle) noexcept {
   return reinterpret_cast<const Request*>(handle);
 }
 
-/// Runs setup code that may throw; exceptions end here.
+/// Runs `body`, setup code that may throw; an exception becomes the status of a refusal.
 template <class F>
 stria_status_t at_boundary(const char* function, F&& body) noexcept {
   try {
@@ -37,8 +37,10 @@ stria_status_t at_boundary(const char* function, F&& body) noexcept {
   }
 }
 
-/// Holds a worker's lock for a scope: for an operation, or a look that is repeated until something comes.
+/// What a scope holds a worker's lock for: an operation, or a look whether something has come, which the
+/// caller repeats until something has.
 enum class LockedFor { operation, look };
+/// Holds the lock of a worker, if threads share it, for a scope.
 class Locked {
  public:
   explicit Locked(Worker& worker, LockedFor purpose = LockedFor::operation) noexcept

@@ -14,7 +14,8 @@ using datatype::Layout;
 
 namespace {
 
-stria_status_t give(const char* function, Result<Layout> made, stria_layout_t** out) {
+/// Gives the application the layout that was made, or refuses with the error.
+stria_status_t hand_out(const char* function, Result<Layout> made, stria_layout_t** out) {
   if (!made) return refuse(function, made.error());
   *out = new stria_layout{.value = *std::move(made)};
   return STRIA_OK;
@@ -24,7 +25,7 @@ std::span<const std::int64_t> list(const std::int64_t* values, std::int64_t coun
   return {values, static_cast<std::size_t>(count)};
 }
 
-/// The entries of a list that a process can have: its addresses have 47 bits.
+/// The entries of the longest list that a process can have: its addresses have 47 bits.
 constexpr std::int64_t kMostEntries =
     (std::int64_t{1} << 47) / static_cast<std::int64_t>(sizeof(std::int64_t));
 
@@ -37,7 +38,7 @@ stria_status_t refuse_count(const char* function, const char* what, std::int64_t
                 kMostEntries);
 }
 
-/// Why the range cannot be packed or unpacked; OK: it can.
+/// Refuses a range that cannot be packed or unpacked; OK: it can.
 stria_status_t check_range(const char* function, const stria_layout_t& layout, const void* base,
                            std::int64_t count, std::int64_t offset, std::int64_t length) {
   const auto reach = layout.value.reach(count);
@@ -57,14 +58,14 @@ stria_status_t stria_layout_bytes(int64_t bytes, stria_layout_t** out) {
   return at_boundary("stria_layout_bytes", [&] {
     if (out == nullptr) return refuse_null("stria_layout_bytes", {{"out", out}});
     if (bytes < 0) return refuse(Status::invalid, "stria_layout_bytes: {} bytes, a size below 0", bytes);
-    return give("stria_layout_bytes", Layout::bytes(bytes), out);
+    return hand_out("stria_layout_bytes", Layout::bytes(bytes), out);
   });
 }
 
 stria_status_t stria_layout_contiguous(int64_t count, const stria_layout_t* child, stria_layout_t** out) {
   return at_boundary("stria_layout_contiguous", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_contiguous", {{"child", child}, {"out", out}});
-    return give("stria_layout_contiguous", Layout::contiguous(count, child->value), out);
+    return hand_out("stria_layout_contiguous", Layout::contiguous(count, child->value), out);
   });
 }
 
@@ -72,7 +73,7 @@ stria_status_t stria_layout_vector(int64_t count, int64_t blocklen, int64_t stri
                                    const stria_layout_t* child, stria_layout_t** out) {
   return at_boundary("stria_layout_vector", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_vector", {{"child", child}, {"out", out}});
-    return give("stria_layout_vector", Layout::vector(count, blocklen, stride_bytes, child->value), out);
+    return hand_out("stria_layout_vector", Layout::vector(count, blocklen, stride_bytes, child->value), out);
   });
 }
 
@@ -85,8 +86,9 @@ stria_status_t stria_layout_indexed(int64_t count, const int64_t* blocklens,
     if (count > 0 && any_null(blocklens, displacements_bytes))
       return refuse_null("stria_layout_indexed",
                          {{"blocklens", blocklens}, {"displacements_bytes", displacements_bytes}});
-    return give("stria_layout_indexed",
-                Layout::indexed(list(blocklens, count), list(displacements_bytes, count), child->value), out);
+    return hand_out("stria_layout_indexed",
+                    Layout::indexed(list(blocklens, count), list(displacements_bytes, count), child->value),
+                    out);
   });
 }
 
@@ -106,8 +108,9 @@ stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts
     std::vector<Layout> parts;
     parts.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) parts.push_back(children[i]->value);
-    return give("stria_layout_composite",
-                Layout::composite(list(child_counts, count), list(displacements_bytes, count), parts), out);
+    return hand_out("stria_layout_composite",
+                    Layout::composite(list(child_counts, count), list(displacements_bytes, count), parts),
+                    out);
   });
 }
 
@@ -128,7 +131,7 @@ stria_status_t stria_layout_subarray(int64_t ndims, const int64_t* sizes, const 
     auto made = datatype::subarray(
         list(sizes, ndims), list(subsizes, ndims), list(starts, ndims),
         order == STRIA_ORDER_C ? datatype::ArrayOrder::c : datatype::ArrayOrder::fortran, child->value);
-    return give(kName, std::move(made), out);
+    return hand_out(kName, std::move(made), out);
   });
 }
 static_assert(STRIA_DIMENSIONS_MAX == datatype::kMostDimensions);
@@ -137,7 +140,7 @@ stria_status_t stria_layout_resized(const stria_layout_t* child, int64_t lower_b
                                     stria_layout_t** out) {
   return at_boundary("stria_layout_resized", [&] {
     if (any_null(child, out)) return refuse_null("stria_layout_resized", {{"child", child}, {"out", out}});
-    return give("stria_layout_resized", Layout::resized(child->value, lower_bound, extent), out);
+    return hand_out("stria_layout_resized", Layout::resized(child->value, lower_bound, extent), out);
   });
 }
 
@@ -148,7 +151,7 @@ stria_layout_t* stria_layout_retain(const stria_layout_t* layout) {
 }
 
 void stria_layout_free(stria_layout_t* layout) {
-  // acq_rel: the last holder sees what the others did before they let go.
+  // acq_rel: the thread that drops the last reference sees what the others did before they dropped theirs.
   if (layout != nullptr && layout->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete layout;
 }
 

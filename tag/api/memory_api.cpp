@@ -15,7 +15,7 @@ void append(std::vector<std::byte>& out, const void* data, std::size_t bytes) {
   out.insert(out.end(), begin, begin + bytes);
 }
 
-/// A key of another worker than the endpoint leads to; OK: it is of that one.
+/// Refuses a key of another worker than the one that the endpoint leads to; OK: the key is of that worker.
 stria_status_t check_key(const char* function, const RemoteKey& key, const Endpoint& endpoint) noexcept {
   if (key.head.owner == endpoint.peer->worker_id) [[likely]]
     return STRIA_OK;
@@ -23,7 +23,7 @@ stria_status_t check_key(const char* function, const RemoteKey& key, const Endpo
                 key.head.owner, endpoint.peer->worker_id);
 }
 
-/// What of the key forbids `bytes` at `offset`.
+/// Refuses an access to `bytes` bytes at `offset`, and says what of the key forbids it.
 [[gnu::cold]] stria_status_t refuse_access(const char* function, const KeyHead& key, unsigned right,
                                            const char* right_name, std::uint64_t bytes,
                                            std::uint64_t offset) noexcept {
@@ -39,6 +39,7 @@ stria_status_t check_key(const char* function, const RemoteKey& key, const Endpo
                 function, key.owner);
 }
 
+/// The bytes of the packed stream of `count` instances; without a layout, `count` bytes.
 std::uint64_t bytes_of(const stria_layout_t* layout, std::uint64_t count) noexcept {
   return layout == nullptr ? count : count * static_cast<std::uint64_t>(layout->value.size());
 }
@@ -61,7 +62,7 @@ stria_status_t start(RequestKind kind, const char* name, stria_endpoint_t* handl
   if (status == Status::ok)
     Request::make_ended(request, {STRIA_OK, 0, 0, bytes, bytes, endpoint.peer->worker_id});
   if (status == Status::access_error) [[unlikely]] {
-    if (claim_last_error(status)) return transport::to_c(status);  // connecting failed
+    if (claim_last_error(status)) return transport::to_c(status);  // connecting failed, and left its reason
     const bool reads = kind == RequestKind::get;
     return refuse_access(name, key.head, reads ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE,
                          reads ? "STRIA_ACCESS_REMOTE_READ" : "STRIA_ACCESS_REMOTE_WRITE", bytes,
@@ -102,7 +103,7 @@ stria_status_t start_atomic(const char* name, stria_endpoint_t* handle, const st
   const Status status = endpoint.worker->remote().atomic(*endpoint.peer, *atomic, request);
   constexpr std::uint64_t kBytes = transport::kWordBytes;
   if (status < Status::ok && claim_last_error(status)) [[unlikely]]
-    return transport::to_c(status);  // connecting failed
+    return transport::to_c(status);  // connecting failed, and left its reason
   switch (status) {
     case Status::ok:
       Request::make_ended(request, {STRIA_OK, 0, 0, kBytes, kBytes, endpoint.peer->worker_id});

@@ -15,19 +15,21 @@ constexpr std::uint32_t kRecvFlags = STRIA_RECV_LOOK | STRIA_RECV_WAITS;
   return refuse(Status::invalid, "{}: flags {:#x} has bits without a meaning", function, flags);
 }
 
-/// Apart, so that the callers need no stack for the list of arguments.
+/// Refuses a request that is NULL. A function of its own, so that the callers need no stack for the list of
+/// arguments.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_no_request(const char* function) noexcept {
   return refuse_null(function, {{"request", nullptr}});
 }
 
-/// A send that ended in the call that started it: how it ended, for a later test or wait of its request.
+/// Stores the outcome of a send that ended in the call that started it, for a later test or wait of its
+/// request.
 [[gnu::always_inline]] inline void end_send(stria_request_t* request, const stria_send_t& send,
                                             std::uint64_t bytes, std::uint64_t source) noexcept {
   Request::make_ended(request, {STRIA_OK, send.immediate, send.tag, bytes, 0, source});
 }
 
-// What is rare, or needs the lock, is in functions of its own, so that the short ways save no registers for
-// it.
+// Cases that are rare, or need the lock, are in functions of their own, so that the short ways save no
+// registers for them.
 
 [[gnu::noinline]] stria_status_t send_long(const Endpoint& endpoint, const stria_send_t& send,
                                            stria_request_t* request) noexcept {
@@ -48,13 +50,14 @@ constexpr std::uint32_t kRecvFlags = STRIA_RECV_LOOK | STRIA_RECV_WAITS;
   return answer(status, kName, endpoint.peer);
 }
 
-/// Why try_post() and Worker::recv() would not take the receive; OK: they may.
+/// Refuses a receive that has unknown flags, or a source that is no open endpoint of the worker; OK
+/// otherwise.
 stria_status_t check_recv(const char* function, const Worker& worker, const stria_recv_t& recv) noexcept {
   if ((recv.flags & ~kRecvFlags) != 0) return refuse_flags(function, recv.flags);
   return check_source(function, worker, recv.match);
 }
 
-/// The peer that the match names, if it names one.
+/// The peer that the match names; null when it names none.
 const Peer* source_of(const stria_match_t& match) noexcept {
   return match.source == nullptr ? nullptr : reinterpret_cast<const Endpoint*>(match.source)->peer;
 }
@@ -130,8 +133,8 @@ stria_status_t stria_recv_wait(stria_worker_t* handle, const stria_recv_t* recv,
   if (const stria_status_t wrong = check_wait(kName, worker, recv->callback); wrong != STRIA_OK) [[unlikely]]
     return wrong;
   stria_recv_t looking = *recv;
-  // Callbacks may run, as the call makes progress. With other threads it does not keep the lock to look
-  // longer.
+  // The call makes progress in any case, so the receive may look, and callbacks may run. A worker that
+  // threads share is not kept locked for the longer look of STRIA_RECV_WAITS.
   looking.flags |= worker.lock().shared() ? STRIA_RECV_LOOK : STRIA_RECV_LOOK | STRIA_RECV_WAITS;
   if (looking.info == nullptr) looking.info = info;
   stria_request_t request;

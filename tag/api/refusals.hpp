@@ -1,5 +1,5 @@
-// How functions of stria.h refuse: each names itself, the object, the limit and the value, by
-// stria_last_error().
+// How functions of stria.h refuse a call: the text of stria_last_error() names the function, the object, the
+// limit and the value.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ template <class... Args>
   return transport::to_c(status);
 }
 
-/// The same, behind the name of the function.
+/// Refuses with `error`; the text begins with the name of the function.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse(const char* function, const Error& error) noexcept;
 
-/// One test for all pointers that a call needs; which one is missing is found out in refuse_null.
+/// One test for all pointers that a call needs; refuse_null() finds out which one is missing.
 template <class... T>
 constexpr bool any_null(const T*... pointers) noexcept {
   return (static_cast<unsigned>(pointers == nullptr) | ...) != 0;
@@ -33,31 +33,35 @@ struct Argument {
   const char* name;
   const void* value;
 };
+/// Refuses a call, and names the first of the arguments that is NULL.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_null(const char* function,
                                                         std::initializer_list<Argument> arguments) noexcept;
 
-/// A call that is not allowed inside a callback of the worker.
+/// Refuses a call that is not allowed inside a callback of the worker.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_inside_callback(const char* function) noexcept;
-/// The same of a call that gives something back, whose answer few programs look at: the log has it, too.
+/// Refuses, inside a callback, a call that gives something back. Few programs look at the answer of such a
+/// call, so the refusal goes to the log, too.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_close(const char* function) noexcept;
-/// A call that waits was given a callback.
+/// Refuses a callback for a call that waits itself.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_callback(const char* function) noexcept;
-/// An object belongs to another worker.
+/// Refuses an object that belongs to another worker than this one.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_stranger(const char* function, const char* object,
                                                             const Worker& worker) noexcept;
-/// An object was closed.
+/// Refuses an object that was closed.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_closed(const char* function, const char* object) noexcept;
 
-/// Whether `base` cannot be right. A NULL base with a layout is allowed where its displacements are
-/// addresses.
+/// Whether a NULL `base` cannot be right with this layout. It is right where the displacements of the layout
+/// are addresses.
 [[gnu::cold, gnu::noinline]] bool is_no_address(const stria_layout_t* layout) noexcept;
+/// Whether `base` is NULL, and that cannot be right.
 inline bool lacks_memory(const void* base, const stria_layout_t* layout, std::uint64_t count) noexcept {
   return base == nullptr && count != 0 && is_no_address(layout);
 }
+/// Refuses the NULL `base` of a call for which lacks_memory() is true.
 [[gnu::cold, gnu::noinline]] stria_status_t no_memory(const char* function, const stria_layout_t* layout,
                                                       std::uint64_t count) noexcept;
 
-/// Why `match` is none of the worker's: its source is an endpoint of another one, or closed. OK: it is.
+/// Refuses a match whose source is an endpoint of another worker, or closed; OK otherwise.
 inline stria_status_t check_source(const char* function, const Worker& worker,
                                    const stria_match_t& match) noexcept {
   const auto* source = reinterpret_cast<const Endpoint*>(match.source);
@@ -67,7 +71,8 @@ inline stria_status_t check_source(const char* function, const Worker& worker,
                                    : refuse_stranger(function, "source", worker);
 }
 
-/// Names a refusal of the engine; where the engine left a reason, that.
+/// Answers a call that the worker refused with `status`. The text is the reason that was left for this status
+/// (claim_last_error()), or one made here.
 [[gnu::cold, gnu::noinline]] stria_status_t refuse_start(Status status, const char* function,
                                                          const Peer* peer) noexcept;
 /// The answer of a call that starts something with `peer` (null: with no peer in particular).

@@ -1,11 +1,12 @@
-// The ends of operations as functions of stria.h answer them.
+// How functions of stria.h wait for operations, and answer with their outcomes.
 #pragma once
 
 #include "tag/api/refusals.hpp"
 
 namespace stria::tag {
 
-/// The outcome of a request that is done, and its reason for stria_last_error().
+/// Returns the outcome of a request that is done, also in *info (may be null). When it failed,
+/// stria_last_error() has the reason.
 inline stria_status_t outcome(const Request& request, stria_info_t* info) noexcept {
   const stria_status_t status = request.info.status;
   if (info != nullptr) copy_info(*info, request.info);
@@ -14,10 +15,11 @@ inline stria_status_t outcome(const Request& request, stria_info_t* info) noexce
   return status;
 }
 
-/// Progresses until the request is done; its outcome.
+/// Makes progress until the request is done, and returns its outcome.
 stria_status_t wait_for(Worker& worker, const Request& request, stria_info_t* info) noexcept;
 
-/// What forbids a call that starts an operation on the worker and waits for its end; OK: nothing.
+/// Refuses a call that starts an operation on the worker and waits for its end, where it has a callback, or
+/// is made inside one; OK otherwise.
 inline stria_status_t check_wait(const char* function, const Worker& worker,
                                  stria_callback_t callback) noexcept {
   if (callback != nullptr) [[unlikely]]
@@ -26,7 +28,8 @@ inline stria_status_t check_wait(const char* function, const Worker& worker,
     return refuse_inside_callback(function);
   return STRIA_OK;
 }
-/// Its end. `started` is what starting the operation answered.
+/// Waits for an operation, and returns its outcome. `started` is the status with which the operation started;
+/// when that is an error, it is returned at once.
 inline stria_status_t finish(stria_status_t started, Worker& worker, const stria_request_t& request,
                              stria_info_t* info) noexcept {
   if (started < STRIA_OK) return started;
