@@ -1,4 +1,5 @@
-// Memory as integers: with absolute displacements the base is no object that one may point from.
+// Addresses as integers. A displacement may be absolute; the base is then no object, and arithmetic on a
+// pointer to it would not be allowed.
 #pragma once
 
 #include <cstddef>

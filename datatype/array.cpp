@@ -5,8 +5,9 @@
 
 namespace stria::datatype {
 
-// From the fastest dimension to the slowest: the layout so far, as far apart as the array of the faster
-// dimensions is long, at the indices of the next one.
+// Goes from the fastest dimension to the slowest. `made` is the part of the array of the dimensions done so
+// far, and `extent` the length of that array in bytes: each round places copies of `made`, `extent` apart, at
+// the selected indices of the next dimension.
 Result<Layout> array_part(std::span<const std::int64_t> sizes, std::span<const ArrayPart> parts,
                           ArrayOrder order, const Layout& child) {
   Layout made = child;

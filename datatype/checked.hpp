@@ -1,5 +1,5 @@
-// Checked: 64-bit signed arithmetic that remembers an overflow. Setup code computes whole formulas with it
-// and asks once at the end, so that no intermediate value is ever used after it wrapped.
+// Checked: a 64-bit signed number that remembers whether an operation that led to it overflowed. Setup code
+// computes a whole formula with Checked and calls ok() once at the end, so no wrapped value is ever used.
 #pragma once
 
 #include <algorithm>

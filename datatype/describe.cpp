@@ -48,7 +48,7 @@ std::string by_strided(const Strided& s, const Record* record) {
   return "";
 }
 
-/// What is copied as one: the node itself, or what lies below levels that are walked.
+/// The topmost node that one copy function handles: `node`, or a node below levels that are walked.
 const Node& copied(const Node& node) {
   if (const Strided* s = node.strided())
     return by_strided(*s, node.record.get()).empty() ? copied(*s->child) : node;
@@ -57,7 +57,7 @@ const Node& copied(const Node& node) {
   return node;
 }
 
-/// The innermost copies of a node; levels without one of their own are walked.
+/// The innermost copies of a node as text; levels without a copy function of their own are walked.
 std::string by_node(const Node& node) {
   if (const Strided* s = node.strided()) {
     const std::string own = by_strided(*s, node.record.get());
@@ -82,16 +82,16 @@ std::string by_node(const Node& node) {
 
 using Lines = std::vector<std::string>;
 
-/// kernels_of_parts() of a node, `levels` deep.
+/// The lines of kernels_of_parts() for a node, at most `levels` levels of composites deep.
 Lines parts_of(const Node& node, int levels) {
   const auto* composite = std::get_if<Composite>(&copied(node).form);
   if (composite == nullptr || levels == 0) return {};
   struct Kind {
-    Lines lines;  // its kernel, and those of its own parts
+    Lines lines;  // the kernel of the parts of this kind, then the lines of their own parts
     std::int64_t parts = 0;
   };
   std::vector<Kind> kinds;
-  std::map<const Node*, std::size_t> known;  // equal parts mostly are one node
+  std::map<const Node*, std::size_t> known;  // index of the kind; most equal parts share one node
   std::map<Lines, std::size_t> by_lines;
   for (const NodePtr& child : composite->children) {
     const auto [at, is_new] = known.try_emplace(child.get(), 0);

@@ -9,19 +9,19 @@
 
 namespace stria::datatype {
 
-/// The innermost copy that one instance is packed by, and the processor's table it is from:
+/// The innermost copy that one instance is packed by, and the name of the kernel table in use:
 /// "loop over blocks of 8 bytes, paced (avx512)". Setup only: allocates.
 std::string kernel_of(const Layout& layout);
 
-/// Where that is part by part: the kernels of the parts, a line for each kind, in the order of their first
-/// parts: "3 parts: one copy". Kinds that are composites themselves have theirs in the lines that follow,
-/// indented by two blanks. At most kShownKinds of a composite, and two levels; a last line says how many
-/// more.
+/// For a layout that is copied part by part (a composite): the kernels of its parts, a line for each kind of
+/// part, in the order of the first part of each kind: "3 parts: one copy". A kind that is itself a composite
+/// is followed by the lines of its own parts, indented by two blanks, at most two levels deep. Of a composite
+/// at most kShownKinds kinds are shown; one line more says how many parts and kinds are left out.
 std::vector<std::string> kernels_of_parts(const Layout& layout);
 inline constexpr std::size_t kShownKinds = 6;
 
-/// The tree with its bounds in the first line, then a line each for size, kernel and the wire descriptor;
-/// behind the kernel's, indented by two blanks, those of kernels_of_parts(). Each line ends with a line feed.
+/// Several lines, each ended by a line feed: the tree with its bounds; the size; the true extent; the kernel,
+/// followed by the lines of kernels_of_parts(), indented by two blanks; the size of the wire descriptor.
 std::string describe(const Layout& layout);
 
 }  // namespace stria::datatype

@@ -13,7 +13,8 @@ namespace {
 enum Tag : std::uint8_t { kBlock, kStrided, kIndexed, kBlocks, kComposite };
 constexpr std::uint8_t kExplicitBounds = 1;
 
-/// Writes up to `most` bytes. Beyond them it is full for good, and every loop over a list ends.
+/// Writes up to `most` bytes. An attempt to write more makes the writer full: it ignores all further writes,
+/// and its loops over lists end.
 class Writer {
  public:
   explicit Writer(std::size_t most) noexcept : most_(most) {}
@@ -31,7 +32,8 @@ class Writer {
   void offset(std::int64_t v) {
     number((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
   }
-  /// n, then the differences: displacement 0 is 0 by the tree's rules. Differences fit (make_node checks it).
+  /// Writes the number of displacements, then their differences. Displacement 0 is always 0 (node.hpp), so it
+  /// is not written. The differences fit 64 bits: make_node() has checked that.
   template <class List>
   void displacements(const List& v) {
     number(v.size());
@@ -70,7 +72,7 @@ class Writer {
 };
 static_assert(std::is_same_v<std::variant_alternative_t<kComposite, Form>, Composite>);
 
-/// Reads with a latched error: after the first failure every read gives 0 and the reason stays.
+/// Reads a descriptor. After the first failure every read gives 0, and reason() stays that of the first.
 class Reader {
  public:
   Reader(std::span<const std::byte> in, std::size_t record_bytes) noexcept
@@ -117,7 +119,8 @@ class Reader {
     const std::uint64_t v = number();
     return static_cast<std::int64_t>((v >> 1) ^ (~(v & 1) + 1));
   }
-  /// At least two entries, each of at least one byte of input, so a claim is bounded before memory is taken.
+  /// Reads at least two displacements. Each but the first takes at least one byte of input, so the claimed
+  /// number is checked against the bytes left before memory is allocated.
   std::vector<std::int64_t> displacements() {
     const std::uint64_t n = number();
     if (ok() && (n < 2 || n - 1 > left())) fail("a list has an impossible length");
@@ -135,7 +138,7 @@ class Reader {
     return out;
   }
 
-  /// A node, or null after an error.
+  /// Reads a node at level `depth` of the tree. Null after an error.
   NodePtr node(int depth) {
     if (depth > kMaxDepth) fail("it is nested too deeply");
     const std::uint8_t tag = byte();
@@ -218,7 +221,7 @@ class Reader {
 
   std::span<const std::byte> in_;
   std::size_t at_ = 0;
-  std::size_t record_bytes_;  // left for records
+  std::size_t record_bytes_;  // memory left for records; at 0, further nodes get none
   const char* reason_ = nullptr;
 };
 
@@ -257,7 +260,7 @@ Result<Layout> decode(std::span<const std::byte> descriptor, const DescriptorLim
   const std::int64_t origin = in.offset();
   const std::int64_t lb = in.offset();
   const std::int64_t extent = in.offset();
-  // No memory at all is an empty block, which only stands as the root.
+  // A layout of no bytes is an empty block, which is only allowed as the root.
   const std::span<const std::byte> rest = descriptor.last(in.left());
   NodePtr root;
   if (in.ok() && rest.size() == 2 && rest[0] == std::byte{kBlock} && rest[1] == std::byte{0}) {

@@ -10,8 +10,8 @@
 //                 3 blocks     n, n-1 displacement differences (signed), n lengths
 //                 4 composite  n, n-1 displacement differences (signed), n nodes
 //
-// Integers are little-endian base-128 with the shortest form required; signed ones are zigzag-mapped first.
-// So an accepted descriptor is the only encoding of its layout, and the form does not depend on byte order.
+// Integers are little-endian base-128, and must have the shortest form; signed ones are zigzag-mapped first.
+// So an accepted descriptor is the only encoding of its layout, and does not depend on the host's byte order.
 #pragma once
 
 #include <cstddef>
@@ -27,30 +27,32 @@ namespace stria::datatype {
 
 inline constexpr std::uint8_t kDescriptorVersion = 1;
 
-/// Memory of a tree for each byte of its descriptor, at most: a node, and its place in a composite, for 2
-/// bytes.
+/// Most memory, in bytes, that decoding takes for each byte of a descriptor: a node and its entry in a
+/// composite take 2 bytes of the descriptor.
 inline constexpr std::size_t kDecodedPerByte = (sizeof(Node) + 32) / 2;
 
-/// What a decoder accepts at most, whatever the descriptor claims.
+/// Limits that decode() keeps, whatever the descriptor claims.
 struct DescriptorLimits {
   std::size_t max_descriptor_bytes = std::size_t{64} << 20;  ///< length of the input
   std::int64_t max_packed_bytes = INT64_MAX;                 ///< size() of the layout
-  /// Memory for records (record.hpp). Elements beyond are walked, no less right: real layouts may repeat as
-  /// many different elements as hostile ones, and only hostile ones need no speed.
+  /// Memory for records (record.hpp). When it is used up, further nodes get no record: their elements are
+  /// walked, which is slower and gives the same bytes. An error would refuse real layouts, which may repeat
+  /// as many different elements as hostile ones.
   std::size_t max_record_bytes = std::size_t{64} << 10;
 };
 
-/// Setup cost: allocates.
+/// The descriptor of a layout. Setup only: allocates.
 std::vector<std::byte> encode(const Layout& layout);
-/// The same if it has at most `most` bytes; else empty, after reading as much of the tree as gives so many. A
-/// shared node is written wherever it stands, so a small tree may have a descriptor of any length.
+/// The descriptor of a layout if it has at most `most` bytes; otherwise empty. Encoding stops soon after
+/// `most` bytes. A shared node is written once for each place where it stands, so the descriptor of a small
+/// tree may be very long.
 std::optional<std::vector<std::byte>> encode(const Layout& layout, std::size_t most);
 
-/// Reads a descriptor from a peer. The input is hostile: every count is checked against the bytes left before
-/// anything is allocated, every derived value against 64 bits, depth against kMaxDepth, trailing bytes are
-/// refused. Memory used is at most kDecodedPerByte times the input, and max_record_bytes. Errors: invalid,
-/// with the reason. The result equals the encoded layout exactly; reach() and the owner's bounds are still to
-/// be checked before use.
+/// Decodes a descriptor that came from a peer. The input may be hostile: every count is checked against the
+/// bytes left before anything is allocated, every derived value against 64 bits, the depth against kMaxDepth;
+/// trailing bytes are refused. Memory used is at most kDecodedPerByte times the input, and max_record_bytes.
+/// Errors: invalid, with the reason. The result equals the encoded layout exactly. Before use the caller
+/// still checks reach() against the bounds of the memory's owner.
 Result<Layout> decode(std::span<const std::byte> descriptor, const DescriptorLimits& limits = {});
 
 }  // namespace stria::datatype

@@ -8,26 +8,30 @@ namespace stria::datatype {
 namespace {
 
 constexpr std::int64_t kMostPieces = 2 * kRecordMoves;
-constexpr std::int64_t kFewElements = 3;       // below, starting a loop a piece costs more than it saves
-constexpr std::int64_t kStretchBytes = 12288;  // of both sides: stays in a first-level cache of 32 KiB
+constexpr std::int64_t kFewElements = 3;  // below, starting a loop for each piece costs more than it saves
+/// A stretch here is the elements that the loops of all pieces copy before the next elements are begun: so
+/// many bytes of both sides together, which stay in a first-level cache of 32 KiB.
+constexpr std::int64_t kStretchBytes = 12288;
 constexpr std::int64_t kStretchLeast = 8, kStretchMost = 128;  // elements
-constexpr std::int64_t kWidened = 256;  // entries of a list of 32 bits, beside one of 64
+/// Entries of a list of 32 bits that are widened at once, when the list of the other side has 64 bits.
+constexpr std::int64_t kWidened = 256;
 
-/// What the place of the next element is counted from: its list, or itself.
+/// The address that the pieces of the next elements are relative to: the base of their list, or, without a
+/// list, the next element.
 Address base_of(const Place& p) noexcept {
   return p.sequence.list == nullptr ? p() : p.list_base();
 }
 
-/// The runs of a flat sequence, one after the other.
+/// Goes through the runs of a flat sequence in stream order.
 class Runs {
  public:
-  /// At a place.
+  /// Begins at a place of a sequence.
   explicit Runs(const Place& p) noexcept : Runs(p, base_of(p)) {
     if (p.sequence.list != nullptr) to_entry(p.next % p.sequence.entries);
   }
-  /// Of one element that lies at 0.
+  /// Goes through the runs of one element that lies at address 0.
   explicit Runs(const Sequence& s) noexcept : Runs({s, 0, 0}, 0) {}
-  // `own_` is pointed to.
+  // moves_ may point to own_, so a copy would point into the original.
   Runs(const Runs&) = delete;
   Runs& operator=(const Runs&) = delete;
   ~Runs() = default;
@@ -71,11 +75,11 @@ class Runs {
   std::span<const Move> moves_;
   const Move* move_;
   Address base_, element_;
-  std::int64_t entry_ = -1;  // of the list; below 0: none
-  std::int64_t inside_;      // the move
+  std::int64_t entry_ = -1;  // of the list; below 0: no list is followed
+  std::int64_t inside_;      // bytes of the move that are done
 };
 
-/// Piece after piece, in the order of the stream.
+/// Copies `length` bytes piece after piece, in stream order.
 void copy_singly(const Kernels& k, const Place& from, const Place& to, std::int64_t length) noexcept {
   if (length == 0) return;
   Runs a(from), b(to);
@@ -88,10 +92,12 @@ void copy_singly(const Kernels& k, const Place& from, const Place& to, std::int6
   }
 }
 
-/// Relative to the element on either side.
+/// Part of an element that is one run on both sides; `from` and `to` are relative to the element of each
+/// side.
 struct Piece {
   std::int64_t from, to, bytes;
 };
+/// The pieces of an element.
 struct CommonRuns {
   CommonRuns(const Sequence& from, const Sequence& to) noexcept {
     std::int64_t left = from.child->size;
@@ -118,7 +124,7 @@ struct CommonRuns {
   std::int64_t count = 0;
 };
 
-/// Places of a list as 64 bits each, in `room` if they are not.
+/// The next `n` places of a list as 64 bits each: the list's own array, or a widened copy in `room`.
 const std::int64_t* wide_list(const Place& p, std::int64_t n, std::int64_t* room) noexcept {
   if (!p.sequence.list->is_narrow()) return p.list_at<std::int64_t>();
   std::copy_n(p.list_at<std::int32_t>(), n, room);
@@ -142,7 +148,7 @@ void copy_listed(const Kernels& k, const Place& from, const Place& to, std::span
   }
 }
 
-/// `n` elements, each side within one list or at one stride.
+/// Copies `n` elements; the elements of each side lie within one repetition of a list, or at one stride.
 void copy_together(const Kernels& k, const Place& from, const Place& to, std::span<const Piece> pieces,
                    std::int64_t n) noexcept {
   const Offsets *a = from.sequence.list, *b = to.sequence.list;
@@ -151,7 +157,7 @@ void copy_together(const Kernels& k, const Place& from, const Place& to, std::sp
       k.strided[kernel::width_of(p.bytes)](moved(from(), p.from), from.sequence.stride, moved(to(), p.to),
                                            to.sequence.stride, n, p.bytes);
   } else if (a != nullptr && b != nullptr && a->is_narrow() != b->is_narrow()) {
-    std::array<std::int64_t, kWidened> room;
+    std::array<std::int64_t, kWidened> room;  // only the narrow list of the two is widened
     const std::int64_t *places_a = wide_list(from, n, room.data()), *places_b = wide_list(to, n, room.data());
     for (const Piece& p : pieces)
       k.wide.indexed_across[kernel::width_of(p.bytes)](
@@ -163,7 +169,7 @@ void copy_together(const Kernels& k, const Place& from, const Place& to, std::sp
   }
 }
 
-/// Bytes that an element of one side lies in, as far as they are in lines of its own.
+/// Estimate of the bytes of cache lines that one element of a side takes.
 std::int64_t touched(const Sequence& s) noexcept {
   const std::int64_t lines = s.child->size + 64 * s.runs();
   return s.list != nullptr ? lines : std::min(kernel::magnitude(s.stride), lines);
@@ -205,7 +211,7 @@ void copy_flat(const Kernels& k, Place from, Place to, std::int64_t length) noex
   if (pieces.count > 1) {
     stretch = std::clamp(kStretchBytes / std::max<std::int64_t>(touched(a) + touched(b), 1), kStretchLeast,
                          kStretchMost);
-    // Loops over pieces change the order of writing.
+    // A loop for each piece changes the order of writing, which is not allowed where elements overlap.
     if (std::min(stretch, whole) > b.disjoint_count()) return copy_singly(k, from, to, length);
   }
   if (a.list != nullptr && b.list != nullptr && a.list->is_narrow() != b.list->is_narrow())

@@ -1,16 +1,18 @@
-// Flat sequences against each other: arrays and lists of runs or of records, of one size, copied from side to
-// side without a packed copy. An element is cut at the moves of both sides into pieces, and each piece is one
-// loop over the elements of a stretch that stays in the first-level cache:
+// Copies between two flat sequences without a packed copy. A sequence is flat when its elements are runs or
+// records (record.hpp), at one stride or at the places of a list; the elements of both sides have one size.
+// An element is cut into pieces where a move of either side ends. Each piece is copied by one loop over as
+// many elements as stay in the first-level cache:
 //
 //   source  |int|  double  |c|       a record of 13 bytes
 //   sink    |  double  |int|c|       another
 //   pieces  |   |      |   | |
 //
-// Records that a processor permutes by vectors on both sides are permuted from one to the other: one load and
-// one store for as many records as fit a vector on both.
+// Where both sides are records that a vector register holds and permutes, one load, one permutation and one
+// store copy as many records as fit a vector of either side.
 //
-// Only of one size: blocks of 24 bytes to a column of 8, in as many loops as the larger block holds smaller
-// ones, gained a fifth where the cache has both sides, and took twice as long where it has not.
+// Why elements of one size only: copying blocks of 24 bytes to a column of 8, in as many loops as the larger
+// block holds smaller ones, gained a fifth where both sides are in the cache, and took twice as long where
+// they are not.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +22,15 @@
 
 namespace stria::datatype {
 
-/// Whether copy_flat() takes these two: flat, of one size, and at the same byte of an element.
+/// Whether copy_flat() can copy between these places: both sequences are flat, their elements have one size,
+/// and both places are at the same byte of an element.
 bool flats_match(const Place& from, const Place& to) noexcept;
 
-/// Whether it would permute vectors.
+/// Whether copy_flat() would copy whole elements by permuting vectors, which includes flats_match().
 bool permutes_across(const Kernels& k, const Place& from, const Place& to) noexcept;
 
-/// `length` bytes between sequences that match; where the sink overlaps itself, the later byte wins.
+/// Copies `length` bytes of the packed stream between places for which flats_match() holds. Where `to`
+/// overlaps itself, the byte that is later in the stream wins.
 void copy_flat(const Kernels& k, Place from, Place to, std::int64_t length) noexcept;
 
 }  // namespace stria::datatype

@@ -10,12 +10,14 @@
 namespace stria::datatype {
 namespace {
 
-constexpr std::int64_t kCompared = 512;  // entries: their places and starts stay in the first-level cache
+/// Entries of two lists that are compared, then copied: their places and starts stay in the first-level
+/// cache.
+constexpr std::int64_t kCompared = 512;
 
 bool in_step(const Place& from, const Place& to) noexcept;
 
-/// Whether walking down two nodes of one size together leads anywhere; only their outermost forms are looked
-/// at, and what repeats below them.
+/// Whether two nodes of one size can be walked down together. Compares only the outermost forms, and those of
+/// repeated children below them.
 bool alike(const Node& a, const Node& b) noexcept {
   if (a.block() != nullptr || b.block() != nullptr) return true;
   const Sequence x = sequence_of(a), y = sequence_of(b);
@@ -23,14 +25,15 @@ bool alike(const Node& a, const Node& b) noexcept {
   return a.form.index() == b.form.index();
 }
 
-/// Whether sequences() takes these two.
+/// Whether InStep::sequences() can copy between these places.
 bool in_step(const Place& from, const Place& to) noexcept {
   const Sequence &a = from.sequence, &b = to.sequence;
   if (flats_match(from, to)) return true;
   const std::int64_t x = a.child->size, y = b.child->size;
   if (x == y) {
-    // Records of one side only: the other has too many runs for one, or both are flat and out of phase.
-    // Unlike lists of few blocks had better go through the buffer together than one by one.
+    // Where only one side has records, the children of the other side have too many runs for a record; where
+    // both sides have them, the two are at different bytes of a record. Short unlike lists go through the
+    // bounce buffer faster together than one by one.
     const bool records = a.record != nullptr || b.record != nullptr;
     return from.inside == to.inside && alike(*a.child, *b.child) &&
            (!records || sequence_of(*a.child).child != nullptr);
@@ -43,14 +46,14 @@ bool in_step(const Place& from, const Place& to) noexcept {
   return opened.child != nullptr && y % x == 0 && in_step(from, inside_of(to, opened));
 }
 
-/// The two-sided walk.
+/// The walk down two trees at once, which copies where the trees are alike and bounces where they differ.
 class InStep {
  public:
   explicit InStep(const Kernels& k) noexcept : kernels_(k) {}
 
   std::int64_t bounced() const noexcept { return bounced_; }
 
-  /// `length` bytes of two sequences that are in step.
+  /// Copies `length` bytes between two places for which in_step() holds.
   void sequences(Place from, Place to, std::int64_t length) noexcept {
     const Sequence &a = from.sequence, &b = to.sequence;
     if (flats_match(from, to)) return copy_flat(kernels_, from, to, length);
@@ -73,7 +76,7 @@ class InStep {
   }
 
  private:
-  /// Stream bytes [offset, offset + length) of two nodes of one size.
+  /// Copies stream bytes [offset, offset + length) between two nodes of one size.
   void nodes(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
              std::int64_t length) noexcept {
     if (length == 0) return;
@@ -98,7 +101,7 @@ class InStep {
     bounce(a, from, b, to, offset, length);
   }
 
-  /// `length` bytes of children of one size.
+  /// Copies `length` bytes between two places whose children have one size.
   void children(Place from, Place to, std::int64_t length) noexcept {
     const Node &a = *from.sequence.child, &b = *to.sequence.child;
     if (from.inside > 0) {
@@ -119,7 +122,8 @@ class InStep {
     if (rest > 0) nodes(a, from(), b, to(), 0, rest);
   }
 
-  /// Whole children that are rows of equal blocks, at a stride on both sides; false where they are not.
+  /// Copies `whole` children where on both sides the children are rows of blocks of one size, at a stride;
+  /// false, and nothing is copied, where they are not.
   bool rows(const Place& from, const Place& to, std::int64_t whole) const noexcept {
     const Sequence &a = from.sequence, &b = to.sequence;
     const Strided *x = a.child->strided(), *y = b.child->strided();
@@ -155,7 +159,8 @@ class InStep {
     }
   }
 
-  /// Whole blocks [i, end) of the list of `a`, by one loop as far as the other list has them too.
+  /// Copies the whole blocks [i, end) of the list `a`, part by part: by one loop where the list `b` has
+  /// blocks of the same lengths there, otherwise through the bounce buffer.
   template <class Int>
   void whole_blocks(const Node& a, Address from, const Node& b, Address to, std::int64_t i,
                     std::int64_t end) noexcept {
@@ -248,8 +253,9 @@ bool try_in_step(const Side& src, const Side& dst, std::int64_t* bounced) noexce
     return true;
   };
   if (try_these(sequence_of(from), sequence_of(to))) return true;
-  // One instance is opened at once, several are not; lists that follow each other may also be one list, to
-  // one of another count.
+  // A sequence of instances on one side may be in step with the children of one instance on the other, and
+  // two repeated lists of different lengths may be in step as the children of all their lists. So try each
+  // pair.
   const Sequence as[] = {sequence_of(from), instances_of(src.layout()), children_of_lists(from)};
   const Sequence bs[] = {sequence_of(to), instances_of(dst.layout()), children_of_lists(to)};
   for (const Sequence& a : as)

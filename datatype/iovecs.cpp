@@ -4,11 +4,12 @@
 namespace stria::datatype {
 namespace {
 
-/// Runs looked at in one call. A canonical tree hardly has runs that touch, but the tree of a peer's
-/// descriptor may be nothing but 2^40 of them, which would merge into one entry for hours.
+/// Most runs that one call visits. A canonical tree has hardly any runs that touch, but the tree of a peer's
+/// descriptor may consist of 2^40 such runs; merging them into one entry would take hours.
 constexpr std::size_t kMostRuns = 1 << 16;
 
-/// Appends runs to a bounded list, merging each with the one before where they touch.
+/// The sink of a walk (walk.hpp) that appends runs to a bounded list, and merges a run with the run before
+/// where the two touch.
 class Lister : public RunSink<Lister> {
  public:
   Lister(struct iovec* out, std::size_t max) noexcept : out_(out), max_(max) {}

@@ -78,7 +78,7 @@ Result<Layout> finish(std::int64_t origin, NodePtr root, const Bounds& bounds) {
                             bounds.is_explicit());
 }
 
-/// `count` copies of `child` as memory and bounds; shared by contiguous, strided and, nested, vector.
+/// The layout of `count` copies of `child`, `stride` bytes apart: the body of contiguous() and strided().
 Result<Layout> copies(std::int64_t count, std::int64_t stride, const Layout& child) {
   if (count < 0) return refuse("count " + std::to_string(count) + " < 0");
   Bounds bounds;
@@ -94,7 +94,8 @@ Result<Layout> copies(std::int64_t count, std::int64_t stride, const Layout& chi
   return finish(child.origin(), canonical_strided(count, stride, child.share_root()), bounds);
 }
 
-/// Collects the blocks of indexed and struct types: pieces in order, bounds, and checked totals.
+/// Collects the entries of indexed() and composite() layouts: pieces in typemap order, bounds, checked
+/// totals.
 class Collector {
  public:
   explicit Collector(std::size_t entries) { pieces_.reserve(entries); }
@@ -132,8 +133,8 @@ class Collector {
     return true;
   }
 
-  /// The memory of contiguous(count, child), made once for all entries that repeat it: lists repeat few
-  /// lengths, and entries of a struct take turns.
+  /// The tree of contiguous(count, child). It is made once for all entries with this count and child: most
+  /// lists have few different lengths, and a struct may alternate between a few kinds of entries.
   NodePtr repeated(std::int64_t count, const Layout& child) {
     if (count == 1) return child.share_root();
     NodePtr& made = made_[{&child.root(), child.extent(), count}];
@@ -150,10 +151,10 @@ class Collector {
   std::map<std::tuple<const Node*, std::int64_t, std::int64_t>, NodePtr> made_;
 };
 
-/// Lists from this length on are looked at as arrays first.
+/// From so many entries on, a list is tried as a BlockList first.
 constexpr std::size_t kLeastList = 4;
 
-/// The blocks of a list, `origin` the first one's place, written as arrays of Int.
+/// The tree of a list by BlockList<Int>, or empty. `origin` is the place of the first block with bytes.
 template <class Int, class CountOf>
 std::optional<Placed> fill_blocks(std::span<const std::int64_t> displacements, CountOf count_of,
                                   const Layout& child, std::int64_t origin) {
@@ -165,8 +166,9 @@ std::optional<Placed> fill_blocks(std::span<const std::int64_t> displacements, C
   return list.size() < kLeastList ? std::nullopt : std::move(list).irregular();
 }
 
-/// Many blocks of one contiguous child, by the short way; empty when the list is not for it: too short when
-/// merged, regular somewhere, or leaving 64 bits (the general way finds out where).
+/// The layout of many blocks of one contiguous child, by BlockList. Empty when collect() must make it: the
+/// list is too short, also when merged, regular somewhere, or wrong or beyond 64 bits (collect() finds
+/// where).
 template <class CountOf>
 std::optional<Result<Layout>> collect_blocks(std::span<const std::int64_t> displacements, CountOf count_of,
                                              const Layout& child) {
@@ -196,8 +198,8 @@ std::optional<Result<Layout>> collect_blocks(std::span<const std::int64_t> displ
   std::optional<Placed> placed = narrow ? fill_blocks<std::int32_t>(displacements, count_of, child, origin)
                                         : fill_blocks<std::int64_t>(displacements, count_of, child, origin);
   if (!placed) return std::nullopt;
-  // lb and ub of the lowest and highest block: the child's extent is its size, so only its bounds' shift
-  // counts.
+  // The bounds of the lowest and the highest block. The child's extent is its size, so they differ from the
+  // true bounds by one shift.
   Bounds bounds;
   const Checked shift = Checked(child.lb()) - child.true_lb();
   bounds.add(shift + low, shift + high, child.has_explicit_bounds());

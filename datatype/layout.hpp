@@ -2,12 +2,12 @@
 //
 // A layout is memory plus spacing. The memory is a canonical tree (node.hpp) at an origin: the bytes of one
 // instance, in typemap order. The spacing is lower bound and extent, which say only where the next instance
-// lies; they stand beside the tree. operator== asks for both: equal layouts give equal bytes for every count.
-// same_memory() asks for the memory of one instance only.
+// lies; they are kept beside the tree. operator== compares memory and spacing: equal layouts give equal bytes
+// for every count. same_memory() compares the memory of one instance only.
 //
-// Canonical: memory of up to kExpandRuns maximal runs with the same bytes in the same order has the same
-// tree, whichever constructors made it; so have regular nests (vectors, subarrays) of any size. Larger
-// irregular memory written in two different nestings may keep two trees; both are right.
+// Canonical: two layouts of the same bytes in the same order have the same tree, whichever constructors made
+// them, if they have at most kExpandRuns maximal runs or are regular nests (vectors, subarrays) of any size.
+// Larger irregular memory described by two different nestings may have two different trees; both are right.
 #pragma once
 
 #include <cstddef>
@@ -23,53 +23,56 @@
 
 namespace stria::datatype {
 
-/// All bytes that some instances touch, relative to the base address, and how many they pack to.
+/// The bytes that a number of instances touch, relative to the base address, and their packed size.
 struct Reach {
   std::int64_t low = 0;    ///< lowest byte touched
   std::int64_t high = 0;   ///< one beyond the highest byte touched; low == high when nothing is touched
   std::int64_t bytes = 0;  ///< length of the packed stream
 };
 
-/// What one loop copies: `count` blocks of 2^bytes_log2 bytes in an instance, `stride` apart. Most messages
-/// are this or contiguous, and small ones notice each step on the way to the loop.
+/// A layout that one loop copies: equal blocks of 2^bytes_log2 bytes, `stride` apart. Most messages are lines
+/// or contiguous, and in a small message each step on the way to the loop costs noticeable time, so the line
+/// is found when the layout is made.
 struct Line {
   std::int64_t stride = 0;
-  std::int64_t bytes = 0;
-  int bytes_log2 = -1;  ///< -1: the layout is something else
-  bool joins = false;   ///< further instances go on at the same stride
+  std::int64_t bytes = 0;  ///< of a block
+  int bytes_log2 = -1;     ///< -1: the layout is no line
+  bool joins = false;      ///< the blocks of the next instance go on at the same stride
 };
 
-/// Threads: immutable, so any number of threads may read one layout; copying counts references atomically.
-/// Builders allocate and may throw std::bad_alloc; everything else is noexcept or setup-only (to_string).
+/// Threads: a layout never changes, so any number of threads may read it; copying counts references
+/// atomically. The static functions that make layouts allocate and may throw std::bad_alloc; everything else
+/// is noexcept or setup-only (to_string).
 /// Counts must be >= 0; displacements, strides and bounds are signed bytes. An error names the offending
 /// value.
 class Layout {
  public:
-  /// No bytes, extent 0.
+  /// A layout of no bytes, with extent 0.
   Layout();
 
-  /// n contiguous bytes, extent n. n >= 0 (a negative n is a broken invariant: check user input first).
+  /// n contiguous bytes, with extent n. A negative n aborts: check user input first.
   static Layout bytes(std::int64_t n);
-  /// `count` children, each child.extent() after the other.
+  /// `count` children, each child.extent() bytes after the one before.
   static Result<Layout> contiguous(std::int64_t count, const Layout& child);
-  /// `count` children, each stride_bytes after the other (hvector with block length 1).
+  /// `count` children, each stride_bytes after the one before (MPI's hvector with block length 1).
   static Result<Layout> strided(std::int64_t count, std::int64_t stride_bytes, const Layout& child);
-  /// `count` blocks of `blocklen` children, blocks stride_bytes apart (hvector).
+  /// `count` blocks of `blocklen` children, the blocks stride_bytes apart (MPI's hvector).
   static Result<Layout> vector(std::int64_t count, std::int64_t blocklen, std::int64_t stride_bytes,
                                const Layout& child);
-  /// Block i: blocklens[i] children at displacements_bytes[i] (hindexed). Spans of equal length.
+  /// Block i is blocklens[i] children at displacements_bytes[i] (MPI's hindexed). The spans have one length.
   static Result<Layout> indexed(std::span<const std::int64_t> blocklens,
                                 std::span<const std::int64_t> displacements_bytes, const Layout& child);
-  /// Blocks of one length at displacements_bytes[i] (hindexed_block).
+  /// Block i is `blocklen` children at displacements_bytes[i] (MPI's hindexed_block).
   static Result<Layout> indexed_block(std::int64_t blocklen,
                                       std::span<const std::int64_t> displacements_bytes, const Layout& child);
-  /// Block i: counts[i] of children[i] at displacements_bytes[i] (struct). Spans of equal length. The padding
-  /// that a compiler would add at the end is not: whoever knows the alignment says it with resized().
+  /// Block i is counts[i] of children[i] at displacements_bytes[i] (MPI's struct). The spans have one length.
+  /// No padding is added at the end, as a compiler would: a caller that knows the alignment uses resized().
   static Result<Layout> composite(std::span<const std::int64_t> counts,
                                   std::span<const std::int64_t> displacements_bytes,
                                   std::span<const Layout> children);
-  /// The same memory with another lower bound and extent (may be negative). As in MPI, explicit bounds are
-  /// markers: a layout built from this one derives its bounds from markers alone, if it has any.
+  /// The memory of `child` with another lower bound and extent; both may be negative. As in MPI, such
+  /// explicit bounds are markers: a layout built from children with markers derives its bounds from the
+  /// markers alone.
   static Result<Layout> resized(const Layout& child, std::int64_t lb, std::int64_t extent);
 
   std::int64_t size() const noexcept { return rep_->root->size; }  ///< packed bytes of one instance
@@ -83,25 +86,25 @@ class Layout {
 
   /// One instance is one run of bytes, in order, starting at true_lb(). Also true for no bytes.
   bool is_contiguous() const noexcept { return rep_->root->block() != nullptr; }
-  /// `count` instances are one such run.
+  /// `count` instances together are one run of bytes, in order. Also true for a layout of no bytes.
   bool is_contiguous(std::int64_t count) const noexcept {
     return is_contiguous() && (count <= 1 || size() == 0 || extent() == size());
   }
   const Line& line() const noexcept { return rep_->line; }
-  /// Contiguous runs of one instance as the tree has them, for cost models. 0 for no bytes.
+  /// Number of contiguous runs of one instance as the tree has them, for cost models. 0 for no bytes.
   std::int64_t block_count() const noexcept { return rep_->root->runs; }
-  /// What `count` instances touch; empty when that leaves 64 bits or count < 0. Ask before using a count or
-  /// a layout that came from outside: the data-path functions take it as given. (An absolute address added
-  /// to low and high is for the caller to check.)
+  /// The bytes that `count` instances touch; empty when their bounds or size leave 64 bits or count < 0. Call
+  /// reach() before using a count or a layout that came from outside: the data-path functions assume that it
+  /// has a value. (Whether the base address plus low and high overflows is for the caller to check.)
   std::optional<Reach> reach(std::int64_t count) const noexcept;
 
-  /// Where the first byte in typemap order lies; root() is placed there.
+  /// Where the first byte in typemap order lies, relative to the base address; root() is placed there.
   std::int64_t origin() const noexcept { return rep_->origin; }
   const Node& root() const noexcept { return *rep_->root; }
   const NodePtr& share_root() const noexcept { return rep_->root; }
-  /// How instances, one extent apart, are copied as records; null where they are not.
+  /// How instances, one extent apart, are copied as records; null where they are not copied so.
   const Record* record() const noexcept { return rep_->record.get(); }
-  /// Whether lb and extent were set by resized(), here or in a part.
+  /// Whether lb and extent come from resized(), of this layout or of a part of it.
   bool has_explicit_bounds() const noexcept { return rep_->explicit_bounds; }
 
   std::string to_string() const;
@@ -109,8 +112,8 @@ class Layout {
   /// Equal layouts have equal hashes.
   std::size_t hash() const noexcept;
 
-  /// A layout from its parts, for the descriptor decoder; an error when any bound leaves 64 bits.
-  /// `root` as made by make_node().
+  /// A layout from its parts, for the descriptor decoder. `root` comes from make_node(); null is an error.
+  /// Also an error when a bound leaves 64 bits.
   static Result<Layout> from_parts(std::int64_t origin, NodePtr root, std::int64_t lb, std::int64_t extent,
                                    bool explicit_bounds);
 
@@ -129,7 +132,7 @@ class Layout {
   std::shared_ptr<const Rep> rep_;  // never null, except in a moved-from layout
 };
 
-/// Whether one instance of each is the same bytes in the same order, whatever the extents.
+/// Whether one instance of a and one of b are the same bytes in the same order, whatever their bounds.
 bool same_memory(const Layout& a, const Layout& b) noexcept;
 
 }  // namespace stria::datatype

@@ -8,7 +8,8 @@
 
 namespace stria::datatype {
 
-/// Moves every run between memory and a place in the stream that advances.
+/// Copies what the walk finds in memory to the packed stream (packing) or from it (unpacking). The place in
+/// the stream advances by what was copied.
 template <Direction kDirection>
 class Mover {
  public:

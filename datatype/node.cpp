@@ -21,7 +21,7 @@ class Hasher {
     state_ ^= state_ >> 29;
   }
   void add(std::int64_t v) noexcept { add(static_cast<std::uint64_t>(v)); }
-  /// Four at a time, so that long lists do not wait for one multiplication after the other.
+  /// Adds a list by four independent hashes, so that the multiplications for a long list overlap.
   template <class List>
   void add_all(const List& v) noexcept {
     Hasher lanes[4] = {Hasher(1), Hasher(2), Hasher(3), Hasher(4)};
@@ -165,7 +165,8 @@ std::unique_ptr<const Record> record_of(const Form& form) {
   return make_listed_record(*indexed->child, distance);
 }
 
-/// get_if, because visit and get may throw and equal() may not.
+/// Whether both nodes have the form F, with equal contents. Uses get_if, because std::visit and std::get may
+/// throw, and equal() may not.
 template <class F>
 bool both_and_same(const Node& a, const Node& b) noexcept {
   const F* x = std::get_if<F>(&a.form);
@@ -180,7 +181,7 @@ NodePtr make_node(Form form, bool with_record) {
   d.hash.add(std::uint64_t{form.index()});
   std::visit([&d](const auto& f) { derive(f, d); }, form);
   const Checked true_extent =
-      d.high - d.low;  // differences of any two offsets fit, so cursors need no checks
+      d.high - d.low;  // it fits, so the difference of any two offsets does: users of a tree need no checks
   const bool fits = d.size.ok() && d.low.ok() && d.high.ok() && true_extent.ok() && d.runs.ok() &&
                     d.first.ok() && d.last_at.ok() && d.last_bytes.ok();
   if (!fits || d.depth > kMaxDepth) return nullptr;

@@ -1,7 +1,7 @@
-// Offsets: an immutable list of 64-bit offsets, kept in 32 bits each where all of them fit. Lists of a
-// million entries are read beside the data they describe: half the width is half of that traffic. Nothing
-// narrower, and no differences: a cursor seeks in them, and a kernel takes one load an entry. (Where many
-// neighbours have one length, stretches.hpp says so beside them.)
+// Offsets: an immutable list of 64-bit offsets, kept in 32 bits each where all of them fit. A copy reads a
+// long list beside the data that it describes; entries of half the width halve that traffic. Entries are not
+// narrower still, and not stored as differences: a walk seeks in the list, and a kernel reads an entry by one
+// load. (stretches.hpp finds the neighbours of one length in a list of blocks.)
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Offsets {
 
   explicit Offsets(std::vector<std::int32_t> values) noexcept : narrow_(std::move(values)) {}
 
-  /// Two lists in one width, so that one loop reads both.
+  /// Two lists with entries of one width, so that one loop can read both: 32 bits where all entries fit.
   static std::pair<Offsets, Offsets> pair(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
     const bool narrow = fit(a) && fit(b);
     return {Offsets(std::move(a), narrow), Offsets(std::move(b), narrow)};
@@ -61,7 +61,7 @@ class Offsets {
     }
   }
 
-  std::vector<std::int32_t> narrow_;  // one of the two is empty
+  std::vector<std::int32_t> narrow_;  // either narrow_ or wide_ is empty
   std::vector<std::int64_t> wide_;
 };
 

@@ -10,8 +10,9 @@
 namespace stria::datatype {
 namespace {
 
-/// For a destination that outgrows the cache: blocks of whole lines and long runs go past it, the rest as
-/// always. (Collecting small blocks in a buffer and writing that past the cache gained nothing.)
+/// A Mover for a destination that outgrows the cache: it writes blocks of whole cache lines and, unpacking,
+/// long runs past the cache, and all else as Mover does. (Collecting small blocks in a buffer, and writing
+/// the buffer past the cache, gained nothing.)
 template <Direction kDirection>
 class Streamer : public Mover<kDirection> {
   using Base = Mover<kDirection>;
@@ -45,12 +46,14 @@ class Streamer : public Mover<kDirection> {
   }
 };
 
-/// Whether a destination of so many bytes is large, and the layout has lines to write past the cache.
+/// Whether to write a destination of `bytes` bytes past the cache: it is large, and the runs of the layout
+/// have at least a cache line on average.
 bool streams(const Kernels& k, const Layout& layout, std::int64_t bytes) noexcept {
   return bytes >= k.stream_from && layout.size() / kernel::kStreamLine >= layout.block_count();
 }
 
-/// The loop for a range of whole blocks of a line; false when it is something else.
+/// Copies a range of whole blocks of a layout that is a Line (layout.hpp), by one loop. False, and nothing is
+/// copied, when the range or the layout is something else.
 template <Direction kDirection>
 bool try_line(const Kernels& k, const Range& range, const void* stream) noexcept {
   const Line& line = range.layout->line();
@@ -91,7 +94,7 @@ void pack_by(const Kernels& k, const Range& memory, void* out) noexcept {
 }
 
 void unpack_by(const Kernels& k, const Range& memory, const void* in) noexcept {
-  // The whole destination counts, not the fragment of it that this call fills.
+  // The size of the whole destination decides, not that of the fragment that this call fills.
   if (outgrows_cache(k, *memory.layout, memory.count) && memory.length > 0) {
     unpack_past(k, memory, in);
     return kernel::stream_end();
@@ -104,9 +107,10 @@ void unpack_by(const Kernels& k, const Range& memory, const void* in) noexcept {
 namespace {
 
 void copy_first(Address to, Address from, std::int64_t n) noexcept;
-/// The best table's, from the first call on: so this one needs no more than a jump.
+/// The run function of the best table once copy_first() has run: so copy_long() needs no more than a jump.
 constinit std::atomic<Kernels::Run> copy_now{&copy_first};
 
+/// The first call of copy_long(): chooses the best table, then copies.
 [[gnu::cold]] void copy_first(Address to, Address from, std::int64_t n) noexcept {
   copy_now.store(kernels().run, std::memory_order_relaxed);
   kernels().run(to, from, n);

@@ -30,7 +30,7 @@ void expand_node(const Node& node, std::int64_t at, Pieces& out) {
   }
 }
 
-/// Entries of a list node; 0 for a block or a strided node.
+/// Entries of a piece that is a list; 0 for a block or a strided piece.
 std::size_t list_length(const Piece& piece) noexcept {
   if (!piece.node) return 0;
   if (const auto* indexed = std::get_if<Indexed>(&piece.node->form)) return indexed->displacements.size();
@@ -78,7 +78,8 @@ bool continues(const Progression& a, std::int64_t at) {
   return next.ok() && next.value() == at;
 }
 
-/// a followed by b as one progression, if they are one. One of them has at least 2 elements.
+/// Sets `out` to a followed by b where the two are one progression; false where they are not. a or b has at
+/// least 2 elements.
 bool try_join(Progression a, const Progression& b, Piece& out) {
   if (a.count == 1) {
     // One element before a progression of the same shape: the step is b's.
@@ -196,7 +197,7 @@ void join_progressions(Pieces& pieces) {
     Piece joined;
     const bool may =
         (pieces[last].node && pieces[last].node->strided()) || (pieces[i].node && pieces[i].node->strided());
-    // The element of a strided piece may equal the other piece as a whole, or both may be strided alike.
+    // Both pieces may be strided with one child, or one piece as a whole may equal the child of the other.
     if (may && (try_join(progression_of(pieces[last]), progression_of(pieces[i]), joined) ||
                 try_join({1, 0, pieces[last]}, progression_of(pieces[i]), joined) ||
                 try_join(progression_of(pieces[last]), {1, 0, pieces[i]}, joined))) {
@@ -220,7 +221,7 @@ std::optional<Period> find_period(const Pieces& pieces) {
 
 bool roll_runs(Pieces& pieces) {
   bool changed = false;
-  NodePtr block;  // of the row before: most rows of a list have blocks of one length
+  NodePtr block;  // of the last strided piece made of blocks, reused: most of them have blocks of one length
   std::size_t out = 0;
   for (std::size_t i = 0; i < pieces.size();) {
     const std::size_t n = run_length(pieces, i);
@@ -235,7 +236,8 @@ bool roll_runs(Pieces& pieces) {
       changed = true;
       continue;
     }
-    // Too short: all but the last leave; the last may begin a longer run with what follows.
+    // Too short to roll: the pieces stay as they are. The last one may begin a longer run with those that
+    // follow, so the search goes on at it.
     const std::size_t keep = n > 1 ? n - 1 : 1;
     for (std::size_t k = 0; k < keep; ++k, ++i, ++out) {
       if (out != i) pieces[out] = std::move(pieces[i]);

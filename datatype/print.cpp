@@ -13,7 +13,7 @@ std::string text(std::int64_t v) {
   return std::to_string(v);
 }
 
-/// "[a, b, ...]" by `entry(i)`, or the first kShown and "... n in all".
+/// "[a, b, c]" from the texts entry(i); of a longer list the first kShown entries and "... n in all".
 template <class Entry>
 std::string list(std::size_t n, Entry entry) {
   std::string out = "[";

@@ -9,6 +9,7 @@
 namespace stria::datatype {
 namespace {
 
+/// Appends a move for each run of a node whose first byte lies at offset `memory` of the record.
 void write_out(const Node& node, std::int64_t memory, std::vector<Move>& out) {
   if (const Block* block = node.block()) {
     const std::int64_t stream = out.empty() ? 0 : out.back().stream + out.back().bytes;
@@ -44,18 +45,20 @@ std::vector<Move> moves_of(const Node& element) {
   return moves;
 }
 
-/// How many records `stride` apart are certainly disjoint: any number when each lies beyond the one before;
-/// else as many as each move can be repeated before it meets the next higher one (columns side by side).
-std::int64_t disjoint_records(const std::vector<Move>& in_order, std::int64_t true_extent,
+/// How many records `stride` apart are certainly disjoint. 0 when a record overlaps itself, or the stride is
+/// less than a move; any number when each record lies beyond the one before; otherwise as often as each move
+/// can be repeated before it meets the next higher move of the record (columns side by side). `typemap_moves`
+/// are the moves in typemap order.
+std::int64_t disjoint_records(const std::vector<Move>& typemap_moves, std::int64_t true_extent,
                               std::int64_t stride) {
   const auto is_lower = [](const Move& a, const Move& b) { return a.memory < b.memory; };
   std::vector<Move> sorted;
-  if (!std::is_sorted(in_order.begin(), in_order.end(), is_lower)) {
-    sorted = in_order;
+  if (!std::is_sorted(typemap_moves.begin(), typemap_moves.end(), is_lower)) {
+    sorted = typemap_moves;
     std::sort(sorted.begin(), sorted.end(), is_lower);
   }
-  const std::vector<Move>& moves = sorted.empty() ? in_order : sorted;
-  // A distance may be any number when there is only one record.
+  const std::vector<Move>& moves = sorted.empty() ? typemap_moves : sorted;
+  // A stride may be any number when there is only one record, also INT64_MIN, which has no absolute value.
   const std::int64_t step = stride == INT64_MIN ? INT64_MAX : std::abs(stride);
   std::int64_t count = INT64_MAX;
   for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -75,7 +78,8 @@ Permutation permutation_of(const Node& element, const std::vector<Move>& moves, 
   const auto runs = static_cast<std::int64_t>(moves.size());
   if (stride < span || span > 64) return p;
   p.records = (64 - span) / stride + 1;
-  // Two loads and stores a run against three instructions a vector.
+  // A permutation pays from two runs a vector on: it takes three instructions a vector, and copying runs
+  // singly takes two loads and two stores a run.
   if (p.records * runs < 2) return Permutation{};
   p.low = element.true_lb;
   p.span = span;

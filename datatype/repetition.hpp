@@ -1,19 +1,19 @@
 // Repetitions: stretches of a sequence in which a group of a few elements comes again and again at one
-// distance, with anything before and behind, and at the end less than a whole group.
+// distance. Anything may precede and follow the stretch, and it may end with a part of a group.
 //
 //   copies of F M L that touch   F  M LF M LF M LF M  ...  LF M  L
 //   period 2, of two phases         [--] [--] [--]  ...
 //                                     [---][---][---] ...  [---]
 //
-// A period that divides the whole sequence is period.hpp's; equal elements at one distance, period 1, are
-// roll_runs()'s.
+// Other files find the other regular forms: period.hpp a period that divides the length of the sequence,
+// roll_runs() (passes.hpp) equal elements at one distance, which is period 1.
 //
-// Element i + p continues element i when both have one shape; a repetition of period p is a stretch of such i
-// with one displacement between i and i + p. Stretches of one period do not overlap, so they are the same
-// from wherever they are found; and one of at least m elements has an element at each m-th place. So only
-// every m-th is looked at, and what is found there is followed to both sides. In irregular sequences that is
-// less than one comparison for two elements, for all periods together (the sum of 1 / m). At worst each
-// period goes over the sequence twice.
+// Element i + p continues element i when both have one shape. A repetition of period p is a stretch of such i
+// with one distance between i and i + p. Stretches of one period do not overlap, so a search finds the same
+// stretches wherever it starts; and a stretch of at least m elements contains a multiple of m. So the search
+// tests only every m-th element, and follows what it finds there to both sides. In irregular sequences that
+// is less than one comparison for two elements, for all periods together (the sum of 1 / m). At worst the
+// search goes over the sequence twice for each period.
 #pragma once
 
 #include <algorithm>
@@ -26,31 +26,35 @@
 
 namespace stria::datatype {
 
-/// Elements [begin, begin + copies * period), or as many from a later one on, up to begin + spare.
+/// `copies` groups of `period` elements from element `begin` on, and `spare` elements of one group more. The
+/// whole groups may as well begin at any later element up to begin + spare.
 struct Repetition {
   std::size_t begin = 0, period = 0, copies = 0, spare = 0;
 };
 
-/// As long as the elements that are copied by a record: longer groups are walked, which a list is as good as.
+/// Longest group, in elements: as many as a record has moves. A longer group would be walked, which is no
+/// faster than a list.
 inline constexpr std::size_t kLongestPeriod = kRecordMoves;
-/// So many elements are worth a loop of their own between other parts: a list of pairs or threes takes longer
-/// from 32 to 48 of them on (blocks of 1 to 40 bytes, AVX-512), and as long below.
+/// Fewest repeated elements that are worth a loop of their own between other parts. Against that loop, a list
+/// of pairs or threes takes longer from 32 to 48 elements on (blocks of 1 to 40 bytes, AVX-512), and as long
+/// below.
 inline constexpr std::size_t kLeastRepeated = 40;
 
-/// Copies from which on a group of `period` elements is a repetition; not fewer elements for a multiple of
-/// it, so that the shortest period is found first.
+/// Fewest copies of a group of `period` elements that count as a repetition. A multiple of the period needs
+/// no fewer elements, so the shortest period is found first.
 constexpr std::size_t least_copies(std::size_t period) noexcept {
   return std::max(kMinRoll, (kLeastRepeated + period - 1) / period);
 }
 
-/// All repetitions of the shortest period from 2 to kLongestPeriod that has one, from the left; no element is
-/// in two of them. `same(i, j)`: elements of one shape; `distance(i, j)`: from i to j.
+/// All repetitions of one period, from the left: of the shortest period from 2 to kLongestPeriod that has
+/// any. No element is in two repetitions. `same(i, j)`: whether elements i and j have one shape; `distance(i,
+/// j)`: bytes from i to j.
 template <class Same, class Distance>
 std::vector<Repetition> find_repetitions(std::size_t n, Same same, Distance distance) {
   std::vector<Repetition> found;
   for (std::size_t p = 2; p <= kLongestPeriod && found.empty(); ++p) {
-    const std::size_t least = (least_copies(p) - 1) * p;  // elements that are continued
-    std::size_t free = 0;                                 // the first one behind what was found
+    const std::size_t least = (least_copies(p) - 1) * p;  // fewest elements that element i + p continues
+    std::size_t free = 0;                                 // first element behind the last repetition found
     for (std::size_t at = least - 1; at + p < n;) {
       std::size_t begin = at, end = at;
       if (at >= free && same(at, at + p)) {

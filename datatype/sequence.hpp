@@ -1,5 +1,5 @@
-// Sequence: equal children one after the other, at one stride or at the places of a list; what a level of a
-// tree is to a transfer, which looks at two of them at once.
+// Sequence: equal children one after the other, at one stride or at the places of a list. A transfer walks
+// down two trees at once, and sees a level of equal children in either tree as a Sequence.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,34 @@
 
 namespace stria::datatype {
 
-/// `list` says where the children are, or else a stride. Instances of a list follow `stride` apart.
+/// The children are at the places of `list`, which is repeated `stride` apart; if `list` is null, they are
+/// `stride` apart themselves.
 struct Sequence {
   const Offsets* list = nullptr;
   std::int64_t entries = 0;  ///< of the list
   std::int64_t stride = 0;
   const Node* child = nullptr;     ///< null: the node has no equal children
-  const Record* record = nullptr;  ///< of the child at these places, if it has one
+  const Record* record = nullptr;  ///< how to copy the children as records; null: they are no records
 
   std::int64_t place(std::int64_t i) const noexcept {
     if (list == nullptr) return i * stride;
     return i / entries * stride + (*list)[static_cast<std::size_t>(i % entries)];
   }
-  /// Children from i on whose places are in one list, or at one stride.
+  /// How many children from child i on lie at one stride, or at places of the same repetition of the list.
   std::int64_t together(std::int64_t i) const noexcept {
     return list == nullptr ? INT64_MAX : entries - i % entries;
   }
-  /// The children are written out as few moves: a run is one.
+  /// Whether each child is a run, or a record, which is a short list of moves.
   bool is_flat() const noexcept { return record != nullptr || child->block() != nullptr; }
   std::int64_t runs() const noexcept { return child->runs; }
-  /// Of a flat one; `own` is where a run's only move is put.
+  /// The moves of one child; is_flat() holds. The only move of a run is stored in `own`, and the result
+  /// refers to it.
   std::span<const Move> moves(Move& own) const noexcept {
     if (record != nullptr) return record->moves;
     own = {0, 0, child->size};
     return {&own, 1};
   }
-  /// So many children of a flat one certainly do not overlap.
+  /// Number of successive children that certainly do not overlap; is_flat() holds.
   std::int64_t disjoint_count() const noexcept {
     if (record != nullptr) return record->disjoint_count;
     const bool apart = list == nullptr && (stride >= child->size || stride <= -child->size);
@@ -57,7 +59,8 @@ inline Sequence sequence_of(const Repeat& repeat) noexcept {
 inline Sequence instances_of(const Layout& layout) noexcept {
   return {nullptr, 0, layout.extent(), &layout.root(), layout.record()};
 }
-/// Of repeated lists: their children, list after list. No child if it is something else.
+/// The children of all lists, list after list, where the repeated child is a list (Indexed); otherwise a
+/// sequence without child.
 inline Sequence children_of_lists(const Repeat& repeat) noexcept {
   if (repeat.child->form.index() != 2) return {};
   Sequence all = sequence_of(*repeat.child);
@@ -65,15 +68,16 @@ inline Sequence children_of_lists(const Repeat& repeat) noexcept {
   return all;
 }
 
-/// Where in a sequence at an address: which child is next, and how many bytes of it are done.
+/// A position in the packed stream of a sequence that lies at an address.
 struct Place {
   const Sequence& sequence;
-  Address memory;
-  std::int64_t next;
-  std::int64_t inside = 0;
+  Address memory;           ///< what sequence.place() is relative to
+  std::int64_t next;        ///< index of the next child
+  std::int64_t inside = 0;  ///< bytes of the next child that are done
 
+  /// Address of the next child.
   Address operator()() const noexcept { return moved(memory, sequence.place(next)); }
-  /// Where the places of the list that holds the next child are counted from.
+  /// Address that the places of the list with the next child are relative to.
   Address list_base() const noexcept { return moved(memory, next / sequence.entries * sequence.stride); }
   template <class Int>
   const Int* list_at() const noexcept {
@@ -87,7 +91,7 @@ struct Place {
   }
 };
 
-/// The next child of p opened, at p's byte of it.
+/// The position of `p` as a position in the children of its next child: `opened` is that child as a sequence.
 inline Place inside_of(const Place& p, const Sequence& opened) noexcept {
   Place inner{opened, p(), 0};
   inner.advance(p.inside);

@@ -14,7 +14,7 @@ bool is_row(const Piece& piece) noexcept {
 /// Neighbouring pieces that are one part of a composite.
 struct Group {
   std::size_t begin, end;
-  bool is_list, is_short_row;  ///< neither: a part that stays
+  bool is_list, is_short_row;  ///< single blocks; short rows of one shape. Neither: a part that stays
 };
 std::vector<Group> groups_of(const Pieces& pieces) {
   std::vector<Group> groups;

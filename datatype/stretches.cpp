@@ -3,7 +3,7 @@
 namespace stria::datatype {
 namespace {
 
-/// Blocks of several lengths, counted by how wide a move they take.
+/// The blocks of a stretch of several lengths, counted by how wide a move they take.
 struct Mixed {
   std::int64_t widest = 128;
   std::int64_t blocks = 0, above_32 = 0, above_64 = 0;
@@ -13,6 +13,7 @@ struct Mixed {
     above_32 += bytes > 32 ? n : 0;
     above_64 += bytes > 64 ? n : 0;
   }
+  /// The stretch's Stretch::bytes.
   std::int64_t bytes() const noexcept {
     return above_32 * kFew <= blocks ? 32 : above_64 * kFew <= blocks ? 64 : widest;
   }
@@ -23,7 +24,8 @@ std::vector<Stretch> stretches_of(const Int* starts, std::int64_t blocks) {
   std::vector<Stretch> out;
   const Mixed none{.widest = std::int64_t{starts[blocks]} - starts[0] >= kBeyondCaches ? kFromMemory : 128};
   Mixed mixed = none;  // what follows the last stretch, up to `begin`
-  std::int64_t begin = 0, bytes = std::int64_t{starts[1]} - starts[0];  // of the run of equal ones
+  // First block and block length of the blocks of one length that end at block i.
+  std::int64_t begin = 0, bytes = std::int64_t{starts[1]} - starts[0];
   const auto close_run = [&](std::int64_t end) {
     if (end - begin < kMinStretch) return mixed.add(end - begin, bytes);
     if (mixed.blocks > 0) out.push_back({begin, mixed.bytes(), false});

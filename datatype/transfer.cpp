@@ -1,14 +1,16 @@
-// Layout to layout. Ways in the order they are tried, by the shapes of the two sides:
+// Transfer: copies from layout to layout. The ways to copy, in the order in which they are tried:
 //
-//   permuted    both are small records of as many bytes: vectors of them
-//   rows        both are rows of blocks, or columns of them, in step: two loops, in squares where one side is
-//               the other turned. Rows that are long runs, or of a destination as in the next way, only so
-//   past        runs up to kLongPast, and a destination that outgrows the cache: through a buffer in the
-//               first-level cache, and from there past the cache
-//   in step     both repeat runs, records or lists, as trees that are walked down together (in_step.hpp)
-//   long runs   on one side, or all of it one run: walk those, pack or unpack the other side straight into
-//               them
-//   bounce      else: through such a buffer into the cache, so that both halves use the packing kernels
+//   permuted    both sides are arrays of small records of as many bytes: permute vectors of records
+//   rows        both sides are rows of blocks, or columns of blocks, in step: two nested loops, in squares
+//               where one side is the other transposed. Where the conditions of "past" or "long runs" hold,
+//               only transposed sides are copied by rows
+//   past        runs are shorter than kLongPast and the destination outgrows the cache: pack into a buffer in
+//               the first-level cache, and unpack from the buffer past the cache
+//   in step     both sides repeat runs, records or lists, and their trees can be walked down together
+//               (in_step.hpp)
+//   long runs   one side has long runs, or is a single run: walk its runs, and pack or unpack the other side
+//               straight into or out of each
+//   bounce      otherwise: pack into a buffer in the first-level cache, and unpack from it as unpack() does
 #include <algorithm>
 #include <optional>
 
@@ -22,21 +24,25 @@
 namespace stria::datatype {
 namespace {
 
-constexpr std::int64_t kLongRun =
-    512;  // bytes; a seek of the other side costs about as much as copying these
-/// Runs that are not copied in step. A seek in a long list is dear, but runs beyond this are better copied
-/// past the cache where the destination outgrows it, which only long runs are.
+/// Mean length in bytes from which runs are long: seeking on the other side for each run costs about as much
+/// as copying so many bytes.
+constexpr std::int64_t kLongRun = 512;
+/// Mean length in bytes from which runs are not copied in step, without a list on either side and with one.
+/// With a list the limit is higher, because a seek in a long list is expensive. Where the destination
+/// outgrows the cache, longer runs are better copied past the cache, which only the way "long runs" does.
 constexpr std::int64_t kLongInStep = 2048, kLongListed = 4096;
-/// Runs of a destination that outgrows the cache. Where loads of a few lines and stores past the cache take
-/// turns, they hinder each other; out of the buffer such stores come by the hundred.
+/// Mean length in bytes below which runs go through the buffer on their way past the cache. Loads of a few
+/// lines and stores past the cache hinder each other where they alternate; out of the buffer, hundreds of
+/// such stores follow each other.
 constexpr std::int64_t kLongPast = 2048;
 
+/// Mean length in bytes of the runs of a side; INT64_MAX when the side is a single run.
 std::int64_t mean_run(const Side& side) noexcept {
   if (side.layout().is_contiguous(side.rest.count)) return INT64_MAX;
   return side.layout().size() / std::max<std::int64_t>(side.layout().block_count(), 1);
 }
 
-/// The next bytes of the side, which goes on behind them.
+/// Takes the next `length` bytes off the side's rest.
 Range next(Side& side, std::int64_t length) noexcept {
   Range part = side.rest;
   part.length = length;
@@ -45,7 +51,7 @@ Range next(Side& side, std::int64_t length) noexcept {
   return part;
 }
 
-/// Runs of the destination, filled from the source.
+/// A sink of the walk over the destination: fills each run with the next bytes of the source.
 struct FillFrom : RunSink<FillFrom> {
   explicit FillFrom(Side& s) noexcept : source(s) {}
   bool run(Address memory, std::int64_t bytes) noexcept {
@@ -54,7 +60,7 @@ struct FillFrom : RunSink<FillFrom> {
   }
   Side& source;
 };
-/// Runs of the source, written to the destination.
+/// A sink of the walk over the source: unpacks each run into the next bytes of the destination.
 struct DrainTo : RunSink<DrainTo> {
   explicit DrainTo(Side& s) noexcept : sink(s) {}
   bool run(Address memory, std::int64_t bytes) noexcept {
@@ -64,7 +70,7 @@ struct DrainTo : RunSink<DrainTo> {
   Side& sink;
 };
 
-/// Through a buffer; `past`: and from there past the cache. Returns the bytes.
+/// Copies through a buffer; `past`: out of the buffer past the cache. Returns the number of bytes copied.
 std::int64_t bounce(Side& from, Side& to, bool past) noexcept {
   alignas(64) std::byte buffer[kBounce];
   const std::int64_t length = from.rest.length;
@@ -80,11 +86,11 @@ std::int64_t bounce(Side& from, Side& to, bool past) noexcept {
   return length;
 }
 
-/// A side as rows of `inner` blocks: what two loops can go through.
+/// A side as rows of blocks, which two nested loops can copy.
 struct Rows {
-  std::int64_t stride = 0;        ///< of rows
-  std::int64_t inner = 0;         ///< blocks of a row; 0: one run without end, which fits any rows
-  std::int64_t inner_stride = 0;  ///< of blocks in a row
+  std::int64_t stride = 0;        ///< from row to row
+  std::int64_t inner = 0;         ///< blocks of a row; 0: the side is one run, which can be cut into any rows
+  std::int64_t inner_stride = 0;  ///< from block to block of a row
   std::int64_t bytes = 0;         ///< of a block
 };
 std::optional<Rows> rows_of(const Side& side) noexcept {
@@ -97,7 +103,8 @@ std::optional<Rows> rows_of(const Side& side) noexcept {
   return Rows{repeat.stride, inner->count, inner->stride, block->bytes};
 }
 
-/// Cuts a side's rows into blocks as the other side has them; false when they are not in step.
+/// Cuts `rows`, whose rows are single runs, into the blocks of `other`. Rows of several blocks stay. False
+/// when the two sides then differ in the blocks of a row or their length.
 bool cut_like(Rows& rows, const Rows& other) noexcept {
   const std::int64_t row = other.inner * other.bytes;
   if (rows.inner == 0) rows.stride = row;
@@ -108,9 +115,10 @@ bool cut_like(Rows& rows, const Rows& other) noexcept {
   return true;
 }
 
-/// Both sides rows of blocks in step, offsets and length in whole rows. Where rows are long runs on one side
-/// and nothing is turned, walking those runs is as good and works for every offset.
-bool try_rows(const Side& src, const Side& dst, bool long_runs) noexcept {
+/// Copies where both sides are rows of blocks in step, and both offsets and the length are whole rows. False,
+/// and nothing is copied, where they are not. `only_turned`: copies only where one side is the other
+/// transposed; rows of long runs are as well copied by a walk over the runs, which works for every offset.
+bool try_rows(const Side& src, const Side& dst, bool only_turned) noexcept {
   std::optional<Rows> from = rows_of(src), to = rows_of(dst);
   if (!from || !to || std::max(from->inner, to->inner) < 2) return false;
   if (!(from->inner > 1 ? cut_like(*to, *from) : cut_like(*from, *to))) return false;
@@ -123,7 +131,7 @@ bool try_rows(const Side& src, const Side& dst, bool long_runs) noexcept {
   const kernel::Nest nest{place(src, *from), from->stride, from->inner_stride, place(dst, *to), to->stride,
                           to->inner_stride,  length / row, from->inner,        from->bytes};
   const kernel::Order order = kernel::order_of(nest);
-  if (long_runs && order != kernel::Order::tiles && order != kernel::Order::swapped_tiles) return false;
+  if (only_turned && order != kernel::Order::tiles && order != kernel::Order::swapped_tiles) return false;
   src.kernels.nest[kernel::width_of(nest.bytes)](nest);
   return true;
 }

@@ -1,6 +1,7 @@
-// The one walk over a range of the packed stream; pack, unpack, transfer and iovecs are sinks of it.
+// The walk over a range of the packed stream. It calls a sink with the runs of memory of the range; pack,
+// unpack, transfer and iovecs are sinks.
 //
-// A sink takes runs of memory in stream order, singly or as whole lists:
+// A sink gets the runs in stream order, singly or many by one call:
 //   bool run(Address, bytes)
 //   bool strided(Address, count, stride, bytes)
 //   bool nest(Address, count, stride, inner count, inner stride, bytes)
@@ -8,11 +9,11 @@
 //   bool listed_records(Address, displacements, count, record)
 //   bool indexed(Address, displacements, count, bytes)
 //   bool blocks(Address, displacements, starts, count, size that few blocks exceed)
-// and answers false to stop the walk. Sinks that only care for runs derive from RunSink.
+// A function of the sink returns false to stop the walk. A sink that needs single runs derives from RunSink.
 //
-// A range is a partial element, whole elements, a partial element; only the partial ones descend with an
-// offset. So seeking divides once per level (binary search in lists of unequal parts), and recursion is
-// bounded by kMaxDepth.
+// At each level of the tree a range is at most a partial element, whole elements, and a partial element. Only
+// into the partial elements the walk descends with an offset. So seeking costs one division per level (a
+// binary search in lists of unequal parts), and recursion is bounded by kMaxDepth.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 
 namespace stria::datatype {
 
-/// Breaks lists into single runs for Derived::run().
+/// A sink that calls Derived::run() for each single run.
 template <class Derived>
 struct RunSink {
   bool strided(Address memory, std::int64_t count, std::int64_t stride, std::int64_t bytes) noexcept {
@@ -83,7 +84,8 @@ template <class Sink>
 bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int64_t length,
                 Sink& sink) noexcept;
 
-/// Elements [first, first + count) of equal-child forms, whole.
+/// Walks the whole elements [first, first + count) of a sequence of equal children, element 0 of which lies
+/// at `memory`. The children are `stride` apart, or at `displacements`.
 template <class Sink>
 bool walk_elements(const Node& child, const Record* record, Address memory, std::int64_t stride,
                    std::int64_t first, std::int64_t count, Sink& sink) noexcept {
@@ -114,7 +116,7 @@ bool walk_elements(const Node& child, const Record* record, Address memory, cons
 }
 
 /// v / node.size for v >= 0. Most elements have a size that is a power of two, where a division would take as
-/// long as copying a dozen of them.
+/// long as copying a dozen elements.
 inline std::int64_t elements_in(std::int64_t v, const Node& node) noexcept {
   return node.size_log2 >= 0 ? v >> node.size_log2 : v / node.size;
 }
@@ -127,7 +129,8 @@ std::int64_t place_of(const Int* displacements, std::int64_t i) noexcept {
   return displacements[i];
 }
 
-/// A range over equal children; `places` is a stride or a list of displacements.
+/// Walks stream bytes [offset, offset + length) of a sequence of equal children; `places` is a stride or a
+/// list of displacements.
 template <class Places, class Sink>
 bool walk_equal(const Node& child, const Record* record, Address memory, Places places, std::int64_t offset,
                 std::int64_t length, Sink& sink) noexcept {
@@ -148,14 +151,15 @@ bool walk_equal(const Node& child, const Record* record, Address memory, Places 
   return rest == 0 || walk_range(child, moved(memory, place_of(places, i + whole)), 0, rest, sink);
 }
 
-/// The part of a list with prefix sums `starts` that holds stream byte `offset`.
+/// The index of the part that holds stream byte `offset`, in a list of `parts` parts with prefix sums
+/// `starts`.
 template <class Int>
 std::int64_t part_at(const Int* starts, std::size_t parts, std::int64_t offset) noexcept {
   if (offset == 0) return 0;
   return std::upper_bound(starts, starts + parts + 1, offset) - starts - 1;
 }
 
-/// The stretch that holds block i; there is one.
+/// The stretch that holds block i, which is a block of the list.
 inline auto stretch_at(const std::vector<Stretch>& stretches, std::int64_t i) noexcept {
   return std::upper_bound(stretches.begin(), stretches.end(), i,
                           [](std::int64_t block, const Stretch& s) { return block < s.end; });
@@ -203,7 +207,8 @@ bool walk_composite(const Composite& list, Address memory, std::int64_t offset, 
   return true;
 }
 
-/// Stream bytes [offset, offset + length) of one node whose first byte is at `memory`; length > 0.
+/// Walks stream bytes [offset, offset + length) of one node whose first byte in typemap order is at `memory`;
+/// length > 0. False when the sink stopped the walk.
 template <class Sink>
 bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int64_t length,
                 Sink& sink) noexcept {
@@ -232,7 +237,8 @@ bool walk_range(const Node& node, Address memory, std::int64_t offset, std::int6
   }
 }
 
-/// `count` instances as one more strided level, fused with the root where the two are one progression.
+/// `count` instances of a layout as a strided level above the root, fused with the root where the two levels
+/// are one progression.
 struct Repeat {
   std::int64_t count = 0;
   std::int64_t stride = 0;
@@ -249,7 +255,7 @@ inline Repeat repeat_of(const Layout& layout, std::int64_t count) noexcept {
   return {count, layout.extent(), &root, layout.record()};
 }
 
-/// False when the sink stopped it.
+/// Walks a range of the packed stream of a layout's instances. False when the sink stopped the walk.
 template <class Sink>
 bool walk(const Range& range, Sink& sink) noexcept {
   const Layout& layout = *range.layout;
