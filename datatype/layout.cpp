@@ -94,8 +94,7 @@ Result<Layout> copies(std::int64_t count, std::int64_t stride, const Layout& chi
   return finish(child.origin(), canonical_strided(count, stride, child.share_root()), bounds);
 }
 
-/// Collects the entries of indexed() and composite() layouts: pieces in typemap order, bounds, checked
-/// totals.
+/// Collects the entries of indexed() and composite(): pieces in typemap order, bounds, checked totals.
 class Collector {
  public:
   explicit Collector(std::size_t entries) { pieces_.reserve(entries); }
@@ -167,8 +166,7 @@ std::optional<Placed> fill_blocks(std::span<const std::int64_t> displacements, C
 }
 
 /// The layout of many blocks of one contiguous child, by BlockList. Empty when collect() must make it: the
-/// list is too short, also when merged, regular somewhere, or wrong or beyond 64 bits (collect() finds
-/// where).
+/// merged list is too short or regular, or an entry is wrong or leaves 64 bits (collect() finds it).
 template <class CountOf>
 std::optional<Result<Layout>> collect_blocks(std::span<const std::int64_t> displacements, CountOf count_of,
                                              const Layout& child) {

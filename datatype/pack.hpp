@@ -5,9 +5,9 @@
 // in O(depth + log n), and never allocate. The copied bytes do not depend on how a stream is cut into ranges,
 // nor on the order of the calls for them.
 //
-// Preconditions: count >= 0; 0 <= offset; 0 <= length; offset + length <= count * size() (these are asserted
-// in debug builds); Layout::reach(count) has a value. Source and destination of one call do not overlap.
-// Threads: disjoint destinations may be written concurrently; layouts are only read.
+// Preconditions: count >= 0; 0 <= offset; 0 <= length; offset + length <= count * size() (the walk
+// asserts these in debug builds); Layout::reach(count) has a value. Source and destination of one call do not
+// overlap. Threads: disjoint destinations may be written concurrently; layouts are only read.
 #pragma once
 
 #include <sys/uio.h>

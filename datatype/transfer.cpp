@@ -28,8 +28,8 @@ namespace {
 /// as copying so many bytes.
 constexpr std::int64_t kLongRun = 512;
 /// Mean length in bytes from which runs are not copied in step, without a list on either side and with one.
-/// With a list the limit is higher, because a seek in a long list is expensive. Where the destination
-/// outgrows the cache, longer runs are better copied past the cache, which only the way "long runs" does.
+/// With a list the limit is higher, because a seek in a long list is expensive. Longer runs are better copied
+/// past the cache where the destination outgrows it; copying in step writes nothing past the cache.
 constexpr std::int64_t kLongInStep = 2048, kLongListed = 4096;
 /// Mean length in bytes below which runs go through the buffer on their way past the cache. Loads of a few
 /// lines and stores past the cache hinder each other where they alternate; out of the buffer, hundreds of

@@ -1,4 +1,5 @@
-// x86-64 with AVX2: blocks of 32 bytes are one move, squares of 8-byte elements are turned in registers.
+// The table of kernels for x86-64 with AVX2: a block of 32 bytes takes one move, and squares of 8-byte
+// elements are transposed in registers.
 #if defined(__x86_64__)
 #include <immintrin.h>
 

@@ -1,8 +1,8 @@
-// x86-64 with AVX-512 and its byte permutation (Ice Lake, Zen 4 and later; the first generation, without the
-// permutation and with slow clocks, runs the AVX2 table). Loads and stores under a mask make a block of any
-// length up to 128 bytes two moves without a branch, and touch no byte outside of it.
+// The kernel table for x86-64 with AVX-512 and its byte permutation (Ice Lake, Zen 4 and later; the first
+// generation, without the permutation and with slow clocks, runs the AVX2 table). Masked loads and stores
+// copy a block of any length up to 128 bytes by two moves without a branch, and touch no byte outside of it.
 #if defined(__x86_64__)
-// The intrinsics of GCC 12 take undefined registers from variables that it then warns about.
+// GCC 12 warns of uninitialised variables in its own intrinsics.
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -19,15 +19,15 @@
 namespace stria::datatype::kernel {
 namespace {
 
-/// The low n bits, 0 <= n < 256; all for n >= 64. Without a branch.
+/// A mask of the low n bits, 0 <= n < 256; of all bits for n >= 64. Without a branch.
 [[gnu::always_inline, gnu::target("bmi,bmi2")]] inline __mmask64 first_bits(std::int64_t n) noexcept {
   return _bzhi_u64(~std::uint64_t{0}, static_cast<unsigned>(n));
 }
-/// The low n bits; all for n >= 64, none for n <= 0.
+/// A mask of the low n bits, for any n: of all bits for n >= 64, of none for n <= 0.
 [[gnu::always_inline, gnu::target("bmi,bmi2")]] inline __mmask64 low_bits(std::int64_t n) noexcept {
   return n <= 0 ? 0 : _bzhi_u64(~std::uint64_t{0}, n >= 64 ? 64U : static_cast<unsigned>(n));
 }
-/// The bytes of the first n > 0 records in a vector, `stride` apart.
+/// A mask of the bytes of the first n > 0 records in a vector; the records are `stride` apart.
 [[gnu::always_inline, gnu::target("bmi,bmi2")]] inline __mmask64 records_mask(const Permutation& p,
                                                                               std::int64_t stride,
                                                                               std::int64_t n) noexcept {
@@ -64,12 +64,12 @@ struct Target {
     kernel::indexed(B(bytes), ends, count, 0);
   }
 
-  // Blocks of several lengths without a guess about most of them: one vector under a mask where few are
-  // longer, else two, the second under a mask that is empty for many. (A branch around the second is 10%
-  // faster where it is guessed right, and twice as slow where lengths are random.)
-  // What is read by pairs from beyond the caches (kFromMemory) is asked for ahead, both lines of it: loads
-  // under masks that lie across lines begin too few by themselves (100000 blocks of 8 to 128 bytes 0.72 to
-  // 0.46 ms, a million 18 to 10.3; one line is no help, nor are both when they are written).
+  // Blocks of several lengths, copied without mispredicted branches for most of them: by one masked vector
+  // where few blocks are longer, else by two, the second under a mask that is empty for many. (A branch
+  // around the second is 10% faster where it is predicted, and twice as slow where lengths are random.)
+  // in_pairs<true>, for blocks read from beyond the caches (kFromMemory), prefetches both lines of a block:
+  // masked loads across lines begin too few misses (100000 blocks of 8 to 128 bytes 0.72 to 0.46 ms, a
+  // million 18 to 10.3; prefetching one line is no help, nor is prefetching both where blocks are written).
 
   template <class Ends, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void in_halves(
@@ -143,7 +143,7 @@ struct Target {
     by_most(ends, starts, count, most);
   }
 
-  /// One short record a vector: half a vector, which lies in one line more often than in two.
+  /// For one record of at most 32 bytes a vector: half a vector lies within one cache line more often.
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void pack_permuted_halves(
       const Permutation& p, Address memory, std::int64_t stride, std::int64_t count,
       Address stream) noexcept {
@@ -181,8 +181,8 @@ struct Target {
     const __mmask64 all_here = p.memory_mask, all_there = low_bits(p.packed_bytes);
     memory = moved(memory, p.low);
     std::int64_t left = count;
-    // The stores are of a size that the next vector's bytes, at least half as many, write over again; two
-    // vectors follow.
+    // Unmasked stores write up to twice packed_bytes; the next vector writes over what is too much. At least
+    // two full vectors follow each of these stores, so none reaches beyond the end of the stream.
     const std::int64_t step = p.records * stride;
     if (p.packed_bytes > 32) {
       for (; left >= 3 * p.records; left -= p.records) {
@@ -241,8 +241,7 @@ struct Target {
     _mm512_mask_storeu_epi8(at(memory), here, turned);
   }
 
-  // Byte m of a vector of the sink is stream byte sink.unpack[m], which is byte source.pack[that] of one of
-  // the source: one order does both.
+  // Byte m of the sink's vector is byte source.pack[sink.unpack[m]] of the source's: one permutation.
 
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void permuted_across_halves(
       const Permutation& source, Address from, std::int64_t from_stride, const Permutation& sink, Address to,

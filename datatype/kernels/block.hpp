@@ -1,8 +1,8 @@
-// How one block is copied, by its size: a compile-time size, two moves that overlap, a loop of vectors,
-// or a long one. A kernel is a loop over blocks of one such class, so nothing is asked per block.
+// How one block is copied, by its class of sizes: a compile-time size, two moves that overlap, a short loop
+// of vectors, or a long run. A kernel is a loop over blocks of one class, so it tests no size per block.
 //
-// Everything is forced inline: the code takes the instruction set of the function it lands in
-// (kernels/avx2.cpp and the like).
+// Everything is forced inline, so the code is compiled for the instruction set of the function that it is
+// inlined into (kernels/avx2.cpp and the like).
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace stria::datatype::kernel {
 
-/// One move of N bytes between places of any alignment. 32 and 64 bytes are vector registers where the caller
-/// has them.
+/// One move of N bytes between addresses of any alignment. A move of 32 or 64 bytes is one vector register
+/// where the instruction set of the caller has registers of that size.
 template <std::size_t N>
 struct Unit {
   [[gnu::always_inline]] static void copy(Address to, Address from) noexcept {
@@ -31,8 +31,8 @@ requires(N > 16) struct Unit<N> {
   }
 };
 
-/// Four moves of N > 8 bytes, one behind the other; all loads come first. (One by one, each load waits for
-/// the store before it where their addresses are alike in the last 12 bits.)
+/// Copies 4 N contiguous bytes by four moves of N > 8 bytes, all loads before the stores. (In turns, a load
+/// waits for the store before it where the last 12 bits of their addresses are alike.)
 template <std::size_t N>
 [[gnu::always_inline]] inline void copy_four(Address to, Address from) noexcept {
   using Vector [[gnu::vector_size(N), gnu::aligned(1), gnu::may_alias]] = char;
@@ -46,7 +46,7 @@ template <std::size_t N>
     *reinterpret_cast<Vector*>(moved(to, i * kStep)) = lanes[i];  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// N bytes, a power of two.
+/// Copies blocks of N bytes, a power of two.
 template <std::size_t N>
 struct Fixed {
   static constexpr bool kShort = true;  // one line or two
@@ -55,7 +55,7 @@ struct Fixed {
   [[gnu::always_inline]] void copy(Address to, Address from) const noexcept { Unit<N>::copy(to, from); }
 };
 
-/// More than N and less than 2 N bytes: two moves of N that overlap.
+/// Copies blocks of N to 2 N bytes by two moves of N bytes that overlap.
 template <std::size_t N>
 struct Twice {
   static constexpr bool kShort = true;  // one line or two
@@ -68,7 +68,7 @@ struct Twice {
   std::int64_t tail;
 };
 
-/// More than 64 bytes: a loop of N, the last move overlapping the one before. No call.
+/// Copies blocks of more than 64 bytes by a loop of moves of N bytes; the last move overlaps the one before.
 template <std::size_t N>
 struct Loop {
   static constexpr bool kShort = false;
@@ -84,11 +84,12 @@ struct Loop {
   std::int64_t last;
 };
 
-/// n > 64 bytes in order: vectors of N, four in a round, stored where vectors of the destination begin.
+/// Copies a run of n > 64 bytes in order, by vectors of N bytes, four a round; but for the first and the last
+/// vector, stores are aligned to N.
 ///
-/// Not memcpy: from 2 KiB on the C library copies by REP MOVSB where the processor says that it is good at
-/// strings. On Zen 4 such copies into and out of memory that two cores share took 2.5 times as long in every
-/// second run, the same run always the same (docs/notebook/kernels.md).
+/// Not memcpy: from 2 KiB on the C library copies by REP MOVSB where the processor reports fast string
+/// operations. On Zen 4 such copies into and out of memory that two cores share took 2.5 times as long in
+/// every second run, and then throughout the run (docs/notebook/kernels.md).
 template <std::size_t N>
 [[gnu::always_inline]] inline void copy_run(Address to, Address from, std::int64_t n) noexcept {
   constexpr auto kStep = static_cast<std::int64_t>(N);
@@ -110,7 +111,7 @@ template <std::size_t N>
   Unit<N>::copy(end, from_end);
 }
 
-/// Beyond what is worth a short loop.
+/// Copies blocks of more than kLoopMost bytes, for which aligned stores pay.
 template <std::size_t N>
 struct Long {
   static constexpr bool kShort = false;
@@ -120,7 +121,8 @@ struct Long {
   std::int64_t size;
 };
 
-/// The classes, in the order of a kernel table's rows.
+/// The classes of block sizes, which are the indices of a kernel table's arrays: k8 is Fixed<8>, kTo15 is
+/// Twice<8> (9 to 15 bytes).
 enum Width : std::uint8_t {
   k1,
   k2,

@@ -1,4 +1,4 @@
-// Which table runs here, and the copies of records, which are made of a table's other functions.
+// The choice of the table for this processor, and the copies of records, which call the functions of a table.
 #include "datatype/kernels/kernels.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace stria::datatype {
 namespace {
 
-/// Tables in rising order of preference; those above processor().vectors left out.
+/// The tables that processor().vectors allows, in rising order of preference.
 struct Tables {
   std::array<const Kernels*, 3> list{};
   std::size_t n = 0;
@@ -29,7 +29,7 @@ const Tables& tables() noexcept {
   return all;
 }
 
-/// Moves one record after the other: for one or two, and where the order of writing matters.
+/// Copies one record, move after move: for one record or two, and where the order of writing matters.
 void copy_one_by_one(const Kernels& k, const Record& record, bool packs, Address memory,
                      Address stream) noexcept {
   for (const Move& move : record.moves) {
@@ -38,12 +38,13 @@ void copy_one_by_one(const Kernels& k, const Record& record, bool packs, Address
   }
 }
 
-constexpr std::int64_t kFewRecords = 3;        // below, starting a loop a move costs more than it saves
-constexpr std::int64_t kStretchBytes = 12288;  // of memory and stream: stays in a first-level cache of 32 KiB
-constexpr std::int64_t kStretchMost = 128;     // records
+constexpr std::int64_t kFewRecords = 3;  // below, starting a loop for each move costs more than it saves
+/// Bytes of a stretch, in memory and in the stream together: they stay in a first-level cache of 32 KiB.
+constexpr std::int64_t kStretchBytes = 12288;
+constexpr std::int64_t kStretchMost = 128;  // records
 
-/// Records in a stretch: their lines, in memory and in the stream, stay in the cache while each move passes
-/// over them.
+/// Records in a stretch. A stretch here is the records that the loops of all moves copy before the next
+/// records are begun, so that its cache lines stay in the cache meanwhile.
 std::int64_t stretch_of(const Record& record, std::int64_t stride) noexcept {
   const auto runs = static_cast<std::int64_t>(record.moves.size());
   const std::int64_t touched = std::min(kernel::magnitude(stride), record.bytes + 64 * runs) + record.bytes;
@@ -55,7 +56,7 @@ std::int64_t stretch_of(const Record& record, std::int64_t stride) noexcept {
 const Kernels& best_kernels() noexcept {
   static const Kernels best = [] {
     Kernels table = *tables().list[tables().n - 1];
-    // A virtual machine may name the caches of the whole host: never beyond the default.
+    // A virtual machine may report the caches of the whole host, so the default is the upper bound.
     if (const std::int64_t bytes = processor().last_cache_bytes; bytes > 0)
       table.stream_from = std::clamp<std::int64_t>(bytes / 4, 2 << 20, table.stream_from);
     return table;

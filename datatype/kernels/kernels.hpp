@@ -1,10 +1,10 @@
-// The tables of innermost copies, one for each kind of processor, and the choice between them, made once at
-// run time.
+// Kernels: a table of innermost copy functions. There is one table for each kind of processor; the choice
+// between the tables is made once, at run time.
 //
-// A table's rows are loops over blocks of one class of sizes (block.hpp). The bodies are templates that are
-// forced inline (strided.hpp, nest.hpp, lists.hpp); each of portable.cpp, avx2.cpp and avx512.cpp compiles
-// them for its processor by functions with a target attribute, so the rest of the library stays runnable
-// everywhere.
+// Most members of a table are arrays with one function for each class of block sizes (block.hpp). The bodies
+// of the functions are templates that are forced inline (strided.hpp, nest.hpp, lists.hpp). Each of
+// portable.cpp, avx2.cpp and avx512.cpp compiles the bodies for its processor, by functions with a target
+// attribute, so the rest of the library runs on every processor.
 #pragma once
 
 #include <array>
@@ -22,19 +22,21 @@ namespace stria::datatype {
 
 enum Direction : std::uint8_t { kPacking, kUnpacking };
 
-/// Of lists of offsets of one width.
+/// The copy functions for lists whose offsets are of type Int. The first index of an array of two is a
+/// Direction.
 template <class Int>
 struct ListKernels {
-  /// Blocks at memory + places[i], to or from stream + i * stream_stride.
+  /// Copies blocks of `bytes` bytes between memory + places[i] and stream + i * stream_stride.
   using Indexed = void (*)(Address memory, const Int* places, std::int64_t count, Address stream,
                            std::int64_t stream_stride, std::int64_t bytes) noexcept;
-  /// Blocks of starts[i+1] - starts[i] bytes, few of them above `most` (stretches.hpp), at memory +
-  /// places[i], to or from a stream without gaps.
+  /// Copies blocks of starts[i+1] - starts[i] bytes between memory + places[i] and a stream without gaps.
+  /// `most` is a hint: mostly few of the blocks exceed it (Stretch::bytes).
   using Blocks = void (*)(Address memory, const Int* places, const Int* starts, std::int64_t count,
                           std::int64_t most, Address stream) noexcept;
-  /// The same from list to list.
+  /// Copies blocks of `bytes` bytes from list to list.
   using IndexedAcross = void (*)(const kernel::ListEnds<Int>& ends, std::int64_t count,
                                  std::int64_t bytes) noexcept;
+  /// Copies blocks of starts[i+1] - starts[i] bytes from list to list. `most` is a hint as for Blocks.
   using BlocksAcross = void (*)(const kernel::ListEnds<Int>& ends, const Int* starts, std::int64_t count,
                                 std::int64_t most) noexcept;
   std::array<std::array<Indexed, kernel::kWidths>, 2> indexed{};
@@ -43,36 +45,38 @@ struct ListKernels {
   BlocksAcross blocks_across = nullptr;
 };
 
-/// All functions: no overlap between source and destination; counts > 0; blocks of `bytes` > 0. Blocks are
-/// written in order unless said otherwise, so where destinations overlap the later block wins.
+/// For all functions: source and destination do not overlap, counts and block sizes are > 0. Blocks are
+/// written in order unless the function's comment says otherwise, so where destinations of blocks overlap,
+/// the later block wins.
 struct Kernels {
-  /// `count` blocks, from and to equal distances.
+  /// Copies `count` blocks of `bytes` bytes, which are equally far apart on each side.
   using Strided = void (*)(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
                            std::int64_t count, std::int64_t bytes) noexcept;
-  /// Two loops of them; in any order where the blocks of the destination do not overlap.
+  /// Copies the blocks of two nested loops; in any order where the blocks of the destination do not overlap.
   using Nest = void (*)(const kernel::Nest& nest) noexcept;
-  /// Records by vectors, the last one as far as it is used. `memory` is a record's first byte in typemap
-  /// order. In any order.
+  /// Packs or unpacks `count` records by permuting vectors; of the last vector only the bytes of records are
+  /// touched. `memory` is the first record's first byte in typemap order. Writes in any order.
   using Permute = void (*)(const Permutation& permutation, Address memory, std::int64_t stride,
                            std::int64_t count, Address stream) noexcept;
-  /// Records to records of as many bytes, without the stream between.
+  /// Copies `count` records to records of as many bytes by permuting vectors, without a packed copy. Writes
+  /// in any order.
   using PermuteAcross = void (*)(const Permutation& source, Address from, std::int64_t from_stride,
                                  const Permutation& sink, Address to, std::int64_t to_stride,
                                  std::int64_t count) noexcept;
 
-  /// n > 64 bytes.
+  /// Copies one run of n > 64 bytes.
   using Run = void (*)(Address to, Address from, std::int64_t n) noexcept;
 
   const char* name = nullptr;
-  /// Destinations of so many bytes are written past the cache (stream.hpp): a quarter of the last-level
-  /// cache, at most this.
+  /// Destinations of at least so many bytes are written past the cache (stream.hpp). best_kernels() sets it
+  /// to a quarter of the last-level cache, within bounds; this default is the upper bound.
   std::int64_t stream_from = std::int64_t{8} << 20;
   Run run = nullptr;
   std::array<Strided, kernel::kWidths> strided{};
   std::array<Nest, kernel::kWidths> nest{};
   ListKernels<std::int32_t> narrow;
   ListKernels<std::int64_t> wide;
-  std::array<Permute, 2> permute{};  ///< null: the processor cannot permute bytes of a vector
+  std::array<Permute, 2> permute{};  ///< by Direction; null: the table has no permutation of a vector's bytes
   PermuteAcross permute_across = nullptr;
 
   template <class Int>
@@ -84,17 +88,17 @@ struct Kernels {
   }
 };
 
-/// The best table for processor().vectors (base/processor.hpp): looked for, and, in the data path,
-/// remembered.
+/// The best table for processor().vectors (base/processor.hpp), found by the first call. The data path uses
+/// kernels(), which remembers it.
 const Kernels& best_kernels() noexcept;
 inline const Kernels& kernels() noexcept {
   static const Kernels& best = best_kernels();
   return best;
 }
-/// Every table up to processor().vectors, the best one last; for tests and for people.
+/// Every table that is allowed by processor().vectors, the best one last; for tests and for people.
 std::span<const Kernels* const> runnable_kernels() noexcept;
 
-/// n > 0 bytes, of which the caller knows nothing.
+/// Copies one run of any length n > 0: a short one in place, a longer one by Kernels::run.
 [[gnu::always_inline]] inline void copy_run(const Kernels& k, Address to, Address from,
                                             std::int64_t n) noexcept {
   if (n > kernel::kInPlaceMost)
@@ -103,10 +107,10 @@ std::span<const Kernels* const> runnable_kernels() noexcept;
     kernel::copy_one<16>(to, from, n);
 }
 
-/// `count` records, `stride` apart, to or from `stream`.
+/// Packs or unpacks `count` records, which lie `stride` apart from `memory` on.
 void copy_records(const Kernels& k, Direction direction, const Record& record, Address memory,
                   std::int64_t stride, std::int64_t count, Address stream) noexcept;
-/// `count` records at memory + places[i].
+/// Packs or unpacks `count` records, of which record i lies at memory + places[i].
 template <class Int>
 void copy_listed_records(const Kernels& k, Direction direction, const Record& record, Address memory,
                          const Int* places, std::int64_t count, Address stream) noexcept;

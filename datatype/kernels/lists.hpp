@@ -1,21 +1,24 @@
-// Blocks at irregular places, to or from a stream or to irregular places of another list. Two kinds of loops:
+// Loops over blocks at irregular places, which copy to or from a stream, or to the irregular places of
+// another list. There are two kinds of loops:
 //
-//   indexed   blocks of one size: nothing is asked per block
-//   blocks    blocks of several lengths, which are guessed: a wrong guess throws away the loads that the
-//             processor had begun behind it, but not what was asked for, so the lines are asked for ahead
+//   indexed   blocks of one size: the loop tests no size
+//   blocks    blocks of several lengths: the processor predicts the branches on the length. After a wrong
+//             prediction the loads begun behind it are lost, but prefetches are not, so lines are prefetched
 //
-// (Loops that guess nothing begin enough loads by themselves: asking ahead took 0.2 ns a block where the
-// cache has the lines and gained nothing dependable where it has not; but for blocks of two lines, beyond the
-// caches: avx512.cpp. docs/notebook/kernels.md.)
+// (A loop without such branches begins enough loads by itself: prefetching took 0.2 ns a block where the
+// lines are in the cache, and gained nothing dependable where they are not. The exception is blocks of two
+// lines beyond the caches: avx512.cpp. Figures: docs/notebook/kernels.md.)
 #pragma once
 
 #include "datatype/kernels/block.hpp"
 
 namespace stria::datatype::kernel {
 
-inline constexpr std::int64_t kListAhead = 16, kPairsAhead = 32;  // entries
+/// Prefetch distance in entries of the list: of blocks(), and of loops over blocks of two lines.
+inline constexpr std::int64_t kListAhead = 16, kPairsAhead = 32;
 
-/// Where block i is read and written: a list on one side, on the other a stream that moves on.
+/// Where block i is read and written when one side is a list and the other a stream that advances. ask_for()
+/// prefetches the first line of block i of the list, ask_for_two() the first two lines.
 template <bool kPack, class Int>
 struct StreamEnds {
   static constexpr bool kReadsList = kPack;
@@ -36,7 +39,7 @@ struct StreamEnds {
   [[gnu::always_inline]] void advance(std::int64_t bytes) noexcept { stream = moved(stream, bytes); }
 };
 
-/// Two lists whose blocks i are of one length.
+/// Where block i is read and written when both sides are lists; block i has the same length on both sides.
 template <class Int>
 struct ListEnds {
   static constexpr bool kReadsList = false;
@@ -56,7 +59,7 @@ struct ListEnds {
   [[gnu::always_inline]] void advance(std::int64_t /*bytes*/) const noexcept {}
 };
 
-/// `count` blocks of one size, stream places `stream_stride` apart. In order.
+/// Copies `count` blocks of one size, in order; in a stream they are `stream_stride` apart.
 template <class B, class Ends>
 [[gnu::always_inline]] inline void indexed(B block, Ends ends, std::int64_t count,
                                            std::int64_t stream_stride) noexcept {
@@ -67,7 +70,7 @@ template <class B, class Ends>
   }
 }
 
-/// Blocks of starts[i+1] - starts[i] bytes, i in [0, count). In order.
+/// Copies blocks of starts[i+1] - starts[i] bytes, i in [0, count), in order.
 template <std::size_t Vector, class Ends, class Int>
 [[gnu::always_inline]] inline void blocks(Ends ends, const Int* starts, std::int64_t count) noexcept {
   for (std::int64_t i = 0; i < count; ++i) {

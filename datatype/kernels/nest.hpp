@@ -1,13 +1,14 @@
-// Two nested loops over blocks, both sides at equal distances in both loops. The order of the loops is free
-// where no two blocks of the destination overlap, so it is chosen for the memory:
+// Two nested loops over blocks that on each side are equally far apart in each loop. A row is what the inner
+// loop copies. Where no two blocks of the destination overlap, the loops may run in any order, and the order
+// is chosen by where each side has its neighbours, that is, blocks less than a cache line apart:
 //
-//   rows     the inner loop as it is, when no side is better off otherwise
-//   swapped  the other loop inside, when both sides have their neighbours there, or the inner one is short
-//   tiles    when one side has its neighbours in the inner loop and the other in the outer one: squares
+//   rows     the loops as they are, when no other order is better for a side
+//   swapped  the outer loop inside, when both sides have their neighbours there, or the inner loop is short
+//   tiles    squares, when one side has its neighbours in the inner loop and the other in the outer loop
 //
-// Tiles are what a transposition takes. The sides of a square are cache lines, so each line of both sides is
-// touched once; panels of 64 x 64 blocks keep their pages in the translation buffer; within a panel the rows
-// of the destination are written through, because stores to crowded sets cost more than loads.
+// Tiles are for transpositions. The sides of a square are cache lines, so each line of both sides is touched
+// once. Panels of 64 x 64 blocks keep their pages in the translation buffer. Within a panel the rows of the
+// destination are written from end to end, because stores to crowded sets of the cache cost more than loads.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 
 namespace stria::datatype::kernel {
 
-/// Block (o, i) goes from `from` + o * from_outer + i * from_inner to the same of `to`; typemap order is o,
-/// then i.
+/// Block (o, i), of `bytes` bytes, is copied from `from` + o * from_outer + i * from_inner to `to` + o *
+/// to_outer + i * to_inner. In typemap order i changes faster than o.
 struct Nest {
   Address from;
   std::int64_t from_outer, from_inner;
@@ -34,7 +35,7 @@ enum class Order : std::uint8_t { rows, swapped, tiles, swapped_tiles };
   return v < 0 ? -v : v;
 }
 
-/// Whether no two blocks of the destination overlap, as far as can be seen at once.
+/// Whether no two blocks of the destination overlap. A quick test: false also for some nests without overlap.
 inline bool disjoint(const Nest& n) noexcept {
   const std::int64_t a = magnitude(n.to_inner), b = magnitude(n.to_outer);
   // The products fit: both strides and counts come from a layout whose span fits 63 bits.
@@ -43,7 +44,7 @@ inline bool disjoint(const Nest& n) noexcept {
 }
 
 inline constexpr std::int64_t kPanel = 64;      // blocks; 64 pages of one side and 64 of the other
-inline constexpr std::int64_t kShortInner = 8;  // blocks; a loop of fewer is mostly its start
+inline constexpr std::int64_t kShortInner = 8;  // blocks; starting a shorter loop is most of its time
 
 inline Order order_of(const Nest& n) noexcept {
   if (n.outer == 1 || n.inner == 1) return n.outer == 1 ? Order::rows : Order::swapped;
@@ -52,7 +53,8 @@ inline Order order_of(const Nest& n) noexcept {
   const bool writes_across = !near(n.to_inner) && near(n.to_outer);
   const bool short_inner = n.inner < kShortInner && n.outer > n.inner;
   if ((!reads_across && !writes_across && !short_inner) || !disjoint(n)) return Order::rows;
-  // Few rows of many columns are read or written along their lines as they are.
+  // When an inner loop of fewer than 4 blocks is swapped, it makes few long rows, which are read or written
+  // along their lines without squares.
   if (n.bytes < kLine && (n.inner >= 4 || n.inner >= n.outer)) {
     if (reads_across && near(n.to_inner)) return Order::tiles;
     if (writes_across && near(n.from_inner)) return Order::swapped_tiles;
@@ -67,8 +69,8 @@ inline Order order_of(const Nest& n) noexcept {
   return n;
 }
 
-/// The loop over one row, as a function of the processor's table: kept out of line, it is compiled once for a
-/// class of blocks and not once for every place in here.
+/// The loop over one row, as a function of the kernel table. It is called and not inlined, so it is compiled
+/// once for each class of blocks, and not once for each call in this file.
 using Row = void (*)(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
                      std::int64_t count, std::int64_t bytes) noexcept;
 
@@ -82,12 +84,13 @@ template <Row kRow>
   }
 }
 
-/// No square: for blocks that are never turned, a line or more, and what is left when squares of 2 are done.
+/// No square: for blocks of a line or more, which are never transposed, and for what squares of 2 leave.
 struct NoSquare {
   static constexpr std::int64_t kSide = 0;
 };
 
-/// A square so small that its lines stay meanwhile: block by block.
+/// A square of N x N blocks that is transposed block by block; it is so small that its cache lines stay in
+/// the cache meanwhile. `Less` is the square for strips that are narrower than N.
 template <class B, std::int64_t N>
 struct SmallSquare {
   static constexpr std::int64_t kSide = N;
@@ -100,8 +103,9 @@ struct SmallSquare {
   }
 };
 
-/// A square of N x N blocks: read along the outer loop, where the source has its neighbours, written along
-/// the inner one. `Less` is for what is too narrow for it.
+/// A square of N x N blocks that is transposed through a buffer: it is read along the outer loop, where the
+/// source has its neighbours, and written along the inner loop. `Less` is the square for strips narrower than
+/// N; kBytes is the room for a block in the buffer.
 template <class B, std::int64_t N, std::int64_t kBytes>
 struct PlainSquare {
   static constexpr std::int64_t kSide = N;
@@ -119,7 +123,8 @@ struct PlainSquare {
   }
 };
 
-/// What squares do not fill of a panel, by its longer side.
+/// Copies a strip of a panel that squares do not fill, blocks [o, o + outer) x [i, i + inner), by loops along
+/// its longer side.
 template <Row kRow>
 [[gnu::always_inline]] inline void strip(const Nest& n, std::int64_t o, std::int64_t i, std::int64_t outer,
                                          std::int64_t inner) noexcept {
@@ -138,8 +143,9 @@ template <Row kRow>
   }
 }
 
-/// A panel in squares; the strip beside them that is long by squares half as wide, and so on: a fragment of a
-/// message often holds no more than a few columns, and by rows each of their lines would come again for each.
+/// Copies a panel, blocks [o, o + outer) x [i, i + inner), in squares, and of the two strips beside them the
+/// longer one in smaller squares, and so on. A fragment of a message often holds only a few columns; copied
+/// by rows, each cache line would be fetched again for each of these columns.
 template <Row kRow, class B, class Square>
 [[gnu::always_inline]] inline void panel(B block, const Nest& n, std::int64_t o, std::int64_t i,
                                          std::int64_t outer, std::int64_t inner) noexcept {
@@ -170,8 +176,8 @@ template <Row kRow, class B, class Square>
       panel<kRow, B, Square>(block, n, o, i, std::min(kPanel, n.outer - o), std::min(kPanel, n.inner - i));
 }
 
-/// A swapped nest with a short loop outside: in stretches, so that the lines of one stretch stay for the next
-/// round of it.
+/// Copies with the loops swapped, kPanel rounds of the original outer loop at a time, so that the cache lines
+/// of these rounds stay in the cache for the next round of the other loop.
 template <Row kRow>
 [[gnu::always_inline]] inline void swapped(const Nest& n) noexcept {
   for (std::int64_t o = 0; o < n.outer; o += kPanel) {
@@ -183,7 +189,7 @@ template <Row kRow>
   }
 }
 
-/// `Square` is used where it fits, else the plain one.
+/// Copies a nest in the best order. Transposed sides are copied by `Square` where it fits, else by `Plain`.
 template <Row kRow, class B, class Square, class Plain>
 [[gnu::always_inline]] inline void nest([[maybe_unused]] B block, const Nest& n) noexcept {
   const Order order = order_of(n);

@@ -1,4 +1,5 @@
-// The table that every processor can run: plain C++, on x86-64 with the vectors of its first generation.
+// The table of kernels that every processor can run: plain C++, on x86-64 with the vectors of the first
+// x86-64 processors.
 #include "datatype/kernels/lists.hpp"
 #include "datatype/kernels/strided.hpp"
 #include "datatype/kernels/table.hpp"

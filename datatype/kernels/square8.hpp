@@ -1,5 +1,5 @@
-// Turning 8 x 8 elements of 8 bytes in registers: eight lines in, eight lines out, nothing through memory.
-// AVX2.
+// Transposes ("turns") squares of 8 x 8 elements of 8 bytes in AVX2 registers: it reads eight lines and
+// writes eight lines, without a buffer in memory.
 #pragma once
 
 #if defined(__x86_64__)
@@ -13,7 +13,8 @@ namespace stria::datatype::kernel {
   return reinterpret_cast<double*>(a);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// Rows of 4 elements at from + k * from_far become columns at to + k * to_far.
+/// Transposes 4 x 4 elements: the rows of 4 elements at from + k * from_far become the columns of the rows at
+/// to + k * to_far.
 [[gnu::target("avx2")]] inline void turn_4x4(Address from, std::int64_t from_far, Address to,
                                              std::int64_t to_far) noexcept {
   const __m256d a = _mm256_loadu_pd(row(from)), b = _mm256_loadu_pd(row(moved(from, from_far)));
@@ -27,7 +28,7 @@ namespace stria::datatype::kernel {
   _mm256_storeu_pd(row(moved(to, 3 * to_far)), _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31));
 }
 
-/// The same of 2 elements.
+/// Transposes 2 x 2 elements, from rows at from + k * from_far to rows at to + k * to_far.
 [[gnu::target("avx2")]] inline void turn_2x2(Address from, std::int64_t from_far, Address to,
                                              std::int64_t to_far) noexcept {
   const __m128d a = _mm_loadu_pd(row(from)), b = _mm_loadu_pd(row(moved(from, from_far)));
@@ -35,8 +36,8 @@ namespace stria::datatype::kernel {
   _mm_storeu_pd(row(moved(to, to_far)), _mm_unpackhi_pd(a, b));
 }
 
-/// The general square, but in registers for 8 bytes. Doubles are only moved, never computed with: any bits
-/// survive.
+/// PlainSquare (nest.hpp), but for elements of 8 bytes a square that is transposed in registers. Doubles are
+/// only moved, never computed with, so every bit pattern survives.
 template <class B, std::int64_t kBytes>
 struct TurnedSquare : Plain<B, kBytes> {};
 template <class B>
@@ -60,8 +61,7 @@ struct TurnedSquare<B, 8> {
   static constexpr std::int64_t kSide = 8;
   using Less = TurnedSquare4<B>;
   static bool fits(const Nest& n) noexcept { return n.from_outer == 8 && n.to_inner == 8; }
-  // Not forced inline: the code it is called from has no instruction set of its own until it is inlined
-  // itself.
+  // Not forced inline: its callers have no target attribute until they are inlined themselves.
   [[gnu::target("avx2")]] static void copy(B, const Nest& n, Address from, Address to) noexcept {
     const std::int64_t half_from = 4 * n.from_inner, half_to = 4 * n.to_outer;
     turn_4x4(from, n.from_inner, to, n.to_outer);

@@ -1,16 +1,16 @@
-// Blocks at equal distances to blocks at equal distances; the packed stream is the side whose distance is the
-// block's size.
+// The loop over blocks that are equally far apart on each side. A packed stream is a side whose distance is
+// the size of a block.
 //
-// Where every element misses the cache, what counts is how many misses are under way at once. A processor
-// begins as many as its queues hold, and for most distances that is best. Distances that are multiples of 512
-// and more are different: their lines crowd in few sets of the first-level cache (in one, from 4096 on),
-// which hold eight each. With dozens of them under way, lines are thrown out before the access they were
-// fetched for, and fetched again. Software prefetch makes it worse. What helps is to let fewer begin: a few
-// stores to a line on the stack after each element fill the store queue, so that about ten elements are under
-// way. How many that takes depends on the queue: 64 entries in Zen 4, 104 in Zen 5. That halves the time of a
-// column of a matrix with N = 512 or more. Where several elements share a page the processor sees the
-// distance and fetches ahead, and letting fewer begin costs up to twice the time. (Measured packing and
-// unpacking between two cores; figures in docs/notebook/kernels.md.)
+// Where every element misses the cache, the time depends on how many misses are in flight at once. A
+// processor begins as many misses as its queues hold, and for most distances that is best. Where the distance
+// is a multiple of 512, the lines of the elements crowd in few sets of the first-level cache (in one set,
+// from 4096 on), and a set holds eight lines. With dozens of misses in flight, a line is evicted before the
+// access that it was fetched for, and fetched again. Software prefetch makes this worse. It helps to let
+// fewer misses begin: a few stores to a line on the stack after each element fill the store queue, so that
+// about ten elements are in flight. How many stores that takes depends on the queue: 64 entries in Zen 4, 104
+// in Zen 5. That halves the time of a column of a matrix with N = 512 or more. Where several elements lie in
+// one page, the processor detects the distance and fetches ahead; the stores then cost up to twice the time.
+// (Measured packing and unpacking between two cores; figures in docs/notebook/kernels.md.)
 #pragma once
 
 #include <algorithm>
@@ -20,27 +20,31 @@
 
 namespace stria::datatype::kernel {
 
-inline constexpr std::int64_t kWays = 8;         // lines a set holds, at least
-inline constexpr std::int64_t kSetsSpan = 4096;  // bytes after which the sets come again: 64 sets of 64 bytes
+inline constexpr std::int64_t kWays = 8;  // lines that a set of the first-level cache holds, at least
+/// Addresses so many bytes apart fall into the same set of the first-level cache: 64 sets of 64 bytes.
+inline constexpr std::int64_t kSetsSpan = 4096;
 inline constexpr std::int64_t kPage = 4096;
-// Each in a page of its own, two arrays of four times as many are what a translation buffer of 3072 entries
-// reaches; messages are packed in four steps.
+// Elements of one call, each in a page of its own, that the translation buffer holds. Messages are packed in
+// four steps, and a buffer of 3072 entries holds the pages of two arrays of four times as many elements.
 inline constexpr std::int64_t kFewPages = 384;
 
-enum class StoreQueue : std::uint8_t { usual, deep };  // up to some 70 entries, and more
-/// Copies come here through kernels(), which asks the processor.
+/// Depth of the processor's store queue. usual: up to some 70 entries; deep: more.
+enum class StoreQueue : std::uint8_t { usual, deep };
+/// The depth of a processor's store queue. known_processor() has its answers when a copy gets here: copies
+/// come through kernels(), which asks the processor.
 inline StoreQueue store_queue(const Processor& processor = known_processor()) noexcept {
   return processor.deep_store_queue ? StoreQueue::deep : StoreQueue::usual;
 }
 
-/// Stores to put after each element, by the distance of the elements that are read or written; 0 for most.
-/// `count` is of one call: long messages are packed and unpacked in steps.
+/// Number of filler stores to put after each element, for one side whose elements are `stride` apart; 0 for
+/// most strides. `reads`: the side is the source. `count` is the number of elements of one call: long
+/// messages are packed and unpacked in steps.
 [[gnu::always_inline]] inline int fillers_for(std::int64_t stride, std::int64_t count, bool reads,
                                               StoreQueue queue) noexcept {
   if ((stride & 511) != 0 || count <= kWays) return 0;
   const std::int64_t distance = stride < 0 ? -stride : stride;
   const std::int64_t grain = std::min(distance & -distance, kSetsSpan);
-  if (grain == 0 || count <= kWays * (kSetsSpan / grain)) return 0;  // they all stay
+  if (grain == 0 || count <= kWays * (kSetsSpan / grain)) return 0;  // the cache holds all their lines
   if (queue == StoreQueue::deep) {
     if (grain == kSetsSpan && reads) return distance > kPage ? 8 : 5;
     if (grain == kSetsSpan) return 10;
@@ -55,8 +59,8 @@ inline StoreQueue store_queue(const Processor& processor = known_processor()) no
   return reads ? 0 : static_cast<int>(grain / 512);
 }
 
-/// One element a round, each with kFillers stores that are of no use but to take places in the store queue.
-/// (To two lines from nine on: those take longer to leave it.)
+/// Copies `count` elements, with kFillers stores after each that only take places in the store queue. (From
+/// nine on, the stores go to two lines, and so take longer to leave the queue.)
 template <int kFillers, class B>
 [[gnu::always_inline]] inline void paced(B block, Address from, std::int64_t from_stride, Address to,
                                          std::int64_t to_stride, std::int64_t count) noexcept {
@@ -69,15 +73,16 @@ template <int kFillers, class B>
   }
 }
 
-/// Hides where a value comes from, so that four addresses stay four sums of a base: the compiler would make
-/// them a chain of additions, each waiting for the one before, and halve the rate of a loop that hits the
-/// cache.
+/// Hides from the compiler where a value comes from, so that four addresses stay four sums of a base: the
+/// compiler would make a chain of additions, each waiting for the one before, and halve the rate of a loop
+/// that hits the cache.
 [[gnu::always_inline]] inline std::int64_t opaque(std::int64_t v) noexcept {
   asm("" : "+r"(v));
   return v;
 }
 
-/// Four blocks a round. A constant distance (`kDense`: the block's size) costs no register and no addition.
+/// Copies four blocks a round. kDenseFrom, kDenseTo: the distance on that side is the block's size; as a
+/// constant it costs no register and no addition.
 template <bool kDenseFrom, bool kDenseTo, class B>
 [[gnu::always_inline]] inline void in_fours(B block, Address from, std::int64_t from_stride, Address to,
                                             std::int64_t to_stride, std::int64_t count) noexcept {
@@ -103,7 +108,8 @@ template <bool kDenseFrom, bool kDenseTo, class B>
   }
 }
 
-/// In order, each block complete before the next begins: where destinations overlap, the later one wins.
+/// Copies `count` blocks in order, each complete before the next begins: where destinations overlap, the
+/// later block wins.
 template <class B>
 [[gnu::always_inline]] inline void strided(B block, Address from, std::int64_t from_stride, Address to,
                                            std::int64_t to_stride, std::int64_t count) noexcept {

@@ -1,6 +1,7 @@
-// Fills a table from a processor's functions. `Target` has function templates over the class of blocks, each
-// compiled for that processor: strided<B>, nest<B, kBytes>, indexed<kPack, B>, indexed_across<B>; and
-// blocks<kPack>, blocks_across<> for blocks of several classes, and its own vector size for loops.
+// Fills a table of kernels (kernels.hpp) from the functions of one kind of processor. The class `Target` has
+// them as templates, compiled for that processor: strided<B>, nest<B, kBytes>, indexed<kPack, B> and
+// indexed_across<B> for a class B of blocks (block.hpp); blocks<kPack> and blocks_across<> for blocks of
+// several classes; run; and kVector, the vector size of its loops.
 #pragma once
 
 #include <type_traits>
@@ -9,6 +10,8 @@
 
 namespace stria::datatype::kernel {
 
+/// Sets the functions for one class of blocks. kBytes: the most bytes of a block of the class, for the buffer
+/// in which squares of blocks are transposed; 0 where they are never transposed.
 template <class Target, class B, std::int64_t kBytes>
 constexpr void fill_row(Kernels& table, Width width) {
   table.strided[width] = &Target::template strided<B>;
@@ -21,8 +24,6 @@ constexpr void fill_row(Kernels& table, Width width) {
   table.wide.indexed_across[width] = &Target::template indexed_across<B, std::int64_t>;
 }
 
-/// kBytes of a row: the room that a block of the class takes at most, when squares of them are turned; 0
-/// where none are.
 template <class Target>
 constexpr Kernels make_table(const char* name) {
   Kernels table;
@@ -51,7 +52,8 @@ constexpr Kernels make_table(const char* name) {
   return table;
 }
 
-/// The side of the square that turns blocks of up to `bytes`: a line of them, at least 2.
+/// Side, in blocks, of the squares in which blocks of up to `bytes` are transposed: a cache line, at most 16
+/// and at least 2 blocks.
 constexpr std::int64_t side_of(std::int64_t bytes) {
   return bytes <= 4 ? 16 : bytes <= 8 ? 8 : bytes <= 16 ? 4 : 2;
 }
