@@ -9,8 +9,9 @@
 namespace stria::uct {
 namespace {
 
-constexpr std::size_t kNameMost = 16;
+constexpr std::size_t kNameMost = 16;  // of a transport's name, with its final zero
 
+/// The part of fixed size at the beginning of an encoded address.
 struct Fixed {
   std::uint32_t magic;
   std::uint16_t version;
@@ -23,8 +24,8 @@ struct Fixed {
   std::uint32_t zcopy_bytes;
   std::uint8_t device_bytes;
   std::uint8_t interface_bytes;
-  std::uint16_t port;  // both of TcpPlace, in the order of the network
-  std::uint8_t hosts;
+  std::uint16_t port;  // TcpPlace::port, in network byte order
+  std::uint8_t hosts;  // number of TcpPlace::hosts
   std::uint8_t reserved[3];
   char transport[kNameMost];  // ended by a zero
 };

@@ -1,4 +1,4 @@
-// Milliseconds for limits that nobody measures.
+// A monotonic clock in milliseconds, for time limits that need no better resolution.
 #pragma once
 
 #include <chrono>

@@ -22,10 +22,10 @@ std::span<const std::byte> secret_of(const transport::DeviceParams& params) noex
   return {static_cast<const std::byte*>(params.job_secret), params.job_secret_bytes};
 }
 
-/// What needs keys.
-constexpr std::uint64_t kOfKeys = STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
-                                  STRIA_CAP_SEND_INVALIDATE | STRIA_CAP_GET | STRIA_CAP_PUT |
-                                  STRIA_CAP_ATOMICS | STRIA_CAP_OFFLOAD;
+/// The capabilities that a device without keys lacks.
+constexpr std::uint64_t kNeedKeys = STRIA_CAP_FAST_REGISTER | STRIA_CAP_LOCAL_INVALIDATE |
+                                    STRIA_CAP_SEND_INVALIDATE | STRIA_CAP_GET | STRIA_CAP_PUT |
+                                    STRIA_CAP_ATOMICS | STRIA_CAP_OFFLOAD;
 
 }  // namespace
 
@@ -146,12 +146,12 @@ void Device::capabilities(transport::Capabilities& out) const noexcept {
   out.eager_max = limits.eager_max;
   if (limits.zcopy_max == 0) out.lacks |= STRIA_CAP_ZCOPY;
   if (limits.keys) {
-    out.flags |= STRIA_CAP_STRIDED;  // the key says the blocks, and the reader asks for each
+    out.flags |= STRIA_CAP_STRIDED;  // the key describes the blocks, and the peer requests each of them
     out.strided_depth = 1;
     out.max_keys = kKeysMost;
     out.max_sge = static_cast<std::uint32_t>(std::min<std::size_t>(limits.get.zcopy_runs, UINT32_MAX));
   } else {
-    out.lacks |= kOfKeys;
+    out.lacks |= kNeedKeys;
   }
   if (!limits.puts) out.lacks |= STRIA_CAP_PUT;
   if (!limits.atomics) out.lacks |= STRIA_CAP_ATOMICS;
@@ -195,7 +195,7 @@ Status Device::arm() noexcept {
     return Status::no_resource;
   if (joiner_.has_news()) return Status::no_resource;
   shared_.armed = true;
-  // An adapter tells of what comes after it was armed, and of nothing that had come since the last look.
+  // An adapter reports only events after it was armed. look() finds those between the last progress and that.
   if (interface_->arm() && !receiver_.look()) return Status::ok;
   disarm();
   return Status::no_resource;
@@ -208,10 +208,12 @@ void Device::disarm() noexcept {
   static_cast<void>(::read(shared_.wakeup.get(), &count, sizeof count));
 }
 
-/// What peers would lose is what this process still has: for a network, until they have said that all came.
+/// Says bye to the peers, and waits until nothing can be lost when this process ends. In shared memory the
+/// peers have everything at once; over a network the device waits for their answers.
 void Device::leave(int timeout_ms) noexcept {
   constexpr unsigned kBudget = 256;
-  constexpr std::uint64_t kFarewellMs = 1000;  // of a peer that has what was sent in its system's memory
+  // Once this process has sent everything, it waits for answers no longer than this, counted from the call.
+  constexpr std::uint64_t kFarewellMs = 1000;
   const std::uint64_t start = now_ms(), timeout = static_cast<std::uint64_t>(std::max(timeout_ms, 0));
   receiver_.close();
   joiner_.close_door();
@@ -247,7 +249,7 @@ Device::~Device() {
     operations_.close();
     keys_.close();
   }
-  interface_.reset();  // may still call what is here
+  interface_.reset();  // here, because UCX may still call members of this device while it closes
 }
 
 }  // namespace stria::uct

@@ -18,7 +18,7 @@ std::string name_of(const Wanted& entry) {
   return entry.device.empty() ? entry.transport : entry.transport + '/' + entry.device;
 }
 
-/// What is wrong with an entry as it was written; "": nothing.
+/// What is wrong with the text of an entry; "": nothing.
 std::string_view flaw_of(std::string_view entry) noexcept {
   if (entry.find_first_of(" \t\n") != std::string_view::npos) return "has a blank";
   if (entry.starts_with('/')) return "names no transport before the slash";
@@ -26,6 +26,7 @@ std::string_view flaw_of(std::string_view entry) noexcept {
   return "";
 }
 
+/// Parses an entry. `device`: the device of an entry that names none.
 Wanted parse_entry(std::string_view entry, std::string_view device) {
   const std::size_t slash = entry.find('/');
   if (slash == std::string_view::npos) return {std::string(entry), std::string(device)};

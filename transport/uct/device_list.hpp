@@ -1,13 +1,14 @@
-// Which devices the user asks for. STRIA_UCT_TRANSPORT is a list; each entry is a device of the worker:
+// Reads which UCX devices the user asks for. STRIA_UCT_TRANSPORT is a list; for each entry the worker opens
+// one device:
 //
 //   tcp/eth0,rc_verbs/mlx5_0:1,posix
-//   └ transport/device          └ no device is named: that of STRIA_UCT_DEVICE, or if this is empty, the
-//   first
-//                                 one of the transport that reaches other hosts (choosing.hpp)
+//   └ transport/device          └ transport alone: the device is the one that STRIA_UCT_DEVICE names. If that
+//                                 is empty too, the first device of the transport that reaches other hosts
+//                                 is used (choosing.hpp)
 //
-// UCX's names of devices have colons and no commas. The place of an entry is the index of the device, and the
-// device of an index connects to that of the same index at the peer, so the list is taken as a whole or not
-// at all: an entry that was dropped would move those behind it.
+// UCX's device names may contain colons, but no commas. The place of an entry in the list is the index of its
+// device, and a device connects to the peer's device of the same index. So one wrong entry makes the whole
+// list wrong: without it, the later entries would get other indexes.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +21,22 @@
 
 namespace stria::uct {
 
-/// An entry. A name that is empty is for the provider to choose.
+/// One entry of the list. Where a name is empty, the provider chooses.
 struct Wanted {
   std::string transport;
   std::string device;
   bool operator==(const Wanted&) const = default;
 };
 
-/// The entries of the two variables' texts; at least one, which is empty if no transport is named.
-/// Errors: invalid; an entry without a transport or a device name, one that is there twice, or more of them
-/// than a worker may have. The text names variable, value and remedy.
+/// Parses the texts of STRIA_UCT_TRANSPORT and STRIA_UCT_DEVICE. Returns at least one entry; if no transport
+/// is named, its transport is empty. Errors: invalid; STRIA_UCT_DEVICE is a list, or the list has an entry
+/// with a blank or without a name beside its slash, an entry that is there twice, or more entries than a
+/// worker may have devices. The text names variable, value and remedy.
 Result<std::vector<Wanted>> read_device_list(std::string_view transports, std::string_view device);
 
-/// Refuses a device that an entry got without naming it, if another entry names it. `opened`: what the entry
-/// at `index` got. Error: invalid, as above.
+/// Refuses a device that the provider chose for one entry although another entry names it. `opened`: the
+/// transport and device that were opened for the entry at `index`. Error: invalid; the text names both
+/// entries.
 Result<void> check_is_single(std::span<const Wanted> list, std::size_t index, const Wanted& opened);
 
 }  // namespace stria::uct

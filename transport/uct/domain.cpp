@@ -14,6 +14,7 @@ namespace {
 using Resources = Released<uct_tl_resource_desc_t*, uct_release_tl_resource_list>;
 using Components = Released<uct_component_h*, uct_release_component_list>;
 
+/// The memory domains of a component; empty also when UCX does not list them.
 std::vector<uct_md_resource_desc_t> domains_of(uct_component_h component) {
   uct_component_attr_t about{};
   about.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
@@ -25,8 +26,8 @@ std::vector<uct_md_resource_desc_t> domains_of(uct_component_h component) {
   return out;
 }
 
-/// Keys have to end when they are ended. UCX's own cache of registrations would keep them alive, and watch
-/// the process's memory for it. Domains without such a cache have no such variable.
+/// Turns UCX's cache of registrations off. The cache would keep a registration after its key was ended, and
+/// would watch the process's memory for changes. Domains without such a cache have neither variable.
 void leave_out_cache(void* config) noexcept {
   for (const char* const name : {"REG_METHODS", "IB_REG_METHODS"})
     if (uct_config_modify(config, name, "direct") == UCS_OK) return;
@@ -66,7 +67,8 @@ Domain::~Domain() {
   if (handle_ != nullptr) uct_md_close(handle_);
 }
 
-/// Leaves the domain open if it has what is wanted, else adds what it has to `device_`, for the error.
+/// Looks in the component for a domain with the wanted transport and device. True: handle_ is that domain,
+/// opened. False: the resources that were found are appended to `device_`, for find()'s error message.
 Result<bool> Domain::find_in(uct_component_h component, const Settings& settings) {
   for (const uct_md_resource_desc_t& domain : domains_of(component)) {
     uct_md_config_t* config = nullptr;

@@ -1,5 +1,5 @@
-// The memory domain of UCX that has the transport and the device which the user asks for: where memory is
-// registered, and where the keys of peers are read.
+// The memory domain of UCX that has the transport and the device that the user asks for. A memory domain
+// registers memory, and unpacks the keys of peers.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -15,12 +15,13 @@
 
 namespace stria::uct {
 
-/// A failure of UCX, with what it was about.
+/// Turns a failure of UCX into an error; `what` says what failed.
 Error failure(ucs_status_t status, const std::string& what);
 
 class Domain {
  public:
-  /// Errors: unsupported, naming what there is.
+  /// Finds and opens the domain. Errors: io_error, UCX lists no components; unsupported, no domain has the
+  /// transport and device: the text lists those that exist.
   static Result<std::unique_ptr<Domain>> find(const Settings& settings);
   ~Domain();
   Domain(const Domain&) = delete;
@@ -30,22 +31,23 @@ class Domain {
   const std::string& transport() const noexcept { return transport_; }
   const std::string& device() const noexcept { return device_; }
   uct_device_type_t type() const noexcept { return type_; }
-  /// What is sent out of memory has to be registered.
+  /// Memory has to be registered before packets can be sent out of it.
   bool needs_registration() const noexcept { return needs_registration_; }
-  /// Of the part of a key that is UCX's; 0: the domain registers no memory for peers, or lets them access it
-  /// without a key.
+  /// The size of UCX's part of a key. 0: the provider makes no keys, because the domain registers no memory
+  /// for peers, lets peers access it without a key, or has keys that are too long.
   std::uint32_t key_bytes() const noexcept { return key_bytes_; }
 
   enum class Use : std::uint8_t { local, remote };
-  /// A system call. Null: the driver does not register this memory. The same memory is then not tried each
-  /// time, but when asked to `insist`.
+  /// Registers memory, which is a system call. Null: the memory is not registered. Memory that was refused
+  /// before is not tried at each call, unless the caller asks to `insist`.
   uct_mem_h add(const void* memory, std::uint64_t bytes, Use use, bool insist) noexcept;
-  /// A system call; no adapter uses the memory on return.
+  /// Ends a registration, which is a system call. On return no adapter uses the memory any more.
   void remove(uct_mem_h memory) noexcept { uct_md_mem_dereg(handle_, memory); }
 
-  /// Writes key_bytes() bytes. False: UCX does not.
+  /// Writes UCX's part of a key for registered memory: key_bytes() bytes. False: UCX failed.
   bool write_key(uct_mem_h memory, void* key) noexcept;
-  /// For gets and puts, until release_key. False: it is none.
+  /// Unpacks UCX's part of a peer's key for gets, puts and atomics; release_key() frees `out`. False: UCX
+  /// cannot read it.
   bool read_key(const void* key, uct_rkey_bundle_t& out) noexcept;
   void release_key(const uct_rkey_bundle_t& key) noexcept { uct_rkey_release(component_, &key); }
 

@@ -13,8 +13,11 @@
 namespace stria::uct {
 namespace {
 
-constexpr std::uint64_t kPatienceMs = 200;  // with an endpoint that holds something, and with a busy network
-// Time alone says nothing of a worker that computes: what came by a dead link may take many calls to deliver.
+// How long an endpoint may take to send what it holds; and, together with kPatienceCalls, how long a dying
+// link waits for the rest of its messages while the network is busy.
+constexpr std::uint64_t kPatienceMs = 200;
+// Calls of bury() that a dying link waits at least. The time alone is not enough: a worker that computes
+// calls rarely, and it may take many calls to deliver what arrived by the link.
 constexpr std::uint64_t kPatienceCalls = 4096;
 
 }  // namespace
@@ -59,7 +62,8 @@ unsigned Ends::bury(bool all_came, unsigned budget) noexcept {
   return handled;
 }
 
-/// An adapter is told to leave off, or UCX complains of what is under way when its endpoint goes.
+/// Cancels the operations of a link before its endpoint is destroyed. Without this UCX complains that an
+/// endpoint is destroyed with operations under way. Done on transports with keys only.
 void Ends::cancel(Link& link) noexcept {
   constexpr unsigned kCalls = 4096;
   if (!shared_.limits.keys || uct_ep_flush(link.endpoint, UCT_FLUSH_FLAG_CANCEL, nullptr) != UCS_INPROGRESS)
@@ -76,7 +80,7 @@ void Ends::take_down(Link& link) noexcept {
   std::erase_if(dying_, [&](const Dying& one) { return one.link == &link; });
   std::erase(shared_.owing, &link);
   shared_.moves->drop(link);
-  if (!link.operations.empty()) {  // the memory of the worker is free when UCX has no endpoint any more
+  if (!link.operations.empty()) {  // UCX may use their memory until the endpoint is destroyed
     cancel(link);
     uct_ep_destroy(std::exchange(link.endpoint, nullptr));
   }

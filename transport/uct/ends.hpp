@@ -1,6 +1,7 @@
-// Links that end: each when all that came by it has been delivered. Its link_down is the last that the worker
-// hears of it; its endpoint is destroyed later, when what it still holds is sent, and never from inside a
-// function of UCX.
+// Takes down links that end. A dying link is taken down when everything that had arrived by it is delivered,
+// or when that takes too long. link_down is the last upcall about the link. UCX's endpoint of the link is
+// destroyed later, when UCX has sent what the endpoint still holds or a time limit has passed; an endpoint
+// with operations under way is destroyed at once. Nothing is destroyed from inside a function of UCX.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -21,27 +22,33 @@ class Ends {
   Ends(Shared& shared, const transport::Sink& sink, Links& links) noexcept
       : shared_(shared), sink_(sink), links_(links) {}
 
-  /// For so many links, so that none of them ends for lack of memory. Throws std::bad_alloc.
+  /// Makes room for the ends of `links` links, so that fail() and take_down() allocate nothing. Throws
+  /// std::bad_alloc.
   void reserve(std::size_t links);
-  /// The link is of no use any more. The log has the text, if any. Makes no upcall.
+  /// Marks the link as dying; bury() takes it down later. `text` is logged unless it is empty. Makes no
+  /// upcall.
   [[gnu::cold]] void fail(Link& link, Status why, std::string_view text) noexcept;
   bool are_due() const noexcept { return !dying_.empty() || !endpoints_.empty(); }
   bool have_links() const noexcept { return !dying_.empty(); }
-  /// Takes down those that are ready for it, and no more than `budget`. `all_came`: nothing that came waits
-  /// for being delivered. Returns how many. Not from inside a function of UCX.
+  /// Takes down at most `budget` dying links that are ready, and destroys old endpoints. `all_came`: no
+  /// message that arrived waits to be delivered. Returns how many links were taken down. Not to be called
+  /// from inside a function of UCX.
   unsigned bury(bool all_came, unsigned budget) noexcept;
-  /// At once, as everything that came by it was delivered. Not from inside a function of UCX.
+  /// Takes the link down now: its operations and keys end, and link_down is called. What
+  /// arrived by the link and was not delivered yet is dropped. Not to be called from inside a function of
+  /// UCX.
   void take_down(Link& link) noexcept;
-  /// Of a link that was taken down: nothing of it is kept any more.
+  /// Frees a retired link: the worker has given back the last payload that came by it.
   void forget(Link& link) noexcept;
-  /// All that is left is dropped.
+  /// Destroys the endpoints that are left, without waiting for what they hold. Makes no upcall.
   void close() noexcept;
 
  private:
   struct Dying {
     Link* link;
-    std::uint64_t since_call;
+    std::uint64_t since_call;  // the value of calls_ when the link began to die
   };
+  // An endpoint of a link that was taken down.
   struct Endpoint {
     uct_ep_h handle;
     std::uint64_t since_ms;
@@ -54,9 +61,9 @@ class Ends {
   const transport::Sink& sink_;
   Links& links_;
   std::vector<Dying> dying_;
-  std::uint64_t calls_ = 0;  // of bury
+  std::uint64_t calls_ = 0;  // calls of bury() so far
   std::vector<Endpoint> endpoints_;
-  std::vector<std::unique_ptr<Link>> retired_;  // of which payloads are kept
+  std::vector<std::unique_ptr<Link>> retired_;  // taken down, but the worker still keeps payloads of theirs
 };
 
 }  // namespace stria::uct

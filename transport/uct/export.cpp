@@ -1,4 +1,4 @@
-// The one symbol of libstria_provider_uct.so.
+// The one symbol that libstria_provider_uct.so exports: the table of the uct provider.
 #include "transport/uct/uct.hpp"
 
 extern "C" STRIA_API const stria_provider_t stria_provider_v7;

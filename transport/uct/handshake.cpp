@@ -16,6 +16,7 @@ std::span<const std::byte> bytes_of_object(const Message& message, std::size_t b
 
 }  // namespace
 
+/// The keyed hash of `message`, whose proof field is 0. Both ends compute it with the sender as `from`.
 std::uint64_t Handshake::proof(std::span<const std::byte> message, End from, End to) const noexcept {
   return transport::fingerprint(message, transport::fingerprint(secret_, from.instance, to.instance),
                                 transport::fingerprint(secret_, from.worker, to.worker));

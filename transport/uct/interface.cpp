@@ -13,9 +13,10 @@
 namespace stria::uct {
 namespace {
 
-constexpr std::uint32_t kShortMost = 1024;       // a short packet is put together on the stack
-constexpr std::uint32_t kEagerMost = 64 * 1024;  // what is longer is better announced
-constexpr std::uint32_t kBulkMost = 1024 * 1024;
+// Most payload of a packet, whatever UCX allows. Unit: bytes.
+constexpr std::uint32_t kShortMost = 1024;        // a short packet is assembled on the stack (link.cpp)
+constexpr std::uint32_t kEagerMost = 64 * 1024;   // a longer message is better sent by rendezvous
+constexpr std::uint32_t kBulkMost = 1024 * 1024;  // of a packet out of the caller's memory
 
 const uct_device_addr_t* device_part(std::span<const std::byte> bytes) noexcept {
   return reinterpret_cast<const uct_device_addr_t*>(bytes.data());
@@ -42,7 +43,7 @@ Interface::~Interface() {
   if (async_ != nullptr) ucs_async_context_destroy(async_);
 }
 
-/// UCX's handler of a kind of messages.
+/// The handler that UCX calls for each active message with the number kId.
 template <Am kId>
 ucs_status_t Interface::take(void* self, void* data, std::size_t length, unsigned flags) noexcept {
   const Calls& calls = static_cast<Interface*>(self)->calls_;
@@ -53,7 +54,7 @@ ucs_status_t Interface::take(void* self, void* data, std::size_t length, unsigne
 
 Result<void> Interface::start(const Calls& calls) {
   calls_ = calls;
-  // Connections are accepted by UCX's own thread, so that a process that computes is connected to.
+  // A thread of UCX accepts connections, so that peers can connect to a process that computes.
   if (const ucs_status_t status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &async_);
       status != UCS_OK)
     return failure(status, "no context for asynchronous events");
@@ -91,7 +92,7 @@ Result<void> Interface::open_handle() {
   params.err_handler = [](void* self, uct_ep_h endpoint, ucs_status_t status) {
     const Calls& calls = static_cast<Interface*>(self)->calls_;
     calls.failed(calls.self, endpoint, status);
-    return UCS_OK;  // the link ends: nothing for UCX to say
+    return UCS_OK;  // handled: UCX need not report the failure itself
   };
   params.features = UCT_IFACE_FEATURE_AM;
   if (domain_->key_bytes() > 0)
@@ -135,6 +136,7 @@ Result<void> Interface::read_limits() {
   return {};
 }
 
+/// Reads the limits of packets that are sent out of the caller's memory.
 void Interface::read_bulk() noexcept {
   const auto& am = about_.cap.am;
   if ((about_.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) == 0 || am.max_hdr < kOverhead ||
@@ -144,7 +146,8 @@ void Interface::read_bulk() noexcept {
   limits_.zcopy_runs = static_cast<std::uint32_t>(std::min<std::size_t>(am.max_iov, UINT32_MAX));
 }
 
-/// Where peers access memory without a key, the provider has no use of it: a key has to end.
+/// Reads the limits of gets, puts and atomics. Where peers need no key to access memory, the provider offers
+/// none of them, because an access that needs no key cannot be revoked.
 void Interface::read_reach() noexcept {
   if (domain_->key_bytes() == 0) return;
   const std::uint64_t flags = about_.cap.flags;
@@ -164,7 +167,7 @@ void Interface::read_reach() noexcept {
 }
 
 Result<std::vector<std::byte>> Interface::device_address() const {
-  std::vector<std::byte> out(about_.device_addr_len + 1);  // some device has none: never an empty array
+  std::vector<std::byte> out(about_.device_addr_len + 1);  // the length may be 0: keeps data() valid
   const ucs_status_t status =
       uct_iface_get_device_address(handle_, reinterpret_cast<uct_device_addr_t*>(out.data()));
   if (status != UCS_OK) return failure(status, fmt::format("{} has no device address", name()));
@@ -180,7 +183,6 @@ Result<std::vector<std::byte>> Interface::interface_address() const {
   return out;
 }
 
-/// Two endpoints of this interface, each joined with the other where it is endpoints that are joined.
 Result<std::array<OwnEndpoint, 2>> Interface::connect_to_itself() const {
   auto device = device_address();
   if (!device) return std::move(device).error();

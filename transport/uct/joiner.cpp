@@ -16,9 +16,10 @@
 namespace stria::uct {
 namespace {
 
-constexpr std::size_t kGuestsMost = 256;   // others wait in the door's queue
-constexpr std::uint64_t kGuestMs = 10000;  // for a guest to say what it wants
-constexpr std::uint64_t kHelloMs = 60000;  // for the hello of a peer that has given up its endpoint since
+constexpr std::size_t kGuestsMost = 256;  // further guests wait in the kernel's queue of the listening socket
+constexpr std::uint64_t kGuestMs = 10000;  // time for a guest to send its question and take the answer
+constexpr std::uint64_t kHelloMs =
+    60000;  // an endpoint is kept so long after its peer hung up without a hello
 
 std::span<const std::byte> endpoint_in(const Join& message) noexcept {
   return {message.endpoint, message.endpoint_bytes};
@@ -28,7 +29,7 @@ std::span<const std::byte> endpoint_in(const Join& message) noexcept {
 
 bool wakes_by(const UniqueFd& events, const UniqueFd& socket) noexcept {
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLET;  // each thing that happens once: has_news takes it
+  event.events = EPOLLIN | EPOLLOUT | EPOLLET;  // each event is reported once, to has_news()
   return ::epoll_ctl(events.get(), EPOLL_CTL_ADD, socket.get(), &event) == 0;
 }
 
@@ -50,7 +51,7 @@ void Joiner::close_door() noexcept {
 
 void Joiner::close() noexcept {
   close_door();
-  waiting_.clear();  // nothing was sent by them
+  waiting_.clear();  // nothing was sent by these endpoints, so they need no flush
 }
 
 Status Joiner::ask(Link& link) noexcept try {
@@ -73,7 +74,7 @@ Status Joiner::ask(Link& link) noexcept try {
   for (;;) {
     if (const Status status = ask.advance(peer.joining, events_); status != Status::ok) {
       if (status != Status::unreachable || !is_asked_by(peer.instance)) return status;
-      look_soon();  // the peer reaches this device: it is answered, and this ask given up
+      look_soon();  // the peer can reach this device: answer() answers its question and drops this one
       return Status::no_resource;
     }
     Address from;
@@ -120,12 +121,14 @@ void Joiner::answer() noexcept try {
   }
   const bool were_full = guests_.size() == kGuestsMost;
   std::erase_if(guests_, [this](Guest& guest) { return !serve(guest); });
-  if (were_full && guests_.size() < kGuestsMost) look_soon();  // the door says nothing of those in its queue
+  // The listening socket is edge-triggered: it reports nothing for the guests that are in its queue already.
+  if (were_full && guests_.size() < kGuestsMost) look_soon();
 } catch (const std::bad_alloc&) {
-  // A guest is dropped, and asks again if it will.
+  // The guest's socket is closed; the guest may ask again.
 }
 
-/// False: it is done with, or has to go.
+/// Receives the guest's question and sends the answer, as far as possible now. False: the guest is to be
+/// removed, because it has its answer or gets none.
 bool Joiner::serve(Guest& guest) noexcept try {
   const bool has_time = now_ms() - guest.since_ms < kGuestMs;
   if (guest.from.instance == 0) {
@@ -134,7 +137,7 @@ bool Joiner::serve(Guest& guest) noexcept try {
     if (moved == Moved::broken || !hear(guest)) return false;
   }
   if (!guest.is_answered) {
-    if (!is_open(guest.socket)) return false;  // it has given up
+    if (!is_open(guest.socket)) return false;  // the guest has given up
     if (has_time && is_outranked(guest)) return true;
     if (!join_with(guest)) return false;
   }
@@ -148,10 +151,10 @@ bool Joiner::serve(Guest& guest) noexcept try {
     waiting_.erase(waits);
   return false;
 } catch (const std::bad_alloc&) {
-  return false;  // it asks again if it will
+  return false;  // the guest may ask again
 }
 
-/// Whether the guest is a device of this job that this one reaches.
+/// Reads the guest's question. True: the guest is a device of this job that this device can reach.
 bool Joiner::hear(Guest& guest) {
   const Interface& interface = *shared_.interface;
   Address from;
@@ -166,19 +169,21 @@ bool Joiner::hear(Guest& guest) {
   return true;
 }
 
-/// This device asks the guest as well, its question is with the guest, and counts.
+/// Whether this device has asked the guest, too, and its own question counts: it has the smaller instance,
+/// and the question is with the guest.
 bool Joiner::is_outranked(const Guest& guest) const noexcept {
   const Link* const link = link_that_asks(guest.from);
   return link != nullptr && handshake_.instance() < guest.from.instance && link->ask->is_with_peer();
 }
 
+/// The link to `peer` for which this device is asking; null: none.
 Link* Joiner::link_that_asks(const Address& peer) const noexcept {
   Link* const link = links_->to_worker(peer.worker);
   const bool asks = link != nullptr && link->peer().instance == peer.instance && link->ask != nullptr;
   return asks && !link->dying ? link : nullptr;
 }
 
-/// Makes an endpoint for the guest, and the answer. False: it gets none.
+/// Makes an endpoint, joins it with the guest's, and prepares the answer. False: the guest gets no endpoint.
 bool Joiner::join_with(Guest& guest) {
   Interface& interface = *shared_.interface;
   const auto refused = [this](const Error& error) {
@@ -191,22 +196,26 @@ bool Joiner::join_with(Guest& guest) {
   if (!own) return refused(own.error());
   if (auto joined = interface.join(made->get(), guest.from.device, endpoint_in(guest.message)); !joined)
     return refused(joined.error());
-  // If there is one already, the peer has given up the endpoint that it was for.
+  // An endpoint that was made for this peer earlier is replaced: the peer has given up the one it was joined
+  // with.
   waiting_.insert_or_assign(guest.from.instance, Waiting{*std::move(made), now_ms(), {}});
-  if (Link* const link = link_that_asks(guest.from)) link->ask.reset();  // before the peer has the answer
+  // This device's own question is dropped before the guest has the answer.
+  if (Link* const link = link_that_asks(guest.from)) link->ask.reset();
   guest.message = handshake_.join(ControlKind::joined, guest.from, address_, *own);
   guest.is_answered = true;
   return true;
 }
 
+/// Whether a guest with this instance waits for an answer.
 bool Joiner::is_asked_by(std::uint64_t instance) const noexcept {
   return std::any_of(guests_.begin(), guests_.end(), [instance](const Guest& guest) {
     return guest.from.instance == instance && !guest.is_answered;
   });
 }
 
-/// A link that needs an endpoint, and whose peer has asked. OK: the hello has come, and the link has what was
-/// made for it. NO_RESOURCE: the hello will come. UNREACHABLE: the peer has not asked, or has given up.
+/// Waits for the hello of a peer that has asked for an endpoint. OK: the hello has come, and the link has the
+/// endpoint that was made for its peer. NO_RESOURCE: the hello is still to come. UNREACHABLE: the peer has
+/// not asked, or has given up.
 Status Joiner::wait_for_hello(Link& link) noexcept {
   const auto found = waiting_.find(link.peer().instance);
   if (found == waiting_.end()) return Status::unreachable;

@@ -1,18 +1,19 @@
-// Endpoints that are joined pairwise, for transports that cannot be connected to by an address alone, such as
-// reliable connections of an adapter. What the two sides have to know of each other's endpoints goes by a TCP
-// connection that is made for it:
+// Joins endpoints pairwise, for transports that cannot connect to a peer by its address alone, such as
+// reliable connections of an adapter. The two sides exchange the addresses of their endpoints by a TCP
+// connection that is made for this purpose:
 //
-//   asks:      endpoint ── Join ──►              ◄── Joined ── the two are joined; the hello goes by them
-//   is asked:              ──► Join   endpoint, joined ── Joined ──►
+//   asking side:  endpoint ── Join ──►            ◄── Joined ── joins its endpoint, by which the hello goes
+//   asked side:            ──► Join   endpoint, joined ── Joined ──►
 //
-// A process that does not prove the job's secret is not answered, and gets no endpoint. An endpoint that was
-// made for a peer waits here for the peer's hello while the peer keeps the connection. Both sides keep it as
-// long as their links: the kernel closes it when a process dies, whereas an adapter may send to a dead peer
-// for many seconds before it says so.
+// A process that does not prove the job's secret gets no answer and no endpoint. An endpoint that was made
+// for a peer waits here for the peer's hello while the peer keeps the TCP connection. Both sides keep the
+// connection as long as their links: the kernel closes it when a process dies, whereas an adapter may send to
+// a dead peer for many seconds before it reports the failure.
 //
-// When two devices ask each other at once, the ask of the one with the smaller instance counts. The other
-// gives its own up, answers, and waits for the hello. The first leaves the other's ask unanswered as long as
-// its own is with the peer; should its own come to nothing, it answers instead.
+// When two devices ask each other at the same time, the question of the device with the smaller instance
+// counts. The device with the greater instance drops its own question, answers, and waits for the hello. The
+// device with the smaller instance does not answer while its own question is with the peer; if its own
+// question fails, it answers after all.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -33,7 +34,7 @@ namespace stria::uct {
 class Link;
 class Links;
 
-/// `events`, an epoll descriptor, tells when anything happens at the socket. False: it cannot.
+/// Adds `socket` to the epoll descriptor `events`, edge-triggered. False: the kernel refuses.
 bool wakes_by(const UniqueFd& events, const UniqueFd& socket) noexcept;
 
 class Joiner {
@@ -41,51 +42,59 @@ class Joiner {
   Joiner(Shared& shared, const Handshake& handshake, const std::vector<std::byte>& address) noexcept
       : shared_(shared), handshake_(handshake), address_(address) {}
 
-  /// Where a peer's link is found. Called once, before all else.
+  /// Sets where the links of peers are found. Called once, before any other function.
   void know(const Links& links) noexcept { links_ = &links; }
+  /// Begins to listen for peers that ask.
   Result<void> open();
   const TcpPlace& place() const noexcept { return place_; }
-  int event_fd() const noexcept { return events_ ? events_.get() : -1; }  ///< -1: it is not open
+  int event_fd() const noexcept { return events_ ? events_.get() : -1; }  ///< -1: the joiner is not open
+  /// Stops listening, and drops the peers that were not answered completely.
   void close_door() noexcept;
-  void close() noexcept;  ///< before the interface is
+  /// Also destroys the endpoints that wait for a hello. Called before the interface is closed.
+  void close() noexcept;
 
-  /// Begins to ask for the link's endpoint, or goes on with it, unless the peer has asked and its hello is
-  /// still to come. OK: the link has it. NO_RESOURCE: later. UNREACHABLE: all addresses of the peer refuse,
-  /// or hang up. Else it gets none. Not from inside a function of UCX.
+  /// Asks the peer for an endpoint for the link, or continues to. When the peer has asked already, waits for
+  /// the peer's hello instead. OK: the link has its endpoint. NO_RESOURCE: call again later. UNREACHABLE: all
+  /// addresses of the peer refused or hung up. Any other status: the link gets no endpoint. Not to be called
+  /// from inside a function of UCX.
   Status ask(Link& link) noexcept;
-  /// Gives the link the endpoint that was made for its peer. False: there is none.
+  /// Gives the link the endpoint that was made for the link's peer. False: there is none.
   bool take(Link& link) noexcept;
 
-  /// Looking costs a system call: now and then, while nothing says that it is worth it. A worker that calls
-  /// once in a millisecond need not call often for it.
+  /// Whether answer() is to be called now. Each call of answer() costs system calls, so it is due rarely
+  /// while nothing indicates that a peer asks: after kRarely calls of is_due(), or, so that a slow caller is
+  /// not late, after kFew of them when the clock has moved on.
   bool is_due() noexcept {
     if (!door_) return false;
     return ++calls_ >= kRarely || (calls_ % kFew == 0 && now_ms() != looked_ms_);
   }
+  /// Makes the next call of is_due() return true.
   void look_soon() noexcept { calls_ = kRarely; }
-  /// Something came that answer(), or ask(), has not seen.
+  /// Whether anything has happened at a socket since the last call.
   bool has_news() noexcept;
   /// Answers the peers that ask for an endpoint. Not to be called from inside a function of UCX.
   void answer() noexcept;
-  /// Drops the endpoints of peers that have given theirs up.
+  /// Drops endpoints whose peers hung up long ago without a hello.
   void drop_unused() noexcept;
 
  private:
   static constexpr unsigned kFew = 8;
   static constexpr unsigned kRarely = 64;
 
+  // A process that connected to ask for an endpoint.
   struct Guest {
     UniqueFd socket;
-    Join message;
-    Transfer came, went;
-    Address from;  // instance 0: it has not said yet
+    Join message;         // its question; once it is answered, the answer
+    Transfer came, went;  // progress of the question and of the answer
+    Address from;         // instance 0: the question is not there yet
     bool is_answered = false;
     std::uint64_t since_ms = 0;
   };
+  // An endpoint that was made for a peer whose hello has not come.
   struct Waiting {
     OwnEndpoint endpoint;
-    std::uint64_t since_ms;
-    UniqueFd socket;  // open as long as the peer has its endpoint; none until the peer has the answer
+    std::uint64_t since_ms;  // when the endpoint was made, or last seen not to be given up
+    UniqueFd socket;  // the peer keeps it open as long as its endpoint; none until the answer was sent whole
     bool is_given_up() const noexcept { return socket && !is_open(socket); }
   };
   bool serve(Guest& guest) noexcept;
@@ -105,7 +114,7 @@ class Joiner {
   UniqueFd events_;
   unsigned calls_ = 0;
   std::uint64_t looked_ms_ = 0;
-  bool told_of_strangers_ = false;
+  bool told_of_strangers_ = false;  // a guest without the proof is logged once
   std::vector<Guest> guests_;
   std::unordered_map<std::uint64_t, Waiting> waiting_;  // by the peer's instance
 };

@@ -11,7 +11,8 @@
 namespace stria::uct {
 namespace {
 
-// A name is the number of a slot, and how often the slot was used.
+// The low kSlotBits bits of a key's name are the number of its slot; the other bits count the uses of the
+// slot.
 constexpr unsigned kSlotBits = 12;
 constexpr std::uint32_t kSlotMask = kKeysMost - 1;
 static_assert(kKeysMost == 1u << kSlotBits);
@@ -19,6 +20,7 @@ static_assert(kKeysMost == 1u << kSlotBits);
 constexpr unsigned kAccessBits =
     STRIA_ACCESS_REMOTE_READ | STRIA_ACCESS_REMOTE_WRITE | STRIA_ACCESS_REMOTE_ATOMIC;
 
+/// A 64-bit number as keys hold it: in two parts of 32 bits.
 struct Halves {
   explicit Halves(std::uint64_t whole) noexcept
       : low(static_cast<std::uint32_t>(whole)), high(static_cast<std::uint32_t>(whole >> 32)) {}
@@ -124,7 +126,7 @@ Status Keys::add(Link* link, const transport::Payload& memory, unsigned access,
                              link == nullptr);
   if (own->memory == nullptr || !write(*own, blocks, access)) {
     free(*own);
-    if (!std::exchange(told_, true))
+    if (!std::exchange(told_of_refusal_, true))
       services_->log(3, fmt::format("uct: {} bytes of the application's memory cannot be registered; such "
                                     "messages are copied",
                                     span.bytes)

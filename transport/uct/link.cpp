@@ -13,9 +13,11 @@
 namespace stria::uct {
 namespace {
 
-constexpr std::size_t kLoopMost = 64;                                 // packets to oneself that wait
-constexpr std::size_t kShortRoom = 1024 + sizeof(transport::Header);  // Limits::short_max is no more
+constexpr std::size_t kLoopMost = 64;  // most packets of the device to itself that wait in Shared::loop
+// Room for the header and payload of a short packet: Limits::short_max is at most 1024 (interface.cpp).
+constexpr std::size_t kShortRoom = 1024 + sizeof(transport::Header);
 
+/// What pack_packet() writes into UCX's buffer.
 struct Packed {
   std::uint64_t prefix;
   const transport::Header& header;
@@ -32,6 +34,7 @@ std::size_t pack_packet(void* out, void* arg) noexcept {
   return kOverhead + static_cast<std::size_t>(packet.payload.length);
 }
 
+/// What pack_message() writes into UCX's buffer: a control message.
 struct Message {
   const void* data;
   std::size_t bytes;
@@ -43,6 +46,7 @@ std::size_t pack_message(void* out, void* arg) noexcept {
   return message.bytes;
 }
 
+/// What pack_closing() writes into UCX's buffer: a packet that ends a key of the receiver.
 struct Closing {
   std::uint64_t prefix;
   const transport::Header& header;
@@ -65,6 +69,7 @@ std::size_t pack_closing(void* out, void* arg) noexcept {
   return static_cast<std::size_t>(at - static_cast<std::byte*>(out));
 }
 
+/// The status of uct_ep_am_bcopy, which returns the packed bytes or a negative status.
 ucs_status_t status_of(ssize_t packed) noexcept {
   return packed >= 0 ? UCS_OK : static_cast<ucs_status_t>(packed);
 }
@@ -85,6 +90,7 @@ Status Link::can_send() const noexcept {
   return is_up() ? Status::ok : Status::no_resource;
 }
 
+/// Turns the status of a send into the link's answer. An error other than lack of room ends the link.
 Status Link::answer(ucs_status_t status) noexcept {
   is_full_ = status == UCS_ERR_NO_RESOURCE;
   if (status == UCS_OK) return Status::ok;
@@ -97,11 +103,13 @@ Status Link::fail(ucs_status_t status) noexcept {
   return Status::peer_failed;
 }
 
+/// Adds a packet of the device to itself to Shared::loop, and returns the place for its payload of `bytes`
+/// bytes; null: the loop is full, or out of memory.
 std::byte* Link::append_to_loop(Am id, const transport::Header& header, std::size_t bytes) noexcept {
   is_full_ = shared_.loop.count() >= kLoopMost;
   std::byte* const to = is_full_ ? nullptr : shared_.loop.append(id, kOverhead + bytes);
   if (to == nullptr) return nullptr;
-  const std::uint64_t prefix = own_.bits();
+  const std::uint64_t prefix = own_prefix_.bits();
   std::memcpy(to, &prefix, sizeof prefix);
   std::memcpy(to + sizeof prefix, &header, sizeof header);
   shared_.notify();
@@ -119,7 +127,7 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
   std::array<std::byte, kShortRoom> packet;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
   std::memcpy(packet.data(), &header, sizeof header);
   if (bytes > 0) std::memcpy(packet.data() + sizeof header, payload, bytes);
-  return answer(uct_ep_am_short(endpoint, number(Am::short_packet), theirs_.bits(), packet.data(),
+  return answer(uct_ep_am_short(endpoint, number(Am::short_packet), peer_prefix_.bits(), packet.data(),
                                 static_cast<unsigned>(sizeof header + bytes)));
 }
 
@@ -131,13 +139,14 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
     if (payload.length > 0) shared_.services->pack(&payload, to);
     return Status::ok;
   }
-  Packed packet{theirs_.bits(), header, payload, *shared_.services};
+  Packed packet{peer_prefix_.bits(), header, payload, *shared_.services};
   return answer(status_of(uct_ep_am_bcopy(endpoint, number(Am::buffered), pack_packet, &packet, 0)));
 }
 
 Status Link::zcopy_send(const transport::Header& header, const transport::Payload& payload,
                         transport::Completion* completion) noexcept {
-  constexpr std::int64_t kWorthIt = 2048;  // shorter payloads are copied
+  // Shorter payloads are copied, because zcopy would cost more. Unit: bytes.
+  constexpr std::int64_t kWorthIt = 2048;
   if (zcopy_max() == 0) return Status::unsupported;
   if (is_own_ || (payload.length < kWorthIt && payload.length <= std::int64_t{shared_.limits.eager_max}))
     return eager_send(header, payload);
@@ -148,7 +157,7 @@ Status Link::zcopy_send(const transport::Header& header, const transport::Payloa
 Status Link::send_out_of(const transport::Header& header, const uct_iov_t* runs, std::size_t count,
                          uct_completion_t* completion) noexcept {
   std::array<std::byte, kOverhead> front;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
-  const std::uint64_t prefix = theirs_.bits();
+  const std::uint64_t prefix = peer_prefix_.bits();
   std::memcpy(front.data(), &prefix, sizeof prefix);
   std::memcpy(front.data() + sizeof prefix, &header, sizeof header);
   const ucs_status_t status =
@@ -196,7 +205,7 @@ Status Link::send_closing(const transport::Header& header, const void* payload, 
     if (bytes > 0) std::memcpy(to + sizeof closed, payload, bytes);
     return Status::ok;
   }
-  Closing packet{theirs_.bits(), header, {key_name, 0}, payload, bytes};
+  Closing packet{peer_prefix_.bits(), header, {key_name, 0}, payload, bytes};
   return answer(status_of(uct_ep_am_bcopy(endpoint, number(Am::closing), pack_closing, &packet, 0)));
 }
 

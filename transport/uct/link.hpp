@@ -1,10 +1,11 @@
-// A connection to one remote device: an endpoint of UCX for what goes out. What comes in names the link by
-// its prefix (packets.hpp).
+// A link to one remote device. It sends by an endpoint of UCX; incoming packets name the link by their prefix
+// (packets.hpp).
 //
-//   asks:      hello ──► ... ◄── welcome, or the peer's own hello        up
-//   is asked:  ... ◄── hello   welcome ──►                               up
+//   connecting side:  hello ──► ... ◄── welcome, or the peer's own hello        the link is up
+//   accepting side:   ... ◄── hello   welcome ──►                               the link is up
 //
-// A link of the device to itself sends past UCX: its packets lie in Shared::loop until progress.
+// The link of a device to itself does not send by UCX: its packets lie in Shared::loop until the device's
+// next call of progress.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -29,9 +30,10 @@ namespace stria::uct {
 
 class Link {
  public:
-  Link(Shared& shared, Address peer, Prefix own) : shared_(shared), peer_(std::move(peer)), own_(own) {}
+  Link(Shared& shared, Address peer, Prefix own)
+      : shared_(shared), peer_(std::move(peer)), own_prefix_(own) {}
 
-  // The contract.
+  // Calls of the provider contract (transport/contract.hpp).
   Status pio_send(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
   Status zcopy_send(const transport::Header& header, const transport::Payload& payload,
@@ -47,54 +49,59 @@ class Link {
   Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                          const transport::Key& key) noexcept;
   void release(std::uint64_t keep) noexcept;
-  /// What is delivered is there as a whole.
+  /// All bytes of a kept payload are there: UCX delivers whole messages.
   std::uint32_t kept_arrived(std::uint64_t, std::uint32_t all, std::uint32_t) const noexcept { return all; }
   void limits(transport::LinkLimits& out) const noexcept;
   bool is_coming() const noexcept { return !is_up(); }
 
   const Address& peer() const noexcept { return peer_; }
-  Prefix own_prefix() const noexcept { return own_; }
-  Prefix peer_prefix() const noexcept { return theirs_; }
-  bool knows_peer() const noexcept { return theirs_.bits() != 0; }
-  void set_peer_prefix(Prefix prefix) noexcept { theirs_ = prefix; }
+  /// The prefix that the peer puts before its packets to this link.
+  Prefix own_prefix() const noexcept { return own_prefix_; }
+  /// The prefix that this link puts before its packets.
+  Prefix peer_prefix() const noexcept { return peer_prefix_; }
+  bool knows_peer() const noexcept { return peer_prefix_.bits() != 0; }
+  void set_peer_prefix(Prefix prefix) noexcept { peer_prefix_ = prefix; }
   bool is_up() const noexcept { return knows_peer() && (owed & kConnecting) == 0; }
-  void be_own() noexcept { is_own_ = true, theirs_ = own_; }
+  /// Makes this the link of the device to itself.
+  void be_own() noexcept { is_own_ = true, peer_prefix_ = own_prefix_; }
   bool is_own() const noexcept { return is_own_; }
 
-  /// Sends a control message.
+  /// Sends a control message, also while the link is not up or is dying.
   Status send_control(const void* message, std::size_t bytes) noexcept;
 
-  /// Sends a packet that ends the peer's key of this name.
+  /// Sends a packet that also ends a key of the peer: the one with this name.
   Status send_closing(const transport::Header& header, const void* payload, std::uint32_t bytes,
                       std::uint32_t key_name) noexcept;
-  /// Sends a packet out of memory, for zcopy. IN_PROGRESS: `completion` is called.
+  /// Sends a packet whose payload UCX reads from `runs`, the caller's memory. IN_PROGRESS: UCX calls
+  /// `completion` when it has read the payload.
   Status send_out_of(const transport::Header& header, const uct_iov_t* runs, std::size_t count,
                      uct_completion_t* completion) noexcept;
-  /// UCX has ended an operation of the link.
+  /// Called when UCX has ended an operation of the link.
   void ended(Operation& operation, Status status) noexcept { shared_.operations->end(operation, status); }
-  /// UCX says that the endpoint is of no use any more: the link ends. Returns what its operations answer.
+  /// Ends the link because UCX reported `status` for its endpoint. Returns the status for the call that found
+  /// it: PEER_FAILED.
   Status fail(ucs_status_t status) noexcept;
 
-  // What is still to be made, and what the peer is still to be told, for Peers.
+  // Bits of `owed`, which Peers works off: the endpoint is still to be made, or the message to be sent.
   static constexpr unsigned kEndpoint = 1, kHello = 2, kWelcome = 4, kBye = 8, kParted = 16;
   static constexpr unsigned kConnecting = kEndpoint | kHello | kWelcome;
   unsigned owed = 0;
-  bool peer_left = false;  ///< it said bye, or parted
-  std::uint64_t since_ms = 0;
-  IntrusiveList<Operation> operations;  ///< under way
-  IntrusiveList<OwnKey> keys;           ///< of this device, for the peer
-  std::size_t kept = 0;                 ///< payloads that the worker has kept
-  bool retired = false;                 ///< taken down, and here only for what is kept
+  bool peer_left = false;               ///< the peer has sent bye or parted
+  std::uint64_t since_ms = 0;           ///< when the link was opened
+  IntrusiveList<Operation> operations;  ///< those under way
+  IntrusiveList<OwnKey> keys;           ///< keys of this device that were made for the peer
+  std::size_t kept = 0;                 ///< payloads of the link that the worker keeps
+  bool retired = false;                 ///< taken down; exists only until the worker gives back what it keeps
 
   // For those that look after links: Links, Peers, Ends.
-  void* cookie = nullptr;
-  uct_ep_h endpoint = nullptr;  ///< of the link to oneself: for accesses alone
-  OwnEndpoint echo;             ///< that the link to oneself is joined with; null: none
-  std::unique_ptr<Ask> ask;     ///< of an endpoint that is to be joined with the peer's; null: none
+  void* cookie = nullptr;       ///< names the link in upcalls to the worker
+  uct_ep_h endpoint = nullptr;  ///< the link of a device to itself uses it for gets, puts and atomics alone
+  OwnEndpoint echo;  ///< of the link to itself: what `endpoint` is joined with; null: joined with nothing
+  std::unique_ptr<Ask> ask;  ///< asks the peer to join endpoints; null: it is not being asked
   Watch watch;
   bool dying = false;
-  bool broken = false;  ///< nothing can be sent any more
-  Status why = Status::ok;
+  bool broken = false;      ///< the endpoint is not usable: nothing can be sent any more
+  Status why = Status::ok;  ///< why the link is dying
   std::uint64_t dying_since_ms = 0;
 
  private:
@@ -105,9 +112,9 @@ class Link {
 
   Shared& shared_;
   const Address peer_;
-  const Prefix own_;
-  Prefix theirs_;
-  bool is_own_ = false;
+  const Prefix own_prefix_;
+  Prefix peer_prefix_;
+  bool is_own_ = false;   // the link of the device to itself
   bool is_full_ = false;  // the last packet was refused
 };
 

@@ -6,12 +6,13 @@ namespace stria::uct {
 
 Link& Links::add(Shared& shared, const Address& peer) {
   if (free_.empty()) {
-    free_.reserve(slots_.size() + 1);  // remove() allocates nothing
+    free_.reserve(slots_.size() + 1);  // so that remove() never allocates
     slots_.emplace_back();
     free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
   }
   const std::uint32_t number = free_.back();
-  const Prefix prefix(number, static_cast<std::uint32_t>(random_word()) | 1u);  // never 0 in all
+  // The token is odd, so that a prefix is never 0, which stands for no prefix.
+  const Prefix prefix(number, static_cast<std::uint32_t>(random_word()) | 1u);
   auto link = std::make_unique<Link>(shared, peer, prefix);
   by_worker_[peer.worker] = link.get();
   free_.pop_back();

@@ -1,4 +1,4 @@
-// The links of a device, found in O(1) by what names them: a prefix, or the peer's worker.
+// Owns the links of a device, and finds a link in O(1) by its prefix or by the worker that it leads to.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@ namespace stria::uct {
 
 class Links {
  public:
-  /// Throws std::bad_alloc, and changes nothing then.
+  /// Makes a link with a new prefix. Throws std::bad_alloc; a failed call adds no link.
   Link& add(Shared& shared, const Address& peer);
-  /// Nothing names it any more.
+  /// Hands the link over to the caller; no function here finds it any more.
   std::unique_ptr<Link> remove(Link& link) noexcept;
 
-  /// Null: none has this prefix, or no more.
+  /// The link with this prefix; null: there is none, or the link has ended.
   Link* find(Prefix prefix) const noexcept {
     Link* const link = prefix.number() < slots_.size() ? slots_[prefix.number()].get() : nullptr;
     return link != nullptr && link->own_prefix() == prefix ? link : nullptr;
   }
+  /// The link to this worker; null: there is none.
   Link* to_worker(std::uint64_t worker) const noexcept {
     const auto found = by_worker_.find(worker);
     return found != by_worker_.end() ? found->second : nullptr;
@@ -37,7 +38,7 @@ class Links {
 
  private:
   std::vector<std::unique_ptr<Link>> slots_;
-  std::vector<std::uint32_t> free_;  // has room for all of slots_
+  std::vector<std::uint32_t> free_;  // empty slots; its capacity is at least slots_.size()
   std::unordered_map<std::uint64_t, Link*> by_worker_;
 };
 

@@ -10,16 +10,16 @@
 namespace stria::uct {
 namespace {
 
-constexpr std::size_t kLocalRuns = 16;  // in one request
+constexpr std::size_t kLocalRuns = 16;  // most runs of local memory in one request
 
 /// The local memory of one request.
 struct Local {
-  std::array<uct_iov_t, kLocalRuns> runs;  // as many as `count`
+  std::array<uct_iov_t, kLocalRuns> runs;  // the first `count` are set
   std::size_t count = 0;
   std::uint64_t bytes = 0;
 };
 
-/// The next runs of the operation's memory, of `most` bytes at most.
+/// Sets `out` to the next runs of the operation's local memory: at most `runs` runs and `most` bytes.
 void fill(const Operation& operation, const stria_services_t& services, std::uint64_t most, std::size_t runs,
           Local& out) noexcept {
   std::array<iovec, kLocalRuns> list;
@@ -71,7 +71,8 @@ Status Moves::start(Link& link, const Access& access) noexcept {
     return Status::access_error;
   if (bytes == 0) return access.finish != nullptr ? Status::unsupported : Status::ok;
   if (!link.is_up()) return Status::no_resource;
-  Operation* const taken = operations_.take(link, access.completion, 1);  // the one is ours, while asking
+  // The count begins at 1 so that the operation cannot end while its requests are still being posted.
+  Operation* const taken = operations_.take(link, access.completion, 1);
   if (taken == nullptr) return Status::no_resource;
   Operation& operation = *taken;
   operation.writes = access.writes;
@@ -84,7 +85,7 @@ Status Moves::start(Link& link, const Access& access) noexcept {
     operation.key_name = key.tail.name;
   }
   operation.has_key = domain.read_key(key.ucx, operation.key);
-  if (operation.has_key) operation.memory = registered(operation, reach);
+  if (operation.has_key) operation.memory = register_local(operation, reach);
   if (!operation.has_key || (operation.memory == nullptr && reach.copy_most == 0)) {
     const Status why = operation.has_key ? Status::unsupported : Status::access_error;
     operations_.give_back(operation);
@@ -105,8 +106,9 @@ Status Moves::start(Link& link, const Access& access) noexcept {
   return Status::in_progress;
 }
 
-/// The operation's memory, registered, if its requests are to go straight to it. Null: they go by buffers.
-uct_mem_h Moves::registered(const Operation& operation, const Reach& reach) noexcept {
+/// Registers the operation's local memory if its requests are to use zcopy. Null: they go by buffers of UCX,
+/// because they are too short for zcopy to pay, or because the memory cannot be registered.
+uct_mem_h Moves::register_local(const Operation& operation, const Reach& reach) noexcept {
   const transport::Payload& local = operation.local;
   const auto bytes = static_cast<std::uint64_t>(local.length);
   const bool fits_buffer = bytes <= reach.copy_most;
@@ -120,8 +122,8 @@ uct_mem_h Moves::registered(const Operation& operation, const Reach& reach) noex
                                          Domain::Use::local, false);
 }
 
-/// Asks for the rest, as long as UCX has room. OK: for all of it. Other than NO_RESOURCE: the link has
-/// failed.
+/// Posts the requests that are left, as long as UCX has room. OK: all are posted. NO_RESOURCE: UCX, or the
+/// memory for a piece, is exhausted; call again later. Any other status: the link has failed.
 Status Moves::ask(Operation& operation) noexcept {
   Link& link = *operation.link;
   const auto take = [&](ucs_status_t status) {
@@ -144,7 +146,8 @@ Status Moves::ask(Operation& operation) noexcept {
   return flushed;
 }
 
-/// One request for up to `bytes` bytes, which becomes what it is for.
+/// Posts one request for at most `bytes` bytes of the peer's memory at `address`. `bytes` is set to the
+/// number of bytes that the request is for.
 ucs_status_t Moves::ask_one(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept {
   const Reach& reach = operation.writes ? shared_.limits.put : shared_.limits.get;
   if (operation.memory != nullptr && bytes >= reach.zcopy_least) {
@@ -191,7 +194,7 @@ void Moves::stall(Operation& operation) noexcept {
 
 void Moves::resume() noexcept {
   Operation* next = std::exchange(stalled_, nullptr);
-  const Link* full = nullptr;  // one that has no room now
+  const Link* full = nullptr;  // the link whose request was refused last: its other operations wait, too
   while (next != nullptr) {
     Operation& operation = *std::exchange(next, next->next_stalled);
     const Status asked = operation.link == full ? Status::no_resource : ask(operation);

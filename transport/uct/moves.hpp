@@ -1,9 +1,10 @@
-// Gets, puts and atomics. One is asked of UCX in requests, each for one run of the peer's memory: straight
-// from memory to memory where both sides' runs are long, else by a buffer of UCX.
+// Starts gets, puts and atomics. A get or put is divided into requests to UCX. Each request is for one run of
+// the peer's memory; it goes straight from memory to memory (zcopy) where the runs of both sides are long,
+// and by a buffer of UCX otherwise.
 //
-//   start ──► requests ── all asked for ──► under way (operations.hpp)
+//   start ──► posts requests ── all are posted ──► under way (operations.hpp)
 //                │  ▲
-//                ▼  │ resume: UCX has room
+//   UCX is full  ▼  │ resume: UCX has room again
 //              stalled
 #pragma once
 
@@ -26,24 +27,26 @@ struct Access {
   const transport::Key& key;
   std::uint64_t offset;
   transport::Completion* completion;
-  const transport::Header* finish;  ///< of a packet behind it that ends the key, or null
+  const transport::Header* finish;  ///< header of the packet that follows a get and ends the key; null: none
 };
 
 class Moves {
  public:
   Moves(Shared& shared, Operations& operations) noexcept : shared_(shared), operations_(operations) {}
 
+  /// Starts a get or put. Answers as the provider contract's get and put do.
   Status start(Link& link, const Access& access) noexcept;
   Status start_atomic(Link& link, const transport::Atomic& atomic, const transport::Key& key,
                       transport::Completion* completion) noexcept;
   bool have_stalled() const noexcept { return stalled_ != nullptr; }
-  /// Goes on with those that found no room.
+  /// Posts further requests of the stalled operations, which UCX had no room for.
   void resume() noexcept;
-  /// Nothing more is asked for the link.
+  /// Posts no further request for the stalled operations of a link. Each ends with PEER_FAILED: now, or when
+  /// its last request under way has ended.
   void drop(Link& link) noexcept;
 
  private:
-  uct_mem_h registered(const Operation& operation, const Reach& reach) noexcept;
+  uct_mem_h register_local(const Operation& operation, const Reach& reach) noexcept;
   Status ask(Operation& operation) noexcept;
   ucs_status_t ask_one(Operation& operation, std::uint64_t address, std::uint64_t& bytes) noexcept;
   ucs_status_t get_by_buffer(Operation& operation, std::uint64_t address, std::uint64_t bytes) noexcept;
@@ -52,7 +55,7 @@ class Moves {
 
   Shared& shared_;
   Operations& operations_;
-  Operation* stalled_ = nullptr;  // the first to go on
+  Operation* stalled_ = nullptr;  // head of the list of stalled operations; the head is resumed first
   Operation* last_stalled_ = nullptr;
 };
 

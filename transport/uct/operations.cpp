@@ -48,7 +48,7 @@ void Operations::give_back_piece(Operation& operation) noexcept {
   piece->next = std::exchange(free_pieces_, piece);
 }
 
-/// What UCX and this provider have lent it.
+/// Releases the registration, the key and the pieces that the operation holds.
 void Operations::release(Operation& operation) noexcept {
   Domain& domain = shared_.interface->domain();
   if (operation.memory != nullptr) domain.remove(std::exchange(operation.memory, nullptr));
@@ -71,7 +71,8 @@ void Operations::end(Operation& operation, Status status) noexcept {
   shared_.notify();
 }
 
-/// Sends the packet that follows a get. False: there is no room for it.
+/// Sends the packet that follows the get, if there is one and the get succeeded. False: there is no room for
+/// the packet.
 bool Operations::finish(Operation& operation) noexcept {
   if (!operation.finishes || operation.result != Status::ok) return true;
   const Status sent = operation.link->send_closing(operation.finish, nullptr, 0, operation.key_name);

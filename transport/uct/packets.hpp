@@ -1,15 +1,14 @@
-// What travels between two devices, in UCX's active messages.
+// The wire format between two uct devices: UCX's active messages. Sizes are in bytes.
 //
-//   short, buffered   prefix 8 | header 16 | payload        the prefix names the receiver's link
-//   closing           prefix 8 | header 16 | ClosedKey 8 | payload        it ends this key of the receiver
-//   control           prefix 8 | kind 4 | ...               Hello, Welcome; Bye and Parted are the first
-//   alone
+//   short, buffered   prefix 8 | header 16 | payload
+//   closing           prefix 8 | header 16 | ClosedKey 8 | payload    also ends a key of the receiver
+//   control           Control 16 | ...                                Hello, Welcome; bye, parted: no more
 //
-// Where endpoints are joined pairwise, two Joins travel before, by TCP (joiner.hpp).
+// Where endpoints are joined pairwise, two Joins travel before these, by TCP (joiner.hpp).
 //
-// A prefix is the number of a link and 32 random bits, which the receiver drew for it and told the peer
-// alone: what comes with another is dropped. Integers are in the byte order of the machine, as UCX's own
-// headers are.
+// The prefix names the receiver's link: it is the number of that link and 32 random bits, which the receiver
+// drew for the link and told the peer alone. A message with an unknown prefix is dropped. Integers are in the
+// byte order of the machine, as in UCX's own headers.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +18,12 @@
 
 namespace stria::uct {
 
-/// Numbers of active messages.
+/// The numbers by which UCX tells active messages apart.
 enum class Am : std::uint8_t { short_packet = 1, buffered = 2, control = 3, closing = 4 };
 
 inline constexpr std::uint32_t kMagic = 0x54435553;  // "SUCT"
-inline constexpr std::uint16_t kVersion = 3;         // of addresses and of all that is here
-inline constexpr std::uint32_t kAddressMost = 256;   // stria/provider.h
+inline constexpr std::uint16_t kVersion = 3;         // of a device's address and of the messages in this file
+inline constexpr std::uint32_t kAddressMost = 256;   // most bytes of a device's address (stria/provider.h)
 
 class Prefix {
  public:
@@ -39,43 +38,45 @@ class Prefix {
   std::uint64_t bits_ = 0;
 };
 
-/// Bytes of a packet in front of its payload.
+/// Bytes of a packet in front of its payload, or, in a closing packet, in front of its ClosedKey.
 inline constexpr std::size_t kOverhead = sizeof(std::uint64_t) + sizeof(stria_header_t);
 
-/// Bytes that a key of UCX has at most; those of InfiniBand have 8, of mlx5 24.
+/// Most bytes of UCX's part of a key. UCX's InfiniBand keys have 8 bytes, those of mlx5 24.
 inline constexpr std::uint32_t kUcxKeyMost = 28;
 
-/// A key: UCX's part, this, and KeyStride behind it where the memory lies apart.
+/// The part of a key behind UCX's part. Numbers of 64 bits are in two halves, the low one first.
 struct KeyTail {
-  std::uint32_t name;      ///< of the owner's device
+  std::uint32_t name;      ///< names the key among the keys of its owner's device
   std::uint16_t mark;      ///< kKeyMark
   std::uint16_t access;    ///< STRIA_ACCESS_* bits
-  std::uint32_t first[2];  ///< low and high half of the address of the first block
-  std::uint32_t bytes[2];  ///< of all blocks
+  std::uint32_t first[2];  ///< address of the first block
+  std::uint32_t bytes[2];  ///< sum over all blocks
 };
+/// Follows KeyTail in a key to several blocks.
 struct KeyStride {
-  std::uint32_t block;
-  std::uint32_t stride[2];  ///< low and high half of 64 signed bits
+  std::uint32_t block;      ///< bytes of one block
+  std::uint32_t stride[2];  ///< bytes from one block to the next, signed; low and high half
 };
 inline constexpr std::uint16_t kKeyMark = 0x5543;
 static_assert(kUcxKeyMost + sizeof(KeyTail) + sizeof(KeyStride) == STRIA_PROVIDER_KEY_MAX);
 
+/// Names the key that a closing packet ends.
 struct ClosedKey {
-  std::uint32_t name;  ///< as KeyTail has it
+  std::uint32_t name;  ///< KeyTail::name of the key
   std::uint32_t reserved;
 };
 
 enum class ControlKind : std::uint32_t {
   hello = 1,    ///< a device connects
-  welcome = 2,  ///< the answer: packets may be sent
-  bye = 3,      ///< nothing comes any more, and nothing that comes is taken
-  parted = 4,   ///< the answer: all that was sent before the bye came
-  join = 5,     ///< a device has an endpoint, and asks the peer for one to join it with
-  joined = 6,   ///< the answer: here it is
+  welcome = 2,  ///< answer to hello: packets may be sent
+  bye = 3,      ///< the sender sends no more packets, and drops those that it receives
+  parted = 4,   ///< answer to bye: all that was sent before the bye has arrived
+  join = 5,     ///< a device has made an endpoint, and asks the peer for an endpoint to join it with
+  joined = 6,   ///< answer to join, with the address of the peer's endpoint
 };
 
 struct Control {
-  std::uint64_t prefix = 0;  ///< of the receiver's link; 0 in a hello, whose sender knows none
+  std::uint64_t prefix = 0;  ///< of the receiver's link; 0 in a hello, whose sender does not know it yet
   ControlKind kind{};
   std::uint32_t magic = kMagic;
 };
@@ -84,9 +85,9 @@ static_assert(sizeof(Control) == 16);
 struct Welcome {
   Control control;
   std::uint64_t reply_prefix = 0;  ///< of the sender's link
-  std::uint64_t from = 0;          ///< worker
-  std::uint64_t to = 0;            ///< worker
-  std::uint64_t proof = 0;         ///< handshake.hpp
+  std::uint64_t from = 0;          ///< id of the sender's worker
+  std::uint64_t to = 0;            ///< id of the receiver's worker
+  std::uint64_t proof = 0;         ///< keyed hash of the whole message (handshake.hpp)
 };
 static_assert(sizeof(Welcome) == 48);
 
@@ -99,18 +100,18 @@ struct Hello {
 };
 static_assert(offsetof(Hello, address) == 56);
 
-inline constexpr std::uint32_t kEndpointMost = 64;
+inline constexpr std::uint32_t kEndpointMost = 64;  // most bytes of an endpoint's address
 
-/// All of it travels.
+/// The message of kind join or joined. It travels with its full size, whatever the addresses have.
 struct Join {
-  Welcome who;  ///< without prefixes
+  Welcome who;  ///< its prefixes are 0
   std::uint16_t version = kVersion;
   std::uint16_t wire_version = 0;
   std::uint32_t address_bytes = 0;
   std::uint32_t endpoint_bytes = 0;
   std::uint32_t reserved = 0;
   std::byte address[kAddressMost] = {};    ///< of the sender's device
-  std::byte endpoint[kEndpointMost] = {};  ///< uct_ep_get_address
+  std::byte endpoint[kEndpointMost] = {};  ///< address of the sender's endpoint (uct_ep_get_address)
 };
 static_assert(sizeof(Join) == 384);
 

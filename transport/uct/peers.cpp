@@ -27,6 +27,8 @@ Result<Link*> Peers::connect(std::span<const std::byte> bytes, void* cookie) {
   return opened;
 }
 
+/// Watches the peer's process by the kernel, if it is on this host. Errors: peer_failed, the peer is gone;
+/// unreachable, neither the kernel nor the transport would report the peer's death.
 Result<Watch> Peers::watch(const Address& peer) const {
   Watch out;
   if (can_watch(parts_.here, peer.where)) {
@@ -47,6 +49,7 @@ Result<Watch> Peers::watch(const Address& peer) const {
   return out;
 }
 
+/// Makes a link to the peer. `owes`: what the link owes the peer from the start, kHello or kWelcome.
 Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   Interface& interface = *parts_.shared.interface;
   const bool own = peer.instance == parts_.handshake.instance();
@@ -54,7 +57,7 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   if (!own) {
     const bool is_alike = peer.transport == interface.transport();
     if (is_alike) {
-      // First: UCX looks for what is left of a process that has gone, and complains.
+      // Before UCX is asked: for a process that is gone UCX would search in vain and complain.
       auto watched = watch(peer);
       if (!watched) return std::move(watched).error();
       watching = *std::move(watched);
@@ -67,7 +70,7 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
               interface.device(), peer.transport,
               is_alike ? "" : "; name the same transports in the same order at both (STRIA_UCT_TRANSPORT)")};
   }
-  const std::size_t links = parts_.links.count() + 1;  // what comes later allocates nothing
+  const std::size_t links = parts_.links.count() + 1;  // reserved, so that owe() and fail() never allocate
   parts_.shared.owing.reserve(links);
   parts_.ends.reserve(links);
   Link& link = parts_.links.add(parts_.shared, peer);
@@ -82,7 +85,8 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
     return &link;
   }
   if (parts_.shared.limits.joins) {
-    // Only of a peer that says hello: one that waits from before may be joined with nothing any more.
+    // An endpoint that waits for this peer is used only if the peer says hello. Otherwise it may be left from
+    // an earlier attempt, and the peer may have destroyed the endpoint that it is joined with.
     const bool has_one = (owes & Link::kWelcome) != 0 && parts_.joiner.take(link);
     owe(link, has_one ? owes : Link::kEndpoint | owes);
     return &link;
@@ -101,7 +105,7 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
   return &link;
 }
 
-/// Of a device with keys, the link to itself accesses memory as any other: by the adapter.
+/// With keys, connects the device to itself: its gets, puts and atomics to itself go by the adapter, too.
 Result<void> Peers::reach_itself(Link& link) {
   if (!parts_.shared.limits.keys) return {};
   auto made = parts_.shared.interface->connect_to_itself();
@@ -132,8 +136,8 @@ Status Peers::send(Link& link, unsigned what) noexcept {
   return link.send_control(&control, sizeof control);
 }
 
-/// UCX's transports find an endpoint that they are handling when one to the same peer is made meanwhile, and
-/// put the new one in its place: not from inside of UCX.
+/// Makes the link's endpoint, but never from inside a function of UCX: if UCX is handling an endpoint to the
+/// same peer at that moment, the transport would find that one and replace it by the new one.
 Status Peers::make_endpoint(Link& link) noexcept {
   if (parts_.shared.inside_ucx) return Status::no_resource;
   if (link.dying) return Status::peer_failed;
@@ -150,7 +154,7 @@ Status Peers::make_endpoint(Link& link) noexcept {
 }
 
 Status Peers::join_endpoint(Link& link) noexcept {
-  constexpr std::uint64_t kSightMs = 1000;  // until a watch has seen that a peer is gone which hangs up
+  constexpr std::uint64_t kSightMs = 1000;  // time for the watch to see that a peer that hung up has died
   Status status = parts_.joiner.ask(link);
   if (status == Status::ok || status == Status::no_resource) return status;
   if (status == Status::unreachable && link.watch.is_gone())
@@ -162,7 +166,7 @@ Status Peers::join_endpoint(Link& link) noexcept {
   return status;
 }
 
-/// Does what the link owes, in the order of the bits. True: all of it.
+/// Does what the link owes, in the order of the bits. True: nothing is owed any more.
 bool Peers::pay(Link& link) noexcept {
   for (unsigned what = Link::kEndpoint; what <= Link::kParted; what <<= 1) {
     if ((link.owed & what) == 0) continue;
@@ -193,7 +197,7 @@ void Peers::take(std::span<const std::byte> message) noexcept {
     return;
   }
   Link* const link = parts_.links.find(Prefix(control.prefix));
-  if (link == nullptr || link->is_own()) return;  // of a link that has ended
+  if (link == nullptr || link->is_own()) return;  // the message is for a link that has ended
   if (control.kind == ControlKind::welcome) take_welcome(message, *link);
   if (control.kind == ControlKind::bye) take_bye(*link);
   if (control.kind == ControlKind::parted) link->peer_left = true;
@@ -208,12 +212,12 @@ void Peers::take_hello(std::span<const std::byte> message) {
   const Prefix reply(hello.who.reply_prefix);
   if (Link* const known = parts_.links.to_worker(from.worker)) {
     const bool same = known->peer().instance == from.instance && !known->dying;
-    if (same && !known->knows_peer()) {  // both connected: each knows the other now
+    if (same && !known->knows_peer()) {  // both sides connected: each hello serves as the other's answer
       known->set_peer_prefix(reply);
       pay(*known);
       return;
     }
-    if (same && known->peer_prefix() == reply) return;  // once more
+    if (same && known->peer_prefix() == reply) return;  // the hello came before
     // The peer has given up its end of the earlier link, or is a new process.
     known->why = Status::peer_failed;
     parts_.ends.take_down(*known);
@@ -224,6 +228,7 @@ void Peers::take_hello(std::span<const std::byte> message) {
   link->cookie = parts_.sink.peer_up(parts_.sink.self, from.worker, reinterpret_cast<stria_link_t*>(link));
 }
 
+/// Makes a link to a peer that said hello. Null (after a message in the log): it cannot be made.
 Link* Peers::answer(const Hello& hello, const Address& from) {
   auto opened = open(from, Link::kWelcome);
   if (!opened) {
@@ -264,10 +269,10 @@ void Peers::lost(uct_ep_h endpoint, ucs_status_t why) noexcept {
   parts_.ends.fail(*link, certain ? Status::peer_failed : Status::unreachable, ucs_status_string(why));
 }
 
-/// UCX's tcp has the kernel probe a silent connection at the end that made it. The other end hears nothing of
-/// a cable that is out while it only waits for something, unless it is asked, which sends a few bytes.
+/// UCX's tcp has the kernel probe a silent connection at the end that made it. The other end, while it only
+/// waits, notices an unplugged cable only if it calls uct_ep_check(), which sends a few bytes.
 void Peers::look_after() noexcept {
-  constexpr std::uint64_t kAskMs = 10000;  // as UCX's UCX_TCP_KEEPIDLE
+  constexpr std::uint64_t kAskMs = 10000;  // the default of UCX_TCP_KEEPIDLE
   parts_.joiner.drop_unused();
   const std::uint64_t now = now_ms();
   const Limits& limits = parts_.shared.limits;
@@ -291,8 +296,8 @@ void Peers::say_bye() noexcept {
   closing_ = true;
   parts_.links.for_each([&](Link& link) {
     if (link.is_own() || link.dying) return;
-    if (!link.is_up()) {  // nothing was sent; UCX would go on to connect, and complain if the peer closes as
-                          // well
+    if (!link.is_up()) {
+      // Nothing was sent. UCX would go on connecting, and complain if the peer closes, too.
       std::erase(parts_.shared.owing, &link);
       link.ask.reset();
       if (link.endpoint != nullptr) uct_ep_destroy(std::exchange(link.endpoint, nullptr));

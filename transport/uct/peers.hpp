@@ -1,5 +1,6 @@
-// How links come up, and how their ends are told: the worker's calls of connect, and the control messages of
-// peers. A message that UCX has no room for is owed, and sent with a later step.
+// Brings links up and tells peers of their end: handles the worker's calls of connect and the control
+// messages of peers. A control message that UCX has no room for stays owed to the peer (Link::owed); a later
+// step() sends it.
 #pragma once
 
 #include <cstddef>
@@ -32,20 +33,23 @@ class Peers {
   };
   explicit Peers(const Parts& parts) noexcept : parts_(parts) { parts_.joiner.know(parts_.links); }
 
-  /// The contract's connect.
+  /// Returns the link to the device with this address, and begins to connect if there is none (connect of the
+  /// provider contract).
   Result<Link*> connect(std::span<const std::byte> address, void* cookie);
-  /// A control message came. Makes upcalls.
+  /// Handles a control message that arrived. Makes upcalls.
   void take(std::span<const std::byte> message) noexcept;
-  /// Does what is owed.
+  /// Makes the endpoints and sends the control messages that links still owe.
   void step() noexcept;
   bool owes() const noexcept { return !parts_.shared.owing.empty(); }
-  /// Fails the links of peers that are gone, or do not answer.
+  /// Fails the links whose peers are gone, or have not answered a connection in time.
   void look_after() noexcept;
-  /// The transport says that an endpoint is of no use any more.
+  /// UCX reports that an endpoint cannot be used any more: its link fails.
   void lost(uct_ep_h endpoint, ucs_status_t why) noexcept;
 
-  // When the device is closed. No upcalls are made from say_bye on, which is not called by UCX.
+  /// Begins to close the device: sends bye by each link. Makes no upcall, and none is made afterwards. Not to
+  /// be called from inside a function of UCX.
   void say_bye() noexcept;
+  /// Whether every peer of a link that is up has answered the bye, or has left as well.
   bool have_parted() const noexcept;
 
  private:
@@ -65,8 +69,8 @@ class Peers {
 
   const Parts parts_;
   bool closing_ = false;
-  std::uint64_t asked_ms_ = 0;  ///< when the peers of a transport that keeps alive were last asked
-  bool told_of_strangers_ = false;
+  std::uint64_t asked_ms_ = 0;      ///< when UCX was last asked to probe the peers
+  bool told_of_strangers_ = false;  ///< a message that is refused is logged once
 };
 
 }  // namespace stria::uct

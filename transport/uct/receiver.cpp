@@ -6,8 +6,9 @@
 namespace stria::uct {
 
 bool Receiver::arrived(Am id, std::span<const std::byte> bytes, bool lasts) noexcept {
-  // Endpoints are not made inside of UCX, so what makes them waits. And a handler that sends may be called
-  // from inside of itself.
+  // Control messages are stashed, because they may make endpoints, which is not possible inside a function of
+  // UCX. A message that arrives while another is being handled is stashed as well: the handler sends, and UCX
+  // may deliver messages from inside a send.
   if (may_handle() && !handling_ && stash_.is_empty() && id != Am::control) return handle(id, bytes, lasts);
   keep(id, bytes);
   return false;
@@ -19,7 +20,7 @@ void Receiver::keep(Am id, std::span<const std::byte> bytes) noexcept {
     parts_.shared.notify();
     return;
   }
-  std::uint64_t prefix = 0;  // no memory: a packet is lost, and its link with it
+  std::uint64_t prefix = 0;  // out of memory: the message is lost, so its link has to end
   std::memcpy(&prefix, bytes.data(), std::min(bytes.size(), sizeof prefix));
   if (Link* const link = parts_.links.find(Prefix(prefix)))
     parts_.ends.fail(*link, Status::io_error, "there is no memory for what the peer sends");
@@ -39,13 +40,13 @@ bool Receiver::handle(Am id, std::span<const std::byte> bytes, bool lasts) noexc
 
 bool Receiver::deliver(Am id, std::span<const std::byte> bytes, bool lasts) noexcept {
   if (bytes.size() < kOverhead || closed_) return false;
-  auto* const message = const_cast<std::byte*>(bytes.data());  // as UCX wants it back
+  auto* const message = const_cast<std::byte*>(bytes.data());  // uct_iface_release_desc() wants it not const
   std::uint64_t prefix = 0;
   transport::Header header;
   std::memcpy(&prefix, bytes.data(), sizeof prefix);
   std::memcpy(&header, bytes.data() + sizeof prefix, sizeof header);
   Link* const link = parts_.links.find(Prefix(prefix));
-  if (link == nullptr) return false;  // of a link that has ended, or of a stranger
+  if (link == nullptr) return false;  // the packet is for a link that has ended, or from a stranger
   bytes = bytes.subspan(kOverhead);
   if (id == Am::closing) {
     ClosedKey closed{};
@@ -68,8 +69,9 @@ bool Receiver::deliver(Am id, std::span<const std::byte> bytes, bool lasts) noex
   return kept;
 }
 
+/// Handles the messages that are in the stash now, as far as the budget allows; not those added meanwhile.
 void Receiver::handle_all(Stash& stash) noexcept {
-  for (std::size_t there = stash.count(); there > 0 && may_handle(); --there) {
+  for (std::size_t left = stash.count(); left > 0 && may_handle(); --left) {
     const Stash::Message message = stash.first();
     handle(message.id, message.bytes, false);
     stash.drop_first();

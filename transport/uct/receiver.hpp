@@ -1,6 +1,7 @@
-// Takes what comes, from UCX and from the device itself, to where it is handled: packets to the worker,
-// control messages to Peers. No more than the budget of a call of progress, and nothing outside of one: what
-// UCX brings beyond is kept in a stash, in its order, and UCX is not asked again before that is empty.
+// Hands each message that arrives, from UCX or from the device itself, to its handler: packets to the worker,
+// control messages to Peers. A call of progress handles at most its budget, and nothing is handled outside of
+// progress. Further messages that UCX brings are stashed in their order, and progress does not ask UCX for
+// more before the stash is empty.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +28,19 @@ class Receiver {
   };
   explicit Receiver(const Parts& parts) noexcept : parts_(parts) {}
 
-  /// UCX has a message. True: it is kept, which is for one that `lasts`.
+  /// Called by UCX with a message. Returns whether `bytes` are kept after the call, which only a message that
+  /// `lasts` allows.
   bool arrived(Am id, std::span<const std::byte> bytes, bool lasts) noexcept;
   /// Handles up to `budget` messages, or fewer when the worker has no receive for more. Returns how many; at
   /// least 1 when UCX did anything.
   unsigned receive(unsigned budget) noexcept;
-  /// Asks UCX what has come, and keeps it for receive(). False: there was nothing.
+  /// Asks UCX for messages and stashes them for receive(). False: UCX had nothing to do.
   bool look() noexcept;
-  /// The last receive() or look() found nothing, and nothing is kept.
+  /// The last receive() or look() found UCX idle, and the stash is empty.
   bool is_drained() const noexcept { return stash_.is_empty() && is_quiet_; }
+  /// No message waits, from UCX or from the device itself.
   bool is_empty() const noexcept { return stash_.is_empty() && parts_.shared.loop.is_empty(); }
-  /// Packets are dropped from here on.
+  /// From now on packets are dropped; control messages are still handled.
   void close() noexcept { closed_ = true; }
 
  private:
@@ -50,10 +53,10 @@ class Receiver {
 
   const Parts parts_;
   Stash stash_;
-  unsigned room_ = 0;  // messages that this call of receive() may still handle; 0 outside
-  bool go_on_ = false;
-  bool handling_ = false;
-  bool is_quiet_ = true;
+  unsigned room_ = 0;      // messages that this call of receive() may still handle; 0 outside
+  bool go_on_ = false;     // the worker is ready for another packet
+  bool handling_ = false;  // a message is being handled: one that arrives meanwhile is stashed
+  bool is_quiet_ = true;   // the last call of UCX's progress, if any in this receive(), handled no event
   bool closed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What UCX hands out and wants back.
+// Owns objects that UCX hands out and wants back: each is released by the function of UCX that belongs to it.
 #pragma once
 
 #include <uct/api/uct.h>

@@ -1,4 +1,4 @@
-// What all links of a device use. The worker's thread.
+// What all links of a device share. Only the worker's thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,15 @@ struct Shared {
   Moves* moves = nullptr;
   Keys* keys = nullptr;
   Limits limits;
-  std::string path;  ///< "uct tcp/eth0", of all links
-  Stash loop;        ///< what the device sent to itself
-  Kept kept;         ///< payloads that lie in UCX's buffers
-  UniqueFd wakeup;   ///< an eventfd that wakes the sleeping worker; none where the interface wakes nobody
-  bool armed = false;
-  bool inside_ucx = false;   ///< a function of UCX runs, and has called what runs now
-  std::vector<Link*> owing;  ///< links whose peers are still to be told something; Peers
+  std::string path;          ///< names the path of all links to people: "uct tcp/eth0"
+  Stash loop;                ///< packets that the device sent to itself
+  Kept kept;                 ///< payloads that the worker keeps in UCX's buffers
+  UniqueFd wakeup;           ///< an eventfd that wakes the sleeping worker; empty if the device cannot sleep
+  bool armed = false;        ///< the worker may be sleeping
+  bool inside_ucx = false;   ///< the running code was called from inside a function of UCX
+  std::vector<Link*> owing;  ///< links with Link::owed not 0, for Peers
+
+  /// Wakes the worker, if it may be sleeping.
 
   void notify() const noexcept;
 };

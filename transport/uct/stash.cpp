@@ -23,7 +23,7 @@ std::byte* Stash::append(Am id, std::size_t bytes) noexcept {
   const std::size_t room = room_for(bytes);
   if (chunks_.empty() || chunks_.back().bytes - chunks_.back().filled < room) {
     try {
-      if (count_ == 0) chunks_.clear();  // an empty one may not stay in front of others
+      if (count_ == 0) chunks_.clear();  // first() reads the first chunk, so that may not be an empty one
       chunks_.push_back(make(room));
     } catch (const std::bad_alloc&) {
       return nullptr;
@@ -52,7 +52,8 @@ void Stash::drop_first() noexcept {
   --count_;
   if (chunk.read < chunk.filled) return;
   chunk.read = chunk.filled = 0;
-  if (chunks_.size() == 1 && chunk.bytes == kChunkBytes) return;  // is filled again from its beginning
+  if (chunks_.size() == 1 && chunk.bytes == kChunkBytes)
+    return;  // the chunk is filled again from its beginning
   if (chunk.bytes == kChunkBytes) spare_ = std::move(chunk);
   chunks_.pop_front();
 }

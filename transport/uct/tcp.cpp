@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kHostsMost = 6;
 constexpr int kBacklog = 1024;
 
-/// The host's IPv4 addresses; those of its own loopback only if it has no other.
+/// The IPv4 addresses of this host; loopback addresses only if there are no others.
 std::vector<std::uint32_t> own_hosts() {
   std::vector<std::uint32_t> out, loopback;
   ifaddrs* list = nullptr;
@@ -48,6 +48,7 @@ sockaddr_in address_of(std::uint32_t host, std::uint16_t port) noexcept {
   return out;
 }
 
+/// The progress of a transfer after a call of send() or recv() that returned `bytes`.
 Moved after(ssize_t bytes, std::size_t& moved, std::size_t all) noexcept {
   if (bytes == 0) return Moved::broken;
   if (bytes < 0) return errno == EAGAIN || errno == EINTR ? Moved::some : Moved::broken;

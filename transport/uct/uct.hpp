@@ -1,4 +1,4 @@
-// The provider's table.
+// The table of functions by which the library drives the uct provider.
 #pragma once
 
 #include "stria/provider.h"

@@ -1,4 +1,4 @@
-// The variables of the uct provider.
+// The configuration variables of the uct provider.
 #pragma once
 
 #include "base/variable.hpp"

@@ -19,7 +19,8 @@ bool read_version(std::string_view text, unsigned& major, unsigned& minor) {
   return std::from_chars(first.ptr + 1, end, minor).ec == std::errc{};
 }
 
-/// libuct has no function for it; libucp, which is of the same source and lies beside it, has.
+/// The version of the UCX library that this process loads; "": not known. libuct has no function that tells
+/// its version; libucp, which is built from the same source and installed beside it, has one.
 std::string loaded_version() {
   using GetVersion = void (*)(unsigned*, unsigned*, unsigned*);
   void* const library = ::dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);

@@ -19,9 +19,9 @@
 namespace stria::uct {
 namespace {
 
-constexpr int kQueue = 4096;  // of watchers; the kernel allows net.core.somaxconn
+constexpr int kQueue = 4096;  // most watchers of a door; the kernel reduces it to net.core.somaxconn
 
-/// The first bytes of a file of /proc; empty: there is none.
+/// The beginning of a file of /proc; empty: the file cannot be read.
 std::string read_text(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[1024];
@@ -29,7 +29,8 @@ std::string read_text(const std::string& path) {
   return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
 }
 
-/// The 22nd field of /proc/PID/stat; the second is a name in parentheses, which may have any letters.
+/// When a process started, in clock ticks since boot; 0: not known. It is field 22 of /proc/PID/stat. Field 2
+/// is a name in parentheses that may have any characters, so the search begins behind its parenthesis.
 std::uint64_t start_of(std::uint32_t pid) {
   const std::string text = read_text(fmt::format("/proc/{}/stat", pid));
   std::size_t at = text.rfind(')');
@@ -37,6 +38,7 @@ std::uint64_t start_of(std::uint32_t pid) {
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
 }
 
+/// The address of the door of the device with this instance.
 struct DoorName {
   explicit DoorName(std::uint64_t instance) {
     const std::string name = fmt::format("stria-uct-{:016x}", instance);
@@ -86,7 +88,8 @@ Result<Door> Door::open(std::uint64_t instance) {
 void Door::close() noexcept {
   if (!socket_) return;
   ::shutdown(socket_.get(), SHUT_RDWR);
-  // Those in the queue see the end now, and not when the last copy of this socket is closed.
+  // Accepts and closes the connections in the queue, so that the watchers see the end now and not when the
+  // last copy of this socket is closed.
   for (int fd = 0; (fd = ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) ::close(fd);
   socket_.reset();
 }
@@ -95,7 +98,8 @@ Watch Watch::of(const Whereabouts& peer, std::uint64_t instance) noexcept {
   Watch watch;
   watch.process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
   const bool was_there = watch.process_ || errno != ESRCH;
-  // A pid that was given again is of a process that started later. /proc may be hidden.
+  // A process that has got the peer's pid since has another start time. A start time is 0 where /proc is
+  // hidden.
   const std::uint64_t started = start_of(peer.pid);
   if (!was_there || (started != 0 && peer.started != 0 && started != peer.started)) watch.gone_ = true;
   if (peer.pid == static_cast<std::uint32_t>(::getpid())) watch.process_.reset();
@@ -103,7 +107,7 @@ Watch Watch::of(const Whereabouts& peer, std::uint64_t instance) noexcept {
   watch.connection_ = unix_socket();
   if (watch.connection_ && ::connect(watch.connection_.get(), name.get(), name.bytes) != 0) {
     if (errno == ECONNREFUSED) watch.gone_ = true;
-    watch.connection_.reset();  // the queue is full: the process alone is watched
+    watch.connection_.reset();  // when the queue of the door is full, the process alone is watched
   }
   return watch;
 }

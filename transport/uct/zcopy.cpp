@@ -11,9 +11,9 @@
 namespace stria::uct {
 namespace {
 
-constexpr std::size_t kRuns = 16;  // of memory in one packet
+constexpr std::size_t kRuns = 16;  // most runs of memory in one packet
 
-/// The runs of the payload; 0: they are too many.
+/// Sets `out` to the runs of the payload and returns their number; 0: the payload has too many runs.
 std::size_t runs_of(const transport::Payload& payload, const Shared& shared,
                     std::array<uct_iov_t, kRuns>& out) noexcept {
   std::array<iovec, kRuns> runs{};
@@ -38,7 +38,8 @@ std::size_t runs_of(const transport::Payload& payload, const Shared& shared,
 
 Status send_out_of_memory(const Shared& shared, Link& link, const transport::Header& header,
                           const transport::Payload& payload, transport::Completion* completion) noexcept {
-  std::array<uct_iov_t, kRuns> runs;  // NOLINT(cppcoreguidelines-pro-type-member-init): as many as are used
+  std::array<uct_iov_t, kRuns>
+      runs;  // NOLINT(cppcoreguidelines-pro-type-member-init): runs_of() sets those used
   const std::size_t count = runs_of(payload, shared, runs);
   if (count == 0) return Status::unsupported;
   Operation* const operation = shared.operations->take(link, completion, 1);

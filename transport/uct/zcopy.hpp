@@ -8,7 +8,8 @@ namespace stria::uct {
 
 class Link;
 
-/// The contract's zcopy_send, of a payload that is worth it.
+/// Sends a payload out of the caller's memory (zcopy_send of the provider contract). The caller has decided
+/// that the payload is long enough for it to pay.
 Status send_out_of_memory(const Shared& shared, Link& link, const transport::Header& header,
                           const transport::Payload& payload, transport::Completion* completion) noexcept;
 
