@@ -1,4 +1,5 @@
-/* The component: how Open MPI finds it, asks it, and what it tells. */
+/* The mpool component: its registration with Open MPI, its answer to Open MPI's query at each MPI_Alloc_mem,
+ * and its parameters and performance variables. */
 #include <string.h>
 #include <strings.h>
 
@@ -17,12 +18,12 @@ mpool_stria_t mpool_stria = {
               .mpool_allocation_unit = 4096,
               .mpool_name = (char*)"stria"}};
 
-/* Whether this job's messages go through pml stria. Nothing is selected before MPI_Init has come so far. */
+/* Whether this job's messages go through pml stria. False before MPI_Init has selected a PML. */
 static bool pml_is_stria(void) {
   return 0 == strcmp("stria", mca_pml_base_selected_component.pmlm_version.mca_component_name);
 }
 
-/* Which mpool the hints ("page_size=2M,mpool=stria") name: this one, another, or none. */
+/* Which mpool the hints of an MPI_Alloc_mem ("page_size=2M,mpool=stria") name: none, this one, or another. */
 typedef enum wanted { WANTED_ANY, WANTED_THIS, WANTED_OTHER } wanted_t;
 
 static wanted_t wanted_by(const char* hints) {
@@ -42,6 +43,7 @@ static wanted_t wanted_by(const char* hints) {
   return WANTED_ANY;
 }
 
+/* Called by Open MPI at each MPI_Alloc_mem: offers this mpool with its priority, or declines. */
 static int query(const char* hints, int* priority, mca_mpool_base_module_t** module) {
   if (!pml_is_stria()) return OPAL_ERR_NOT_AVAILABLE;
   const wanted_t wanted = wanted_by(hints);

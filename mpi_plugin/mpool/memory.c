@@ -1,5 +1,5 @@
-/* Allocating and freeing. The sizes are kept here because realloc has to know them and stria_mem_free() does
- * not; what an application never frees stays mapped to the end of the process, as with malloc.
+/* Allocates and frees memory that peers can map. The size of each allocation is stored here, because realloc
+ * needs it. Memory that an application never frees stays mapped until the process ends, as with malloc.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "mpool_stria.h"
 #include "opal/util/output.h"
 
-static const size_t kPage = 4096; /* what stria_mem_alloc() aligns to */
+static const size_t kPage = 4096; /* alignment of memory of stria_mem_alloc(), in bytes */
 
-/* Mappings a process may have. */
+/* The number of mappings that a process may have. */
 static unsigned long long most_mappings(void) {
   unsigned long long most = 65530; /* the kernel's default */
   FILE* file = fopen("/proc/sys/vm/max_map_count", "re");
@@ -21,8 +21,8 @@ static unsigned long long most_mappings(void) {
   return most;
 }
 
-/* The most allocations there may be at a time: each takes a descriptor and a mapping, and most of both are
- * left to everything else. Where mappings run out no thread starts and no library is loaded. */
+/* The most allocations that may exist at a time. Each takes a file descriptor and a mapping, and most of both
+ * are left to the rest of the process: without mappings, no thread can start and no library can be loaded. */
 static unsigned long long most_allocations(void) {
   unsigned long long most = mpool_stria.max_allocations;
   struct rlimit limit;
@@ -30,11 +30,12 @@ static unsigned long long most_allocations(void) {
   return most < mpool_stria.max_mappings ? most : mpool_stria.max_mappings;
 }
 
-/* True when there is a context to allocate from; under the lock. */
-static bool ready(void) {
+/* Opens the context at the first call. False: there is none to allocate from. The caller holds the lock. */
+static bool ensure_context(void) {
   if (NULL != mpool_stria.context) return true;
   if (mpool_stria.hopeless) return false;
-  /* The PML has set the configuration that its parameters give, process wide. */
+  /* The PML has applied its MCA parameters to the configuration of the whole process, so to this context,
+   * too. */
   const stria_context_params_t params = {.size = sizeof params, .name = "mpool stria"};
   if (STRIA_OK == stria_context_open(&params, &mpool_stria.context)) return true;
   mpool_stria.context = NULL;
@@ -42,6 +43,7 @@ static bool ready(void) {
   return false;
 }
 
+/* Counts a refusal, and logs the first. Returns NULL. */
 static void* refuse(const char* why, size_t size) {
   if (0 == mpool_stria.refusals++) {
     opal_output_verbose(MCA_BASE_VERBOSE_WARN, opal_mpool_base_framework.framework_output,
@@ -50,11 +52,13 @@ static void* refuse(const char* why, size_t size) {
   return NULL;
 }
 
-/* ---- spares: MPI_Sendrecv_replace takes a buffer for each call, and so do programs; a new mapping and its
- * pages cost more than such a message ---- */
+/* ---- spares: MPI_Sendrecv_replace allocates a buffer at each call, and so do some programs; to map new
+ * memory and fault in its pages costs more than such a message ---- */
 
-static const size_t kSpareMost = 262144; /* bytes of one; longer ones go back to the system at once */
+static const size_t kSpareMost =
+    262144; /* most bytes of a spare; longer memory is unmapped when it is freed */
 
+/* Removes the spare at this index, and returns it. */
 static mpool_stria_spare_t take_spare(unsigned at) {
   const mpool_stria_spare_t spare = mpool_stria.spares[at];
   --mpool_stria.spare_count;
@@ -72,7 +76,8 @@ static void keep_spare(void* memory, size_t size) {
   mpool_stria.spares[mpool_stria.spare_count++] = (mpool_stria_spare_t){memory, size};
 }
 
-/* The youngest that is long enough, and not more than twice as long; {NULL, 0}: none. */
+/* Takes the youngest spare of at least `size` bytes, but not much more than twice as many; {NULL, 0}: none.
+ */
 static mpool_stria_spare_t find_spare(size_t size) {
   for (unsigned at = mpool_stria.spare_count; at-- > 0;) {
     const size_t has = mpool_stria.spares[at].size;
@@ -83,8 +88,9 @@ static mpool_stria_spare_t find_spare(size_t size) {
 
 /* ---- */
 
+/* Allocates from a spare or anew. NULL: refused. The caller holds the lock. */
 static void* allocate(size_t size) {
-  if (!ready()) return refuse("no provider has memory that peers map", size);
+  if (!ensure_context()) return refuse("no provider has memory that peers map", size);
   const unsigned long long most = most_allocations();
   while (0 != mpool_stria.spare_count && mpool_stria.allocations + mpool_stria.spare_count >= most) {
     free_oldest_spare();
@@ -114,7 +120,7 @@ static void* allocate(size_t size) {
   return memory;
 }
 
-/* The bytes of an allocation; 0: it is none of ours. Under the lock. */
+/* The size of an allocation in bytes; 0: the memory is not of this component. The caller holds the lock. */
 static size_t size_of(const void* address) {
   void* size = NULL;
   if (OPAL_SUCCESS !=
@@ -124,6 +130,7 @@ static size_t size_of(const void* address) {
   return (size_t)size;
 }
 
+/* Ends an allocation: keeps its memory as a spare, or unmaps it. The caller holds the lock. */
 static void release(void* address) {
   const size_t size = size_of(address);
   if (0 == size) return;
@@ -139,7 +146,8 @@ static void release(void* address) {
 void* mpool_stria_alloc(mca_mpool_base_module_t* module, size_t size, size_t align, uint32_t flags) {
   (void)module;
   (void)flags;
-  /* Messages that small do not go by rendezvous, or hardly: whole pages and a descriptor would be wasted. */
+  /* Messages out of such small memory hardly ever go by rendezvous, so whole pages and a file descriptor
+   * would be wasted on it. */
   if (size < mpool_stria.min_bytes || 0 == size || align > kPage) return NULL;
   opal_mutex_lock(&mpool_stria.lock);
   void* memory = allocate(size);

@@ -1,14 +1,16 @@
-/* A process's card in the modex: who it is for people, and where its worker is.
+/* The card that each process publishes in Open MPI's modex: the name of its host, for messages to people, and
+ * the address of its worker.
  *
- *   | name of its host, ends with 0 | address |
+ *   | name of the host, ends with 0 | address |
  *
- * A process whose last session ends closes its worker, and opens another for its next session: its next turn.
- * Open MPI begins a turn on all processes of a job together, by a fence. PMIx can end that fence without a
- * process that is still leaving the turn before, or never (openpmix issues 3931 and 4113). So the cards of
- * later turns have names of their own, and a process waits for all of them before the fence is begun.
+ * When the last MPI session of a process ends, the process closes its worker; for its next session it opens
+ * another one. The time of one worker is called a turn. Open MPI begins a turn on all processes of a job
+ * together, by a fence. PMIx may end that fence without a process that is still leaving the turn before, or
+ * may never end it (openpmix issues 3931 and 4113). So the cards of later turns have names of their own, and
+ * a process waits for the cards of all processes before the fence begins.
  *
- * Open MPI knows the host names of a process's own job only. The parent of a spawned process, or one that it
- * connects to, is of another job; its card is the one thing that is certain to be there.
+ * The host's name is in the card because Open MPI knows the host names of a process's own job only. The
+ * parent of a spawned process, or a process that it connects to, belongs to another job.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +22,18 @@
 #include "release.h"
 
 enum {
-  kLongestHost = 255,     /* as POSIX bounds it; a longer one is cut off */
-  kWaitSeconds = 60,      /* for a process that has not come to this process's turn */
-  kAskAgainMicros = 1000, /* then */
+  kLongestHost = 255,     /* POSIX's limit for a host name; a longer one is cut off */
+  kWaitSeconds = 60,      /* for the card of a process that has not begun this process's turn */
+  kAskAgainMicros = 1000, /* between two questions for that card */
   kNameBytes = 128
 };
 
-/* How many cards this process has published. The component stays loaded between two turns (-z nodelete). */
+/* The number of cards that this process has published: the number of the present turn. It survives between
+ * two turns because the component stays loaded (-z nodelete). */
 static unsigned turn;
 
-/* The card of this turn, as only processes of this job look for it, which count alike. */
+/* The name of a card of the present turn. Only processes of the same job look for it, and they have the same
+ * number. */
 static void name_of_turn(char name[kNameBytes]) {
   (void)snprintf(name, kNameBytes, "stria.card.%u", turn);
 }
@@ -51,7 +55,8 @@ int pml_stria_publish_card(void) {
   return rc;
 }
 
-/* False (after a message): the process did not come to this process's turn. */
+/* Fetches the card that a process of this job has published in the present turn; waits for it. False (after a
+ * message): the process has not begun this turn in time. */
 static bool fetch_of_turn(const opal_process_name_t* process, void** memory, size_t* bytes) {
   char name[kNameBytes];
   name_of_turn(name);
@@ -82,6 +87,7 @@ bool pml_stria_await_turn(void) {
   return true;
 }
 
+/* Fetches the card of a process: of this job in the present turn, or of another job. False: there is none. */
 static bool fetch(const opal_process_name_t* process, void** memory, size_t* bytes) {
   if (turn > 1 && process->jobid == OMPI_PROC_MY_NAME->jobid) return fetch_of_turn(process, memory, bytes);
   int rc = OMPI_SUCCESS;

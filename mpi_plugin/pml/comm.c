@@ -1,17 +1,19 @@
-/* Communicators. The library knows nothing of them. A message for a communicator that this process has not
- * made yet waits in the unexpected queue under its context id. When a communicator goes, the messages left
- * under its context id go too, because the id will be given to another.
+/* Creation and end of communicators. The library does not know communicators: a message carries the context
+ * id of its communicator in its tag. A message for a communicator that this process has not made yet waits in
+ * the unexpected queue. When a communicator ends, the messages with its context id that are left in the queue
+ * are dropped, because another communicator will get the id.
  */
 #include "request.h"
 
-/* The other side of an intercommunicator may be another job's. 4.1 has announced its processes before; 5.0
- * does not, and a job out of reach has to be refused here, where MPI_Comm_spawn and MPI_Comm_accept can still
- * answer an error. */
+/* Opens endpoints to the other side of an intercommunicator, which may be another job. Open MPI 4.1 has
+ * announced these processes before (pml_add_procs); 5.0 does not announce them, and a job that cannot be
+ * reached has to be refused here, where MPI_Comm_spawn and MPI_Comm_accept can still return an error. */
 int pml_stria_add_comm(ompi_communicator_t* comm) {
   return OMPI_COMM_IS_INTER(comm) ? pml_stria_add_remote_group(comm) : OMPI_SUCCESS;
 }
 
-/* Receives a taken message into nothing, which also ends its sender's rendezvous. */
+/* Receives a message that was taken out of the queue, and drops its data. This also ends the rendezvous of
+ * its sender. */
 static void discard(stria_message_t* message) {
   pml_stria_request_t* request = pml_stria_request_new(true, false, NULL, NULL);
   if (NULL == request) return;
@@ -22,12 +24,13 @@ static void discard(stria_message_t* message) {
   }
 }
 
+/* Drops all unexpected messages whose tag is `tag` in the bits that `ignore` does not have. */
 static void discard_all(uint64_t tag, uint64_t ignore) {
   if (NULL == pml_stria.worker || !pml_stria.requests_ready) return;
-  const stria_match_t those = {.source = NULL, .tag = tag, .ignore = ignore};
+  const stria_match_t match = {.source = NULL, .tag = tag, .ignore = ignore};
   stria_message_t* message = NULL;
   stria_info_t info;
-  while (STRIA_OK == stria_mprobe(pml_stria.worker, &those, &message, &info)) discard(message);
+  while (STRIA_OK == stria_mprobe(pml_stria.worker, &match, &message, &info)) discard(message);
 }
 
 int pml_stria_del_comm(ompi_communicator_t* comm) {

@@ -1,4 +1,5 @@
-/* The component: how Open MPI finds it, asks whether it can work, switches it on, and takes it down. */
+/* The pml component: its registration with Open MPI, its answer whether it can be used, and its start and
+ * end. */
 #include <stdio.h>
 
 #include "hooks.h"
@@ -31,8 +32,8 @@ pml_stria_module_t pml_stria = {.super = {.pml_add_procs = pml_stria_add_procs,
                                           .pml_dump = pml_stria_dump,
                                           .pml_max_contextid = INT32_MAX, /* 31 bits in Open MPI's tables */
                                           .pml_max_tag = INT32_MAX,
-                                          /* Not MCA_PML_BASE_FLAG_REQUIRE_WORLD: peers are opened when they
-                                             are first talked to. */
+                                          /* Without MCA_PML_BASE_FLAG_REQUIRE_WORLD: the endpoint of a peer
+                                             is opened when it is first used. */
                                           .pml_flags = STRIA_OMPI_PML_FLAGS,
                                           STRIA_OMPI_GET_TRANSPORTS(pml_stria_get_transports)},
                                 .output = -1};
@@ -74,10 +75,10 @@ static int finalize(void) {
     if (pml_stria.verbose > 0) pml_stria_show_peers();
     pml_stria_forget_peers();
     pml_stria.closing = true;
-    /* A communicator that was freed while sends of its own were pending is not taken down before they end,
-     * and those may wait for what the peer left in it here. */
+    /* A communicator that was freed while its sends were pending stays until they end. These sends may wait
+     * for messages that the peer has sent in this communicator and that nothing here will receive. */
     pml_stria_discard_rest();
-    /* Drains what peers have not taken over yet. */
+    /* Closing the worker waits for messages that peers have not taken over yet. */
     stria_worker_close(pml_stria.worker);
     pml_stria.worker = NULL;
   }
@@ -97,16 +98,16 @@ static bool open_worker(bool enable_mpi_threads) {
   } else if (MPI_THREAD_SERIALIZED == ompi_mpi_thread_provided) {
     mode = STRIA_THREAD_SERIALIZED;
   }
-  /* No secret of this job's own: spawned and connected jobs, which have others, must be able to talk to it.
-   * The library then takes the user's identity, which keeps other users out. */
   pml_stria_hooks_open();
+  /* No job secret is set, because spawned and connected jobs, which would have another one, must be able to
+   * connect. The library then derives the secret from the user's identity, which keeps other users out. */
   const stria_context_params_t context = {.size = sizeof context, .name = "pml stria"};
   const stria_worker_params_t worker = {.size = sizeof worker, .thread_mode = mode};
   return STRIA_OK == stria_context_open(&context, &pml_stria.context) &&
          STRIA_OK == stria_worker_open(pml_stria.context, &worker, &pml_stria.worker);
 }
 
-/* Why this release of Open MPI cannot be worked with; NULL: it can. */
+/* Why the component cannot work with the running Open MPI, as a text; NULL: it can. */
 static const char* objection(void) {
   static char text[160];
   if (stria_ompi_release_fits()) return pml_stria_release_objects();
@@ -139,7 +140,7 @@ static mca_pml_base_module_t* init(int* priority, bool enable_progress_threads, 
     pml_stria_report_unknown();
     return &pml_stria.super;
   }
-  /* Another layer will do, unless this one was asked for. */
+  /* Open MPI will use another layer. The user is told only if stria was asked for. */
   const bool asked_for = pml_stria_was_asked_for();
   if (asked_for) pml_stria_release_await_others();
   if (asked_for || pml_stria.verbose > 0) {

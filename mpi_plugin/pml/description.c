@@ -1,7 +1,7 @@
-/* The description is an array: an element is `count` blocks of `blocklen` basic items, `extent` bytes apart;
- * a loop repeats the entries up to its end marker, `extent` bytes apart. The unoptimised array is read,
- * because it is what the type's constructors wrote; bringing it in canonical form is the layout compiler's
- * work.
+/* Open MPI describes a datatype by an array of entries. An element is `count` blocks of `blocklen` basic
+ * items, `extent` bytes apart; a loop repeats the entries up to its end marker, `extent` bytes apart. Of Open
+ * MPI's two arrays the one that is not optimised is read, because the datatype's constructors wrote it;
+ * stria's layout compiler brings the layout into canonical form.
  */
 #include "description.h"
 
@@ -9,8 +9,9 @@
 
 #include "opal/datatype/opal_datatype_internal.h"
 
-/* Children of a composite under construction. Single blocks are gathered apart, because an indexed type has
- * thousands of them in a row and one child per block would cost more than the type itself. */
+/* The children of a composite layout under construction. Consecutive single blocks are collected in arrays of
+ * their own and become one child, because an indexed datatype may have very many of them, and one child for
+ * each would cost more than the datatype itself. */
 typedef struct parts {
   int64_t* counts;
   int64_t* displacements;
@@ -28,7 +29,7 @@ static bool grow(void** array, size_t item, size_t room) {
   return true;
 }
 
-/* Takes over `child`, also when it fails. */
+/* Adds a child, and takes ownership of it, even on failure. False: out of memory, or `child` is NULL. */
 static bool add_child(parts_t* parts, stria_layout_t* child, int64_t displacement) {
   if (NULL == child) return false;
   if (parts->used == parts->room) {
@@ -47,7 +48,8 @@ static bool add_child(parts_t* parts, stria_layout_t* child, int64_t displacemen
   return true;
 }
 
-/* Turns the gathered blocks into one child; keeps the order of the typemap. */
+/* Turns the collected blocks into one child. Called before any other child is added, which keeps the order of
+ * the typemap. */
 static bool flush_blocks(parts_t* parts) {
   if (0 == parts->blocks) return true;
   stria_layout_t* byte = NULL;
@@ -60,6 +62,7 @@ static bool flush_blocks(parts_t* parts) {
   return ok && add_child(parts, indexed, 0);
 }
 
+/* Collects a single block. False: out of memory. */
 static bool add_block(parts_t* parts, int64_t displacement, int64_t bytes) {
   if (parts->blocks == parts->block_room) {
     size_t room = parts->block_room ? 2 * parts->block_room : 16;
@@ -74,7 +77,8 @@ static bool add_block(parts_t* parts, int64_t displacement, int64_t bytes) {
   return true;
 }
 
-/* `count` children, `stride` bytes apart, displacement 0 first. Takes over `child`. */
+/* A layout of `count` times `child`, `stride` bytes apart, the first at displacement 0. Takes ownership of
+ * `child`. NULL on failure. */
 static stria_layout_t* repeated(int64_t count, int64_t stride, stria_layout_t* child) {
   stria_layout_t* vector = NULL;
   if (NULL != child) (void)stria_layout_vector(count, 1, stride, child, &vector);
@@ -100,7 +104,7 @@ static bool add_entries(parts_t* parts, const dt_elem_desc_t* entries, size_t co
     if (entry->elem.common.flags & OPAL_DATATYPE_FLAG_DATA) {
       if (!add_element(parts, &entry->elem)) return false;
     } else if (OPAL_DATATYPE_LOOP == entry->elem.common.type) {
-      const size_t items = entry->loop.items; /* to the end marker, this entry counted */
+      const size_t items = entry->loop.items; /* entries from this one, included, to the end marker */
       if (0 == items || i + items >= count || OPAL_DATATYPE_END_LOOP != entries[i + items].elem.common.type) {
         return false;
       }
@@ -113,6 +117,7 @@ static bool add_entries(parts_t* parts, const dt_elem_desc_t* entries, size_t co
   return flush_blocks(parts);
 }
 
+/* Makes a layout of the entries. NULL: they are not valid, or out of memory. */
 static stria_layout_t* convert(const dt_elem_desc_t* entries, size_t count) {
   parts_t parts = {0};
   stria_layout_t* layout = NULL;

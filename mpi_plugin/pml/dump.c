@@ -1,5 +1,5 @@
-/* What a debugger or a curious developer may ask of a communicator: the counters, the peers, and the message
- * that waits first.
+/* Prints the state of a communicator for debugging: the counters of the worker, and for each peer the path to
+ * it and its first message that waits for a receive.
  */
 #include "opal/util/output.h"
 #include "pml_stria.h"

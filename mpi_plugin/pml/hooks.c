@@ -1,5 +1,5 @@
-/* Open MPI patches munmap, mremap, madvise, brk and shmat in the C library (memory/patcher) and calls back
- * before memory goes away. */
+/* Uses Open MPI's memory hooks: its component memory/patcher patches munmap, mremap, madvise, brk and shmat
+ * in the C library, and calls back before memory is given back to the system. */
 #include "hooks.h"
 
 #include "opal/mca/base/mca_base_framework.h"

@@ -1,14 +1,15 @@
-/* The other hosts of this job, one process of each. The launcher knows both and tells them without asking any
- * process, so that MPI_Init can see whether every host is reached and leaves all other processes to their
- * first message.
+/* Chooses one process of each other host of this job, for MPI_Init to connect to. So MPI_Init finds out
+ * whether every host can be reached, while connections to all other processes are made with their first
+ * message. The launcher tells the hosts and their processes without asking any process.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "release.h"
 
-/* A process of the host. Another process of this host takes the next, so that no process is asked by all of a
- * large job. False: the launcher does not tell, or it is this process's own host. */
+/* Chooses a process of `host`. The processes of this process's own host choose different ones, by their local
+ * rank, so that no process gets connections from all of a large job. False: the launcher does not tell, or
+ * `host` is this process's own. */
 static bool choose_process(const char* host, opal_process_name_t* process) {
   size_t count = 0;
   uint32_t* ranks = pml_stria_release_ranks_on(host, &count);

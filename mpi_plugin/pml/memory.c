@@ -1,7 +1,7 @@
-/* Layouts are made once per type and kept in its pml_data. Open MPI calls nobody when a type goes away,
- * except the delete callbacks of its attributes: so a type with a layout gets an attribute. Predefined types
- * (some have gaps) live as long as the library; their layouts are listed here and freed when the component
- * closes.
+/* Makes the layout of each datatype once and keeps it in the datatype's pml_data. When a datatype is freed,
+ * Open MPI calls only the delete callbacks of its attributes, so a datatype with a layout gets an attribute.
+ * Predefined datatypes (some have gaps) live as long as Open MPI; their layouts are in a list here and are
+ * freed when the component closes.
  */
 #include "memory.h"
 
@@ -11,6 +11,7 @@
 #include "ompi/attribute/attribute.h"
 #include "release.h"
 
+/* A predefined datatype that has a layout. */
 typedef struct permanent {
   struct permanent* next;
   ompi_datatype_t* type;
@@ -19,6 +20,7 @@ typedef struct permanent {
 static permanent_t* permanents;
 static int keyval = MPI_KEYVAL_INVALID;
 
+/* The delete callback of the attribute: frees the layout of a datatype that is being freed. */
 static int type_is_freed(ompi_datatype_t* type, int key, void* value, void* extra) {
   (void)key;
   (void)extra;
@@ -28,7 +30,8 @@ static int type_is_freed(ompi_datatype_t* type, int key, void* value, void* extr
 }
 
 int pml_stria_layouts_open(void) {
-  /* A duplicate makes its own layout when it is first used. */
+  /* A duplicate of a datatype does not inherit the attribute: it gets its own layout when it is first used.
+   */
   const ompi_attribute_fn_ptr_union_t copy = {.attr_datatype_copy_fn = stria_ompi_do_not_copy};
   const ompi_attribute_fn_ptr_union_t destroy = {.attr_datatype_delete_fn = type_is_freed};
   return ompi_attr_create_keyval(TYPE_ATTR, copy, destroy, &keyval, NULL, 0, NULL);
@@ -47,7 +50,8 @@ void pml_stria_layouts_close(void) {
   keyval = MPI_KEYVAL_INVALID;
 }
 
-/* Binds a published layout to the life of its type. */
+/* Makes sure that the layout is freed together with its datatype, or, for a predefined datatype, when the
+ * component closes. False: out of memory. */
 static bool keep(ompi_datatype_t* type, stria_layout_t* layout) {
   if (!ompi_datatype_is_predefined(type)) {
     return OMPI_SUCCESS == ompi_attr_set_c(TYPE_ATTR, type, &type->d_keyhash, keyval, layout, false);
@@ -72,13 +76,13 @@ const stria_layout_t* pml_stria_layout(ompi_datatype_t* type) {
                    type->super.size, stria_last_error());
     return NULL;
   }
-  /* Two threads may have made it at the same time: the first one's stays. */
+  /* Two threads may have made a layout of this datatype at the same time: the one stored first stays. */
   if (!__atomic_compare_exchange_n(&type->pml_data, &known, (uint64_t)(uintptr_t)layout, false,
                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     stria_layout_free(layout);
     return (const stria_layout_t*)(uintptr_t)known;
   }
-  /* Where the type cannot be told to free it, the layout stays to the end of the process. */
+  /* If this fails, the layout stays until the process ends. */
   if (!keep(type, layout))
     pml_stria_tell(PML_STRIA_EVERY_RANK, "out of memory: a datatype's layout will not be freed");
   return layout;

@@ -1,20 +1,21 @@
-/* Messages for people, and stria's outcomes in MPI's words. */
+/* Prints messages for people, and translates stria's statuses to MPI error classes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "pml_stria.h"
 
-/* Open MPI's own aggregation of messages garbles them when several ranks speak at once (over every layer), so
- * the lines go straight to standard error, and who speaks is decided without talking to anyone. */
-enum { kMostMessages = 16 };
+/* Messages go straight to standard error, because Open MPI's own aggregation garbles them when several ranks
+ * print at once, with every layer. Which rank prints is decided without communication. */
+enum { kMostMessages = 16 }; /* of one process */
+/* How long the other ranks wait for the first rank to print a message. */
 static const struct timespec kPatience = {.tv_sec = 2, .tv_nsec = 0};
 
 void pml_stria_tell(pml_stria_speaker_t speaker, const char* format, ...) {
   static int told;
   if (PML_STRIA_FIRST_RANK == speaker && 0 != OMPI_PROC_MY_NAME->vpid) {
-    /* What is told this way ends the job: the first rank must come to speak before this one's end takes it
-     * along. */
+    /* Such a message announces the end of the job. The first rank has to print it before the end of this
+     * process makes the launcher kill the first rank, too. */
     (void)nanosleep(&kPatience, NULL);
     return;
   }
@@ -32,7 +33,7 @@ void pml_stria_tell(pml_stria_speaker_t speaker, const char* format, ...) {
 int pml_stria_mpi_error(stria_status_t status) {
   switch (status) {
     case STRIA_OK:
-    case STRIA_ERR_CANCELLED: /* told by the status, not by an error */
+    case STRIA_ERR_CANCELLED: /* the MPI status says it, not an error */
       return MPI_SUCCESS;
     case STRIA_ERR_TRUNCATED:
       return MPI_ERR_TRUNCATE;

@@ -1,7 +1,7 @@
-/* Parameters and counters as MPI users know them. Every variable of the library's configuration is the MCA
- * parameter pml_stria_<its name without STRIA_, in lower case>; one that was given wins over the environment
- * variable, one that was not has its value. The providers that pml_stria_providers names bring variables of
- * their own. The library's counters are MPI_T performance variables.
+/* Makes the library's configuration variables MCA parameters, and its counters MPI_T performance variables.
+ * The parameter of a variable is called pml_stria_<name of the variable without STRIA_, in lower case>. A
+ * parameter that is set wins over the environment variable; one that is not set has the value of the
+ * environment variable. The providers that pml_stria_providers names bring variables of their own.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,13 +15,14 @@
 typedef struct parameter {
   struct parameter* next;
   int index;      /* of the MCA variable */
-  char* value;    /* the MCA variable's storage, so a parameter stays where it is */
+  char* value;    /* storage of the MCA variable, so a parameter must not move in memory */
   char* variable; /* "STRIA_EAGER_LIMIT" */
 } parameter_t;
 
 static parameter_t* parameters; /* in the order of their registration */
 
-/* The parameter of a variable, as registered before, or a new one at the end. NULL: out of memory. */
+/* The parameter of a configuration variable; made, at the end of the list, if there is none. NULL: out of
+ * memory. */
 static parameter_t* parameter_of(const char* variable) {
   parameter_t** place = &parameters;
   for (; NULL != *place; place = &(*place)->next) {
@@ -40,6 +41,7 @@ static parameter_t* parameter_of(const char* variable) {
   return made;
 }
 
+/* Registers the MCA parameter of a configuration variable. `out` has its storage. */
 static void register_parameter(const stria_config_variable_t* variable, stria_config_level_t level,
                                parameter_t* out) {
   static const char kPrefix[] = "STRIA_";
@@ -50,7 +52,7 @@ static void register_parameter(const stria_config_variable_t* variable, stria_co
   size_t n = 0;
   for (; '\0' != tail[n] && n + 1 < sizeof name; ++n) name[n] = (char)tolower((unsigned char)tail[n]);
   name[n] = '\0';
-  /* To MCA the value of the environment is the default; the text tells where it is from. */
+  /* MCA shows a value from the environment as the default, so the text says that it is from there. */
   const bool from_environment = 0 == strcmp("environment", variable->origin);
   (void)snprintf(text, sizeof text, "%s%s%s%s Wins over the environment variable %s%s.", variable->meaning,
                  '\0' != variable->unit[0] ? " Unit: " : "", variable->unit,
@@ -64,7 +66,8 @@ static void register_parameter(const stria_config_variable_t* variable, stria_co
                                                MCA_BASE_VAR_SCOPE_READONLY, &out->value);
 }
 
-/* Sets the variable, where the parameter was given. False: the library refuses the value. */
+/* Sets the configuration variable of a parameter that the user has set. False: the library refuses the value.
+ */
 static bool apply(const parameter_t* parameter) {
   mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
   if (parameter->index < 0 || NULL == parameter->value ||
@@ -75,12 +78,13 @@ static bool apply(const parameter_t* parameter) {
   return STRIA_OK == stria_config_set(parameter->variable, parameter->value, "MCA parameter");
 }
 
-/* Whether the variable decides which providers, and so which variables, there are. */
+/* Whether a variable decides which providers are loaded, and so which further variables there are. */
 static bool chooses_providers(const char* variable) {
   return 0 == strcmp("STRIA_PROVIDERS", variable) || 0 == strcmp("STRIA_PROVIDER_PATH", variable);
 }
 
-/* Registers the variables that choose providers and applies them, or registers the others. */
+/* If `choosing`, registers and applies the variables that choose providers; otherwise registers all others.
+ */
 static int register_variables(bool choosing) {
   for (size_t i = 0; i < stria_config_count(); ++i) {
     stria_config_variable_t variable;
@@ -88,7 +92,7 @@ static int register_variables(bool choosing) {
     parameter_t* parameter = parameter_of(variable.name);
     if (NULL == parameter) return OMPI_ERR_OUT_OF_RESOURCE;
     register_parameter(&variable, stria_config_level(i), parameter);
-    /* A value that is refused is so again, with its reason, when all parameters are applied. */
+    /* A refused value is reported later: pml_stria_apply_parameters() applies all parameters again. */
     if (choosing) (void)apply(parameter);
   }
   return OMPI_SUCCESS;
@@ -184,7 +188,7 @@ int pml_stria_register(void) {
   register_integer("verbose",
                    "1: one line per peer, once it is connected, about the path to it; on standard error.",
                    OPAL_INFO_LVL_1, &pml_stria.verbose);
-  /* Open MPI may register a component twice; a parameter is registered again then, at the same place. */
+  /* Open MPI may call this twice. Then each parameter is registered again, with the same storage. */
   int done = register_variables(true);
   if (OMPI_SUCCESS == done) done = register_variables(false);
   if (OMPI_SUCCESS != done) return done;
@@ -192,8 +196,8 @@ int pml_stria_register(void) {
   return OMPI_SUCCESS;
 }
 
-/* Whether ranks give their core away while they wait: the launcher says so where there are more than cores.
- */
+/* Whether ranks yield their core while they wait: the launcher asks for it if there are more ranks than
+ * cores. */
 static bool cores_are_shared(void) {
   const int index = mca_base_var_find("ompi", "mpi", NULL, "yield_when_idle");
   const bool* yields = NULL;
@@ -201,7 +205,8 @@ static bool cores_are_shared(void) {
          *yields;
 }
 
-/* What is not said, and depends on the job. */
+/* Sets what depends on the job and was left to the library: STRIA_RNDV_SHARE=auto becomes off if ranks share
+ * cores. False: the library refuses it. */
 static bool apply_defaults(void) {
   for (size_t i = 0; i < stria_config_count(); ++i) {
     stria_config_variable_t variable;

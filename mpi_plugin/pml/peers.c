@@ -1,8 +1,9 @@
-/* Peers: the endpoint of a process is opened by the first send, receive or probe that names it, and connects
- * with its first message. So neither MPI_Init nor the memory of a rank grows with the ranks of the job. Two
- * kinds of endpoints are opened earlier, because a call that starts something can still refuse it as a whole:
- * MPI_Init connects to one process of each other host, and the processes of another job are opened when Open
- * MPI announces them. Whether a peer can be reached is stria's judgement, by connecting.
+/* Peers and their endpoints. The endpoint of a process is opened by the first send, receive or probe that
+ * names the process, and connects with its first message. So neither MPI_Init nor the memory of a rank grows
+ * with the number of ranks. Two kinds of endpoints are opened earlier, while MPI_Init or the call that joins
+ * two jobs can still fail: MPI_Init connects to one process of each other host, and the endpoints of the
+ * processes of another job are opened when Open MPI announces them. Whether a peer can be reached, stria
+ * finds out by connecting.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -16,9 +17,9 @@ static bool elsewhere(const char* host) {
   return 0 != strcmp(host, ompi_process_info.nodename);
 }
 
-/* In MPI_Init, all ranks try the other hosts of the job, the first rank as well, which speaks for all. What
- * is wrong later, between two processes of one host, or with another job may be seen by this process alone.
- */
+/* Which ranks report that a process is out of reach. In MPI_Init all ranks try the other hosts of the job, so
+ * the first rank reports for all. A failure that occurs later, within a host, or with another job may be seen
+ * by this process alone. */
 static pml_stria_speaker_t speaker_about(const opal_process_name_t* name, const char* host) {
   const bool is_own_job = name->jobid == OMPI_PROC_MY_NAME->jobid;
   return is_own_job && elsewhere(host) && !pml_stria.peers.is_started ? PML_STRIA_FIRST_RANK
@@ -33,7 +34,8 @@ static void tell_out_of_reach(const opal_process_name_t* name, const char* host,
       OMPI_NAME_PRINT(name), host, ompi_process_info.nodename, why);
 }
 
-/* The number of a host's name; false: out of memory. Jobs have few hosts that this component reaches. */
+/* Sets *number to the index of the host with this name, which is added if it is new. False: out of memory.
+ * Jobs have few hosts that this component reaches. */
 static bool number_of_host(const char* name, uint32_t* number) {
   pml_stria_peers_t* peers = &pml_stria.peers;
   for (uint32_t i = peers->host_count; i > 0; --i) {
@@ -49,7 +51,7 @@ static bool number_of_host(const char* name, uint32_t* number) {
   return true;
 }
 
-/* Places for as many peers more; those of processes that were taken away are used again. */
+/* Makes room for `more` further peers; removes peers whose endpoint is closed. False: out of memory. */
 static bool make_room(size_t more) {
   pml_stria_peers_t* peers = &pml_stria.peers;
   if (peers->room - peers->count >= more) return true;
@@ -67,9 +69,10 @@ static bool make_room(size_t more) {
   return true;
 }
 
-/* Connects to the first process of another host that the launcher did not tell MPI_Init of. False: it cannot
- * be reached. Without this a receive or a probe, which does not connect, would wait for that process for
- * ever. A peer that is gone is left to the operation that names it. */
+/* Connects to a process if no process of its host was connected to before: the launcher may not have told
+ * MPI_Init of that host. False: the process cannot be reached. Without this test a receive or a probe, which
+ * does not connect, would wait for such a process for ever. True also for a peer that is gone: the operation
+ * that names the peer reports it. */
 static bool is_new_host_reached(stria_endpoint_t* endpoint, uint32_t host) {
   const pml_stria_host_t* known = &pml_stria.peers.hosts[host];
   if (known->is_tried || !elsewhere(known->name)) return true;
@@ -79,8 +82,8 @@ static bool is_new_host_reached(stria_endpoint_t* endpoint, uint32_t host) {
   return accepted || STRIA_ERR_PEER_FAILED == status;
 }
 
-/* Opens an endpoint, which also connects where `tries` is true and no process of its host was tried before.
- * The caller holds the lock. */
+/* Opens the endpoint of a process. If `tries`, also connects unless a process of its host was connected to
+ * before. NULL (after a message): not reached. The caller holds the lock. */
 static stria_endpoint_t* open_endpoint(ompi_proc_t* proc, bool tries) {
   pml_stria_card_t card;
   if (!pml_stria_read_card(proc, &card)) {
@@ -107,7 +110,7 @@ static stria_endpoint_t* open_endpoint(ompi_proc_t* proc, bool tries) {
     __atomic_store_n(&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML], endpoint, __ATOMIC_RELEASE);
   } else {
     tell_out_of_reach(&proc->super.proc_name, card.host, has_room ? stria_last_error() : "out of memory");
-    /* Inside a callback of the worker this is refused, and the endpoint stays until the worker closes. */
+    /* Inside a callback of the worker stria refuses this, and the endpoint stays until the worker closes. */
     (void)stria_endpoint_close(endpoint);
     endpoint = NULL;
   }
@@ -123,15 +126,16 @@ static stria_endpoint_t* endpoint_of(ompi_proc_t* proc, bool tries) {
   return endpoint;
 }
 
-/* The process of a host, among the peers from `first` on, that this one connects to when they are announced.
- * Another process of this host takes the next, so that no process is asked by all of a large job: of this
- * job, pml_stria_other_hosts has chosen it, and there is one. */
+/* Chooses the peer on `host`, among the peers from index `first` on, that this process connects to. The
+ * processes of this process's own host choose different ones, by their local rank, so that no process gets
+ * connections from all of a large job. (Of this job there is one peer a host, which pml_stria_other_hosts()
+ * has chosen so.) */
 static pml_stria_peer_t chosen_of_host(size_t first, uint32_t host) {
   const pml_stria_peers_t* peers = &pml_stria.peers;
-  size_t there = 0;
+  size_t candidates = 0;
   for (size_t i = first; i < peers->count; ++i)
-    there += NULL != peers->all[i].endpoint && peers->all[i].host == host;
-  size_t left = 0 == there ? 0 : ompi_process_info.my_local_rank % there;
+    candidates += NULL != peers->all[i].endpoint && peers->all[i].host == host;
+  size_t left = 0 == candidates ? 0 : ompi_process_info.my_local_rank % candidates;
   for (size_t i = first; i < peers->count; ++i) {
     if (NULL == peers->all[i].endpoint || peers->all[i].host != host) continue;
     if (0 == left--) return peers->all[i];
@@ -139,8 +143,8 @@ static pml_stria_peer_t chosen_of_host(size_t first, uint32_t host) {
   return (pml_stria_peer_t){0};
 }
 
-/* Whether the process can be reached; a provider that asks its network has not answered while it is in
- * progress. */
+/* Connects to a peer, and prints a message if that fails. OK: the peer can be reached. IN_PROGRESS: its
+ * provider waits for an answer from the network; call again. */
 static stria_status_t try_peer(const pml_stria_peer_t* peer, const char* host) {
   const stria_status_t status = stria_endpoint_connect(peer->endpoint);
   if (STRIA_OK != status && STRIA_IN_PROGRESS != status)
@@ -154,10 +158,10 @@ static void note_reached(uint32_t host) {
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
 }
 
-/* Whether one process of each other host, among the peers from `first` on, can be reached. It may be a
- * container of this machine, or out of reach, which has to be known while the job or the new communicator can
- * still be refused as a whole. All are asked before one is waited for, and the provider ends an attempt that
- * is late. */
+/* Connects to one process of each other host, among the peers from index `first` on. False: one of them
+ * cannot be reached. This has to be known while the job or the new communicator can still be refused.
+ * ("Another host" may be a container on this machine.) All connections are begun before one is waited for,
+ * and the provider ends an attempt that takes too long. */
 static bool are_hosts_reached(size_t first) {
   for (int waits = 0; waits < 2; ++waits) {
     for (uint32_t i = 0;; ++i) {
@@ -181,7 +185,7 @@ static bool are_hosts_reached(size_t first) {
   return true;
 }
 
-/* Of this endpoint; where it is not known, of this worker. NULL: none. */
+/* The peer with this endpoint or, if `endpoint` is NULL, with the worker of this id. NULL: there is none. */
 static const pml_stria_peer_t* find_peer(const stria_endpoint_t* endpoint, uint64_t worker) {
   for (size_t i = 0; i < pml_stria.peers.count; ++i) {
     const pml_stria_peer_t* peer = &pml_stria.peers.all[i];
@@ -194,8 +198,8 @@ static const pml_stria_peer_t* find_peer(const stria_endpoint_t* endpoint, uint6
   return NULL;
 }
 
-/* May be called inside the worker, for which another thread may wait while it has this lock: so it is not
- * waited for. */
+/* Does not wait for pml_stria.lock: this thread may be inside the worker, and the thread that holds
+ * pml_stria.lock may be waiting for the worker. */
 bool pml_stria_tell_unreached(const stria_endpoint_t* endpoint, uint64_t worker, const char* why) {
   if (0 != OPAL_THREAD_TRYLOCK(&pml_stria.lock)) return false;
   const pml_stria_peer_t* peer = find_peer(endpoint, worker);
@@ -204,8 +208,8 @@ bool pml_stria_tell_unreached(const stria_endpoint_t* endpoint, uint64_t worker,
   return NULL != peer;
 }
 
-/* The endpoints of these processes that are among the peers from `first` on go, so that another attempt tries
- * anew. */
+/* Closes the endpoints of these processes that were opened since the number of peers was `first`, so that a
+ * later attempt begins anew. */
 static void take_back(ompi_proc_t** procs, size_t count, size_t first) {
   OPAL_THREAD_LOCK(&pml_stria.lock);
   for (size_t i = 0; i < count; ++i) {
@@ -222,11 +226,11 @@ static void take_back(ompi_proc_t** procs, size_t count, size_t first) {
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
 }
 
-/* Opens an endpoint to each of the processes and connects to one of each other host. Answers
- * OMPI_ERR_UNREACH, after a message, and takes back what it opened when one of them cannot be reached. */
+/* Opens an endpoint to each of the processes, and connects to one process of each other host. If a process
+ * cannot be reached, closes what it has opened and returns OMPI_ERR_UNREACH, after a message. */
 static int add(ompi_proc_t** procs, size_t count) {
   OPAL_THREAD_LOCK(&pml_stria.lock);
-  (void)make_room(count); /* exactly, once; what fails is found again below */
+  (void)make_room(count); /* room for all at once; if there is no memory, endpoint_of() fails below */
   const size_t first = pml_stria.peers.count;
   OPAL_THREAD_UNLOCK(&pml_stria.lock);
   size_t opened = 0;
@@ -240,7 +244,7 @@ static bool is_of_other_job(const opal_process_name_t* name) {
   return name->jobid != OMPI_PROC_MY_NAME->jobid;
 }
 
-/* Room for pointers to as many processes, also to none. */
+/* An array for `count` pointers to processes; not NULL for count 0. NULL: out of memory. */
 static ompi_proc_t** make_list(size_t count) {
   return malloc((0 == count ? 1 : count) * sizeof(ompi_proc_t*));
 }
@@ -263,7 +267,7 @@ static int try_other_hosts(void) {
 }
 
 int pml_stria_add_procs(ompi_proc_t** procs, size_t count) {
-  /* Compares this job's choice only; a process of another job is found to lack an address below. */
+  /* Compares the choice of this job only; a process of another job may be found below to have no card. */
   int rc = mca_pml_base_pml_check_selected("stria", procs, count);
   if (OMPI_SUCCESS == rc && !pml_stria.peers.is_started) rc = try_other_hosts();
   if (OMPI_SUCCESS != rc) return rc;
@@ -284,7 +288,7 @@ int pml_stria_add_remote_group(ompi_communicator_t* comm) {
   if (NULL == others) return OMPI_ERR_OUT_OF_RESOURCE;
   size_t found = 0;
   for (int i = 0; i < size; ++i) {
-    /* Only the name, because Open MPI makes an object for each process that is looked up. */
+    /* Looks at the name first, because Open MPI makes an object for each process that is looked up. */
     const opal_process_name_t name = ompi_group_get_proc_name(comm->c_remote_group, i);
     if (is_of_other_job(&name)) others[found++] = ompi_comm_peer_lookup(comm, i);
   }
@@ -303,7 +307,8 @@ static int compare_endpoints(const void* a, const void* b) {
   return (first > second) - (first < second);
 }
 
-/* Closes the endpoints, which it sorts: peers were opened in another order than that in which they go. */
+/* Closes the endpoints of peers. Sorts the array, to search it for each peer: its order is not that of the
+ * peers. */
 static void forget(stria_endpoint_t** endpoints, size_t count) {
   qsort(endpoints, count, sizeof *endpoints, compare_endpoints);
   for (size_t i = 0; i < pml_stria.peers.count && count > 0; ++i) {
@@ -353,6 +358,7 @@ void pml_stria_forget_peers(void) {
   memset(peers, 0, sizeof *peers);
 }
 
+/* Prints the line of a peer. False: the peer is not connected yet. */
 static bool show(const pml_stria_peer_t* peer) {
   stria_endpoint_state_t state = {.size = sizeof state};
   if (STRIA_OK != stria_endpoint_info(peer->endpoint, &state) || !state.connected) return false;

@@ -1,4 +1,5 @@
-/* Persistent requests keep their arguments, their layout and their type; a start is one operation on them. */
+/* Persistent requests. A persistent request keeps its arguments, layout and datatype; each start begins one
+ * operation with them. */
 #include "request.h"
 
 int pml_stria_irecv_init(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
@@ -38,7 +39,7 @@ int pml_stria_isend_init(const void* buf, size_t count, ompi_datatype_t* type, i
   return OMPI_SUCCESS;
 }
 
-/* Sets it up for another operation. */
+/* Sets an inactive request up for another operation. */
 static void activate(pml_stria_request_t* request) {
   request->flags = 0;
   request->super.req_status._cancelled = 0;
@@ -47,8 +48,9 @@ static void activate(pml_stria_request_t* request) {
   request->super.req_state = OMPI_REQUEST_ACTIVE;
 }
 
-/* A send that was over at once says whose it was, as one does that is called back. */
-static void say_what_was_sent(pml_stria_request_t* request) {
+/* Sets source and tag in the status of a send that completed at once. For other sends, the callback sets
+ * them. */
+static void set_status_of_send(pml_stria_request_t* request) {
   request->super.req_status.MPI_SOURCE = (int)request->immediate;
   request->super.req_status.MPI_TAG = (int)(uint32_t)request->tag;
 }
@@ -63,7 +65,8 @@ static int start_one(pml_stria_request_t* request) {
     activate(request);
     status = pml_stria_start_recv(request, &recv);
   } else if (MCA_PML_BASE_SEND_BUFFERED == request->mode) {
-    /* The transfer is another request's; this one is over as soon as the data is in the attached buffer. */
+    /* This request is complete as soon as the data is sent or in the attached buffer. Another request carries
+     * the transfer out of the buffer. */
     const int rc =
         pml_stria_start_buffered(&request->memory, request->destination, request->tag, request->immediate);
     if (OMPI_SUCCESS != rc) return rc;
@@ -77,7 +80,7 @@ static int start_one(pml_stria_request_t* request) {
   }
   if (STRIA_IN_PROGRESS == status) return OMPI_SUCCESS;
   if (STRIA_OK == status) {
-    if (!request->is_recv) say_what_was_sent(request);
+    if (!request->is_recv) set_status_of_send(request);
     pml_stria_request_ended(request);
     return OMPI_SUCCESS;
   }

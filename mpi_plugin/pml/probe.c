@@ -1,16 +1,19 @@
-/* Probes, and receives of what a matched probe took out of the queue. */
+/* Probes, matched probes, and receives of messages that a matched probe took out of the queue. */
 #include "ompi/message/message.h"
 #include "request.h"
 #include "wait.h"
 
+/* Looks once for a message. `message`: NULL for a plain probe; a matched probe takes the message out of the
+ * queue and stores it there. */
 static stria_status_t look(const stria_match_t* match, stria_message_t** message, stria_info_t* info) {
   return NULL == message ? stria_probe(pml_stria.worker, match, info)
                          : stria_mprobe(pml_stria.worker, match, message, info);
 }
 
-/* Looks, lets messages come when there was none, and looks again: once, or until there is one. Most rounds
- * of a wait are the worker's alone, as in pml_stria_wait(). One look is all of Open MPI's progress: programs
- * probe between computations to let their collectives and windows go on, too. */
+/* Looks for a message. If there is none, makes progress and looks again: once, or, if `waits`, until there is
+ * one. Most rounds of a wait progress the worker alone, as in pml_stria_wait(). A probe that does not wait
+ * progresses all of Open MPI, because programs also probe between computations to let their collectives and
+ * windows go on. */
 static stria_status_t look_again(const stria_match_t* match, stria_message_t** message, stria_info_t* info,
                                  bool waits) {
   unsigned rounds = 0;
@@ -56,7 +59,7 @@ static int matched_probe(int source, int tag, ompi_communicator_t* comm, bool wa
   stria_info_t info;
   stria_message_t* taken = NULL;
   if (!pml_stria_match(comm, source, tag, &match)) return OMPI_ERR_UNREACH;
-  /* The handle first: a message that was taken cannot be put back. */
+  /* The handle is allocated first, because a message cannot be put back into the queue. */
   ompi_message_t* message = ompi_message_alloc();
   if (NULL == message) return OMPI_ERR_OUT_OF_RESOURCE;
   const stria_status_t answer = look_again(&match, &taken, &info, waits);
@@ -66,7 +69,7 @@ static int matched_probe(int source, int tag, ompi_communicator_t* comm, bool wa
     return STRIA_IN_PROGRESS == answer ? OMPI_SUCCESS
                                        : pml_stria_refused(answer, "a matched probe", match.source);
   }
-  OBJ_RETAIN(comm); /* it may be freed before the message is received */
+  OBJ_RETAIN(comm); /* the communicator may be freed before the message is received */
   message->comm = comm;
   message->req_ptr = taken;
   message->peer = (int)info.immediate;
@@ -87,8 +90,8 @@ int pml_stria_mprobe(int source, int tag, ompi_communicator_t* comm, ompi_messag
   return matched_probe(source, tag, comm, true, &matched, message, status);
 }
 
-/* The handle of a matched message whose receive began. */
-static void let_go(ompi_message_t** message) {
+/* Frees the handle of a matched message whose receive has begun. */
+static void free_handle(ompi_message_t** message) {
   OBJ_RELEASE((*message)->comm);
   ompi_message_return(*message);
   *message = MPI_MESSAGE_NULL;
@@ -118,7 +121,7 @@ int pml_stria_imrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_messag
     pml_stria_request_return(request);
     return pml_stria_refused(answer, "a matched receive", NULL);
   }
-  let_go(message);
+  free_handle(message);
   *out = &request->super;
   return OMPI_SUCCESS;
 }
@@ -150,7 +153,7 @@ int pml_stria_mrecv(void* buf, size_t count, ompi_datatype_t* type, ompi_message
   if (OPAL_UNLIKELY(STRIA_OK != answer && STRIA_IN_PROGRESS != answer)) {
     return pml_stria_refused(answer, "a matched receive", NULL);
   }
-  let_go(message);
+  free_handle(message);
   if (STRIA_IN_PROGRESS == answer) pml_stria_wait(&op, &info);
   if (OPAL_LIKELY(STRIA_OK == info.status || STRIA_ERR_TRUNCATED == info.status)) {
     if (MPI_STATUS_IGNORE != status) pml_stria_set_status(status, &info);

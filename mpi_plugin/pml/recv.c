@@ -1,9 +1,11 @@
-/* Receives. A blocking one has its request on the stack; a non-blocking one is a request from the free list.
+/* Receives. A blocking receive without threads has stria's request on the stack; other receives have a
+ * request from the free list.
  */
 #include "request.h"
 #include "wait.h"
 
-/* In place, field by field: a copy of fields just stored would wait for the store buffer. */
+/* Describes the memory of a receive in `recv`. The fields are stored one by one, because a copy of the whole
+ * structure would load fields just stored, and wait for the store buffer. */
 static inline int describe(stria_recv_t* recv, void* buf, size_t count, ompi_datatype_t* type) {
   pml_stria_memory_t memory;
   const int rc = pml_stria_describe(buf, count, type, &memory);
@@ -11,7 +13,8 @@ static inline int describe(stria_recv_t* recv, void* buf, size_t count, ompi_dat
   recv->base = memory.base;
   recv->layout = memory.layout;
   recv->count = memory.count;
-  /* With threads the ends of others may not run here. */
+  /* A receive that looks may end other requests. With threads their ends may not run here, so it does not
+   * look. */
   recv->flags = opal_using_threads() ? 0u : STRIA_RECV_LOOK;
   return OMPI_SUCCESS;
 }
@@ -26,17 +29,18 @@ stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* 
   return status;
 }
 
-/* Receives that found their message at once, between two rounds of everything else in Open MPI: a program may
- * wait for no other while a non-blocking collective of its has to go on. */
+/* After this many receives that completed at once, opal_progress() has to run: the program may wait for
+ * nothing else while one of its non-blocking collectives needs progress. */
 #define PML_STRIA_AT_ONCE 256u
 
-/* A longer message is not copied by the call that posts its receive: the program's sends may come next, and
- * the other ranks wait for those meanwhile. Unit: bytes. */
+/* A non-blocking receive longer than this does not look for its message. Copying it in the call would delay
+ * the program's next sends, for which other ranks may be waiting. Unit: bytes, or instances of a layout. */
 #define PML_STRIA_LOOK_MOST 2048u
 
-/* MPI_Wait calls opal_progress() only for a request that is not complete, and in here Open MPI expects no
- * callback. So after that many receives that found their message by looking, none looks until one has to be
- * waited for. (Threads may miscount, which only shifts the turn.) */
+/* A receive that completes at once makes no progress: MPI_Wait calls opal_progress() only for a request that
+ * is not complete, and MPI_Irecv may not call it, because Open MPI expects no callback there. So after
+ * PML_STRIA_AT_ONCE such receives, none looks for its message until one is not complete at once and has to be
+ * waited for. */
 int pml_stria_irecv(void* buf, size_t count, ompi_datatype_t* type, int source, int tag,
                     ompi_communicator_t* comm, ompi_request_t** out) {
   static unsigned at_once;

@@ -1,4 +1,4 @@
-/* Open MPI 4.1. */
+/* The functions of release.h for Open MPI 4.1. */
 #include <stdlib.h>
 
 #include "opal/mca/pmix/pmix.h"
@@ -18,10 +18,10 @@ void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_thread
 
 void pml_stria_release_close(void) {}
 
-/* A process has one turn in this release. */
+/* In this release a process has one MPI session only, so no card is awaited (card.c). */
 void pml_stria_release_commit(void) {}
 
-/* The functions for a launcher's kind may lack these two calls. */
+/* Open MPI's table of functions for the launcher may lack resolve_nodes or resolve_peers. NULL then. */
 char* pml_stria_release_hosts(void) {
   char* hosts = NULL;
   if (NULL == opal_pmix.resolve_nodes || NULL == opal_pmix.resolve_peers ||
@@ -33,15 +33,15 @@ char* pml_stria_release_hosts(void) {
 uint32_t* pml_stria_release_ranks_on(const char* host, size_t* count) {
   *count = 0;
   uint32_t* ranks = NULL;
-  opal_list_t there;
-  OBJ_CONSTRUCT(&there, opal_list_t);
-  if (OPAL_SUCCESS == opal_pmix.resolve_peers(host, OMPI_PROC_MY_NAME->jobid, &there))
-    ranks = malloc((1 + opal_list_get_size(&there)) * sizeof *ranks);
+  opal_list_t processes;
+  OBJ_CONSTRUCT(&processes, opal_list_t);
+  if (OPAL_SUCCESS == opal_pmix.resolve_peers(host, OMPI_PROC_MY_NAME->jobid, &processes))
+    ranks = malloc((1 + opal_list_get_size(&processes)) * sizeof *ranks);
   opal_namelist_t* process;
-  OPAL_LIST_FOREACH(process, &there, opal_namelist_t) {
+  OPAL_LIST_FOREACH(process, &processes, opal_namelist_t) {
     if (NULL != ranks) ranks[(*count)++] = process->name.vpid;
   }
-  OPAL_LIST_DESTRUCT(&there);
+  OPAL_LIST_DESTRUCT(&processes);
   return ranks;
 }
 
@@ -54,7 +54,7 @@ bool pml_stria_has_accelerator(void) {
 }
 
 bool pml_stria_is_device_memory(const void* memory) {
-  /* Asks whether one of two buffers is the device's. */
+  /* True if one of the two buffers is memory of the device; here both are the same. */
   return opal_cuda_check_bufs((char*)memory, (char*)memory);
 }
 #else

@@ -1,4 +1,4 @@
-/* Open MPI 5.0. */
+/* The functions of release.h for Open MPI 5.0. */
 #include <stdlib.h>
 
 #include "ompi/mca/bml/base/base.h"
@@ -8,16 +8,17 @@
 #include "release.h"
 
 const char* pml_stria_release_objects(void) {
-  /* Open MPI then reads every request as if it were of its own PMLs' class. */
+  /* With fault tolerance Open MPI reads every request as if it had the class of its own PMLs' requests. */
   return ompi_ftmpi_enabled
              ? "fault tolerance (--with-ft ulfm) is not supported with it; leave --with-ft out, or "
                "choose `--mca pml ob1`"
              : NULL;
 }
 
-/* With fault tolerance mpirun (5.0.7) ends after the first process whose MPI_Init fails, and lets the others
- * run. One that is registering its event handlers then, which MPI_Init does before it selects a PML, gets no
- * answer any more and waits for ever. So a process fails only after all have come here. */
+/* With fault tolerance, mpirun (5.0.7) ends after the first process whose MPI_Init fails, and lets the other
+ * processes run. A process that is registering its event handlers at that moment, which MPI_Init does before
+ * it selects a PML, gets no answer any more and waits for ever. So a process fails only after all processes
+ * have come here. */
 void pml_stria_release_await_others(void) {
   if (!ompi_ftmpi_enabled) return;
   int seconds = 10; /* a process may never come here */
@@ -27,8 +28,8 @@ void pml_stria_release_await_others(void) {
   PMIX_INFO_DESTRUCT(&limit);
 }
 
-/* Windows of osc/rdma need the byte transfer layers, which 4.1 opens for everyone, and 5.0 to 5.0.8 only with
- * pml ob1. Without them MPI_Win_create fails. */
+/* This component opens the byte transfer layers (bml). Windows of osc/rdma need these layers: without them
+ * MPI_Win_create fails. Open MPI 4.1 opens them with every PML, 5.0 to 5.0.8 only with pml ob1. */
 static bool is_bml_open;
 
 void pml_stria_release_open(bool enable_progress_threads, bool enable_mpi_threads) {
@@ -46,7 +47,8 @@ void pml_stria_release_commit(void) {
   (void)PMIx_Commit();
 }
 
-/* A text that the launcher gave this process when it started, for the whole job. The caller frees it. */
+/* A text about the whole job that the launcher gave this process at its start. NULL: there is none. The
+ * caller frees the text. */
 static char* text_of_job(const char* key, pmix_info_t* info, size_t count) {
   pmix_proc_t job;
   PMIX_LOAD_PROCID(&job, opal_process_info.myprocid.nspace, PMIX_RANK_WILDCARD);
@@ -66,8 +68,8 @@ char* pml_stria_release_hosts(void) {
   return hosts;
 }
 
-/* PMIx_Resolve_peers has the same answer, but asks the launcher's process of this host, which is one for all
- * its ranks. */
+/* PMIx_Resolve_peers would give the same answer, but asks the launcher's daemon of this host, which serves
+ * all ranks of the host. */
 uint32_t* pml_stria_release_ranks_on(const char* host, size_t* count) {
   *count = 0;
   pmix_info_t info[3];

@@ -1,4 +1,5 @@
-/* The life of a request. Who comes second of "the operation ended" and "the handle was freed" gives it back.
+/* The life of a request. It ends when the operation has ended and the handle was freed; whichever comes
+ * second gives the request back to the list of free ones.
  */
 #include "request.h"
 
@@ -45,9 +46,10 @@ void pml_stria_requests_close(void) {
   pml_stria.requests_ready = false;
 }
 
-/* What only some requests hold. An error must not stay: when one request of a call failed, Open MPI frees all
- * those of the call that carry an error, be they under way. */
-static void __opal_attribute_noinline__ let_go(pml_stria_request_t* request) {
+/* Releases what only some requests hold: a layout, a datatype, an error. The error has to be cleared: when
+ * one request of an MPI call fails, Open MPI frees all requests of that call that carry an error, even those
+ * under way. */
+static void __opal_attribute_noinline__ release_extras(pml_stria_request_t* request) {
   request->super.req_status.MPI_ERROR = MPI_SUCCESS;
   if (NULL != request->layout) {
     stria_layout_free((stria_layout_t*)request->layout);
@@ -73,11 +75,12 @@ static void __opal_attribute_noinline__ release_last(ompi_communicator_t* comm) 
   OBJ_RELEASE(comm);
 }
 
-/* What is rare is in functions of its own, so that the rest needs no stack. */
+/* Gives a request back to the list of free ones. Rare cases are in functions of their own, so that the common
+ * case needs no stack frame. */
 static inline void give_back(pml_stria_request_t* request) {
   request->super.req_state = OMPI_REQUEST_INVALID;
   if (OPAL_UNLIKELY(MPI_UNDEFINED != request->super.req_f_to_c_index)) forget_fortran_handle(request);
-  if (OPAL_UNLIKELY(!request->simple)) let_go(request);
+  if (OPAL_UNLIKELY(!request->simple)) release_extras(request);
   if (OPAL_UNLIKELY(opal_using_threads())) {
     return_with_threads(request);
     return;
@@ -98,6 +101,7 @@ void pml_stria_request_return(pml_stria_request_t* request) {
   give_back(request);
 }
 
+/* Sets the status of a request whose operation failed. */
 static void __opal_attribute_noinline__ outcome_of_failure(pml_stria_request_t* request,
                                                            const stria_info_t* info) {
   ompi_status_public_t* status = &request->super.req_status;
@@ -119,7 +123,7 @@ static inline void take_outcome(pml_stria_request_t* request, const stria_info_t
     outcome_of_failure(request, info);
     return;
   }
-  /* Of a send, too: osc/pt2pt reads its tag. */
+  /* The status of a send is set, too, because osc/pt2pt reads its tag. */
   pml_stria_set_status(&request->super.req_status, info);
   request->super.req_status.MPI_ERROR = MPI_SUCCESS;
 }
@@ -128,11 +132,12 @@ void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t*
   take_outcome(request, info);
 }
 
-/* Ended requests whose end runs code of others: a completion callback, the end of a type, whose attributes
- * may have callbacks of the application that communicate, or, with threads, the end of a communicator.
- * Receives that look first end others in the middle of MPI_Irecv, where Open MPI expects no callback; inside
- * the worker's progress nothing else would arrive; and with threads that code takes locks of its own, whose
- * holders may be waiting for the worker's. So it runs from pml_stria_progress, after the worker's. */
+/* Defers the end of a request that runs code outside stria: a completion callback, the release of a datatype,
+ * whose attributes may have callbacks of the application that communicate, or, with threads, the release of a
+ * communicator. That code must not run at once, for three reasons. A receive that looks first may end other
+ * requests in the middle of MPI_Irecv, where Open MPI expects no callback. Inside the worker's progress
+ * nothing else would arrive. And with threads, the code takes locks whose holders may be waiting for the
+ * worker's lock. So pml_stria_progress() runs it, after the worker's progress. */
 static void defer(pml_stria_request_t* request) {
   request->next = __atomic_load_n(&pml_stria.deferred, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&pml_stria.deferred, &request->next, request, true, __ATOMIC_RELEASE,
@@ -149,7 +154,8 @@ void pml_stria_requests_run_deferred(void) {
     oldest_first = newest_first;
     newest_first = next;
   }
-  /* Those that nobody holds come last: what their end calls may wait for the others. */
+  /* Requests whose handle was freed come last: callbacks that run at their end may wait for the other
+   * requests. */
   pml_stria_request_t* freed = NULL;
   while (NULL != oldest_first) {
     pml_stria_request_t* request = oldest_first;
@@ -168,7 +174,7 @@ void pml_stria_requests_run_deferred(void) {
   }
 }
 
-/* The end when there are threads, a completion callback, or nobody who waits. */
+/* Ends a request in the uncommon cases: with threads, a completion callback, or a handle that was freed. */
 static void __opal_attribute_noinline__ end_with_care(pml_stria_request_t* request) {
   bool calls = NULL != request->super.req_complete_cb;
   const bool threads = opal_using_threads();
@@ -181,8 +187,8 @@ static void __opal_attribute_noinline__ end_with_care(pml_stria_request_t* reque
     request->flags = before | ended;
   }
   const bool freed = before & PML_STRIA_FREED;
-  /* Another thread may have given it a callback meanwhile, which is not to run here, under the worker's lock.
-   */
+  /* Another thread may have set a callback of the request meanwhile. The callback must not run here, under
+   * the worker's lock. */
   if (OPAL_UNLIKELY(threads && !calls && !freed &&
                     NULL != __atomic_load_n(&request->super.req_complete_cb, __ATOMIC_ACQUIRE))) {
     calls = !(__atomic_fetch_or(&request->flags, PML_STRIA_CALLS, __ATOMIC_ACQ_REL) & PML_STRIA_FREED);
@@ -194,7 +200,7 @@ static void __opal_attribute_noinline__ end_with_care(pml_stria_request_t* reque
   } else if (OPAL_UNLIKELY(freed)) {
     give_back(request);
   } else {
-    /* From here on the request may be freed, or started again, by whoever waits for it. */
+    /* Once the request is complete, a thread that waits for it may free it or start it again. */
     ompi_request_complete(&request->super, true);
   }
 }
@@ -230,11 +236,11 @@ int pml_stria_request_free(ompi_request_t** handle) {
     const uint32_t before = __atomic_fetch_or(&request->flags, PML_STRIA_FREED, __ATOMIC_ACQ_REL);
     if (!(before & PML_STRIA_ENDED)) return OMPI_SUCCESS;
     if (before & PML_STRIA_CALLS) {
-      /* Freed from its own callback: nobody touches it afterwards. Before that, the deferred end gives it
-       * back. */
+      /* Before the callback runs, the request is left to its deferred end, which gives it back. While it
+       * runs, the callback itself frees the request, and nothing touches the request afterwards. */
       if (!(before & PML_STRIA_RUNS)) return OMPI_SUCCESS;
     } else {
-      /* Another thread is a few instructions away from marking it complete. */
+      /* Another thread is a few instructions away from marking the request complete. */
       while (!REQUEST_COMPLETE(&request->super)) opal_atomic_rmb();
     }
   }
@@ -245,7 +251,7 @@ int pml_stria_request_free(ompi_request_t** handle) {
 int pml_stria_request_cancel(ompi_request_t* handle, int flag) {
   (void)flag;
   pml_stria_request_t* request = (void*)handle;
-  /* A send completes as usual, as with ob1; so does a receive that was matched. */
+  /* Only a receive that is not matched can be cancelled. A send completes as usual, as with pml ob1. */
   if (request->is_recv && OMPI_REQUEST_ACTIVE == handle->req_state && !REQUEST_COMPLETE(handle)) {
     (void)stria_request_cancel(pml_stria.worker, &request->op);
   }

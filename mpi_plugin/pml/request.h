@@ -1,4 +1,5 @@
-/* The request: Open MPI's with stria's inside it, from one free list, so that an operation allocates nothing.
+/* A request of the component: Open MPI's request with stria's request inside it. Requests come from one free
+ * list, so that starting an operation allocates no memory.
  */
 #ifndef PML_STRIA_REQUEST_H
 #define PML_STRIA_REQUEST_H
@@ -7,23 +8,22 @@
 #include "pml_stria.h"
 
 enum {
-  PML_STRIA_ENDED = 1u << 0, /* the operation ended; the request is complete, or about to be */
-  PML_STRIA_FREED = 1u << 1, /* nobody holds the handle any more: it goes back when the operation ends */
-  PML_STRIA_CALLS = 1u << 2, /* its completion runs a callback of Open MPI's, which may free it */
-  PML_STRIA_RUNS = 1u << 3   /* that callback is running */
+  PML_STRIA_ENDED = 1u << 0, /* the operation has ended; the request is complete, or about to be */
+  PML_STRIA_FREED = 1u << 1, /* the handle was freed: the request is given back when the operation ends */
+  PML_STRIA_CALLS = 1u << 2, /* completing the request runs a callback of Open MPI, which may free it */
+  PML_STRIA_RUNS = 1u << 3   /* the deferred end of the request has begun: its callback is running */
 };
 
 typedef struct pml_stria_request {
   ompi_request_t super;
   uint32_t flags; /* PML_STRIA_*; atomic when there are threads */
   bool is_recv;
-  bool simple; /* holds nothing but its communicator: no layout, no type, no error, no part of the attached
-                  buffer */
+  bool simple;                  /* the request holds a communicator, but no layout, datatype or error */
   const stria_layout_t* layout; /* held until the request is given back, as the communicator is; NULL: none */
-  struct pml_stria_request* next; /* while its end is deferred, or it is spare */
-  void* buffered;                 /* memory of the attached buffer to give back at the end; NULL: none */
+  struct pml_stria_request* next; /* in the list of deferred ends, or of spare requests */
+  void* buffered; /* memory of the attached buffer that is freed when the operation ends; NULL: none */
   stria_request_t op __attribute__((aligned(64)));
-  /* A persistent request keeps its arguments. */
+  /* The arguments of a persistent request, for each start. */
   pml_stria_memory_t memory;
   mca_pml_base_send_mode_t mode;
   stria_endpoint_t* destination;
@@ -37,15 +37,16 @@ OBJ_CLASS_DECLARATION(pml_stria_request_t);
 int pml_stria_requests_open(void);
 void pml_stria_requests_close(void);
 
-/* One of the free list's, which has retained `comm` unless it is NULL; NULL when memory ran out. */
+/* Takes a request from the free list and retains `comm`, unless that is NULL. NULL: out of memory. */
 pml_stria_request_t* pml_stria_request_from_list(ompi_communicator_t* comm);
-/* A request, set up for its operation, or a persistent one at rest; `layout` is retained, NULL: none. `comm`
- * NULL: an internal one. NULL when memory ran out. */
+/* Makes a request that is set up for its operation or, if persistent, inactive. Retains `layout` (NULL: none)
+ * and `comm` (NULL: an internal request has none). NULL: out of memory. */
 static inline pml_stria_request_t* pml_stria_request_new(bool is_recv, bool persistent,
                                                          const stria_layout_t* layout,
                                                          ompi_communicator_t* comm) {
-  /* Without threads those that were given back wait in a list of their own: a load and a store. A
-   * communicator, and so its context id, lives until its last operation ended. */
+  /* Without threads, requests that were given back are in a list that costs a load and a store. The request
+   * holds its communicator, so that the context id is not given to another one before the last operation has
+   * ended. */
   pml_stria_request_t* request = pml_stria.spare;
   if (OPAL_LIKELY(NULL != request && !opal_using_threads())) {
     pml_stria.spare = request->next;
@@ -54,30 +55,30 @@ static inline pml_stria_request_t* pml_stria_request_new(bool is_recv, bool pers
     request = pml_stria_request_from_list(comm);
     if (OPAL_UNLIKELY(NULL == request)) return NULL;
   }
-  /* OMPI_REQUEST_INIT and the start of an operation in one. */
+  /* Does the work of OMPI_REQUEST_INIT and of starting an operation in one step. */
   request->super.req_persistent = persistent;
   request->super.req_complete_cb = NULL;
   request->super.req_complete_cb_data = NULL;
   request->super.req_complete = persistent ? REQUEST_COMPLETED : REQUEST_PENDING;
   request->super.req_state = persistent ? OMPI_REQUEST_INACTIVE : OMPI_REQUEST_ACTIVE;
-  if (!is_recv) request->super.req_status._cancelled = 0; /* the outcome of a receive says it */
+  if (!is_recv) request->super.req_status._cancelled = 0; /* the outcome of a receive sets it */
   request->super.req_mpi_object.comm = comm;
   request->is_recv = is_recv;
   request->simple = !persistent && NULL == layout;
   request->flags = 0;
-  /* The type may be freed while the operation is under way: the layout outlives it. */
+  /* The layout is retained, because the datatype may be freed while the operation is under way. */
   if (OPAL_UNLIKELY(NULL != layout)) request->layout = stria_layout_retain(layout);
   return request;
 }
-/* Gives a request that is not in flight back. */
+/* Gives a request that is not in flight back to the list of free ones. */
 void pml_stria_request_return(pml_stria_request_t* request);
-/* Takes over how the operation ended. */
+/* Sets the request's MPI status from the outcome of the operation. */
 void pml_stria_request_outcome(pml_stria_request_t* request, const stria_info_t* info);
-/* The operation ended: completes the request, or gives it back when nobody waits for it. */
+/* Called when the operation has ended: completes the request, or gives it back if its handle was freed. */
 void pml_stria_request_ended(pml_stria_request_t* request);
-/* Receives what nobody received in any communicator into nothing; at the end. */
+/* Receives and drops the unexpected messages of all communicators. Called before the worker is closed. */
 void pml_stria_discard_rest(void);
-/* Completes what could not be completed under the worker's lock. */
+/* Runs the ends of requests that were deferred because they call code outside stria. */
 void pml_stria_requests_run_deferred(void);
 /* stria's callback for every operation of a request; `user` is the request. */
 void pml_stria_request_callback(stria_request_t* op, const stria_info_t* info, void* user);
@@ -85,15 +86,16 @@ void pml_stria_request_callback(stria_request_t* op, const stria_info_t* info, v
 int pml_stria_request_free(ompi_request_t** request);
 int pml_stria_request_cancel(ompi_request_t* request, int flag);
 
-/* What a send says, but for its callback. */
+/* Fills all fields of `send`. There is no callback: pml_stria_start_send() sets it. */
 void pml_stria_fill_send(stria_send_t* send, const pml_stria_memory_t* memory, uint64_t tag,
                          uint32_t immediate, mca_pml_base_send_mode_t mode);
-/* Starts one, whose callback is set here. Answers as stria_send and stria_recv do; a receive that is OK has
- * its outcome taken over. */
+/* Start the operation of a request, with pml_stria_request_callback as its callback. They answer as
+ * stria_send and stria_recv do. Where a receive answers OK, the status of the request is set. */
 stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint_t* destination,
                                     stria_send_t* send);
 stria_status_t pml_stria_start_recv(pml_stria_request_t* request, stria_recv_t* recv);
-/* Copies `memory` into the attached buffer and sends it from there. Errors: MPI_ERR_BUFFER and those of a
+/* Starts a buffered send, which ends for the caller on return: `memory` is sent at once, or copied into the
+ * attached buffer and sent from there. Errors: MPI_ERR_BUFFER, no room in the attached buffer; those of a
  * send. */
 int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t* destination, uint64_t tag,
                              uint32_t immediate);

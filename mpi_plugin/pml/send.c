@@ -1,4 +1,4 @@
-/* Sends. One that completes at once, as small ones do, involves no request at all. */
+/* Sends. A send that completes at once, as most small ones do, needs no request. */
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 #include "request.h"
 #include "wait.h"
@@ -26,19 +26,21 @@ stria_status_t pml_stria_start_send(pml_stria_request_t* request, stria_endpoint
   return stria_send(destination, send, &request->op);
 }
 
+/* Allocates from the buffer that the application has attached (MPI_Buffer_attach). NULL: no room. */
 static void* take_from_attached_buffer(size_t bytes) {
   void* taken = mca_pml_base_bsend_request_alloc_buf(bytes);
   if (NULL == taken) {
-    /* Sends that ended without having been looked at may still hold their part. */
+    /* Buffered sends whose end nothing has noticed yet may still hold their part of the buffer. */
     opal_progress();
     taken = mca_pml_base_bsend_request_alloc_buf(bytes);
   }
   return taken;
 }
 
-/* In parts that the C library copies by vectors: longer ones go by REP MOVSB, which is twenty times as slow
- * on Zen 3 where the places of both in a page are nearly alike, as those in the attached buffer easily are.
- * Where the compiler sees what is called, it writes such an instruction itself. */
+/* Copies in parts that are short enough for the C library to copy them by vector instructions. It copies
+ * longer ones by REP MOVSB, which is twenty times as slow on Zen 3 when source and destination have nearly
+ * the same offset in their pages, as easily happens with the attached buffer. memcpy is called by a volatile
+ * pointer, because the compiler would otherwise emit REP MOVSB itself. */
 static void copy_in_parts(char* to, const char* from, size_t bytes) {
   static void* (*const volatile copy)(void*, const void*, size_t) = memcpy;
   const size_t most = 2048;
@@ -46,7 +48,8 @@ static void copy_in_parts(char* to, const char* from, size_t bytes) {
   copy(to, from, bytes);
 }
 
-/* IN_PROGRESS: `copy` is given back when the message has left. */
+/* Packs the message into `copy`, a part of the attached buffer, and sends it from there. IN_PROGRESS: `copy`
+ * is freed when the message has left. Any other status: `copy` is still the caller's. */
 static stria_status_t send_from_attached_buffer(const pml_stria_memory_t* memory, uint64_t bytes, void* copy,
                                                 stria_endpoint_t* destination, stria_send_t* send) {
   if (NULL != memory->layout) {
@@ -69,8 +72,8 @@ static stria_status_t send_from_attached_buffer(const pml_stria_memory_t* memory
   return status;
 }
 
-/* The attached buffer has to have room for every message, as the standard says; but one that leaves at once
- * leaves from where it lies. */
+/* The attached buffer has to have room for every message, as the MPI standard says. But a message that can
+ * leave at once is sent from the application's memory, without a copy. */
 int pml_stria_start_buffered(const pml_stria_memory_t* memory, stria_endpoint_t* destination, uint64_t tag,
                              uint32_t immediate) {
   uint64_t bytes = memory->count;
@@ -111,8 +114,8 @@ int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int de
     if (OMPI_SUCCESS == rc) *out = &ompi_request_empty;
     return rc;
   }
-  /* Most sends are over at once, and nothing can be asked of them but whether they were cancelled: one
-   * request serves all of those. */
+  /* Most sends complete at once. Of a completed send, only whether it was cancelled can be asked, so one
+   * request that Open MPI shares serves for all of them. */
   stria_send_t send;
   pml_stria_fill_send(&send, &memory, bits, rank, mode);
   send.flags |= STRIA_SEND_IMMEDIATE;
@@ -132,7 +135,8 @@ int pml_stria_isend(const void* buf, size_t count, ompi_datatype_t* type, int de
   return OPAL_LIKELY(STRIA_OK == status) ? OMPI_SUCCESS : pml_stria_refused(status, "a send", endpoint);
 }
 
-/* With threads the request lets Open MPI choose which of the waiting threads makes progress. */
+/* A blocking send with threads. It uses a request, so that Open MPI chooses which of the waiting threads
+ * makes progress. */
 static int send_and_wait_with_threads(stria_endpoint_t* endpoint, stria_send_t* send,
                                       ompi_communicator_t* comm) {
   send->flags |= STRIA_SEND_IMMEDIATE;
@@ -169,7 +173,7 @@ int pml_stria_send(const void* buf, size_t count, ompi_datatype_t* type, int des
   pml_stria_fill_send(&send, &memory, bits, rank, mode);
   if (OPAL_UNLIKELY(opal_using_threads())) return send_and_wait_with_threads(endpoint, &send, comm);
 
-  /* Most sends are over at once; without a request nothing is stored for one that is asked nothing. */
+  /* Most sends complete at once; they are tried without a request, so that nothing is stored for them. */
   send.flags |= STRIA_SEND_IMMEDIATE;
   if (OPAL_LIKELY(STRIA_OK == stria_send(endpoint, &send, NULL))) return OMPI_SUCCESS;
   send.flags &= ~(uint32_t)STRIA_SEND_IMMEDIATE;

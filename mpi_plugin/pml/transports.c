@@ -1,4 +1,4 @@
-/* How a peer is reached, for the tables of a job's connections that Open MPI 5.0 prints. */
+/* Tells Open MPI 5.0 how a peer is reached, for the table of a job's connections that it prints. */
 #include "pml_stria.h"
 
 #include <stdlib.h>

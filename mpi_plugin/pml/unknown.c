@@ -15,9 +15,10 @@ extern char** environ;
 enum { kLongestName = 128, kMostReports = 8 };
 static const char* const kPrefixes[] = {"pml_stria_", "mpool_stria_"};
 
-/* How many letters have to be put in, taken out or replaced to make `b` of `a` (Levenshtein). */
+/* How many letters have to be inserted, removed or replaced to turn `a` into `b` (Levenshtein distance). */
 static size_t letters_apart(const char* a, const char* b) {
-  size_t row[kLongestName + 1]; /* row[i]: from the letters of `a` seen so far to the first i of `b` */
+  size_t
+      row[kLongestName + 1]; /* row[i]: distance from the letters of `a` seen so far to the first i of `b` */
   const size_t length = strnlen(b, kLongestName);
   for (size_t i = 0; i <= length; ++i) row[i] = i;
   for (size_t seen = 1; '\0' != a[seen - 1]; ++seen) {
@@ -54,7 +55,7 @@ static const char* nearest_name(const char* name, const char* prefix, size_t* di
 }
 
 /* Reports the name at the beginning of `text`, which ends at '=' or a blank, when it begins as stria's
- * parameters do and is not registered. `place`: where it is set, in words. */
+ * parameters do and is not registered. `place`: where the parameter is set, in words. */
 static void report(const char* text, const char* place, int* reports) {
   char name[kLongestName];
   (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "= \t\r\n"), text);
@@ -63,7 +64,7 @@ static void report(const char* text, const char* place, int* reports) {
     size_t distance = 0;
     const char* nearest = nearest_name(name, kPrefixes[i], &distance);
     if (NULL == nearest || 0 == distance || ++*reports > kMostReports) return;
-    /* A suggestion of which a third or more differs would mislead. */
+    /* A name of which a third or more of the letters differ would mislead. */
     const bool suggests = 3 * distance < strlen(name);
     pml_stria_tell(PML_STRIA_EVERY_RANK,
                    "MCA parameter %s, set %s, does not exist and is ignored%s%s%s; "
@@ -74,6 +75,7 @@ static void report(const char* text, const char* place, int* reports) {
   }
 }
 
+/* Reports the unknown names in a file of parameters, which has one `name = value` a line. */
 static void report_file(const char* path, int* reports) {
   FILE* file = fopen(path, "re");
   if (NULL == file) return; /* Open MPI's own list names files that need not exist */

@@ -1,4 +1,5 @@
-/* Mutexes and conditions over POSIX threads, for opal/mca/threads/mutex.h. README.md beside opal/ tells why.
+/* Mutexes and condition variables over POSIX threads, for opal/mca/threads/mutex.h. The README.md beside
+ * opal/ says why this file replaces a header of Open MPI.
  */
 #ifndef STRIA_THREADS_PTHREADS_MUTEX_H
 #define STRIA_THREADS_PTHREADS_MUTEX_H

@@ -1,4 +1,5 @@
-/* Threads over POSIX threads, for opal/mca/threads/threads.h. README.md beside opal/ tells why. */
+/* The thread functions of opal/mca/threads/threads.h over POSIX threads. The README.md beside opal/ says why
+ * this file replaces a header of Open MPI. */
 #ifndef STRIA_THREADS_PTHREADS_THREADS_H
 #define STRIA_THREADS_PTHREADS_THREADS_H
 

@@ -1,4 +1,5 @@
-/* Values of a thread's own over POSIX threads, for opal/mca/threads/tsd.h. README.md beside opal/ tells why.
+/* Thread-specific data over POSIX threads, for opal/mca/threads/tsd.h. The README.md beside opal/ says why
+ * this file replaces a header of Open MPI.
  */
 #ifndef STRIA_THREADS_PTHREADS_TSD_H
 #define STRIA_THREADS_PTHREADS_TSD_H
