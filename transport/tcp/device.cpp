@@ -180,8 +180,7 @@ void Device::give_up_silent() noexcept {
       if (silent == nullptr && link.is_silent(now)) silent = &link;
     });
     if (silent == nullptr) return;
-    links_.fail(*silent, Status::peer_failed,
-                fmt::format("its host has not answered for {} ms (STRIA_TCP_SILENT_MS)", shared_.silent_ms));
+    links_.fail(*silent, Status::peer_failed, silent->silence_text());
   }
 }
 

@@ -156,6 +156,7 @@ Incoming::Read Incoming::outcome(ssize_t bytes, std::size_t asked) noexcept {
     return static_cast<std::size_t>(bytes) == asked ? Read::full : Read::some;
   }
   if (bytes < 0 && is_dry(errno)) return Read::none;
+  found_silence_ = bytes < 0 && is_silence(errno);
   return bytes < 0 && is_reset(errno) ? Read::lost : Read::ended;
 }
 

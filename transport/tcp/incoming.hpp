@@ -44,6 +44,8 @@ class Incoming {
   };
   /// Bytes that came since the stream began. It goes on behind them, over another connection too.
   std::uint64_t received() const noexcept { return received_; }
+  /// The connection has ended, and the system found that the peer's host is silent.
+  bool found_silence() const noexcept { return found_silence_; }
   /// Delivers up to `budget` packets, under the peer's `cookie` at the time of each.
   Outcome receive(const UniqueFd& socket, void* const& cookie, unsigned budget) noexcept;
 
@@ -78,6 +80,7 @@ class Incoming {
   std::uint64_t received_ = 0;
   std::uint64_t count_ = 0;  // records that have begun, but for those that mean nothing
   bool skips_ = false;       // the next one is here already
+  bool found_silence_ = false;
 };
 
 }  // namespace stria::tcp

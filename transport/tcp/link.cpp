@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/format.hpp"
 #include "transport/tcp/clock.hpp"
 
 namespace stria::tcp {
@@ -232,6 +233,11 @@ Link::Finish Link::finish() noexcept {
   if (status != Status::ok) return Finish::waits;
   if (!std::exchange(has_finished_, true)) static_cast<void>(::shutdown(socket_.get(), SHUT_WR));
   return unacknowledged(socket_) == 0 ? Finish::over : Finish::waits;
+}
+
+std::string Link::silence_text() const {
+  return fmt::format("its host, {}, has not answered for {} ms (STRIA_TCP_SILENT_MS)", peer_ip_.text(),
+                     shared_.silent_ms);
 }
 
 void Link::end_connection() noexcept {

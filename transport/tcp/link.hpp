@@ -73,6 +73,12 @@ class Link final : public ListNode,
   bool is_silent(std::uint64_t now) noexcept {
     return state_ == State::up && silence_.lasts(socket_, now, shared_.silent_ms);
   }
+  /// Why the link ends when its host is silent, in words.
+  std::string silence_text() const;
+  /// The same when the system has found it; empty: the peer has ended the connection.
+  std::string end_text() const {
+    return incoming_.found_silence() || outgoing_.found_silence() ? silence_text() : std::string();
+  }
   /// Sends something that means nothing: a connection that is not there any more is reset by it.
   void say_nothing() noexcept;
   /// Memory is given back that what has been sent needs no more, and bulk connections end that go another way

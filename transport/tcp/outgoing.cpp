@@ -248,6 +248,7 @@ Status Outgoing::failed(int error) noexcept {
   if (is_full(error)) return Status::no_resource;
   is_down_ = true;
   was_reset_ = was_reset_ || is_reset(error);
+  found_silence_ = found_silence_ || is_silence(error);
   return Status::peer_failed;
 }
 
@@ -282,7 +283,7 @@ Status Outgoing::flush(const UniqueFd& socket) noexcept {
 bool Outgoing::go_on_behind(std::uint64_t position) noexcept {
   const bool is_unsure = unsure_from_ < position && position < unsure_to_;
   if (is_broken_ || is_unsure || !retained_.go_back(position)) return false;
-  is_down_ = was_reset_ = false;
+  is_down_ = was_reset_ = found_silence_ = false;
   return true;
 }
 

@@ -56,6 +56,8 @@ class Outgoing {
   void look(const UniqueFd& socket) noexcept;
   /// The connection has failed, and sending has heard that it was reset.
   bool was_reset() const noexcept { return was_reset_; }
+  /// It has failed, and sending has heard that the peer's host is silent.
+  bool found_silence() const noexcept { return found_silence_; }
   /// The stream goes on over another connection, whose peer has got the first `position` bytes of it. False:
   /// it cannot. Behind cut().
   bool go_on_behind(std::uint64_t position) noexcept;
@@ -117,6 +119,7 @@ class Outgoing {
   bool waits_for_room_ = false;
   bool is_down_ = false;    // the connection has failed
   bool was_reset_ = false;  // and so
+  bool found_silence_ = false;
   bool is_broken_ = false;  // the stream has
 };
 

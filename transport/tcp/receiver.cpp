@@ -82,7 +82,7 @@ unsigned Receiver::settle(Link& link, const Incoming::Outcome& outcome) noexcept
       ready_.push_back(&link);
       break;
     case Incoming::After::ended:
-      links_.fail(link, Status::peer_failed, "");
+      links_.fail(link, Status::peer_failed, link.end_text());
       break;
     case Incoming::After::wrong:
       links_.fail(link, Status::io_error, "what it sends is no packet");

@@ -8,18 +8,20 @@
 
 namespace stria::tcp {
 
-/// A third of the time before the first probe, and four of them in the rest. The system counts in seconds.
+/// Some third of the time before the first probe, and four of them in the rest. The system counts in seconds,
+/// and the limit is not cut short by that.
 void Silence::probe(const UniqueFd& socket, std::uint64_t limit_ms) noexcept {
-  constexpr std::uint64_t kMs = 1000;
-  constexpr int kProbes = 4;
+  constexpr std::uint64_t kMs = 1000, kProbes = 4;
+  const std::uint64_t seconds = (limit_ms + kMs - 1) / kMs;
+  const std::uint64_t interval = std::max<std::uint64_t>(seconds / 6, 1);
   const auto set = [&](int option, std::uint64_t value) {
     const int number = static_cast<int>(std::clamp<std::uint64_t>(value, 1, 32767));
     static_cast<void>(::setsockopt(socket.get(), IPPROTO_TCP, option, &number, sizeof number));
   };
   const int on = 1;
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on));
-  set(TCP_KEEPIDLE, limit_ms / kMs / 3);
-  set(TCP_KEEPINTVL, limit_ms / kMs / 6);
+  set(TCP_KEEPIDLE, seconds - std::min(seconds, kProbes * interval));
+  set(TCP_KEEPINTVL, interval);
   set(TCP_KEEPCNT, kProbes);
 }
 

@@ -156,9 +156,12 @@ bool is_reset(int error) noexcept {
   return error == ECONNRESET || error == ECONNABORTED || error == ENETRESET;
 }
 
+bool is_silence(int error) noexcept {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+}
+
 bool is_end(int error) noexcept {
-  return is_reset(error) || error == 0 || error == EPIPE || error == ETIMEDOUT || error == EHOSTUNREACH ||
-         error == ENETUNREACH || error == ENOTCONN;
+  return is_reset(error) || is_silence(error) || error == 0 || error == EPIPE || error == ENOTCONN;
 }
 
 std::size_t unacknowledged(const UniqueFd& socket) noexcept {

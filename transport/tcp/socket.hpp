@@ -31,6 +31,8 @@ bool is_dry(int error) noexcept;
 int error_of(const UniqueFd& socket) noexcept;
 /// Whether a connection that failed so was reset, so that both processes may be there still.
 bool is_reset(int error) noexcept;
+/// Whether the system has given up a connection on which nothing is answered.
+bool is_silence(int error) noexcept;
 /// Whether it is the connection that has ended so, not the memory, say; 0: the peer sends no more.
 bool is_end(int error) noexcept;
 /// Bytes that were sent and that the peer's system has not acknowledged.

@@ -1,6 +1,8 @@
 // A host that does not answer any more, and what only looks like one. The network is the loopback interface
 // of a network namespace of the test's own, which is switched off.
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -10,6 +12,8 @@
 #include <functional>
 
 #include "tests/transport/tcp/device_rig.hpp"
+#include "tests/transport/tcp/socket_pair.hpp"
+#include "transport/tcp/silence.hpp"
 
 namespace stria::tcp {
 namespace {
@@ -87,6 +91,38 @@ TEST(TcpSilence, of_a_host_that_owes_an_answer_ends_the_link_within_the_limit) {
     EXPECT_EQ(pair.one.downs.front()->why, Status::peer_failed);
     EXPECT_GE(now_ms() - begun, kLimitMs);
   });
+}
+
+TEST(TcpSilence, of_a_host_that_owes_nothing_is_found_by_the_system_and_told) {
+  in_own_network(kLimitMs, [] {
+    Pair pair;
+    pair.live(kLimitMs / 5, {&pair.one, &pair.other});  // all is acknowledged
+    EXPECT_TRUE(switch_network(false));
+    testing::internal::CaptureStderr();
+    pair.live(20 * kLimitMs, {&pair.one, &pair.other});
+    const std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_EQ(pair.one.downs.size(), 1u);
+    EXPECT_EQ(pair.one.downs.front()->why, Status::peer_failed);
+    EXPECT_NE(said.find("127.0.0.1, has not answered for 1000 ms (STRIA_TCP_SILENT_MS)"), std::string::npos)
+        << said;
+  });
+}
+
+/// The system counts in seconds, and gives an idle connection up when its probes are over.
+TEST(TcpSilence, of_an_idle_connection_may_last_for_the_whole_limit) {
+  for (const std::uint64_t limit_ms : {5000, 7000, 8000, 10000, 11000, 17000, 29001, 30000, 3600000}) {
+    const SocketPair pair;
+    Silence::probe(pair.one, limit_ms);
+    const auto number_of = [&pair](int option) {
+      int number = 0;
+      socklen_t bytes = sizeof number;
+      EXPECT_EQ(::getsockopt(pair.one.get(), IPPROTO_TCP, option, &number, &bytes), 0);
+      return static_cast<std::uint64_t>(number);
+    };
+    const std::uint64_t seconds = number_of(TCP_KEEPIDLE) + number_of(TCP_KEEPINTVL) * number_of(TCP_KEEPCNT);
+    EXPECT_GE(seconds * 1000, limit_ms);
+    EXPECT_LT(seconds * 1000, limit_ms + 1000);
+  }
 }
 
 TEST(TcpSilence, shorter_than_the_limit_loses_nothing) {
