@@ -18,7 +18,9 @@ FROM_ETC = ("alternatives", "gai.conf", "group", "ld.so.cache", "ld.so.conf", "l
             "localtime", "nsswitch.conf", "openmpi", "pmix", "passwd", "protocols", "python3.11", "rdma", "services")
 MODULES = ("virtio_pci", "virtio_net", "virtio_console", "virtio_rng", "9p", "9pnet_virtio", "overlay")
 VERBS_MODULES = ("ib_uverbs", "rdma_cm", "rdma_ucm", "crc32_generic", "crc32c_generic")
-DEVICE_MODULES = {"rxe": (*VERBS_MODULES, "rdma_rxe"), "siw": (*VERBS_MODULES, "siw")}
+# A guest cannot load more later: what `tc` and `ss` ask the kernel for is there from the start.
+DEVICE_MODULES = {"rxe": (*VERBS_MODULES, "rdma_rxe"), "siw": (*VERBS_MODULES, "siw"),
+                  "net": ("veth", "sch_netem", "sch_tbf", "inet_diag", "tcp_diag")}
 
 
 class Archive:
