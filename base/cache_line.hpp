@@ -1,4 +1,4 @@
-// The cache line as shared memory sees it, and the two pauses a waiting core can take.
+// The cache line as shared memory sees it.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,6 @@ inline constexpr std::size_t kCacheLine = 64;
 /// Rounds up to a multiple of `align`, which must be a power of two.
 constexpr std::size_t align_up(std::size_t value, std::size_t align) noexcept {
   return (value + align - 1) & ~(align - 1);
-}
-
-/// A short pause inside a spin loop.
-inline void cpu_relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();  // <immintrin.h> is half of what a source of the library would read
-#else
-  asm volatile("" ::: "memory");
-#endif
 }
 
 }  // namespace stria

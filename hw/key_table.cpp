@@ -159,6 +159,9 @@ Status KeyTable::make_invalid(KeyWord word, std::memory_order order) noexcept {
   const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
   if (state_of(old) != KeyState::valid || consumer_of(old) != key_consumer(word)) return Status::invalid;
   slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)), order);
+  // What the owner stores from now on into the memory behind the key comes after that: a reader that reads it
+  // sees that the key has ended (still()). The order of the store itself is about what was before.
+  hw::store_fence();
   return Status::ok;
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/cache_line.hpp"
+#include "base/instructions.hpp"
 #include "base/status.hpp"
 
 namespace stria::hw {

@@ -73,7 +73,8 @@ inline bool uses_avx2() noexcept {
 
 /// `to` is the start of a line. Whether a line may begin with a word of this sign, which is looked for on the
 /// way; where nobody looks, it may.
-inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t bytes, WordSign sign) noexcept {
+inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t bytes,
+                        [[maybe_unused]] WordSign sign) noexcept {
 #if defined(__x86_64__)
   if (uses_avx2()) [[likely]]
     return store_lines_avx2(to, from, bytes, sign);

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/cache_line.hpp"
+#include "base/instructions.hpp"
 
 namespace stria::hw {
 
@@ -71,20 +72,16 @@ inline void prefetch_lines(const std::byte* at, std::uint32_t bytes) noexcept {
   for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) __builtin_prefetch(at + i);
 }
 inline void prefetch_lines_to_write(std::byte* at, std::uint32_t bytes) noexcept {
-  for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) {
-#if defined(__x86_64__)
-    // The baseline has no such instruction, and the compiler would ask for a copy that the store has to ask
-    // for again. Where a processor does not know it, it does nothing.
-    asm volatile("prefetchw %0" : : "m"(at[i]));
-#else
-    __builtin_prefetch(at + i, 1);
-#endif
-  }
+  for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) prefetch_to_write(at + i);
 }
 
 /// The word that makes a message visible, and its counterpart. `at` is 8-byte aligned shared memory.
 inline std::uint64_t load_word(const std::byte* at) noexcept {
   return reinterpret_cast<const std::atomic<std::uint64_t>*>(at)->load(std::memory_order_acquire);
+}
+/// Without an order of its own; for measuring how lines come, many at a time.
+inline std::uint64_t load_word_unordered(const std::byte* at) noexcept {
+  return reinterpret_cast<const std::atomic<std::uint64_t>*>(at)->load(std::memory_order_relaxed);
 }
 /// After everything stored before; pairs with load_word().
 inline void publish_word(std::byte* at, std::uint64_t value) noexcept {
@@ -109,6 +106,11 @@ inline void full_fence() noexcept {
 /// Every earlier load is done before any later load or store.
 inline void load_fence() noexcept {
   std::atomic_thread_fence(std::memory_order_acquire);
+}
+/// Every earlier load and store is done before any later store. A store with release alone lets later stores
+/// go before it.
+inline void store_fence() noexcept {
+  std::atomic_thread_fence(std::memory_order_release);
 }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop

@@ -3,13 +3,14 @@
 // there only to be overwritten. Between cores that share no cache this is what counts: 64 KiB into memory
 // that the other core read last take 3 us where a loop of stores takes 8, and unlike stores past the caches
 // it leaves the bytes where a near core finds them. Whether it is fast: processor().fast_strings
-// (base/processor.hpp). Every x86-64 processor can run it.
+// (base/processor.hpp). Every x86-64 processor can run it; on others it is never said to be fast.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "base/cache_line.hpp"
+#include "base/instructions.hpp"
 
 namespace stria::hw {
 
@@ -25,11 +26,7 @@ inline bool strings_suit(const std::byte* to, const std::byte* from) noexcept {
 
 /// Ordered as ordinary stores are.
 inline void string_copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-#if defined(__x86_64__)
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-#else
-  __builtin_memcpy(to, from, bytes);
-#endif
+  copy_string(to, from, bytes);
 }
 
 /// The same to any place: the bytes before its first whole line go ordinarily. False: nothing was copied, as

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "base/cache_line.hpp"
+#include "base/instructions.hpp"
 
 namespace stria::tag {
 
@@ -74,18 +75,8 @@ class WorkerLock {
   }
 
  private:
-  // What names the thread; only its own thread can store it, so a relaxed look suffices to know oneself. The
-  // address of a thread-local would do, which in a shared library takes a call; the ABI keeps one at %fs:0.
-  static const void* self() noexcept {
-#if defined(__x86_64__)
-    const void* thread;
-    asm("mov %%fs:0, %0" : "=r"(thread));
-    return thread;
-#else
-    static thread_local char anchor;
-    return &anchor;
-#endif
-  }
+  // What names the thread; only its own thread can store it, so a relaxed look suffices to know oneself.
+  static const void* self() noexcept { return this_thread(); }
   bool take(const void* me) noexcept {
     const void* nobody = nullptr;
     return owner_.load(std::memory_order_relaxed) == nullptr &&

@@ -75,7 +75,8 @@ inline void stream_strided(Address from, std::int64_t from_stride, Address to, s
 }
 
 /// Orders the non-temporal stores before the stores that the caller makes next: a core that sees one of the
-/// later stores sees the copied lines.
+/// later stores sees the copied lines. Where the copy made ordinary stores, the release of the caller's
+/// publication orders them.
 inline void stream_end() noexcept {
 #if defined(__x86_64__)
   _mm_sfence();

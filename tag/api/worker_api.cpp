@@ -2,7 +2,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/cache_line.hpp"
+#include "base/instructions.hpp"
 #include "tag/api/convert.hpp"
 
 using namespace stria;

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/instructions.hpp"
 #include "hw/pio.hpp"
 #include "transport/shm/looks.hpp"
 #include "transport/shm/segment.hpp"
@@ -96,11 +97,12 @@ class Distance {
   /// Times the loads of kLookBytes bytes of lines; returns nanoseconds a line.
   static float time(const std::byte* lines) noexcept {
     constexpr std::uint32_t kLast = kLookBytes - kLine, kTimed = kLast / kLine - 1;
-    std::uint64_t sum = hw::load_word(lines) + hw::load_word(lines + kLast);  // waits for new pages
-    asm volatile("" : "+r"(sum));
+    std::uint64_t sum =
+        hw::load_word_unordered(lines) + hw::load_word_unordered(lines + kLast);  // waits for new pages
+    wait_for_loads(sum);
     const auto begin = std::chrono::steady_clock::now();
-    for (std::uint32_t at = kLine; at < kLast; at += kLine) sum += hw::load_word(lines + at);
-    asm volatile("" : "+r"(sum));  // all lines have come
+    for (std::uint32_t at = kLine; at < kLast; at += kLine) sum += hw::load_word_unordered(lines + at);
+    wait_for_loads(sum);  // all of them came
     const std::chrono::duration<float, std::nano> took = std::chrono::steady_clock::now() - begin;
     return took.count() / static_cast<float>(kTimed);
   }

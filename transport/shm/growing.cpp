@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "base/cache_line.hpp"
+#include "base/instructions.hpp"
 
 namespace stria::shm {
 namespace {

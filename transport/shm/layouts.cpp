@@ -79,7 +79,8 @@ Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& 
     LayoutSlot& slot = segment_.layout(number);
     // The generation is changed before the bytes: a peer that has read bytes of the new layout sees that the
     // generation is another one.
-    slot.generation.fetch_add(1, std::memory_order_seq_cst);
+    slot.generation.fetch_add(1, std::memory_order_relaxed);
+    hw::store_fence();  // pairs with the load_fence() of find()
     slot.bytes.store(static_cast<std::uint32_t>(descriptor->size()), std::memory_order_relaxed);
     std::memcpy(slot.descriptor, descriptor->data(), descriptor->size());
     enter(layout, number);

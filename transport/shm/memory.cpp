@@ -79,7 +79,9 @@ Result<void*> allocate_memory(std::uint64_t bytes) {
         fmt::format("shm: no {} bytes of memory that peers can map: this machine has {} bytes of memory "
                     "and swap",
                     bytes, most)};
-  const std::size_t data = align_up(std::max<std::size_t>(bytes, 1), kMemoryPage);
+  // The trailer has a page of this system for itself: ARM has systems of 16 and 64 KiB, too.
+  const std::size_t page = std::max(kMemoryPage, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  const std::size_t data = align_up(std::max<std::size_t>(bytes, 1), page);
   Owned made;
   made.pid = ::getpid();
   made.fd.reset(::memfd_create("stria-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING));

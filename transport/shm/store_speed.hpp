@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/instructions.hpp"
 #include "hw/pio.hpp"
 #include "transport/shm/looks.hpp"
 #include "transport/shm/segment.hpp"
@@ -75,13 +76,18 @@ class StoreSpeed {
     Timed& operator=(const Timed&) = delete;
 
    private:
-    [[gnu::cold, gnu::noinline]] static Clock::time_point begin() noexcept {
+    /// Earlier stores have left the processor's queue.
+    static void all_stored() noexcept {
       hw::full_fence();
+      wait_for_stores();
+    }
+    [[gnu::cold, gnu::noinline]] static Clock::time_point begin() noexcept {
+      all_stored();
       return Clock::now();
     }
     [[gnu::cold, gnu::noinline]] static void end(StoreSpeed& speed, Clock::time_point begin,
                                                  std::uint32_t bytes) noexcept {
-      hw::full_fence();  // waits until the stores have left the processor's queue
+      all_stored();
       const Clock::time_point now = Clock::now();
       speed.note(std::chrono::duration<float, std::nano>(now - begin).count(), bytes, now);
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/cache_line.hpp"
+#include "base/instructions.hpp"
 #include "transport/hot_ops.hpp"
 #include "transport/shm/shm.hpp"
 
