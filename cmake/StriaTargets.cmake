@@ -77,6 +77,9 @@ else()
   target_compile_options(stria_gtest_options INTERFACE
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${level}>")
 endif()
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+  target_compile_definitions(stria_gtest_options INTERFACE STRIA_TEST_EMULATED)
+endif()
 target_link_libraries(stria_gtest_options INTERFACE stria_options GTest::gtest GTest::gmock GTest::gtest_main)
 # Some two hundred programs are linked, with everything that they test: by the fastest linker that is there.
 find_program(STRIA_LLD ld.lld)

@@ -2,7 +2,8 @@
 // start elsewhere. A sanitizer costs a factor of five to twenty, and finds what it finds by looking at each
 // access, not by the number of cases: there the rounds are a fraction, so that the sanitizers' entries take
 // minutes. So they are on a forced host (tests/host) and in a build whose tests are not optimised (Debian
-// 13's), where the same cases run once more.
+// 13's), where the same cases run once more; and where an emulator runs the tests (ARM64's), which takes
+// tenfold.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,9 @@
 
 namespace stria::test {
 
-#ifdef STRIA_TEST_SANITIZED
+#ifdef STRIA_TEST_EMULATED
+inline constexpr std::int64_t kBuildDivisor = 20;
+#elif defined(STRIA_TEST_SANITIZED)
 inline constexpr std::int64_t kBuildDivisor = 10;
 #elif !defined(__OPTIMIZE__)
 inline constexpr std::int64_t kBuildDivisor = 5;

@@ -53,6 +53,15 @@ need_packages() {
   apt-get install -q -y --no-install-recommends $missing </dev/null >&2
 }
 
+# debian_archive: the first archive that apt fetches packages of Debian itself from.
+debian_archive() {
+  local found
+  # shellcheck disable=SC2016  # apt's own words
+  found=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(COMPONENT) $(CREATED_BY)' 2>/dev/null |
+    awk '$2 == "Debian" && $3 == "main" && $4 == "Packages" && $1 !~ /security/ { print $1; exit }') || true
+  printf '%s\n' "${found:-http://deb.debian.org/debian}"
+}
+
 # build_preset PRESET [CMAKE_BUILD_ARGUMENT...]: configures and builds into build/PRESET; all output on stderr.
 build_preset() {
   local preset=$1

@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include "tests/death_style.hpp"
+
 namespace stria {
 namespace {
 
@@ -196,7 +198,7 @@ TEST(Config, a_malformed_override_is_refused_at_once_and_forgotten) {
 
 // In a process of its own: the warning comes once a process.
 TEST(ConfigDeathTest, an_unknown_variable_is_reported_once_and_is_no_error) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::die_in_new_processes();
   EXPECT_EXIT(
       {
         ::setenv("STRIA_ANY_LIMITT", "1", 1);

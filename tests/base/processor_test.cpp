@@ -11,6 +11,7 @@
 
 #include "base/config.hpp"
 #include "base/variables.hpp"
+#include "tests/death_style.hpp"
 
 namespace stria {
 namespace {
@@ -30,7 +31,7 @@ const VariableGroups kOwn = {kBaseVariables};
 
 class ProcessorDeathTest : public testing::Test {
  protected:
-  ProcessorDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  ProcessorDeathTest() { test::die_in_new_processes(); }
 };
 const auto kHolds = testing::ExitedWithCode(0);
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "stria/stria.h"
+#include "tests/death_style.hpp"
 
 namespace stria {
 namespace {
@@ -73,7 +74,7 @@ TEST(Result, of_nothing_is_fine_unless_it_has_an_error) {
 }
 
 TEST(ResultDeathTest, asking_for_what_is_not_there_ends_the_process) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::die_in_new_processes();
   EXPECT_DEATH(static_cast<void>(*half(7)), "holds an error");
   EXPECT_DEATH(static_cast<void>(half(8).error()), "holds a value");
 }

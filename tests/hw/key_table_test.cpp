@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tests/death_style.hpp"
+
 namespace stria::hw {
 namespace {
 
@@ -69,7 +71,7 @@ TEST(KeyTable, a_slot_goes_from_free_to_invalid_to_valid_and_back) {
 // So whoever was given a slot has no failure to undo: fast_register() holds a slot and a layout's name by
 // then.
 TEST(KeyTable, binding_a_slot_that_was_allocated_cannot_fail_and_any_other_is_a_broken_invariant) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::die_in_new_processes();
   static_assert(std::is_same_v<decltype(std::declval<KeyTable&>().bind(0, {}, 0)), KeyWord>);
   Table t(4);
   std::uint32_t index = 0;

@@ -10,6 +10,8 @@
 #include <map>
 #include <string>
 
+#include "tests/death_style.hpp"
+
 namespace stria::shm::test {
 namespace {
 
@@ -32,7 +34,7 @@ using Variables = std::map<std::string, std::string>;
 
 class SettingsDeathTest : public testing::Test {
  protected:
-  SettingsDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  SettingsDeathTest() { stria::test::die_in_new_processes(); }
 };
 const auto kHolds = testing::ExitedWithCode(0);
 constexpr auto kShort = [](const Settings& settings) { return settings.short_laps; };
