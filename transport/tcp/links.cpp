@@ -45,9 +45,9 @@ Links::Failed Links::next_failed() noexcept {
 }
 
 bool Links::make_room() noexcept {
-  constexpr unsigned kAtOnce = 8;  // so that not each connection looks through all links
+  constexpr unsigned kLinksAtOnce = 8;  // so that not each connection looks through all links
   unsigned closed = 0;
-  for (; closed < kAtOnce; ++closed) {
+  for (; closed < kLinksAtOnce; ++closed) {
     Link* oldest = nullptr;
     for_each([&oldest](Link& link) {
       if (link.has_idle_bulk() && (oldest == nullptr || link.bulk()->used() < oldest->bulk()->used()))
