@@ -12,7 +12,7 @@ namespace stria::tcp {
 namespace {
 
 constexpr std::uint64_t kAgainMs = 50;  // between two tries
-constexpr std::uint64_t kAwayMs = 500;  // between two calls of advance(): this process was away
+constexpr std::uint64_t kGapMs = 500;   // between two calls of advance(): this process was away
 
 /// What has become of a connection that nobody says anything on.
 int state_of(const UniqueFd& socket) noexcept {
@@ -97,7 +97,7 @@ Reconnections::Peer Reconnections::look(One& one, std::uint64_t now, std::uint64
 
 void Reconnections::advance(std::uint64_t now) {
   const std::uint64_t since = now - std::exchange(advanced_, now);
-  const std::uint64_t passed = since <= kAwayMs ? since : 0;
+  const std::uint64_t passed = since <= kGapMs ? since : 0;
   for (std::size_t i = 0; i < all_.size();) {
     Link& link = *all_[i].link;
     const Peer peer = link.state() == Link::State::lost ? look(all_[i], now, passed) : Peer::gone;
