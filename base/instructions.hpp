@@ -12,7 +12,7 @@
 
 namespace stria {
 
-/// A short pause inside a spin loop: 25 to 35 ns on x86-64. ARM's YIELD takes no time on most processors, so
+/// Pauses a spin loop for some tens of nanoseconds. ARM's YIELD takes no time on most processors, so
 /// the pause is an ISB there, which waits until the pipeline is empty, as x86's PAUSE does.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__)

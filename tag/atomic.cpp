@@ -1,7 +1,7 @@
-// Atomics on regions. The region's key says who performs them, because an adapter's atomics are not atomic
-// with a CPU's. Where the owner has exactly one device, that is an adapter with atomics, and the region does
-// not ask for CPUs (STRIA_ACCESS_ATOMIC_WITH_CPU), the adapter performs them for all peers. Else CPUs do: the
-// owner's, on request, or that of a peer that has the memory mapped.
+// Atomics on regions. The region's key says whether an adapter or CPUs perform them, because an adapter's
+// atomics are not atomic with a CPU's. Where the owner has exactly one device, that is an adapter with
+// atomics, and the region does not ask for CPUs (STRIA_ACCESS_ATOMIC_WITH_CPU), the adapter performs them for
+// all peers. Else CPUs do: the owner's, on request, or that of a peer that has the memory mapped.
 #include <cstring>
 
 #include "tag/remote_access.hpp"
@@ -41,8 +41,8 @@ Status RemoteAccess::atomic(Peer& peer, const stria_atomic_t& atomic, stria_requ
   return Status::in_progress;
 }
 
-/// Decides who performs the atomic, and tries once. no_resource: the atomic has to wait, and op says how
-/// try_atomic() is to try again.
+/// Decides whether an adapter or a CPU performs the atomic, and tries once. no_resource: it has to wait; op
+/// says how try_atomic() is to try again.
 Status RemoteAccess::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKey& key) noexcept {
   const Device& device = devices_[peer.device];
   const stria_provider_key_t& part = key_part(key, peer);

@@ -54,7 +54,7 @@ struct KeyHead {
   std::uint8_t version;
   std::uint8_t parts;   ///< how many keys of devices follow
   std::uint8_t access;  ///< STRIA_ACCESS_* bits of the region
-  /// Who performs all atomics on the region: an adapter, through its part of the key (kAdapter), or CPUs
+  /// What performs all atomics on the region: an adapter, through its part of the key (kAdapter), or CPUs
   /// (kCpu).
   std::uint8_t performer;
   std::uint8_t reserved[4];

@@ -64,8 +64,8 @@ struct Target {
     kernel::indexed(B(bytes), ends, count, 0);
   }
 
-  // Blocks of several lengths, copied without mispredicted branches for most of them: by one masked vector
-  // where few blocks are longer, else by two, the second under a mask that is empty for many. (A branch
+  // Copies blocks of several lengths, most of them without a mispredicted branch: by one masked vector where
+  // few blocks are longer, else by two, the second under a mask that is empty for many. (A branch
   // around the second is 10% faster where it is predicted, and twice as slow where lengths are random.)
   // in_pairs<true>, for blocks read from beyond the caches (kFromMemory), prefetches both lines of a block:
   // masked loads across lines begin too few misses (100000 blocks of 8 to 128 bytes 0.72 to 0.46 ms, a

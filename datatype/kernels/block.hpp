@@ -88,8 +88,8 @@ struct Loop {
 /// vector, stores are aligned to N.
 ///
 /// Not memcpy: from 2 KiB on the C library copies by REP MOVSB where the processor reports fast string
-/// operations. On Zen 4 such copies into and out of memory that two cores share took 2.5 times as long in
-/// every second run, and then throughout the run (docs/notebook/kernels.md).
+/// operations. On some processors such copies into and out of memory that two cores share are much slower in
+/// some runs, and then throughout the run (docs/notebook/kernels.md).
 template <std::size_t N>
 [[gnu::always_inline]] inline void copy_run(Address to, Address from, std::int64_t n) noexcept {
   constexpr auto kStep = static_cast<std::int64_t>(N);

@@ -5,7 +5,7 @@
 //   blocks    blocks of several lengths: the processor predicts the branches on the length. After a wrong
 //             prediction the loads begun behind it are lost, but prefetches are not, so lines are prefetched
 //
-// (A loop without such branches begins enough loads by itself: prefetching took 0.2 ns a block where the
+// (A loop without such branches begins enough loads by itself: prefetching costs time where the
 // lines are in the cache, and gained nothing dependable where they are not. The exception is blocks of two
 // lines beyond the caches: avx512.cpp. Figures: docs/notebook/kernels.md.)
 #pragma once

@@ -89,8 +89,8 @@ struct NoSquare {
   static constexpr std::int64_t kSide = 0;
 };
 
-/// A square of N x N blocks that is transposed block by block; it is so small that its cache lines stay in
-/// the cache meanwhile. `Less` is the square for strips that are narrower than N.
+/// A square of N x N blocks that is transposed block by block. Its cache lines stay in the cache meanwhile,
+/// because there are few. `Less` is the square for strips that are narrower than N.
 template <class B, std::int64_t N>
 struct SmallSquare {
   static constexpr std::int64_t kSide = N;

@@ -7,9 +7,9 @@
 // from 4096 on), and a set holds eight lines. With dozens of misses in flight, a line is evicted before the
 // access that it was fetched for, and fetched again. Software prefetch makes this worse. It helps to let
 // fewer misses begin: a few stores to a line on the stack after each element fill the store queue, so that
-// about ten elements are in flight. How many stores that takes depends on the queue: 64 entries in Zen 4, 104
-// in Zen 5. That halves the time of a column of a matrix with N = 512 or more. Where several elements lie in
-// one page, the processor detects the distance and fetches ahead; the stores then cost up to twice the time.
+// about ten elements are in flight. How many stores that takes depends on the
+// length of the queue. Columns of large matrices gain much by it. Where several elements lie in one page, the
+// processor detects the distance and fetches ahead, and the stores only cost time.
 // (Measured packing and unpacking between two cores; figures in docs/notebook/kernels.md.)
 #pragma once
 

@@ -1,8 +1,8 @@
 /* workers RANKS BYTES ROUNDS [SKEW]: an exchange of every worker with every other one, all workers in one
- * thread, so that nobody waits and counts are the same in every run. callgrind can count the sends of worker
- * 0 (inside of count_send()), its receives (count_receive()), and a thousand looks of it that find nothing
- * (count_idle()). SKEW: before these looks, worker i sends i * SKEW messages more to worker 0, so that its
- * windows no longer stand at the same place. docs/many-cores.md has the command lines.
+ * thread, so that no worker waits and counts are the same in every run. callgrind can count the sends of
+ * worker 0 (inside of count_send()), its receives (count_receive()), and a thousand looks of it that find
+ * nothing (count_idle()). SKEW: before these looks, worker i sends i * SKEW messages more to worker 0, so
+ * that its windows no longer stand at the same place. docs/many-cores.md has the command lines.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -38,9 +38,9 @@ static void* take_from_attached_buffer(size_t bytes) {
 }
 
 /* Copies in parts that are short enough for the C library to copy them by vector instructions. It copies
- * longer ones by REP MOVSB, which is twenty times as slow on Zen 3 when source and destination have nearly
- * the same offset in their pages, as easily happens with the attached buffer. memcpy is called by a volatile
- * pointer, because the compiler would otherwise emit REP MOVSB itself. */
+ * longer ones by REP MOVSB, which some processors do very slowly when source and destination have nearly the
+ * same offset in their pages (docs/notebook/kernels.md), as easily happens with the attached buffer. memcpy
+ * is called by a volatile pointer, because the compiler would otherwise emit REP MOVSB itself. */
 static void copy_in_parts(char* to, const char* from, size_t bytes) {
   static void* (*const volatile copy)(void*, const void*, size_t) = memcpy;
   const size_t most = 2048;
