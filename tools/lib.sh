@@ -62,13 +62,17 @@ debian_archive() {
   printf '%s\n' "${found:-http://deb.debian.org/debian}"
 }
 
+# compile COMMAND...: runs COMMAND, which starts compilers, with huge pages for their heaps where the system gives those that
+# are asked for: clang takes a fifth less of a processor's time. Without them glibc does as ever.
+compile() { GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} "$@"; }
+
 # build_preset PRESET [CMAKE_BUILD_ARGUMENT...]: configures and builds into build/PRESET; all output on stderr.
 build_preset() {
   local preset=$1
   shift
   say "building: preset $preset into build/$preset"
   (cd "$stria_root" && cmake --preset "$preset" -Wno-dev --log-level=WARNING >&2 &&
-    cmake --build --preset "$preset" "$@" >&2)
+    compile cmake --build --preset "$preset" "$@" >&2)
 }
 
 # build_tests PRESET TARGET... -- CTEST_ARGUMENT...: builds, in a preset that is configured, the programs of the tests that
@@ -94,7 +98,7 @@ print(*sorted(words | {"mpi_" + word for word in words}), sep="\n")')
   mapfile -t wanted < <(comm -12 <(printf '%s\n' "${programs[@]}" | sort -u) <(printf '%s\n' "${targets[@]}" | sort -u))
   ((${#wanted[@]} > 0)) || die "no test that ctest chooses by '$*' has a program to build"
   say "$preset: building ${#wanted[@]} test programs"
-  cmake --build --preset "$preset" --target "${wanted[@]}" "${installed[@]}"
+  compile cmake --build --preset "$preset" --target "${wanted[@]}" "${installed[@]}"
 }
 
 # The seconds since the script began, for its last line.
