@@ -17,7 +17,7 @@ function(stria_lab_checks name)
 endfunction()
 
 # stria_lab_test(name KIND kind [FIRST] [WAITS] [TIMEOUT s] [SETTINGS NAME=VALUE ...]): one ctest entry named lab.name that
-# boots the guests of KIND (rxe, rxe2, siw, siw2) once and runs in them each of the checks that stria_lab_checks() has added. A boot
+# boots the guests of KIND (tools/lab) once and runs in them each of the checks that stria_lab_checks() has added. A boot
 # takes 3.5 s of a processor a guest, so checks that need the same guests share an entry.
 #   FIRST     on lab0 only, while lab1 does what lab-on asks for
 #   WAITS     two guests of which mostly only one has something to do: one processor is enough for both
