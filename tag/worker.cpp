@@ -9,8 +9,7 @@
 namespace stria::tag {
 namespace {
 
-constexpr unsigned kPollBudget = 64;        // packets of one device before the other devices get their turn
-constexpr unsigned kReadClockEvery = 1024;  // progress calls from one reading of the clock to the next
+constexpr unsigned kPollBudget = 64;  // packets of one device before the other devices get their turn
 constexpr std::chrono::milliseconds kLongestClose{3'600'000};
 
 std::uint64_t random_id() {
@@ -26,6 +25,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
     : context_(context),
       activity_(random_id(), mode != STRIA_THREAD_SINGLE),
       rails_(devices_),
+      clock_pace_(ClockPace::Clock::now()),
       rndv_(context.settings.rndv,
             {this, &Worker::on_sent, &Worker::on_received,
              [](void* self, const transport::LinkRef& link) {
@@ -43,7 +43,7 @@ Worker::Worker(Context& context, stria_thread_mode_t mode)
       sends_(context.settings, activity_, peers_, rndv_, receives_),
       regions_(devices_),
       remote_(devices_, activity_, peers_, rndv_, regions_),
-      next_check_(std::chrono::steady_clock::now()) {
+      next_check_(ClockPace::Clock::now()) {
   lock_.enable(mode == STRIA_THREAD_MULTIPLE);
   ++context_.workers;
 }
@@ -109,8 +109,8 @@ unsigned Worker::progress() noexcept {
   const unsigned handled = devices_.progress(kPollBudget);
   // Most rounds of a program that polls while it computes find nothing, and leave nothing to go on with.
   const bool goes_on = handled != 0 || !rndv_.resting() || activity_.has_backlog() || activity_.armed();
-  if (goes_on || quiet_ + 1 >= kReadClockEvery) return end_round(handled);
-  ++quiet_;
+  if (goes_on || clock_pace_.is_due()) return end_round(handled);
+  clock_pace_.pass();
   activity_.end_round();
   return 0;
 }
@@ -122,10 +122,10 @@ unsigned Worker::end_round(unsigned handled) noexcept {
     handled += flush(*peer);
     peer = next;
   }
-  if (++quiet_ >= kReadClockEvery) {
-    quiet_ = 0;
+  if (clock_pace_.is_due())
     check_liveness(false);
-  }
+  else
+    clock_pace_.pass();
   activity_.end_round();
   activity_.add_handled(handled);
   // The devices are not armed any more, or a thread that sleeps is to learn what was handled.
@@ -180,6 +180,7 @@ void Worker::fail_peer(Peer& peer, Status why, Tell tell) noexcept {
 
 void Worker::check_liveness(bool force) noexcept {
   const auto now = std::chrono::steady_clock::now();
+  clock_pace_.was_read(now);
   if (!force && now < next_check_) return;
   next_check_ = now + context_.settings.liveness;
   constexpr auto kSoon = std::chrono::milliseconds(10);

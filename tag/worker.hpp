@@ -23,6 +23,7 @@
 #include "base/log.hpp"
 #include "rndv/engine.hpp"
 #include "tag/activity.hpp"
+#include "tag/clock_pace.hpp"
 #include "tag/devices.hpp"
 #include "tag/farewells.hpp"
 #include "tag/last_error.hpp"
@@ -124,7 +125,7 @@ class Worker {
   Devices devices_;
   Rails rails_;
   Farewells farewells_;
-  unsigned quiet_ = 0;  // progress calls since the clock was read
+  ClockPace clock_pace_;
   rndv::Engine rndv_;
   Receives receives_;
   Peers peers_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <thread>
 
 #include "tests/tag/world.hpp"
 
@@ -54,6 +55,27 @@ TEST(Failure, of_a_peer_without_a_link_is_noticed_by_the_receives_that_name_it) 
   world.send(sending, 2, 0, 8, &byte, 1);
   ASSERT_TRUE(world.run_until([&] { return living.ended(); })) << "the other peer is no worse for it";
   EXPECT_EQ(living.info.status, STRIA_OK);
+}
+
+TEST(Failure, is_noticed_in_time_by_calls_that_take_long) {
+  constexpr unsigned kCalls = 200;  // more than the calls from one reading of the clock to the next
+  fake::FabricOptions options = plain(2);
+  options.death_seen_by_check_only = true;
+  World world(2, options, {{"STRIA_LIVENESS_MS", "1"}});
+  Op warm_up, warm_recv, named;
+  char byte = 1, room[8];
+  world.send(warm_up, 1, 0, 7, &byte, 1);
+  world.recv(warm_recv, 0, 1, 7, 0, room, 8);
+  ASSERT_TRUE(world.run_until([&] { return warm_recv.ended(); }));
+  world.recv(named, 0, 1, 8, 0, room, 8);
+  for (int i = 0; i < 100000; ++i)
+    stria_worker_progress(world.worker(0));  // of a program that polls, for comparison
+  world.kill(1, fake::Loss::none);
+  for (unsigned i = 0; i < kCalls && !named.ended(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    stria_worker_progress(world.worker(0));
+  }
+  EXPECT_TRUE(named.ended());
 }
 
 // 5 s is what stria promises; looking for one receive after the other took minutes.
