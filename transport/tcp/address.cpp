@@ -13,15 +13,15 @@ struct Head {
   std::uint32_t magic = 0x43545453;  // "STTC"
   std::uint16_t version = 2;
   std::uint16_t wire_version = wire::kVersion;
-  std::uint64_t check = 0;  // of all that follows, by the job's secret
+  std::uint64_t check = 0;  // fingerprint of all that follows, under the job's secret
   std::uint64_t worker = 0;
   std::uint64_t instance = 0;
   std::uint64_t host = 0;
   std::uint32_t net_space = 0;
   std::uint32_t eager_max = 0;
   std::uint16_t port = 0;
-  std::uint8_t v4 = 0;  // addresses of 4 bytes behind the head, then those of 16
-  std::uint8_t v6 = 0;
+  std::uint8_t v4 = 0;  // number of 4-byte addresses behind the head
+  std::uint8_t v6 = 0;  // number of 16-byte addresses behind those of 4 bytes
   std::uint32_t reserved = 0;
   Ticket ticket{};
 };

@@ -6,7 +6,7 @@
 namespace stria::tcp {
 namespace {
 
-constexpr std::uint64_t kReachMs = 10000;  // for the peer's host to answer at all
+constexpr std::uint64_t kReachMs = 10000;  // time for the peer's host to accept the connection
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Attempt::State Attempt::end(int error) noexcept {
   return state_ = State::ended;
 }
 
-/// One step of the handshake; `all`: there is another.
+/// Performs one step of the handshake. `all`: the step is complete, and the next one may follow.
 Moved Attempt::turn(const Handshake& handshake) noexcept {
   Moved moved = Moved::some;
   switch (turn_) {
@@ -57,7 +57,7 @@ Attempt::State Attempt::advance(const Handshake& handshake, std::uint64_t now) n
     const Moved moved = turn(handshake);
     if (moved == Moved::ended) return end(errno);
     if (moved == Moved::some) {
-      // Until the hello is out, the host has not answered.
+      // The hello cannot be sent before the peer's host has accepted the connection.
       if (turn_ == Turn::hello && now - since_ > kReachMs) return end(ETIMEDOUT);
       return state_;
     }

@@ -33,7 +33,7 @@ Bulk::Lane* Bulk::least_busy() noexcept {
   return best;
 }
 
-/// A piece at the front of the part. False: there is no room for the request.
+/// Requests one piece, the first bytes of `part`. False: there is no room for the request.
 bool Bulk::request_piece(const Part& part, Lane& lane) noexcept {
   const auto bytes = static_cast<std::uint32_t>(std::min<std::int64_t>(part.memory.length, kPiece));
   const PieceRequest request{part.get->key, part.offset, bytes, purpose_of(lane)};
@@ -42,11 +42,12 @@ bool Bulk::request_piece(const Part& part, Lane& lane) noexcept {
   return true;
 }
 
-/// The next piece that is to be requested. False: there is none, or no room.
+/// Requests the next piece that waits, over the lane that has the least to do. False: none waits, or a lane
+/// or room is missing.
 bool Bulk::request_next() noexcept {
   Lane* const lane = least_busy();
   if (lane == nullptr) return false;
-  if (!again_.empty()) {  // no more than a piece
+  if (!again_.empty()) {  // a part of again_ is no longer than a piece
     if (!request_piece(again_.back(), *lane)) return false;
     again_.pop_back();
     return true;
@@ -65,14 +66,14 @@ bool Bulk::request_next() noexcept {
   return true;
 }
 
-/// Requests as much as the lanes take.
+/// Requests as many pieces as the lanes take.
 void Bulk::request() noexcept {
   bool holds = false;
   while (request_next()) holds = true;
   if (holds) requester_.send_held();
 }
 
-/// What was requested of a connection that is no more means nothing: the requester asks once more.
+/// A request that names a connection which has ended means nothing: the peer requests the piece once more.
 Bulk::Taken Bulk::supply(const PieceRequest& request, Status found,
                          const transport::Payload& memory) noexcept {
   if (lane_number(request.lane) >= lanes_.size()) return {false, false};
@@ -93,7 +94,7 @@ void Bulk::send_requested() noexcept {
 
 bool Bulk::resume(const Resume& where) noexcept {
   Lane* const lane = find(where.lane);
-  if (lane == nullptr || !lane->socket) return true;  // it was reset since
+  if (lane == nullptr || !lane->socket) return true;  // the connection has ended since
   if (!lane->supply.resume()) return false;
   send(*lane);
   return true;
@@ -107,8 +108,8 @@ void Bulk::say_resume(Lane& lane) noexcept {
 void Bulk::send(Lane& lane) noexcept {
   const Status status = lane.supply.send(lane.socket);
   if (status == Status::io_error) broken_ = After::wrong;
-  if (status == Status::peer_failed ||
-      status == Status::io_error)  // shutting down is an event, so that receive() hears of the end
+  // Shutting the socket down makes an event, by which receive() finds the end.
+  if (status == Status::peer_failed || status == Status::io_error)
     static_cast<void>(::shutdown(lane.socket.get(), SHUT_RDWR));
   const bool waits = status == Status::no_resource;
   if (waits == lane.waits_for_room) return;
@@ -142,7 +143,7 @@ void Bulk::over(Get& get, Status status) noexcept {
   --get.pieces;
   if (status != Status::ok) {
     get.status = status;
-    if (!std::exchange(get.all_requested, true)) {  // the rest would be refused, too
+    if (!std::exchange(get.all_requested, true)) {  // the peer would refuse the rest, too
       get.unlink();
       under_way_.push_back(&get);
     }
@@ -156,7 +157,7 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     for (;;) {
       Lane* const lane = lanes_[i].get();
-      // A completion may have cut it.
+      // A completion may have cut the link.
       if (lane == nullptr || !lane->socket || (!all && lane->fetch.is_empty())) break;
       if (pieces == budget) return {pieces, std::max(broken_, After::more)};
       const Fetch::After came = lane->fetch.receive(lane->socket);

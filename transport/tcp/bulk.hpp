@@ -1,12 +1,13 @@
-// The bulk connections of a link, its lanes: gets of this side, in pieces over whichever lane has the least
-// to do, and pieces that the peer requests.
+// The bulk connections of a link, called lanes. Gets of this side are requested in pieces, each over the lane
+// that has the least to do; the pieces that the peer requests are sent.
 //
 //   get ──► waiting ── all of it requested ──► under way ── its last piece came ──► completion
 //
-// Lanes are made when a get needs them, by the side that made the link's first connection, since its way is
-// known to be open. Of a lane whose connection has ended the requester asks for the rest once more, over
-// whichever lane there is; the next get makes another. Whoever hears of the end first tells the other side. A
-// lane ends because its connection was reset, or because a side that needs its descriptor has closed it.
+// The side that made the link's first connection makes the lanes, when a get needs them, because its way is
+// known to be open. When a lane's connection has ended, the requester asks for the rest of its pieces once
+// more, over any other lane; a get that waits, or the next one, has the lane made anew. The side that learns
+// of the end first tells the other side. A connection ends because it was reset or fell silent, or because a
+// side that needs its descriptor has closed it.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +24,22 @@
 
 namespace stria::tcp {
 
-/// Sends what bulk connections have to say over the link's first connection.
+/// What bulk connections ask of their link: to send records over the link's first connection, and to act on
+/// their end.
 class Requester {
  public:
+  /// Sends a record. NO_RESOURCE: there is no room for it, or the first connection is not up; nothing was
+  /// sent.
   virtual Status send_control(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
-  /// The record waits for send_held(), which is to follow at once. False: there is no room for it.
+  /// Keeps a record until send_held(), which is to follow at once. False: there is no room for it, or the
+  /// first connection is not up.
   virtual bool hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
+  /// Sends the records that were kept.
   virtual void send_held() noexcept = 0;
-  /// A lane is not there any more, and the peer has been told so.
+  /// To be called after a lane has ended, whichever side ended it: lanes are made anew if a get needs them.
   virtual void lane_has_ended() noexcept = 0;
-  /// Lanes are of no use: they end again and again before a byte comes. Calls completions.
+  /// To be called when lanes end again and again before a requested byte comes: gets are refused from now on.
+  /// Calls completions.
   virtual void do_without_bulk() noexcept = 0;
 
  protected:
@@ -47,71 +54,79 @@ class Bulk {
   Bulk& operator=(const Bulk&) = delete;
   ~Bulk() { cut(); }
 
-  /// The contract's get, of a link whose gets are not refused.
+  /// Begins the contract's get: IN_PROGRESS, or NO_RESOURCE when there is no memory. Not for a link that
+  /// refuses gets.
   Status get(const transport::Payload& local, const KeyName& key, std::uint64_t offset,
              transport::Completion* completion) noexcept;
 
-  // How lanes come. `purpose`: as in Hello.
-  /// The side that makes them is to make so many by each of `routes`, from now on.
+  // Making and ending lanes. `purpose`: as in Hello.
+  /// Has this side make so many lanes by each of `routes` from now on, but no more than kLanesMost in all.
   void go_by(std::vector<Route> routes, std::uint32_t lanes_of_each) noexcept;
   bool knows_routes() const noexcept { return !routes_.empty(); }
-  /// How many there are to be; 0: the routes are not known yet.
+  /// The number of lanes that this side is to make; 0: the routes are not known yet.
   std::uint32_t wanted_lanes() const noexcept { return wanted_; }
   const Route& route_of(std::uint32_t number) const noexcept { return routes_[number % routes_.size()]; }
-  /// The lane is neither there, nor on its way, nor given up.
+  /// Whether a lane is neither there, nor being made by this side, nor given up.
   bool is_missing(std::uint32_t number) const noexcept;
-  /// Of the side that makes lanes: some is missing.
+  /// For the side that makes lanes: whether a lane is missing, or the routes are not known yet.
   bool lacks_lanes() const noexcept;
-  /// The lane is being made by this side; what the peer requests of it waits. Returns the connection's
-  /// purpose. Throws bad_alloc.
+  /// Notes that this side is making a lane: pieces that the peer requests of it wait until it is up. Returns
+  /// the purpose of the connection. Throws bad_alloc.
   std::uint32_t begin(std::uint32_t number);
+  /// Takes over the connection of a lane, and sends and requests what waited for it.
   void come_up(std::uint32_t number, UniqueFd socket) noexcept;
-  /// The peer has made a lane. Calls completions. Throws bad_alloc.
+  /// Takes over the connection of a lane that the peer has made, or closes it when the peer has begun a later
+  /// one. Calls completions. Throws bad_alloc.
   void welcome(std::uint32_t purpose, UniqueFd socket);
-  /// The lane cannot be made. True: it was the last one.
+  /// Notes that a lane cannot be made. True: all lanes are given up now.
   bool give_up(std::uint32_t number) noexcept;
-  /// The connection has ended, as the peer says, which has heard of it first. Calls completions.
+  /// Ends a lane because the peer has found that its connection has ended. Calls completions.
   void lose(std::uint32_t purpose) noexcept;
-  /// Nothing is requested, by either side, and some lane is there.
+  /// Whether some lane is there, and neither side requests anything.
   bool is_idle() const noexcept;
-  /// Ends the lanes of an idle link.
+  /// Ends all lanes, and tells the peer. Only while is_idle().
   void close_idle() noexcept;
-  /// The larger, the later has a piece been requested, by either side.
+  /// Orders links by their last use: the later this side began a get, or the peer requested a piece, the
+  /// larger.
   std::uint64_t used() const noexcept { return used_; }
 
-  /// The peer requests a piece, for which its key gives `memory`, or nothing (ACCESS). False: it may not.
-  /// It goes out with send_requested(), so that the kernel is asked for all pieces that are requested
-  /// together. `heard`: the peer has the lane of the request.
+  /// Takes the peer's request of a piece. `found`: OK, and the piece is `memory`; any other status: the piece
+  /// is refused. The piece is sent by send_requested(), so that the kernel is asked for all pieces that are
+  /// requested together.
   struct Taken {
-    bool makes_sense;
+    bool makes_sense;  ///< false: the peer has requested what it may not
+    /// False: the requested connection has ended, and the peer requests the piece of another one.
     bool heard;
   };
   Taken supply(const PieceRequest& request, Status found, const transport::Payload& memory) noexcept;
+  /// Begins to send the pieces that supply() has taken.
   void send_requested() noexcept;
-  /// The peer has heard that a piece is refused. False: it may not say so.
+  /// Goes on behind a refused piece, because the peer has read the refusal. False: no piece was refused.
   bool resume(const Resume& where) noexcept;
 
   enum class After : std::uint8_t {
     idle,
     more,  ///< the budget is used up
-    wrong  ///< what the peer sent makes no sense
+    wrong  ///< what the peer sent makes no sense, or memory cannot be accessed
   };
   struct Outcome {
     unsigned pieces;
     After after;
   };
-  /// Takes up to `budget` pieces, of all lanes or of those that something is to come of. Calls completions.
+  /// Takes up to `budget` pieces that have come: from all lanes if `all`, else only from those with
+  /// outstanding requests. Calls completions.
   Outcome receive(bool all, unsigned budget) noexcept;
-  /// Gets wait for lanes, or for room to request.
+  /// Whether a get waits for a lane, or for room to request a piece.
   bool has_waiting() noexcept { return !waiting_.empty() || !again_.empty(); }
-  /// Goes on with what had no room.
+  /// Sends and requests what had no room before.
   void flush() noexcept;
-  /// Ends the connections whose far end has acknowledged nothing for `limit_ms`: receive() hears of it.
+  /// Shuts down connections whose far end has acknowledged nothing for `limit_ms`; receive() then finds their
+  /// end. `now`: of now_ms().
   void end_silent(std::uint64_t now, std::uint64_t limit_ms) noexcept;
-  /// Nothing is sent, received or made any more.
+  /// Closes all lanes: nothing is sent, received or requested any more.
   void cut() noexcept;
-  /// All gets end so. Only when nothing more can come: before any lane is up, or behind cut(). Calls
-  /// completions.
+  /// Ends all gets with `why`. Only when no lane can bring anything more: before any is up, or after cut().
+  /// Calls completions.
   void end_gets(Status why) noexcept;
 
  private:
@@ -123,13 +138,13 @@ class Bulk {
     Supply supply;
     Fetch fetch;
     Silence silence;
-    std::uint32_t generation = 0;  // how often it has been begun
-    bool is_coming = false;        // this side is making it
+    std::uint32_t generation = 0;  // how often a connection of this lane was begun; a part of purpose_of()
+    bool is_coming = false;        // this side is making the connection
     bool is_given_up = false;
     bool waits_for_room = false;
-    bool owes_resume = false;
-    bool owes_loss = false;     // the peer is to be told that it has ended
-    bool is_requested = false;  // since the last send_requested()
+    bool owes_resume = false;   // the peer waits for Resume, for which there was no room
+    bool owes_loss = false;     // the peer is to be told that the lane has ended, and there was no room
+    bool is_requested = false;  // a piece was requested since the last send_requested()
   };
   Lane* least_busy() noexcept;
   Lane& lane(std::uint32_t number);
@@ -149,15 +164,15 @@ class Bulk {
   Shared& shared_;
   Requester& requester_;
   const Token token_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // null: it was never begun
-  std::vector<Part> again_;                   // what lanes were asked for that have ended
+  std::vector<std::unique_ptr<Lane>> lanes_;  // by number; null: never begun
+  std::vector<Part> again_;  // what is left of the pieces of lanes that have ended, to be requested once more
   std::vector<Route> routes_;
   std::uint32_t wanted_ = 0;
-  unsigned fruitless_ = 0;  // lanes in a row that ended before a byte came that they were asked for
+  unsigned fruitless_ = 0;  // lanes in a row that ended before a requested byte came
   std::uint64_t used_ = 0;
   IntrusiveList<Get> waiting_;
   IntrusiveList<Get> under_way_;
-  After broken_ = After::idle;  // or wrong
+  After broken_ = After::idle;  // `wrong`: the link has to end; else idle
 };
 
 }  // namespace stria::tcp

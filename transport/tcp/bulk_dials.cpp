@@ -45,11 +45,12 @@ void BulkDials::begin(Link& link, std::uint64_t now) {
   }
 }
 
-/// Whether it is there, has failed for good, or is not needed any more.
+/// Advances the dial of a bulk connection. True: it has succeeded or failed for good, or is not needed any
+/// more.
 bool BulkDials::is_over(One& one, std::uint64_t now) {
   constexpr unsigned kTries = 3;
   constexpr std::uint64_t kAgainMs = 1000;
-  if (!one.link->can_have_bulk()) return true;  // the link has failed
+  if (!one.link->can_have_bulk()) return true;  // the link has ended, or does without bulk connections
   if (one.next_ms != 0) {
     if (now < one.next_ms) return false;
     one.next_ms = 0;

@@ -13,7 +13,7 @@ Bulk::Lane& Bulk::lane(std::uint32_t number) {
   if (lanes_.size() <= number) lanes_.resize(number + 1);
   if (lanes_[number] == nullptr) {
     static_cast<void>(shared_.kernel_queue());
-    again_.reserve(lanes_.size() * kPiecesMost);  // lose() allocates nothing
+    again_.reserve(lanes_.size() * kPiecesMost);  // so that lose() allocates nothing
     lanes_[number] = std::make_unique<Lane>(shared_, shared_.pool, token_ | kBulkBit);
   }
   return *lanes_[number];
@@ -41,8 +41,8 @@ std::uint32_t Bulk::begin(std::uint32_t number) {
   Lane& made = lane(number);
   ++made.generation;
   made.is_coming = true;
-  made.owes_loss = false;  // the peer hears of this one
-  made.supply.drop();      // what the peer has requested of the last one
+  made.owes_loss = false;  // the peer learns from the new connection that the earlier one has ended
+  made.supply.drop();      // drops what the peer has requested of the earlier connection
   return purpose_of(made);
 }
 
@@ -58,7 +58,7 @@ void Bulk::come_up(std::uint32_t number, UniqueFd socket) noexcept {
 void Bulk::welcome(std::uint32_t purpose, UniqueFd socket) {
   Lane& made = lane(lane_number(purpose));
   const std::uint32_t generation = purpose >> kLaneBits;
-  if (generation <= made.generation) return;  // the peer has made another since
+  if (generation <= made.generation) return;  // the peer has made a later one
   lose(made);
   made.generation = generation;
   come_up(lane_number(purpose), std::move(socket));
@@ -77,7 +77,8 @@ std::uint32_t Bulk::purpose_of(const Lane& lane) const noexcept {
   return lane_purpose(number, lane.generation);
 }
 
-/// Null: the connection has been given up, or there has been another since.
+/// The lane whose present connection has this purpose. Null: it was never begun, or a later one has replaced
+/// it.
 Bulk::Lane* Bulk::find(std::uint32_t purpose) const noexcept {
   const std::uint32_t number = lane_number(purpose);
   Lane* const lane = number < lanes_.size() ? lanes_[number].get() : nullptr;
@@ -96,7 +97,7 @@ void Bulk::lose(std::uint32_t purpose) noexcept {
   requester_.lane_has_ended();
 }
 
-/// Without the connection: what has come is over, and the rest is to be requested of another.
+/// Ends the connection of a lane. Takes the pieces that have come; the rest is requested over another lane.
 void Bulk::lose(Lane& lane) noexcept {
   constexpr unsigned kFruitlessMost = 32;
   lane.fetch.stop();
@@ -105,7 +106,7 @@ void Bulk::lose(Lane& lane) noexcept {
     fruitless_ = 0;
   else if (!lane.fetch.is_empty())
     ++fruitless_;
-  const UniqueFd old = std::move(lane.socket);  // nothing is requested of it any more
+  const UniqueFd old = std::move(lane.socket);  // so that nothing is requested over it
   while (!lane.fetch.is_empty()) {              // a completion may cut the link
     const Fetch::After came = lane.fetch.receive(old);
     if (came == Fetch::After::wrong) broken_ = After::wrong;

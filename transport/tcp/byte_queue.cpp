@@ -17,7 +17,7 @@ void BufferPool::give(std::unique_ptr<std::byte[]> buffer) noexcept try {
   if (free_.capacity() == 0) free_.reserve(kKept);
   if (free_.size() < kKept) free_.push_back(std::move(buffer));
 } catch (const std::bad_alloc&) {
-  // It is freed.
+  // The buffer is freed.
 }
 
 void ByteQueue::drop(std::size_t bytes) noexcept {

@@ -1,6 +1,6 @@
-// Bytes on their way between the system and a link: what came and is not handled, what is to go and had no
-// room. The memory is lent by a pool, which all links of a device share, for as long as there is something in
-// it: a link that is idle has none.
+// Buffers for bytes between the system and a link: those that have come and are not handled, and those that
+// are to be sent and had no room. A pool that all links of a device share lends the memory, for as long as
+// there are bytes in it: an idle link has none.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,14 @@ namespace stria::tcp {
 class BufferPool {
  public:
   explicit BufferPool(std::size_t bytes) noexcept : bytes_(bytes) {}
-  std::size_t bytes() const noexcept { return bytes_; }  ///< of one buffer
-  /// Null: there is no memory.
+  std::size_t bytes() const noexcept { return bytes_; }  ///< size of one buffer
+  /// Lends a buffer. Null: there is no memory.
   std::unique_ptr<std::byte[]> take() noexcept;
+  /// Takes a buffer back, for the next take().
   void give(std::unique_ptr<std::byte[]> buffer) noexcept;
 
  private:
-  static constexpr std::size_t kKept = 16;
+  static constexpr std::size_t kKept = 16;  // free buffers; more are freed
   const std::size_t bytes_;
   std::vector<std::unique_ptr<std::byte[]>> free_;
 };
@@ -29,13 +30,14 @@ class ByteQueue {
   explicit ByteQueue(BufferPool& pool) noexcept : pool_(pool) {}
   bool is_empty() const noexcept { return begin_ == end_; }
   std::span<const std::byte> held() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
-  /// The first `bytes` of them are done with.
+  /// Removes the first `bytes` bytes. Gives the buffer back when none is left.
   void drop(std::size_t bytes) noexcept;
-  /// Room for at least `bytes` more behind them, which may move them; empty: there is none.
+  /// Room for at least `bytes` more bytes behind those that are held, which may move for it. Empty: there is
+  /// none.
   std::span<std::byte> room(std::size_t bytes) noexcept;
-  /// The first `bytes` of the room are filled.
+  /// Adds the first `bytes` bytes of the room to those that are held.
   void added(std::size_t bytes) noexcept { end_ += bytes; }
-  /// Gives the memory back if nothing was added to the room.
+  /// Gives the buffer back if it holds nothing.
   void settle() noexcept { drop(0); }
 
  private:

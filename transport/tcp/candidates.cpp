@@ -9,7 +9,7 @@
 namespace stria::tcp {
 namespace {
 
-/// Connecting a datagram socket asks the routing table and sends nothing.
+/// Whether the routing table has a way to `ip`: connecting a datagram socket asks it, and sends nothing.
 bool has_route(const Ip& ip) noexcept {
   const UniqueFd probe(::socket(ip.is_v6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const SocketAddress to(ip, 9);

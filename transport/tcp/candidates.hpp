@@ -1,4 +1,4 @@
-// By which ways a peer is connected to: which of its addresses, and from which of this host.
+// Chooses the ways to a peer: to which of its addresses, and from which of this host's.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,21 @@
 
 namespace stria::tcp {
 
-/// The addresses of a peer in the order in which they are tried. Those of a network that this host has an
-/// interface in come first, then those that the routing table reaches, then the rest. A loopback address
-/// names another host only if `same_network`, and is left out otherwise. The peer's own order stays within
-/// each kind.
+/// Puts the addresses of a peer in the order in which they are tried: first those of a network that this host
+/// has an interface in (`own`), then those that the routing table reaches, then the rest. Addresses of one
+/// kind stay in the peer's order. A loopback address leads to the peer only in a common network namespace
+/// (`same_network`), and is left out otherwise.
 std::vector<Route> order_candidates(const std::vector<Ip>& of_peer, const std::vector<OwnAddress>& own,
                                     bool same_network);
 
-/// The ways of bulk connections to a peer that has answered at `first`: that one, and one more for each other
-/// interface of this host that is in one network with the peer and about as fast (interface_speed()): of a
-/// message each carries as many bytes. `own`: the addresses that may be used.
+/// The ways of bulk connections to a peer that was reached at `first`: the way to `first`, and one more for
+/// each other interface of this host that is in one network with the peer and about as fast (are_alike()),
+/// since each carries about as many bytes of a message. `own`: the addresses of this host that may be used.
 std::vector<Route> bulk_routes(const std::vector<Ip>& of_peer, const Ip& first,
                                const std::vector<OwnAddress>& own);
 
-/// Both speeds are unknown, or neither is more than one and a half times the other.
+/// Whether two answers of interface_speed() are alike: both unknown, or neither more than one and a half
+/// times the other.
 bool are_alike(std::uint32_t one, std::uint32_t other) noexcept;
 
 }  // namespace stria::tcp

@@ -1,4 +1,4 @@
-// Time as deadlines are kept.
+// A monotonic clock for deadlines.
 #pragma once
 
 #include <chrono>

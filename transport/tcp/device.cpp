@@ -29,7 +29,8 @@ Address self_of(const transport::DeviceParams& params, std::uint32_t eager_max) 
   return out;
 }
 
-/// A named engine is all of it: what the kernel refuses later would be done without.
+/// Fails if STRIA_TCP_ENGINE names io_uring and the kernel refuses a queue. Without this check the device
+/// would later do without one.
 Result<void> try_queue(Engine engine) {
   if (engine != Engine::uring) return {};
   const auto made = KernelQueue::open();
@@ -37,7 +38,7 @@ Result<void> try_queue(Engine engine) {
   return Error{made.error().status, "tcp: " + made.error().context};
 }
 
-/// How the device sleeps; null: it looks now and then.
+/// Opens what the device sleeps by. Null: nothing, so that the device looks at its sockets now and then.
 Result<std::unique_ptr<Wakeup>> wakeup_for(Engine engine, const Events& events,
                                            const stria_services_t& services) {
   if (engine == Engine::epoll) return std::unique_ptr<Wakeup>();
@@ -131,7 +132,7 @@ bool Device::has_nothing_to_do() const noexcept {
          !links_.has_failed_links();
 }
 
-/// Of links that have sent since the last call.
+/// Sends the records that wait for others, of all links that have sent since the last call.
 void Device::send_held() noexcept {
   while (Link* const link = shared_.talking.pop_front()) link->send_held();
 }
@@ -159,7 +160,7 @@ unsigned Device::go_on(unsigned budget) noexcept {
   return handled;
 }
 
-/// The upcall may connect to the peer again.
+/// Calls link_down for the next failed link. The upcall may connect to the peer again.
 void Device::bury() noexcept {
   const Links::Failed one = links_.next_failed();
   receiver_.forget(*one.link);
@@ -168,9 +169,10 @@ void Device::bury() noexcept {
   shared_.sink.link_down(shared_.sink.self, one.link->cookie, transport::to_c(one.why));
 }
 
-/// The first connection of each link is enough: when nothing waits there the system's own probes ask.
+/// Ends the links whose peer's host is silent. A connection on which nothing waits to be acknowledged is
+/// ended by the system's own probes.
 void Device::give_up_silent() noexcept {
-  constexpr std::uint64_t kLooks = 8;  // within the limit
+  constexpr std::uint64_t kLooks = 8;  // number of looks within the limit
   const std::uint64_t now = now_ms();
   if (now - looked_for_silence_ < shared_.silent_ms / kLooks) return;
   looked_for_silence_ = now;
@@ -199,7 +201,7 @@ Status Device::arm() noexcept {
   return receiver_.is_idle(handshakes_wait_) ? Status::ok : Status::no_resource;
 }
 
-/// What was sent is with the peers when their systems have acknowledged it.
+/// Sends what waits. What was sent is with the peers when their systems have acknowledged it.
 void Device::close(int timeout_ms) noexcept {
   peers_.begin_closing();
   const std::uint64_t ends = now_ms() + static_cast<std::uint64_t>(std::max(timeout_ms, 0));

@@ -1,9 +1,10 @@
-// A worker's device: the contract's calls, and the order in which its parts are made, driven and taken apart.
+// One worker's device of the tcp provider: the calls of the provider contract, and the order in which the
+// parts of the device are made, driven and taken apart.
 //
 //   Events (epoll) ──► Receiver ──► Links ──► the worker's sink
 //                          └──────► Peers     dials, the door, handshakes
 //
-// Threads: all of it is the worker's.
+// Threads: one at a time, under the worker's lock.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace stria::tcp {
 
 class Device {
  public:
-  // The contract.
+  // The provider contract (stria/provider.h).
   static Result<std::unique_ptr<Device>> open(const transport::DeviceParams& params);
   void close(int timeout_ms) noexcept;
   void capabilities(transport::Capabilities& out) const noexcept;
@@ -54,8 +55,9 @@ class Device {
   Links links_;
   Peers peers_;
   Receiver receiver_;
-  std::uint64_t looked_for_silence_ = 0;  // when, of now_ms()
-  bool handshakes_wait_ = false;          // something came for the door, a guest, a dial or the timer
+  std::uint64_t looked_for_silence_ = 0;  // when silent hosts were last looked for, of now_ms()
+  // Something came for the door, a guest, a dial or the timer, and peers_.step() is due.
+  bool handshakes_wait_ = false;
 };
 
 }  // namespace stria::tcp

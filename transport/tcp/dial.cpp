@@ -6,10 +6,12 @@
 namespace stria::tcp {
 namespace {
 
-constexpr std::uint64_t kStaggerMs = 50;
-constexpr std::uint64_t kLookMs = 250;  // for attempts whose host does not answer
-constexpr unsigned kAgainMost = 8;      // a stranger may hang up each time
-constexpr std::uint64_t kAwayMs = 500;  // less than a guest has
+constexpr std::uint64_t kStaggerMs = 50;  // between the beginnings of two attempts
+constexpr std::uint64_t kLookMs = 250;    // between two calls of advance() when no event comes
+constexpr unsigned kAgainMost = 8;        // attempts begun anew: a stranger may hang up each time
+// After a longer time between two calls of advance() this process was away; less than kStrangerMs of a peer's
+// door.
+constexpr std::uint64_t kAwayMs = 500;
 
 }  // namespace
 

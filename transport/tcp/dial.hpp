@@ -1,11 +1,11 @@
-// Connecting to a peer: its addresses are tried one after the other, a new one whenever the others have not
-// answered for a while, and the first that answers as the peer does wins. So an address that another host has
-// too, or that leads nowhere, costs some time and nothing else.
+// Connects to a peer. The peer's addresses are tried one after the other, a further one whenever the others
+// have not answered for a while, and the first that answers as the peer does is taken. So an address that
+// another host has too, or that leads nowhere, costs some time and nothing else.
 //
-// A process that computes does not advance its dials, and time goes on for nobody but the peers: what they
-// have given up meanwhile is tried again, and the time in which the process was away does not count. An
-// attempt that is hung up on otherwise is tried again a few times: its connection was reset, or the peer was
-// slow.
+// A process that computes does not advance its dials, and its peers may give up their side meanwhile. So an
+// attempt that was hung up on while the process was away is begun anew, and the time away does not count. Any
+// other attempt that is hung up on, because its connection was reset or the peer was slow, is begun anew a
+// few times.
 #pragma once
 
 #include <cstdint>
@@ -19,38 +19,41 @@
 
 namespace stria::tcp {
 
-/// What all dials of a device have in common.
+/// What all dials of a device share.
 struct Dialling {
   const Handshake& handshake;
   Events& events;
-  Token token;                ///< tells when a dial may get further
-  std::uint32_t patience_ms;  ///< for a peer to answer
-  /// Closes connections that are not needed just now, where no descriptor is left. False: there are none.
+  Token token;                ///< of the events that tell when a dial may get further
+  std::uint32_t patience_ms;  ///< time that a peer has to answer
+  /// Closes connections that are not needed at present, to free descriptors. False: there are none to close.
   std::function<bool()> make_room;
 };
 
 class Dial {
  public:
-  /// `candidates` are tried in their order. `purpose` and `received`: as in Hello.
+  /// Tries `candidates` in their order. `purpose` and `received`: as in Hello. `now`: of now_ms(). Keeps
+  /// references to `by` and `peer`.
   Dial(const Dialling& by, const Address& peer, std::vector<Route> candidates, std::uint64_t now,
        std::uint32_t purpose = kForPackets, std::uint64_t received = 0);
 
   enum class State : std::uint8_t { going, connected, failed };
+  /// Begins and advances attempts as far as possible without waiting.
   State advance(std::uint64_t now);
-  /// After so many milliseconds advance() has something to do although nothing came.
+  /// Milliseconds after which advance() has something to do even if no event comes.
   std::uint64_t next_in_ms(std::uint64_t now) const noexcept;
-  /// Of a dial that is connected.
+  /// Only of a dial that is connected.
   UniqueFd take_socket() noexcept { return std::move(socket_); }
-  const Ip& ip() const noexcept { return ip_; }  ///< likewise: where the peer has answered
-  /// As in Decision, of a dial that is connected.
+  /// The address that the peer has answered at; only of a dial that is connected.
+  const Ip& ip() const noexcept { return ip_; }
+  /// Decision::received of the peer. Only of a dial that is connected.
   std::uint64_t received() const noexcept { return peer_received_; }
-  /// The peer's host has taken a connection, and the process has not answered yet.
+  /// Whether the connection of an attempt is established and its handshake goes on.
   bool has_reached() const noexcept;
-  /// The peer has said that it is being closed, or that the link has ended.
+  /// Whether the peer has answered that it is being closed, or that the link has ended.
   bool was_turned_away() const noexcept;
-  /// All addresses of the peer refuse connections: nobody listens on its port.
+  /// Whether all candidates were tried and refused the connection.
   bool all_refused() const noexcept;
-  /// Each address with what became of it.
+  /// For people: what became of each address that was tried.
   std::string report() const;
 
  private:
@@ -61,9 +64,9 @@ class Dial {
   const std::vector<Route> candidates_;
   const std::uint32_t purpose_;
   const std::uint64_t received_;
-  std::uint64_t ends_;
-  std::uint64_t advanced_;   // last
-  std::uint64_t begun_ = 0;  // the last attempt
+  std::uint64_t ends_;       // when the dial is given up, of now_ms()
+  std::uint64_t advanced_;   // when advance() was last called
+  std::uint64_t begun_ = 0;  // when the last attempt began
   std::vector<std::unique_ptr<Attempt>> attempts_;
   unsigned again_ = 0;  // attempts that were begun anew
   UniqueFd socket_;

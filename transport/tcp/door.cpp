@@ -48,9 +48,9 @@ void Door::let_in() {
   }
 }
 
-/// Accepts a connection by the spare descriptor and closes it, when the process has no other descriptor left:
-/// in the system's queue the connection would wait for ever, and the peer with it. False: no spare one, or no
-/// connection.
+/// When the process has no descriptor left, accepts a connection by the spare one and closes it: in the
+/// system's queue the connection would wait for ever, and the peer with it. False: there is no spare one, or
+/// no connection.
 bool Door::turn_away() noexcept {
   if (!spare_) return false;
   spare_.reset();
@@ -63,12 +63,12 @@ bool Door::turn_away() noexcept {
   return came;
 }
 
-/// False: the guest is done with.
+/// Advances a guest. False: the guest is to be removed.
 bool Door::serve_one(Guest& guest, const Decide& decide, const Welcome& welcome) {
   Guest::State state = guest.advance(handshake_);
   if (state == Guest::State::proven && decide(guest)) state = guest.advance(handshake_);
   if (state == Guest::State::answered && guest.verdict() == Verdict::welcome) welcome(guest);
-  if (state == Guest::State::proven) return true;  // of this job: it may wait
+  if (state == Guest::State::proven) return true;  // a guest of this job may wait
   if (state == Guest::State::talking && now_ms() - guest.since() < kStrangerMs) return true;
   if (guest.is_stranger() && !std::exchange(told_of_strangers_, true))
     services_.log(3, "tcp: a connection came that does not prove to be of this job, and gets no answer");
@@ -86,7 +86,7 @@ void Door::serve(const Decide& decide, const Welcome& welcome) noexcept try {
     guests_.pop_back();
   }
 } catch (const std::bad_alloc&) {
-  // A guest is dropped, and comes again if it will.
+  // A connection is dropped; the peer may dial again.
 }
 
 }  // namespace stria::tcp

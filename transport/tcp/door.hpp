@@ -1,6 +1,6 @@
-// Where a device listens, and who is at the door. A stranger gets no answer; as long as it has not proven
-// that it belongs to the job it may stay for a short time, and few may at a time: the others wait in the
-// queue of the system.
+// The listening socket of a device, and the connections that came to it and whose handshake goes on, called
+// guests. A guest that has not proven that it belongs to the job may stay for a short time, and a stranger
+// gets no answer. Few guests are let in at a time: further connections wait in the system's queue.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +23,26 @@ class Door {
   Door(const Handshake& handshake, Events& events, const stria_services_t& services,
        std::function<bool()> make_room)
       : handshake_(handshake), events_(events), services_(services), make_room_(std::move(make_room)) {}
-  /// `door_token` tells of connections that come, `guest_token` of what guests do.
+  /// Begins to listen. Events of the listening socket have `door_token`, those of guests `guest_token`.
   Result<void> open(const PortRange& ports, Token door_token, Token guest_token);
   std::uint16_t port() const noexcept { return port_; }
+  /// Stops listening, and drops all guests.
   void close() noexcept;
 
-  /// What becomes of a guest that is proven: true, it has been decided; false, later.
+  /// Decides about a guest that is proven, by Guest::decide(). False: nothing is decided yet, and the guest
+  /// waits.
   using Decide = std::function<bool(Guest&)>;
-  /// A guest that was answered with a welcome: its socket becomes a link's.
+  /// Takes over a guest that was answered with Verdict::welcome.
   using Welcome = std::function<void(Guest&)>;
+  /// Accepts connections, and advances all guests as far as possible without waiting.
   void serve(const Decide& decide, const Welcome& welcome) noexcept;
-  /// Of each guest that asks by silence, once.
+  /// Calls act(address) once for each guest that asks by silence. `now`: of now_ms().
   template <class Act>
   void for_each_question(std::uint64_t now, Act&& act) {
     for (const auto& guest : guests_)
       if (guest->asks_by_silence(now)) act(guest->ip());
   }
-  /// Somebody is here, so time passes for them.
+  /// Whether there are guests: their time limits have to be looked after.
   bool has_guests() const noexcept { return !guests_.empty(); }
 
  private:
@@ -52,7 +55,7 @@ class Door {
   const stria_services_t& services_;
   const std::function<bool()> make_room_;
   UniqueFd door_;
-  UniqueFd spare_;  // given up to refuse a connection when the process has no descriptor left
+  UniqueFd spare_;  // closed, to accept and refuse a connection when the process has no descriptor left
   std::uint16_t port_ = 0;
   Token guest_token_ = 0;
   std::vector<std::unique_ptr<Guest>> guests_;

@@ -1,4 +1,4 @@
-// What tells that something can be done: an epoll descriptor with the device's sockets, and a timer.
+// What tells a device that something can be done: an epoll descriptor with the device's sockets, and a timer.
 #pragma once
 
 #include <sys/epoll.h>
@@ -11,9 +11,9 @@
 
 namespace stria::tcp {
 
-/// What a socket belongs to; the device gives it a meaning.
+/// Names what a socket belongs to. The device gives tokens their meaning (tokens.hpp).
 using Token = std::uint64_t;
-/// In the token of a link: one of its bulk connections is meant.
+/// Set in a link's token when one of the link's bulk connections is meant.
 inline constexpr Token kBulkBit = 1;
 
 class Events {
@@ -21,23 +21,26 @@ class Events {
   struct Event {
     Token token;
     bool writable;  ///< there is room to write, or the socket has failed
-    bool readable;  ///< something is there, or the socket has ended
+    bool readable;  ///< something is there to read, or the socket has ended
   };
+  /// `timer`: the token of the timer. Error: io_error.
   static Result<Events> open(Token timer);
 
-  /// A socket of a handshake: tells each change once, also that it may be written to.
+  /// Watches a socket of a handshake: each change is reported once, also that the socket may be written to.
+  /// False: the system refuses.
   bool watch_changes(const UniqueFd& socket, Token token) noexcept;
-  /// A socket of packets, watched anew or for the first time: tells as long as there is something to read,
-  /// and with `writes` as long as there is room.
+  /// Watches a socket, or changes how it is watched: it is reported as long as there is something to read,
+  /// and with `writes` as long as there is room to write. False: the system refuses.
   bool watch(const UniqueFd& socket, Token token, bool writes) noexcept;
 
-  /// Another descriptor: tells as long as it is readable.
+  /// Watches a descriptor that is no socket: it is reported as long as it is readable.
   bool watch(int descriptor, Token token) noexcept { return control(descriptor, token, EPOLLIN); }
 
-  /// After `ms` milliseconds the descriptor is readable, and look() gives the timer's token. 0: never.
+  /// Sets the timer: after `ms` milliseconds the descriptor is readable, and look() reports the timer's
+  /// token. 0: turns the timer off.
   void set_timer(std::uint64_t ms) noexcept;
 
-  /// What there is now, without waiting.
+  /// The events there are now, at most kMost, without waiting. Valid until the next call.
   std::span<const Event> look() noexcept;
   int descriptor() const noexcept { return epoll_ ? epoll_.get() : -1; }
 

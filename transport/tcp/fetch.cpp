@@ -26,17 +26,17 @@ Get& Fetch::take() noexcept {
   first_ = (first_ + 1) % kPiecesMost;
   --count_;
   if (filling_ > 0) --filling_;
-  outstanding_ -= static_cast<std::uint64_t>(piece.left.length);  // of one that was refused
+  outstanding_ -= static_cast<std::uint64_t>(piece.left.length);  // not 0 for a piece that was refused
   return *piece.get;
 }
 
-/// What became of the first piece; idle: more of it is to come.
+/// What became of the first piece. `idle`: some of it has not come.
 Fetch::After Fetch::first_piece() noexcept {
   if (count_ == 0 || at(0).missing_of_head() > 0) return After::idle;
   const Piece& piece = at(0);
   if (piece.head.length != piece.length || piece.head.refused > 1) return After::wrong;
   if (piece.head.refused != 0) {
-    if (is_under_way()) queue_->cancel(*this);  // nothing was sent behind it
+    if (is_under_way()) queue_->cancel(*this);  // the peer sends nothing behind a refusal
     return After::refused;
   }
   return piece.left.length == 0 ? After::came : After::idle;
@@ -54,7 +54,7 @@ Fetch::After Fetch::receive(const UniqueFd& socket) noexcept {
       case Read::full:
         break;
       case Read::some:
-        dry = true;  // there was no more a moment ago
+        dry = true;  // the socket had no more a moment ago
         break;
       case Read::none:
         hand_over(socket);
@@ -87,13 +87,13 @@ void Fetch::came(Piece& piece, std::int64_t bytes) noexcept {
 }
 
 Fetch::Read Fetch::read(const UniqueFd& socket) noexcept {
-  Piece& piece = at(0);  // also where none was requested: a byte that comes then is wrong
+  Piece& piece = at(0);  // also where no piece was requested: a byte that comes then is wrong
   if (count_ == 0) piece.head_bytes = 0;
   if (piece.missing_of_head() > 0) return read_head(socket, piece);
   return unpacks(piece) ? read_packed(socket, piece) : read_bytes(socket, piece);
 }
 
-/// Not more than the head: the piece may be refused, and then its memory stays as it is.
+/// Reads the head and nothing behind it: the piece may be refused, and then its memory has to stay as it is.
 Fetch::Read Fetch::read_head(const UniqueFd& socket, Piece& piece) noexcept {
   const std::size_t asked = piece.missing_of_head();
   const ssize_t got = ::recv(socket.get(), piece.rest_of_head(), asked, MSG_DONTWAIT);
@@ -108,7 +108,7 @@ Fetch::Read Fetch::read_bytes(const UniqueFd& socket, Piece& piece) noexcept {
   std::size_t count = services_.iovecs(&piece.left, runs.data(), kRunsMost, &covered);
   auto asked = static_cast<std::size_t>(covered);
   Piece* const behind = covered == piece.left.length && count_ > 1 ? &at(1) : nullptr;
-  if (behind != nullptr) {  // and the next head, in the same call
+  if (behind != nullptr) {  // reads the next piece's head by the same call
     runs[count++] = {behind->rest_of_head(), behind->missing_of_head()};
     asked += behind->missing_of_head();
   }
@@ -138,12 +138,13 @@ Fetch::Read Fetch::read_packed(const UniqueFd& socket, Piece& piece) noexcept {
   return read;
 }
 
-/// Steps of the kernel: the head and the memory of one piece behind the other. A head is a step of its own: a
-/// peer that refuses the piece sends no more, so that the memory stays as it is.
+/// What the kernel is to read: for each piece its head, and then its memory. The head is a step of its own:
+/// the peer sends nothing behind the head of a piece that it refuses, so that the memory stays as it is.
 class Fetch::Plan {
  public:
   explicit Plan(const stria_services_t& services) noexcept : services_(services) {}
-  /// False: there is no room for the piece, or the steps end within it.
+  /// Adds a piece. False: no further piece can be added, because there is no room, or because the steps end
+  /// within this one.
   bool add(Piece& piece) noexcept {
     const std::size_t of_head = piece.missing_of_head() > 0 ? 1 : 0;
     if (runs_used_ + of_head + kRunsMost > runs_.size()) return false;
@@ -163,11 +164,12 @@ class Fetch::Plan {
   }
   const stria_services_t& services_;
   std::array<iovec, kRunsOfKernel> runs_;
-  std::array<KernelQueue::Step, 2 * std::size_t{kPiecesOfKernel}> steps_;  // the head, and the memory
+  // The head and the memory of each piece.
+  std::array<KernelQueue::Step, 2 * std::size_t{kPiecesOfKernel}> steps_;
   std::size_t runs_used_ = 0, count_ = 0;
 };
 
-/// The kernel goes on with the first piece and those behind it, if much is outstanding.
+/// Has the kernel read the first piece and those behind it, if much is outstanding.
 void Fetch::hand_over(const UniqueFd& socket) noexcept {
   if (queue_ == nullptr || outstanding_ < kHandedOver) return;
   Plan plan(services_);
@@ -180,7 +182,7 @@ void Fetch::hand_over(const UniqueFd& socket) noexcept {
 void Fetch::over(int result) noexcept {
   if (result == -ECANCELED || is_dry(-result)) return;
   if (result <= 0) {
-    is_broken_ = true;  // or the peer sends no more
+    is_broken_ = true;  // result 0: the peer sends no more
     is_wrong_ = !is_end(-result);
     return;
   }

@@ -1,4 +1,4 @@
-// A get of the contract: bytes of the peer's memory that are requested in pieces, over any of the link's bulk
+// A get of the contract: bytes of the peer's memory, requested in pieces over any of the link's bulk
 // connections.
 #pragma once
 
@@ -15,24 +15,26 @@ namespace stria::tcp {
 struct Get : ListNode {
   transport::Completion* completion = nullptr;
   KeyName key;
-  transport::Payload local{};  ///< what is not requested yet
-  std::uint64_t offset = 0;    ///< of it in the stream behind the key
-  std::uint32_t pieces = 0;    ///< that were requested, or are to be once more, and did not come yet
+  transport::Payload local{};  ///< memory for the bytes that are not requested yet
+  std::uint64_t offset = 0;    ///< of `local` in the stream of the key's memory
+  /// Pieces that are requested, or are to be requested once more, and have not come.
+  std::uint32_t pieces = 0;
   bool all_requested = false;
-  Status status = Status::ok;  ///< of the pieces that came
+  Status status = Status::ok;  ///< OK, or why a piece did not come
 };
 
-/// A part of a get, to be requested in one or more pieces. Its offset is in the stream behind the get's key.
+/// A part of a get, to be requested in one or more pieces. `offset`: in the stream of the memory of the get's
+/// key.
 struct Part {
   Get* get = nullptr;
   std::uint64_t offset = 0;
   transport::Payload memory{};
 };
 
-/// The gets of a device; they do not move.
+/// The gets of a device. A get never moves.
 class GetPool {
  public:
-  /// Null: there is no memory.
+  /// A get without content. Null: there is no memory.
   Get* take() noexcept try {
     Get* get = free_.pop_front();
     if (get == nullptr) return &all_.emplace_back();

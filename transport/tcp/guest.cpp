@@ -6,7 +6,8 @@
 
 namespace stria::tcp {
 
-/// Nothing is sent by a guest that waits, so whatever is there is the end.
+/// Whether the peer has not hung up. A peer that waits for the decision sends nothing, so anything to read is
+/// the end.
 bool Guest::is_open() const noexcept {
   std::byte one{};
   return ::recv(socket_.get(), &one, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR);

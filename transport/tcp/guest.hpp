@@ -1,4 +1,4 @@
-// A connection that came to this device, until it is a link's: the dialled side of the handshake.
+// A connection that came to this device, until a link takes it over: the dialled side of the handshake.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,27 @@ class Guest {
 
   enum class State : std::uint8_t {
     talking,
-    proven,    ///< it belongs to this job, and waits for decide()
-    answered,  ///< it has the verdict
-    gone       ///< it hung up, or it is none of ours
+    proven,    ///< the peer belongs to this job; decide() is next
+    answered,  ///< the decision was sent
+    gone       ///< the peer has hung up, or is no device of this job
   };
-  /// Goes on as far as it can without waiting.
+  /// Advances the handshake as far as possible without waiting.
   State advance(const Handshake& handshake) noexcept;
-  /// Of a guest that is proven.
+  /// Sets the answer to a guest that is proven; advance() sends it.
   void decide(const Decision& decision) noexcept;
   State state() const noexcept { return state_; }
-  /// What it said of itself; valid from `proven` on.
+  /// The peer's Hello, valid from `proven` on.
   const Hello& hello() const noexcept { return hello_; }
   Verdict verdict() const noexcept { return decision_.verdict; }
+  /// When the connection came, of now_ms().
   std::uint64_t since() const noexcept { return since_; }
-  /// Where it comes from.
+  /// The address that the connection comes from.
   const Ip& ip() const noexcept { return ip_; }
   const UniqueFd& socket() const noexcept { return socket_; }
-  /// True once: it has been here for a while, and has said nothing (Reconnections).
+  /// True once, when the guest has said nothing for a while: a peer asks so whether this process listens
+  /// (Reconnections).
   bool asks_by_silence(std::uint64_t now) noexcept;
-  /// What it says is not what a device of this job would say.
+  /// Whether the far end has sent what no device of this job would send to this device.
   bool is_stranger() const noexcept { return stranger_; }
   UniqueFd take_socket() noexcept { return std::move(socket_); }
 

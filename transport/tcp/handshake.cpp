@@ -37,7 +37,7 @@ Handshake::Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t
 }
 
 bool Handshake::is_possible() noexcept {
-  return sodium_init() >= 0;  // repeated calls do nothing
+  return sodium_init() >= 0;  // does nothing when called again
 }
 
 Ticket Handshake::draw_ticket() noexcept {

@@ -1,16 +1,16 @@
-// How two devices prove to each other that they are of one job before anything else is believed.
+// How two devices prove to each other that they are of one job, before either believes anything else.
 //
-//   who dials                                   who is dialled
-//     Hello: who, to whom, a nonce      ──►       (silent unless it is meant)
+//   dialling device                             dialled device
+//     Hello: from, to, a nonce          ──►       (silent unless the Hello names it)
 //                                       ◄──     Challenge: a nonce of its own, its proof
 //     Answer: its proof                 ──►
 //                                       ◄──     Decision: welcome, or why not
 //
-// A proof is a keyed hash (BLAKE2b, by libsodium) of the Hello, of the nonce of the device that is dialled,
-// of that device's ticket, which only its address tells, and of the side that gives it, under a key made of
-// the job's secret. One that was overheard is of no use again, since each side draws its nonce anew; and
-// neither is the other side's. The proofs authenticate the two ends of a connection; the bytes that follow
-// are not protected from a machine that can change packets on their way.
+// A proof is a keyed hash (BLAKE2b, by libsodium) of the Hello, of the dialled device's nonce and ticket, and
+// of the side that gives the proof. Only the dialled device's address tells the ticket. The key of the hash
+// is made of the job's secret. A proof that was overheard is of no use again, since each side draws a new
+// nonce, nor can it serve as the other side's. The proofs authenticate the two ends of a connection; the
+// bytes that follow are not protected from a machine that can change packets on their way.
 #pragma once
 
 #include <array>
@@ -34,20 +34,21 @@ struct Hello {
   std::uint64_t from_instance = 0;
   std::uint64_t to_worker = 0;
   std::uint64_t to_instance = 0;
-  std::uint32_t eager_max = 0;  ///< payload bytes of a packet that the dialling device takes
+  std::uint32_t eager_max = 0;  ///< most payload bytes of a packet to the dialling device
   std::uint32_t purpose = 0;    ///< kForPackets, kForMore, or a bulk connection (lane_purpose())
-  std::uint64_t received = 0;   ///< kForMore: bytes of the link's stream that the dialling device has got
-  std::uint32_t port = 0;       ///< on which the dialling device listens
+  std::uint64_t received = 0;  ///< kForMore: bytes of the link's stream that the dialling device has received
+  std::uint32_t port = 0;      ///< the port on which the dialling device listens
   std::uint32_t unused = 0;
   Nonce nonce{};
 };
 static_assert(sizeof(Hello) == 80);
-/// The purpose of the connection that makes the link.
+/// Hello::purpose of a link's first connection.
 inline constexpr std::uint32_t kForPackets = ~0u;
-/// Of one over which a link goes on whose connection was reset.
+/// Hello::purpose of a connection that replaces a link's first connection, which was reset.
 inline constexpr std::uint32_t kForMore = ~0u - 1;
-/// Of a bulk connection: its number, and how often one of this number has been begun. Requests name both, so
-/// that those of a connection that was reset mean nothing for the next.
+/// Hello::purpose of a bulk connection: its number, and how often a connection of this number has been begun.
+/// A request names both, so that a request of a connection that was reset is not taken for one of its
+/// successor.
 constexpr std::uint32_t lane_purpose(std::uint32_t number, std::uint32_t generation) noexcept {
   return (generation << kLaneBits | number) & kLanePurposeMost;
 }
@@ -66,14 +67,14 @@ struct Answer {
 
 enum class Verdict : std::uint32_t {
   welcome = 1,  ///< packets follow, both ways
-  linked,       ///< there is a connection between the two already
+  linked,       ///< the two devices have a connection already
   closing       ///< the device is being closed, or the link that the connection is for has ended
 };
 
 struct Decision {
   Verdict verdict = Verdict::closing;
   std::uint32_t unused = 0;
-  std::uint64_t received = 0;  ///< kForMore: bytes of the link's stream that the dialled device has got
+  std::uint64_t received = 0;  ///< kForMore: bytes of the link's stream that the dialled device has received
 };
 static_assert(sizeof(Decision) == 16);
 
@@ -88,26 +89,28 @@ std::span<std::byte> bytes_of(Message& message) noexcept {
 
 class Handshake {
  public:
-  /// The library is ready, which draws random numbers. To be called before all else.
+  /// Initialises libsodium. False: it does not start. To be called before everything else of this class.
   static bool is_possible() noexcept;
   Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t eager_max,
             std::span<const std::byte> secret, const Ticket& ticket) noexcept;
   static Ticket draw_ticket() noexcept;
-  /// Where this device listens, from now on.
+  /// Sets the port that each Hello names from now on.
   void listens_on(std::uint16_t port) noexcept { port_ = port; }
   std::uint64_t worker() const noexcept { return worker_; }
   std::uint64_t instance() const noexcept { return instance_; }
 
-  /// `received`: as in Hello.
+  /// A Hello to `peer`, with a new nonce. `purpose` and `received`: as in Hello.
   Hello hello(const Address& peer, std::uint32_t purpose, std::uint64_t received = 0) const noexcept;
-  /// Whether it is one to this device, of this version.
+  /// Whether a Hello is meant for this device, and of this version.
   bool is_meant(const Hello& hello) const noexcept;
+  /// The dialled side's answer to a Hello: a new nonce, and this device's proof.
   Challenge challenge(const Hello& hello) const noexcept;
-  /// Whether the peer that `hello` went to, which has that ticket, has proven itself; then `answer` proves
-  /// this side.
+  /// For the dialling side: whether `challenge` proves that it comes from the device that `hello` went to,
+  /// whose ticket is `peer`. If so, `answer` becomes this side's proof.
   bool accepts(const Hello& hello, const Challenge& challenge, const Ticket& peer,
                Answer& answer) const noexcept;
-  /// Whether who sent `hello` has.
+  /// For the dialled side, whose challenge had the nonce `own`: whether `answer` proves that the sender of
+  /// `hello` belongs to the job and knows this device's ticket.
   bool accepts(const Hello& hello, const Nonce& own, const Answer& answer) const noexcept;
 
  private:

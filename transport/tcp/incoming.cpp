@@ -26,7 +26,7 @@ Incoming::Outcome Incoming::receive(const UniqueFd& socket, void* const& cookie,
       ++delivered;
       if (step == Step::stop) return {delivered, After::more};
     }
-    if (last == Read::some) return {delivered, After::idle};  // there was no more a moment ago
+    if (last == Read::some) return {delivered, After::idle};  // the socket had no more a moment ago
     last = read(socket);
     if (last == Read::none) return {delivered, After::idle};
     if (last == Read::lost) return {delivered, After::lost};
@@ -66,7 +66,7 @@ bool Incoming::makes_sense() const noexcept {
   return false;
 }
 
-/// The head of the next record is in the buffer. False: it makes no sense.
+/// Reads the head of the next record, all of which is in the buffer. False: it makes no sense.
 bool Incoming::begin_record() noexcept {
   std::memcpy(&head_, queue_.held().data(), sizeof head_);
   if (!makes_sense()) return false;
@@ -80,7 +80,8 @@ bool Incoming::begin_record() noexcept {
   return true;
 }
 
-/// What the sender says before a record of which it does not know whether it has gone.
+/// Handles the record that precedes one of which the sender does not know whether it was sent before. False:
+/// the index makes no sense.
 bool Incoming::expect_again(std::span<const std::byte> payload) noexcept {
   std::uint64_t index = 0;
   std::memcpy(&index, payload.data(), sizeof index);
@@ -88,7 +89,7 @@ bool Incoming::expect_again(std::span<const std::byte> payload) noexcept {
   return skips_ || index == count_;
 }
 
-/// A record of another kind than packet, or a packet that ends a key: all of it is in the buffer.
+/// Handles a record that is no plain packet, all of which is in the buffer.
 Incoming::Step Incoming::deliver_control(void* cookie) noexcept {
   const std::span<const std::byte> all = queue_.held().first(head_.bytes);
   const bool ends_key = head_.kind == RecordKind::ending;
@@ -134,7 +135,7 @@ void Incoming::ask_for_place(void* cookie) noexcept {
   take_from_queue();
 }
 
-/// What the buffer has of a payload that has a place goes there.
+/// Moves what the buffer has of a placed payload to its place.
 void Incoming::take_from_queue() noexcept {
   const std::span<const std::byte> here = queue_.held();
   const auto bytes = std::min<std::size_t>(here.size(), head_.bytes - in_place_);
@@ -165,7 +166,7 @@ Incoming::Read Incoming::read(const UniqueFd& socket) noexcept {
     return read_into_place(socket);
   const std::size_t missing = has_head_ && !placed_ ? head_.bytes - queue_.held().size() : 0;
   const std::span<std::byte> room = queue_.room(missing + kReadAhead);
-  if (room.empty()) return Read::none;  // no memory: later
+  if (room.empty()) return Read::none;  // no memory: tried again by the next call
   const std::size_t asked = missing + kReadAhead;
   const ssize_t got = ::recv(socket.get(), room.data(), asked, MSG_DONTWAIT);
   const Read out = outcome(got, asked);

@@ -1,6 +1,6 @@
-// The receiving half of a connection: what comes is read into a buffer and delivered from there, record by
-// record. Of a record whose payload is still on its way the sink is asked where it is to go, and what is not
-// in the buffer yet is read straight into that memory.
+// The receiving half of a link's first connection. Bytes are read into a buffer and delivered from there,
+// record by record. When the payload of a packet is still on its way, the sink is asked where it is to go,
+// and what is not in the buffer yet is read straight into that memory.
 #pragma once
 
 #include <sys/types.h>
@@ -15,10 +15,10 @@
 
 namespace stria::tcp {
 
-/// What becomes of records that are no packets.
+/// Handles the records that are no packets, and the key that a packet ends.
 class Control {
  public:
-  /// False: it makes no sense.
+  /// `payload`: of the record; of RecordKind::ending only the key. False: the record makes no sense.
   virtual bool handle(RecordKind kind, std::span<const std::byte> payload) noexcept = 0;
 
  protected:
@@ -33,20 +33,20 @@ class Incoming {
 
   enum class After : std::uint8_t {
     idle,   ///< the system has no more bytes of the peer
-    more,   ///< a whole packet is here, or the socket has not been asked for the rest
+    more,   ///< there may be more: the budget is used up, or the sink has asked to stop
     lost,   ///< the connection was reset, and all that came by it was delivered
-    ended,  ///< the peer sends no more, and all that it sent was delivered
-    wrong   ///< what it sent makes no sense
+    ended,  ///< the peer sends no more, or the connection failed without a reset; all that came was delivered
+    wrong   ///< what the peer sent makes no sense
   };
   struct Outcome {
     unsigned delivered;
     After after;
   };
-  /// Bytes that came since the stream began. It goes on behind them, over another connection too.
+  /// Bytes received since the link's stream began, over all its first connections.
   std::uint64_t received() const noexcept { return received_; }
-  /// The connection has ended, and the system found that the peer's host is silent.
+  /// Whether the connection has ended because the system found the peer's host silent.
   bool found_silence() const noexcept { return found_silence_; }
-  /// Delivers up to `budget` packets, under the peer's `cookie` at the time of each.
+  /// Delivers up to `budget` packets. `cookie` is read again for each packet, since a delivery may change it.
   Outcome receive(const UniqueFd& socket, void* const& cookie, unsigned budget) noexcept;
 
  private:
@@ -70,16 +70,16 @@ class Incoming {
   const stria_services_t& services_;
   Control& control_;
   const std::uint32_t eager_max_;
-  // The record that has begun; has_head_: its head was read.
+  // The record that is being read; has_head_: its head has been read.
   RecordHead head_;
   bool has_head_ = false;
-  bool asked_ = false;   // the sink, for a place
-  bool placed_ = false;  // there is one: place_
+  bool asked_ = false;   // the sink was asked for a place
+  bool placed_ = false;  // the sink gave a place: place_
   transport::Payload place_{};
-  std::uint32_t in_place_ = 0;  // bytes
+  std::uint32_t in_place_ = 0;  // payload bytes that are in place_
   std::uint64_t received_ = 0;
-  std::uint64_t count_ = 0;  // records that have begun, but for those that mean nothing
-  bool skips_ = false;       // the next one is here already
+  std::uint64_t count_ = 0;  // records that came, without padding, `again` and repetitions
+  bool skips_ = false;       // the next record has come before, and is dropped
   bool found_silence_ = false;
 };
 

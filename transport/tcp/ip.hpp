@@ -1,4 +1,4 @@
-// An address of the Internet Protocol, of version 4 or 6, and networks of them.
+// Addresses of the Internet Protocol, version 4 or 6, and networks of them.
 #pragma once
 
 #include <netinet/in.h>
@@ -17,11 +17,13 @@ namespace stria::tcp {
 class Ip {
  public:
   Ip() = default;
-  /// Nothing of another family, or of IPv6 within one link, which names no host without an interface. An
-  /// address of IPv4 in the form of IPv6, as sockets of IPv6 give it, is one of IPv4.
+  /// The address in a socket address. None: it is null or of another family, or an IPv6 link-local address,
+  /// which names no host without an interface. An IPv4 address in IPv6 form, as IPv6 sockets give it, becomes
+  /// IPv4.
   static std::optional<Ip> of(const sockaddr* address) noexcept;
+  /// None: `text` is no address.
   static std::optional<Ip> parse(std::string_view text);
-  /// 4 or 16 bytes in the order of the network.
+  /// An address from 4 or 16 bytes in network byte order. None: `bytes` has another length.
   static std::optional<Ip> of(std::span<const std::byte> bytes) noexcept;
 
   bool is_v6() const noexcept { return v6_; }
@@ -35,7 +37,7 @@ class Ip {
   std::array<std::byte, 16> bytes_{};
 };
 
-/// An address and a port, as the system calls want them. `port` is in the order of the host.
+/// An address and a port in the form of system calls. `port` is in host byte order.
 class SocketAddress {
  public:
   SocketAddress(const Ip& ip, std::uint16_t port) noexcept;
@@ -52,7 +54,7 @@ struct Network {
   Ip ip;
   unsigned bits = 0;
   bool holds(const Ip& other) const noexcept;
-  /// "10.0.0.0/8"; an address alone is a network of itself.
+  /// Parses a network such as "10.0.0.0/8"; an address alone is a network of itself. None: `text` is neither.
   static std::optional<Network> parse(std::string_view text);
 };
 

@@ -34,10 +34,11 @@ KernelQueue::~KernelQueue() {
 
 namespace {
 
-/// Something that completed is not in the queue of completions yet: a call brings it there.
+/// Set while something that completed is not in the completion queue: a system call brings it there.
 constexpr unsigned kWaits = IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW;
 
-/// Behind a step that has moved all of its bytes the kernel begins the next one, and else none.
+/// Fills a request with a step. By MSG_WAITALL a step that moves only a part of its bytes fails, and the
+/// kernel begins none of the steps that are linked behind it.
 void prepare(io_uring_sqe* request, bool sends, int socket, const KernelQueue::Step& step) noexcept {
   const int flags = sends ? MSG_WAITALL | MSG_NOSIGNAL : MSG_WAITALL;
   if (step.runs.size() == 1 && sends) {
@@ -61,18 +62,19 @@ bool KernelQueue::has_room(std::size_t requests) noexcept {
   return !is_shared() && io_uring_sq_space_left(&ring_->kernel) >= requests;
 }
 
-/// Where new requests begin, and how many before them the kernel has not taken yet.
+/// Where new requests begin (`first`), and how many older ones the kernel has not taken yet (`before`).
 KernelQueue::Place KernelQueue::place() const noexcept {
   return {ring_->kernel.sq.sqe_tail, io_uring_sq_ready(&ring_->kernel)};
 }
 
-/// Hands the requests from there on over to the kernel, each a step. Returns how many of them it has taken.
+/// Hands the requests from `from` on over to the kernel, each a step of `operation`. Returns how many of them
+/// the kernel has taken.
 unsigned KernelQueue::submit(const Place& from, Operation& operation) noexcept {
   io_uring& kernel = ring_->kernel;
   const int submitted = io_uring_submit(&kernel);
   const unsigned all = submitted < 0 ? 0 : static_cast<unsigned>(submitted);
   const unsigned taken = all > from.before ? all - from.before : 0;
-  // What the kernel has not taken stays in the ring, as requests for nothing.
+  // Requests that the kernel has not taken cannot be taken out of the ring: they become requests for nothing.
   for (unsigned i = from.first + taken; i != kernel.sq.sqe_tail; ++i) {
     io_uring_sqe* const request = &kernel.sq.sqes[i & kernel.sq.ring_mask];
     io_uring_prep_nop(request);
@@ -113,7 +115,7 @@ bool KernelQueue::send_later(const UniqueFd& socket, std::span<const std::byte> 
   io_uring_prep_send(send, socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   io_uring_sqe_set_data(send, &operation);
   const unsigned taken = submit(from, operation);
-  if (taken == 1) cancel(operation);  // a delay that nothing follows
+  if (taken == 1) cancel(operation);  // the kernel has taken the delay, and not the send behind it
   return taken == kRequests;
 }
 
@@ -127,14 +129,14 @@ bool KernelQueue::has_news() noexcept {
 void KernelQueue::update() noexcept {
   io_uring& kernel = ring_->kernel;
   const auto flags = [&kernel] { return __atomic_load_n(kernel.sq.kflags, __ATOMIC_RELAXED); };
-  do {  // what had no room in the queue of completions comes when there is some
+  do {  // completions that had no room in the completion queue come when there is some
     if ((flags() & kWaits) != 0) static_cast<void>(io_uring_get_events(&kernel));
     unsigned head = 0, count = 0;
     io_uring_cqe* completion = nullptr;
     io_uring_for_each_cqe(&kernel, head, completion) {
       ++count;
       auto* const operation = static_cast<Operation*>(io_uring_cqe_get_data(completion));
-      if (operation == nullptr) continue;  // of cancel(), or a request for nothing
+      if (operation == nullptr) continue;  // a request of cancel(), or a request for nothing
       --operation->steps_;
       operation->over(completion->res);
       if (!operation->linked()) ended_.push_back(operation);

@@ -1,12 +1,12 @@
-// What the kernel goes on with by itself while the application computes: bytes that a socket had no room for,
-// or that have not come yet, and the memory that they go out of or into (io_uring).
+// What the kernel does by itself while the application computes (io_uring): it sends bytes that a socket had
+// no room for, and reads bytes that have not come yet, out of and into the memory of their messages.
 //
-//   send(), receive() ──► under way ── each step's bytes moved, or an error, or cancel() ──► over() ──►
-//   next()
+//   send(), receive() ──► under way ── each step's bytes moved, an error, or cancel() ──► over() ──► next()
 //
-// The kernel works when the thread that asked for an operation enters or leaves the kernel, which a timer's
-// interrupt does, too. So another thread that waits for the operation would wait for these interrupts: where
-// more than one thread calls, nothing is begun any more. The calls are those of the device, one at a time.
+// The kernel works when the thread that asked for an operation enters or leaves the kernel, also by a timer's
+// interrupt. Another thread that waits for the operation would have to wait for such an interrupt. So nothing
+// is begun any more once more than one thread has called. Calls come one at a time, as those of the device
+// do.
 #pragma once
 
 #include <pthread.h>
@@ -29,13 +29,13 @@ namespace stria::tcp {
 
 class KernelQueue {
  public:
-  /// Bytes that go to or come from neighbouring places of a stream.
+  /// A contiguous part of a stream of bytes, and the memory that the part is sent from or read into.
   struct Step {
-    std::span<const iovec> runs;  ///< read when the step is begun
-    msghdr* header;               ///< a place that the kernel may write to until the step is over
+    std::span<const iovec> runs;  ///< read during the call that begins the steps
+    msghdr* header;  ///< memory for the request; the kernel may write to it until the step is over
   };
-  /// Belongs to one socket and one direction. Its steps are done one behind the other.
-  class Operation : public ListNode {  // linked while next() has something to tell
+  /// Steps that move bytes of one socket in one direction, one step behind the other.
+  class Operation : public ListNode {  // linked while it waits to be answered by next()
    public:
     explicit Operation(Token owner) noexcept : token(owner) {}
     Operation(const Operation&) = delete;
@@ -50,45 +50,52 @@ class KernelQueue {
 
    private:
     friend class KernelQueue;
-    /// The next step is over: the kernel touches its memory no more. `result`: the bytes that were moved, or
-    /// a negative errno; -ECANCELED: none were, and nothing is wrong; -ETIME: a delay is over. After a step
-    /// that has moved less than all of its bytes those behind it move none. No queue may be called here.
+    /// Called when the next step is over: the kernel does not touch the step's memory any more. `result`: the
+    /// number of bytes moved, or a negative errno. -ECANCELED: none was moved, and nothing is wrong; -ETIME:
+    /// a delay is over. After a step that has moved only a part of its bytes the later steps move none. No
+    /// function of the queue may be called here.
     virtual void over(int result) noexcept = 0;
-    unsigned steps_ = 0;  // that are not over
+    unsigned steps_ = 0;  // steps that are not over
   };
 
-  /// Errors as of Ring::take.
+  /// Errors: those of Ring::take().
   static Result<std::unique_ptr<KernelQueue>> open();
-  /// Nothing is under way.
+  /// Only when no operation is under way.
   ~KernelQueue();
   KernelQueue(const KernelQueue&) = delete;
   KernelQueue& operator=(const KernelQueue&) = delete;
 
-  /// All bytes of the steps are sent, or received. Their memory stays as it is until they are over. False:
-  /// the kernel takes no more, or several threads have called, and nothing was begun.
+  /// Begins to send all bytes of the steps. The memory of the steps stays as it is until they are over. True:
+  /// the first step is begun, and as many more as the kernel takes. False: none is begun, because the kernel
+  /// takes no more, or several threads have called.
   bool send(const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept;
+  /// Begins to receive the bytes of the steps, on the conditions of send().
   bool receive(const UniqueFd& socket, std::span<const Step> steps, Operation& operation) noexcept;
-  /// When `delay` is over, which counts as a step, as many of the bytes as there is room for are sent, and
-  /// are read then. False as of send().
+  /// Begins a delay, which counts as a step. When the delay is over, the kernel reads `bytes` and sends as
+  /// many of them as there is room for. False: nothing will be sent, because the kernel takes no more, or
+  /// several threads have called.
   bool send_later(const UniqueFd& socket, std::span<const std::byte> bytes, std::chrono::nanoseconds delay,
                   Operation& operation) noexcept;
-  /// Deadlines are kept: not for a thread that may end before them, and its requests with it.
+  /// Whether deadlines may be given to the kernel: only by the main thread, because a thread's requests end
+  /// with it.
   bool keeps_deadlines() noexcept { return is_main_ && !is_shared(); }
-  /// Whether several threads have called, so that nothing is begun any more.
+  /// Whether a thread other than the one that opened the queue calls, or has called: nothing is begun any
+  /// more.
   bool is_shared() noexcept {
     is_shared_ |= ::pthread_self() != owner_;
     return is_shared_;
   }
-  /// Ends all steps, and waits for that: bytes that were moved count.
+  /// Cancels all steps of an operation, and waits until they are over. Bytes that were moved before are
+  /// reported.
   void cancel(Operation& operation) noexcept;
 
   /// Calls over() of each step that has ended.
   void update() noexcept;
-  /// There may be something for next(). Takes no system call.
+  /// Whether next() may have something to answer. Makes no system call.
   bool has_news() noexcept;
-  /// An operation some steps of which are over; null: none.
+  /// An operation of which a step has ended since it was last answered; null: there is none.
   Operation* next() noexcept;
-  /// Readable while there is something for next().
+  /// A descriptor that is readable while next() has something to answer.
   int descriptor() const noexcept;
 
  private:
@@ -103,8 +110,8 @@ class KernelQueue {
   unsigned submit(const Place& from, Operation& operation) noexcept;
 
   const pthread_t owner_ = ::pthread_self();
-  const bool is_main_ = ::gettid() == ::getpid();
-  bool is_shared_ = false;  // another thread has called
+  const bool is_main_ = ::gettid() == ::getpid();  // the main thread has opened the queue
+  bool is_shared_ = false;                         // another thread has called
   std::unique_ptr<Ring> ring_;
   IntrusiveList<Operation> ended_;
 };

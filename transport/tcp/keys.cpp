@@ -13,7 +13,7 @@ static_assert((kKeysMost & kSlotMask) == 0);
 constexpr std::uint32_t kMark = 0x59454b54;  // "TKEY"
 constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
 
-/// Of all instances; negative: there is no such memory.
+/// Length of the packed stream of all instances, in bytes; negative: there is no such memory.
 std::int64_t stream_bytes(const transport::Payload& memory) noexcept {
   const datatype::Layout* const layout = transport::layout_of(memory);
   std::int64_t bytes = 0;

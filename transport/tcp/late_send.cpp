@@ -29,8 +29,8 @@ LateSend::Result LateSend::end() noexcept {
   return std::exchange(result_, {});
 }
 
-/// The end of the deadline and of the sending both come here. A deadline that was taken back ends with
-/// ECANCELED, and so does the sending behind it.
+/// Called for the end of the deadline and for the end of the send. When the deadline is taken back, both end
+/// with ECANCELED.
 void LateSend::over(int result) noexcept {
   if (result > 0) result_.sent = static_cast<std::size_t>(result);
   if (result < 0 && is_reset(-result)) result_.error = -result;

@@ -1,5 +1,5 @@
-// Bytes that the kernel sends at a deadline, while the application computes, unless they are taken back
-// before. Belongs to one socket.
+// Bytes of one socket that the kernel sends at a deadline, also while the application computes, unless they
+// are taken back before.
 #pragma once
 
 #include <chrono>
@@ -18,23 +18,24 @@ class LateSend final : KernelQueue::Operation {
   LateSend& operator=(const LateSend&) = delete;
   ~LateSend() override { take_back(); }
 
-  /// The bytes are read, and sent as far as there is room, when `delay` is over. False: the kernel takes no
-  /// more, or several threads have called.
+  /// Sets the deadline: when `delay` is over, the kernel reads the bytes and sends as many as there is room
+  /// for. False: the kernel takes no more, or several threads have called.
   bool arm(KernelQueue& queue, const UniqueFd& socket, std::span<const std::byte> bytes,
            std::chrono::nanoseconds delay) noexcept;
-  /// Until end() is called.
+  /// Whether a deadline was set, and end() was not called since.
   bool is_armed() const noexcept { return is_armed_; }
-  /// Another thread than the one that armed it calls, or has called: the kernel may be reading the bytes now.
+  /// Whether another thread than the one that set the deadline calls, or has called: the kernel may be
+  /// reading the bytes at this moment.
   bool is_shared() const noexcept { return is_armed_ && queue_->is_shared(); }
-  /// The deadline is over, and the kernel reads the bytes no more. For one that is armed.
+  /// Whether the deadline is over and the kernel does not read the bytes any more. Only while is_armed().
   bool has_passed() noexcept;
-  /// The kernel reads the bytes no more.
+  /// Cancels the deadline. On return the kernel does not read the bytes any more; it may have sent some.
   void take_back() noexcept;
   struct Result {
-    std::size_t sent;  ///< bytes
-    int error;         ///< of the connection; 0: none
+    std::size_t sent;  ///< bytes that the kernel has sent
+    int error;         ///< the errno of a connection that was reset; 0: no reset was found
   };
-  /// What the kernel has done. The deadline has passed, or was taken back.
+  /// Ends the deadline, which has passed or was taken back. Returns what the kernel has done.
   Result end() noexcept;
 
  private:

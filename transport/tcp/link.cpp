@@ -12,10 +12,11 @@
 namespace stria::tcp {
 namespace {
 
-/// What a packet takes beside its way: an estimate of the systems' work on both sides.
+/// Estimate of the time that a packet takes in the systems of both sides, beside its way.
 constexpr std::uint32_t kSystemsNs = 10000;
-/// Records that the application sends wait for others from the third on that goes so soon behind the one
-/// before it: some calls of send. A message and the answer to the one before it, say, go at once both.
+/// Of the records that the application sends in a row, each less than kFollowsNs behind the one before it,
+/// the first kAtOnce are sent at once, and the others wait. Two are, so that for example a message goes at
+/// once behind the answer to the one before it.
 constexpr std::uint64_t kFollowsNs = 20000;
 constexpr std::uint8_t kAtOnce = 2;
 
@@ -57,8 +58,8 @@ void Link::come_up(UniqueFd socket, const Ip& ip, std::uint32_t eager_max, Maker
   greet();
 }
 
-/// The side that made the connection says something at once. Before that the other side does not know that
-/// the handshake has come to its end here.
+/// Has the side that made the connection send something at once: before that the other side does not know
+/// that the handshake has succeeded here.
 void Link::greet() noexcept {
   outgoing_.trust_acknowledgements(!made_by_peer_);
   if (!made_by_peer_ && !receives_) say_nothing();
@@ -86,8 +87,8 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   return status;
 }
 
-/// The first record that the device sends in one of its calls goes at once, and the first two that the
-/// application sends after such a call, or after a while; others wait for more.
+/// Decides whether the next record may wait for others. The first one that the device sends in a call goes at
+/// once, and the first kAtOnce that the application sends after such a call or a pause; others wait.
 Outgoing::When Link::when() noexcept {
   if (linked() && shared_.is_in_call) return {.waits = true};
   // Without a keeper no deadline passes, and a record that waits would stay in the buffer.
@@ -201,7 +202,7 @@ Incoming::Outcome Link::receive_bulk(unsigned budget) noexcept {
 void Link::flush() noexcept {
   if (state_ == State::lost && bulk_ != nullptr) bulk_->flush();
   if (state_ != State::up) return;
-  // Also of a connection that is broken: its end comes by the receiving side.
+  // waits_for_room() is true of a connection that has failed, too: its end comes by the receiving side.
   if (outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
   outgoing_.look(socket_);
   wait_for_room(outgoing_.waits_for_room());
@@ -221,7 +222,8 @@ void Link::wait_for_room(bool waits) noexcept {
   watch();
 }
 
-/// An end is acknowledged at once, whereas a system may keep the acknowledgement of bytes back for 40 ms.
+/// A system acknowledges the end of the stream at once, but may keep the acknowledgement of bytes back for a
+/// while.
 Link::Finish Link::finish() noexcept {
   flush();
   const Status status = outgoing_.is_empty() ? Status::ok : outgoing_.flush(socket_);
@@ -229,7 +231,8 @@ Link::Finish Link::finish() noexcept {
     lose();
     return Finish::waits;
   }
-  if (status == Status::peer_failed) return Finish::over;  // nothing more can be done
+  // The connection has failed: nothing more can be sent.
+  if (status == Status::peer_failed) return Finish::over;
   if (status != Status::ok) return Finish::waits;
   if (!std::exchange(has_finished_, true)) static_cast<void>(::shutdown(socket_.get(), SHUT_WR));
   return unacknowledged(socket_) == 0 ? Finish::over : Finish::waits;
@@ -242,7 +245,7 @@ std::string Link::silence_text() const {
 
 void Link::end_connection() noexcept {
   is_replaced_ = true;
-  static_cast<void>(::shutdown(socket_.get(), SHUT_RDWR));  // which is an event
+  static_cast<void>(::shutdown(socket_.get(), SHUT_RDWR));  // makes an event, so that receive() is called
 }
 
 void Link::lose() noexcept {

@@ -1,4 +1,4 @@
-// What of a link concerns its bulk connections: gets, and which side is to make them.
+// The part of a link that concerns its bulk connections: gets, and which side is to make the connections.
 #include <algorithm>
 #include <new>
 
@@ -36,29 +36,30 @@ Status Link::get(const transport::Payload& local, const transport::Key& key, std
   return status;
 }
 
-/// Bulk connections that are to be there are neither there nor on their way, or the peer is to be asked.
+/// Whether bulk connections have to be made: some are missing on the side that makes them, or the peer, which
+/// makes them, has not been asked.
 bool Link::lacks_lanes() const noexcept {
   return made_by_peer_ ? !wants_bulk_ : bulk_->lacks_lanes();
 }
 
-/// The peer was asked for those that were there then.
+/// The peer was asked only for the bulk connections that were missing then.
 void Link::lane_has_ended() noexcept {
   wants_bulk_ = false;
   if (bulk_->has_waiting() || peer_wants_bulk_) want_lanes();
 }
 
-/// Those that are neither there nor on their way are to be made, by this side or the peer.
+/// Has the missing bulk connections made, by this side or by the peer.
 void Link::want_lanes() noexcept {
   if (!is_there() || no_bulk_) return;  // a completion has cut the link
   if (made_by_peer_) {
     wants_bulk_ = wants_bulk_ || send_control(RecordKind::want_bulk, {}) == Status::ok;
     return;
   }
-  std::vector<Link*>& all = shared_.want_bulk;  // Links has reserved the room
+  std::vector<Link*>& all = shared_.want_bulk;  // Links::add() has reserved the room
   if (std::find(all.begin(), all.end(), this) == all.end()) all.push_back(this);
 }
 
-/// The peer's request of a piece. False: it makes no sense.
+/// Takes the peer's request of a piece. False: it makes no sense.
 bool Link::take(const PieceRequest& request) noexcept {
   if (bulk_ == nullptr) return false;
   transport::Payload memory{};

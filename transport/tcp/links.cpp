@@ -14,9 +14,9 @@ Link* Links::to_worker(std::uint64_t worker) const noexcept {
 
 Link& Links::add(Address peer) {
   const std::uint64_t worker = peer.worker;
-  failed_.reserve(failed_.size() + by_worker_.size() + 1);  // fail() allocates nothing
-  shared_.want_bulk.reserve(by_worker_.size() + 1);         // nor does a get
-  shared_.lost.reserve(by_worker_.size() + 1);              // nor does a reset
+  failed_.reserve(failed_.size() + by_worker_.size() + 1);  // so that fail() allocates nothing
+  shared_.want_bulk.reserve(by_worker_.size() + 1);         // so that a get allocates nothing
+  shared_.lost.reserve(by_worker_.size() + 1);              // so that a reset allocates nothing
   auto& place = by_worker_[worker];
   place = std::make_unique<Link>(shared_, std::move(peer));
   return *place;
@@ -24,7 +24,7 @@ Link& Links::add(Address peer) {
 
 void Links::fail(Link& link, Status why, const std::string& reason) noexcept {
   const auto found = by_worker_.find(link.peer().worker);
-  if (found == by_worker_.end() || found->second.get() != &link) return;  // it has failed before
+  if (found == by_worker_.end() || found->second.get() != &link) return;  // the link has failed before
   if (!reason.empty())
     shared_.services.log(3, fmt::format("tcp: worker {:x}: {}", link.peer().worker, reason).c_str());
   link.cut();
@@ -45,7 +45,7 @@ Links::Failed Links::next_failed() noexcept {
 }
 
 bool Links::make_room() noexcept {
-  constexpr unsigned kLinksAtOnce = 8;  // so that not each connection looks through all links
+  constexpr unsigned kLinksAtOnce = 8;  // several, so that not each new connection looks through all links
   unsigned closed = 0;
   for (; closed < kLinksAtOnce; ++closed) {
     Link* oldest = nullptr;

@@ -1,5 +1,5 @@
-// The links of a device, and how they end: one that has failed is taken out of the way at once, link_down
-// follows when nothing of the device is in the middle of it, and then its memory goes.
+// The links of a device, and how they end. A link that has failed is closed and taken out of the table at
+// once. link_down is called later, when no call of the device is at work on the link; then its memory goes.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,16 @@ class Links {
  public:
   explicit Links(Shared& shared) noexcept : shared_(shared) {}
 
-  /// Null: there is none, or it has failed.
+  /// The link to a worker. Null: there is none, or it has failed.
   Link* to_worker(std::uint64_t worker) const noexcept;
+  /// Makes the link to a peer that has none. Throws bad_alloc.
   Link& add(Address peer);
-  /// link_down with `why` is called by a later bury(). `reason`: a line for the log; empty: none.
+  /// Ends a link: the device calls link_down with `why` later. `reason`: a line for the log; empty: none.
   void fail(Link& link, Status why, const std::string& reason) noexcept;
   bool has_failed_links() const noexcept { return !failed_.empty(); }
   bool has_failed_link_to(std::uint64_t worker) const noexcept;
-  /// The next link that has failed, for which link_down is to be called; its memory goes with it. Null: none.
+  /// Removes the next failed link. The caller calls its link_down, and its memory goes with the result. Null:
+  /// there is none.
   struct Failed {
     std::unique_ptr<Link> link;
     Status why = Status::ok;
@@ -33,9 +35,10 @@ class Links {
   void for_each(Do&& action) const {
     for (const auto& [worker, link] : by_worker_) action(*link);
   }
-  /// Closes the bulk connections of links that have not used theirs for longest. False: all are in use.
+  /// Closes idle bulk connections of a few links, those first that were used longest ago. False: no link has
+  /// idle ones.
   bool make_room() noexcept;
-  /// All links, without upcalls.
+  /// Destroys all links without upcalls.
   void clear() noexcept;
 
  private:

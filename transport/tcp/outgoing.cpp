@@ -13,8 +13,10 @@
 namespace stria::tcp {
 namespace {
 
-constexpr std::uint32_t kCopied = 4096;  // a copy is cheaper than a list of runs
-/// Longer records wait for no others: a call of their own costs less than what the receiver does meanwhile.
+// Most payload bytes that are copied: a copy is cheaper than a list of runs.
+constexpr std::uint32_t kCopied = 4096;
+/// Most payload bytes of a record that waits for others. For a longer one a system call of its own costs less
+/// than the time in which the receiver has nothing to do.
 constexpr std::uint32_t kHeldRecordMost = 1024;
 
 }  // namespace
@@ -57,7 +59,7 @@ Status Outgoing::send(const UniqueFd& socket, const Record& record, When when) n
   return status;
 }
 
-/// The record waits for others, or goes with those that do.
+/// Has a record wait for others, or sends it together with those that wait.
 Status Outgoing::hold(const UniqueFd& socket, const Record& record, KernelQueue* keeper) noexcept {
   if (late_.is_armed()) {
     if (join(record)) {
@@ -74,7 +76,7 @@ Status Outgoing::hold(const UniqueFd& socket, const Record& record, KernelQueue*
   return Status::ok;
 }
 
-/// The record is one of those that the kernel sends at the deadline. False: it does not fit.
+/// Adds a record to those that the kernel sends at the deadline. False: it does not fit.
 bool Outgoing::join(const Record& record) noexcept {
   const std::span<std::byte> room = padded_.room(record.bytes());
   if (room.data() == nullptr) return false;
@@ -85,9 +87,10 @@ bool Outgoing::join(const Record& record) noexcept {
   return true;
 }
 
-/// The kernel sends what waits, and what joins it, at the deadline.
+/// Sets a deadline, at which the kernel sends what waits and what has joined it. False: there is no room, or
+/// the kernel takes no more.
 bool Outgoing::arm(const UniqueFd& socket, KernelQueue& keeper) noexcept {
-  // Behind the place there has to be room for what end_deadline() says once more.
+  // Behind the place there has to be room for what end_deadline() sends once more.
   constexpr std::size_t kAgain = 2 * sizeof(RecordHead) + sizeof(std::uint64_t) + kHeldRecordMost;
   const std::size_t used = queue_.held().size();
   const std::size_t length = std::max(padded_bytes_, used + sizeof(RecordHead));
@@ -97,10 +100,11 @@ bool Outgoing::arm(const UniqueFd& socket, KernelQueue& keeper) noexcept {
   return late_.arm(keeper, socket, {held.data(), length}, delay_);
 }
 
-/// The buffer holds what is still to go behind what the kernel has sent. `last` > 0: the last record, of so
-/// many bytes, was added while the deadline passed, so either it has gone, or the padding in whose place it
-/// was put. In both cases what follows is as it lies there, and the record comes once more, with its index,
-/// by which the peer knows whether it has it.
+/// Ends the deadline. The buffer then holds what is to be sent behind what the kernel has sent. `last` > 0:
+/// the last record, of `last` bytes, was added while the deadline passed, so the kernel has sent a part of
+/// either the record, or of the padding that the record has replaced. In both cases the rest of the place is
+/// sent as it lies there, and the record once more behind it, with its index, by which the peer knows whether
+/// it has the record.
 void Outgoing::end_deadline(std::size_t last) noexcept {
   const auto [sent, error] = late_.end();
   if (error != 0) static_cast<void>(failed(error));
@@ -144,21 +148,21 @@ void Outgoing::look(const UniqueFd& socket) noexcept {
   push(socket);
 }
 
-/// Behind what waits, and all of it to the system.
+/// Adds a record to what waits, and sends all of it.
 Status Outgoing::append_or_push(const UniqueFd& socket, const Record& record) noexcept {
   if (!append(record)) return refuse(socket);
   push(socket);
   return Status::ok;
 }
 
-/// There is no room for a record; what waits has nothing else to wait for.
+/// Sends what waits: there is no room for another record, so that nothing is left to wait for.
 Status Outgoing::refuse(const UniqueFd& socket) noexcept {
   push(socket);
   return Status::no_resource;
 }
 
-/// What of the record is behind its first `from` bytes goes into the buffer; it has no front. False: there is
-/// no room.
+/// Copies what is behind the first `from` bytes of a record into the buffer. Only for a record without front.
+/// False: there is no room.
 bool Outgoing::append_rest(const Record& record, std::size_t from) noexcept {
   const std::span<std::byte> room = queue_.room(record.bytes() - from);
   if (room.empty()) return false;
@@ -179,7 +183,7 @@ bool Outgoing::append(const Record& record) noexcept {
   return true;
 }
 
-/// With what waits before it, out of the caller's memory.
+/// Sends what waits, and behind it a record out of the caller's memory.
 Status Outgoing::write(const UniqueFd& socket, const Record& record) noexcept {
   if (!may_send(socket)) return append(record) ? Status::ok : Status::no_resource;
   std::array<iovec, 2 + kRunsMost> runs;
@@ -203,13 +207,15 @@ Status Outgoing::write(const UniqueFd& socket, const Record& record) noexcept {
   waits_for_room_ = is_down_ || (of_record < record.bytes() && (!queue_.is_empty() || of_record > 0));
   if (of_record == 0) return Status::no_resource;
   if (of_record == record.bytes()) return Status::ok;
-  // The queue is empty, and has room for a record unless there is no memory at all: half a record is no use.
+  // The queue is empty, and has room for the rest unless there is no memory at all. Without it the stream is
+  // broken.
   is_broken_ = !append_rest(record, of_record);
   return is_broken_ ? Status::peer_failed : Status::ok;
 }
 
-/// The first bytes of a record went. Where the network is short, most of a long one is with the peer by now,
-/// and need not be copied; where it is not, the question is not worth its time.
+/// Retains the first `bytes` bytes of a record, which were sent. If all was acknowledged when the system was
+/// last asked, the network takes little time, and most of a long record is with the peer by now and need not
+/// be copied. Otherwise asking again is not worth its time.
 void Outgoing::retain(const UniqueFd& socket, const Record& record, std::size_t bytes) noexcept {
   if (bytes == 0) return;
   std::size_t from = 0;
@@ -228,7 +234,7 @@ void Outgoing::retain(const UniqueFd& socket, const Record& record, std::size_t 
   if (from < bytes) retained_.add(transport::slice(record.rest, from - head.size(), bytes - from));
 }
 
-/// False: the peer's system has to acknowledge something first.
+/// Whether more may be sent. False: the peer's system has to acknowledge something first.
 bool Outgoing::may_send(const UniqueFd& socket) noexcept {
   if (retained_.is_worth_asking() || !retained_.has_room()) forget_acknowledged(socket);
   waits_for_room_ = !retained_.has_room();
@@ -242,7 +248,7 @@ void Outgoing::forget_acknowledged(const UniqueFd& socket) noexcept {
   retained_.acknowledged_but(left);
 }
 
-/// What has not gone waits: for room, or for another connection.
+/// Notes that a send has failed with `error`. What was not sent waits: for room, or for another connection.
 Status Outgoing::failed(int error) noexcept {
   waits_for_room_ = true;
   if (is_full(error)) return Status::no_resource;
@@ -252,7 +258,7 @@ Status Outgoing::failed(int error) noexcept {
   return Status::peer_failed;
 }
 
-/// All that waits to the system, as far as there is room.
+/// Sends all that waits, as far as there is room.
 void Outgoing::push(const UniqueFd& socket) noexcept {
   static_cast<void>(flush(socket));
 }

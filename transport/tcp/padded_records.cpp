@@ -28,12 +28,12 @@ void store_head(std::byte* to, const RecordHead& head) noexcept {
 void PaddedRecords::begin(std::span<std::byte> place, std::size_t used) noexcept {
   place_ = place;
   used_ = used;
-  // The padding goes over the network, and what lay there was for others.
+  // The padding goes over the network, and other bytes that lie there are not meant for this peer.
   std::fill(place.begin() + static_cast<std::ptrdiff_t>(used), place.end(), std::byte{0});
   pad(used);
 }
 
-/// From there on there is one record that means nothing, or the end of the place.
+/// Fills the place from `from` on with one record of padding, unless it is full.
 void PaddedRecords::pad(std::size_t from) noexcept {
   if (from == place_.size()) return;
   const std::size_t rest = place_.size() - from - sizeof(RecordHead);
@@ -46,11 +46,12 @@ std::span<std::byte> PaddedRecords::room(std::size_t bytes) noexcept {
   return place_.subspan(used_ + sizeof(RecordHead), bytes - sizeof(RecordHead));
 }
 
-/// A part of length and kind that went of the one, and the rest of the other, would be a record that is none.
-/// So the rest makes it padding: its length leads to the end of the record, behind which is padding, or to
-/// the end of the place. Half of a length is no length.
+/// When a part of one head's length and kind was sent, and the rest of the other head followed, the peer
+/// would read a record that is none. So the rest makes it padding: its length leads to the end of the record,
+/// behind which is padding, or to the end of the place. A length of which half was sent is right only if that
+/// half is the same in both.
 bool PaddedRecords::mend(std::size_t last, std::size_t sent) noexcept {
-  constexpr std::size_t kLength = 2;  // the bytes of a length that are not 0
+  constexpr std::size_t kLength = 2;  // the bytes of a length that may be other than 0
   static_assert(kHeldMost <= 1U << (8 * kLength));
   const std::size_t at = used_ - last;
   const std::size_t of_head = sent - at;
@@ -64,7 +65,7 @@ bool PaddedRecords::mend(std::size_t last, std::size_t sent) noexcept {
 
 void PaddedRecords::add(const RecordHead& head) noexcept {
   const std::size_t behind = used_ + sizeof head + head.bytes;
-  pad(behind);  // inside the padding that is there still
+  pad(behind);  // inside the padding that is still there
   store_head(place_.data() + used_, head);
   used_ = behind;
 }

@@ -1,10 +1,11 @@
-// Records at the front of a place of fixed length, and behind them one that means nothing and fills the rest.
+// A place of fixed length with records at its front, and behind them one record of padding that fills the
+// rest.
 //
 //   | record | record | padding ...................... |      and after one more:
 //   | record | record | record | padding ............. |
 //
-// The whole place is records between any two instructions of the thread that adds to it, so that the kernel,
-// which works in that thread, may send it at any time.
+// The whole place consists of records between any two instructions of the thread that adds to it. So the
+// kernel, which works in that thread, may send the place at any time.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +17,19 @@ namespace stria::tcp {
 
 class PaddedRecords {
  public:
-  /// The front of a record's head, which says what the record is, and changes at once.
+  /// Bytes at the front of a record's head that say what the record is. They change by one store.
   static constexpr std::size_t kDecisive = offsetof(RecordHead, header);
-  /// `place` begins with `used` bytes of records, and has room for the head of one more.
+  /// Sets the place. Its first `used` bytes are records, and behind them is room for one more head.
   void begin(std::span<std::byte> place, std::size_t used) noexcept;
-  /// Where the payload of a record of so many bytes goes, head included; empty: the record does not fit.
+  /// Where the payload of a record goes. `bytes`: of the whole record, with its head. data() is null: the
+  /// record does not fit.
   std::span<std::byte> room(std::size_t bytes) noexcept;
-  /// The payload is there: the record is one of them from now on.
+  /// Adds the record whose payload was written to room(). The kernel may send the record from now on.
   void add(const RecordHead& head) noexcept;
-  /// The first `sent` bytes of the place went while the last record, of `last` bytes, was added: with it, or
-  /// with the padding in whose place it was put. Makes the rest of the place right behind both; the record
-  /// may be padding then. False: nothing would be right.
+  /// Repairs the place after the kernel has sent its first `sent` bytes while the last record, of `last`
+  /// bytes, was added: the kernel has sent either a part of the record, or of the padding that the record has
+  /// replaced. The rest of the place becomes right behind either; the record may turn into padding by that.
+  /// False: no rest is right behind both.
   bool mend(std::size_t last, std::size_t sent) noexcept;
   std::size_t used() const noexcept { return used_; }
   std::size_t length() const noexcept { return place_.size(); }

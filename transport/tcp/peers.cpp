@@ -66,7 +66,7 @@ Result<Link*> Peers::reach_itself(Address self, void* cookie) {
   return &link;
 }
 
-/// The peer that the link led to is gone, or does not know it any more.
+/// Ends a link whose peer is gone, or does not know the link any more.
 void Peers::replace(Link& link, const char* why) noexcept {
   std::erase(dialing_, &link);
   parts_.links.fail(link, Status::peer_failed, why);
@@ -81,7 +81,7 @@ void Peers::advance_dials(std::uint64_t now) {
   const std::vector<Link*> dialing = dialing_;
   given_up_.reserve(dialing.size());
   for (Link* const link : dialing) {
-    if (link->dial == nullptr) continue;  // an upcall has ended it
+    if (link->dial == nullptr) continue;  // an upcall has ended the dial
     switch (link->dial->advance(now)) {
       case Dial::State::going:
         break;
@@ -116,7 +116,7 @@ void Peers::add_bulk(Guest& guest) {
 }
 
 void Peers::connect_anew() noexcept {
-  std::vector<Link*>& lost = parts_.shared.lost;  // keeps its room
+  std::vector<Link*>& lost = parts_.shared.lost;  // keeps the room that Links::add() has reserved
   try {
     for (; !lost.empty(); lost.pop_back()) reconnections_.begin(*lost.back(), now_ms());
   } catch (const std::bad_alloc&) {
@@ -125,15 +125,16 @@ void Peers::connect_anew() noexcept {
   step();
 }
 
-/// A guest brings the connection over which its link goes on.
+/// Continues a lost link over the connection that a guest has brought.
 void Peers::go_on(Guest& guest) {
   Link* const link = parts_.links.to_worker(guest.hello().from_worker);
   if (link != nullptr && link->state() == Link::State::lost)
     reconnections_.finish(*link, guest.take_socket(), guest.hello().received);
 }
 
-/// A guest that says nothing may be a peer whose connection was reset, while the one that made it, this
-/// device, has heard nothing of that: a word over the connection shows whether it is there.
+/// Sends something over each connection that this device has made to the address of a silent guest. The guest
+/// may be a peer whose connection was reset while this device has heard nothing of that: what is sent shows
+/// whether the connection is there.
 void Peers::answer_questions(std::uint64_t now) noexcept {
   door_.for_each_question(now, [this](const Ip& ip) {
     parts_.links.for_each([&ip](Link& link) {
@@ -143,13 +144,13 @@ void Peers::answer_questions(std::uint64_t now) noexcept {
   });
 }
 
-/// The answer to a peer that wants to go on with a link after a reset. Without a value the peer has to wait
-/// until the packets that came by the old connection are delivered.
+/// The answer to a peer that wants to go on with a link after a reset. None: the peer has to wait until the
+/// packets that came by the old connection are delivered.
 std::optional<Decision> Peers::decide_more(Link* known) {
   if (known == nullptr || !known->is_made_by_peer() || !known->is_there()) return Decision{Verdict::closing};
   if (known->state() == Link::State::lost) return Decision{Verdict::welcome, 0, known->received()};
   if (closing_) {
-    known->lose();  // nothing is delivered any more
+    known->lose();  // packets are not delivered any more, so the peer need not wait
     return Decision{Verdict::welcome, 0, known->received()};
   }
   known->end_connection();
@@ -161,7 +162,7 @@ void Peers::forget(const Link& link) noexcept {
   bulk_dials_.forget(link);
 }
 
-/// Says what becomes of a guest of this job. False: it has to wait.
+/// Decides what becomes of a guest of this job. False: the guest has to wait.
 bool Peers::decide(Guest& guest) {
   const Hello& hello = guest.hello();
   const auto answer = [&guest](Verdict verdict) {
@@ -185,8 +186,8 @@ bool Peers::decide(Guest& guest) {
   if (known == nullptr) return answer(Verdict::welcome);
   if (known->is_there()) {
     if (!known->is_made_by_peer()) return answer(Verdict::linked);
-    // Nothing has come from the peer yet, which may not know of the link: it may be another try of the same
-    // dial, or a new one because the connection was reset before the decision came there.
+    // If nothing has come from the peer, it may not know of the link: the guest may be another try of the
+    // same dial, or a new one because the connection was reset before the decision came to the peer.
     const bool is_known = known->received() > 0;
     if (known->state() == Link::State::up) return is_known && answer(Verdict::linked);
     if (!is_known) return answer(Verdict::welcome);
@@ -224,7 +225,7 @@ void Peers::step() noexcept try {
   bulk_dials_.advance(now);
   door_.serve([this](Guest& guest) { return decide(guest); }, [this](Guest& guest) { welcome(guest); });
   answer_questions(now);
-  reconnections_.advance(now);  // behind the door, at which the peer may be
+  reconnections_.advance(now);  // after the door, at which the peer may be
   for (const GivenUp& one : std::exchange(given_up_, {}))
     if (one.link->is_coming())
       parts_.links.fail(*one.link, one.why, "it cannot be connected to: " + one.reason);

@@ -1,7 +1,8 @@
-// How links come up: the worker's calls of connect, dials that are under way, and guests at the door.
+// How links come up: the worker's calls of connect(), dials that are under way, and guests at the door.
 //
-// When two devices dial each other at the same time, the connection of the one with the smaller worker id
-// counts. The other's waits at its door meanwhile, and is taken if its own comes to nothing.
+// When two devices dial each other at the same time, the connection of the device with the smaller worker id
+// counts. The other device's connection waits at that device's door, and is taken if the first comes to
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,29 +37,30 @@ class Peers {
 
   Result<void> open(const PortRange& ports) { return door_.open(ports, door_token_, dialling_by_.token); }
   std::uint16_t port() const noexcept { return door_.port(); }
-  /// The addresses of this host, by which those of a peer are put in order; and those of them that peers may
-  /// use.
+  /// Sets the addresses of this host: `own`, by which those of a peer are put in order, and of these the
+  /// `usable` ones, which peers may use.
   void know(std::vector<OwnAddress> own, std::vector<OwnAddress> usable) noexcept {
     own_ = std::move(own);
     bulk_dials_.know(std::move(usable));
   }
 
-  /// The contract's connect.
+  /// Finds the link to the device that gave `address`, or begins one: the contract's connect.
   Result<Link*> connect(std::span<const std::byte> address, void* cookie);
-  /// Something came for the door, a guest or a dial, or the timer rang. Makes upcalls.
+  /// Advances dials, guests and reconnections. To be called when something came for one of them, or the timer
+  /// rang. Makes upcalls.
   void step() noexcept;
-  /// Begins the bulk connections of the links that want some. Makes upcalls.
+  /// Begins the bulk connections of the links in Shared::want_bulk. Makes upcalls.
   void make_bulk() noexcept;
-  /// Goes on with the links whose connection was reset. Makes upcalls.
+  /// Takes the links in Shared::lost up, and advances all reconnections. Makes upcalls.
   void connect_anew() noexcept;
-  /// The link's memory goes.
+  /// Drops all that refers to a link whose memory is about to go.
   void forget(const Link& link) noexcept;
-  /// Dials or guests are under way.
+  /// Whether dials, reconnections or guests are under way.
   bool are_busy() const noexcept {
     return !dialing_.empty() || !bulk_dials_.is_empty() || !reconnections_.is_empty() || door_.has_guests();
   }
-  /// Links that are up, or lost, stay; no other comes any more, and no dial goes on. From now on
-  /// connect_anew() makes no upcalls.
+  /// Ends all dials, and refuses new links; links that are up or lost stay. From now on connect_anew() makes
+  /// no upcalls.
   void begin_closing() noexcept;
   /// Stops listening, and gives up lost links.
   void close() noexcept;
@@ -90,7 +92,7 @@ class Peers {
   std::vector<Link*> dialing_;
   BulkDials bulk_dials_;
   Reconnections reconnections_;
-  std::vector<GivenUp> given_up_;  // links whose dial has failed, and whose peer may be at the door
+  std::vector<GivenUp> given_up_;  // links whose dial has failed; their peer may still be at the door
   bool closing_ = false;
 };
 

@@ -10,11 +10,11 @@
 namespace stria::tcp {
 namespace {
 
-constexpr unsigned kSkipHot = 16;    // calls between looks while links have traffic
-constexpr unsigned kSkipMost = 64;   // while none has
-constexpr unsigned kClockCalls = 4;  // how often the clock is read
-constexpr std::uint64_t kLookUs = 200;
-constexpr std::uint16_t kFruitlessMost = 1000;
+constexpr unsigned kSkipHot = 16;               // calls from one look to the next while links have traffic
+constexpr unsigned kSkipMost = 64;              // calls from one look to the next while no link has traffic
+constexpr unsigned kClockCalls = 4;             // calls after which the clock is read
+constexpr std::uint64_t kLookUs = 200;          // time after which a look is due
+constexpr std::uint16_t kFruitlessMost = 1000;  // reads in vain after which a link is not hot any more
 
 std::uint64_t now_us() noexcept {
   using namespace std::chrono;
@@ -24,9 +24,10 @@ std::uint64_t now_us() noexcept {
 
 }  // namespace
 
-/// Who calls rarely gets a look at each call: not calls count then, but the time between them.
+/// Whether all sockets are to be looked at: after skip_ calls, or, for a process that calls rarely, when
+/// kLookUs are over; that is checked by each kClockCalls-th call.
 bool Receiver::is_due() noexcept {
-  if (asleep_) {  // the wakeup was notified
+  if (asleep_) {  // the wakeup was notified, or something else is to be done
     wakeup_->clear();
     look_soon();
     return true;
@@ -43,7 +44,7 @@ unsigned Receiver::receive(unsigned budget, bool& handshakes) noexcept {
   return delivered;
 }
 
-/// With the links of what the kernel has ended.
+/// Goes on with the links for which the kernel has ended something.
 unsigned Receiver::go_on(unsigned budget) noexcept {
   unsigned delivered = 0;
   while (delivered < budget) {
@@ -78,7 +79,7 @@ unsigned Receiver::settle(Link& link, const Incoming::Outcome& outcome) noexcept
     case Incoming::After::lost:
       link.lose();
       forget(link);
-      link.is_ready = true;  // pieces may have come
+      link.is_ready = true;  // bulk connections may have brought pieces
       ready_.push_back(&link);
       break;
     case Incoming::After::ended:
@@ -94,7 +95,7 @@ unsigned Receiver::settle(Link& link, const Incoming::Outcome& outcome) noexcept
 
 unsigned Receiver::read_ready(unsigned budget) noexcept {
   unsigned delivered = 0;
-  // Each once: one that has still more comes behind the others, and in the next call.
+  // Each link once: one that has still more comes behind the others, and is read by the next call.
   for (std::size_t left = ready_.size(); left > 0 && delivered < budget && !ready_.empty(); --left) {
     Link* const link = ready_.front();
     ready_.erase(ready_.begin());
@@ -137,7 +138,7 @@ unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
       continue;
     }
     Link& link = link_of(event.token);
-    if (!link.is_there()) continue;  // it has failed since
+    if (!link.is_there()) continue;  // the link has failed since
     if (event.writable) link.flush();
     if (!event.readable || delivered == budget || link.is_ready) continue;
     const unsigned left = budget - delivered;
@@ -152,7 +153,7 @@ unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
 void Receiver::plan_next_look(bool found) noexcept {
   if (found) return look_soon();
   skip_ = std::min(2 * skip_, hot_[0] != nullptr ? kSkipHot : kSkipMost);
-  // What comes between the look and arm() notifies at once.
+  // What comes between the look and arm() notifies the wakeup at once.
   if (skip_ == kSkipMost && ready_.empty() && wakeup_ != nullptr) asleep_ = wakeup_->arm();
 }
 

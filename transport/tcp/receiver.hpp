@@ -1,6 +1,6 @@
-// Which sockets are read when. Links with traffic are read at each call, which is how a message is found
-// soonest. A look at all sockets costs a system call: a device that nobody sends to sleeps until the wakeup
-// is notified, or, where there is no wakeup, looks now and then.
+// Chooses which sockets are read when. Links that had traffic lately are read at each call, which finds a
+// message soonest. A look at all sockets costs a system call: a device to which nothing comes sleeps until
+// its wakeup is notified, or, where there is no wakeup, looks now and then.
 #pragma once
 
 #include <array>
@@ -18,25 +18,28 @@ class Receiver {
  public:
   Receiver(Shared& shared, Links& links) noexcept : shared_(shared), links_(links) {}
 
-  /// Without one it looks now and then.
+  /// Sets the wakeup. Without one the device looks at its sockets now and then.
   void sleep_by(std::unique_ptr<Wakeup> wakeup) noexcept { wakeup_ = std::move(wakeup); }
-  /// Nothing has come since the wakeup was armed, so that receive() would find nothing.
+  /// Whether nothing has come since the wakeup was armed: receive() would find nothing.
   bool is_asleep() const noexcept { return asleep_ && wakeup_->is_quiet() && !has_ended(); }
-  /// Delivers up to `budget` packets. `handshakes`: something came for a token that is no link's.
+  /// Delivers up to `budget` packets. Sets `handshakes` if something came for the timer, the door or a
+  /// handshake.
   unsigned receive(unsigned budget, bool& handshakes) noexcept;
-  /// The next call looks at all sockets.
+  /// Makes the next call of receive() look at all sockets.
   void look_soon() noexcept {
     skip_ = 1;
     asleep_ = false;
   }
-  /// No packet waits in a buffer, and none in a socket as far as a look now shows.
+  /// Whether no packet waits in a buffer and, as a look now shows, none in a socket. Sets `handshakes` if
+  /// something came for the timer, the door or a handshake.
   bool is_idle(bool& handshakes) noexcept;
-  /// The link is not looked at any more.
+  /// Drops all that refers to a link.
   void forget(const Link& link) noexcept;
 
  private:
+  /// Most links that are read at each call.
   static constexpr std::size_t kHot = 4;
-  /// The kernel has ended something that it was asked for.
+  /// Whether the kernel has ended something that it was asked for.
   bool has_ended() const noexcept { return shared_.queue != nullptr && shared_.queue->has_news(); }
   unsigned go_on(unsigned budget) noexcept;
   unsigned read(Link& link, unsigned budget) noexcept;
@@ -52,13 +55,13 @@ class Receiver {
 
   Shared& shared_;
   Links& links_;
-  std::array<Link*, kHot> hot_{};  // those that had traffic last, the last first
-  std::vector<Link*> ready_;       // they have packets left
-  unsigned calls_ = 0;             // since the last look
-  unsigned skip_ = 1;              // calls from one look to the next
-  std::uint64_t looked_us_ = 0;
+  std::array<Link*, kHot> hot_{};  // the links that had traffic lately, the latest first
+  std::vector<Link*> ready_;       // the links that have packets left, or may have
+  unsigned calls_ = 0;             // of receive() since the last look
+  unsigned skip_ = 1;              // calls of receive() from one look to the next
+  std::uint64_t looked_us_ = 0;    // when the last look was
   std::unique_ptr<Wakeup> wakeup_;
-  bool asleep_ = false;  // the wakeup is armed, and until it is notified there is nothing to look for
+  bool asleep_ = false;  // the wakeup is armed: there is nothing to look for until it is notified
 };
 
 }  // namespace stria::tcp

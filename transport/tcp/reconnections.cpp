@@ -12,9 +12,11 @@ namespace stria::tcp {
 namespace {
 
 constexpr std::uint64_t kAgainMs = 50;  // between two tries
-constexpr std::uint64_t kGapMs = 500;   // between two calls of advance(): this process was away
+// After a longer time between two calls of advance() this process was away.
+constexpr std::uint64_t kGapMs = 500;
 
-/// What has become of a connection that nobody says anything on.
+/// The state of a connection on which neither side says anything. EAGAIN: it is being made, or stands; any
+/// other errno: it has ended.
 int state_of(const UniqueFd& socket) noexcept {
   if (const int error = error_of(socket); error != 0) return error;
   std::byte one{};
@@ -38,7 +40,8 @@ void Reconnections::begin(Link& link, std::uint64_t now) {
   if (all_.size() == 1) advanced_ = now;
 }
 
-/// What was connected came to nothing: the peer's process has ended it, so that it does not compute.
+/// Ends a try, to begin another. Its connection came to nothing because the peer's process has ended it: so
+/// the process does not compute, and the time counts.
 void Reconnections::try_again(One& one, std::uint64_t now) noexcept {
   one.dial.reset();
   one.question.reset();
@@ -69,7 +72,8 @@ Reconnections::Peer Reconnections::dial(One& one, std::uint64_t now) {
   return Peer::unknown;
 }
 
-/// Whether the peer's process still listens. Its device closes a connection that says nothing after a while.
+/// Tries whether the peer's process still listens, by a connection that says nothing. The peer's device
+/// closes such a connection after a while.
 Reconnections::Peer Reconnections::ask(One& one, std::uint64_t now) {
   int error = EAGAIN;
   if (!one.question) {
@@ -87,7 +91,7 @@ Reconnections::Peer Reconnections::ask(One& one, std::uint64_t now) {
   return Peer::unknown;
 }
 
-/// `passed`: ms since the last look.
+/// Advances the reconnection of one link. `passed`: ms since the last time; 0: this process was away.
 Reconnections::Peer Reconnections::look(One& one, std::uint64_t now, std::uint64_t passed) {
   const Peer out = one.link->is_made_by_peer() ? ask(one, now) : dial(one, now);
   const bool is_connected = one.question ? is_established(one.question) : one.dial && one.dial->has_reached();

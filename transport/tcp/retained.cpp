@@ -9,7 +9,7 @@
 
 namespace stria::tcp {
 
-/// Where the next bytes go; empty: they are not retained.
+/// The room for the next bytes. Empty: they are not retained.
 std::span<std::byte> Retained::room() noexcept try {
   if (!keeps_) return {};
   if (end_ == filled_to()) {
@@ -24,7 +24,7 @@ std::span<std::byte> Retained::room() noexcept try {
   return {};
 }
 
-/// What is not retained is as good as acknowledged, until a connection is made anew for it in vain.
+/// Bytes that are not retained count as acknowledged. The link ends if they have to be sent once more.
 void Retained::add(std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty()) {
     const std::span<std::byte> here = room();

@@ -1,5 +1,5 @@
-// The last bytes of a stream, from the first one that the peer's system has not acknowledged: what goes out
-// once more when the connection is reset, and made anew.
+// The last bytes of a stream, from the first one on that the peer's system has not acknowledged. They are
+// sent once more when the connection was reset and another one has replaced it.
 #pragma once
 
 #include <cstddef>
@@ -15,42 +15,46 @@ namespace stria::tcp {
 
 class Retained {
  public:
-  /// Of one buffer.
+  /// Size of one buffer.
   static constexpr std::size_t kBytes = 16384;
-  /// `pool` lends buffers of so many bytes. A stream of which nothing is retained has none.
+  /// `pool` lends buffers of kBytes; a stream of which nothing is retained has none.
   explicit Retained(BufferPool& pool) noexcept : pool_(pool) {}
   Retained(const Retained&) = delete;
   Retained& operator=(const Retained&) = delete;
   ~Retained() { clear(); }
-  /// From now on nothing is retained: a stream can go on over another connection only where all that was sent
-  /// has come.
+  /// Retains nothing from now on: the stream can go on over another connection only where the peer has
+  /// received all that was sent.
   void keep_nothing() noexcept { keeps_ = false; }
 
   /// Bytes that were sent since the stream began.
   std::uint64_t end() const noexcept { return end_; }
-  /// More may be sent before something is acknowledged.
+  /// Whether more may be sent before something is acknowledged.
   bool has_room() const noexcept { return end_ - begin_ < kMost; }
-  /// Much has been sent since acknowledged_but() was called.
+  /// Whether much has been sent since the system was last asked what is acknowledged.
   bool is_worth_asking() const noexcept { return end_ - asked_ >= kUnasked; }
+  /// Whether the byte at this position of the stream is retained.
   bool holds(std::uint64_t position) const noexcept { return begin_ <= position && position < end_; }
-  /// These bytes were sent.
+  /// Retains a copy of bytes that were sent.
   void add(std::span<const std::byte> bytes) noexcept;
   void add(const transport::Payload& bytes) noexcept;
-  /// So many bytes were sent, and are acknowledged like all before them.
+  /// Counts bytes as sent and acknowledged, together with all bytes before them.
   void skip(std::uint64_t bytes) noexcept;
-  /// Of what was sent the last `left` bytes are not acknowledged.
+  /// Frees what is acknowledged: of the bytes that were sent all but the last `left`.
   void acknowledged_but(std::uint64_t left) noexcept;
 
-  /// What the peer has got is the first `position` bytes: the others are sent once more. False: they are not
-  /// here any more, or were never sent.
+  /// Has all bytes behind the first `position` sent once more, because the peer has received no others.
+  /// False: some are not retained any more, or were never sent.
   bool go_back(std::uint64_t position) noexcept;
   /// The next bytes to be sent once more; empty: none.
   std::span<const std::byte> to_repeat() const noexcept;
+  /// Counts the first `bytes` of to_repeat() as sent once more.
   void repeated(std::size_t bytes) noexcept { cursor_ += bytes; }
 
  private:
-  /// As much as goes unacknowledged by default (net.ipv4.tcp_wmem): no connection is slower for this limit.
+  /// Most bytes that are retained. By default the system lets no more go unacknowledged (net.ipv4.tcp_wmem),
+  /// so that the limit makes no connection slower.
   static constexpr std::uint64_t kMost = 4 << 20;
+  /// Bytes that are sent before it is worth asking the system what is acknowledged.
   static constexpr std::uint64_t kUnasked = 64 << 10;
   std::uint64_t filled_to() const noexcept { return base_ + buffers_.size() * kBytes; }
   std::span<std::byte> room() noexcept;
@@ -60,10 +64,11 @@ class Retained {
   BufferPool& pool_;
   std::vector<std::unique_ptr<std::byte[]>> buffers_;  // the first begins with byte base_ of the stream
   std::uint64_t base_ = 0;
-  std::uint64_t begin_ = 0;   // the first byte that is retained
-  std::uint64_t cursor_ = 0;  // what comes before it was sent over this connection, or is with the peer
+  std::uint64_t begin_ = 0;  // position of the first byte that is retained
+  // Bytes before this position were sent over this connection, or are with the peer.
+  std::uint64_t cursor_ = 0;
   std::uint64_t end_ = 0;
-  std::uint64_t asked_ = 0;
+  std::uint64_t asked_ = 0;  // end_ when the system was last asked what is acknowledged
   bool keeps_ = true;
 };
 

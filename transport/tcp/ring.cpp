@@ -14,7 +14,7 @@
 namespace stria::tcp {
 namespace {
 
-/// Never destroyed: a ring may come back later than the statics go.
+/// Never destroyed, because a ring may come back later than static objects are destroyed.
 struct Shelf {
   std::mutex mutex;
   std::vector<std::unique_ptr<Ring>> rings;
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Ring>> Ring::take(Kind kind, unsigned entries) {
   how.flags = flags_of(kind);
   std::unique_ptr<Ring> made(new Ring(kind));
   if (const int failed = -io_uring_queue_init_params(entries, &made->kernel, &how); failed != 0) {
-    // ENOMEM: what the user's processes may lock of memory (RLIMIT_MEMLOCK) is used up.
+    // ENOMEM: the user's processes have locked as much memory as they may (RLIMIT_MEMLOCK).
     const bool is_forbidden = failed == ENOSYS || failed == EPERM || failed == EINVAL || failed == ENOMEM;
     return Error{is_forbidden ? Status::unsupported : Status::io_error,
                  fmt::format("io_uring is refused: {}", std::strerror(failed))};

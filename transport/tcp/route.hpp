@@ -9,8 +9,8 @@ namespace stria::tcp {
 
 struct Route {
   Ip to;
-  std::optional<Ip> from =
-      {};  ///< the address of this host that the connection is to have; else the system's choice
+  /// The address of this host that the connection is to have; without one the system chooses.
+  std::optional<Ip> from = {};
 };
 
 }  // namespace stria::tcp

@@ -1,4 +1,4 @@
-// What the configuration says, read once when a device is opened.
+// The configuration of a device, read once when the device is opened.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace stria::tcp {
 
-/// The means by which a device without traffic learns that something has come, and long messages move.
+/// How a device without traffic learns that something has come, and by what long messages move.
 enum class Engine { automatic, uring, epoll };
 
 struct Settings {
@@ -18,9 +18,9 @@ struct Settings {
   Engine engine = Engine::automatic;
   std::uint32_t connect_ms = 0;
   std::uint32_t silent_ms = 0;
-  std::uint32_t lanes = 1;  ///< bulk connections
+  std::uint32_t lanes = 1;  ///< bulk connections by each route to a peer
   std::uint32_t eager_max = 0;
-  bool retains = true;  ///< what is not acknowledged, to repeat it
+  bool retains = true;  ///< sent bytes are kept until they are acknowledged, to be repeated after a reset
 };
 Result<Settings> read_settings(const stria_device_params_t& params);
 

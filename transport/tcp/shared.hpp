@@ -1,4 +1,4 @@
-// What the links of a device have in common.
+// State that the links of a device share.
 #pragma once
 
 #include <cstdint>
@@ -32,30 +32,33 @@ struct Shared {
   const transport::Sink& sink;
   const stria_services_t& services;
   const std::uint32_t eager_max;
-  const std::uint32_t lanes;      ///< bulk connections to be made to a peer
-  const std::uint32_t silent_ms;  ///< how long a peer's system may acknowledge nothing
-  /// Opened at the first call; null: this kernel has no such queue, or does not allow it.
+  const std::uint32_t lanes;  ///< bulk connections to be made by each route to a peer
+  /// How long a peer's system may acknowledge nothing before it counts as silent.
+  const std::uint32_t silent_ms;
+  /// The queue by which the kernel is asked, opened at the first call. Null: this kernel has no such queue or
+  /// does not allow it, or the configuration does not.
   KernelQueue* kernel_queue() noexcept;
-  /// The queue that keeps deadlines of records which wait for others; null: they do not wait.
+  /// The queue that keeps the deadlines of records that wait for others. Null: no deadline can be kept.
   KernelQueue* keeper() noexcept {
     KernelQueue* const out = kernel_queue();
     return out == nullptr || !out->keeps_deadlines() ? nullptr : out;
   }
 
   BufferPool pool;
-  BufferPool retained;  ///< of what is not acknowledged yet
+  BufferPool retained;  ///< for bytes that are not acknowledged yet
   Events events;
   Keys keys;
   GetPool gets;
-  bool retains = true;                 ///< links keep what is not acknowledged
-  bool may_queue = false;              ///< the kernel has rings, and the configuration allows them
+  bool retains = true;                 ///< links retain bytes that are not acknowledged
+  bool may_queue = false;              ///< kernel_queue() may open a queue, and has not tried yet
   std::unique_ptr<KernelQueue> queue;  ///< null: none is open
-  std::vector<Link*> want_bulk;        ///< links whose bulk connections are to be made by this device
-  std::vector<Link*> lost;             ///< links whose connection was reset since the device's last call
-  IntrusiveList<Link> talking;         ///< links that have sent since the device's last call
-  bool is_in_call = false;             ///< of the device, which sends what waits for others when it ends
-  std::uint64_t requests = 0;          ///< gets and pieces that were requested, by either side
-  unsigned waiting_for_room = 0;       ///< connections that have more to send than the system takes
+  std::vector<Link*> want_bulk;        ///< links whose bulk connections this device is to make
+  std::vector<Link*> lost;      ///< links whose first connection was reset since the device's last call
+  IntrusiveList<Link> talking;  ///< links that have sent since the device's last call
+  /// The device is being called; what waits for others is sent at the end of the call.
+  bool is_in_call = false;
+  std::uint64_t requests = 0;     ///< counts gets of this device, and pieces that peers request
+  unsigned waiting_for_room = 0;  ///< connections that wait for room to send
 };
 
 }  // namespace stria::tcp

@@ -8,8 +8,8 @@
 
 namespace stria::tcp {
 
-/// Some third of the time before the first probe, and four of them in the rest. The system counts in seconds,
-/// and the limit is not cut short by that.
+/// The first probe comes after some third of the time, and kProbes of them in the rest. The system counts in
+/// whole seconds, which does not cut the limit short.
 void Silence::probe(const UniqueFd& socket, std::uint64_t limit_ms) noexcept {
   constexpr std::uint64_t kMs = 1000, kProbes = 4;
   const std::uint64_t seconds = (limit_ms + kMs - 1) / kMs;
@@ -29,7 +29,7 @@ bool Silence::lasts(const UniqueFd& socket, std::uint64_t now, std::uint64_t lim
   tcp_info info{};
   socklen_t bytes = sizeof info;
   if (!socket || ::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return false;
-  if (info.tcpi_retransmits == 0 && info.tcpi_probes == 0) {  // of those that nothing has answered yet
+  if (info.tcpi_retransmits == 0 && info.tcpi_probes == 0) {  // of what nothing has answered yet
     since_ = 0;
     return false;
   }

@@ -1,7 +1,7 @@
-// A host that answers nothing any more: it lost its power, or the network between. The system tells after a
-// quarter of an hour only where bytes wait to be acknowledged (net.ipv4.tcp_retries2); its time-outs that can
-// be set (TCP_USER_TIMEOUT) also end a connection to a process that was stopped, whose system answers as
-// ever.
+// Finds that a peer's host does not answer any more, because it has lost its power, or the network between
+// has failed. By itself the system reports that only after a quarter of an hour, and only where bytes wait to
+// be acknowledged (net.ipv4.tcp_retries2). Its time limit that can be set (TCP_USER_TIMEOUT) ends also a
+// connection to a process that was stopped, whose system still answers.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace stria::tcp {
 
 class Silence {
  public:
-  /// The system's own probes of a connection on which nothing waits: it ends after `limit_ms` without an
-  /// answer.
+  /// Has the system probe a connection on which nothing waits to be acknowledged: the connection ends after
+  /// about `limit_ms` without an answer.
   static void probe(const UniqueFd& socket, std::uint64_t limit_ms) noexcept;
-  /// Bytes, or questions whether there is room, were sent again and again for `limit_ms`, and the peer's
-  /// system has acknowledged nothing. Asked several times within the limit; a connection without unanswered
-  /// ones costs one system call. `now`: of now_ms().
+  /// Whether segments, or probes of a closed window, have been repeated for `limit_ms` while the peer's
+  /// system acknowledged nothing. To be asked several times within the limit. Costs one system call. `now`:
+  /// of now_ms().
   bool lasts(const UniqueFd& socket, std::uint64_t now, std::uint64_t limit_ms) noexcept;
 
  private:
-  std::uint64_t since_ = 0;  // when it was found to have begun; 0: the peer answers
+  std::uint64_t since_ = 0;  // when the silence was found to have begun, of now_ms(); 0: the peer answers
 };
 
 }  // namespace stria::tcp

@@ -15,9 +15,10 @@
 namespace stria::tcp {
 namespace {
 
-constexpr int kBacklog = 4096;  // the kernel allows net.core.somaxconn
+constexpr int kBacklog = 4096;  // the kernel lowers it to net.core.somaxconn
 
-/// The process may have as many descriptors from now on as it is allowed to take for itself. False: it has.
+/// Raises the process's limit of descriptors to the highest that the process may set. False: it was there, or
+/// the system refuses.
 bool raise_descriptor_limit() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;
@@ -25,7 +26,7 @@ bool raise_descriptor_limit() noexcept {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-/// A descriptor that `make` makes. A process that has none left raises its limit first.
+/// The descriptor that `make` makes. If the process has none left, raises the limit and tries again.
 template <class Make>
 UniqueFd made_by(Make&& make) noexcept {
   UniqueFd out(make());
@@ -42,14 +43,15 @@ void set(const UniqueFd& socket, int level, int option, int value) noexcept {
   static_cast<void>(::setsockopt(socket.get(), level, option, &value, sizeof value));
 }
 
-/// Messages go at once.
+/// Has messages sent at once (no Nagle's algorithm).
 void prepare(const UniqueFd& socket) noexcept {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
-/// The connection is to have this address of the host, and any port.
+/// Gives a socket an address of this host, and any port. False: the system refuses.
 bool bind_to(const UniqueFd& socket, const Ip& ip) noexcept {
-  set(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);  // the port is found by connect(), for this peer alone
+  // The system finds the port in connect(), where it has to be free for this peer alone.
+  set(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   const SocketAddress own(ip, 0);
   return ::bind(socket.get(), own.get(), own.bytes()) == 0;
 }
@@ -72,7 +74,7 @@ UniqueFd listen_at(bool v6, std::uint16_t port) noexcept {
 }
 
 std::uint16_t port_of(const UniqueFd& door) noexcept {
-  sockaddr_in6 address{};  // the port is where that of sockaddr_in is
+  sockaddr_in6 address{};  // sin6_port lies where sin_port of sockaddr_in does
   socklen_t bytes = sizeof address;
   if (::getsockname(door.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return 0;
   return ntohs(address.sin6_port);

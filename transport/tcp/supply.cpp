@@ -11,15 +11,15 @@
 #include "transport/tcp/socket.hpp"
 
 namespace stria::tcp {
-/// What the peer was promised by the head still comes, as it was while the key was valid. Most keys end when
-/// the peer has all of the piece; then the kernel goes on with those behind it.
+/// The key has ended. What the head has promised is still sent, as it was while the key was valid. Most keys
+/// end when the peer has all of the piece; then the kernel goes on with the pieces behind it.
 void Supply::Piece::key_ends() noexcept {
   owner->update();
   if (left() == 0) return;
   owner->take_back();
   if (head_left == sizeof head) {
     head.refused = 1;
-    memory = {};  // also its layout, which is the caller's again
+    memory = {};  // drops the layout, too, which is the caller's again
     return;
   }
   copy.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(memory.length)]);
@@ -76,8 +76,8 @@ bool Supply::packs(const Piece& piece) const noexcept {
   return piece.memory.layout != nullptr && transport::mean_block(piece.memory) < kGatheredRun;
 }
 
-/// What of the piece goes in one call, at most `most` bytes of its memory; `covered`: how many. The memory is
-/// not packed. Takes at most 1 + kRunsMost runs.
+/// Describes what of the piece is sent by one call: its head, and at most `most` bytes of its memory,
+/// unpacked. `covered`: bytes of the memory. Returns the number of runs, at most 1 + kRunsMost.
 std::size_t Supply::describe(Piece& piece, std::int64_t most, iovec* runs,
                              std::int64_t& covered) const noexcept {
   std::size_t count = 0;
@@ -118,7 +118,7 @@ Status Supply::send(const UniqueFd& socket, Piece& piece) noexcept {
   return static_cast<std::size_t>(sent) == asked ? Status::ok : Status::no_resource;
 }
 
-/// The kernel goes on with the first piece and those behind it. False: it is not asked to.
+/// Has the kernel send the first piece and those behind it. False: it is not asked, or takes none.
 bool Supply::hand_over(const UniqueFd& socket) noexcept {
   if (queue_ == nullptr || (count_ == 1 && at(0).left() < kHandedOver)) return false;
   std::array<iovec, kRunsOfKernel> runs;
@@ -126,7 +126,7 @@ bool Supply::hand_over(const UniqueFd& socket) noexcept {
   std::size_t used = 0, count = 0;
   for (std::int64_t covered = 0; count < std::min(count_, kPiecesOfKernel);) {
     Piece& piece = at(static_cast<std::uint32_t>(count));
-    // Nothing goes out behind a piece that is refused, and the kernel would send what is behind it.
+    // Nothing may be sent behind a piece that is refused, and the kernel would send what is behind it.
     if (used + 1 + kRunsMost > runs.size() || packs(piece) || piece.head.refused != 0) break;
     const std::size_t of_piece = describe(piece, piece.memory.length, &runs[used], covered);
     steps[count++] = {{&runs[used], of_piece}, &piece.header};
@@ -148,12 +148,12 @@ void Supply::over(int result) noexcept {
   at(sending_).sent(static_cast<std::size_t>(result));
 }
 
-/// What the kernel has sent is counted.
+/// Counts what the kernel has sent.
 void Supply::update() noexcept {
   if (is_under_way()) queue_->update();
 }
 
-/// The kernel touches no memory of a piece any more.
+/// Stops the kernel, which touches no memory of a piece any more on return.
 void Supply::take_back() noexcept {
   if (is_under_way()) queue_->cancel(*this);
 }

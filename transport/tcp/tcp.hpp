@@ -1,4 +1,4 @@
-// The provider's table.
+// The table of the tcp provider.
 #pragma once
 
 #include "stria/provider.h"

@@ -8,10 +8,11 @@ namespace stria::tcp {
 inline constexpr Token kTimerToken = 1;
 inline constexpr Token kDoorToken = 2;
 inline constexpr Token kHandshakeToken = 3;
-/// Of KernelQueue, so that a process that sleeps wakes; each call of progress looks at the queue itself.
+/// Of the kernel queue's descriptor, which is watched only so that a process that sleeps wakes: each call of
+/// progress looks at the queue itself.
 inline constexpr Token kQueueToken = 4;
 
-/// All others are the addresses of links, with a bit for those of their bulk connections.
+/// Whether a token is a link's: the address of the link, for bulk connections with kBulkBit.
 inline bool is_link(Token token) noexcept {
   return token > kQueueToken;
 }

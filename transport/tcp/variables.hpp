@@ -1,4 +1,4 @@
-// The variables of the tcp provider.
+// The configuration variables of the tcp provider.
 #pragma once
 
 #include "base/variable.hpp"

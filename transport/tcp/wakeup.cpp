@@ -14,8 +14,8 @@ Wakeup::Wakeup(int descriptor, std::unique_ptr<Ring> ring) : ring_(std::move(rin
   flags_ = ring_->kernel.sq.kflags;
 }
 
-/// A deferred ring, so that nothing of this interrupts what the application waits for: with another kind its
-/// epoll_wait would end early.
+/// Takes a deferred ring, which does not interrupt what the application waits for: with another kind a call
+/// of epoll_wait() would end early.
 Result<std::unique_ptr<Wakeup>> Wakeup::open(int descriptor) {
   static_assert(kHasNews == IORING_SQ_TASKRUN);
   constexpr unsigned kEntries = 2;
@@ -31,12 +31,14 @@ Wakeup::~Wakeup() {
     Ring::give_back(std::move(ring_));
 }
 
-/// Takes back what arm() asked for, and all completions. False: another thread's ring.
+/// Takes back what arm() has asked for, and takes all completions. False: another thread made the ring, or
+/// the kernel takes no request.
 bool Wakeup::disarm() noexcept {
   if (!ring_->is_mine()) return false;
   io_uring& kernel = ring_->kernel;
   bool is_over = false;
-  // Taking it back fails where it is about to complete; and then it may find nothing, and stay.
+  // Taking the poll back fails while it is about to complete. It may then find nothing and stay, so it is
+  // taken back again until its completion has come.
   while (!is_over) {
     io_uring_sqe* const request = io_uring_get_sqe(&kernel);
     if (request == nullptr) return false;
