@@ -40,7 +40,7 @@ std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
     free_[index] = free_[index]->next;
     cached_ -= taken;
   } else {
-    // Free buffers of other sizes may not stand beside a whole budget in use.
+    // Free buffers and buffers in use together have to stay within the limit.
     if (cached_ + in_use_ + taken > limit_) trim();
     memory = std::malloc(size_of(index));
     if (memory == nullptr) return nullptr;

@@ -1,8 +1,8 @@
-// Buffers for payload that arrives before its receive, taken from and given back to free lists, so that a
-// steady state allocates nothing. Four sizes a doubling from 16 bytes on: a buffer is at most a quarter
-// longer than what it holds. What is counted is the memory a buffer takes, the allocator's part included; the
-// credits bound that (credit.hpp), and what is free is trimmed so that both together stay within the same
-// bound.
+// Buffers for payload that arrives before its receive. They are taken from and given back to free lists, so
+// that a steady state allocates nothing. Each doubling of the length, from 16 bytes on, has four sizes: from
+// 17 bytes on a buffer is at most a quarter longer than what it holds. The pool counts the memory that a
+// buffer takes, the allocator's part included. Credits bound the memory of the buffers in use (credit.hpp),
+// and free buffers are trimmed so that both together stay within the same bound.
 #pragma once
 
 #include <array>
@@ -11,25 +11,25 @@
 
 namespace stria::eager {
 
-/// Threads: the worker's lock.
+/// Threads: one at a time, under the worker's lock.
 class BufferPool {
  public:
-  /// Free buffers are kept while they and those in use take at most `limit_bytes`.
+  /// Keeps free buffers while they and those in use take at most `limit_bytes` of memory.
   explicit BufferPool(std::uint64_t limit_bytes) noexcept : limit_(limit_bytes) {}
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool();
 
-  /// A buffer of at least `bytes`; null when memory is out.
+  /// Takes a buffer of at least `bytes` bytes. Null: there is no memory.
   std::byte* take(std::uint64_t bytes) noexcept;
-  /// Gives it back; `bytes` as it was taken.
+  /// Gives back a buffer that take(bytes) has returned.
   void give(std::byte* buffer, std::uint64_t bytes) noexcept;
 
-  /// The memory that a buffer for `bytes` takes. Less than twice as much from 17 bytes on, which are the
-  /// fewest that anybody keeps in a buffer.
+  /// The memory, in bytes, that a buffer for `bytes` bytes takes. From 17 bytes on, the fewest that are kept
+  /// in a buffer, it is less than twice `bytes`.
   static std::uint64_t footprint(std::uint64_t bytes) noexcept;
 
-  /// Sums of footprints.
+  /// Sums of footprints: of the buffers in use, the most there ever was of these, and of the free buffers.
   std::uint64_t in_use() const noexcept { return in_use_; }
   std::uint64_t in_use_max() const noexcept { return in_use_max_; }
   std::uint64_t cached() const noexcept { return cached_; }

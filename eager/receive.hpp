@@ -1,6 +1,6 @@
-// The receiving side of the eager path: it counts what arrives against what was granted (credit.hpp), has the
-// buffers for payload that comes before its receive (buffer_pool.hpp), and takes a message out of the window
-// of its source where the receive is there first. What a message is matched with is not its business.
+// The receiving side of the eager path. It counts the payload that arrives against the grants (credit.hpp),
+// has the buffers for payload that comes before its receive (buffer_pool.hpp), and takes a message out of the
+// window of its source where the receive is there first. Matching is left to tag/.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,12 @@
 
 namespace stria::eager {
 
-/// A message for a longer receive is probably announced, so that receive looks for none in the window.
+/// Longest receive that looks for its message in the window. A message for a longer one is probably
+/// announced.
 inline constexpr std::uint64_t kTakeMost = 262144;
 
-/// Messages of one worker, from all peers. Threads: the worker's lock.
+/// The eager messages that one worker receives from all peers. Threads: one at a time, under the worker's
+/// lock.
 class Receiver {
  public:
   /// Buffers and grants take at most `budget_bytes` of memory, apart from the first grant of each peer.
@@ -25,7 +27,7 @@ class Receiver {
   void peer_joined(Flow& flow) noexcept { budget_.peer_joined(flow.grant); }
   void peer_left(Flow& flow) noexcept { budget_.peer_left(flow.grant); }
 
-  // Counting payload. Budget says what each step means.
+  // Counting payload against a grant, each by the function of Budget that has the same name.
   [[nodiscard]] bool arrived(Flow& flow, std::uint64_t bytes) noexcept {
     return budget_.arrived(flow.grant, bytes);
   }
@@ -33,30 +35,30 @@ class Receiver {
   void take_back(Flow& flow, std::uint32_t bytes) noexcept { budget_.take_back(flow.grant, bytes); }
   void consumed(Flow& flow, std::uint64_t bytes) noexcept { budget_.consumed(flow.grant, bytes); }
   bool is_low(const Flow& flow) const noexcept { return budget_.is_low(flow.grant); }
-  /// Grants more when the peer is low. True: Sender::send_credit() has to tell the peer.
+  /// Grants a peer more when it is low. True: Sender::send_credit() has to tell the peer.
   bool top_up(Flow& flow) noexcept { return budget_.top_up(flow.grant); }
 
-  // Keeping payload that arrived() counted.
-  /// It lies in a buffer of its length, which buffer_for() gave.
+  // Keeping payload that arrived() has counted.
+  /// The payload lies in a buffer that buffer_for(bytes) has returned.
   void kept_in_buffer(Flow& flow, std::uint64_t bytes) noexcept {
     budget_.kept(flow.grant, bytes, BufferPool::footprint(bytes));
   }
-  /// It takes no memory of the budget: it is short, or stays where it arrived.
+  /// The payload takes no memory of the budget: it is short, or stays where it has arrived.
   void kept_elsewhere(Flow& flow, std::uint64_t bytes) noexcept { budget_.kept(flow.grant, bytes, 0); }
-  /// The buffer is free again.
+  /// Frees a buffer that kept_in_buffer() has counted.
   void free_buffer(Flow& flow, std::byte* buffer, std::uint64_t bytes) noexcept {
     buffers_.give(buffer, bytes);
     budget_.release(flow.grant, BufferPool::footprint(bytes));
   }
-  /// A buffer of at least `bytes`; null when memory is out. The budget does not count it yet.
+  /// A buffer of at least `bytes` bytes, which the budget does not count yet. Null: there is no memory.
   std::byte* buffer_for(std::uint64_t bytes) noexcept { return buffers_.take(bytes); }
-  /// A buffer that the budget does not count, as it holds no payload, is free again.
+  /// Frees a buffer that the budget does not count, because it holds no payload.
   void free_uncounted(std::byte* buffer, std::uint64_t bytes) noexcept { buffers_.give(buffer, bytes); }
 
-  /// Takes the next message of the flow out of its window into `memory`, which has room for `room` bytes,
-  /// when that is the message that `header` asks for. When nothing is there it looks for a moment if
-  /// `waits()`, which is asked then alone.
-  /// Bytes, counted as passed(), and `header` is the message's; or STRIA_TAKE_*, and nothing changed.
+  /// Takes the next message of the flow out of its window into `memory`, which has room for `room` bytes, if
+  /// that is the message that `header` asks for. When nothing is there, looks for a moment if waits(), which
+  /// is called only then. Returns the payload bytes, counted as passed(), and `header` is the message's; or
+  /// STRIA_TAKE_*, and nothing was taken.
   template <class Waits>
   [[gnu::always_inline]] std::int32_t take(Flow& flow, transport::Header& header, void* memory,
                                            std::uint64_t room, const Waits& waits) noexcept {
@@ -70,7 +72,7 @@ class Receiver {
     return bytes;
   }
 
-  /// Memory of the buffers that hold something.
+  /// Memory of the buffers in use, in bytes, and the most there ever was.
   std::uint64_t in_use() const noexcept { return buffers_.in_use(); }
   std::uint64_t in_use_max() const noexcept { return buffers_.in_use_max(); }
 
@@ -83,7 +85,8 @@ class Receiver {
   BufferPool buffers_;
 };
 
-/// Copies the first `bytes` of a packet's payload to a receive's memory. Most messages need no call.
+/// Copies the first `bytes` of a packet's payload to a receive's memory. A short message into contiguous
+/// memory needs no call.
 [[gnu::always_inline]] inline transport::Arrival take_payload(const transport::Payload& memory,
                                                               std::uint64_t bytes,
                                                               const transport::Packet& packet) noexcept {

@@ -1,6 +1,6 @@
-// Sending a message with its match header: inline through the PIO window where it fits, else packed into
-// provider memory. One indirect call a message; a message without credit in the window takes the buffered
-// path and is matched in order all the same.
+// Sends a message with its match header: inline through the PIO window where it fits, else packed into the
+// provider's memory. That is one indirect call a message. A second one follows only when the window has no
+// credit: the message then takes the buffered path, and is matched in order all the same.
 #pragma once
 
 #include "base/assert.hpp"
@@ -11,28 +11,31 @@
 
 namespace stria::eager {
 
-/// The longest strided message that is packed on the stack for the PIO window; longer ones pack into the
-/// window, or a cell, directly.
+/// Longest strided message that is packed on the stack, and stored into the PIO window from there. A longer
+/// one is packed directly into the provider's memory.
 inline constexpr std::uint32_t kGatherMax = 256;
-/// A longer message is announced when the provider has no buffer for it, since a provider has few that long.
+/// Longest message that waits for room. A longer one is announced when the provider has no buffer for it,
+/// since a provider has few buffers of that length.
 inline constexpr std::uint64_t kWaitsForRoom = 32768;
 
-/// Messages of one worker. Threads: the worker's lock.
+/// The eager messages that one worker sends. Threads: one at a time, under the worker's lock.
 class Sender {
  public:
+  /// Messages sent through the window, and by the buffered path.
   struct Counters {
     std::uint64_t pio = 0;
     std::uint64_t buffered = 0;
   };
 
-  /// Whether a message of `bytes` is short enough for the path, and the receiver granted so much.
+  /// Whether a message of `bytes` bytes may be sent eagerly: it is short enough, and the receiver has granted
+  /// so much.
   static bool admits(const Flow& flow, std::uint64_t bytes) noexcept {
     return bytes <= flow.eager_limit && bytes <= flow.credit;
   }
 
-  /// Sends a message through the window when it is contiguous, plain, and shorter than `below`, which is at
-  /// most what the link takes so: inline_below. False: nothing changed. `below` is 0 while the link is not
-  /// up.
+  /// Sends a message through the window if it is contiguous, has no flag but STRIA_SEND_IMMEDIATE, and is
+  /// shorter than `below`. `below`: at most what the window takes and one more than the eager limit; 0 while
+  /// the link is not up. False: nothing changed.
   [[gnu::always_inline]] bool try_inline(Flow& flow, const stria_send_t& send, std::uint32_t below) noexcept {
     if (send.layout != nullptr || send.count >= below || send.count > flow.credit ||
         (send.flags & ~std::uint32_t{STRIA_SEND_IMMEDIATE}) != 0)
@@ -47,8 +50,9 @@ class Sender {
     return true;
   }
 
-  /// Sends a message that admits() accepts, with the flow's next number. ok: the memory is the caller's
-  /// again. no_resource: nothing changed, to be tried again. unsupported: nothing changed, to be announced.
+  /// Sends a message that admits() accepts, with the flow's next sequence number. ok: the memory is the
+  /// caller's again. no_resource: nothing changed, and the call is to be repeated. unsupported: nothing
+  /// changed, and the message is to be announced.
   Status send(Flow& flow, transport::Header header, const transport::Payload& payload) noexcept {
     STRIA_ASSERT(admits(flow, static_cast<std::uint64_t>(payload.length)), "it was asked before");
     header.sequence = flow.send_sequence;
@@ -63,13 +67,14 @@ class Sender {
     return Status::ok;
   }
 
-  /// Tells the peer what it was granted since the last time. no_resource: to be tried again.
+  /// Tells the peer what was granted since the last CREDIT packet. no_resource: nothing was sent, and the
+  /// call is to be repeated.
   static Status send_credit(Flow& flow) noexcept;
 
   const Counters& counters() const noexcept { return counters_; }
 
  private:
-  /// `buffered` says by which path the packet left.
+  /// Sends a packet. `buffered`: whether the packet took the buffered path, and not the window.
   static Status send_packet(const transport::LinkRef& link, const transport::Header& header,
                             const transport::Payload& payload, bool& buffered) noexcept {
     const auto bytes = static_cast<std::uint32_t>(payload.length);
@@ -82,7 +87,7 @@ class Sender {
         transport::pack(payload, gathered);
         sent = link.pio_send(header, gathered, bytes);
       } else if (bytes > link.eager_max) {
-        return Status::unsupported;  // neither the stack nor a cell takes it: the caller announces
+        return Status::unsupported;  // neither the stack nor a cell has room: the caller announces
       }
       buffered = false;
       if (sent != Status::no_resource) return sent;
