@@ -20,7 +20,7 @@ Error refuse(std::string what) {
 std::uint64_t largest(unsigned bits) {
   return bits >= 64 ? UINT64_MAX : (std::uint64_t{1} << bits) - 1;
 }
-/// "interleaved: stride 70000 > 65535", or nothing.
+/// An error such as "interleaved: stride 70000 > 65535" if a value needs more than `bits` bits; else nothing.
 std::optional<Error> too_wide(const char* form, const char* field, std::uint64_t value, unsigned bits) {
   if (value <= largest(bits)) return std::nullopt;
   return refuse(std::string(form) + ": " + field + " " + std::to_string(value) + " > " +
@@ -31,7 +31,7 @@ std::optional<Error> too_many(const char* form, std::uint64_t entries, std::uint
   return refuse(std::string(form) + ": " + std::to_string(entries) + " entries > " + std::to_string(most));
 }
 
-/// The runs of the stream, neighbours merged, until `enough` says so.
+/// The runs of the packed stream, neighbours merged, until enough(runs) is true.
 template <class Enough>
 std::vector<SgEntry> runs_of(const Layout& layout, std::int64_t count, std::uint64_t base, Enough enough) {
   constexpr std::size_t kStep = 256;
@@ -40,7 +40,7 @@ std::vector<SgEntry> runs_of(const Layout& layout, std::int64_t count, std::uint
   const std::int64_t total = layout.size() * count;
   for (std::int64_t at = 0; at < total && !enough(out);) {
     std::int64_t covered = 0;
-    // Addresses only: nothing is read there.
+    // Only addresses are computed: nothing is read there.
     auto* memory = datatype::at(static_cast<datatype::Address>(base));
     const std::size_t n =
         datatype::iovecs({&layout, memory, count, at, total - at}, step.data(), kStep, &covered);
@@ -56,7 +56,7 @@ std::vector<SgEntry> runs_of(const Layout& layout, std::int64_t count, std::uint
   return out;
 }
 
-/// The one round that is repeated: the count, the distance, and the runs of an element.
+/// What an interleaved description repeats: how often, at which distance in bytes, and the runs of one round.
 struct Round {
   std::int64_t repeat = 1;
   std::int64_t stride = 0;
@@ -65,7 +65,7 @@ struct Round {
 std::optional<Round> round_of(const Layout& layout, std::int64_t count) {
   if (layout.is_contiguous(count)) return Round{1, 0, {{0, 0, layout.size() * count}}};
   const datatype::Repeat repeat = datatype::repeat_of(layout, count);
-  Round round{repeat.count, repeat.count == 1 ? 0 : repeat.stride, {}};  // of one element no stride is used
+  Round round{repeat.count, repeat.count == 1 ? 0 : repeat.stride, {}};  // a single round has no stride
   if (const datatype::Block* block = repeat.child->block()) {
     round.moves.push_back({0, 0, block->bytes});
   } else {
@@ -116,12 +116,12 @@ Result<BlockList> encode_block_list(const Layout& layout, std::int64_t count, st
                                     const BlockListLimits& limits) {
   if (limits.entries == 0) return refuse("block list: the device has no such form");
   if (layout.size() == 0 || count == 0) return refuse("block list: no bytes");
-  // A run holds at least a block, except for the first and the last: so there are at most entries + 2 runs.
+  // Every run but the first and the last holds at least a whole block: so there are at most entries + 2 runs.
   const auto enough = [&](const auto& list) { return list.size() > std::size_t{limits.entries} + 2; };
   const std::vector<SgEntry> runs = runs_of(layout, count, base, enough);
   if (enough(runs)) return refuse("block list: more than " + std::to_string(limits.entries) + " entries");
-  // Every seam between two runs is a block's end and another one's start: their alignment bounds the block
-  // size.
+  // Where a run ends and the next one begins, a block ends and another one begins: the alignment of these
+  // addresses bounds the block size.
   std::uint64_t seams = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (i > 0) seams |= runs[i].address;

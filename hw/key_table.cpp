@@ -26,7 +26,7 @@ constexpr std::uint32_t generation_of(std::uint64_t control) noexcept {
   return static_cast<std::uint32_t>(control >> 32);
 }
 
-// A record's words, each made and read in registers: base/words.hpp.
+// A record as the words of a slot. Each word is made and read in registers (base/words.hpp).
 constexpr std::uint64_t pair(std::uint32_t low, std::uint32_t high) noexcept {
   return low | (std::uint64_t{high} << 32);
 }
@@ -55,7 +55,7 @@ Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& recor
                              std::uint64_t& control) const noexcept {
   if (key_index(word) >= shape_.slots) return Status::access_error;
   const KeySlot& slot = slot_[key_index(word)];
-  // seq_cst: after a pin, see begin_pinned(). Pairs with the release in bind().
+  // seq_cst: the look comes after a pin, see begin_pinned(). Pairs with the release in bind().
   control = slot.control.load(std::memory_order_seq_cst);
   if (state_of(control) != KeyState::valid || consumer_of(control) != key_consumer(word) ||
       (access_of(control) & access) != access)
@@ -86,7 +86,7 @@ Status KeyTableView::check_block(KeyWord word, std::uint8_t access, std::uint64_
 }
 
 Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
-  // Whatever was read before stays before this load.
+  // What was read before, of the slot or of the memory, is read before this load.
   hw::load_fence();
   return slot_[key_index(word)].control.load(std::memory_order_relaxed) == control ? Status::ok
                                                                                    : Status::access_error;
@@ -95,8 +95,8 @@ Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
 Status KeyTableView::begin_pinned(std::uint32_t accessor, KeyWord word, std::uint8_t access,
                                   KeyRecord& record) const noexcept {
   STRIA_ASSERT(accessor < shape_.accessors, "an accessor without a pin");
-  // Pin, count, then look: either the owner's invalidate() sees the count, or we see its change (both
-  // seq_cst).
+  // Pins, counts, and then looks: either the owner's invalidate() sees the count, or this look sees the
+  // owner's change (both are seq_cst).
   pin_[accessor].word.store(kPinnedBit | word, std::memory_order_seq_cst);
   header_->pinned.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t control = 0;
@@ -106,7 +106,7 @@ Status KeyTableView::begin_pinned(std::uint32_t accessor, KeyWord word, std::uin
 }
 
 void KeyTableView::end_pinned(std::uint32_t accessor) const noexcept {
-  // Release: the bytes are written before the owner's invalidate() returns.
+  // Release: the bytes that were written are visible before the owner's invalidate() returns.
   header_->pinned.fetch_sub(1, std::memory_order_release);
   pin_[accessor].word.store(0, std::memory_order_release);
 }
@@ -146,7 +146,7 @@ KeyWord KeyTable::bind(std::uint32_t index, const KeyRecord& record, std::uint8_
   const auto consumer = static_cast<std::uint8_t>(consumer_of(old) + 1);
   const std::uint32_t generation = generation_of(old) + 1;
   const RecordWords words(record);
-  // Release on each word: a reader that sees one of them sees the `invalid` before it.
+  // Release on each word: a reader that sees one of them sees the `invalid` that was stored before it.
   for (std::size_t i = 0; i < KeySlot::kWords; ++i)
     slot.words[i].store(words.at[i], std::memory_order_release);
   slot.control.store(make_control(KeyState::valid, access, consumer, generation), std::memory_order_release);
@@ -159,8 +159,8 @@ Status KeyTable::make_invalid(KeyWord word, std::memory_order order) noexcept {
   const std::uint64_t old = slot.control.load(std::memory_order_relaxed);
   if (state_of(old) != KeyState::valid || consumer_of(old) != key_consumer(word)) return Status::invalid;
   slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)), order);
-  // What the owner stores from now on into the memory behind the key comes after that: a reader that reads it
-  // sees that the key has ended (still()). The order of the store itself is about what was before.
+  // What the owner stores from now on into the memory behind the key comes after the `invalid`: a reader that
+  // reads it sees that the key has ended (still()). `order` concerns only what was before.
   hw::store_fence();
   return Status::ok;
 }
@@ -170,7 +170,7 @@ Status KeyTable::end(KeyWord word) noexcept {
 }
 
 Status KeyTable::close(KeyWord word, bool& wait) noexcept {
-  // seq_cst, both: against begin_pinned(), which pins and then looks.
+  // seq_cst, both: pairs with begin_pinned(), which pins and then looks.
   if (const Status status = make_invalid(word, std::memory_order_seq_cst); status != Status::ok)
     return status;
   wait = header_->pinned.load(std::memory_order_seq_cst) != 0;

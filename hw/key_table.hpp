@@ -1,18 +1,18 @@
 // The software form of an adapter's memory-translation table, in shared memory: the owner makes keys valid
-// and invalid, other processes look them up and copy.
+// and invalid, other processes look keys up and copy.
 //
-//   key word    index 24 bits | consumer key 8 bits, bumped at every re-use of the slot
-//   slot        free -> invalid (allocate) -> valid (bind) -> invalid (invalidate) -> free (release)
-//   control     state 8 | access 8 | consumer key 8 | - 8 | generation 32: a look-up that sees the same
-//   control before
-//               and after it read the slot has read one key's record, and one that sees it again after its
-//               copy knows that the copy was done under a valid key
+//   key word    index 24 bits | consumer key 8 bits, changed at every use of the slot
+//   slot        free -> invalid (allocate) -> valid (bind) -> invalid (end, invalidate) -> free (release)
+//   control     state 8 | access 8 | consumer key 8 | - 8 | generation 32
+//               A reader that loads the same control before and after it reads the slot has read one key's
+//               record. One that loads the same once more after its copy has copied under a valid key.
 //
-// A read (get) is refused when the control changed while it copied: what was read is not used. A write cannot
-// be taken back, so a writer pins: it notes the key in a line of its own, counts itself, and only then checks
-// the key. invalidate() changes the control, then waits for writers whose pin names the key: none of them
-// writes afterwards. Pins of dead processes are passed over. The count may stay too high when a writer dies:
-// invalidate() then looks at the pins although nobody writes; it is never too low.
+// A read (get) is refused when the control has changed while it copied: what was read is not used. A write
+// cannot be taken back, so a writer pins the key: it notes the key in a line of its own, counts itself, and
+// only then checks the key. invalidate() changes the control, and then waits for writers whose pin names the
+// key: none of them writes afterwards. Pins of dead processes are passed over. The count may stay too high
+// when a writer dies, and invalidate() then looks at the pins although no process writes; the count is never
+// too low.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ namespace stria::hw {
 inline constexpr std::uint32_t kKeyIndexBits = 24;
 inline constexpr std::uint32_t kKeyMaxSlots = 1u << kKeyIndexBits;
 
-/// The word a peer needs: index in the low 24 bits, consumer key above.
+/// The word by which a peer names a key: the index in the low 24 bits, the consumer key above.
 using KeyWord = std::uint32_t;
 constexpr KeyWord make_key_word(std::uint32_t index, std::uint8_t consumer) noexcept {
   return index | (std::uint32_t{consumer} << kKeyIndexBits);
@@ -51,10 +51,11 @@ struct KeyRecord {
   std::int64_t bytes = 0;
   std::uint32_t layout = 0;  ///< the owner's number of a published layout; 0: contiguous
   std::uint32_t layout_generation = 0;
-  // The rest is the provider's.
-  std::uint64_t segment = 0;        ///< memory that peers can map, 0: none
-  std::int64_t segment_offset = 0;  ///< of `base` in it; may be negative, as the layout may begin later
-  std::int32_t segment_fd = -1;     ///< the owner's descriptor of it
+  // For the provider: the table does not look at the rest.
+  std::uint64_t segment = 0;  ///< names memory that peers can map; 0: none
+  /// Of `base` in the segment; may be negative, as the layout may begin later.
+  std::int64_t segment_offset = 0;
+  std::int32_t segment_fd = -1;  ///< the owner's descriptor of the segment
   std::uint32_t reserved = 0;
 };
 
@@ -68,13 +69,13 @@ struct alignas(kCacheLine) KeySlot {
 static_assert(sizeof(KeySlot) == kCacheLine && sizeof(KeyRecord) == 56);
 
 struct alignas(kCacheLine) KeyTableHeader {
-  std::atomic<std::uint32_t> pinned;  // pinned accesses under way, or more
+  std::atomic<std::uint32_t> pinned;  // number of pinned accesses under way, or more
 };
 struct alignas(kCacheLine) KeyPin {
-  std::atomic<std::uint64_t> word;  // bit 32 | key word while an access is under way
+  std::atomic<std::uint64_t> word;  // bit 32 | key word while an access is under way; else 0
 };
 
-/// The memory of a table: zero bytes are an empty table.
+/// The size of a table's memory. Memory of zero bytes is an empty table.
 struct KeyTableShape {
   std::uint32_t slots = 0;
   std::uint32_t accessors = 0;  ///< processes that can pin at the same time, each with a number of its own
@@ -84,28 +85,32 @@ struct KeyTableShape {
   }
 };
 
-/// A process's view of another's table (or its own). Trivially copyable; the memory outlives it.
+/// A process's view of a key table, its own or another process's. Trivially copyable; the memory outlives it.
 class KeyTableView {
  public:
   KeyTableView() = default;
   /// `memory` is kCacheLine aligned and shape.bytes() long.
   KeyTableView(std::byte* memory, const KeyTableShape& shape) noexcept;
 
-  /// Reads the record behind a valid key. access_error: stale, never made, or without a right of `access`.
+  /// Reads the record of a valid key. `control`: for still(). access_error: the key has ended, was never
+  /// made, or is without a right of `access`.
   Status look_up(KeyWord word, std::uint8_t access, KeyRecord& record, std::uint64_t& control) const noexcept;
-  /// ok: the key is valid for `access` to [offset, offset + length) of contiguous memory at `base`.
+  /// Checks that a key is valid for `access` to [offset, offset + length) of contiguous memory at `base`.
+  /// access_error: it is not.
   Status check_block(KeyWord word, std::uint8_t access, std::uint64_t base, std::uint64_t offset,
                      std::int64_t length) const noexcept;
-  /// The record will be asked for soon.
+  /// Asks for a key's slot, which will be looked up soon.
   void prefetch(KeyWord word) const noexcept {
     if (key_index(word) < shape_.slots) __builtin_prefetch(&slot_[key_index(word)]);
   }
-  /// ok while the key is what look_up() saw. Ask after a read; access_error: the bytes read must not be used.
+  /// Checks after a read that a key is still what look_up() saw. access_error: the bytes that were read must
+  /// not be used.
   Status still(KeyWord word, std::uint64_t control) const noexcept;
-  /// look_up() for writing: until end_pinned() the owner's invalidate() waits. One write at a time per
-  /// accessor.
+  /// Looks a key up as look_up() does, and pins it: until end_pinned() the owner's invalidate() waits. An
+  /// accessor pins one key at a time.
   Status begin_pinned(std::uint32_t accessor, KeyWord word, std::uint8_t access,
                       KeyRecord& record) const noexcept;
+  /// Ends the access that begin_pinned() has begun.
   void end_pinned(std::uint32_t accessor) const noexcept;
 
  protected:
@@ -118,22 +123,25 @@ class KeyTableView {
 /// Whether [offset, offset + length) lies in a stream of record.bytes bytes.
 bool in_bounds(const KeyRecord& record, std::uint64_t offset, std::int64_t length) noexcept;
 
-/// The owner's side. One thread at a time; views may be used by other threads and processes meanwhile.
+/// The owner's side of a key table. One thread at a time; other threads and processes may use views
+/// meanwhile.
 class KeyTable : public KeyTableView {
  public:
   KeyTable() = default;
   KeyTable(std::byte* memory, const KeyTableShape& shape);
 
-  /// free -> invalid. no_resource: all slots are in use.
+  /// Takes a slot: free -> invalid. no_resource: all slots are in use.
   Status allocate(std::uint32_t& index) noexcept;
-  /// invalid -> valid with the next consumer key, for any record. O(1). The slot is the caller's, by
-  /// allocate() or since end() or invalidate(): that any other is bound is a broken invariant.
+  /// Makes a slot's key valid for any record: invalid -> valid, with the next consumer key. O(1). The slot
+  /// has to be the caller's, by allocate() or since end() or invalidate(): to bind any other is a broken
+  /// invariant.
   KeyWord bind(std::uint32_t index, const KeyRecord& record, std::uint8_t access) noexcept;
-  /// valid -> invalid, without waiting: whoever used the key says that it is done. The line may still be on
-  /// its way to us, and what follows need not wait for it. invalid: the word is stale.
+  /// Ends a key without waiting, because the process that used the key says that it is done: valid ->
+  /// invalid. The slot's line may still be on its way to this core, and what follows need not wait for it.
+  /// invalid: the word is stale.
   Status end(KeyWord word) noexcept;
-  /// valid -> invalid; on return nobody writes through the key and no read under way will be accepted.
-  /// `alive(accessor)` tells whether a writer that is waited for still exists. Only accessors below
+  /// Ends a key: valid -> invalid. On return no process writes through the key, and no read under way will be
+  /// accepted. alive(accessor) tells whether a writer that is waited for still exists. Only accessors below
   /// `accessors` are looked at. invalid: the word is stale.
   template <class Alive>
   Status invalidate(KeyWord word, std::uint32_t accessors, Alive&& alive) noexcept {
@@ -148,18 +156,18 @@ class KeyTable : public KeyTableView {
       }
     return Status::ok;
   }
-  /// invalidate() for every key there is: the owner leaves.
+  /// Ends and releases all keys, as invalidate() and release() do: the owner leaves.
   template <class Alive>
   void invalidate_all(std::uint32_t accessors, Alive&& alive) noexcept {
     for (std::uint32_t index = 0; index < fresh_; ++index)
       if (const KeyWord word = word_of(index); invalidate(word, accessors, alive) == Status::ok)
         release(index);
   }
-  /// invalid -> free.
+  /// Gives a slot back: invalid -> free.
   void release(std::uint32_t index) noexcept;
-  /// The record of a valid key, for the owner.
+  /// The record of a valid key, for the owner. access_error: the key is not valid.
   Status record_of(KeyWord word, KeyRecord& record) const noexcept;
-  /// Forgets what a dead accessor pinned.
+  /// Clears the pin of an accessor that is dead.
   void clear_accessor(std::uint32_t accessor) noexcept;
 
  private:
@@ -169,8 +177,9 @@ class KeyTable : public KeyTableView {
   Status close(KeyWord word, bool& wait) noexcept;
   KeyWord word_of(std::uint32_t index) const noexcept;
 
-  // Free slots are re-used in turn, and only when enough of them wait, so that a consumer key comes round
-  // again only after 256 times kQuarantine registrations.
+  // Free slots are re-used in turn. While there are slots that were never used, kQuarantine free ones have to
+  // wait before one is re-used, so that a consumer key comes round again only after 256 times kQuarantine
+  // registrations. Later free slots are re-used sooner.
   static constexpr std::uint32_t kQuarantine = 256;
   std::vector<std::uint32_t> ring_;
   std::uint32_t ring_head_ = 0, ring_count_ = 0, fresh_ = 0;

@@ -1,8 +1,7 @@
-// Copies between a caller's memory and whole lines that another core polls, or wrote: one side is the start
-// of a line. Each line is two aligned vectors, where the processor has them. A store that crosses into the
-// next line waits for both, and the queue of stores holds half as many lines of 16-byte ones. (A ping-pong of
-// bare memory, near, memcpy 24 bytes into a line / so: 256 B 0.12 / 0.10 us, 1 KiB 0.21 / 0.17, 2 KiB 0.33 /
-// 0.26.)
+// Copies between a caller's memory and whole lines that another core polls, or has written: one side is the
+// start of a line. Each line is two aligned vectors, where the processor has them. A store that crosses into
+// the next line waits for both, and the queue of stores holds half as many lines when stores have 16 bytes
+// (docs/notebook/shm.md, kLinesLeast).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@
 
 namespace stria::hw {
 
-/// Words of which some bits have these values.
+/// The words in which the bits of `mask` have the values of `value`.
 struct WordSign {
   std::uint64_t mask, value;
   bool is_of(std::uint64_t word) const noexcept { return (word & mask) == value; }
@@ -29,7 +28,7 @@ inline std::uint64_t load_unaligned(const std::byte* at) noexcept {
   std::memcpy(&word, at, sizeof word);
   return word;
 }
-/// The word that a line begins with of which only `bytes` are written; the rest is 0.
+/// The first word of a line of which only `bytes` bytes are written; the rest is 0.
 inline std::uint64_t first_word(const std::byte* line, std::uint32_t bytes) noexcept {
   if (bytes >= sizeof(std::uint64_t)) return load_unaligned(line);
   std::uint64_t word = 0;
@@ -71,8 +70,8 @@ inline bool uses_avx2() noexcept {
 }
 #endif
 
-/// `to` is the start of a line. Whether a line may begin with a word of this sign, which is looked for on the
-/// way; where nobody looks, it may.
+/// Copies to whole lines: `to` is the start of a line. True: a line may begin with a word of `sign`, which is
+/// looked for on the way; a copy without AVX2 does not look, and answers true.
 inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t bytes,
                         [[maybe_unused]] WordSign sign) noexcept {
 #if defined(__x86_64__)
@@ -82,7 +81,7 @@ inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t byte
   std::memcpy(to, from, bytes);
   return true;
 }
-/// `from` is the start of a line.
+/// Copies out of whole lines: `from` is the start of a line.
 inline void load_lines(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
 #if defined(__x86_64__)
   if (uses_avx2()) [[likely]]

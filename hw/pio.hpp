@@ -1,7 +1,7 @@
-// Stores of messages by the CPU into memory that somebody else polls: another core's cache or a device's
-// window. The unit is the line: what belongs to one line is written back to back, so that the line changes
-// hands once, and no byte is first gathered in a temporary (a wide load of bytes just written in small pieces
-// waits for the store buffer).
+// Stores of messages by the CPU into memory that another core or a device polls: another core's cache, or a
+// device's window. The unit is the line: what belongs to one line is written back to back, so that the line
+// changes hands once, and no byte is first gathered in a temporary (a wide load of bytes just written in
+// small pieces waits for the store buffer).
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 namespace stria::hw {
 
 /// Copies `bytes` <= 64 with few, possibly overlapping, moves of fixed size. Reads and writes exactly these
-/// bytes. What fits in the line of a record goes in words: control packets are put together from words just
-/// before (base/words.hpp).
+/// bytes. Up to 40 bytes, which fit in the line of a record, go in words: control packets are put together
+/// from words just before (base/words.hpp).
 inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
   const auto move = [&](auto unit, std::uint32_t at) {
     std::memcpy(&unit, from + at, sizeof unit);
@@ -47,7 +47,7 @@ inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes)
   }
 }
 
-/// The same of at most 8 bytes.
+/// Copies at most 8 bytes.
 inline void copy_word(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
   if (bytes == sizeof(std::uint64_t)) [[likely]]
     std::memcpy(to, from, sizeof(std::uint64_t));
@@ -55,46 +55,49 @@ inline void copy_word(std::byte* to, const std::byte* from, std::uint32_t bytes)
     copy_line(to, from, bytes % sizeof(std::uint64_t));
 }
 
-/// A message's payload of any length.
+/// Copies a message's payload of any length.
 inline void copy_lines(std::byte* to, const void* from, std::uint32_t bytes) noexcept {
   if (bytes <= 64) return copy_line(to, static_cast<const std::byte*>(from), bytes);
-  // Of a length that it knows to be short the compiler makes a string instruction, which takes 15 ns to
-  // start.
+  // Keeps the compiler from making a string instruction, which it does of a length that it knows to be short:
+  // the instruction takes long to start (docs/notebook/shm.md).
   asm("" : "+r"(bytes));
   std::memcpy(to, from, bytes);
 }
 
-/// Asks for the lines of [at, at + bytes), the first 4 KiB of them, all at once. For packed bytes that
-/// another core wrote, or will read, next to a strided side: a kernel that has few accesses under way, as
-/// strides need it, would wait for one line of the other core after the other.
+/// Asks for the lines of [at, at + bytes), the first kPrefetchMost bytes of them, all at once. For packed
+/// bytes that another core has written, or will read, next to a strided side: a kernel that has few accesses
+/// under way, as strides need it, would wait for the other core's lines one after the other.
 inline constexpr std::uint32_t kPrefetchMost = 4096;
 inline void prefetch_lines(const std::byte* at, std::uint32_t bytes) noexcept {
   for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) __builtin_prefetch(at + i);
 }
+/// Asks for the lines of [at, at + bytes) as ones that will be written, the first kPrefetchMost bytes of
+/// them.
 inline void prefetch_lines_to_write(std::byte* at, std::uint32_t bytes) noexcept {
   for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) prefetch_to_write(at + i);
 }
 
-/// The word that makes a message visible, and its counterpart. `at` is 8-byte aligned shared memory.
+/// Loads the word that makes a message visible, before all that follows; pairs with publish_word().
+/// `at` is 8-byte aligned shared memory.
 inline std::uint64_t load_word(const std::byte* at) noexcept {
   return reinterpret_cast<const std::atomic<std::uint64_t>*>(at)->load(std::memory_order_acquire);
 }
-/// Without an order of its own; for measuring how lines come, many at a time.
+/// Loads a word without an order of its own; for measuring how lines come, many at a time.
 inline std::uint64_t load_word_unordered(const std::byte* at) noexcept {
   return reinterpret_cast<const std::atomic<std::uint64_t>*>(at)->load(std::memory_order_relaxed);
 }
-/// After everything stored before; pairs with load_word().
+/// Stores the word that makes a message visible, after everything stored before; pairs with load_word().
 inline void publish_word(std::byte* at, std::uint64_t value) noexcept {
   reinterpret_cast<std::atomic<std::uint64_t>*>(at)->store(value, std::memory_order_release);
 }
-/// Without an order of its own: a later publish_word() covers it.
+/// Stores a word without an order of its own: a later publish_word() covers it.
 inline void store_word(std::byte* at, std::uint64_t value) noexcept {
   reinterpret_cast<std::atomic<std::uint64_t>*>(at)->store(value, std::memory_order_relaxed);
 }
 static_assert(sizeof(std::atomic<std::uint64_t>) == 8 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-// ThreadSanitizer does not model fences, which GCC warns of. Everything these order is atomic, or lies in two
-// mappings of one memory, which it could not relate anyway.
+// ThreadSanitizer does not model fences, and GCC warns of them. Everything that these fences order is atomic,
+// or lies in two mappings of one memory, which ThreadSanitizer could not relate anyway.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtsan"

@@ -10,7 +10,8 @@
 namespace stria::hw {
 namespace {
 
-// The widths of the adapter's descriptor; the library's structures are wider and cut without a word.
+// The widths of the adapter's descriptor. The library's structures have wider fields, which the library cuts
+// without a word.
 constexpr InterleavedLimits kInterleaved{
     .entries = 0, .repeat_bits = 32, .stride_bits = 16, .bytes_bits = 16};
 
@@ -18,7 +19,7 @@ bool fits(std::uint64_t value, unsigned bits) noexcept {
   return bits >= 64 || value >> bits == 0;
 }
 
-/// The runs that begin the stream, if `bytes` of it are no more than `most`. 0: they are more.
+/// The runs of the first `bytes` bytes of the stream. Returns their number; 0: they are more than `most`.
 std::size_t runs_of(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
                     std::int64_t bytes, std::uint32_t most,
                     std::array<iovec, kPatternEntries>& runs) noexcept {
@@ -39,7 +40,7 @@ bool fill_interleaved(const datatype::Layout& layout, std::int64_t count, std::u
   if (limits.entries == 0) return false;
   const datatype::Repeat repeat = datatype::repeat_of(layout, count);
   const auto rounds = static_cast<std::uint64_t>(repeat.count);
-  const auto stride = static_cast<std::uint64_t>(repeat.stride);  // one that goes down is too wide
+  const auto stride = static_cast<std::uint64_t>(repeat.stride);  // a negative stride is too wide
   if (rounds <= 1 || !fits(rounds, limits.repeat_bits) || !fits(stride, limits.stride_bits)) return false;
   std::array<iovec, kPatternEntries> runs;
   const std::size_t n = runs_of(layout, count, base, repeat.child->size, limits.entries, runs);
@@ -100,12 +101,13 @@ bool fill_pattern(const datatype::Layout& layout, std::int64_t count, std::uint6
 }
 
 StridedKeys strided_keys_of(std::uint32_t inline_bytes) noexcept {
-  constexpr std::uint32_t kEntryBytes = 16, kInlineHead = 4;  // the head of inline data has room for entries
+  // Entries use the room of the head of inline data, too.
+  constexpr std::uint32_t kEntryBytes = 16, kInlineHead = 4;
   StridedKeys out;
   const std::uint32_t entries = std::min(kPatternEntries, (inline_bytes + kInlineHead) / kEntryBytes);
   if (entries < 2) return out;
   out.entries = out.list.entries = entries;
-  out.list.bytes_bits = 31;  // what its pieces hold for certain: the library takes no window longer than that
+  out.list.bytes_bits = 31;  // what entries hold for certain: the library takes no window longer than that
   out.interleaved = kInterleaved;
   out.interleaved.entries = entries - 1;
   return out;

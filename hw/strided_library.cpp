@@ -14,7 +14,7 @@ bool find(void* library, const char* name, Call& call) noexcept {
 }  // namespace
 
 std::optional<StridedLibrary> loaded_strided_library() noexcept {
-  // libibverbs loads it as a driver of another name; by its soname it is the same.
+  // libibverbs loads the library as a driver of another name; by its soname it is the same library.
   void* const library = ::dlopen("libmlx5.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (library == nullptr) return std::nullopt;
   StridedLibrary out;
@@ -23,7 +23,7 @@ std::optional<StridedLibrary> loaded_strided_library() noexcept {
                         find(library, "mlx5dv_qp_ex_from_ibv_qp_ex", out.extension_of) &&
                         find(library, "mlx5dv_create_mkey", out.create_key) &&
                         find(library, "mlx5dv_destroy_mkey", out.destroy_key);
-  // It stays: libibverbs never lets go of a driver.
+  // The library stays loaded: libibverbs never lets go of a driver.
   ::dlclose(library);
   if (!complete) return std::nullopt;
   return out;

@@ -7,10 +7,10 @@
 namespace stria::hw {
 namespace {
 
-/// Kernels before 5.17 report it; rdma-core has no name for it.
+/// The flag by which kernels before 5.17 report the blocking of loopback; rdma-core has no name for it.
 constexpr std::uint64_t kBlockLoopback = 1ull << 22;
 
-/// What rxe says of its vendor; no device of hardware does.
+/// The vendor id of rxe; no device of hardware has it.
 constexpr std::uint32_t kVendorOfRxe = 0xffffff;
 
 std::uint32_t positive(int value) noexcept {
@@ -35,7 +35,8 @@ VerbsTraits traits_of(const VerbsAnswers& answers) noexcept {
   // Programs can invalidate windows only: plain regions are deregistered, and devices without windows refuse
   // the work request although they have the extensions for the kernel.
   out.local_invalidate = extensions && (out.window_2a || out.window_2b);
-  // rxe binds and reads them, but answers no read that is sent again: by one lost packet the connection ends.
+  // rxe binds and reads zero-based windows, but answers no read that is sent again: one lost packet ends the
+  // connection.
   out.zero_based = out.local_invalidate && device.vendor_id != kVendorOfRxe;
   out.atomics = device.atomic_cap != IBV_ATOMIC_NONE;
   out.xrc = has(IBV_DEVICE_XRC);
@@ -46,7 +47,7 @@ VerbsTraits traits_of(const VerbsAnswers& answers) noexcept {
   out.repeats_binds = device.vendor_id == kVendorOfRxe;
   out.inline_bytes = answers.inline_bytes;
   out.max_sge = std::max(1u, positive(device.max_sge));
-  // Devices of InfiniBand leave it 0 and mean the same as of sends.
+  // Devices of InfiniBand leave max_sge_rd 0, and mean the limit of sends.
   out.max_read_sge = device.max_sge_rd > 0 ? std::min(out.max_sge, positive(device.max_sge_rd))
                                            : (out.iwarp ? 1u : out.max_sge);
   out.max_reads = std::max(1u, positive(device.max_qp_rd_atom));
