@@ -34,12 +34,16 @@ inline bool is_nameless(const transport::Header& header) noexcept {
 
 }  // namespace
 
-/// Fragments alone are placed. What is placed for a peer that was given up is waited for all the same.
+/// Eager messages and fragments are placed. What is placed for a peer that was given up is waited for all the
+/// same.
 int Worker::on_place(void* self, void* of, const stria_header_t* header, std::uint32_t bytes,
                      stria_payload_t* memory) noexcept {
   const auto& device = *static_cast<Device*>(self);
-  const Peer& peer = *static_cast<Peer*>(of);
-  if (peer.state != Peer::State::up || header->kind != static_cast<std::uint8_t>(Kind::frag)) return 0;
+  Peer& peer = *static_cast<Peer*>(of);
+  if (peer.state != Peer::State::up) return 0;
+  if (header->kind == static_cast<std::uint8_t>(Kind::eager))
+    return device.worker->receives_.place(peer, device.number, *header, bytes, *memory) ? 1 : 0;
+  if (header->kind != static_cast<std::uint8_t>(Kind::frag)) return 0;
   return device.worker->rndv_.place(peer.link, device.number, *header, bytes, *memory,
                                     device.worker->rail_of(peer, device))
              ? 1
@@ -48,8 +52,11 @@ int Worker::on_place(void* self, void* of, const stria_header_t* header, std::ui
 
 std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& device) noexcept {
   if ((packet.buffered & STRIA_PACKET_PLACED) != 0) [[unlikely]] {
-    if (rndv_.on_placed(peer.link, packet, rail_of(peer, device)) != rndv::Engine::Taken::well)
-      dropped(peer, packet, "a fragment for which no memory was named");
+    const bool is_eager = packet.header->kind == static_cast<std::uint8_t>(Kind::eager);
+    const bool taken =
+        is_eager ? receives_.on_placed(peer, device.number, packet)
+                 : rndv_.on_placed(peer.link, packet, rail_of(peer, device)) == rndv::Engine::Taken::well;
+    if (!taken) dropped(peer, packet, "a payload for which no memory was named");
     return 0;
   }
   if (peer.state == Peer::State::failed) [[unlikely]]
@@ -156,6 +163,34 @@ std::uint32_t Receives::arrive(Peer& peer, const Packet& packet) noexcept {
     return answer;
   }
   return early_.keep(peer, packet, store_.eager(), fail_);
+}
+
+bool Receives::place(Peer& peer, std::uint8_t device, const transport::Header& header, std::uint32_t bytes,
+                     transport::Payload& memory) noexcept {
+  // What is not in its turn, or was not granted, is for deliver() to judge.
+  if (header.sequence != peer.recv_sequence || peer.has_early || bytes > peer.grant.outstanding) return false;
+  PostedRecv* const posted = posted_.match(peer.index, header.tag);
+  if (posted == nullptr) return false;
+  if (static_cast<std::uint64_t>(posted->memory.length) < bytes) {  // it is truncated
+    posted_.put_back(posted);
+    return false;
+  }
+  ++peer.recv_sequence;
+  store_.eager().passed(peer, bytes);
+  placed_.begin(*posted, peer, device, header, bytes, memory);
+  return true;
+}
+
+bool Receives::on_placed(Peer& peer, std::uint8_t device, const Packet& packet) noexcept {
+  Status why = Status::ok;
+  Request* const request = placed_.take(peer, device, packet, why);
+  if (request == nullptr) return false;
+  if (why == Status::ok) {
+    ++received_;
+    if (store_.eager().is_low(peer)) store_.top_up(peer);
+  }
+  complete(*request, why);
+  return true;
 }
 
 std::uint32_t Receives::deliver_in_order(Peer& peer, const Packet& packet) noexcept {

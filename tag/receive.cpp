@@ -19,6 +19,7 @@ Receives::Receives(std::uint64_t budget_bytes, Peers& peers, Activity& activity,
 void Receives::fail(Peer& peer, Status why) noexcept {
   early_.drop(peer, eager());
   if (peer.has_late) late_.take(peer, why);
+  placed_.fail(peer, why);
   store_.drop_unfinished(peer);
   // Receives that name the peer end; those from any source stay while others can match them.
   end_posted(&peer, why);

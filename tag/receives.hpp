@@ -13,6 +13,7 @@
 #include "tag/late_receives.hpp"
 #include "tag/memory.hpp"
 #include "tag/peers.hpp"
+#include "tag/placed_receives.hpp"
 #include "tag/posted_queue.hpp"
 
 namespace stria::tag {
@@ -47,6 +48,16 @@ class alignas(kCacheLine) Receives {
   std::uint32_t arrive_next(Peer& peer, const stria_packet_t& packet, const Device& device) noexcept;
   /// Any matchable packet, whose payload the eager receiver counted; the answer without GO_ON.
   std::uint32_t arrive(Peer& peer, const stria_packet_t& packet) noexcept;
+  /// Where the payload of an eager message, which comes by the device of that number, is to go: into the
+  /// memory of its receive, which is matched by that. False: it is kept, or has to wait for its turn.
+  bool place(Peer& peer, std::uint8_t device, const transport::Header& header, std::uint32_t bytes,
+             transport::Payload& memory) noexcept;
+  /// A message for which place() named memory is all there. False: it named none.
+  bool on_placed(Peer& peer, std::uint8_t device, const transport::Packet& packet) noexcept;
+  /// The device writes nothing more into memory that place() has named for messages of the peer.
+  void end_placing(const Peer& peer, std::uint8_t device) noexcept { placed_.end(peer, device); }
+  /// No device writes anything any more.
+  void end_all_placing(Status why) noexcept { placed_.end_all(why); }
   /// The device whose packet is delivered: its payload may stay where it is.
   void set_delivering(std::uint8_t device) noexcept { delivering_ = device; }
 
@@ -128,6 +139,7 @@ class alignas(kCacheLine) Receives {
   const Progress progress_;
   EarlyMessages early_;
   LateReceives late_;
+  PlacedReceives placed_;
 };
 
 }  // namespace stria::tag

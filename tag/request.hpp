@@ -43,6 +43,13 @@ struct LateRecv : ListNode {
   stria_payload_t memory{};     ///< of the receive
 };
 
+/// A receive whose message a provider is writing into its memory (PlacedReceives).
+struct PlacedRecv : ListNode {
+  std::uint16_t sequence = 0;  ///< of the message
+  std::uint8_t device = 0;     ///< number of the device whose link brings it
+  Status why = Status::ok;     ///< or what the peer, which the request names, has failed with
+};
+
 struct Request {
   Activity* owner;  ///< the Activity of the worker that the operation was started on
   Peer* peer;       ///< null for a receive from any source that was not matched
@@ -60,6 +67,7 @@ struct Request {
     RmaOp rma;
     rndv::AtomicOp atomic;
     LateRecv late;
+    PlacedRecv placed;
     Failure failure;  ///< of a request that is done, with another status than ok and truncated
   } body;
 
@@ -103,6 +111,7 @@ struct Request {
   RmaOp& make_rma() noexcept { return *new (&body.rma) RmaOp; }
   rndv::AtomicOp& make_atomic() noexcept { return *new (&body.atomic) rndv::AtomicOp; }
   LateRecv& make_late() noexcept { return *new (&body.late) LateRecv; }
+  PlacedRecv& make_placed() noexcept { return *new (&body.placed) PlacedRecv; }
 };
 
 /// Copies an info field by field, each as wide as it was stored (base/words.hpp says why).

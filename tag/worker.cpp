@@ -88,6 +88,7 @@ Worker::~Worker() {
   // The providers are closed and use no memory any more: the operations that they had end now.
   remote_.end_all(Status::cancelled);
   rndv_.end_all(Status::cancelled);
+  receives_.end_all_placing(Status::cancelled);
   --context_.workers;
 }
 
@@ -154,6 +155,7 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
     device.worker->rndv_.fail_rail(gone.link, *rail);
   }
   device.worker->rndv_.end_placing(gone.link, device.number);
+  device.worker->receives_.end_placing(gone, device.number);
 }
 
 void Worker::on_link_changed(void* self, void* peer) noexcept {

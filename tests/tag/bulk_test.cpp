@@ -144,7 +144,7 @@ class Campaign {
     const char* const schemes[] = {"auto", "pipeline", "pipeline", "both"};
     return {{{"STRIA_RNDV_SCHEME", schemes[below(4)]}},
             {{"STRIA_RNDV_PATIENCE", "0"}},
-            {{"STRIA_EAGER_LIMIT", "4K"}},
+            {{"STRIA_EAGER_LIMIT", one_in(2) ? "4K" : "64K"}},
             {{"STRIA_RNDV_RAILS", one_in(2) ? "8K" : "1M"}},
             {{"STRIA_RNDV_PIECE", "8K"}},
             {{"STRIA_RNDV_FRAGMENT", one_in(2) ? "4K" : "32K"}}};

@@ -12,6 +12,13 @@
 #include "transport/tcp/socket.hpp"
 
 namespace stria::tcp {
+namespace {
+
+/// The least bytes of a payload that are read straight into their place. Fewer are read together with the
+/// records behind them, since that saves more system calls than copying them costs.
+constexpr std::size_t kPlacedLeast = 8192;
+
+}  // namespace
 
 Incoming::Outcome Incoming::receive(const UniqueFd& socket, void* const& cookie, unsigned budget) noexcept {
   unsigned delivered = 0;
@@ -118,7 +125,8 @@ Incoming::Step Incoming::deliver_next(void* cookie) noexcept {
   const std::span<const std::byte> here = queue_.held();
   if (here.size() >= head_.bytes && head_.kind != RecordKind::packet) return deliver_control(cookie);
   if (here.size() < head_.bytes) {
-    if (!asked_ && head_.kind == RecordKind::packet) ask_for_place(cookie);
+    const bool is_worth_a_place = head_.bytes - here.size() >= kPlacedLeast;
+    if (!asked_ && is_worth_a_place && head_.kind == RecordKind::packet) ask_for_place(cookie);
     return Step::needs_bytes;
   }
   const std::uint32_t bytes = head_.bytes;

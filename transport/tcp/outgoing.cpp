@@ -15,6 +15,8 @@ namespace {
 
 // Most payload bytes that are copied: a copy is cheaper than a list of runs.
 constexpr std::uint32_t kCopied = 4096;
+/// How many bytes of a long record of short blocks are packed before they go to the system.
+constexpr std::size_t kPackedPart = 12288;
 /// Most payload bytes of a record that waits for others. For a longer one a system call of its own costs less
 /// than the time in which the receiver has nothing to do.
 constexpr std::uint32_t kHeldRecordMost = 1024;
@@ -52,6 +54,8 @@ Status Outgoing::send(const UniqueFd& socket, const Record& record, When when) n
   } else if (record.head.bytes > kCopied && record.front.empty() &&
              (record.rest.layout == nullptr || transport::mean_block(record.rest) >= kGatheredRun)) {
     status = write(socket, record);
+  } else if (record.head.bytes > kPackedPart && record.front.empty()) {
+    status = pack_in_parts(socket, record);
   } else {
     status = append_or_push(socket, record);
   }
@@ -161,16 +165,32 @@ Status Outgoing::refuse(const UniqueFd& socket) noexcept {
   return Status::no_resource;
 }
 
-/// Copies what is behind the first `from` bytes of a record into the buffer. Only for a record without front.
-/// False: there is no room.
-bool Outgoing::append_rest(const Record& record, std::size_t from) noexcept {
-  const std::span<std::byte> room = queue_.room(record.bytes() - from);
+/// Packs a long record of short blocks a part at a time, and hands each part to the system before it packs
+/// the next: the receiver unpacks one part meanwhile. What the system has no room for waits. Only for a
+/// record without front.
+Status Outgoing::pack_in_parts(const UniqueFd& socket, const Record& record) noexcept {
+  if (queue_.room(record.bytes()).empty()) return refuse(socket);
+  for (std::size_t at = 0; at < record.bytes();) {
+    const std::size_t end = waits_for_room_ ? record.bytes() : std::min(at + kPackedPart, record.bytes());
+    // There is room, as was asked above, unless there is no memory at all. Half a record breaks the stream.
+    is_broken_ = !append_part(record, at, end);
+    if (is_broken_) return Status::peer_failed;
+    if (!waits_for_room_) push(socket);
+    at = end;
+  }
+  return Status::ok;
+}
+
+/// Copies the bytes [from, end) of a record, of which its head is the beginning, into the buffer. Only for a
+/// record without front. False: there is no room.
+bool Outgoing::append_part(const Record& record, std::size_t from, std::size_t end) noexcept {
+  const std::span<std::byte> room = queue_.room(end - from);
   if (room.empty()) return false;
   const std::size_t of_head = from < sizeof(RecordHead) ? sizeof(RecordHead) - from : 0;
   if (of_head > 0) std::memcpy(room.data(), reinterpret_cast<const std::byte*>(&record.head) + from, of_head);
-  const std::size_t done = from > sizeof(RecordHead) ? from - sizeof(RecordHead) : 0;
-  transport::pack(transport::slice(record.rest, done, record.head.bytes - done), room.data() + of_head);
-  queue_.added(record.bytes() - from);
+  const std::size_t done = from + of_head - sizeof(RecordHead);
+  transport::pack(transport::slice(record.rest, done, end - from - of_head), room.data() + of_head);
+  queue_.added(end - from);
   return true;
 }
 
@@ -209,7 +229,7 @@ Status Outgoing::write(const UniqueFd& socket, const Record& record) noexcept {
   if (of_record == record.bytes()) return Status::ok;
   // The queue is empty, and has room for the rest unless there is no memory at all. Without it the stream is
   // broken.
-  is_broken_ = !append_rest(record, of_record);
+  is_broken_ = !append_part(record, of_record, record.bytes());
   return is_broken_ ? Status::peer_failed : Status::ok;
 }
 

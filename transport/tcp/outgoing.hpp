@@ -102,7 +102,8 @@ class Outgoing {
   bool append(const Record& record) noexcept;
   Status append_or_push(const UniqueFd& socket, const Record& record) noexcept;
   Status refuse(const UniqueFd& socket) noexcept;
-  bool append_rest(const Record& record, std::size_t from) noexcept;
+  Status pack_in_parts(const UniqueFd& socket, const Record& record) noexcept;
+  bool append_part(const Record& record, std::size_t from, std::size_t end) noexcept;
   Status write(const UniqueFd& socket, const Record& record) noexcept;
   void push(const UniqueFd& socket) noexcept;
   bool may_send(const UniqueFd& socket) noexcept;

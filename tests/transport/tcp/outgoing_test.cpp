@@ -14,9 +14,11 @@
 #include <random>
 #include <thread>
 
+#include "datatype/layout.hpp"
 #include "tests/contract/peer.hpp"
 #include "tests/rounds.hpp"
 #include "tests/transport/tcp/socket_pair.hpp"
+#include "transport/payload.hpp"
 #include "transport/services.hpp"
 #include "transport/tcp/incoming.hpp"
 
@@ -332,6 +334,43 @@ TEST_F(TcpOutgoing, with_a_front_is_whole_at_each_length) {
     EXPECT_TRUE(std::equal(front.begin(), front.end(), at));
     EXPECT_TRUE(std::equal(payload.begin(), payload.end(), at + static_cast<std::ptrdiff_t>(front.size())));
   }
+}
+
+// Short blocks are packed and sent a part at a time; from wherever the system has no more room, the rest
+// waits.
+TEST_F(TcpOutgoing, of_short_blocks_are_whole_at_each_length) {
+  constexpr std::int64_t kBlock = 8, kStride = 24;
+  Outgoing outgoing(pool, retained, transport::services(), kLink);
+  outgoing.retain_nothing();
+  Collector collector;
+  std::vector<contract::Bytes> sent;
+  const auto receive = [&] { ASSERT_EQ(collector.receive(other), Incoming::After::idle); };
+  std::mt19937 random(20237);
+  for (unsigned i = 0; i < 400; ++i) {
+    const std::int64_t near = static_cast<std::int64_t>(random() % 6) * 12288 + 64 - kBlock * (random() % 20);
+    const std::int64_t blocks = std::clamp<std::int64_t>(near / kBlock, 1, kEagerMost / kBlock);
+    const datatype::Layout layout =
+        *datatype::Layout::vector(blocks, 1, kStride, datatype::Layout::bytes(kBlock));
+    contract::Bytes memory = contract::pattern(i, static_cast<std::size_t>(blocks * kStride));
+    const transport::Payload payload{&layout, memory.data(), 1, 0, blocks * kBlock};
+    Status status = Status::no_resource;
+    while ((status = outgoing.send(one, contract::header(1), payload, {})) == Status::no_resource) {
+      receive();
+      static_cast<void>(outgoing.flush(one));
+    }
+    ASSERT_EQ(status, Status::ok);
+    contract::Bytes& packed = sent.emplace_back(static_cast<std::size_t>(blocks * kBlock));
+    transport::pack(payload, packed.data());
+    std::fill(memory.begin(), memory.end(), std::byte{0});  // it is the caller's again
+    if (random() % 4 == 0) receive();
+  }
+  while (outgoing.waits_for_room()) {
+    receive();
+    static_cast<void>(outgoing.flush(one));
+  }
+  receive();
+  ASSERT_EQ(collector.packets.size(), sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) ASSERT_EQ(collector.packets[i], sent[i]) << i;
 }
 
 struct TcpAgain : testing::Test, SocketPair {
