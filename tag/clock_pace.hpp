@@ -12,7 +12,7 @@ namespace stria::tag {
 class ClockPace {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr unsigned kMost = 128;  ///< calls from one reading to the next, at most
+  static constexpr unsigned kMost = 256;  ///< calls from one reading to the next, at most
   /// The time from one reading to the next: no more than that, but for calls that suddenly take longer.
   static constexpr std::chrono::milliseconds kLongest{10};
 

@@ -58,7 +58,7 @@ TEST(Failure, of_a_peer_without_a_link_is_noticed_by_the_receives_that_name_it) 
 }
 
 TEST(Failure, is_noticed_in_time_by_calls_that_take_long) {
-  constexpr unsigned kCalls = 200;  // more than the calls from one reading of the clock to the next
+  constexpr unsigned kCalls = 400;  // more than the calls from one reading of the clock to the next
   fake::FabricOptions options = plain(2);
   options.death_seen_by_check_only = true;
   World world(2, options, {{"STRIA_LIVENESS_MS", "1"}});
