@@ -50,13 +50,31 @@ int Worker::on_place(void* self, void* of, const stria_header_t* header, std::ui
              : 0;
 }
 
+/// The payload of a packet is whole in the memory that on_place() named for it.
+void Worker::deliver_placed(Peer& peer, const Packet& packet, const Device& device) noexcept {
+  const bool is_eager = packet.header->kind == static_cast<std::uint8_t>(Kind::eager);
+  const bool taken =
+      is_eager ? receives_.on_placed(peer, device.number, packet)
+               : rndv_.on_placed(peer.link, packet, rail_of(peer, device)) == rndv::Engine::Taken::well;
+  if (!taken) dropped(peer, packet, "a payload for which no memory was named");
+}
+
+/// Counts the payload of an eager message. False: the message breaks the protocol, and its peer is given up.
+bool Worker::admit(Peer& peer, const Packet& packet) noexcept {
+  if (is_nameless(*packet.header)) [[unlikely]] {
+    give_up(peer, "sent a synchronous message that names no operation");
+    return false;
+  }
+  // Counted on arrival, also when the message has to wait for its turn: both sides count the same.
+  if (receives_.eager().arrived(peer, packet.bytes)) [[likely]]
+    return true;
+  give_up(peer, "sent more eager payload than it was granted");
+  return false;
+}
+
 std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& device) noexcept {
   if ((packet.buffered & STRIA_PACKET_PLACED) != 0) [[unlikely]] {
-    const bool is_eager = packet.header->kind == static_cast<std::uint8_t>(Kind::eager);
-    const bool taken =
-        is_eager ? receives_.on_placed(peer, device.number, packet)
-                 : rndv_.on_placed(peer.link, packet, rail_of(peer, device)) == rndv::Engine::Taken::well;
-    if (!taken) dropped(peer, packet, "a payload for which no memory was named");
+    deliver_placed(peer, packet, device);
     return 0;
   }
   if (peer.state == Peer::State::failed) [[unlikely]]
@@ -64,15 +82,7 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
   switch (static_cast<Kind>(packet.header->kind)) {
     case Kind::eager:
     case Kind::sync:
-      if (is_nameless(*packet.header)) [[unlikely]] {
-        give_up(peer, "sent a synchronous message that names no operation");
-        break;
-      }
-      // Counted on arrival, also when the message has to wait for its turn: both sides count the same.
-      if (!receives_.eager().arrived(peer, packet.bytes)) [[unlikely]] {
-        give_up(peer, "sent more eager payload than it was granted");
-        break;
-      }
+      if (!admit(peer, packet)) break;
       [[fallthrough]];
     case Kind::rts:
       return receives_.arrive(peer, packet);

@@ -108,6 +108,8 @@ class Worker {
   // deliver.cpp
   // deliver() answers STRIA_DELIVERED_* bits other than GO_ON.
   std::uint32_t deliver(Peer& peer, const stria_packet_t& packet, const Device& device) noexcept;
+  void deliver_placed(Peer& peer, const stria_packet_t& packet, const Device& device) noexcept;
+  bool admit(Peer& peer, const stria_packet_t& packet) noexcept;
   /// The rail of the peer by that device; null when it has the peer's main link, or none that is up.
   const transport::LinkRef* rail_of(const Peer& peer, const Device& device) const noexcept {
     return peer.device == device.number ? nullptr : rails_.find(peer, device.number);
