@@ -9,6 +9,13 @@ namespace stria {
 inline constexpr Variable kBaseVariables[] = {
     choice_variable(Level::user, "STRIA_LOG", "warn", "trace|debug|info|warn|error|off",
                     "How much is written to stderr."),
+    text_variable(
+        Level::user, "STRIA_MACHINE", "auto",
+        "Where the figures of this machine come from that decide how bytes are copied. auto: from the "
+        "file of an earlier process or, where there is none, from a measurement of some milliseconds "
+        "that is kept in such a file. measure: from a measurement, which renews the file. defaults: "
+        "from nowhere, with choices that are safe on any machine. A path, with a '/' in it: from "
+        "that file. Read once in a process, before its first context."),
     choice_variable(Level::expert, "STRIA_VECTORS", "auto", "auto|portable|avx2|avx512",
                     "The widest vector instructions for copies. Auto: the widest that the processor has. One "
                     "that it does not have is lowered, with a warning. Read once in a process, before its "

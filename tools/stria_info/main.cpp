@@ -15,6 +15,7 @@ struct Wishes {
   bool version = false;
   bool providers = false;
   bool topology = false;
+  bool machine = false;
   bool config = false;
   bool all_variables = false;
   bool schemes = false;
@@ -22,7 +23,9 @@ struct Wishes {
   bool no_io = false;
   std::vector<std::string> layouts;
   std::string into;
-  bool none() const { return !(version || providers || topology || config || schemes) && layouts.empty(); }
+  bool none() const {
+    return !(version || providers || topology || machine || config || schemes) && layouts.empty();
+  }
 };
 
 void declare(CLI::App& app, Wishes& wishes) {
@@ -31,6 +34,8 @@ void declare(CLI::App& app, Wishes& wishes) {
   app.add_flag("-p,--providers", wishes.providers, "providers, their devices and every capability");
   app.add_flag("-t,--topology", wishes.topology,
                "cores, caches, memory, binding, devices, and what is near what");
+  app.add_flag("-m,--machine", wishes.machine,
+               "what was measured of this machine, where it is kept, and what each figure decides");
   app.add_flag("-c,--config", wishes.config,
                "configuration variables for users: value, origin, default, unit, what is allowed, meaning");
   app.add_flag("-a,--all", wishes.all_variables, "with the configuration: the variables for experts, too");
@@ -106,6 +111,7 @@ int run(const Wishes& wishes) {
     sections.push_back(rdma_section());
   }
   if (all || wishes.topology) sections.push_back(topology_section(!wishes.no_io));
+  if (all || wishes.machine) sections.push_back(profile_section(config));
   if (all || wishes.config)
     sections.push_back(config_section(config, problem, wishes.all_variables ? Level::expert : Level::user));
   if (!layouts.empty()) sections.push_back(layout_section(layouts));

@@ -32,6 +32,8 @@ Section devices_section(const std::vector<Device>& devices);
 Section rdma_section(const std::string& folder = "/sys/class/infiniband");
 /// Without I/O devices when `io` is false.
 Section topology_section(bool io);
+/// The machine profile (hw/machine.hpp), which is measured if there is none yet.
+Section profile_section(const Config& config);
 /// `problem`: why the environment could not be read, "" if it could. Level::user: without the variables for
 /// experts, but for those that are set.
 Section config_section(const Config& config, const std::string& problem, Level level);

@@ -1,0 +1,84 @@
+#include "hw/machine/choices.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.hpp"
+
+namespace stria::hw {
+namespace {
+
+/// Pacing costs time where a core holds few misses anyway, so it is taken at other strengths than the default
+/// only where that is clearly faster.
+Pacing pacing_of(const Machine& m) noexcept {
+  const bool many = clearly_less(m.column_many_ns, m.column_few_ns);
+  const bool off = clearly_less(m.column_plain_ns, m.column_few_ns);
+  if (many && (!off || m.column_many_ns < m.column_plain_ns)) return Pacing::many;
+  return off ? Pacing::off : Pacing::few;
+}
+
+std::uint32_t near_vectors_up_to(const Pair& near) noexcept {
+  if (!clearly_less(near.vectors_4k_ns, near.strings_4k_ns)) return 0;
+  return clearly_less(near.vectors_16k_ns, near.strings_16k_ns) ? 16384 : 4096;
+}
+
+// The cost model's own figures of a get (rndv/cost_model.hpp): what was measured replaces or scales them.
+constexpr double kModelAttachStartUs = 2.0;
+constexpr double kModelAttachToCells = 0.078 / 0.045;
+
+double attach_start_of(const Machine& m) noexcept {
+  const double us = m.attach_start_us;
+  const bool differs = clearly_less(us, kModelAttachStartUs) || clearly_less(kModelAttachStartUs, us);
+  return differs ? us : 0;
+}
+
+/// The model weighs one copy through the kernel against two that overlap, so the proportion of both counts,
+/// and not how fast each is.
+double attach_factor_of(const Pair& near) noexcept {
+  if (near.attach_us_per_kib <= 0 || near.cells_us_per_kib <= 0) return 1;
+  const double factor = near.attach_us_per_kib / near.cells_us_per_kib / kModelAttachToCells;
+  constexpr double kMost = 4;  // what is measured as more is no property of a machine
+  return factor > 1 / kClearly && factor < kClearly ? 1 : std::clamp(factor, 1 / kMost, kMost);
+}
+
+}  // namespace
+
+Choices choices_of(const Machine& m) noexcept {
+  Choices out;
+  out.pacing = pacing_of(m);
+  out.near_vectors_up_to = near_vectors_up_to(m.near);
+  out.own_strings = !clearly_less(m.own_vectors_ns, m.own_strings_ns);
+  out.long_strings = clearly_less(m.near.take_strings_ns, m.near.take_vectors_ns);
+  out.flows = clearly_less(m.far.cells_us_per_kib, m.far.attach_us_per_kib);
+  out.attach_start_us = attach_start_of(m);
+  out.attach_factor = attach_factor_of(m.near);
+  return out;
+}
+
+std::vector<Decision> explain(const Machine& m) {
+  const Choices c = choices_of(m), standard;
+  const auto yes = [](bool value) { return value ? "yes" : "no"; };
+  return {
+      {"stores between the elements of a column", to_string(c.pacing),
+       "column_plain, column_few, column_many", c.pacing != standard.pacing, "STRIA_PACING"},
+      {"to near cells, vectors rather than the string instruction, up to",
+       c.near_vectors_up_to == 0      ? "2 KiB"
+       : c.near_vectors_up_to == 4096 ? "12 KiB"
+                                      : "any length",
+       "near.vectors_4k, near.strings_4k, near.vectors_16k, near.strings_16k", c.near_vectors_up_to != 0,
+       "STRIA_STRINGS"},
+      {"the string instruction for long copies within a process", yes(c.own_strings),
+       "own_vectors, own_strings", c.own_strings != standard.own_strings, "STRIA_STRINGS"},
+      {"and for long copies of what a near core wrote", yes(c.long_strings),
+       "near.take_vectors, near.take_strings", c.long_strings != standard.long_strings, "STRIA_STRINGS"},
+      {"long messages to far cores by fragments", yes(c.flows), "far.cells, far.attach",
+       c.flows != standard.flows, "STRIA_RNDV_FLOWS"},
+      {"start of a get, in us",
+       fmt::format("{:.1f}", c.attach_start_us > 0 ? c.attach_start_us : kModelAttachStartUs), "attach_start",
+       c.attach_start_us > 0, ""},
+      {"a get's time for each byte, to the cost model's", fmt::format("{:.2f}", c.attach_factor),
+       "near.attach, near.cells", c.attach_factor != 1, ""},
+  };
+}
+
+}  // namespace stria::hw

@@ -1,0 +1,84 @@
+#include "hw/machine.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "base/variables.hpp"
+#include "hw/machine/obtain.hpp"
+#include "hw/machine/shelf.hpp"
+
+namespace stria::hw {
+namespace {
+
+/// The value of STRIA_MACHINE; the default where it is malformed: opening a context says so.
+std::string wish() {
+  const Variable& variable =
+      *std::ranges::find(kBaseVariables, std::string_view("STRIA_MACHINE"), &Variable::name);
+  const auto value = read_once(variable);
+  return value ? value->text : variable.default_value;
+}
+
+Profile find_profile() {
+  const std::string wanted = wish();
+  if (wanted == "defaults") return {};
+  if (wanted.find('/') != std::string::npos) {
+    Profile profile = read_given(wanted);
+    if (profile.source == Source::defaults)
+      log::warn("STRIA_MACHINE={}: {}; the defaults are used instead", wanted, profile.remark);
+    return profile;
+  }
+  const bool renew = wanted == "measure";
+  if (!renew && wanted != "auto") {
+    log::warn(
+        "STRIA_MACHINE={}: neither auto, defaults or measure nor the path of a file, which has a '/'; "
+        "the defaults are used instead",
+        wanted);
+    return {};
+  }
+  return obtain(
+      {Shelf::folders(), Identity::of_this_machine(), renew, renew ? kPatientLimits : kUsualLimits, measure});
+}
+
+const Profile& find_once() {
+  static const Profile profile = [] {
+    const Clock::time_point begin = Clock::now();
+    Profile found = find_profile();
+    found.took_ms = ns_since(begin) / 1e6;
+    detail::known_choices = found.choices;
+    log::info("machine profile: {}, in {:.1f} ms{}{}{}{}", to_string(found.source), found.took_ms,
+              found.path.empty() ? "" : ", ", found.path, found.remark.empty() ? "" : "; ", found.remark);
+    return found;
+  }();
+  return profile;
+}
+
+}  // namespace
+
+constinit Choices detail::known_choices;
+
+const Profile& machine_profile() noexcept {
+  try {
+    return find_once();
+  } catch (...) {  // out of memory: the next call tries again
+    static const Profile nothing;
+    return nothing;
+  }
+}
+
+const char* to_string(Source source) noexcept {
+  switch (source) {
+    case Source::defaults:
+      return "defaults";
+    case Source::measured:
+      return "measured";
+    case Source::kept:
+      return "kept";
+    case Source::given:
+      return "given";
+  }
+  return "?";
+}
+
+}  // namespace stria::hw

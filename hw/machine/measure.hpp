@@ -1,0 +1,47 @@
+// Measures a machine (hw/machine.hpp): first what one core does, then what it and another core do.
+#pragma once
+
+#include "base/fd.hpp"
+#include "hw/machine.hpp"
+#include "hw/machine/medians.hpp"
+#include "hw/machine/partner.hpp"
+
+namespace stria::hw {
+
+/// Memory to measure in, whose pages are there; one huge page where the system gives it, as the first use of
+/// many small ones takes milliseconds in some virtual machines. Throws std::bad_alloc.
+class Arena {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kSmallBytes = std::size_t{1} << 17;
+  Arena();
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  std::byte* at(std::size_t place) const noexcept { return memory_ + place; }
+  /// Other memory, in small pages, as that of most programs is: the kernel looks up each.
+  std::byte* small_at(std::size_t place) const noexcept { return memory_ + kHugePage + place; }
+
+ private:
+  static constexpr std::size_t kMapped = 3 * kHugePage;
+  std::byte* memory_ = nullptr;
+  void* mapping_ = nullptr;
+};
+
+struct Measured {
+  Machine machine;
+  bool complete = false;  ///< the deadline did not pass before all was measured that can be
+  std::string remark;     ///< why something is missing; "": nothing is
+};
+/// Measures with two threads of its own, until the deadline, and leaves the caller's binding alone. What
+/// `known` has is not measured again; what could not be measured is 0.
+Measured measure(const Machine& known, const Deadline& deadline) noexcept;
+
+/// The parts of it: the calling thread measures.
+void measure_core(const Arena& arena, const Deadline& deadline, Machine& found) noexcept;
+Pair measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline) noexcept;
+
+/// Time, in ns, that a copy through the kernel takes within this process; 0: refused.
+double time_attach(std::byte* to, std::byte* from, std::size_t bytes) noexcept;
+
+}  // namespace stria::hw

@@ -1,0 +1,159 @@
+// What two cores cost each other: a word that goes there and back, lines that one wrote and the other reads,
+// each way to store to lines that the other core has, and copies of what the other core wrote.
+//
+// Places in the arena: memory that both cores use, the measuring thread's own, and the partner's own.
+#include <cstring>
+
+#include "datatype/kernels/stream.hpp"
+#include "datatype/pack.hpp"
+#include "hw/machine/measure.hpp"
+#include "hw/pio.hpp"
+#include "hw/string_copy.hpp"
+
+namespace stria::hw {
+namespace {
+
+using datatype::Address;
+constexpr std::size_t kPart = Arena::kBytes / 4;
+constexpr std::size_t kShared = 0, kOwn = kPart, kTheirs = 2 * kPart;
+constexpr std::size_t kLine = kCacheLine;
+
+enum Way : std::size_t { vectors, strings, past, kWays };
+
+void copy(Way way, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (way == strings) return string_copy(to, from, bytes);
+  if (way == vectors) return datatype::copy_bytes(to, from, bytes);
+  datatype::kernel::stream_run(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from),
+                               static_cast<std::int64_t>(bytes));
+  datatype::kernel::stream_end();
+}
+
+/// Loads a word of each line.
+std::uint64_t read_lines(const std::byte* at, std::size_t bytes) noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t line = 0; line < bytes; line += kLine) sum += load_word_unordered(at + line);
+  wait_for_loads(sum);
+  return sum;
+}
+
+/// The time from here on includes that all stores before it are done.
+void all_stored() noexcept {
+  full_fence();
+  wait_for_stores();
+}
+
+double time_round_trip(const Arena& arena, Partner& partner) noexcept {
+  constexpr std::uint64_t kTrips = 20;
+  std::byte *const there = arena.at(kShared), *const back = arena.at(kShared + 4 * kLine);
+  store_word(there, 0);
+  store_word(back, 0);
+  const auto answer = [there, back] {
+    for (std::uint64_t trip = 1; trip <= kTrips; ++trip) {
+      spin_until([&] { return load_word(there) == trip; });
+      publish_word(back, trip);
+    }
+  };
+  partner.start(answer);
+  Clock::time_point begin;
+  for (std::uint64_t trip = 1; trip <= kTrips; ++trip) {
+    if (trip == 2) begin = Clock::now();  // the first one waits until the partner begins
+    publish_word(there, trip);
+    spin_until([&] { return load_word(back) == trip; });
+  }
+  const double ns = ns_since(begin);
+  partner.wait();
+  return ns / (kTrips - 1);
+}
+
+/// As a receiver measures how far its peer is (transport/shm/distance.hpp): lines from the middle of a page.
+double time_lines(const Arena& arena, Partner& partner) noexcept {
+  constexpr std::size_t kBytes = 4096, kFirst = 1024, kLines = 14;
+  std::byte* const page = arena.at(kShared);
+  partner.run([page] { std::memset(page, 1, kBytes); });
+  std::uint64_t sum =
+      load_word_unordered(page + kFirst) + load_word_unordered(page + kFirst + kLines * kLine + kLine);
+  wait_for_loads(sum);
+  const Clock::time_point begin = Clock::now();
+  for (std::size_t line = 1; line <= kLines; ++line) sum += load_word_unordered(page + kFirst + line * kLine);
+  wait_for_loads(sum);
+  return ns_since(begin) / kLines;
+}
+
+double time_store(Way way, std::size_t bytes, const Arena& arena, Partner& partner) noexcept {
+  std::byte* const shared = arena.at(kShared);
+  partner.run([shared, bytes] { read_lines(shared, bytes); });
+  all_stored();
+  const Clock::time_point begin = Clock::now();
+  copy(way, shared, arena.at(kOwn), bytes);
+  all_stored();
+  return ns_since(begin);
+}
+
+double time_take(Way way, const Arena& arena, Partner& partner) noexcept {
+  constexpr std::size_t kBytes = 65536;
+  std::byte* const shared = arena.at(kShared);
+  std::byte* const theirs = arena.at(kTheirs);
+  partner.run([=] { copy(vectors, shared, theirs, kBytes); });
+  const Clock::time_point begin = Clock::now();
+  copy(way, arena.at(kOwn), shared, kBytes);
+  return ns_since(begin);
+}
+
+/// Returns us for a KiB. The partner stores cell after cell, by the string instruction, and this thread
+/// copies each out.
+double time_cells(const Arena& arena, Partner& partner) noexcept {
+  constexpr std::size_t kCell = 32768, kCells = 8;
+  static std::atomic<std::uint32_t> written;
+  written.store(0, std::memory_order_relaxed);
+  std::byte *const shared = arena.at(kShared), *const theirs = arena.at(kTheirs);
+  const auto write = [=] {
+    for (std::uint32_t cell = 0; cell < kCells; ++cell) {
+      copy(strings, shared + cell * kCell, theirs + cell * kCell, kCell);
+      written.store(cell + 1, std::memory_order_release);  // pairs with the loop below
+    }
+  };
+  partner.start(write);
+  const Clock::time_point begin = Clock::now();
+  for (std::uint32_t cell = 0; cell < kCells; ++cell) {
+    spin_until([&] { return written.load(std::memory_order_acquire) > cell; });
+    copy(vectors, arena.at(kOwn + cell * kCell), shared + cell * kCell, kCell);
+  }
+  const double ns = ns_since(begin);
+  partner.wait();
+  return ns / 1000 / (kCells * kCell / 1024);
+}
+
+/// Returns us for a KiB, without the start of a call.
+double time_attach_rate(const Arena& arena, Partner& partner) noexcept {
+  constexpr std::size_t kPage = 4096, kBytes = 65536;
+  std::byte *const shared = arena.small_at(0), *const own = arena.small_at(kBytes);
+  static_assert(2 * kBytes <= Arena::kSmallBytes);
+  partner.run([shared] { std::memset(shared, 1, kBytes); });
+  const double one_page = time_attach(own, shared, kPage);
+  const double rest = time_attach(own + kPage, shared + kPage, kBytes - kPage);
+  return one_page > 0 && rest > one_page ? (rest - one_page) / 1000 / ((kBytes - 2 * kPage) / 1024.0) : 0;
+}
+
+}  // namespace
+
+Pair measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline) noexcept {
+  Pair found;
+  found.line_ns = medians<1>(deadline, [&](std::size_t) { return time_lines(arena, partner); })[0];
+  found.round_trip_ns = medians<1>(deadline, [&](std::size_t) { return time_round_trip(arena, partner); })[0];
+  const auto stores = [&](std::size_t bytes, double& by_vectors, double& by_strings, double& by_past) {
+    const auto ns = medians<kWays>(
+        deadline, [&](std::size_t way) { return time_store(static_cast<Way>(way), bytes, arena, partner); });
+    by_vectors = ns[vectors], by_strings = ns[strings], by_past = ns[past];
+  };
+  stores(4096, found.vectors_4k_ns, found.strings_4k_ns, found.past_4k_ns);
+  stores(16384, found.vectors_16k_ns, found.strings_16k_ns, found.past_16k_ns);
+  const auto take =
+      medians<2>(deadline, [&](std::size_t way) { return time_take(static_cast<Way>(way), arena, partner); });
+  found.take_vectors_ns = take[vectors], found.take_strings_ns = take[strings];
+  found.cells_us_per_kib = medians<1>(deadline, [&](std::size_t) { return time_cells(arena, partner); })[0];
+  found.attach_us_per_kib =
+      medians<1>(deadline, [&](std::size_t) { return time_attach_rate(arena, partner); })[0];
+  return found;
+}
+
+}  // namespace stria::hw

@@ -1,0 +1,37 @@
+// The text form of a profile: a line a figure, "name value". What is not measured has no line. The first line
+// names the form, the last one holds a hash of all before it, so that a file that was cut short or changed is
+// told from a whole one.
+//
+//   stria machine profile 1
+//   fingerprint 0f1e2d3c4b5a6978
+//   tries 1
+//   complete 1
+//   column_plain 8.5
+//   …
+//   end 5f3e9b0a1c2d4e6f
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hw/machine.hpp"
+
+namespace stria::hw {
+
+/// What the file of a profile says.
+struct Record {
+  std::uint64_t fingerprint = 0;  ///< of the machine that was measured
+  unsigned tries = 0;             ///< how often it was measured
+  bool complete = false;          ///< the time sufficed to measure all that can be had
+  Machine machine;
+};
+
+inline constexpr std::size_t kLongestText = 16384;
+
+std::string to_text(const Record& record);
+/// Nothing: it is no such text, or a figure is not positive or absurdly large.
+std::optional<Record> parse_record(std::string_view text);
+
+}  // namespace stria::hw
