@@ -29,17 +29,6 @@ Vectors widest_vectors() noexcept {
 #endif
 }
 
-/// AMD's processors from Zen 5 on (family 0x1a). All others are taken for usual ones: not measured.
-bool has_deep_store_queue() noexcept {
-#if defined(__x86_64__)
-  unsigned version = 0, b = 0, c = 0, d = 0;
-  __builtin_cpu_init();
-  if (__builtin_cpu_is("amd") && __get_cpuid(1, &version, &b, &c, &d) != 0)
-    return ((version >> 8) & 0xf) + ((version >> 20) & 0xff) >= 0x1a;
-#endif
-  return false;
-}
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // sanitizers do not see what the string instruction reads and writes
 #elif defined(__has_feature)
@@ -76,6 +65,13 @@ bool choose(std::string_view name, const char* yes, bool by_itself) {
   return wish == "auto" ? by_itself : wish == yes;
 }
 
+/// The default for auto, which learn_pacing() replaces.
+Pacing pacing_of(std::string_view wish) noexcept {
+  for (const Pacing pacing : {Pacing::off, Pacing::many})
+    if (wish == to_string(pacing)) return pacing;
+  return Pacing::few;
+}
+
 std::int64_t cache_bytes(std::string_view name, [[maybe_unused]] int level) {
   if (const std::int64_t bytes = given(name).number; bytes > 0) return bytes;
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
@@ -88,7 +84,7 @@ std::int64_t cache_bytes(std::string_view name, [[maybe_unused]] int level) {
 Processor ask() {
   Processor found;
   found.vectors = choose_vectors(given("STRIA_VECTORS").text, widest_vectors());
-  found.deep_store_queue = choose("STRIA_STORE_QUEUE", "deep", has_deep_store_queue());
+  found.pacing = pacing_of(given("STRIA_PACING").text);
   found.fast_strings = choose("STRIA_STRINGS", "on", has_fast_strings());
   found.first_cache_bytes = cache_bytes("STRIA_FIRST_CACHE", 1);
   found.last_cache_bytes = cache_bytes("STRIA_LAST_CACHE", 3);
@@ -116,6 +112,16 @@ const Processor& processor() noexcept {
   } catch (...) {  // out of memory: the next call asks again
   }
   return detail::known_processor;
+}
+
+void learn_pacing(Pacing measured) noexcept {
+  processor();
+  try {
+    // Written only where it changes: other threads may be copying.
+    if (given("STRIA_PACING").text == "auto" && detail::known_processor.pacing != measured)
+      detail::known_processor.pacing = measured;
+  } catch (...) {  // out of memory: the default stays
+  }
 }
 
 const char* to_string(Vectors vectors) noexcept {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/pacing.hpp"
+
 namespace stria {
 
 /// The widest vector instructions that copies use; each includes those before it.
@@ -23,7 +25,7 @@ Vectors choose_vectors(std::string_view wish, Vectors widest) noexcept;
 /// Each field has the variable that decides it in place of the machine.
 struct Processor {
   Vectors vectors = Vectors::portable;  ///< STRIA_VECTORS; never more than the processor has
-  bool deep_store_queue = false;        ///< STRIA_STORE_QUEUE; else AMD's processors from Zen 5 on
+  Pacing pacing = Pacing::few;          ///< STRIA_PACING; else few until learn_pacing() is called
   bool fast_strings = false;            ///< STRIA_STRINGS; else what the processor says (FSRM)
   std::int64_t first_cache_bytes = 0;   ///< STRIA_FIRST_CACHE; of a core, for data; 0: unknown
   std::int64_t last_cache_bytes = 0;    ///< STRIA_LAST_CACHE; 0: unknown
@@ -32,6 +34,10 @@ struct Processor {
 /// The answers. The first call finds them, and warns of a variable that asks for instructions which this
 /// processor does not have; later calls return the same. Any thread may call it.
 const Processor& processor() noexcept;
+
+/// Takes what was measured (hw/machine.hpp) for processor().pacing, unless STRIA_PACING says otherwise. For
+/// setup. Copies that another thread makes meanwhile are paced one way or the other.
+void learn_pacing(Pacing measured) noexcept;
 
 namespace detail {
 extern Processor known_processor;

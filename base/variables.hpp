@@ -20,9 +20,11 @@ inline constexpr Variable kBaseVariables[] = {
                     "The widest vector instructions for copies. Auto: the widest that the processor has. One "
                     "that it does not have is lowered, with a warning. Read once in a process, before its "
                     "first context or layout."),
-    choice_variable(Level::expert, "STRIA_STORE_QUEUE", "auto", "auto|usual|deep",
-                    "How many stores a core can have under way, which decides between ways to copy. Auto: "
-                    "deep on Zen 5 and later. Read once in a process, before its first context or layout."),
+    choice_variable(
+        Level::expert, "STRIA_PACING", "auto", "auto|off|few|many",
+        "How many stores are put between the elements of columns whose lines crowd in few sets of "
+        "the cache, so that fewer misses are under way. Auto: what was measured to be fastest "
+        "(STRIA_MACHINE), else few. Read once in a process, before its first context or layout."),
     choice_variable(Level::expert, "STRIA_STRINGS", "auto", "auto|on|off",
                     "Whether the processor's string instruction is taken for fast, so that long contiguous "
                     "copies are made by it. Auto: what the processor says. Read once in a process, before "

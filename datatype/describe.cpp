@@ -38,8 +38,8 @@ std::string by_nest(const Strided& outer, const Strided& inner, std::int64_t byt
 std::string by_strided(const Strided& s, const Record* record) {
   if (record != nullptr) return by_record(*record, false);
   if (const Block* block = s.child->block()) {
-    const bool paced = block->bytes <= kernel::kLine &&
-                       kernel::fillers_for(s.stride, s.count, true, kernel::store_queue(processor())) > 0;
+    const bool paced =
+        block->bytes <= kernel::kLine && kernel::fillers_for(s.stride, s.count, true, processor().pacing) > 0;
     return "loop over " + blocks_of(block->bytes) + (paced ? ", paced" : "");
   }
   if (const Strided* inner = s.child->strided()) {

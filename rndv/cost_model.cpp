@@ -5,13 +5,15 @@
 #include <cmath>
 
 #include "base/cache_line.hpp"
-#include "base/processor.hpp"
+#include "hw/machine.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
 namespace {
 
 constexpr double kCacheKib = 2048;  // what is longer outgrows the caches
+
+constinit Parameters one_host{};  // take_machine() writes it, in setup
 
 double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
   if (block == 0) return 1.0;
@@ -134,7 +136,7 @@ Force parse_force(std::string_view text) noexcept {
 }
 
 bool parse_flows(std::string_view text) noexcept {
-  return text == "on" || (text == "auto" && processor().deep_store_queue);
+  return text == "on" || (text == "auto" && hw::machine_profile().choices.flows);
 }
 
 const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self, bool can_share,
@@ -260,7 +262,6 @@ std::uint32_t least_block_in_place(bool gathered) noexcept {
 }
 
 const Parameters& parameters(Path path) noexcept {
-  static constexpr Parameters kOneHost{};
   static constexpr Parameters kAdapter{.get_start_us = 4.0,
                                        .get_us_per_kib = 0.085,
                                        .get_us_per_kib_beyond = 0.085,
@@ -286,7 +287,23 @@ const Parameters& parameters(Path path) noexcept {
     case Path::one_host:
       break;
   }
-  return kOneHost;
+  return one_host;
+}
+
+Parameters fitted(const hw::Choices& choices) noexcept {
+  Parameters p;
+  if (choices.attach_start_us > 0) {
+    p.both_start_us += choices.attach_start_us - p.get_start_us;
+    p.get_start_us = choices.attach_start_us;
+  }
+  for (double* const rate :
+       {&p.get_us_per_kib, &p.get_us_per_kib_beyond, &p.both_us_per_kib, &p.both_us_per_kib_beyond})
+    *rate *= choices.attach_factor;
+  return p;
+}
+
+void take_machine() noexcept {
+  [[maybe_unused]] static const bool taken = (one_host = fitted(hw::machine_profile().choices), true);
 }
 
 Answer choose(const Question& q) noexcept {

@@ -7,6 +7,10 @@
 
 #include "transport/payload.hpp"
 
+namespace stria::hw {
+struct Choices;
+}
+
 namespace stria::rndv {
 
 enum class Scheme : std::uint8_t {
@@ -22,8 +26,8 @@ std::string_view to_string(Scheme scheme) noexcept;
 /// What a user may force by STRIA_RNDV_SCHEME.
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
-/// Likewise Question::flows, by STRIA_RNDV_FLOWS. auto: where the string instruction was measured to bring
-/// fragments to far cores nearly as fast as to near ones, 20 to 35 bytes a ns (docs/notebook/rendezvous.md).
+/// Likewise Question::flows, by STRIA_RNDV_FLOWS. auto: where fragments to far cores were measured to come
+/// clearly faster than one copy through the kernel (hw::Choices; docs/notebook/rendezvous.md).
 bool parse_flows(std::string_view text) noexcept;
 
 /// Whether both sides may copy a part of a message each, by STRIA_RNDV_SHARE; or it is forced.
@@ -163,6 +167,11 @@ struct Parameters {
 };
 enum class Path : std::uint8_t { one_host, adapter, network };
 const Parameters& parameters(Path path = Path::one_host) noexcept;
+/// The parameters of one host where a copy through the kernel costs what was measured.
+Parameters fitted(const hw::Choices& choices) noexcept;
+/// Makes those of this machine's profile the parameters of one host, once in a process. For setup: until then
+/// they are the values above.
+void take_machine() noexcept;
 inline Path path_of(const Question& question) noexcept {
   return question.offload ? Path::adapter : question.distant ? Path::network : Path::one_host;
 }

@@ -3,6 +3,7 @@
 namespace stria::rndv {
 
 Options read_options(const Config& config) {
+  take_machine();
   Options options;
   options.force = parse_force(config.text("STRIA_RNDV_SCHEME"));
   options.pull_slice = static_cast<std::uint64_t>(config.number("STRIA_RNDV_PULL_SLICE"));

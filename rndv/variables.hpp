@@ -20,7 +20,7 @@ inline constexpr Variable kVariables[] = {
     choice_variable(
         Level::expert, "STRIA_RNDV_FLOWS", "auto", "auto|on|off",
         "Whether what goes through memory that both sides share flows between far caches, so that long "
-        "messages go there by fragments, too. Auto: where STRIA_STORE_QUEUE is deep (Zen 5 and later)."),
+        "messages go there by fragments, too. Auto: where that was measured to be faster (STRIA_MACHINE)."),
     choice_variable(
         Level::expert, "STRIA_RNDV_SHARE", "auto", "auto|on|off",
         "Whether both sides may copy a part of a message each (schemes both, mapped by both). Auto: yes, but "

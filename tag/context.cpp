@@ -6,6 +6,7 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "hw/machine.hpp"
 #include "tag/known_variables.hpp"
 #include "tag/objects.hpp"
 #include "transport/loader.hpp"
@@ -31,8 +32,10 @@ Result<std::unique_ptr<Context>> open_context(const stria_context_params_t* para
   if (!config) return std::move(config).error();
   auto context = std::make_unique<Context>();
   context->config = *std::move(config);
-  context->settings = read_settings(context->config);
   log::set_level(log::level_of(context->config.text("STRIA_LOG")));
+  // Measured at the first use on this host; settings, devices and layouts decide by it.
+  hw::machine_profile();
+  context->settings = read_settings(context->config);
   report_unknown(variables, builtins);
   const std::string& path = context->config.text("STRIA_PROVIDER_PATH");
   for (const auto& [name, by_auto] :

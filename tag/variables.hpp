@@ -8,7 +8,8 @@ namespace stria::tag {
 inline constexpr Variable kVariables[] = {
     bytes_variable(Level::user, "STRIA_EAGER_LIMIT", "256K", {},
                    "Messages up to this size travel with their match header; a provider may lower it. Unless "
-                   "it is set, 128K for what is packed, and for far peers before Zen 5."),
+                   "it is set, 128K for what is packed, and for far peers where fragments do not flow "
+                   "(STRIA_RNDV_FLOWS)."),
     choice_variable(Level::expert, "STRIA_SELF_COPY", "on", "on|off",
                     "Whether a worker's message to itself whose receive waits is copied there at once. Off: "
                     "it goes as to any other peer."),

@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "base/processor.hpp"
 #include "datatype/pack.hpp"
+#include "hw/machine.hpp"
 #include "hw/string_copy.hpp"
 #include "transport/contract.hpp"
 #include "transport/memory_hooks.hpp"
@@ -79,7 +80,7 @@ namespace {
 /// addresses do not suit it (docs/notebook/messages.md).
 void copy_own(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kStringsLeast = 24576;
-  static const bool fast = processor().fast_strings;
+  static const bool fast = processor().fast_strings && hw::choices().own_strings;
   if (bytes < kStringsLeast || !fast || !hw::string_copy_anywhere(to, from, bytes))
     datatype::copy_bytes(to, from, bytes);
 }
@@ -101,7 +102,7 @@ void copy(const stria_payload_t& from, const stria_payload_t& to, int64_t bytes)
 }
 
 void copy_long_across(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  static const bool fast = processor().fast_strings && processor().deep_store_queue;
+  static const bool fast = processor().fast_strings && hw::choices().long_strings;
   if (!fast || !hw::string_copy_anywhere(to, from, bytes)) datatype::copy_bytes(to, from, bytes);
 }
 

@@ -8,9 +8,9 @@
 // access that it was fetched for, and fetched again. Software prefetch makes this worse. It helps to let
 // fewer misses begin: a few stores to a line on the stack after each element fill the store queue, so that
 // about ten elements are in flight. How many stores that takes depends on the
-// length of the queue. Columns of large matrices gain much by it. Where several elements lie in one page, the
-// processor detects the distance and fetches ahead, and the stores only cost time.
-// (Measured packing and unpacking between two cores; figures in docs/notebook/kernels.md.)
+// length of the queue, and is measured (hw/machine.hpp). Columns of large matrices gain much by it. Where
+// several elements lie in one page, the processor detects the distance and fetches ahead, and the stores only
+// cost time. (Measured packing and unpacking between two cores; figures in docs/notebook/kernels.md.)
 #pragma once
 
 #include <algorithm>
@@ -28,24 +28,16 @@ inline constexpr std::int64_t kPage = 4096;
 // four steps, and a buffer of 3072 entries holds the pages of two arrays of four times as many elements.
 inline constexpr std::int64_t kFewPages = 384;
 
-/// Depth of the processor's store queue. usual: up to some 70 entries; deep: more.
-enum class StoreQueue : std::uint8_t { usual, deep };
-/// The depth of a processor's store queue. known_processor() has its answers when a copy gets here: copies
-/// come through kernels(), which asks the processor.
-inline StoreQueue store_queue(const Processor& processor = known_processor()) noexcept {
-  return processor.deep_store_queue ? StoreQueue::deep : StoreQueue::usual;
-}
-
 /// Number of filler stores to put after each element, for one side whose elements are `stride` apart; 0 for
 /// most strides. `reads`: the side is the source. `count` is the number of elements of one call: long
 /// messages are packed and unpacked in steps.
 [[gnu::always_inline]] inline int fillers_for(std::int64_t stride, std::int64_t count, bool reads,
-                                              StoreQueue queue) noexcept {
-  if ((stride & 511) != 0 || count <= kWays) return 0;
+                                              Pacing pacing) noexcept {
+  if ((stride & 511) != 0 || count <= kWays || pacing == Pacing::off) return 0;
   const std::int64_t distance = stride < 0 ? -stride : stride;
   const std::int64_t grain = std::min(distance & -distance, kSetsSpan);
   if (grain == 0 || count <= kWays * (kSetsSpan / grain)) return 0;  // the cache holds all their lines
-  if (queue == StoreQueue::deep) {
+  if (pacing == Pacing::many) {
     if (grain == kSetsSpan && reads) return distance > kPage ? 8 : 5;
     if (grain == kSetsSpan) return 10;
     if (grain == 2048) return reads ? 5 : 8;
@@ -114,8 +106,9 @@ template <class B>
 [[gnu::always_inline]] inline void strided(B block, Address from, std::int64_t from_stride, Address to,
                                            std::int64_t to_stride, std::int64_t count) noexcept {
   if constexpr (B::kShort) {
-    switch (std::max(fillers_for(from_stride, count, true, store_queue()),
-                     fillers_for(to_stride, count, false, store_queue()))) {
+    // known_processor() has its answers here: copies come through kernels(), which asks the processor.
+    switch (std::max(fillers_for(from_stride, count, true, known_processor().pacing),
+                     fillers_for(to_stride, count, false, known_processor().pacing))) {
       case 0:
         break;
       case 1:

@@ -1,10 +1,12 @@
 #include "hw/machine.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <string_view>
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/processor.hpp"
 #include "base/variables.hpp"
 #include "hw/machine/obtain.hpp"
 #include "hw/machine/shelf.hpp"
@@ -37,8 +39,8 @@ Profile find_profile() {
         wanted);
     return {};
   }
-  return obtain(
-      {Shelf::folders(), Identity::of_this_machine(), renew, renew ? kPatientLimits : kUsualLimits, measure});
+  return obtain({Shelf::folders(), Identity::of_this_machine(), renew, renew ? kPatientLimits : kUsualLimits,
+                 std::chrono::seconds(::time(nullptr)), renew ? measure : measure_unless_busy});
 }
 
 const Profile& find_once() {
@@ -47,6 +49,7 @@ const Profile& find_once() {
     Profile found = find_profile();
     found.took_ms = ns_since(begin) / 1e6;
     detail::known_choices = found.choices;
+    learn_pacing(found.choices.pacing);
     log::info("machine profile: {}, in {:.1f} ms{}{}{}{}", to_string(found.source), found.took_ms,
               found.path.empty() ? "" : ", ", found.path, found.remark.empty() ? "" : "; ", found.remark);
     return found;

@@ -1,16 +1,13 @@
 #include "hw/machine/measure.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <new>
-#include <thread>
 
-#include "hw/machine/figures.hpp"
 #include "hw/machine/processors.hpp"
 
 namespace stria::hw {
@@ -32,35 +29,28 @@ class NoSignals {
   sigset_t before_;
 };
 
-/// Takes from `more` what `pair` has not.
-void fill(Pair& pair, const Pair& more) noexcept {
-  for (const PairFigure& figure : kPairFigures)
-    if (pair.*figure.value == 0) pair.*figure.value = more.*figure.value;
-}
-
-/// Measures a pair, which its lines tell to be a near or a far one. Of two that are alike the first counts.
-void measure_with(unsigned processor, const Arena& arena, const Deadline& deadline, Machine& found) {
+/// Measures a pair of cores. False: the other one is busy, as the thread there waited long for its turn.
+bool measure_with(unsigned processor, const Arena& arena, const Deadline& deadline, Machine& found) {
+  const Clock::time_point begin = Clock::now();
   Partner partner(processor);
-  if (!partner.is_bound()) return;
-  const Pair pair = measure_pair(arena, partner, deadline);
-  if (pair.line_ns > 0) fill(pair.line_ns > kFarLineNs ? found.far : found.near, pair);
+  if (ns_since(begin) > deadline.limit_ns() / 3) return false;
+  if (partner.is_bound()) measure_pair(arena, partner, deadline, found);
+  return true;
 }
 
-/// In a thread of its own, which `own` is the processor of the caller's.
-void measure_here(unsigned own, const Deadline& deadline, Measured& found) {
-  const std::vector<unsigned> permitted = permitted_processors();
-  if (!bind_to(own)) {
-    found.remark = "the measuring thread cannot be bound to a processor";
-    return;
-  }
+void measure_here(const Deadline& deadline, Measured& found) {
+  const NoSignals quiet;
+  const BoundHere bound;
   const Arena arena;
   measure_core(arena, deadline, found.machine);
-  const Partners partners = choose_partners(own, permitted, neighbours_of(own));
+  const Partners partners = choose_partners(bound.own(), bound.permitted(), neighbours_of(bound.own()));
+  found.complete = true;
   for (const auto& partner : {partners.near, partners.far})
-    if (partner && !deadline.passed()) measure_with(*partner, arena, deadline, found.machine);
-  found.complete = !deadline.passed();
+    if (partner && !deadline.passed())
+      found.complete &= measure_with(*partner, arena, deadline, found.machine);
+  found.complete &= !deadline.passed();
   if (!found.complete)
-    found.remark = "the time for measuring was over before all was measured";
+    found.remark = "the processors were too busy to measure everything in time";
   else if (!partners.near && !partners.far)
     found.remark = "no second core is permitted to this process";
   else if (found.machine.attach_start_us == 0)
@@ -101,17 +91,19 @@ Measured measure(const Machine& known, const Deadline& deadline) noexcept {
   Measured found;
   found.machine = known;
   try {
-    const int own = ::sched_getcpu();
-    const NoSignals quiet;
-    std::thread([&] {
-      try {
-        measure_here(own < 0 ? 0 : static_cast<unsigned>(own), deadline, found);
-      } catch (...) {  // memory or a thread is refused
-        found.complete = false;
-      }
-    }).join();
-  } catch (...) {  // a thread is refused
+    measure_here(deadline, found);
+  } catch (...) {  // memory or a thread is refused
+    found.complete = false;
   }
+  return found;
+}
+
+Measured measure_unless_busy(const Machine& known, const Deadline& deadline) noexcept {
+  if (!processors_are_busy()) return measure(known, deadline);
+  Measured found;
+  found.machine = known;
+  found.tried = false;
+  found.remark = "the processors are busy: more threads want to run than there are processors";
   return found;
 }
 

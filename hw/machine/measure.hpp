@@ -31,15 +31,19 @@ class Arena {
 struct Measured {
   Machine machine;
   bool complete = false;  ///< the deadline did not pass before all was measured that can be
+  bool tried = true;      ///< false: nothing was measured, as the processors were busy from the start
   std::string remark;     ///< why something is missing; "": nothing is
 };
-/// Measures with two threads of its own, until the deadline, and leaves the caller's binding alone. What
-/// `known` has is not measured again; what could not be measured is 0.
+/// Measures until the deadline, with the calling thread, which is bound meanwhile, and a thread of its own.
+/// What `known` has is not measured again; what could not be measured is 0.
 Measured measure(const Machine& known, const Deadline& deadline) noexcept;
+/// The same, but returns at once where more threads want to run than there are processors.
+Measured measure_unless_busy(const Machine& known, const Deadline& deadline) noexcept;
 
 /// The parts of it: the calling thread measures.
 void measure_core(const Arena& arena, const Deadline& deadline, Machine& found) noexcept;
-Pair measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline) noexcept;
+/// The lines of the pair tell whether it is a near or a far one; the other kind is left alone.
+void measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline, Machine& found) noexcept;
 
 /// Time, in ns, that a copy through the kernel takes within this process; 0: refused.
 double time_attach(std::byte* to, std::byte* from, std::size_t bytes) noexcept;

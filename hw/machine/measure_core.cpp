@@ -16,7 +16,7 @@ using datatype::Address;
 template <int kFillers>
 double time_column(const Arena& arena) noexcept {
   constexpr std::int64_t kStride = 4096, kRows = Arena::kBytes / kStride;
-  alignas(64) static thread_local std::int64_t packed[kRows];
+  alignas(kCacheLine) const std::int64_t packed[kRows] = {};
   const auto from = reinterpret_cast<Address>(packed), to = reinterpret_cast<Address>(arena.at(0));
   const kernel::Fixed<8> element(8);
   const Clock::time_point begin = Clock::now();

@@ -136,24 +136,32 @@ double time_attach_rate(const Arena& arena, Partner& partner) noexcept {
 
 }  // namespace
 
-Pair measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline) noexcept {
-  Pair found;
-  found.line_ns = medians<1>(deadline, [&](std::size_t) { return time_lines(arena, partner); })[0];
-  found.round_trip_ns = medians<1>(deadline, [&](std::size_t) { return time_round_trip(arena, partner); })[0];
+void measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline, Machine& found) noexcept {
+  const auto fill = [&](double& figure, auto time) {
+    if (figure == 0) figure = medians<1>(deadline, [&](std::size_t) { return time(arena, partner); })[0];
+  };
+  double line_ns = 0;
+  fill(line_ns, time_lines);
+  if (line_ns == 0) return;
+  Pair& pair = line_ns > kFarLineNs ? found.far : found.near;
+  if (pair.line_ns == 0) pair.line_ns = line_ns;
+  // First what decides most, as the time may be over before all is measured.
+  fill(pair.cells_us_per_kib, time_cells);
+  fill(pair.attach_us_per_kib, time_attach_rate);
   const auto stores = [&](std::size_t bytes, double& by_vectors, double& by_strings, double& by_past) {
+    if (by_vectors > 0) return;
     const auto ns = medians<kWays>(
         deadline, [&](std::size_t way) { return time_store(static_cast<Way>(way), bytes, arena, partner); });
     by_vectors = ns[vectors], by_strings = ns[strings], by_past = ns[past];
   };
-  stores(4096, found.vectors_4k_ns, found.strings_4k_ns, found.past_4k_ns);
-  stores(16384, found.vectors_16k_ns, found.strings_16k_ns, found.past_16k_ns);
-  const auto take =
-      medians<2>(deadline, [&](std::size_t way) { return time_take(static_cast<Way>(way), arena, partner); });
-  found.take_vectors_ns = take[vectors], found.take_strings_ns = take[strings];
-  found.cells_us_per_kib = medians<1>(deadline, [&](std::size_t) { return time_cells(arena, partner); })[0];
-  found.attach_us_per_kib =
-      medians<1>(deadline, [&](std::size_t) { return time_attach_rate(arena, partner); })[0];
-  return found;
+  stores(4096, pair.vectors_4k_ns, pair.strings_4k_ns, pair.past_4k_ns);
+  if (pair.take_vectors_ns == 0) {
+    const auto take = medians<2>(
+        deadline, [&](std::size_t way) { return time_take(static_cast<Way>(way), arena, partner); });
+    pair.take_vectors_ns = take[vectors], pair.take_strings_ns = take[strings];
+  }
+  stores(16384, pair.vectors_16k_ns, pair.strings_16k_ns, pair.past_16k_ns);
+  fill(pair.round_trip_ns, time_round_trip);
 }
 
 }  // namespace stria::hw

@@ -18,10 +18,14 @@ inline double ns_since(Clock::time_point begin) noexcept {
 /// When measuring has to end.
 class Deadline {
  public:
-  explicit Deadline(std::chrono::microseconds from_now) noexcept : until_(Clock::now() + from_now) {}
+  explicit Deadline(std::chrono::microseconds from_now) noexcept
+      : limit_(from_now), until_(Clock::now() + from_now) {}
   bool passed() const noexcept { return Clock::now() >= until_; }
+  /// From its beginning, in ns.
+  double limit_ns() const noexcept { return std::chrono::duration<double, std::nano>(limit_).count(); }
 
  private:
+  std::chrono::microseconds limit_;
   Clock::time_point until_;
 };
 

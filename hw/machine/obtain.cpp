@@ -29,13 +29,13 @@ class Keeper {
   /// Nothing: this folder cannot be used.
   std::optional<Profile> obtain() {
     const std::optional<Record> before = read();
-    if (before && !request_.renew && is_final(*before)) return kept(*before);
+    if (before && !request_.renew && is_good(*before)) return kept(*before);
     const Deadline deadline(request_.limits.waiting);
     std::optional<UniqueFd> lock;
     bool waited = false;
     while ((lock = shelf_.try_lock(name_)) && !*lock) {
       waited = true;
-      if (const auto now = read(); now && is_news(*now, before)) return kept(*now);
+      if (const auto now = read(); now && !request_.renew && is_good(*now)) return kept(*now);
       if (deadline.passed())
         return profile_of({}, Source::defaults, shelf_.path_of(name_), "another process is measuring");
       std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -43,16 +43,15 @@ class Keeper {
     if (!lock) return std::nullopt;
     // Another process may have measured since this one looked.
     const std::optional<Record> now = read();
-    if (now && (waited || !request_.renew) && (waited || is_news(*now, before))) return kept(*now);
+    if (now && (request_.renew ? waited : is_good(*now))) return kept(*now);
     return measured(request_.renew ? std::nullopt : now);
   }
 
  private:
-  static bool is_final(const Record& record) noexcept {
-    return record.complete || record.tries >= kMostTries;
-  }
-  bool is_news(const Record& record, const std::optional<Record>& before) const noexcept {
-    return !request_.renew && (is_final(record) || record.tries > (before ? before->tries : 0));
+  /// Whether it is to be taken as it is.
+  bool is_good(const Record& record) const noexcept {
+    const auto age = request_.now - std::chrono::seconds(record.when);
+    return record.complete || record.tries >= kMostTries || (age < kTryAfter && age > -kTryAfter);
   }
   std::optional<Record> read() const {
     const auto text = shelf_.read(name_);
@@ -68,16 +67,15 @@ class Keeper {
   std::optional<Profile> measured(const std::optional<Record>& before) const {
     const Measured found =
         request_.measure(before ? before->machine : Machine{}, Deadline(request_.limits.measuring));
-    const Record record{request_.identity.fingerprint(), (before ? before->tries : 0) + 1, found.complete,
-                        found.machine};
+    const Record record{request_.identity.fingerprint(), (before ? before->tries : 0) + (found.tried ? 1 : 0),
+                        request_.now.count(), found.complete, found.machine};
     // This process decides by the figures that the others read: the text has them rounded.
     const std::string text = to_text(record);
     const auto read_back = parse_record(text);
+    const Source source = found.tried ? Source::measured : before ? Source::kept : Source::defaults;
     const Machine& machine = read_back ? read_back->machine : found.machine;
-    if (shelf_.write(name_, text))
-      return profile_of(machine, Source::measured, shelf_.path_of(name_), found.remark);
-    return profile_of(machine, Source::measured, "",
-                      fmt::format("it cannot be written to {}", shelf_.path_of(name_)));
+    if (shelf_.write(name_, text)) return profile_of(machine, source, shelf_.path_of(name_), found.remark);
+    return profile_of(machine, source, "", fmt::format("it cannot be written to {}", shelf_.path_of(name_)));
   }
 
   const Request& request_;

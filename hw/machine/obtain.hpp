@@ -19,14 +19,17 @@ struct Limits {
 inline constexpr Limits kUsualLimits{std::chrono::milliseconds(6), std::chrono::milliseconds(10)};
 /// Where the user asks for a measurement, and waits for it.
 inline constexpr Limits kPatientLimits{std::chrono::milliseconds(300), std::chrono::milliseconds(600)};
-/// A profile that is not complete, as the processors were busy, is measured further by so many processes.
-inline constexpr unsigned kMostTries = 3;
+/// A profile that is not complete, as the processors were busy, is measured further by later processes, so
+/// many in all, each a while after the one before: processes that start together are to agree.
+inline constexpr unsigned kMostTries = 8;
+inline constexpr std::chrono::seconds kTryAfter{60};
 
 struct Request {
   std::vector<std::string> folders;  ///< where to keep it, the best place first
   Identity identity;
   bool renew = false;  ///< measure although there is one
   Limits limits = kUsualLimits;
+  std::chrono::seconds now{};                                              ///< since 1970
   std::function<Measured(const Machine& known, const Deadline&)> measure;  ///< hw::measure(), but in tests
 };
 Profile obtain(const Request& request);

@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstdio>
+#include <numeric>
 
 #include "base/fd.hpp"
 #include "base/format.hpp"
@@ -16,12 +17,35 @@ namespace {
 
 constexpr unsigned kMost = 8192;  // the most that Linux is built for
 
-std::vector<unsigned> list_in(const std::string& path) {
+/// The beginning of a file of the system; "" where there is none.
+std::string text_in(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text;
   const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : -1;
-  if (bytes <= 0) return {};
-  return parse_processors(std::string(text.data(), static_cast<std::size_t>(bytes)));
+  return bytes > 0 ? std::string(text.data(), static_cast<std::size_t>(bytes)) : std::string();
+}
+
+/// A set of processors in the kernel's form.
+struct Mask {
+  alignas(cpu_set_t) unsigned char bits[kMost / 8] = {};
+  cpu_set_t* set() noexcept { return reinterpret_cast<cpu_set_t*>(bits); }
+};
+
+/// What the calling thread is bound to.
+std::vector<unsigned> current() {
+  Mask mask;
+  std::vector<unsigned> out;
+  if (::sched_getaffinity(0, sizeof mask.bits, mask.set()) != 0) return out;
+  for (unsigned processor = 0; processor < kMost; ++processor)
+    if (CPU_ISSET_S(processor, sizeof mask.bits, mask.set())) out.push_back(processor);
+  return out;
+}
+
+void bind(const std::vector<unsigned>& processors) noexcept {
+  Mask mask;
+  for (const unsigned processor : processors)
+    if (processor < kMost) CPU_SET_S(processor, sizeof mask.bits, mask.set());
+  ::sched_setaffinity(0, sizeof mask.bits, mask.set());
 }
 
 bool has(const std::vector<unsigned>& list, unsigned processor) noexcept {
@@ -50,23 +74,36 @@ std::vector<unsigned> parse_processors(const std::string& text) {
   return *at == '\0' || *at == '\n' ? out : std::vector<unsigned>{};
 }
 
-std::vector<unsigned> permitted_processors() {
-  alignas(cpu_set_t) unsigned char bits[kMost / 8];
-  auto* const set = reinterpret_cast<cpu_set_t*>(bits);
-  std::memset(bits, 0xff, sizeof bits);
-  ::sched_setaffinity(0, sizeof bits, set);  // the kernel takes away what is not permitted
-  std::memset(bits, 0, sizeof bits);
-  std::vector<unsigned> out;
-  if (::sched_getaffinity(0, sizeof bits, set) != 0) return out;
-  for (unsigned processor = 0; processor < kMost; ++processor)
-    if (CPU_ISSET_S(processor, sizeof bits, set)) out.push_back(processor);
-  return out;
+BoundHere::BoundHere() : before_(current()) {
+  const int here = ::sched_getcpu();
+  own_ = here < 0 ? 0 : static_cast<unsigned>(here);
+  permitted_ = before_;
+  if (before_.size() < 2) {
+    std::vector<unsigned> all(kMost);
+    std::iota(all.begin(), all.end(), 0u);
+    bind(all);  // the kernel takes away what is not permitted
+    permitted_ = current();
+  }
+  bind({own_});
+}
+
+BoundHere::~BoundHere() {
+  bind(before_);
+}
+
+bool processors_are_busy() {
+  // "0.20 0.18 0.12 1/80 11206": the fourth is of threads that run, or would if they could.
+  const std::string load = text_in("/proc/loadavg");
+  unsigned running = 0;
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return std::sscanf(load.c_str(), "%*s %*s %*s %u/", &running) == 1 &&
+         static_cast<long>(running) > processors + (processors + 3) / 4;
 }
 
 Neighbours neighbours_of(unsigned processor) {
   const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}", processor);
-  return {list_in(folder + "/topology/thread_siblings_list"),
-          list_in(folder + "/cache/index3/shared_cpu_list")};
+  return {parse_processors(text_in(folder + "/topology/thread_siblings_list")),
+          parse_processors(text_in(folder + "/cache/index3/shared_cpu_list"))};
 }
 
 Partners choose_partners(unsigned own, const std::vector<unsigned>& permitted, const Neighbours& neighbours) {

@@ -11,9 +11,28 @@ namespace stria::hw {
 /// "0-3,8" -> 0, 1, 2, 3, 8, as the system lists processors. Empty: it is no such list.
 std::vector<unsigned> parse_processors(const std::string& text);
 
-/// Processors that the kernel lets this process use, in rising order, whatever the calling thread is bound
-/// to: launchers bind each rank to one core. The calling thread is not bound any more afterwards.
-std::vector<unsigned> permitted_processors();
+/// Binds the calling thread to the processor that it runs on, as long as this lives, and back to what it was
+/// bound to before.
+class BoundHere {
+ public:
+  BoundHere();
+  ~BoundHere();
+  BoundHere(const BoundHere&) = delete;
+  BoundHere& operator=(const BoundHere&) = delete;
+
+  unsigned own() const noexcept { return own_; }
+  /// Processors to choose partners from, in rising order: those that the thread was bound to or, where that
+  /// was one, those that the kernel lets this process use. Launchers bind each rank to one core.
+  const std::vector<unsigned>& permitted() const noexcept { return permitted_; }
+
+ private:
+  std::vector<unsigned> before_, permitted_;
+  unsigned own_ = 0;
+};
+
+/// Whether clearly more threads want to run now than there are processors (five for four): then measuring
+/// takes long and says little. A job that fills a machine is no more than the launcher beside it.
+bool processors_are_busy();
 
 /// What the system says of one processor: those of the same core, and those that share its last-level cache.
 struct Neighbours {

@@ -46,6 +46,7 @@ bool read_line(std::string_view line, Record& record) {
   const std::string_view name = line.substr(0, blank), value = line.substr(blank + 1);
   if (name == "fingerprint") return read_number(value, record.fingerprint, 16);
   if (name == "tries") return read_number(value, record.tries);
+  if (name == "when") return read_number(value, record.when);
   if (name == "complete") {
     record.complete = value == "1";
     return record.complete || value == "0";
@@ -56,8 +57,8 @@ bool read_line(std::string_view line, Record& record) {
 }  // namespace
 
 std::string to_text(const Record& record) {
-  std::string text = fmt::format("{}\nfingerprint {:016x}\ntries {}\ncomplete {}\n", kFirstLine,
-                                 record.fingerprint, record.tries, record.complete ? 1 : 0);
+  std::string text = fmt::format("{}\nfingerprint {:016x}\ntries {}\nwhen {}\ncomplete {}\n", kFirstLine,
+                                 record.fingerprint, record.tries, record.when, record.complete ? 1 : 0);
   for_each_figure(record.machine, [&](const std::string& name, const FigureText&, double value) {
     if (value > 0 && value < kMost) text += fmt::format("{} {:.4g}\n", name, value);
   });

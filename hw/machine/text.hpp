@@ -6,6 +6,7 @@
 //   fingerprint 0f1e2d3c4b5a6978
 //   tries 1
 //   complete 1
+//   when 1764532800
 //   column_plain 8.5
 //   …
 //   end 5f3e9b0a1c2d4e6f
@@ -24,6 +25,7 @@ namespace stria::hw {
 struct Record {
   std::uint64_t fingerprint = 0;  ///< of the machine that was measured
   unsigned tries = 0;             ///< how often it was measured
+  std::int64_t when = 0;          ///< seconds since 1970: the last time it was measured
   bool complete = false;          ///< the time sufficed to measure all that can be had
   Machine machine;
 };

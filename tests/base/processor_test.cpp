@@ -16,7 +16,7 @@
 namespace stria {
 namespace {
 
-constexpr const char* kVariables[] = {"STRIA_VECTORS", "STRIA_STORE_QUEUE", "STRIA_FIRST_CACHE",
+constexpr const char* kVariables[] = {"STRIA_VECTORS", "STRIA_PACING", "STRIA_FIRST_CACHE",
                                       "STRIA_LAST_CACHE", "STRIA_STRINGS"};
 
 const VariableGroups kOwn = {kBaseVariables};
@@ -37,17 +37,17 @@ const auto kHolds = testing::ExitedWithCode(0);
 
 TEST_F(ProcessorDeathTest, is_what_the_variables_say) {
   EXPECT_EXIT(look({{"STRIA_VECTORS", "portable"},
-                    {"STRIA_STORE_QUEUE", "deep"},
+                    {"STRIA_PACING", "many"},
                     {"STRIA_FIRST_CACHE", "48K"},
                     {"STRIA_LAST_CACHE", "96M"},
                     {"STRIA_STRINGS", "on"}},
                    [](const Processor& p) {
-                     return p.vectors == Vectors::portable && p.deep_store_queue && p.fast_strings &&
+                     return p.vectors == Vectors::portable && p.pacing == Pacing::many && p.fast_strings &&
                             p.first_cache_bytes == 49152 && p.last_cache_bytes == 96 << 20;
                    }),
               kHolds, "^$");
-  EXPECT_EXIT(look({{"STRIA_STORE_QUEUE", "usual"}, {"STRIA_STRINGS", "off"}},
-                   [](const Processor& p) { return !p.deep_store_queue && !p.fast_strings; }),
+  EXPECT_EXIT(look({{"STRIA_PACING", "off"}, {"STRIA_STRINGS", "off"}},
+                   [](const Processor& p) { return p.pacing == Pacing::off && !p.fast_strings; }),
               kHolds, "^$");
 }
 
@@ -55,10 +55,19 @@ TEST_F(ProcessorDeathTest, has_nothing_special_until_it_is_asked) {
   EXPECT_EXIT(
       {
         const Processor& early = known_processor();
-        std::exit(early.vectors == Vectors::portable && !early.deep_store_queue && !early.fast_strings ? 0
-                                                                                                       : 1);
+        std::exit(
+            early.vectors == Vectors::portable && early.pacing == Pacing::few && !early.fast_strings ? 0 : 1);
       },
       kHolds, "^$");
+}
+
+TEST_F(ProcessorDeathTest, learns_how_columns_are_paced_unless_it_was_told) {
+  const auto learnt = [](const Processor& p) {
+    learn_pacing(Pacing::many);
+    return p.pacing == Pacing::many;
+  };
+  EXPECT_EXIT(look({}, learnt), kHolds, "^$");
+  EXPECT_EXIT(look({{"STRIA_PACING", "few"}}, learnt), testing::ExitedWithCode(1), "^$");
 }
 
 TEST_F(ProcessorDeathTest, takes_what_was_set_before_it_is_asked_and_refuses_another_value_afterwards) {

@@ -56,7 +56,7 @@ TEST(Host, is_a_profile_that_this_check_knows) {
 // Each profile that forces choices of the library forces all of them, by variables.
 TEST(Host, forces_every_choice_that_has_a_variable) {
   if (profile() != "near" && profile() != "far") return;
-  for (const char* name : {"STRIA_VECTORS", "STRIA_STORE_QUEUE", "STRIA_STRINGS", "STRIA_FIRST_CACHE",
+  for (const char* name : {"STRIA_VECTORS", "STRIA_PACING", "STRIA_STRINGS", "STRIA_FIRST_CACHE",
                            "STRIA_LAST_CACHE", "STRIA_RNDV_FLOWS", "STRIA_RNDV_SHARE", "STRIA_SHM_SHORT_LAPS",
                            "STRIA_SHM_DISTANCE", "STRIA_SHM_STRINGS", "STRIA_SHM_HUGE_PAGES"})
     EXPECT_TRUE(is_set(name)) << name;
@@ -70,8 +70,8 @@ TEST(Host, has_the_processor_that_the_variables_say) {
     EXPECT_LE(datatype::runnable_kernels().size(), vectors == "portable" ? 1u : vectors == "avx2" ? 2u : 3u);
   }
   EXPECT_STREQ(datatype::kernels().name, to_string(found.vectors));
-  if (is_set("STRIA_STORE_QUEUE")) {
-    EXPECT_EQ(found.deep_store_queue, given.text("STRIA_STORE_QUEUE") == "deep");
+  if (is_set("STRIA_PACING")) {
+    EXPECT_EQ(to_string(found.pacing), given.text("STRIA_PACING"));
   }
   if (is_set("STRIA_STRINGS")) {
     EXPECT_EQ(found.fast_strings, given.text("STRIA_STRINGS") == "on");

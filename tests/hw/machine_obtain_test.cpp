@@ -31,7 +31,8 @@ class MachineObtainTest : public testing::Test {
     request_.limits.waiting = std::chrono::seconds(60);  // however busy this machine is
     request_.measure = [this](const Machine& known, const Deadline&) {
       ++measured_;
-      Measured found{known, complete_, ""};
+      Measured found;
+      found.machine = known, found.complete = complete_, found.tried = tried_;
       found.machine.column_plain_ns = measured_;
       return found;
     };
@@ -49,7 +50,7 @@ class MachineObtainTest : public testing::Test {
   fs::path folder_;
   Request request_;
   int measured_ = 0;
-  bool complete_ = true;
+  bool complete_ = true, tried_ = true;
 };
 
 TEST_F(MachineObtainTest, keeps_what_was_measured_for_later_processes) {
@@ -78,17 +79,31 @@ TEST_F(MachineObtainTest, measures_again_on_another_machine_and_kernel) {
   request_.identity.kernel = "kernel";
   EXPECT_EQ(obtain(request_).machine.column_plain_ns, 1);
   // A file of another machine under this one's name, as a shared home might have it.
-  Record foreign{.fingerprint = 1, .tries = 1, .complete = true, .machine = {}};
+  Record foreign{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
   fill_file(to_text(foreign));
   expect_renewal("another fingerprint");
 }
 
 TEST_F(MachineObtainTest, measures_further_where_the_time_did_not_suffice_but_not_for_ever) {
   complete_ = false;
-  for (unsigned tries = 0; tries < kMostTries + 2; ++tries) obtain(request_);
+  EXPECT_EQ(obtain(request_).source, Source::measured);
+  EXPECT_EQ(obtain(request_).source, Source::kept) << "those that start together agree";
+  for (unsigned tries = 0; tries < kMostTries + 2; ++tries) {
+    request_.now += kTryAfter;
+    obtain(request_);
+  }
   EXPECT_EQ(measured_, static_cast<int>(kMostTries));
   EXPECT_EQ(obtain(request_).source, Source::kept);
   EXPECT_NE(obtain(request_).remark, "");
+}
+
+TEST_F(MachineObtainTest, does_not_count_a_try_that_busy_processors_prevented) {
+  complete_ = tried_ = false;
+  for (unsigned tries = 0; tries < 2 * kMostTries; ++tries, request_.now += kTryAfter)
+    EXPECT_NE(obtain(request_).source, Source::measured);
+  complete_ = tried_ = true;
+  EXPECT_EQ(obtain(request_).source, Source::measured);
+  EXPECT_EQ(obtain(request_).source, Source::kept);
 }
 
 TEST_F(MachineObtainTest, measures_again_where_the_file_is_damaged) {
@@ -168,7 +183,8 @@ TEST_F(MachineObtainTest, agrees_on_one_profile_where_eight_processes_start_at_o
     if (::fork() != 0) continue;
     request_.measure = [](const Machine&, const Deadline&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      Measured found{{}, true, ""};
+      Measured found;
+      found.complete = true;
       found.machine.column_plain_ns = ::getpid() + 1.0 / 3;
       return found;
     };
@@ -198,7 +214,7 @@ TEST_F(MachineObtainTest, agrees_on_one_profile_where_eight_processes_start_at_o
 TEST_F(MachineObtainTest, reads_a_file_that_the_user_names_whatever_machine_it_is_of) {
   const std::string path = (folder_ / "given").string();
   EXPECT_EQ(read_given(path).source, Source::defaults);
-  Record record{.fingerprint = 1, .tries = 1, .complete = true, .machine = {}};
+  Record record{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
   record.machine.column_plain_ns = 7;
   std::ofstream(path) << to_text(record);
   const Profile profile = read_given(path);

@@ -4,11 +4,21 @@
 
 #include "base/format.hpp"
 #include "base/processor.hpp"
+#include "hw/machine.hpp"
 #include "transport/device_config.hpp"
 #include "transport/shm/record.hpp"
 #include "transport/shm/variables.hpp"
 
 namespace stria::shm {
+namespace {
+
+std::uint32_t near_string_least(const hw::Choices& choices) noexcept {
+  return choices.near_vectors_up_to == 0      ? kStringLeast
+         : choices.near_vectors_up_to <= 4096 ? kLongStringLeast
+                                              : Settings::kNever;
+}
+
+}  // namespace
 
 Result<Settings> read_settings(const stria_device_params_t& params) {
   auto read = transport::read_device_config(kVariables, params);
@@ -57,7 +67,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   if (strings == "on") {
     settings.near_string_least = settings.far_string_least = 0;
   } else if (strings == "auto" && processor().fast_strings) {
-    settings.near_string_least = processor().deep_store_queue ? kDeepQueueStringLeast : kStringLeast;
+    settings.near_string_least = near_string_least(hw::machine_profile().choices);
     settings.far_string_least = kStringLeast;
   }
   if (plan(shape).bytes == 0)

@@ -12,10 +12,9 @@ enum class AttachMode : std::uint8_t { any, proc, socket };
 enum class DistanceMode : std::uint8_t { learnt, near, far };
 
 /// Minimum size, in bytes, of contiguous payloads that are stored to cells by the string instruction
-/// (hw/string_copy.hpp), where the processor says that the instruction is fast. Processors with a deep store
-/// queue (Zen 5) have room for more ordinary stores: to near peers these are faster up to
-/// kDeepQueueStringLeast.
-inline constexpr std::uint32_t kStringLeast = 2048, kDeepQueueStringLeast = 12288;
+/// (hw/string_copy.hpp), where the processor says that the instruction is fast. To near peers it is
+/// kLongStringLeast where vectors were measured to be clearly faster for 4 KiB (hw::Choices).
+inline constexpr std::uint32_t kStringLeast = 2048, kLongStringLeast = 12288;
 
 struct Settings {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};

@@ -35,10 +35,12 @@ inline constexpr Variable kVariables[] = {
     choice_variable(Level::expert, "STRIA_SHM_DISTANCE", "auto", "auto|near|far",
                     "Whether peers' caches are near; what goes to far ones is written in ways that do not "
                     "fetch their lines. Auto: measured while messages come and go."),
-    choice_variable(Level::expert, "STRIA_SHM_STRINGS", "auto", "auto|on|off",
-                    "Whether contiguous bytes are stored to cells by the processor's string instruction. "
-                    "Auto: where that is fast (STRIA_STRINGS); from 2 KiB on (Zen 5, near: 12), and not to "
-                    "far peers where it turns out to be slow. On: at any length."),
+    choice_variable(
+        Level::expert, "STRIA_SHM_STRINGS", "auto", "auto|on|off",
+        "Whether contiguous bytes are stored to cells by the processor's string instruction. "
+        "Auto: where that is fast (STRIA_STRINGS); from 2 KiB on, to near peers from where it was "
+        "measured to keep up with vectors (STRIA_MACHINE), and not to far peers where it turns out "
+        "to be slow. On: at any length."),
     choice_variable(Level::user, "STRIA_SHM_CMA", "auto", "auto|off",
                     "Cross-memory attach: probed for each peer, or never used."),
     choice_variable(Level::expert, "STRIA_SHM_ATTACH", "auto", "auto|proc|socket",

@@ -17,6 +17,6 @@ function(stria_instructions_test name)
   # to oneself goes as to any other peer: that is what is to be counted.
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 150 SKIP_RETURN_CODE 77
                        ENVIRONMENT "${STRIA_MPI_TEST_ENVIRONMENT};STRIA_SHM_DISTANCE=near;STRIA_SELF_COPY=off;\
-STRIA_SHM_SHORT_LAPS=off;STRIA_SHM_STRINGS=off;STRIA_STRINGS=off;STRIA_VECTORS=avx2;STRIA_STORE_QUEUE=usual;STRIA_FIRST_CACHE=48K;\
+STRIA_SHM_SHORT_LAPS=off;STRIA_SHM_STRINGS=off;STRIA_STRINGS=off;STRIA_VECTORS=avx2;STRIA_PACING=few;STRIA_FIRST_CACHE=48K;\
 STRIA_LAST_CACHE=32M;STRIA_RNDV_FLOWS=off")
 endfunction()

@@ -4,12 +4,16 @@
 #include "transport/shm/settings.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
 
+#include "hw/machine/text.hpp"
 #include "tests/death_style.hpp"
 
 namespace stria::shm::test {
@@ -48,16 +52,37 @@ TEST_F(SettingsDeathTest, laps_are_short_where_two_windows_fill_the_first_level_
   EXPECT_EXIT(look({{"STRIA_FIRST_CACHE", "48K"}}, {{"STRIA_SHM_SHORT_LAPS", "on"}}, kShort), kHolds, "");
 }
 
-TEST_F(SettingsDeathTest, strings_are_for_longer_payloads_to_near_peers_where_the_store_queue_is_deep) {
+/// Writes the profile of a machine where vectors take these times, in ns, for 4 and 16 KiB, and the string
+/// instruction takes 100 and 400. Returns its path.
+std::string machine_with(double vectors_4k, double vectors_16k) {
+  hw::Record record{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
+  record.machine.near.vectors_4k_ns = vectors_4k, record.machine.near.strings_4k_ns = 100;
+  record.machine.near.vectors_16k_ns = vectors_16k, record.machine.near.strings_16k_ns = 400;
+  static int files = 0;
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("stria-settings-test-" + std::to_string(::getpid()) + "-" + std::to_string(++files));
+  std::ofstream(path) << hw::to_text(record);
+  return path.string();
+}
+
+TEST_F(SettingsDeathTest, strings_are_for_longer_payloads_to_near_peers_where_vectors_are_clearly_faster) {
   const auto from = [](std::uint32_t near, std::uint32_t far) {
     return [=](const Settings& s) { return s.near_string_least == near && s.far_string_least == far; };
   };
   EXPECT_EXIT(
-      look({{"STRIA_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "usual"}}, {}, from(kStringLeast, kStringLeast)),
+      look({{"STRIA_STRINGS", "on"}, {"STRIA_MACHINE", "defaults"}}, {}, from(kStringLeast, kStringLeast)),
       kHolds, "");
-  EXPECT_EXIT(look({{"STRIA_STRINGS", "on"}, {"STRIA_STORE_QUEUE", "deep"}}, {},
-                   from(kDeepQueueStringLeast, kStringLeast)),
-              kHolds, "");
+  struct Case {
+    double vectors_4k, vectors_16k;
+    std::uint32_t near;
+  };
+  for (const Case& c :
+       {Case{95, 390, kStringLeast}, Case{70, 390, kLongStringLeast}, Case{70, 300, Settings::kNever}}) {
+    const std::string machine = machine_with(c.vectors_4k, c.vectors_16k);
+    EXPECT_EXIT(look({{"STRIA_STRINGS", "on"}, {"STRIA_MACHINE", machine}}, {}, from(c.near, kStringLeast)),
+                kHolds, "");
+    std::filesystem::remove(machine);
+  }
   EXPECT_EXIT(look({{"STRIA_STRINGS", "off"}}, {}, from(Settings::kNever, Settings::kNever)), kHolds, "");
   EXPECT_EXIT(look({{"STRIA_STRINGS", "off"}}, {{"STRIA_SHM_STRINGS", "on"}}, from(0, 0)), kHolds, "");
 }
