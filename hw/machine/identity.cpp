@@ -31,7 +31,8 @@ std::uint64_t Identity::fingerprint() const noexcept {
     hash *= 0x100000001b3u;  // a zero byte: "ab" "c" is not "a" "bc"
   };
   for (const std::string* part : {&host, &processor, &hypervisor, &kernel, &vectors}) add(*part);
-  for (long n = processors; n > 0; n /= 10) add({"0123456789" + n % 10, 1});
+  for (long n = processors; n > 0; n /= 10)
+    add(std::string_view("0123456789").substr(static_cast<std::size_t>(n % 10), 1));
   return hash;
 }
 

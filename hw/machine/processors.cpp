@@ -111,7 +111,7 @@ Partners choose_partners(unsigned own, const std::vector<unsigned>& permitted, c
   std::vector<unsigned> others;  // of other cores, beginning behind `own`
   for (const unsigned processor : permitted)
     if (processor != own && !has(neighbours.core, processor)) others.push_back(processor);
-  std::ranges::rotate(others, std::ranges::upper_bound(others, own));
+  std::rotate(others.begin(), std::ranges::upper_bound(others, own), others.end());
   const auto first_that = [&](bool shares) -> std::optional<unsigned> {
     const auto found = std::ranges::find_if(
         others, [&](unsigned processor) { return has(neighbours.cache, processor) == shares; });
