@@ -16,14 +16,14 @@ std::uint32_t Acceptor::fragment_of(const Question& question, const LinkRef& lin
              : fragment_on_link(question, options_.fragment_bytes, link.eager_max, link.zcopy_max());
 }
 
-/// Registers the memory of the receive behind a key that the RTR will carry to the sender. `mapped`: the
-/// memory is mapped memory, which the sender stores to directly. False: the memory cannot be registered, or
-/// the key does not fit in the RTR; the receive has no key.
-bool Acceptor::offer_key(RecvOp& op, bool mapped) noexcept {
+/// Registers the memory of the receive, which has to be memory that the sender maps, behind a key that the
+/// RTR will carry to the sender. False: it is no such memory, or the key does not fit in the RTR; the receive
+/// has no key.
+bool Acceptor::offer_key(RecvOp& op) noexcept {
   transport::Key key;
   if (op.memory.offset != 0) return false;  // a key covers the memory from its beginning, not from an offset
-  const unsigned access = STRIA_ACCESS_REMOTE_WRITE | (mapped ? STRIA_REGISTER_MAPPED : 0u);
-  if (op.link->fast_register(op.memory, access, key) != Status::ok) return false;
+  if (op.link->fast_register(op.memory, STRIA_ACCESS_REMOTE_WRITE | STRIA_REGISTER_MAPPED, key) != Status::ok)
+    return false;
   const bool fits = op.link->pio_below > sizeof(wire::RtrBody) + key.bytes;
   if (!fits || !op.key.set_second(keys_, key.data, key.bytes)) {
     static_cast<void>(op.link->invalidate(key));
@@ -49,7 +49,6 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
       .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
       .far = op.link->far,
       .flows = options_.flows,
-      .written = announcement.written,
       .busy = !op.link->offload && operations_.has_sends(),
       .offload = op.link->offload,
       .distant = op.link->distant && !op.link->offload,
@@ -58,18 +57,12 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
       .mapped = op.link->can_map && op.key.bytes() != 0 && transport::is_mapped(announcement.key),
       .sink_mapped = true};  // assumed; offer_key() finds out below
   // The provider learns how far the peer's caches are only from messages that come through the provider's own
-  // memory. So where the scheme depends on the distance, one receive in kTryNearEvery is chosen as for a near
-  // peer. Mapped memory that the sender did not write anew is read the same way from near and far peers.
+  // memory. So one receive in kTryNearEvery of a far peer is chosen as for a near one.
   constexpr unsigned kTryNearEvery = 16;
-  const bool matters = question.far || (question.mapped && question.written);
-  if (matters && ++tries_ % kTryNearEvery == 0) {
-    question.far = false;
-    if (question.written) question.mapped = false;
-  }
-  question.can_share = can_share(options_, *op.link, question.mapped);
+  if (question.far && ++tries_ % kTryNearEvery == 0) question.far = false;
+  question.can_share = can_share(options_, *op.link);
   Answer answer = choose(question);
-  if ((answer.scheme == Scheme::both || answer.scheme == Scheme::mapped_both) &&
-      !offer_key(op, question.mapped)) {
+  if (answer.scheme == Scheme::mapped_both && !offer_key(op)) {
     question.can_share = false;
     answer = choose(question);
   }
@@ -90,12 +83,11 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
       op.state = Operation::State::reading;
       operations_.activate(op);
       return;
-    case Scheme::both:
     case Scheme::mapped_both:
       op.fragment_bytes = piece_of(question);
       op.helps = op.needs_fin = true;
       op.state = Operation::State::rtr_due;
-      ++(question.mapped ? owner_.counters.mapped_both : owner_.counters.both);
+      ++owner_.counters.mapped_both;
       break;
     case Scheme::pipeline:
       op.fragment_bytes = fragment_of(question, *op.link);

@@ -33,7 +33,7 @@ class Acceptor {
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
  private:
-  bool offer_key(RecvOp& op, bool mapped) noexcept;
+  bool offer_key(RecvOp& op) noexcept;
   std::uint32_t fragment_of(const Question& question, const transport::LinkRef& link) const noexcept;
 
   const Options& options_;
@@ -43,7 +43,7 @@ class Acceptor {
   Requests& requests_;
   RailReader& rail_reader_;
   Owner& owner_;
-  unsigned tries_ = 0;  // receives so far whose scheme depends on how far the peer's caches are
+  unsigned tries_ = 0;  // receives so far from peers whose caches are far
 };
 
 }  // namespace stria::rndv

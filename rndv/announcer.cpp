@@ -30,7 +30,6 @@ Status Announcer::announce(SendOp& op, const Header& header) noexcept {
     if (!operations_.name(op)) return Status::no_resource;
     op.state = Operation::State::announce;
     operations_.began(op);
-    op.written = operations_.may_be_new(op.length);
     // A key is worth its registration only where a get could win, or help a pipeline, with the most
     // favourable memory at the receiver.
     // Without a PIO window the announcement has no room for a hint (STRIA_REGISTER_HINT): it must stay within
@@ -56,7 +55,7 @@ Status Announcer::announce(SendOp& op, const Header& header) noexcept {
     if (!pays && op.link->can_map) {
       best.can_get = false;
       best.mapped = best.sink_mapped = true;
-      best.can_share = can_share(options_, *op.link, true);
+      best.can_share = can_share(options_, *op.link);
       const Scheme by_loads = choose(best).scheme;
       pays = by_loads == Scheme::mapped || by_loads == Scheme::mapped_both;
       access |= STRIA_REGISTER_MAPPED;
@@ -67,9 +66,9 @@ Status Announcer::announce(SendOp& op, const Header& header) noexcept {
     wire::RtsWords rts;
     std::uint8_t key[STRIA_PROVIDER_KEY_MAX];
   } body;
-  body.rts = wire::rts_words(op.length, op.id, op.gathered ? 0 : block,
-                             static_cast<std::uint8_t>(op.key.bytes()), sparse && !op.gathered,
-                             transport::turned_bytes(op.memory) != 0 && !op.gathered, op.written);
+  body.rts =
+      wire::rts_words(op.length, op.id, op.gathered ? 0 : block, static_cast<std::uint8_t>(op.key.bytes()),
+                      sparse && !op.gathered, transport::turned_bytes(op.memory) != 0 && !op.gathered);
   op.key.copy_bytes_to(body.key);
   const Status sent =
       op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes()));

@@ -43,30 +43,12 @@ double pipeline_bytes_us(const Question& q) noexcept {
   return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
 }
 
-/// What the sender pays later for a get of it all, whose lines are in both caches then.
-double rewriting_us(const Question& q) noexcept {
-  const Parameters& p = parameters(path_of(q));
-  return q.far && q.written ? static_cast<double>(q.length) / 1024.0 * p.written_us_per_kib : 0.0;
-}
-
-/// The same of a get by one core.
+/// How long the bytes of a get by one core take, and its start.
 double get_bytes_us(const Question& q) noexcept {
   const Parameters& p = parameters(path_of(q));
   const double kib = static_cast<double>(q.length) / 1024.0;
   return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
-         std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + rewriting_us(q);
-}
-
-/// The same of both sides at once, each of its half: an entry costs more in the list of the memory that is
-/// the other side's, which the sender's put has, too.
-double both_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
-  const Parameters& p = parameters();
-  const double kib = static_cast<double>(q.length) / 1024.0;
-  const double theirs = std::max(source_blocks, sink_blocks) - 1,
-               ours = std::min(source_blocks, sink_blocks) - 1;
-  return p.both_start_us + std::min(kib, kCacheKib) * p.both_us_per_kib +
-         std::max(0.0, kib - kCacheKib) * p.both_us_per_kib_beyond +
-         (theirs * p.get_us_per_source + ours * p.get_us_per_sink + rewriting_us(q)) / 2;
+         std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond;
 }
 
 /// Loads have no list: a pass over both sides' blocks costs what the side with more of them does, but a core
@@ -81,10 +63,10 @@ double mapped_us(const Question& q, double source_blocks, double sink_blocks) no
     us += beyond * p.mapped_us_per_kib_beyond;
   if (q.source_sparse) us += source_blocks * p.mapped_us_per_source;
   if (q.sink_sparse) us += sink_blocks * p.mapped_us_per_sink;
-  return us + rewriting_us(q);
+  return us;
 }
 
-/// The same of both sides at once, each of its half.
+/// How long loads and stores by both sides take, each of its half.
 double mapped_both_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
   const Parameters& p = parameters();
   return p.mapped_both_start_us + (q.far ? p.mapped_both_far_us : 0) +
@@ -118,8 +100,6 @@ std::string_view to_string(Scheme scheme) noexcept {
       return "get";
     case Scheme::mapped:
       return "mapped";
-    case Scheme::both:
-      return "both";
     case Scheme::mapped_both:
       return "mapped by both";
     case Scheme::pipeline:
@@ -153,16 +133,13 @@ const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offloa
       return can_map ? "pipeline, as the forced get is refused, or loads and stores where memory is mapped"
                      : "pipeline, as the forced get is refused";
     case Force::both:
-      if (can_get && can_share) return "both: get and put (forced)";
-      return can_get ? "get, as the forced put is refused" : "pipeline, as the forced get is refused";
+      if (can_share)
+        return can_get ? "mapped memory by both sides, else get (forced)"
+                       : "mapped memory by both sides (forced), else pipeline, as the get is refused";
+      return can_get ? "get, as both sides map no memory" : "pipeline, as the forced get is refused";
     case Force::automatic:
       break;
   }
-  if (can_get && can_share)
-    return can_map ? "pipeline helped by get, get and put by both sides, get alone, or loads and stores "
-                     "where memory is "
-                     "mapped"
-                   : "pipeline helped by get, get and put by both sides, or get alone";
   if (can_get)
     return can_map ? "pipeline helped by get, get alone, or loads and stores where memory is mapped"
                    : "pipeline helped by get, or get alone";
@@ -178,8 +155,8 @@ bool can_help(const Question& q, const Answer& chosen) noexcept {
     return false;
   // A sender that is away is away wherever it is, and whatever it will pay later.
   Question near = q;
-  near.far = near.flows = near.written = false;
-  const Answer answer = q.far || q.written ? choose(near) : chosen;
+  near.far = near.flows = false;
+  const Answer answer = q.far ? choose(near) : chosen;
   return answer.get_us <= kMuchLonger * answer.pipeline_us;
 }
 
@@ -215,20 +192,13 @@ std::uint32_t fragment_on_link(const Question& q, std::uint32_t most, std::uint3
 }
 
 std::uint32_t piece_of(const Question& q) noexcept {
-  constexpr std::uint64_t kMost = 524288;  // 32 us; each piece is a system call of 2 us
-  constexpr std::uint64_t kUnit = 32768;
+  constexpr std::uint64_t kLeast = 1024, kMost = 524288;
+  const Parameters& p = parameters();
   const std::uint64_t half = q.length / 2;
-  if (q.mapped) {
-    constexpr std::uint64_t kLeastMapped = 1024;
-    const Parameters& p = parameters();
-    const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
-    const double half_us = (mapped_us(q, source, sink) - p.mapped_start_us) / 2;
-    const auto pieces = static_cast<std::uint64_t>(std::max(1.0, half_us / p.mapped_piece_us));
-    return in_lines(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeastMapped, kMost)));
-  }
-  const std::uint64_t pieces = half / kMost + (half % kMost != 0 ? 1 : 0);
-  return static_cast<std::uint32_t>(
-      std::max(kUnit, half / std::max<std::uint64_t>(pieces, 1) / kUnit * kUnit));
+  const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
+  const double half_us = (mapped_us(q, source, sink) - p.mapped_start_us) / 2;
+  const auto pieces = static_cast<std::uint64_t>(std::max(1.0, half_us / p.mapped_piece_us));
+  return in_lines(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeast, kMost)));
 }
 
 std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept {
@@ -328,17 +298,13 @@ Answer choose(const Question& q) noexcept {
       (source_blocks - 1) * (q.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
       (sink_blocks - 1) * p.get_us_per_sink;
   answer.get_us = q.mapped || q.self ? mapped_us(q, source_blocks, sink_blocks) : get_bytes_us(q) + entries;
-  // Near caches copy faster by two cores than the kernel does by two; and beside messages the other way a
-  // part that the sender copies is one that it does not copy of those.
-  const bool shares = q.can_share && !q.self && senders_part(q.length, piece_of(q)) != 0 &&
-                      (!q.busy || q.force == Force::both);
-  const Scheme share = q.mapped ? Scheme::mapped_both : Scheme::both;
-  if (shares && q.mapped && q.sink_mapped) answer.both_us = mapped_both_us(q, source_blocks, sink_blocks);
-  if (shares && !q.mapped && (q.far || q.force == Force::both))
-    answer.both_us = both_us(q, source_blocks, sink_blocks);
+  // Beside messages the other way, a part that the sender copies is one that it does not copy of those.
+  const bool shares = q.mapped && q.sink_mapped && q.can_share && !q.self &&
+                      senders_part(q.length, piece_of(q)) != 0 && (!q.busy || q.force == Force::both);
+  if (shares) answer.both_us = mapped_both_us(q, source_blocks, sink_blocks);
   if (q.force != Force::automatic) {
     answer.scheme = q.force == Force::pipeline                      ? Scheme::pipeline
-                    : q.force == Force::both && answer.both_us != 0 ? share
+                    : q.force == Force::both && answer.both_us != 0 ? Scheme::mapped_both
                                                                     : read;
     answer.reason = "forced by STRIA_RNDV_SCHEME";
     return answer;
@@ -350,9 +316,8 @@ Answer choose(const Question& q) noexcept {
   }
   answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
   if (answer.both_us != 0 && answer.both_us < std::min(answer.get_us, answer.pipeline_us)) {
-    answer.scheme = share;
-    answer.reason = q.mapped ? "the memory of both is mapped: each side copies a part of it, once"
-                             : "past far caches each side copies a part through the kernel, once";
+    answer.scheme = Scheme::mapped_both;
+    answer.reason = "the memory of both is mapped: each side copies a part of it, once";
     return answer;
   }
   answer.reason =

@@ -17,13 +17,13 @@ enum class Scheme : std::uint8_t {
   none,         ///< nothing to move
   get,          ///< the receiver reads the sender's memory through its key
   mapped,       ///< the same by loads, as the memory is mapped in the receiver
-  both,         ///< a get by the receiver of one part, and a put by the sender of the other
-  mapped_both,  ///< the same by loads and stores, as each maps the other's memory
+  mapped_both,  ///< the receiver loads one part and the sender stores the other: each maps the other's memory
   pipeline,     ///< the sender packs fragments, the receiver unpacks them
 };
 std::string_view to_string(Scheme scheme) noexcept;
 
-/// What a user may force by STRIA_RNDV_SCHEME.
+/// What a user may force by STRIA_RNDV_SCHEME. both: mapped_both where the memory of both sides is mapped,
+/// else as get.
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
 /// Likewise Question::flows, by STRIA_RNDV_FLOWS. auto: where fragments to far cores were measured to come
@@ -40,7 +40,7 @@ struct Question {
   std::uint32_t source_block = 0;  ///< mean contiguous run at the sender, bytes; 0: contiguous
   std::uint32_t sink_block = 0;    ///< the same at the receiver
   bool can_get = false;            ///< the link can, and the sender made a key
-  bool can_share = false;          ///< and the sender can put a part of it (mapped: store)
+  bool can_share = false;          ///< the sender can store a part of it through a key of the receiver's
   Force force = Force::automatic;
   bool source_gathered = false;  ///< its key shows the sender's blocks as one run: one work request for all
   bool source_sparse = false;    ///< each of its runs is a cache line of its own (transport::is_sparse)
@@ -48,7 +48,6 @@ struct Question {
   bool turned = false;   ///< one side is a matrix by the other's columns (transport::turned_bytes)
   bool far = false;      ///< the caches of both sides are far apart
   bool flows = false;    ///< and fragments flow there nonetheless (parse_flows)
-  bool written = false;  ///< the sender had time to write it all anew (rewriting.hpp)
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
   bool distant = false;  ///< a network that the system drives moves it (LinkRef::distant, no adapter)
@@ -62,8 +61,8 @@ struct Answer {
   Scheme scheme = Scheme::none;
   const char* reason = "";  ///< for people; constant text
   double get_us = 0;        ///< predicted time of get or mapped; 0 where neither can be taken
-  double both_us = 0;  ///< of both or mapped_both; 0 where it is not asked for: near caches of memory that is
-                       ///< not mapped, or both cores busy with other messages
+  double both_us = 0;  ///< of mapped_both; 0 where it is not asked for: memory that is not mapped, or both
+                       ///< cores busy with other messages
   double pipeline_us = 0;
 };
 
@@ -88,7 +87,7 @@ std::uint32_t fragment_for(const Question& question, std::uint32_t most, std::ui
 std::uint32_t fragment_on_link(const Question& question, std::uint32_t most, std::uint32_t eager_max,
                                std::uint32_t zcopy_max) noexcept;
 
-/// What each side of the schemes both and mapped_both copies between two looks at the other; and how much of
+/// How much each side of the scheme mapped_both copies before it looks at the other again; and how much of
 /// the message is the sender's part, half of it in whole pieces. 0: too short to be shared.
 std::uint32_t piece_of(const Question& question) noexcept;
 std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept;
@@ -111,8 +110,7 @@ bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool fa
 /// The longest message of a worker to itself that goes eagerly, which is two copies of one core; a get is
 /// one.
 inline constexpr std::uint32_t kSelfEager = 4096;
-/// And of one to a far peer, where fragments do not flow (Question::flows): each side copies a half of a
-/// longer one.
+/// The longest message to a far peer that goes eagerly, where fragments do not flow (Question::flows).
 inline constexpr std::uint32_t kFarEager = 131072;
 
 /// Where the sender's memory is equal blocks at equal distances: the least of them, in bytes, that an adapter
@@ -125,18 +123,14 @@ std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 /// connection, and 100 million reads a second across the bus come to. Those of a network are rough: TCP
 /// between two processes of a host.
 struct Parameters {
-  double get_start_us = 2.0;              ///< system call and page look-up
-  double get_us_per_kib = 0.078;          ///< copy by one core through the kernel
-  double get_us_per_kib_beyond = 0.15;    ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
-  double get_us_per_source = 0.25;        ///< an entry of the sender's list: its page is looked up by itself
-  double get_us_per_gathered = 0.01;      ///< instead, where a key shows the sender's list as one run
-  double get_us_per_sink = 0.03;          ///< an entry of the receiver's
-  double both_start_us = 4.5;             ///< the RTR's way, two keys, two system calls at the same time
-  double both_us_per_kib = 0.033;         ///< 37 us for 1 MiB past far caches, 53 on an older machine
-  double both_us_per_kib_beyond = 0.065;  ///< from 2 MiB on: 4 MiB 150 us, 16 MiB 1.07 ms
-  double written_us_per_kib = 0.1;        ///< more of what is got, far, where it is written each time
-  double mapped_start_us = 0.7;           ///< look-up of key and mapping, and the announcement
-  double mapped_us_per_kib = 0.024;       ///< copy by one core, no page looked up: 2.1 us for 64 KiB
+  double get_start_us = 2.0;            ///< system call and page look-up
+  double get_us_per_kib = 0.078;        ///< copy by one core through the kernel
+  double get_us_per_kib_beyond = 0.15;  ///< from 2 MiB on, where the caches are outgrown: 480 us for 4 MiB
+  double get_us_per_source = 0.25;      ///< an entry of the sender's list: its page is looked up by itself
+  double get_us_per_gathered = 0.01;    ///< instead, where a key shows the sender's list as one run
+  double get_us_per_sink = 0.03;        ///< an entry of the receiver's
+  double mapped_start_us = 0.7;         ///< look-up of key and mapping, and the announcement
+  double mapped_us_per_kib = 0.024;     ///< copy by one core, no page looked up: 2.1 us for 64 KiB
   double mapped_us_per_kib_beyond = 0.085;  ///< more from 4 MiB on, near, of blocks: 16 MiB 1.2 to 1.5 ms
   double mapped_us_per_block = 0.0002;      ///< 43 us for 1 MiB in doubles, two lie in a line's eighth
   double mapped_us_per_source = 0.0025;     ///< where each block is a line: 17 us for 4096 doubles to a row

@@ -42,7 +42,6 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
   out.block_bytes = rts.block_bytes;
   out.sparse = rts.sparse != 0;
   out.turned = rts.turned != 0;
-  out.written = rts.written != 0;
   out.key.bytes = rts.key_bytes;
   std::memcpy(out.key.data, static_cast<const std::byte*>(packet.payload) + sizeof(rts), rts.key_bytes);
   return true;

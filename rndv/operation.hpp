@@ -4,7 +4,7 @@
 //
 //   SendOp:  announce -> waiting -> (RTR) streaming -> done, or (FIN) done
 //                            \-----> (FIN) done
-//            after what it put for the scheme both, streaming -> waiting
+//            after what it put for mapped by both, streaming -> waiting
 //            asked for pieces, it waits for the FIN while they are sent (piece_sender.hpp)
 //            with zero-copy sends outstanding, ... -> ending -> done
 //            it waits for the FIN while rails ask for keys (rail_keys.hpp)
@@ -16,8 +16,8 @@
 //            rtr_due -> receiving -> (fin_due) -> done            pipeline, its end read where the sender
 //                                                                 is silent (help.cpp)
 //            receiving -> fin_due -> done                         in pieces, by several links (dividing.cpp)
-//            rtr_due -> receiving -> fin_due -> done              both: its end is read, its begin is put by
-//                                                                 the sender (share.cpp)
+//            rtr_due -> receiving -> fin_due -> done              mapped by both: its end is read, its begin
+//                                                                 is stored by the sender (share.cpp)
 //            rma_due -> receiving -> done                         a get served by the peer's engine
 #pragma once
 
@@ -66,7 +66,6 @@ struct Operation : ListNode {
   bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
   bool unnotified : 1 = false;   ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
   bool begun : 1 = false;        ///< its sender is putting, and SendOp: has said so
-  bool written : 1 = false;      ///< SendOp: all of it may be new (rewriting.hpp)
   bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory
   bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends and keys of rails are
   bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
@@ -131,7 +130,6 @@ struct Announcement {
   std::uint32_t block_bytes = 0;
   bool sparse = false;
   bool turned = false;
-  bool written = false;
   transport::Key key;  ///< the sender's
 
   Announcement() noexcept { key.bytes = 0; }

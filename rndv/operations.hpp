@@ -13,7 +13,6 @@
 
 #include "rndv/op_table.hpp"
 #include "rndv/operation.hpp"
-#include "rndv/rewriting.hpp"
 
 namespace stria::rndv {
 
@@ -42,18 +41,12 @@ class Operations {
       --sends_;
     else
       both_ways_ = op.sends_before != sends_begun_;
-    if (op.length >= Rewriting::kLeast) rewriting_.seen(Rewriting::Clock::now());
   }
   /// No operation is under way.
   bool idle() const noexcept { return live_ == 0; }
   /// Whether sends are under way, or one was beside the last receive that ended: then this core copies for
   /// sends, too.
   bool has_sends() const noexcept { return sends_ != 0 || both_ways_; }
-  /// Whether all bytes of a message that is announced now may be new (rewriting.hpp). To be asked once for
-  /// each announcement.
-  bool may_be_new(std::uint64_t length) noexcept {
-    return length >= Rewriting::kLeast && rewriting_.may_be_new(length, Rewriting::Clock::now());
-  }
 
   // Names.
   /// Gives the operation a name (op.id) unless it has one. False: out of memory.
@@ -151,7 +144,6 @@ class Operations {
   std::uint64_t sends_ = 0;       // sends begun and not ended
   std::uint8_t sends_begun_ = 0;  // sends ever begun, modulo 256
   bool both_ways_ = false;        // the last receive that ended had a send beside it
-  Rewriting rewriting_;
 };
 
 }  // namespace stria::rndv

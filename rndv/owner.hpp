@@ -32,7 +32,6 @@ struct Counters {
   std::uint64_t get = 0;
   std::uint64_t mapped = 0;
   std::uint64_t mapped_both = 0;
-  std::uint64_t both = 0;
   std::uint64_t pipeline = 0;
   std::uint64_t fallbacks = 0;  ///< refused gets and puts, and those that a peer's engine was asked to serve
   std::uint64_t by_rails = 0;   ///< pieces that came whole by rails

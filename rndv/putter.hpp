@@ -1,6 +1,6 @@
-// Putter: the sender's half of the scheme both (share.cpp has the drawing). It puts its part of the message
-// through the receiver's key, a piece at a time, and tells the receiver of each piece by a fragment without a
-// payload.
+// Putter: the sender's half of the scheme mapped by both (share.cpp has the drawing). It stores its part of
+// the message through the receiver's key, by puts, a piece at a time, and tells the receiver of each piece by
+// a fragment without a payload.
 #pragma once
 
 #include "rndv/ends.hpp"

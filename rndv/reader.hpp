@@ -3,7 +3,7 @@
 //
 //   get.cpp     all of the message, from the beginning on
 //   help.cpp    the end of a message that comes as fragments, while its sender is silent
-//   share.cpp   the end of a message whose begin the sender puts
+//   share.cpp   the end of a message between mapped memories, whose begin the sender stores
 //
 // Bytes that cannot be read are asked for as fragments (requests.hpp).
 #pragma once
@@ -29,7 +29,7 @@ class Reader {
 
   /// Reads the next slice of a message that is read from its beginning.
   bool step_reading(RecvOp& op) noexcept;
-  /// Scheme both: reads the next piece at the end of the message, but not the piece that the sender is
+  /// Mapped by both: reads the next piece at the end of the message, but not the piece that the sender is
   /// putting, unless the sender is silent.
   bool step_sharing(RecvOp& op) noexcept;
   /// Now and then looks for a silent link, and reads one slice of its first receive; then it returns, so that

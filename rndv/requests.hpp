@@ -23,8 +23,8 @@ class Requests {
   Requests& operator=(const Requests&) = delete;
 
   /// Sends the RTR of an undivided receive. It asks for the missing bytes as fragments; with the receiver's
-  /// key (scheme both) it asks the sender to put its part. False: there is no room for the request, and the
-  /// operation stays in the active list.
+  /// key (mapped by both) it asks the sender to put its part. False: there is no room for the request, and
+  /// the operation stays in the active list.
   bool ask(RecvOp& op) noexcept;
   /// Begins to receive the message in pieces. False: the message is too short, the peer has no further link,
   /// or there is no memory.

@@ -1,6 +1,7 @@
-// The scheme both: two cores copy one message through the kernel, each byte once. The receiver reads from the
-// end of the message through the sender's key, a piece at a time; the sender puts its part, the first half,
-// through the receiver's key, and tells the receiver of each piece by a fragment without a payload. When one
+// The scheme mapped by both: two cores copy one message between memories that both processes map, each byte
+// once. The receiver reads from the end of the message through the sender's key, by loads, a piece at a time;
+// the sender puts its part, the first half, through the receiver's key, by stores, and tells the receiver of
+// each piece by a fragment without a payload. When one
 // side leaves the library, the other goes on: a receiver that has read its half reads on towards the bytes
 // that the sender has put, and also reads the bytes that a sender that left would have put.
 //

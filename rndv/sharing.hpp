@@ -1,4 +1,4 @@
-// Whether both sides of a message may copy a part of it each (share.cpp).
+// Whether both sides of a message between mapped memories may copy a part of it each (share.cpp).
 #pragma once
 
 #include "rndv/options.hpp"
@@ -9,10 +9,9 @@ namespace stria::rndv {
 
 /// Whether both sides may copy, on this link. The receiver's key travels in an RTR, which has to fit the PIO
 /// window: in the eager buffers there may be no room, as peers hold them. A long key may not fit the window
-/// even so; Acceptor notices that when it has made the key. `mapped`: both keys are to memory that the peer
-/// maps.
-inline bool can_share(const Options& options, const transport::LinkRef& link, bool mapped) noexcept {
-  return options.shares && (link.can_put || mapped) && !link.offload &&
+/// even so; Acceptor notices that when it has made the key.
+inline bool can_share(const Options& options, const transport::LinkRef& link) noexcept {
+  return options.shares && link.can_map && !link.offload &&
          link.pio_below > sizeof(wire::RtrBody) + StoredKey::kInside;
 }
 

@@ -41,8 +41,8 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
   if (rtr.key_bytes != 0) {
     op.needs_fin = true;  // the receiver asks for a part of the message, and ends the send by a FIN
     const auto* const key = static_cast<const std::byte*>(packet.payload) + sizeof(rtr);
-    if (op.zcopy_sends == 0 && op.key.set_second(keys_, key, rtr.key_bytes) &&
-        link.can_put_by(op.key.second(rtr.key_bytes)))
+    if (op.zcopy_sends == 0 && op.key.set_second(keys_, key, rtr.key_bytes) && link.can_map &&
+        transport::is_mapped(op.key.second(rtr.key_bytes)))
       op.sink_key_bytes = rtr.key_bytes;
   }
   choose_packing(op, rtr.fragment_bytes);

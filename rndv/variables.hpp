@@ -8,7 +8,8 @@ namespace stria::rndv {
 inline constexpr Variable kVariables[] = {
     choice_variable(
         Level::user, "STRIA_RNDV_SCHEME", "auto", "auto|get|both|pipeline",
-        "How rendezvous data moves: chosen by the cost model, or forced where the path allows it."),
+        "How rendezvous data moves: chosen by the cost model, or forced where the path allows it. Both: by "
+        "both sides between memories of stria_mem_alloc(), as get elsewhere."),
     bytes_variable(Level::expert, "STRIA_RNDV_FRAGMENT", "32K", {1024, 1 << 30},
                    "Longest fragment of the packed pipeline; by default the cost model takes shorter ones. "
                    "Set: all have this size, unless the provider's are shorter."),
@@ -23,8 +24,8 @@ inline constexpr Variable kVariables[] = {
         "messages go there by fragments, too. Auto: where that was measured to be faster (STRIA_MACHINE)."),
     choice_variable(
         Level::expert, "STRIA_RNDV_SHARE", "auto", "auto|on|off",
-        "Whether both sides may copy a part of a message each (schemes both, mapped by both). Auto: yes, but "
-        "not in MPI jobs with more ranks than cores, where one waits for the other's turn."),
+        "Whether both sides may copy a part of a message each, between memories of stria_mem_alloc(). Auto: "
+        "yes, but not in MPI jobs with more ranks than cores, where one waits for the other's turn."),
     bytes_variable(
         Level::expert, "STRIA_RNDV_RAILS", "1M", {4096, std::int64_t{1} << 56},
         "Messages of this length or longer that are packed or got are divided among all links to the peer, "

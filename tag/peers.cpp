@@ -298,7 +298,7 @@ void Peers::describe(const Endpoint& endpoint, stria_endpoint_state_t& out) cons
   out.pio_mtu = limits.pio_max;
   out.pio_credits = limits.pio_credits;
   const rndv::Options& options = settings_.rndv;
-  const bool shares = options.shares && limits.can_put != 0 && limits.pio_max != 0;
+  const bool shares = options.shares && limits.can_map != 0 && limits.pio_max != 0;
   out.rendezvous = rndv::schemes_of_link(options.force, limits.can_get != 0, limits.can_map != 0,
                                          limits.offload != 0, peer.link.self, shares, peer.link.distant);
 }

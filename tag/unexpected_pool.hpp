@@ -59,18 +59,17 @@ struct Unexpected {
     std::uint32_t mean_bytes;  ///< mean contiguous run, saturated at kMeanMost
     bool sparse;               ///< each run is a cache line of its own (transport::is_sparse)
     bool turned;               ///< a matrix by its columns (transport::turned_bytes)
-    bool written;              ///< the sender had time to write the data anew (rndv/rewriting.hpp)
     constexpr bool operator==(const Blocks&) const noexcept = default;
   };
   static constexpr std::uint32_t kMeanMost = (1u << 21) - 1;
-  static constexpr std::uint32_t kSparse = 1u << 21, kTurned = 1u << 22, kWritten = 1u << 23;
-  static_assert(kWritten < 1u << wire::kSyncNameBits);
+  static constexpr std::uint32_t kSparse = 1u << 21, kTurned = 1u << 22;
+  static_assert(kTurned < 1u << wire::kSyncNameBits);
   static constexpr std::uint32_t packed(const Blocks& blocks) noexcept {
     return std::min(blocks.mean_bytes, kMeanMost) | (blocks.sparse ? kSparse : 0) |
-           (blocks.turned ? kTurned : 0) | (blocks.written ? kWritten : 0);
+           (blocks.turned ? kTurned : 0);
   }
   Blocks blocks() const noexcept {
-    return {about & kMeanMost, (about & kSparse) != 0, (about & kTurned) != 0, (about & kWritten) != 0};
+    return {about & kMeanMost, (about & kSparse) != 0, (about & kTurned) != 0};
   }
 };
 static_assert(sizeof(Unexpected) == kCacheLine, "64 bytes a header is what docs/user-library.md promises");

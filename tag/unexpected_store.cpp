@@ -104,8 +104,7 @@ void UnexpectedStore::keep_announcement(Peer& peer, const stria_header_t& header
   entry->length = announced.length;
   entry->source = peer.index;
   entry->kind = static_cast<std::uint32_t>(Kind::announced);
-  entry->about =
-      Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned, announced.written});
+  entry->about = Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned});
   entry->key_bytes = long_key ? Unexpected::kLongKey : announced.key.bytes;
   if (long_key) {
     std::memcpy(buffer, &announced, stored);
@@ -134,7 +133,6 @@ rndv::Announcement UnexpectedStore::announcement_of(const Unexpected& entry) noe
   announced.block_bytes = blocks.mean_bytes;
   announced.sparse = blocks.sparse;
   announced.turned = blocks.turned;
-  announced.written = blocks.written;
   announced.key.bytes = entry.key_bytes;
   std::memcpy(announced.key.data, entry.announced.key, entry.key_bytes);
   return announced;

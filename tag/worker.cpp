@@ -260,7 +260,6 @@ void Worker::counters(stria_counters_t& out) const noexcept {
   out.received_get = rndv.get;
   out.received_mapped = rndv.mapped;
   out.received_mapped_both = rndv.mapped_both;
-  out.received_both = rndv.both;
   out.received_pipeline = rndv.pipeline;
   out.rail_pieces = rndv.by_rails;
   out.fallbacks = peers_.fallbacks() + rndv.fallbacks;

@@ -129,7 +129,7 @@ struct RtsBody {
   std::uint8_t key_bytes;  // length of the key that follows; 0: none, only the packed pipeline is possible
   std::uint8_t sparse;     // 1: each of its blocks is a cache line of its own
   std::uint8_t turned;     // 1: a matrix by its columns, whose neighbours in a line come a column later
-  std::uint8_t written;    // 1: the sender had time to write all of it anew
+  std::uint8_t reserved;   // 0
 };
 static_assert(sizeof(RtsBody) == 24 && offsetof(RtsBody, sender_op) == 8 &&
               offsetof(RtsBody, block_bytes) == 16 && offsetof(RtsBody, key_bytes) == 20);
@@ -140,10 +140,10 @@ struct RtsWords {
 };
 static_assert(sizeof(RtsWords) == sizeof(RtsBody));
 constexpr RtsWords rts_words(std::uint64_t length, OpId sender_op, std::uint32_t block_bytes,
-                             std::uint8_t key_bytes, bool sparse, bool turned, bool written) noexcept {
+                             std::uint8_t key_bytes, bool sparse, bool turned) noexcept {
   return {{length, sender_op,
            block_bytes | (std::uint64_t{key_bytes} << 32) | (std::uint64_t{sparse ? 1u : 0u} << 40) |
-               (std::uint64_t{turned ? 1u : 0u} << 48) | (std::uint64_t{written ? 1u : 0u} << 56)}};
+               (std::uint64_t{turned ? 1u : 0u} << 48)}};
 }
 
 struct RtrBody {

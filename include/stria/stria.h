@@ -252,9 +252,8 @@ typedef struct stria_counters {
   uint64_t received_get;         /* rendezvous moved by a get through a key */
   uint64_t received_mapped;      /* rendezvous moved by loads from mapped memory */
   uint64_t received_mapped_both; /* the same, of which the sender stores a part */
-  uint64_t received_both; /* rendezvous of which the receiver gets one part and the sender puts the other */
-  uint64_t received_pipeline; /* rendezvous moved by the packed pipeline */
-  uint64_t rail_pieces;       /* pieces of got and packed ones that came by further links (several devices) */
+  uint64_t received_pipeline;    /* rendezvous moved by the packed pipeline */
+  uint64_t rail_pieces; /* pieces of got and packed ones that came by further links (several devices) */
   uint64_t unexpected_messages; /* in the unexpected queue now */
   uint64_t unexpected_bytes;    /* memory of the buffers that hold their payload now */
   uint64_t unexpected_bytes_max;

@@ -127,8 +127,6 @@ static const counter_t kCounters[] = {
     COUNTER(received_mapped_both, MCA_BASE_PVAR_CLASS_COUNTER,
             "Rendezvous between mapped memories, of which the receiver loads one part and the sender stores "
             "the other"),
-    COUNTER(received_both, MCA_BASE_PVAR_CLASS_COUNTER,
-            "Rendezvous of which the receiver gets one part and the sender puts the other"),
     COUNTER(received_pipeline, MCA_BASE_PVAR_CLASS_COUNTER, "Rendezvous moved by the packed pipeline"),
     COUNTER(rail_pieces, MCA_BASE_PVAR_CLASS_COUNTER,
             "Pieces of got and packed ones that came by further links to their peer"),

@@ -1,6 +1,6 @@
 // MPI_T performance variables of stria's layer: all of them exist, and each counts what its name says in
 // exchanges whose path is known. Counters are compared as differences around traffic between two ranks alone.
-//   --scheme=get|both|pipeline   the rendezvous scheme the job was forced to; default: any
+//   --scheme=get|pipeline   the rendezvous scheme the job was forced to; default: any
 //   --refused=1             cross-memory attach is refused to the ranks
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,6 @@ constexpr Variable kVariables[] = {
     {"received_get", MPI_T_PVAR_CLASS_COUNTER},
     {"received_mapped", MPI_T_PVAR_CLASS_COUNTER},
     {"received_mapped_both", MPI_T_PVAR_CLASS_COUNTER},
-    {"received_both", MPI_T_PVAR_CLASS_COUNTER},
     {"received_pipeline", MPI_T_PVAR_CLASS_COUNTER},
     {"rail_pieces", MPI_T_PVAR_CLASS_COUNTER},
     {"copied_own", MPI_T_PVAR_CLASS_COUNTER},
@@ -100,8 +99,8 @@ void expected_messages(const Session& session, ToolInterface& tool, int bytes, s
     expect_grew(before, after, "sent_pio", kMessages);
     expect_grew(before, after, "posted_receives", 0);
     std::uint64_t all = 0;
-    for (const std::string_view received : {"received_eager", "received_get", "received_mapped",
-                                            "received_mapped_both", "received_both", "received_pipeline"}) {
+    for (const std::string_view received :
+         {"received_eager", "received_get", "received_mapped", "received_mapped_both", "received_pipeline"}) {
       all += after[received] - before[received];
       if (!arrival.empty()) expect_grew(before, after, received, received == arrival ? kMessages : 0);
     }

@@ -169,18 +169,19 @@ TEST(CostModel, pieces_of_mapped_memory_are_for_a_few_microseconds) {
     }
 }
 
-TEST(CostModel, both_is_forced_where_there_are_two_parts) {
-  for (const std::uint64_t length : kLengths) {
-    Question question;
-    question.length = length;
-    question.can_get = question.can_share = true;
-    question.force = Force::both;
-    EXPECT_EQ(choose(question).scheme,
-              senders_part(length, piece_of(question)) != 0 ? Scheme::both : Scheme::get)
-        << length;
-    question.self = true;
-    EXPECT_EQ(choose(question).scheme, Scheme::get) << length;
-  }
+TEST(CostModel, both_is_forced_where_both_memories_are_mapped_and_there_are_two_parts) {
+  for (const std::uint64_t length : kLengths)
+    for (const bool mapped : {false, true})
+      for (const bool busy : {false, true}) {
+        Question question{.length = length, .can_get = true, .can_share = true, .force = Force::both};
+        question.busy = busy;
+        question.mapped = question.sink_mapped = mapped;
+        const Scheme read = mapped ? Scheme::mapped : Scheme::get;
+        const bool has_parts = senders_part(length, piece_of(question)) != 0;
+        EXPECT_EQ(choose(question).scheme, mapped && has_parts ? Scheme::mapped_both : read) << length;
+        question.self = true;
+        EXPECT_EQ(choose(question).scheme, read) << length;
+      }
 }
 
 TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
@@ -286,16 +287,13 @@ TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipelin
   few.length = 1024;
   EXPECT_FALSE(can_help(few, choose(few))) << "not worth a key";
   for (const std::uint64_t kib : {64, 128, 1024, 8192, 65536})
-    for (const bool flows : {false, true})
-      for (const bool written : {false, true}) {
-        Question far = bytes;
-        far.length = kib * 1024;
-        far.far = true;
-        far.flows = flows;
-        far.written = written;
-        EXPECT_TRUE(can_help(far, choose(far)))
-            << kib << (flows ? " KiB, flows" : " KiB") << (written ? ", new" : "");
-      }
+    for (const bool flows : {false, true}) {
+      Question far = bytes;
+      far.length = kib * 1024;
+      far.far = true;
+      far.flows = flows;
+      EXPECT_TRUE(can_help(far, choose(far))) << kib << (flows ? " KiB, flows" : " KiB");
+    }
 }
 
 TEST(CostModel, a_worker_copies_once_what_it_sends_to_itself) {

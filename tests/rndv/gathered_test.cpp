@@ -3,8 +3,6 @@
 // asked.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
 #include <vector>
 
 #include "rndv/engine.hpp"
@@ -81,19 +79,6 @@ class Gathered : public ::testing::Test {
   Engine engine_;
   std::byte memory_[8] = {};  // nothing is read
 };
-
-// A message that follows the last one at once may be new as long as the time before the first of them lasts.
-TEST_F(Gathered, a_program_that_was_away_has_written_what_it_sends) {
-  announce(2048);
-  EXPECT_EQ(asked().announced.written, 1u);
-  for (int tries = 0; asked().announced.written != 0; ++tries) {
-    ASSERT_LT(tries, 1000);
-    announce(2048);
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  announce(2048);
-  EXPECT_EQ(asked().announced.written, 1u);
-}
 
 TEST_F(Gathered, blocks_worth_it_are_announced_as_one_run_behind_one_key) {
   announce(2048);

@@ -2,6 +2,7 @@
 // say. The provider is a table of functions: puts and gets answer what the test wants, what is sent is kept.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Wire {
   std::vector<std::uint64_t> puts, gets;  // where
   stria_status_t put = STRIA_OK, get = STRIA_OK;
   int registered = 0, invalidated = 0;
-  std::uint32_t key_bytes = 4;
+  std::uint32_t key_bytes = 5;
 };
 
 stria_status_t keep(stria_link_t* link, const stria_header_t* header, const void* data, std::uint64_t bytes) {
@@ -48,6 +49,7 @@ const transport::HotOps kOps = {
           ++wire.registered;
           key->bytes = wire.key_bytes;
           std::memset(key->data, 0x5a, key->bytes);
+          key->data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_MAPPED;
           return STRIA_OK;
         },
     .put =
@@ -66,6 +68,7 @@ const transport::HotOps kOps = {
 
 constexpr std::uint64_t kLength = 4u << 20;
 constexpr std::uint32_t kSenderKey = 12;
+const std::uint32_t kPieceBytes = piece_of({.length = kLength, .mapped = true});
 
 class Pieces : public ::testing::Test {
  protected:
@@ -79,7 +82,7 @@ class Pieces : public ::testing::Test {
     link_.device = reinterpret_cast<stria_device_t*>(&wire_);
     link_.eager_max = 65536;
     link_.pio_below = 257;
-    link_.can_get = link_.can_put = true;
+    link_.can_map = true;
   }
   ~Pieces() override { EXPECT_TRUE(engine_.idle()) << "operations live in the tests"; }
 
@@ -95,6 +98,7 @@ class Pieces : public ::testing::Test {
     announced.length = kLength;
     announced.sender_op = 99;
     announced.key.bytes = kSenderKey;
+    announced.key.data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_MAPPED;
     engine_.accept(op, announced);
     wire::RtrBody rtr{};
     EXPECT_FALSE(wire_.sent.empty());
@@ -117,6 +121,7 @@ class Pieces : public ::testing::Test {
   bool rtr(wire::OpId op, wire::RtrBody body, std::uint32_t there) {
     std::vector<std::byte> bytes(sizeof(body) + there);
     std::memcpy(bytes.data(), &body, sizeof(body));
+    if (there > STRIA_KEY_FLAGS_AT) bytes[sizeof(body) + STRIA_KEY_FLAGS_AT] = std::byte{STRIA_KEY_MAPPED};
     const auto header = wire::make_header(wire::Kind::rtr, op);
     return engine_.on_rtr(link_, {&header, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, 0});
   }
@@ -137,18 +142,21 @@ class Pieces : public ::testing::Test {
 TEST_F(Pieces, a_receiver_reads_its_half_from_the_end_and_waits_for_the_other) {
   RecvOp op;
   const wire::RtrBody asked = accept(op);
-  const std::uint32_t piece_bytes = piece_of({.length = kLength});
+  const std::uint32_t piece_bytes = kPieceBytes;
   EXPECT_EQ(asked.offset, 0u);
-  EXPECT_EQ(asked.length, kLength / 2);
+  EXPECT_EQ(asked.length, senders_part(kLength, piece_bytes));
   EXPECT_EQ(asked.fragment_bytes, piece_bytes);
-  EXPECT_EQ(asked.key_bytes, 4u);
-  ASSERT_EQ(wire_.sent.back().bytes.size(), sizeof(asked) + 4);
-  EXPECT_EQ(wire_.sent.back().bytes.back(), std::byte{0x5a});
+  EXPECT_EQ(asked.key_bytes, 5u);
+  ASSERT_EQ(wire_.sent.back().bytes.size(), sizeof(asked) + 5);
+  EXPECT_EQ(wire_.sent.back().bytes[sizeof(asked)], std::byte{0x5a});
   for (int i = 0; i < 100; ++i) engine_.progress();
   // All but the piece that the sender would be at.
-  ASSERT_EQ(wire_.gets.size(), kLength / piece_bytes - 1);
-  for (std::size_t i = 0; i < wire_.gets.size(); ++i)
-    EXPECT_EQ(wire_.gets[i], kLength - (i + 1) * piece_bytes);
+  std::uint64_t end = kLength;
+  for (const std::uint64_t at : wire_.gets) {
+    EXPECT_EQ(at, std::max<std::uint64_t>(piece_bytes, end - piece_bytes));
+    end = at;
+  }
+  EXPECT_EQ(end, piece_bytes);
   EXPECT_EQ(received_ends_, 0);
   EXPECT_TRUE(piece(asked.receiver_op, 0));
   EXPECT_EQ(received_ends_, 1);
@@ -205,13 +213,14 @@ TEST_F(Pieces, a_key_that_finds_no_room_in_the_window_is_taken_back_and_the_mess
   Announcement announced;
   announced.length = kLength;
   announced.key.bytes = kSenderKey;
+  announced.key.data[STRIA_KEY_FLAGS_AT] = STRIA_KEY_MAPPED;
   engine_.accept(op, announced);
   EXPECT_TRUE(wire_.sent.empty());
   EXPECT_EQ(wire_.invalidated, 1);
   for (int i = 0; i < 10; ++i) engine_.progress();
   EXPECT_EQ(received_ends_, 1);
-  EXPECT_EQ(engine_.counters().get, 1u);
-  EXPECT_EQ(engine_.counters().both, 0u);
+  EXPECT_EQ(engine_.counters().mapped, 1u);
+  EXPECT_EQ(engine_.counters().mapped_both, 0u);
 }
 
 TEST_F(Pieces, a_sender_that_was_refused_a_get_is_asked_for_the_rest_in_fragments) {
@@ -238,8 +247,8 @@ TEST_F(Pieces, a_sender_that_was_refused_a_get_is_asked_for_the_rest_in_fragment
 TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_for_the_end) {
   SendOp op;
   const wire::OpId id = announce(op);
-  const std::uint32_t bytes = piece_of({.length = kLength});
-  ASSERT_TRUE(rtr(id, {7, 0, 2 * bytes, bytes, 4, 0, {}}, 4));
+  const std::uint32_t bytes = kPieceBytes;
+  ASSERT_TRUE(rtr(id, {7, 0, 2 * bytes, bytes, 5, 0, {}}, 5));
   for (int i = 0; i < 10; ++i) engine_.progress();
   EXPECT_EQ(wire_.puts, (std::vector<std::uint64_t>{0, bytes}));
   EXPECT_EQ(told(), (std::vector<std::uint64_t>{wire::kPutting, 0, bytes}));
@@ -250,13 +259,23 @@ TEST_F(Pieces, a_sender_puts_what_it_is_asked_for_tells_of_each_piece_and_waits_
   EXPECT_EQ(op.outcome, Status::ok);
 }
 
+TEST_F(Pieces, a_sender_packs_what_it_is_asked_to_put_into_memory_that_it_does_not_map) {
+  SendOp op;
+  const wire::OpId id = announce(op);
+  ASSERT_TRUE(rtr(id, {7, 0, 2 * kPieceBytes, kPieceBytes, 4, 0, {}}, 4));
+  EXPECT_TRUE(wire_.puts.empty());
+  EXPECT_FALSE(engine_.resting()) << "its fragments wait for room";
+  engine_.fail_link(link_, Status::peer_failed);
+  EXPECT_EQ(sent_ends_, 1);
+}
+
 TEST_F(Pieces, a_put_that_is_too_late_is_no_error_and_one_that_fails_is) {
   for (const auto& [put, ends] : {std::pair{STRIA_ERR_ACCESS, 0}, {STRIA_ERR_PEER_FAILED, 1}}) {
     sent_ends_ = 0;
     SendOp op;
     const wire::OpId id = announce(op);
     wire_.put = put;
-    ASSERT_TRUE(rtr(id, {7, 0, kLength / 2, piece_of({.length = kLength}), 4, 0, {}}, 4));
+    ASSERT_TRUE(rtr(id, {7, 0, kLength / 2, kPieceBytes, 5, 0, {}}, 5));
     for (int i = 0; i < 3; ++i) engine_.progress();
     EXPECT_EQ(sent_ends_, ends);
     const auto fin = wire::make_header(wire::Kind::fin, id, 0);
@@ -269,11 +288,11 @@ TEST_F(Pieces, a_put_that_is_too_late_is_no_error_and_one_that_fails_is) {
 TEST_F(Pieces, a_request_whose_key_is_cut_short_or_whose_part_lies_outside_is_refused) {
   SendOp op;
   const wire::OpId id = announce(op);
-  const std::uint32_t bytes = piece_of({.length = kLength});
-  for (const std::uint32_t there : {0u, 3u, 5u})
-    EXPECT_FALSE(rtr(id, {7, 0, kLength / 2, bytes, 4, 0, {}}, there));
+  const std::uint32_t bytes = kPieceBytes;
+  for (const std::uint32_t there : {0u, 4u, 6u})
+    EXPECT_FALSE(rtr(id, {7, 0, kLength / 2, bytes, 5, 0, {}}, there));
   EXPECT_EQ(sent_ends_, 0);
-  EXPECT_FALSE(rtr(id, {7, kLength / 2, kLength, bytes, 4, 0, {}}, 4));
+  EXPECT_FALSE(rtr(id, {7, kLength / 2, kLength, bytes, 5, 0, {}}, 5));
   EXPECT_EQ(sent_ends_, 1);
   EXPECT_EQ(op.outcome, Status::invalid);
   EXPECT_TRUE(wire_.puts.empty());

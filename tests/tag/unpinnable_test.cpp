@@ -47,9 +47,7 @@ class Unpinnable : public testing::TestWithParam<std::tuple<const char*, const c
   /// Of the scheme's own way.
   static std::uint64_t in_own_way(const Member& member) {
     const stria_counters_t all = member.counters();
-    return scheme() == "get"    ? all.received_get
-           : scheme() == "both" ? all.received_both
-                                : all.received_pipeline;
+    return scheme() == "get" ? all.received_get : all.received_pipeline;
   }
 };
 
@@ -133,19 +131,6 @@ TEST_P(Unpinnable, messages_arrive_where_the_kernel_refuses_all_memory) {
   });
 }
 
-/// Which side's kernel refuses what: reads are the second process's, writes the first one's.
-TEST_P(Unpinnable, messages_arrive_where_one_of_both_directions_is_refused) {
-  for (const bool reads : {false, true})
-    run([reads](const Member& member) -> Missing {
-      std::vector<std::byte> memory(kRoom);
-      member.exchange(memory.data(), kLongest, false, 1);
-      if (!member.agree(answer_with(EFAULT, reads, !reads))) return "the kernel has no seccomp";
-      for (std::uint64_t i = 0; i < 30; ++i)
-        member.exchange(memory.data(), i % 2 == 0 ? kLongest : 66000, i % 3 == 0, i);
-      return {};
-    });
-}
-
 TEST_P(Unpinnable, a_page_of_a_driver_in_the_middle_of_a_message_arrives_with_it) {
   run([](const Member& member) -> Missing {
     constexpr std::int64_t kPart = 200000;
@@ -182,7 +167,7 @@ TEST_P(Unpinnable, a_page_of_a_driver_in_the_middle_of_a_message_arrives_with_it
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Unpinnable,
-                         testing::Combine(testing::Values("auto", "get", "both", "pipeline"),
+                         testing::Combine(testing::Values("auto", "get", "pipeline"),
                                           testing::Values("near", "far")),
                          [](const auto& one) {
                            return std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);

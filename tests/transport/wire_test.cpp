@@ -88,7 +88,7 @@ TEST(Wire, rts_bytes) {
                      .key_bytes = 0x31,
                      .sparse = 0x41,
                      .turned = 0x51,
-                     .written = 0x61};
+                     .reserved = 0x61};
   EXPECT_EQ(bytes_of(body), "08070605 04030201 18171615 14131211 24232221 31415161");
 }
 

@@ -25,7 +25,6 @@ struct Prediction {
       case rndv::Scheme::get:
       case rndv::Scheme::mapped:
         return answer.get_us;
-      case rndv::Scheme::both:
       case rndv::Scheme::mapped_both:
         return answer.both_us;
       case rndv::Scheme::pipeline:
@@ -43,9 +42,8 @@ struct Way {
   Prediction near = {};        // the rendezvous; empty: it is none
   std::uint32_t fragment = 0;  // of a pipeline
   bool turned = false;
-  Prediction far = {};      // past far caches
-  Prediction written = {};  // the same of what may have been written since the last one
-  Prediction mapped = {};   // between memories that peers map; empty: it makes no difference
+  Prediction far = {};     // past far caches
+  Prediction mapped = {};  // between memories that peers map; empty: it makes no difference
 };
 
 /// What the decision looks at.
@@ -56,9 +54,8 @@ struct Path {
   std::uint64_t eager_limit;
   bool overlaps_packing = false;
   bool can_get;
-  bool can_share;
   bool can_map;
-  bool can_store;  // through a mapped key
+  bool can_share;  // the sender can store through a mapped key
   bool offload;
   bool grows;
   bool distant;
@@ -78,10 +75,8 @@ Path path_of(const Device& device, const Config& config) {
   const tag::Settings settings = tag::read_settings(config);
   path.eager_limit = std::min<std::uint64_t>(settings.eager_limit, std::max(path.pio_max, path.eager_max));
   path.can_get = hw::has(can, STRIA_CAP_GET | STRIA_CAP_FAST_REGISTER);
-  const bool shares = settings.rndv.shares;
-  path.can_share = shares && path.can_get && hw::has(can, STRIA_CAP_PUT | STRIA_CAP_PIO);
   path.can_map = hw::has(can, STRIA_CAP_MAP_MEMORY | STRIA_CAP_FAST_REGISTER);
-  path.can_store = shares && path.can_map && hw::has(can, STRIA_CAP_PIO);
+  path.can_share = settings.rndv.shares && path.can_map && hw::has(can, STRIA_CAP_PIO);
   path.offload = hw::has(can, STRIA_CAP_OFFLOAD);
   path.grows = hw::has(can, STRIA_CAP_GROWING);
   path.distant = device.latency_ns >= transport::kDistantNs;
@@ -120,7 +115,7 @@ Prediction predict(const rndv::Question& question) {
 /// Of memory that other processes of the host map, both sides'.
 void add_mapped(const Path& path, rndv::Question question, Way& way) {
   question.mapped = question.sink_mapped = true;
-  question.can_share = path.can_store;
+  question.can_share = path.can_share;
   const Prediction mapped = predict(question);
   if (mapped.answer.scheme == rndv::Scheme::mapped || mapped.answer.scheme == rndv::Scheme::mapped_both)
     way.mapped = mapped;
@@ -139,7 +134,6 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& source, const B
   question.offload = path.offload;
   question.distant = path.distant && !path.offload;
   question.grows = path.grows;
-  question.can_share = path.can_share && !path.offload;
   question.force = path.force;
   const bool packs_long = path.overlaps_packing && rndv::packs_long(length, block);
   const bool at_once = path.grows || path.distant;
@@ -173,9 +167,7 @@ Way way_of(const Path& path, std::uint64_t length, const Blocks& source, const B
     question.far = true;
     question.flows = path.flows;
     way.far = predict(question);
-    question.written = true;
-    way.written = predict(question);
-    question.far = question.flows = question.written = false;
+    question.far = question.flows = false;
   }
   if (path.can_map) add_mapped(path, question, way);
   return way;
@@ -205,18 +197,16 @@ std::string both_columns(const Prediction& prediction, int scheme) {
 constexpr int kFarWidth = 8, kMappedWidth = 14;
 
 std::string heading() {
-  return fmt::format(
-      "  {:>10}  {:<20} {:>9} {:>9} {:>12} {:>9}  {:<{}} {:>9}  {:<{}} {:>9}  {:<{}} {:>9}  {}\n", "bytes",
-      "way", "get us", "both us", "pipeline us", "fragment", "far", kFarWidth, "us", "far, new", kFarWidth,
-      "us", "mapped", kMappedWidth, "us", "reason");
+  return fmt::format("  {:>10}  {:<20} {:>9} {:>12} {:>9}  {:<{}} {:>9}  {:<{}} {:>9}  {}\n", "bytes", "way",
+                     "get us", "pipeline us", "fragment", "far", kFarWidth, "us", "mapped", kMappedWidth,
+                     "us", "reason");
 }
 std::string line_of(std::uint64_t size, const Way& way) {
   const rndv::Answer& near = way.near.answer;
-  return fmt::format("  {:>10}  {:<20} {:>9} {:>9} {:>12} {:>9}  {}  {}  {}  {}\n", size, way.name,
-                     us_text(near.get_us), us_text(near.both_us), us_text(near.pipeline_us),
+  return fmt::format("  {:>10}  {:<20} {:>9} {:>12} {:>9}  {}  {}  {}\n", size, way.name,
+                     us_text(near.get_us), us_text(near.pipeline_us),
                      way.fragment > 0 ? std::to_string(way.fragment) : "-", both_columns(way.far, kFarWidth),
-                     both_columns(way.written, kFarWidth), both_columns(way.mapped, kMappedWidth),
-                     way.reason);
+                     both_columns(way.mapped, kMappedWidth), way.reason);
 }
 
 void add_times(Json& to, const rndv::Answer& answer, const char* read) {
@@ -237,7 +227,6 @@ Json json_of(std::uint64_t size, const Way& way) {
     row[std::string(name) + "_times"] = std::move(times);
   };
   add("far", way.far);
-  add("far_new", way.written);
   if (!way.mapped.scheme.empty()) {
     Json mapped{{"way", fmt::format("rendezvous {}", way.mapped.scheme)}, {"us", way.mapped.us()}};
     add_times(mapped, way.mapped.answer, "by_receiver_us");
@@ -269,14 +258,11 @@ Section schemes_section(const Config& config, const std::vector<Device>& devices
     if (path.can_get && !path.distant)
       section.text += fmt::format(
           "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's "
-          "caches are far from\nthe sender's, \"new\" that of a program which had time to write the message "
-          "since "
-          "its last long one.\nEach \"us\" is the time that the model predicts for the scheme before it. By "
-          "both sides is asked for only past far caches,\nor where it is forced.\n{}\n",
+          "caches are far from\nthe sender's. Each \"us\" is the time that the model predicts for the scheme "
+          "before it.\n{}\n",
           path.flows
               ? "Fragments flow there, too, which STRIA_RNDV_FLOWS says."
-              : "A receiver that has announced messages of its own takes a get there for contiguous ones "
-                "that are not new.");
+              : "A receiver that has announced messages of its own takes a get there for contiguous ones.");
     if (path.can_get && path.offload)
       section.text += fmt::format(
           "An adapter reads equal blocks at equal distances in place from {} bytes a block on "

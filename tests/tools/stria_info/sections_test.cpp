@@ -226,12 +226,9 @@ TEST(SchemesSection, what_is_forced_or_missing_is_named_as_the_reason) {
             "rendezvous pipeline");
   ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "both", "test"));
   EXPECT_EQ(
-      way(schemes_section(config, {device_with(kAll | STRIA_CAP_PUT | STRIA_CAP_PIO, 100, 16384)}, layouts),
-          0, 1 << 20),
-      "rendezvous both");
-  EXPECT_EQ(
-      way(schemes_section(config, {device_with(kAll & ~STRIA_CAP_PUT, 100, 16384)}, layouts), 0, 1 << 20),
-      "rendezvous get");
+      way(schemes_section(config, {device_with(kAll | STRIA_CAP_PUT, 100, 16384)}, layouts), 0, 1 << 20),
+      "rendezvous get")
+      << "memory of its own is not mapped";
 }
 
 TEST(SchemesSection, every_row_of_every_usual_layout_has_a_reason) {
@@ -268,32 +265,24 @@ Json row_of(const Section& section, std::uint64_t bytes) {
   return Json();
 }
 
-TEST(SchemesSection, the_scheme_of_both_sides_has_its_predicted_time) {
+TEST(SchemesSection, has_the_predicted_time_of_each_scheme) {
   const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
   constexpr std::uint64_t kCan = kAll | STRIA_CAP_PUT | STRIA_CAP_MAP_MEMORY;
   Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_RNDV_FLOWS", "off", "test"));
   rndv::Question question{.length = 1 << 20, .can_get = true, .can_share = true, .far = true};
   const Json row = row_of(schemes_section(config, {device_with(kCan, 100, 16384)}, layouts), 1 << 20);
-  ASSERT_EQ(row.at("far"), "both");
-  EXPECT_EQ(row.at("far_times").at("us"), rndv::choose(question).both_us);
+  ASSERT_EQ(row.at("far"), "pipeline");
+  EXPECT_EQ(row.at("far_times").at("us"), rndv::choose(question).pipeline_us);
   EXPECT_EQ(row.at("far_times").at("get_us"), rndv::choose(question).get_us);
   EXPECT_EQ(row.at("far_times").at("pipeline_us"), rndv::choose(question).pipeline_us);
-  EXPECT_EQ(row.count("both_us"), 0u) << "near it is not asked for";
+  EXPECT_EQ(row.count("both_us"), 0u) << "its memory is not mapped";
   question.far = false;
   question.mapped = question.sink_mapped = true;
   ASSERT_EQ(row.at("mapped").at("way"), "rendezvous mapped by both");
   EXPECT_EQ(row.at("mapped").at("us"), rndv::choose(question).both_us);
   EXPECT_EQ(row.at("mapped").at("both_us"), rndv::choose(question).both_us);
   EXPECT_EQ(row.at("mapped").at("by_receiver_us"), rndv::choose(question).get_us);
-
-  ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "both", "test"));
-  question = {.length = 1 << 20, .can_get = true, .can_share = true, .force = rndv::Force::both};
-  const Section forced = schemes_section(config, {device_with(kCan, 100, 16384)}, layouts);
-  EXPECT_EQ(row_of(forced, 1 << 20).at("both_us"), rndv::choose(question).both_us);
-  EXPECT_THAT(forced.text,
-              ::testing::ContainsRegex(
-                  "\n     1048576  rendezvous both +[0-9.]+ +[0-9.]+ +[0-9.]+ +-  both +[0-9.]+  both "));
 }
 
 TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_turned) {
