@@ -18,6 +18,11 @@ inline constexpr std::uint32_t kGatherMax = 256;
 /// since a provider has few buffers of that length.
 inline constexpr std::uint64_t kWaitsForRoom = 32768;
 
+/// Whether a message goes through the PIO window, while that has room.
+constexpr bool fits_window(const transport::LinkRef& link, bool contiguous, std::uint64_t bytes) noexcept {
+  return bytes < link.pio_below && (contiguous || bytes <= kGatherMax);
+}
+
 /// The eager messages that one worker sends. Threads: one at a time, under the worker's lock.
 class Sender {
  public:
@@ -78,21 +83,21 @@ class Sender {
   static Status send_packet(const transport::LinkRef& link, const transport::Header& header,
                             const transport::Payload& payload, bool& buffered) noexcept {
     const auto bytes = static_cast<std::uint32_t>(payload.length);
-    if (bytes < link.pio_below) {
+    if (fits_window(link, payload.layout == nullptr, bytes)) {
       Status sent = Status::no_resource;
       if (payload.layout == nullptr) {
         sent = link.pio_send(header, transport::contiguous_begin(payload), bytes);
-      } else if (bytes <= kGatherMax) {
+      } else {
         std::byte gathered[kGatherMax];
         transport::pack(payload, gathered);
         sent = link.pio_send(header, gathered, bytes);
-      } else if (bytes > link.eager_max) {
-        return Status::unsupported;  // neither the stack nor a cell has room: the caller announces
       }
       buffered = false;
       if (sent != Status::no_resource) return sent;
+      if (bytes > link.eager_max) return sent;
+    } else if (bytes > link.eager_max) {
+      return Status::unsupported;  // neither the window nor a buffer takes it: the caller announces
     }
-    if (bytes > link.eager_max) return Status::no_resource;
     buffered = true;
     return link.eager_send(header, payload);
   }

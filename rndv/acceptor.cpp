@@ -1,20 +1,13 @@
 #include "rndv/acceptor.hpp"
 
-#include <algorithm>
-
 #include "base/log.hpp"
-#include "rndv/sharing.hpp"
+#include "rndv/plan.hpp"
+#include "rndv/protocols/protocol.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
 
 using transport::LinkRef;
-
-std::uint32_t Acceptor::fragment_of(const Question& question, const LinkRef& link) const noexcept {
-  return options_.fragment_fixed
-             ? options_.fragment_bytes
-             : fragment_on_link(question, options_.fragment_bytes, link.eager_max, link.zcopy_max());
-}
 
 /// Registers the memory of the receive, which has to be memory that the sender maps, behind a key that the
 /// RTR will carry to the sender. False: it is no such memory, or the key does not fit in the RTR; the receive
@@ -38,66 +31,49 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
   op.peer_op = announcement.sender_op;
   if (!op.key.set(keys_, announcement.key)) [[unlikely]]
     log::debug("out of memory for a key of {} bytes; its message comes as fragments", announcement.key.bytes);
-  Question question{
-      .length = op.length,
-      .source_block = announcement.block_bytes,
-      .sink_block = transport::mean_block(op.memory),
-      .can_get = op.link->can_get && op.key.bytes() != 0,
-      .force = options_.force,
-      .source_sparse = announcement.sparse,
-      .sink_sparse = transport::is_sparse(op.memory),
-      .turned = announcement.turned || transport::turned_bytes(op.memory) != 0,
-      .far = op.link->far,
-      .flows = options_.flows,
-      .busy = !op.link->offload && operations_.has_sends(),
-      .offload = op.link->offload,
-      .distant = op.link->distant && !op.link->offload,
-      .grows = op.link->grows,
-      .self = op.link->self,
-      .mapped = op.link->can_map && op.key.bytes() != 0 && transport::is_mapped(announcement.key),
-      .sink_mapped = true};  // assumed; offer_key() finds out below
   // The provider learns how far the peer's caches are only from messages that come through the provider's own
-  // memory. So one receive in kTryNearEvery of a far peer is chosen as for a near one.
+  // memory. So one receive in kTryNearEvery of a far peer is planned as for a near one.
   constexpr unsigned kTryNearEvery = 16;
-  if (question.far && ++tries_ % kTryNearEvery == 0) question.far = false;
-  question.can_share = can_share(options_, *op.link);
-  Answer answer = choose(question);
-  if (answer.scheme == Scheme::mapped_both && !offer_key(op)) {
-    question.can_share = false;
-    answer = choose(question);
+  Message message{.length = op.length,
+                  .source = announcement.blocks,
+                  .sink = blocks_in(op.memory),
+                  .has_key = op.key.bytes() != 0,
+                  .source_mapped = op.link->can_map && transport::is_mapped(announcement.key),
+                  .busy = operations_.has_sends(),
+                  .as_near = op.link->far && ++tries_ % kTryNearEvery == 0};
+  ReceivePlan plan = plan_receive(message, *op.link, options_);
+  if (plan.answer.protocol->start == Start::shares && !offer_key(op)) {
+    message.sink_mapped = false;
+    plan = plan_receive(message, *op.link, options_);
   }
-  switch (answer.scheme) {
-    case Scheme::none:
+  op.fragment_bytes = plan.fragment_bytes;
+  switch (plan.answer.protocol->start) {
+    case Start::finishes:
       op.state = Operation::State::fin_due;
       operations_.activate(op);
       ends_.step_fin(op);
       return;
-    case Scheme::get:
-      if (op.link->railed && rail_reader_.begin(op)) [[unlikely]]
+    case Start::reads:
+      if (op.link->railed && plan.answer.scheme == Scheme::get && rail_reader_.begin(op)) [[unlikely]]
         return;
-      [[fallthrough]];
-    case Scheme::mapped:
       // progress() starts the read, not this function, which is a dozen calls deep: where the kernel guards
       // its own returns, the processor mispredicts every return that follows a system call, and progress()
       // has fewer of them.
       op.state = Operation::State::reading;
       operations_.activate(op);
       return;
-    case Scheme::mapped_both:
-      op.fragment_bytes = piece_of(question);
+    case Start::shares:
       op.helps = op.needs_fin = true;
-      op.state = Operation::State::rtr_due;
       ++owner_.counters.mapped_both;
       break;
-    case Scheme::pipeline:
-      op.fragment_bytes = fragment_of(question, *op.link);
+    case Start::fragments:
       ++owner_.counters.pipeline;
       if (op.link->railed && requests_.divide(op)) [[unlikely]]
         return;
-      op.helps = can_help(question, answer);
-      op.state = Operation::State::rtr_due;
+      op.helps = plan.helps;
       break;
   }
+  op.state = Operation::State::rtr_due;
   operations_.activate(op);
   requests_.ask(op);
 }

@@ -1,6 +1,6 @@
-// Acceptor: how the receive of an announced message begins. It is given the announcement (RTS), chooses the
-// scheme (cost_model.hpp), and passes the operation to the part that moves the bytes: Reader or RailReader,
-// which read through the sender's key, or Requests, which asks the sender for fragments.
+// Acceptor: how the receive of an announced message begins. It is given the announcement (RTS), plans how the
+// bytes are moved (plan.hpp), and passes the operation to the part that moves the bytes: Reader or
+// RailReader, which read through the sender's key, or Requests, which asks the sender for fragments.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,6 @@ class Acceptor {
 
  private:
   bool offer_key(RecvOp& op) noexcept;
-  std::uint32_t fragment_of(const Question& question, const transport::LinkRef& link) const noexcept;
 
   const Options& options_;
   Operations& operations_;

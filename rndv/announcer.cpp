@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "rndv/sharing.hpp"
+#include "rndv/plan.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
@@ -22,53 +22,34 @@ bool Announcer::give_key(SendOp& op, unsigned access) noexcept {
   return false;
 }
 
+/// Makes the key that the RTS of the send will carry, if one is worth it.
+void Announcer::make_key(SendOp& op, const Blocks& blocks) noexcept {
+  const KeyPlan plan = plan_key(op.length, blocks, *op.link, options_);
+  // Without a PIO window the announcement has no room for a hint (STRIA_REGISTER_HINT): it must stay within
+  // wire::kSmall.
+  unsigned access = STRIA_ACCESS_REMOTE_READ;
+  if (op.link->can_map && op.link->pio_below != 0) access |= STRIA_REGISTER_HINT;
+  op.gathered = plan.gathered && give_key(op, access | STRIA_REGISTER_GATHERED);
+  if (op.gathered || plan.plain == KeyPlan::Key::none) return;
+  if (plan.plain == KeyPlan::Key::mapped) access |= STRIA_REGISTER_MAPPED;
+  give_key(op, access);
+}
+
 Status Announcer::announce(SendOp& op, const Header& header) noexcept {
-  using transport::mean_block;
-  const std::uint32_t block = mean_block(op.memory);
-  const bool sparse = transport::is_sparse(op.memory);
+  const Blocks blocks = blocks_in(op.memory);
   if (op.state == Operation::State::idle) {
     if (!operations_.name(op)) return Status::no_resource;
     op.state = Operation::State::announce;
     operations_.began(op);
-    // A key is worth its registration only where a get could win, or help a pipeline, with the most
-    // favourable memory at the receiver.
-    // Without a PIO window the announcement has no room for a hint (STRIA_REGISTER_HINT): it must stay within
-    // wire::kSmall.
-    unsigned access = STRIA_ACCESS_REMOTE_READ;
-    if (op.link->can_map && op.link->pio_below != 0) access |= STRIA_REGISTER_HINT;
-    op.gathered = false;
-    Question best{.length = op.length,
-                  .source_block = block,
-                  .can_get = op.link->can_get,
-                  .force = options_.force,
-                  .source_sparse = sparse,
-                  .offload = op.link->offload,
-                  .distant = op.link->distant && !op.link->offload,
-                  .self = op.link->self};
-    if (op.link->gathers && block != 0) {
-      best.source_gathered = true;
-      op.gathered = choose(best).scheme == Scheme::get && give_key(op, access | STRIA_REGISTER_GATHERED);
-      best.source_gathered = false;
-    }
-    const Answer answer = choose(best);
-    bool pays = answer.scheme == Scheme::get || can_help(best, answer);
-    if (!pays && op.link->can_map) {
-      best.can_get = false;
-      best.mapped = best.sink_mapped = true;
-      best.can_share = can_share(options_, *op.link);
-      const Scheme by_loads = choose(best).scheme;
-      pays = by_loads == Scheme::mapped || by_loads == Scheme::mapped_both;
-      access |= STRIA_REGISTER_MAPPED;
-    }
-    if (pays && !op.gathered) give_key(op, access);
+    make_key(op, blocks);
   }
   struct {
     wire::RtsWords rts;
     std::uint8_t key[STRIA_PROVIDER_KEY_MAX];
   } body;
-  body.rts =
-      wire::rts_words(op.length, op.id, op.gathered ? 0 : block, static_cast<std::uint8_t>(op.key.bytes()),
-                      sparse && !op.gathered, transport::turned_bytes(op.memory) != 0 && !op.gathered);
+  const Blocks said = op.gathered ? Blocks{} : blocks;
+  body.rts = wire::rts_words(op.length, op.id, said.mean_bytes, static_cast<std::uint8_t>(op.key.bytes()),
+                             said.sparse, said.turned);
   op.key.copy_bytes_to(body.key);
   const Status sent =
       op.link->send_control(header, &body, static_cast<std::uint32_t>(sizeof(body.rts) + op.key.bytes()));

@@ -1,6 +1,6 @@
-// Announcer: how a send begins. It gives the operation a name, decides whether a key to its memory is worth
-// making, and sends the announcement (RTS). From then on the receiver decides: it reads through the key, or
-// asks for fragments (streamer.hpp).
+// Announcer: how a send begins. It gives the operation a name, makes a key to its memory where one is worth
+// it (plan.hpp), and sends the announcement (RTS). From then on the receiver decides: it reads through the
+// key, or asks for fragments (streamer.hpp).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ class Announcer {
 
  private:
   bool give_key(SendOp& op, unsigned access) noexcept;
+  void make_key(SendOp& op, const Blocks& blocks) noexcept;
 
   const Options& options_;
   Operations& operations_;

@@ -6,72 +6,13 @@
 
 #include "base/cache_line.hpp"
 #include "hw/machine.hpp"
+#include "rndv/protocols/list.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
 namespace {
 
-constexpr double kCacheKib = 2048;  // what is longer outgrows the caches
-
 constinit Parameters one_host{};  // take_machine() writes it, in setup
-
-double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
-  if (block == 0) return 1.0;
-  return std::max(1.0, static_cast<double>(length) / block);
-}
-
-/// What packing and unpacking take beside the bytes; they overlap, so the side that takes longer counts, or
-/// both where each core has the other half of a message the other way to do too.
-double packing_us(const Question& q) noexcept {
-  const Parameters& p = parameters(path_of(q));
-  const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
-  const double lines = std::max(q.source_sparse ? source : 0.0, q.sink_sparse ? sink : 0.0);
-  const double blocks = q.busy ? source + sink : std::max(source, sink);
-  return blocks * p.pipeline_us_per_block + lines * p.pipeline_us_per_line;
-}
-
-/// What the bytes of a pipeline take, and its start.
-double pipeline_bytes_us(const Question& q) noexcept {
-  const Parameters& p = parameters(path_of(q));
-  const double kib = static_cast<double>(q.length) / 1024.0;
-  if (q.far && q.flows) return p.pipeline_start_us + p.flow_start_us + kib * p.flow_us_per_kib;
-  if (q.far)
-    return p.pipeline_start_us + p.far_start_us + kib * (q.busy ? p.far_busy_us_per_kib : p.far_us_per_kib);
-  if (q.busy)
-    return p.pipeline_start_us + kib * p.busy_us_per_kib +
-           std::max(0.0, kib - kCacheKib) * p.busy_us_per_kib_beyond;
-  return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
-}
-
-/// How long the bytes of a get by one core take, and its start.
-double get_bytes_us(const Question& q) noexcept {
-  const Parameters& p = parameters(path_of(q));
-  const double kib = static_cast<double>(q.length) / 1024.0;
-  return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
-         std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond;
-}
-
-/// Loads have no list: a pass over both sides' blocks costs what the side with more of them does, but a core
-/// that alone waits for the lines of sparse blocks waits for those of both sides.
-double mapped_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
-  const Parameters& p = parameters();
-  double us = p.mapped_start_us + static_cast<double>(q.length) / 1024.0 * p.mapped_us_per_kib +
-              (std::max(source_blocks, sink_blocks) - 1) * p.mapped_us_per_block;
-  // Memory that outgrows the caches, in blocks: two cores near each other wait for it side by side.
-  const double beyond = static_cast<double>(q.length) / 1024.0 - 2 * kCacheKib;
-  if (!q.far && std::max(source_blocks, sink_blocks) > 1 && beyond > 0)
-    us += beyond * p.mapped_us_per_kib_beyond;
-  if (q.source_sparse) us += source_blocks * p.mapped_us_per_source;
-  if (q.sink_sparse) us += sink_blocks * p.mapped_us_per_sink;
-  return us;
-}
-
-/// How long loads and stores by both sides take, each of its half.
-double mapped_both_us(const Question& q, double source_blocks, double sink_blocks) noexcept {
-  const Parameters& p = parameters();
-  return p.mapped_both_start_us + (q.far ? p.mapped_both_far_us : 0) +
-         (mapped_us(q, source_blocks, sink_blocks) - p.mapped_start_us) / 2;
-}
 
 bool by_pieces(std::uint32_t block) noexcept {
   return block == 0 || block >= transport::kBlockOfPieces;
@@ -93,19 +34,11 @@ std::uint32_t long_fragment(std::uint64_t wanted, std::uint32_t most, std::uint3
 }  // namespace
 
 std::string_view to_string(Scheme scheme) noexcept {
-  switch (scheme) {
-    case Scheme::none:
-      return "none";
-    case Scheme::get:
-      return "get";
-    case Scheme::mapped:
-      return "mapped";
-    case Scheme::mapped_both:
-      return "mapped by both";
-    case Scheme::pipeline:
-      return "pipeline";
-  }
-  return "?";
+  std::string_view name = "?";
+  Protocols::for_each([&](const Protocol& one) {
+    if (one.scheme == scheme) name = one.name;
+  });
+  return name;
 }
 
 Force parse_force(std::string_view text) noexcept {
@@ -119,33 +52,6 @@ bool parse_flows(std::string_view text) noexcept {
   return text == "on" || (text == "auto" && hw::machine_profile().choices.flows);
 }
 
-const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload, bool self, bool can_share,
-                            bool distant) noexcept {
-  if (self && can_get && force == Force::automatic) return "get, as the worker sends to itself";
-  if (offload && can_get && force == Force::automatic)
-    return "get by the adapter, or pipeline of what lies in many small blocks";
-  if (distant && can_get && force == Force::automatic) return "get over connections of its own";
-  switch (force) {
-    case Force::pipeline:
-      return "pipeline (forced)";
-    case Force::get:
-      if (can_get) return "get (forced)";
-      return can_map ? "pipeline, as the forced get is refused, or loads and stores where memory is mapped"
-                     : "pipeline, as the forced get is refused";
-    case Force::both:
-      if (can_share)
-        return can_get ? "mapped memory by both sides, else get (forced)"
-                       : "mapped memory by both sides (forced), else pipeline, as the get is refused";
-      return can_get ? "get, as both sides map no memory" : "pipeline, as the forced get is refused";
-    case Force::automatic:
-      break;
-  }
-  if (can_get)
-    return can_map ? "pipeline helped by get, get alone, or loads and stores where memory is mapped"
-                   : "pipeline helped by get, or get alone";
-  return can_map ? "pipeline, or loads and stores where memory is mapped" : "pipeline";
-}
-
 bool can_help(const Question& q, const Answer& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
@@ -157,7 +63,7 @@ bool can_help(const Question& q, const Answer& chosen) noexcept {
   Question near = q;
   near.far = near.flows = false;
   const Answer answer = q.far ? choose(near) : chosen;
-  return answer.get_us <= kMuchLonger * answer.pipeline_us;
+  return answer.read_us() <= kMuchLonger * answer.us_of(Scheme::pipeline);
 }
 
 std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t longest) noexcept {
@@ -174,7 +80,7 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   constexpr double kUnit = 512, kLeast = 1024;
   const Parameters& p = parameters(path_of(q));
   const double length = static_cast<double>(q.length);
-  const double all_us = length / 1024.0 * p.pipeline_us_per_kib + packing_us(q);
+  const double all_us = kib_of(q) * p.pipeline_us_per_kib + packing_us(q);
   // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
   // and n * fragment_us comes on top. Their sum is least where they are equal.
   const double pieces = std::sqrt(all_us / p.fragment_us);
@@ -195,8 +101,7 @@ std::uint32_t piece_of(const Question& q) noexcept {
   constexpr std::uint64_t kLeast = 1024, kMost = 524288;
   const Parameters& p = parameters();
   const std::uint64_t half = q.length / 2;
-  const double source = blocks_of(q.length, q.source_block), sink = blocks_of(q.length, q.sink_block);
-  const double half_us = (mapped_us(q, source, sink) - p.mapped_start_us) / 2;
+  const double half_us = (loads_us(q) - p.mapped_start_us) / 2;
   const auto pieces = static_cast<std::uint64_t>(std::max(1.0, half_us / p.mapped_piece_us));
   return in_lines(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeast, kMost)));
 }
@@ -278,59 +183,34 @@ void take_machine() noexcept {
 
 Answer choose(const Question& q) noexcept {
   Answer answer;
-  if (q.length == 0) {
-    answer.reason = "no bytes to move";
-    return answer;
-  }
-  const Parameters& p = parameters(path_of(q));
-  const double kib = static_cast<double>(q.length) / 1024.0;
-  const double source_blocks = blocks_of(q.length, q.source_block);
-  const double sink_blocks = blocks_of(q.length, q.sink_block);
-  // A get pays for every entry of its lists.
-  answer.pipeline_us = pipeline_bytes_us(q) + packing_us(q);
-  if (!q.can_get && !q.mapped) {
-    answer.scheme = Scheme::pipeline;
-    answer.reason = "the link has no get for this memory";
-    return answer;
-  }
-  const Scheme read = q.mapped ? Scheme::mapped : Scheme::get;
-  const double entries =
-      (source_blocks - 1) * (q.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
-      (sink_blocks - 1) * p.get_us_per_sink;
-  answer.get_us = q.mapped || q.self ? mapped_us(q, source_blocks, sink_blocks) : get_bytes_us(q) + entries;
-  // Beside messages the other way, a part that the sender copies is one that it does not copy of those.
-  const bool shares = q.mapped && q.sink_mapped && q.can_share && !q.self &&
-                      senders_part(q.length, piece_of(q)) != 0 && (!q.busy || q.force == Force::both);
-  if (shares) answer.both_us = mapped_both_us(q, source_blocks, sink_blocks);
-  if (q.force != Force::automatic) {
-    answer.scheme = q.force == Force::pipeline                      ? Scheme::pipeline
-                    : q.force == Force::both && answer.both_us != 0 ? Scheme::mapped_both
-                                                                    : read;
-    answer.reason = "forced by STRIA_RNDV_SCHEME";
-    return answer;
-  }
-  if (q.self) {
-    answer.scheme = read;
-    answer.reason = "to itself: one copy, where a pipeline's two would follow each other";
-    return answer;
-  }
-  answer.scheme = answer.get_us <= answer.pipeline_us ? read : Scheme::pipeline;
-  if (answer.both_us != 0 && answer.both_us < std::min(answer.get_us, answer.pipeline_us)) {
-    answer.scheme = Scheme::mapped_both;
-    answer.reason = "the memory of both is mapped: each side copies a part of it, once";
-    return answer;
-  }
-  answer.reason =
-      answer.scheme == Scheme::mapped             ? "the memory is mapped: one copy by loads, no system call"
-      : answer.scheme == Scheme::get && q.offload ? "the adapter moves it, without a copy"
-      : answer.scheme == Scheme::get && q.distant ? "it comes by connections of its own, straight into place"
-      : answer.scheme == Scheme::get ? q.far ? "past far caches one copy costs less than two overlapped ones"
-                                             : "one copy costs less than two overlapped ones"
-      : q.mapped                     ? "two cores wait for the lines of both sides, not one"
-      : q.offload                    ? "blocks too small for one work request each"
-      : entries > kib * p.get_us_per_kib ? "blocks too small for one list entry each"
-                                         : "two overlapped copies cost less than one through the kernel";
+  // A worker's messages to itself are read: a pipeline's two copies would follow each other.
+  const bool by_cost = q.force == Force::automatic && !q.self;
+  const std::uint8_t wanted = bits_of({q.force == Force::automatic ? Force::get : q.force});
+  const Protocol* taken = nullptr;
+  bool is_wanted = false;
+  double least_us = 0;
+  Protocols::for_each([&](const Protocol& one) {
+    if (!one.applies(q)) return;
+    const double us = one.cost_us(q);
+    answer.set_us(one.scheme, us);
+    const bool wants = (one.forced_by & wanted) != 0;
+    if (taken != nullptr && (by_cost ? us > least_us : is_wanted || !wants)) return;
+    taken = &one;
+    is_wanted = wants;
+    least_us = us;
+  });
+  answer.protocol = taken;
+  answer.scheme = taken->scheme;
   return answer;
+}
+
+const char* reason_of(const Question& q, const Answer& answer) noexcept {
+  const Protocol& taken = *answer.protocol;
+  const bool is_read = taken.start == Start::reads;
+  if (q.length == 0 || (q.force == Force::automatic && !(q.self && is_read))) return taken.reason(q);
+  if (q.force == Force::automatic)
+    return "to itself: one copy, where a pipeline's two would follow each other";
+  return (taken.forced_by & bits_of({q.force})) != 0 ? "forced by STRIA_RNDV_SCHEME" : taken.reason(q);
 }
 
 }  // namespace stria::rndv

@@ -1,7 +1,9 @@
-// The cost model: which scheme moves a rendezvous, from what both sides know of their memory and what the
-// link can do. A pure function, so that stria_info --schemes prints exactly what the engine does.
+// The cost model: which protocol moves a rendezvous, from what both sides know of their memory and what the
+// link can do. A pure function over the list of protocols (protocols/list.hpp), which plan.hpp calls for the
+// engine and for stria_info alike.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -13,6 +15,9 @@ struct Choices;
 
 namespace stria::rndv {
 
+struct Protocol;
+
+/// What a message's bytes are moved by. Each is a protocol of its own (protocols/).
 enum class Scheme : std::uint8_t {
   none,         ///< nothing to move
   get,          ///< the receiver reads the sender's memory through its key
@@ -58,19 +63,21 @@ struct Question {
 };
 
 struct Answer {
+  static constexpr std::size_t kSchemes = 5;
+  const Protocol* protocol = nullptr;  ///< never null in an answer of choose()
   Scheme scheme = Scheme::none;
-  const char* reason = "";  ///< for people; constant text
-  double get_us = 0;        ///< predicted time of get or mapped; 0 where neither can be taken
-  double both_us = 0;  ///< of mapped_both; 0 where it is not asked for: memory that is not mapped, or both
-                       ///< cores busy with other messages
-  double pipeline_us = 0;
+  std::array<double, kSchemes> us{};
+
+  /// The predicted time of a scheme; 0 where it does not apply.
+  double us_of(Scheme one) const noexcept { return us[static_cast<std::size_t>(one)]; }
+  void set_us(Scheme one, double time) noexcept { us[static_cast<std::size_t>(one)] = time; }
+  /// The predicted time of the scheme that the receiver alone reads by; 0 where none applies.
+  double read_us() const noexcept { return us_of(Scheme::get) + us_of(Scheme::mapped); }
 };
 
 Answer choose(const Question& question) noexcept;
-
-/// The schemes that the receiver on a link chooses from, for people; constant text.
-const char* schemes_of_link(Force force, bool can_get, bool can_map, bool offload = false, bool self = false,
-                            bool can_share = false, bool distant = false) noexcept;
+/// Why choose() gave this answer, for people; constant text.
+const char* reason_of(const Question& question, const Answer& answer) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
 /// all would not take much longer between near caches. `chosen` is choose(question).
@@ -96,15 +103,15 @@ std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept;
 /// long that both at the same time is worth the way there and back.
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 
-/// The same on a link where they overlap anyway (LinkRef::grows), or where that way is long
-/// (LinkRef::distant): it takes so long that the receiver should
-/// be able to do something else meanwhile, and sparse blocks (transport::is_sparse) of so many pages go by
+/// Whether packing and unpacking a message takes so long that it is announced even on a link where both
+/// overlap anyway (LinkRef::grows), or where a round trip is long (LinkRef::distant): the receiver should be
+/// able to do something else meanwhile. And sparse blocks (transport::is_sparse) of so many pages go by
 /// better in short fragments, whose cells take few pages of their own.
 bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept;
 
-/// The same of a message out of memory that the receiver may map: it need not be packed, and the receiver's
-/// own that the sender maps is written by both cores. Past far caches new bytes come faster through the
-/// provider's memory.
+/// Whether a message out of memory that the receiver may map is announced: it need not be packed, and where
+/// the sender maps the receiver's memory, both cores copy it. Past far caches new bytes come faster through
+/// the provider's memory.
 bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool far) noexcept;
 
 /// The longest message of a worker to itself that goes eagerly, which is two copies of one core; a get is

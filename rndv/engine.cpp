@@ -39,9 +39,7 @@ bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcep
   if (rts.key_bytes > sizeof(out.key.data) || packet.bytes != sizeof(rts) + rts.key_bytes) return false;
   out.length = rts.length;
   out.sender_op = rts.sender_op;
-  out.block_bytes = rts.block_bytes;
-  out.sparse = rts.sparse != 0;
-  out.turned = rts.turned != 0;
+  out.blocks = {rts.block_bytes, rts.sparse != 0, rts.turned != 0};
   out.key.bytes = rts.key_bytes;
   std::memcpy(out.key.data, static_cast<const std::byte*>(packet.payload) + sizeof(rts), rts.key_bytes);
   return true;

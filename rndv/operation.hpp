@@ -25,7 +25,7 @@
 #include <cstdint>
 
 #include "base/intrusive_list.hpp"
-#include "rndv/cost_model.hpp"
+#include "rndv/blocks.hpp"
 #include "rndv/stored_key.hpp"
 #include "transport/link_ref.hpp"
 
@@ -127,9 +127,7 @@ inline std::uint64_t tail_of(const RecvOp& op) noexcept {
 struct Announcement {
   std::uint64_t length = 0;
   wire::OpId sender_op = 0;
-  std::uint32_t block_bytes = 0;
-  bool sparse = false;
-  bool turned = false;
+  Blocks blocks;       ///< of the sender's memory, as its key shows it
   transport::Key key;  ///< the sender's
 
   Announcement() noexcept { key.bytes = 0; }

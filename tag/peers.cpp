@@ -4,10 +4,12 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "rndv/plan.hpp"
 #include "tag/address.hpp"
 #include "tag/last_error.hpp"
 #include "tag/peers.hpp"
 #include "tag/rails.hpp"
+#include "tag/start.hpp"
 
 namespace stria::tag {
 
@@ -180,12 +182,7 @@ stria_link_limits_t Peers::renew_limits(Peer& peer) noexcept {
   devices_[peer.device].provider->link_limits(peer.link.link, &limits);
   peer.link.take(limits);
   peer.link.self = peer.worker_id == activity_.worker_id() && !peer.link.offload;
-  const std::uint32_t most = std::max(limits.pio_max, limits.eager_max);
-  peer.eager_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(settings_.eager_limit, most));
-  if (peer.link.self && peer.link.can_get && settings_.overlaps_packing)
-    peer.eager_limit = std::min(peer.eager_limit, rndv::kSelfEager);
-  else if (peer.link.far && settings_.overlaps_packing && !settings_.rndv.flows)
-    peer.eager_limit = std::min(peer.eager_limit, rndv::kFarEager);
+  peer.eager_limit = eager_limit_of(peer.link, settings_);
   peer.link.inline_below = 0;
   if (limits.pio_max != 0 && !activity_.closing() && !is_own(peer)) {
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint16_t>::max();
@@ -297,10 +294,7 @@ void Peers::describe(const Endpoint& endpoint, stria_endpoint_state_t& out) cons
   out.fallback = limits.fallback != nullptr ? limits.fallback : "";
   out.pio_mtu = limits.pio_max;
   out.pio_credits = limits.pio_credits;
-  const rndv::Options& options = settings_.rndv;
-  const bool shares = options.shares && limits.can_map != 0 && limits.pio_max != 0;
-  out.rendezvous = rndv::schemes_of_link(options.force, limits.can_get != 0, limits.can_map != 0,
-                                         limits.offload != 0, peer.link.self, shares, peer.link.distant);
+  out.rendezvous = rndv::schemes_of_link(peer.link, settings_.rndv);
 }
 
 }  // namespace stria::tag

@@ -1,28 +1,12 @@
 #include "base/fits.hpp"
 #include "tag/mappable.hpp"
 #include "tag/sends.hpp"
+#include "tag/start.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::tag {
 
 using transport::Header;
-
-namespace {
-constexpr std::uint64_t kPacksFast = 512;  // whatever the blocks are: not worth a look at the cost model
-constexpr std::uint64_t kCopiesFast = rndv::Parameters{}.mapped_long_bytes - 1;  // the same, contiguous
-/// So long, or so slow to pack, that it is announced.
-bool is_announced(const transport::LinkRef& link, const stria_payload_t& memory) noexcept {
-  const auto bytes = static_cast<std::uint64_t>(memory.length);
-  const std::uint32_t block = transport::mean_block(memory);
-  const bool packs_long = rndv::packs_long(bytes, block), mappable = link.can_map && Mappable::has(memory);
-  if (!packs_long && !mappable) return false;
-  const bool sparse = transport::is_sparse(memory);
-  if (mappable && rndv::goes_mapped(bytes, block, sparse, link.far)) return true;
-  const bool at_once = link.grows || link.distant;  // unless it packs very long
-  // What makes sparse blocks slow is that they are packed into pages of shared memory.
-  return packs_long && (!at_once || rndv::packs_very_long(bytes, block, sparse && !link.distant));
-}
-}  // namespace
 
 Status Sends::send(Peer& peer, const stria_send_t& send, stria_request_t* request) noexcept {
   if (activity_.closing()) return Status::cancelled;
@@ -56,8 +40,8 @@ Status Sends::send_immediate(Peer& peer, const stria_send_t& send, const stria_p
 Status Sends::send_eager(Peer& peer, const Header& header, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (!eager::Sender::admits(peer, bytes)) return Status::unsupported;
-  const std::uint64_t least = memory.layout != nullptr ? kPacksFast : kCopiesFast;
-  if (bytes > least && overlaps_packing_ && is_announced(peer.link, memory)) return Status::unsupported;
+  if (!starts_fast(memory) && overlaps_packing_ && is_announced(peer.link, memory, Mappable::has(memory)))
+    return Status::unsupported;
   return sender_.send(peer, header, memory);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/cache_line.hpp"
+#include "rndv/blocks.hpp"
 #include "tag/match_hash.hpp"
 #include "transport/wire.hpp"
 
@@ -54,13 +55,9 @@ struct Unexpected {
   bool has_long_key() const noexcept { return key_bytes == kLongKey; }
   wire::SyncName sync_name() const noexcept { return what() == Kind::announced ? 0 : about; }
 
-  /// How the data of an announced message lies at its sender, as the announcement says.
-  struct Blocks {
-    std::uint32_t mean_bytes;  ///< mean contiguous run, saturated at kMeanMost
-    bool sparse;               ///< each run is a cache line of its own (transport::is_sparse)
-    bool turned;               ///< a matrix by its columns (transport::turned_bytes)
-    constexpr bool operator==(const Blocks&) const noexcept = default;
-  };
+  /// How the data of an announced message lies at its sender, as the announcement says. The mean is saturated
+  /// at kMeanMost.
+  using Blocks = rndv::Blocks;
   static constexpr std::uint32_t kMeanMost = (1u << 21) - 1;
   static constexpr std::uint32_t kSparse = 1u << 21, kTurned = 1u << 22;
   static_assert(kTurned < 1u << wire::kSyncNameBits);

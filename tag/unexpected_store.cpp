@@ -104,7 +104,7 @@ void UnexpectedStore::keep_announcement(Peer& peer, const stria_header_t& header
   entry->length = announced.length;
   entry->source = peer.index;
   entry->kind = static_cast<std::uint32_t>(Kind::announced);
-  entry->about = Unexpected::packed({announced.block_bytes, announced.sparse, announced.turned});
+  entry->about = Unexpected::packed(announced.blocks);
   entry->key_bytes = long_key ? Unexpected::kLongKey : announced.key.bytes;
   if (long_key) {
     std::memcpy(buffer, &announced, stored);
@@ -129,10 +129,7 @@ rndv::Announcement UnexpectedStore::announcement_of(const Unexpected& entry) noe
   }
   announced.length = entry.length;
   announced.sender_op = entry.announced.sender_op;
-  const Unexpected::Blocks blocks = entry.blocks();
-  announced.block_bytes = blocks.mean_bytes;
-  announced.sparse = blocks.sparse;
-  announced.turned = blocks.turned;
+  announced.blocks = entry.blocks();
   announced.key.bytes = entry.key_bytes;
   std::memcpy(announced.key.data, entry.announced.key, entry.key_bytes);
   return announced;

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "hw/machine.hpp"
+#include "rndv/protocols/list.hpp"
 
 namespace stria::rndv {
 namespace {
@@ -87,7 +90,7 @@ TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed
     EXPECT_EQ(choose(question).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
   }
   question.source_block = 8;
-  EXPECT_STREQ(choose(question).reason, "blocks too small for one work request each");
+  EXPECT_STREQ(reason_of(question, choose(question)), "blocks too small for one work request each");
 }
 
 TEST(CostModel, blocks_behind_one_key_are_read_in_place_from_a_fraction_of_that_length_on) {
@@ -189,25 +192,24 @@ TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
     Answer previous;
     for (std::uint64_t length = 1; length < 1ull << 40; length *= 2) {
       const Answer answer = ask(length, block, 0, true, Force::automatic);
-      EXPECT_GE(answer.get_us, previous.get_us);
-      EXPECT_GE(answer.pipeline_us, previous.pipeline_us);
-      EXPECT_NE(answer.reason[0], '\0');
+      EXPECT_GE(answer.read_us(), previous.read_us());
+      EXPECT_GE(answer.us_of(Scheme::pipeline), previous.us_of(Scheme::pipeline));
       previous = answer;
     }
   }
   const Answer coarse = ask(1u << 20, 4096, 4096, true, Force::automatic);
   const Answer fine = ask(1u << 20, 16, 16, true, Force::automatic);
-  EXPECT_GT(fine.get_us, coarse.get_us);
-  EXPECT_GT(fine.pipeline_us, coarse.pipeline_us);
+  EXPECT_GT(fine.read_us(), coarse.read_us());
+  EXPECT_GT(fine.us_of(Scheme::pipeline), coarse.us_of(Scheme::pipeline));
 }
 
 TEST(CostModel, an_answer_is_finite_for_hostile_block_sizes) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks) {
       const Answer answer = ask(length, source, 1, true, Force::automatic);
-      EXPECT_LT(answer.get_us, 1e30);
-      EXPECT_GT(answer.get_us, 0.0);
-      EXPECT_LT(answer.pipeline_us, 1e30);
+      EXPECT_LT(answer.read_us(), 1e30);
+      EXPECT_GT(answer.read_us(), 0.0);
+      EXPECT_LT(answer.us_of(Scheme::pipeline), 1e30);
     }
 }
 
@@ -224,7 +226,7 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
         question.mapped = true;
         const Answer mapped = choose(question);
         EXPECT_NE(mapped.scheme, Scheme::get);
-        EXPECT_LT(mapped.get_us, get.get_us);
+        EXPECT_LT(mapped.read_us(), get.read_us());
         if (get.scheme == Scheme::get) {
           EXPECT_EQ(mapped.scheme, Scheme::mapped);
         }
@@ -315,27 +317,14 @@ TEST(CostModel, a_worker_copies_once_what_it_sends_to_itself) {
       }
 }
 
-TEST(CostModel, what_it_says_of_a_link_is_what_it_chooses_there) {
-  for (const Force force : {Force::automatic, Force::get, Force::both, Force::pipeline})
-    for (const bool can_get : {false, true}) {
-      const std::string_view said = schemes_of_link(force, can_get, false);
-      bool gets = false, pipelines = false;
-      for (const std::uint64_t length : kLengths)
-        for (const std::uint32_t block : {0u, 8u, 4096u, 1u << 20}) {
-          Question q;
-          q.length = length;
-          q.source_block = block;
-          q.can_get = can_get;
-          q.force = force;
-          const Answer answer = choose(q);
-          gets = gets || answer.scheme == Scheme::get || can_help(q, answer);
-          pipelines = pipelines || answer.scheme == Scheme::pipeline;
-        }
-      EXPECT_EQ(said.find("pipeline") != said.npos, pipelines) << said;
-      const bool refused = said.find("get is refused") != said.npos;
-      EXPECT_EQ(said.find("get") != said.npos && !refused, gets) << said;
-      EXPECT_EQ(refused, (force == Force::get || force == Force::both) && !can_get) << said;
-    }
+// Each protocol is in the list once, and the switch of no scheme is forgotten.
+TEST(CostModel, has_a_protocol_for_each_scheme) {
+  std::array<int, Answer::kSchemes> found{};
+  Protocols::for_each([&](const Protocol& one) {
+    ++found.at(static_cast<std::size_t>(one.scheme));
+    EXPECT_EQ(to_string(one.scheme), one.name);
+  });
+  for (const int times : found) EXPECT_EQ(times, 1);
 }
 
 TEST(CostModel, reads_the_names_of_the_configuration) {

@@ -271,18 +271,39 @@ TEST(SchemesSection, has_the_predicted_time_of_each_scheme) {
   Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_RNDV_FLOWS", "off", "test"));
   rndv::Question question{.length = 1 << 20, .can_get = true, .can_share = true, .far = true};
+  rndv::Answer answer = choose(question);
   const Json row = row_of(schemes_section(config, {device_with(kCan, 100, 16384)}, layouts), 1 << 20);
   ASSERT_EQ(row.at("far"), "pipeline");
-  EXPECT_EQ(row.at("far_times").at("us"), rndv::choose(question).pipeline_us);
-  EXPECT_EQ(row.at("far_times").at("get_us"), rndv::choose(question).get_us);
-  EXPECT_EQ(row.at("far_times").at("pipeline_us"), rndv::choose(question).pipeline_us);
+  EXPECT_EQ(row.at("far_times").at("us"), answer.us_of(rndv::Scheme::pipeline));
+  EXPECT_EQ(row.at("far_times").at("get_us"), answer.us_of(rndv::Scheme::get));
+  EXPECT_EQ(row.at("far_times").at("pipeline_us"), answer.us_of(rndv::Scheme::pipeline));
   EXPECT_EQ(row.count("both_us"), 0u) << "its memory is not mapped";
   question.far = false;
   question.mapped = question.sink_mapped = true;
+  answer = choose(question);
   ASSERT_EQ(row.at("mapped").at("way"), "rendezvous mapped by both");
-  EXPECT_EQ(row.at("mapped").at("us"), rndv::choose(question).both_us);
-  EXPECT_EQ(row.at("mapped").at("both_us"), rndv::choose(question).both_us);
-  EXPECT_EQ(row.at("mapped").at("by_receiver_us"), rndv::choose(question).get_us);
+  EXPECT_EQ(row.at("mapped").at("us"), answer.us_of(rndv::Scheme::mapped_both));
+  EXPECT_EQ(row.at("mapped").at("both_us"), answer.us_of(rndv::Scheme::mapped_both));
+  EXPECT_EQ(row.at("mapped").at("by_receiver_us"), answer.us_of(rndv::Scheme::mapped));
+
+  ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "both", "test"));
+  const Section forced = schemes_section(config, {device_with(kCan, 100, 16384)}, layouts);
+  EXPECT_EQ(row_of(forced, 1 << 20).at("mapped").at("way"), "rendezvous mapped by both");
+  EXPECT_THAT(forced.text, ::testing::ContainsRegex(
+                               "\n     1048576  rendezvous get +[0-9.]+ +[0-9.]+ +-  get +[0-9.]+  mapped by "
+                               "both +[0-9.]+  forced by "));
+}
+
+TEST(SchemesSection, knows_the_shorter_limits_of_far_peers_and_of_the_worker_itself) {
+  const std::vector<NamedLayout> layouts = {{"bytes(1)", datatype::Layout::bytes(1)}};
+  Config config = defaults();
+  ASSERT_TRUE(config.set("STRIA_RNDV_FLOWS", "off", "test"));
+  const Section section = schemes_section(config, {device_with(kAll, 100, 1 << 20)}, layouts);
+  EXPECT_EQ(row_of(section, rndv::kFarEager).count("far"), 0u);
+  EXPECT_EQ(row_of(section, rndv::kFarEager + 1).at("way"), "buffered");
+  EXPECT_EQ(row_of(section, rndv::kFarEager + 1).count("far"), 1u);
+  EXPECT_THAT(section.text, HasSubstr("more than 4096 bytes of a worker to itself"));
+  EXPECT_THAT(section.text, HasSubstr("one of more than 32768 bytes that finds no free buffer"));
 }
 
 TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_turned) {
@@ -302,7 +323,8 @@ TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_tur
     EXPECT_EQ(row.at("way"), "rendezvous pipeline");
     EXPECT_EQ(row.at("turned"), true);
     EXPECT_EQ(row.at("fragment"), 128 << 10) << "a quarter of the message";
-    EXPECT_EQ(row.at("pipeline_us"), rndv::choose(question).pipeline_us) << "one side has the blocks";
+    EXPECT_EQ(row.at("pipeline_us"), rndv::choose(question).us_of(rndv::Scheme::pipeline))
+        << "one side has the blocks";
   }
   const Section alike = said(rows, nullptr);
   EXPECT_EQ(alike.json.at(0).count("into"), 0u);

@@ -1,0 +1,79 @@
+// What stria says of a link to people: the schemes that receives on it are planned for. The answer comes from
+// the plans themselves, of messages that stand for all others.
+#include <array>
+
+#include "rndv/plan.hpp"
+#include "rndv/protocols/list.hpp"
+
+namespace stria::rndv {
+namespace {
+
+using transport::LinkRef;
+
+/// A set of schemes: a bit for each value of Scheme.
+constexpr unsigned kSets = 1u << Answer::kSchemes;
+
+struct Sentence {
+  char text[96] = "";
+  std::size_t length = 0;
+
+  constexpr void add(std::string_view more) {
+    for (const char letter : more) text[length++] = letter;
+  }
+};
+
+/// "get, mapped or pipeline (forced)"
+constexpr Sentence sentence_of(unsigned set, std::string_view end) {
+  std::array<std::string_view, Answer::kSchemes> names{};
+  std::size_t count = 0;
+  for (std::size_t scheme = 0; scheme < Answer::kSchemes; ++scheme)
+    Protocols::for_each([&](const Protocol& one) {
+      const bool is_meant = static_cast<std::size_t>(one.scheme) == scheme && (set >> scheme & 1u) != 0;
+      if (is_meant) names[count++] = one.name;
+    });
+  Sentence out;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) out.add(i + 1 == count ? " or " : ", ");
+    out.add(names[i]);
+  }
+  out.add(end);
+  return out;
+}
+
+constexpr std::array<Sentence, kSets> sentences(std::string_view end) {
+  std::array<Sentence, kSets> out;
+  for (unsigned set = 0; set < kSets; ++set) out[set] = sentence_of(set, end);
+  return out;
+}
+constexpr std::array<Sentence, kSets> kChosen = sentences(""), kForced = sentences(" (forced)"),
+                                      kRefused = sentences(", as what is forced is refused");
+
+}  // namespace
+
+const char* schemes_of_link(const LinkRef& link, const Options& options) noexcept {
+  constexpr std::uint64_t kLengths[] = {8192, 65536, 1u << 20, 64u << 20};
+  constexpr std::uint32_t kMeans[] = {0, 8, 65536};
+  const std::uint8_t wanted = bits_of({options.force});
+  unsigned set = 0;
+  bool is_met = true;  // what is forced is what each of them goes by
+  LinkRef path = link;
+  for (const bool far : {false, true})
+    for (const bool is_mapped : {false, true})
+      for (const std::uint64_t length : kLengths)
+        for (const std::uint32_t mean : kMeans) {
+          path.far = far && !link.offload && !link.distant && !link.self;
+          const Blocks blocks{.mean_bytes = mean};
+          const Message message{.length = length,
+                                .source = blocks,
+                                .sink = blocks,
+                                .has_key = true,
+                                .source_mapped = is_mapped};
+          const Protocol& taken = *plan_receive(message, path, options).answer.protocol;
+          set |= 1u << static_cast<unsigned>(taken.scheme);
+          is_met = is_met && (taken.forced_by & wanted) != 0;
+        }
+  if (options.force == Force::automatic) return kChosen[set].text;
+  return (is_met ? kForced : kRefused)[set].text;
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,105 @@
+#include "rndv/plan.hpp"
+
+#include "rndv/protocols/protocol.hpp"
+#include "rndv/stored_key.hpp"
+
+namespace stria::rndv {
+namespace {
+
+using transport::LinkRef;
+
+/// Whether both sides of a message between mapped memories may copy a part of it each (share.cpp). The
+/// receiver's key travels in an RTR, which has to fit the PIO window: in the eager buffers there may be no
+/// room, as peers hold them. A long key may not fit the window even so; Acceptor notices that when it has
+/// made the key.
+bool can_share(const LinkRef& link, const Options& options) noexcept {
+  return options.shares && link.can_map && !link.offload &&
+         link.pio_below > sizeof(wire::RtrBody) + StoredKey::kInside;
+}
+
+/// What the sender knows when it announces a message: nothing of the receiver's memory and caches.
+Question question_of_sender(std::uint64_t length, const Blocks& source, const LinkRef& link,
+                            const Options& options) noexcept {
+  return {.length = length,
+          .source_block = source.mean_bytes,
+          .can_get = link.can_get,
+          .force = options.force,
+          .source_sparse = source.sparse,
+          .offload = link.offload,
+          .distant = link.distant && !link.offload,
+          .self = link.self};
+}
+
+/// What the receiver knows of the message.
+Question question_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
+  return {.length = m.length,
+          .source_block = m.source.mean_bytes,
+          .sink_block = m.sink.mean_bytes,
+          .can_get = link.can_get && m.has_key,
+          .can_share = can_share(link, options),
+          .force = options.force,
+          .source_sparse = m.source.sparse,
+          .sink_sparse = m.sink.sparse,
+          .turned = m.source.turned || m.sink.turned,
+          .far = link.far && !m.as_near,
+          .flows = options.flows,
+          .busy = m.busy && !link.offload,
+          .offload = link.offload,
+          .distant = link.distant && !link.offload,
+          .grows = link.grows,
+          .self = link.self,
+          .mapped = link.can_map && m.has_key && m.source_mapped,
+          .sink_mapped = m.sink_mapped};
+}
+
+}  // namespace
+
+KeyPlan plan_key(std::uint64_t length, const Blocks& source, const LinkRef& link,
+                 const Options& options) noexcept {
+  KeyPlan plan;
+  Question best = question_of_sender(length, source, link, options);
+  if (link.gathers && source.mean_bytes != 0) {
+    best.source_gathered = true;
+    plan.gathered = choose(best).protocol->start == Start::reads;
+    best.source_gathered = false;
+  }
+  const Answer answer = choose(best);
+  if (answer.protocol->start == Start::reads || can_help(best, answer)) {
+    plan.plain = KeyPlan::Key::any;
+  } else if (link.can_map) {
+    best.can_get = false;
+    best.mapped = best.sink_mapped = true;
+    best.can_share = can_share(link, options);
+    const Start by_loads = choose(best).protocol->start;
+    if (by_loads == Start::reads || by_loads == Start::shares) plan.plain = KeyPlan::Key::mapped;
+  }
+  return plan;
+}
+
+ReceivePlan plan_receive(const Message& m, const LinkRef& link, const Options& options) noexcept {
+  const Question question = question_of(m, link, options);
+  ReceivePlan plan{.answer = choose(question)};
+  switch (plan.answer.protocol->start) {
+    case Start::finishes:
+    case Start::reads:
+      break;
+    case Start::shares:
+      plan.fragment_bytes = piece_of(question);
+      plan.helps = true;
+      break;
+    case Start::fragments:
+      plan.fragment_bytes = options.fragment_fixed ? options.fragment_bytes
+                                                   : fragment_on_link(question, options.fragment_bytes,
+                                                                      link.eager_max, link.zcopy_max());
+      plan.helps = can_help(question, plan.answer);
+      break;
+  }
+  return plan;
+}
+
+const char* reason_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
+  const Question question = question_of(m, link, options);
+  return reason_of(question, choose(question));
+}
+
+}  // namespace stria::rndv

@@ -1,0 +1,58 @@
+// The plan of an announced message: which key its sender makes, and how its receiver has the bytes moved. Two
+// pure functions of three kinds of facts: how the memory of both sides lies (Blocks), what the path can do
+// (transport::LinkRef), and what the user wants (Options). The parts of the engine, and stria_info --schemes,
+// call the same functions with the same facts. tag/start.hpp plans which messages are announced.
+#pragma once
+
+#include <cstdint>
+
+#include "rndv/blocks.hpp"
+#include "rndv/cost_model.hpp"
+#include "rndv/options.hpp"
+#include "transport/link_ref.hpp"
+
+namespace stria::rndv {
+
+/// Which keys to its memory the sender tries to make before it announces a message: the gathered one first. A
+/// key is worth its registration only where the receiver could read by it, with the most favourable memory of
+/// its own, or could help a pipeline.
+struct KeyPlan {
+  enum class Key : std::uint8_t {
+    none,
+    mapped,  ///< only if the memory is memory that the receiver maps
+    any
+  };
+  bool gathered = false;  ///< one that shows the blocks as one run
+  Key plain = Key::none;  ///< one that shows the memory as it lies
+};
+KeyPlan plan_key(std::uint64_t length, const Blocks& source, const transport::LinkRef& link,
+                 const Options& options) noexcept;
+
+/// What the receiver knows of a message that was announced and matched.
+struct Message {
+  std::uint64_t length = 0;  ///< bytes to move
+  Blocks source = {}, sink = {};
+  bool has_key = false;        ///< the announcement has a key to the sender's memory
+  bool source_mapped = false;  ///< that is memory which the receiver maps
+  bool sink_mapped = true;  ///< the receiver's is memory which the sender maps; assumed until its key is made
+  bool busy = false;        ///< the receiver has announced messages of its own: its core copies these too
+  bool as_near = false;     ///< to be planned as if the caches of both sides were near each other
+};
+
+struct ReceivePlan {
+  Answer answer;  ///< the protocol, and the predicted times
+  /// Bytes of a fragment, which links cut to the packets that they take (LinkRef::packet_max); Start::shares:
+  /// bytes that each side copies before it looks at the other again. 0: read from the beginning.
+  std::uint32_t fragment_bytes = 0;
+  bool helps = false;  ///< the receiver may read for itself while the sender is silent (help.cpp)
+};
+ReceivePlan plan_receive(const Message& message, const transport::LinkRef& link,
+                         const Options& options) noexcept;
+/// Why the plan of the receive is as it is, for people; constant text.
+const char* reason_of(const Message& message, const transport::LinkRef& link,
+                      const Options& options) noexcept;
+
+/// The schemes that receives on the link are planned for, for people; constant text.
+const char* schemes_of_link(const transport::LinkRef& link, const Options& options) noexcept;
+
+}  // namespace stria::rndv

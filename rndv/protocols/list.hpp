@@ -1,0 +1,26 @@
+// The list of all protocols.
+#pragma once
+
+#include "rndv/protocols/get.hpp"
+#include "rndv/protocols/mapped.hpp"
+#include "rndv/protocols/mapped_both.hpp"
+#include "rndv/protocols/nothing.hpp"
+#include "rndv/protocols/pipeline.hpp"
+
+namespace stria::rndv {
+
+/// A list that is known when the code is compiled, so that the functions of its protocols are called
+/// directly.
+template <const Protocol&... kProtocols>
+struct ProtocolList {
+  template <class F>
+  static constexpr void for_each(F&& f) {
+    (f(kProtocols), ...);
+  }
+};
+
+/// The order counts. Of the protocols that a user forces, the first that applies is taken. Of protocols that
+/// cost equally much the last is taken.
+using Protocols = ProtocolList<kNothing, kMappedBoth, kPipeline, kGet, kMapped>;
+
+}  // namespace stria::rndv

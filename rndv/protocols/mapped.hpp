@@ -1,0 +1,35 @@
+// Mapped: the receiver has the sender's memory mapped, and reads it by loads. There is no system call, and no
+// page is looked up.
+#pragma once
+
+#include "rndv/protocols/protocol.hpp"
+
+namespace stria::rndv {
+
+/// How long loads by the receiver take. Loads have no list of blocks: a pass over both sides' blocks costs
+/// what the side with more of them does. But the lines of sparse blocks are waited for at both sides, one
+/// after the other.
+inline double loads_us(const Question& q) noexcept {
+  const Parameters& p = parameters();
+  const double source = source_blocks(q), sink = sink_blocks(q), blocks = std::max(source, sink);
+  double us = p.mapped_start_us + kib_of(q) * p.mapped_us_per_kib + (blocks - 1) * p.mapped_us_per_block;
+  // Blocks of memory that outgrows the caches: two cores near each other would wait for it side by side.
+  const double beyond = kib_of(q) - 2 * kCacheKib;
+  if (!q.far && blocks > 1 && beyond > 0) us += beyond * p.mapped_us_per_kib_beyond;
+  if (q.source_sparse) us += source * p.mapped_us_per_source;
+  if (q.sink_sparse) us += sink * p.mapped_us_per_sink;
+  return us;
+}
+
+inline constexpr Protocol kMapped{
+    .scheme = Scheme::mapped,
+    .name = "mapped",
+    .start = Start::reads,
+    .forced_by = bits_of({Force::get, Force::both}),
+    .applies = [](const Question& q) noexcept { return q.mapped && q.length != 0; },
+    .cost_us = loads_us,
+    .reason =
+        [](const Question&) noexcept { return "the memory is mapped: one copy by loads, no system call"; },
+};
+
+}  // namespace stria::rndv

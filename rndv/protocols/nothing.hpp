@@ -1,0 +1,18 @@
+// Nothing to move: the message has no bytes, and its receiver ends the send by FIN.
+#pragma once
+
+#include "rndv/protocols/protocol.hpp"
+
+namespace stria::rndv {
+
+inline constexpr Protocol kNothing{
+    .scheme = Scheme::none,
+    .name = "none",
+    .start = Start::finishes,
+    .forced_by = bits_of({Force::get, Force::both, Force::pipeline}),
+    .applies = [](const Question& q) noexcept { return q.length == 0; },
+    .cost_us = [](const Question&) noexcept { return 0.0; },
+    .reason = [](const Question&) noexcept { return "no bytes to move"; },
+};
+
+}  // namespace stria::rndv
