@@ -20,7 +20,7 @@ inline constexpr Variable kVariables[] = {
     number_variable(
         Level::expert, "STRIA_CLOSE_TIMEOUT_MS", "5000", "milliseconds", {},
         "How long closing a worker waits for sends under way, and for peers that have not answered yet."),
-    number_variable(Level::user, "STRIA_LIVENESS_MS", "500", "milliseconds", {1, 3600000},
+    number_variable(Level::expert, "STRIA_LIVENESS_MS", "500", "milliseconds", {1, 3600000},
                     "How often peers with work outstanding are checked for being alive."),
     number_variable(Level::expert, "STRIA_WAIT_SPIN_US", "50", "microseconds", {0, 1000000},
                     "How long a sleeping wait polls before it gives the core away."),

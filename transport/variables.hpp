@@ -11,7 +11,7 @@ inline constexpr Variable kVariables[] = {
         "Comma-separated providers to use, best first; names beyond the built-in ones are searched "
         "in STRIA_PROVIDER_PATH. auto: shm, verbs where there is an adapter, and tcp. A peer is reached "
         "by the first one that can reach it."),
-    text_variable(Level::user, "STRIA_PROVIDER_PATH", "",
+    text_variable(Level::expert, "STRIA_PROVIDER_PATH", "",
                   "Colon-separated folders searched for libstria_provider_NAME.so before the installed one."),
 };
 

@@ -7,7 +7,7 @@
 namespace stria::shm {
 
 inline constexpr Variable kVariables[] = {
-    number_variable(Level::user, "STRIA_SHM_WINDOWS", "32", "", {0, 4096},
+    number_variable(Level::expert, "STRIA_SHM_WINDOWS", "32", "", {0, 4096},
                     "PIO windows a worker gives to its peers; the others use its shared inbox."),
     bytes_variable(
         Level::expert, "STRIA_SHM_WINDOW_BYTES", "16K", {4096, 1 << 24},

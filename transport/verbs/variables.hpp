@@ -28,7 +28,7 @@ inline constexpr Variable kVariables[] = {
                     "then its peer is given up."),
     number_variable(Level::expert, "STRIA_VERBS_CONNECT_MS", "10000", "milliseconds", {10, 3600000},
                     "Time that a peer has to answer a connection; then its link ends."),
-    bytes_variable(Level::user, "STRIA_VERBS_CACHE_BYTES", "1G", {},
+    bytes_variable(Level::expert, "STRIA_VERBS_CACHE_BYTES", "1G", {},
                    "Memory that stays registered between messages, if memory hooks or the kernel report when "
                    "it is freed. "
                    "0: none stays registered."),
