@@ -167,13 +167,8 @@ const Parameters& parameters(Path path) noexcept {
 
 Parameters fitted(const hw::Choices& choices) noexcept {
   Parameters p;
-  if (choices.attach_start_us > 0) {
-    p.both_start_us += choices.attach_start_us - p.get_start_us;
-    p.get_start_us = choices.attach_start_us;
-  }
-  for (double* const rate :
-       {&p.get_us_per_kib, &p.get_us_per_kib_beyond, &p.both_us_per_kib, &p.both_us_per_kib_beyond})
-    *rate *= choices.attach_factor;
+  if (choices.attach_start_us > 0) p.get_start_us = choices.attach_start_us;
+  for (double* const rate : {&p.get_us_per_kib, &p.get_us_per_kib_beyond}) *rate *= choices.attach_factor;
   return p;
 }
 

@@ -340,15 +340,12 @@ TEST(CostModel, takes_what_was_measured_of_copies_through_the_kernel) {
   const Parameters standard;
   hw::Choices choices;
   EXPECT_EQ(fitted(choices).get_start_us, standard.get_start_us);
-  EXPECT_EQ(fitted(choices).both_us_per_kib, standard.both_us_per_kib);
   choices.attach_start_us = 0.5;
   choices.attach_factor = 0.5;
   const Parameters found = fitted(choices);
   EXPECT_EQ(found.get_start_us, 0.5);
-  EXPECT_EQ(found.both_start_us, standard.both_start_us - 1.5);
   EXPECT_EQ(found.get_us_per_kib, standard.get_us_per_kib / 2);
   EXPECT_EQ(found.get_us_per_kib_beyond, standard.get_us_per_kib_beyond / 2);
-  EXPECT_EQ(found.both_us_per_kib, standard.both_us_per_kib / 2);
   EXPECT_EQ(found.pipeline_us_per_kib, standard.pipeline_us_per_kib);
 }
 
