@@ -196,6 +196,7 @@ bool Receives::on_placed(Peer& peer, std::uint8_t device, const Packet& packet) 
   Request* const request = placed_.take(peer, device, packet, why);
   if (request == nullptr) return false;
   if (why == Status::ok) {
+    request->info.received = packet.bytes;
     ++received_;
     if (store_.eager().is_low(peer)) store_.top_up(peer);
   }
@@ -381,7 +382,11 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
       peer.state == Peer::State::up && !peer.has_early && packet->bytes <= peer.grant.outstanding) [[likely]]
     return worker.receives_.arrive_next(peer, *packet, device);
   worker.receives_.set_delivering(device.number);
-  return told(true) | worker.deliver(peer, *packet, device);
+  const std::uint32_t answer = worker.deliver(peer, *packet, device);
+  // Behind an eager message that was placed the caller comes first, as behind any other.
+  const bool is_placed_eager =
+      (packet->buffered & STRIA_PACKET_PLACED) != 0 && header.kind == static_cast<std::uint8_t>(Kind::eager);
+  return told(!is_placed_eager || worker.receives_.has_posted()) | answer;
 }
 
 }  // namespace stria::tag

@@ -12,7 +12,7 @@ void PlacedReceives::begin(PostedRecv& posted, Peer& peer, std::uint8_t device,
   memory = transport::slice(posted.memory, 0, bytes);
   Request& request = *Request::of(posted);
   request.peer = &peer;
-  request.info = {STRIA_OK, header.immediate, header.tag, bytes, bytes, peer.worker_id};
+  request.info = {STRIA_OK, header.immediate, header.tag, bytes, 0, peer.worker_id};
   request.state.store(RequestState::active, std::memory_order_relaxed);
   PlacedRecv& placed = request.make_placed();
   placed.sequence = header.sequence;
@@ -50,7 +50,6 @@ void PlacedReceives::end(const Peer& peer, std::uint8_t device) noexcept {
   while (PlacedRecv* const placed = over.pop_front()) {
     const Status why = placed->why == Status::ok ? Status::peer_failed : placed->why;
     Request& request = *Request::of(*placed);
-    request.info.received = 0;
     complete(request, why);
   }
 }

@@ -156,6 +156,7 @@ void Worker::on_link_down(void* self, void* peer, stria_status_t why) noexcept {
   }
   device.worker->rndv_.end_placing(gone.link, device.number);
   device.worker->receives_.end_placing(gone, device.number);
+  device.worker->activity_.add_handled(1);  // requests may have ended, also of a peer that failed before
 }
 
 void Worker::on_link_changed(void* self, void* peer) noexcept {

@@ -138,13 +138,14 @@ void Device::send_held() noexcept {
 }
 
 unsigned Device::progress(unsigned budget) noexcept {
+  const unsigned checked = std::exchange(handled_by_check_, 0);
   send_held();
-  if (has_nothing_to_do()) return 0;
+  if (has_nothing_to_do()) return checked;
   shared_.is_in_call = true;
   const unsigned handled = go_on(budget);
   shared_.is_in_call = false;
   send_held();
-  return handled;
+  return checked + handled;
 }
 
 unsigned Device::go_on(unsigned budget) noexcept {
@@ -191,12 +192,13 @@ void Device::check() noexcept {
   give_up_silent();
   receiver_.look_soon();
   if (peers_.are_busy()) handshakes_wait_ = true;
-  progress(kBudget);
+  handled_by_check_ = progress(kBudget);
 }
 
 Status Device::arm() noexcept {
   send_held();
-  if (handshakes_wait_ || links_.has_failed_links() || !shared_.want_bulk.empty() || !shared_.lost.empty())
+  if (handled_by_check_ > 0 || handshakes_wait_ || links_.has_failed_links() || !shared_.want_bulk.empty() ||
+      !shared_.lost.empty())
     return Status::no_resource;
   return receiver_.is_idle(handshakes_wait_) ? Status::ok : Status::no_resource;
 }

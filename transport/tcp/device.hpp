@@ -55,6 +55,7 @@ class Device {
   Links links_;
   Peers peers_;
   Receiver receiver_;
+  unsigned handled_by_check_ = 0;         // what the next progress() is to count
   std::uint64_t looked_for_silence_ = 0;  // when silent hosts were last looked for, of now_ms()
   // Something came for the door, a guest, a dial or the timer, and peers_.step() is due.
   bool handshakes_wait_ = false;
