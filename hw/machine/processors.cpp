@@ -41,7 +41,7 @@ std::vector<unsigned> current() {
   return out;
 }
 
-void bind(const std::vector<unsigned>& processors) noexcept {
+void bind_thread(const std::vector<unsigned>& processors) noexcept {
   Mask mask;
   for (const unsigned processor : processors)
     if (processor < kMost) CPU_SET_S(processor, sizeof mask.bits, mask.set());
@@ -81,14 +81,14 @@ BoundHere::BoundHere() : before_(current()) {
   if (before_.size() < 2) {
     std::vector<unsigned> all(kMost);
     std::iota(all.begin(), all.end(), 0u);
-    bind(all);  // the kernel takes away what is not permitted
+    bind_thread(all);  // the kernel takes away what is not permitted
     permitted_ = current();
   }
-  bind({own_});
+  bind_thread({own_});
 }
 
 BoundHere::~BoundHere() {
-  bind(before_);
+  bind_thread(before_);
 }
 
 bool processors_are_busy() {
