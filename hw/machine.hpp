@@ -43,9 +43,9 @@ struct Choices {
   /// Up to so many bytes vectors store clearly faster than the string instruction to what a near core has: 0,
   /// 4096 or 16384.
   std::uint32_t near_vectors_up_to = 0;
-  bool own_strings = true;    ///< the string instruction suits long copies within a process
-  bool long_strings = false;  ///< and long copies out of what another core wrote
-  bool flows = false;         ///< fragments to far cores come clearly faster than one copy through the kernel
+  bool own_strings = true;     ///< the string instruction suits long copies within a process
+  bool long_strings = false;   ///< and long copies out of what another core wrote
+  bool flows = false;          ///< storing to far cores keeps up with their taking
   double attach_start_us = 0;  ///< of a copy through the kernel; 0: what the cost model says
   double attach_factor = 1;    ///< its time for each byte, to the cost model's
 };

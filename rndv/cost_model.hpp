@@ -31,8 +31,8 @@ std::string_view to_string(Scheme scheme) noexcept;
 /// else as get.
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
-/// Likewise Question::flows, by STRIA_RNDV_FLOWS. auto: where fragments to far cores were measured to come
-/// clearly faster than one copy through the kernel (hw::Choices; docs/notebook/rendezvous.md).
+/// What a user sets by STRIA_RNDV_FLOWS: whether fragments flow between far caches (Question::flows). auto:
+/// where the machine's profile says that storing to far cores keeps up with their taking (hw/machine.hpp).
 bool parse_flows(std::string_view text) noexcept;
 
 /// Whether both sides may copy a part of a message each, by STRIA_RNDV_SHARE; or it is forced.

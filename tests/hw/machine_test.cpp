@@ -59,9 +59,11 @@ TEST(MachineChoices, follow_a_figure_only_where_it_differs_clearly) {
   EXPECT_TRUE(choices_of(machine).own_strings);
   machine.own_strings_ns = 130;
   EXPECT_FALSE(choices_of(machine).own_strings);
-  machine.far.cells_us_per_kib = 0.05, machine.far.attach_us_per_kib = 0.055;
+  machine.far.strings_16k_ns = 2000;
+  EXPECT_FALSE(choices_of(machine).flows) << "nothing to compare with";
+  machine.far.take_vectors_ns = 4000, machine.far.take_strings_ns = 5000;
   EXPECT_FALSE(choices_of(machine).flows);
-  machine.far.attach_us_per_kib = 0.07;
+  machine.far.strings_16k_ns = 1400;
   EXPECT_TRUE(choices_of(machine).flows);
 }
 
