@@ -20,8 +20,8 @@ std::uint32_t eager_limit_of(const transport::LinkRef& link, const Settings& set
 inline constexpr std::uint64_t kPacksFast = 512;  ///< bytes, whatever the blocks are
 inline constexpr std::uint64_t kCopiesFast = rndv::Parameters{}.mapped_long_bytes - 1;  ///< contiguous ones
 
-/// Whether the memory is so short that announcing a message within the eager limit is not worth a look at the
-/// cost model.
+/// Whether a message within the eager limit is so short that it is never announced: asking the cost model
+/// would cost more than announcing could save.
 inline bool starts_fast(const stria_payload_t& memory) noexcept {
   return static_cast<std::uint64_t>(memory.length) <= (memory.layout != nullptr ? kPacksFast : kCopiesFast);
 }

@@ -16,7 +16,7 @@
 namespace stria::hw {
 namespace {
 
-/// Belongs to this user, and nobody else can change it.
+/// Whether a file or folder belongs to this user, and no other user may write to it.
 bool is_own(const struct stat& about) noexcept {
   return about.st_uid == ::geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }

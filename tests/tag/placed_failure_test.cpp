@@ -1,5 +1,5 @@
-// A message that is being placed while its sender is given up, or its worker closed: its receive ends as one
-// that is not placed does, and who sleeps hears of it.
+// A message that is being placed while its sender is given up, or the receiving worker closed: the receive
+// ends with the same outcome as one whose message is not placed, and a thread that sleeps is woken.
 #include <algorithm>
 #include <chrono>
 

@@ -1,9 +1,9 @@
 // Messages of every length into receives of every shape, of which many are placed: receives that name their
 // source or none, and their tag or none, that are cancelled, too short, in blocks, posted and cancelled
 // inside of callbacks; workers that die or close, and links that are cut. Whatever happens, each receive ends
-// once, has one message whole, in the order in which its sender sent them, and its memory is the
-// application's from then on: the test writes it anew there and then, and nobody may write it after. Every
-// choice is drawn from the seed.
+// once and has one whole message, in the order in which the sender sent them. From then on the memory of the
+// receive belongs to the application: the test overwrites it at once, and no worker may change it later.
+// Every choice is drawn from the seed.
 #include <algorithm>
 #include <deque>
 #include <random>

@@ -52,15 +52,6 @@ class Shares : Forced, public ShmPair {
     send.user = &op;
     return op.answer = stria_send(to_, &send, &op.request);
   }
-  stria_status_t recv_mapped(Op& op, std::span<unsigned char> room) {
-    stria_recv_t recv{};
-    recv.base = room.data();
-    recv.count = room.size();
-    recv.match = {from_, kTag, 0};
-    recv.callback = &Op::on_done;
-    recv.user = &op;
-    return op.answer = stria_recv(team_.worker(1), &recv, &op.request);
-  }
   stria_counters_t counters() {
     stria_counters_t out{};
     out.size = sizeof(out);
@@ -84,7 +75,7 @@ TEST_F(Shares, a_sender_that_is_silent_is_not_waited_for) {
     const auto is_right = [&] { return std::ranges::equal(data->bytes(), room.bytes().first(bytes)); };
     Op send_op, recv_op;
     ASSERT_GE(send_mapped(send_op, *data), 0);
-    ASSERT_GE(recv_mapped(recv_op, room.bytes()), 0);
+    ASSERT_GE(recv(recv_op, room.bytes()), 0);
     ASSERT_TRUE(alone(1, recv_op));
     EXPECT_EQ(recv_op.info.status, STRIA_OK);
     EXPECT_EQ(recv_op.info.length, bytes);
@@ -104,7 +95,7 @@ TEST_F(Shares, a_sender_stores_its_half_while_the_receiver_is_gone) {
   Allocated room(team_.context(1), kBytes, true);
   Op send_op, recv_op;
   ASSERT_GE(send_mapped(send_op, *data), 0);
-  ASSERT_GE(recv_mapped(recv_op, room.bytes()), 0);
+  ASSERT_GE(recv(recv_op, room.bytes()), 0);
   // The sender's part is less than half of the message by less than a piece.
   constexpr std::size_t kPart = kBytes / 5 * 2;
   const auto has = [&](std::size_t from, std::size_t bytes) {
@@ -155,11 +146,11 @@ TEST_F(Shares, who_goes_and_who_comes_back_makes_no_difference) {
       return lies_in_rows ? send_mapped(send_op, *memory, rows, count) : send_mapped(send_op, *memory);
     };
     if (random() % 2 != 0) {
-      ASSERT_GE(recv_mapped(recv_op, room.bytes()), 0);
+      ASSERT_GE(recv(recv_op, room.bytes()), 0);
       ASSERT_GE(do_send(), 0);
     } else {
       ASSERT_GE(do_send(), 0);
-      ASSERT_GE(recv_mapped(recv_op, room.bytes()), 0);
+      ASSERT_GE(recv(recv_op, room.bytes()), 0);
     }
     const unsigned slow = random() % 2;
     for (int step = 0; step < 2000000 && !(recv_op.ended() && send_op.ended()); ++step) {

@@ -1,6 +1,8 @@
 // Two workers of one process, driven one by one; the first sends to the second.
 #pragma once
 
+#include <span>
+
 #include "tests/tag/shm_team.hpp"
 #include "tests/tag/world.hpp"
 
@@ -26,7 +28,7 @@ class ShmPair : public testing::Test {
     send.user = &op;
     return op.answer = stria_send(to_, &send, &op.request);
   }
-  stria_status_t recv(Op& op, std::vector<unsigned char>& room) {
+  stria_status_t recv(Op& op, std::span<unsigned char> room) {
     stria_recv_t recv{};
     recv.base = room.data();
     recv.count = room.size();

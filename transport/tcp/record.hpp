@@ -88,8 +88,8 @@ inline constexpr std::uint32_t kLanePurposeMost = (1u << 28) - 1;
 /// straight to the memory that the sink names.
 inline constexpr std::size_t kReadAhead = 16384;
 
-/// Short records wait for others until there are so many bytes of them: at most, and to begin with. When a
-/// deadline passes early, the unused part is sent as padding, so the beginning is small.
+/// Most and least bytes of short records that are collected before they are sent together. A new connection
+/// collects the least: when its deadline passes early, the unused part is sent as padding.
 inline constexpr std::size_t kHeldMost = 16384;
 inline constexpr std::size_t kHeldLeast = 512;
 

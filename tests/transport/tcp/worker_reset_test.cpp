@@ -1,6 +1,6 @@
 // Two workers that sleep whenever there is nothing to do, and exchange eager messages of every length, in
-// blocks of every length, while their connections are reset: each message is whole, in its order, and nobody
-// sleeps on when something came.
+// blocks of every length, while their connections are reset: each message is whole and in its order, and a
+// worker wakes up when a message has come.
 #include <array>
 #include <atomic>
 #include <deque>
