@@ -133,6 +133,24 @@ TEST_P(PacketContract, progress_handles_no_more_than_its_budget) {
   }));
 }
 
+// A check may handle events, too. The calls of progress() after it count them, so that a thread that sleeps
+// learns of them, and count no more than their budget.
+TEST_P(PacketContract, progress_after_a_check_handles_no_more_than_its_budget) {
+  std::uint16_t sent = 0;
+  const std::uint16_t most = packets(300);
+  ASSERT_TRUE(drive({}, [&] {
+    for (int burst = 0; burst < 150 && sent < most; ++burst) {
+      const Bytes data = pattern(sent, 8);
+      if (a->try_send(link, Path::buffered, header(sent), data.data(), data.size()) != Status::ok) break;
+      ++sent;
+    }
+    a->progress();
+    b->check();
+    b->progress(3);  // progress() of these tests' peers expects no more than that of each call
+    return sent == most && b->received.size() == sent;
+  }));
+}
+
 TEST_P(PacketContract, sends_from_inside_deliver_arrive) {
   const std::uint16_t rounds = packets(300);
   std::deque<stria_header_t> pending_a, pending_b;

@@ -138,14 +138,19 @@ void Device::send_held() noexcept {
 }
 
 unsigned Device::progress(unsigned budget) noexcept {
-  const unsigned checked = std::exchange(handled_by_check_, 0);
+  const unsigned counted = std::min(handled_by_check_, budget);
+  handled_by_check_ -= counted;
+  return counted == budget ? counted : counted + handle(budget - counted);
+}
+
+unsigned Device::handle(unsigned budget) noexcept {
   send_held();
-  if (has_nothing_to_do()) return checked;
+  if (has_nothing_to_do()) return 0;
   shared_.is_in_call = true;
   const unsigned handled = go_on(budget);
   shared_.is_in_call = false;
   send_held();
-  return checked + handled;
+  return handled;
 }
 
 unsigned Device::go_on(unsigned budget) noexcept {
@@ -192,7 +197,7 @@ void Device::check() noexcept {
   give_up_silent();
   receiver_.look_soon();
   if (peers_.are_busy()) handshakes_wait_ = true;
-  handled_by_check_ = progress(kBudget);
+  handled_by_check_ += handle(kBudget);
 }
 
 Status Device::arm() noexcept {

@@ -43,6 +43,7 @@ class Device {
   Result<void> start(const Settings& settings);
   bool has_nothing_to_do() const noexcept;
   void send_held() noexcept;
+  unsigned handle(unsigned budget) noexcept;
   unsigned go_on(unsigned budget) noexcept;
   void bury() noexcept;
   void give_up_silent() noexcept;
@@ -55,7 +56,7 @@ class Device {
   Links links_;
   Peers peers_;
   Receiver receiver_;
-  unsigned handled_by_check_ = 0;         // what the next progress() is to count
+  unsigned handled_by_check_ = 0;         // events that the next calls of progress() are to count
   std::uint64_t looked_for_silence_ = 0;  // when silent hosts were last looked for, of now_ms()
   // Something came for the door, a guest, a dial or the timer, and peers_.step() is due.
   bool handshakes_wait_ = false;
