@@ -87,17 +87,34 @@ if(STRIA_LLD)
   target_link_options(stria_gtest_options INTERFACE -fuse-ld=lld)
 endif()
 
+# A test is compiled by clang where that is installed, whatever compiles the library: it takes a third of GCC's time. The
+# build with GCC 14 on Debian 13, and one without clang, show that GCC compiles the tests, too.
+find_program(STRIA_TEST_COMPILER clang++ DOC "what compiles GoogleTest programs; OFF: what compiles the library")
+set(gtest_launcher)
+if(STRIA_CCACHE)
+  set(gtest_launcher ${STRIA_CCACHE})
+endif()
+if(STRIA_TEST_COMPILER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING AND NOT STRIA_SANITIZE)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/compile_test.in compile_test @ONLY
+                 FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  set(gtest_launcher ${CMAKE_CURRENT_BINARY_DIR}/compile_test)
+  target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-instantiate-templates>)
+endif()
+
 # stria_gtest(TARGET): makes an executable a GoogleTest program in tests/. The framework's header, and what most tests use
-# of the standard library, are read once for all of them, by a program that has no test; not with ccache, which keeps nothing that a precompiled header is part of.
+# of the standard library, are read once for all of them, by a program that has no test; not with ccache, which keeps nothing
+# that a precompiled header is part of.
 function(stria_gtest target)
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests
+                                             CXX_COMPILER_LAUNCHER "${gtest_launcher}")
   target_link_libraries(${target} PRIVATE stria_gtest_options)
   if(STRIA_CCACHE)
     return()
   endif()
   if(NOT TARGET precompiled_gtest)
     add_executable(precompiled_gtest ${PROJECT_SOURCE_DIR}/tests/precompiled_gtest.cpp)
-    set_target_properties(precompiled_gtest PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    set_target_properties(precompiled_gtest PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests
+                                                       CXX_COMPILER_LAUNCHER "${gtest_launcher}")
     target_link_libraries(precompiled_gtest PRIVATE stria_gtest_options)
     target_precompile_headers(precompiled_gtest PRIVATE <algorithm> <array> <chrono> <deque> <map> <random> <string> <thread>
                               <vector> <gtest/gtest.h>)
