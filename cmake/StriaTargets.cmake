@@ -87,8 +87,8 @@ if(STRIA_LLD)
   target_link_options(stria_gtest_options INTERFACE -fuse-ld=lld)
 endif()
 
-# A test is compiled by clang where that is installed, whatever compiles the library: it takes a third of GCC's time. The
-# build with GCC 14 on Debian 13, and one without clang, show that GCC compiles the tests, too.
+# A test is compiled by clang where that is installed, whatever compiles the library: it takes a third of GCC's time. tools/check_debian13
+# compiles by GCC those of the rooms that ask something of the system, and a build without clang all of them.
 find_program(STRIA_TEST_COMPILER clang++ DOC "what compiles GoogleTest programs; OFF: what compiles the library")
 set(gtest_launcher)
 if(STRIA_CCACHE)
