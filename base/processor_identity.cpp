@@ -61,9 +61,14 @@ std::string processor_text() {
   return out;
 }
 
+bool says_guest() noexcept {
+  constexpr unsigned kGuest = 1u << 31;
+  return (ask(1)[2] & kGuest) != 0;
+}
+
 std::string hypervisor_text() {
-  constexpr unsigned kGuest = 1u << 31, kHypervisor = 0x40000000;
-  if ((ask(1)[2] & kGuest) == 0) return {};
+  constexpr unsigned kHypervisor = 0x40000000;
+  if (!says_guest()) return {};
   const Registers name = ask(kHypervisor);
   return text_of(std::array{name[1], name[2], name[3]});
 }
@@ -71,12 +76,20 @@ std::string hypervisor_text() {
 std::string processor_text() {
   return line_of("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1");
 }
+bool says_guest() noexcept {
+  return true;
+}
+
 std::string hypervisor_text() {
   return line_of("/sys/hypervisor/type");
 }
 #endif
 
 }  // namespace
+
+bool may_be_guest() noexcept {
+  return says_guest();
+}
 
 ProcessorIdentity processor_identity() {
   ProcessorIdentity found{processor_text(), hypervisor_text()};

@@ -30,12 +30,9 @@ struct Machine {
          column_many_ns = 0;                      ///< an element stored to a page of its own
   double own_vectors_ns = 0, own_strings_ns = 0;  ///< 64 KiB of its own copied by a core
   double attach_start_us = 0;                     ///< process_vm_readv of a page of this process
-  Pair near;                                      ///< of two cores whose lines take less than kFarLineNs
-  Pair far;                                       ///< and of two whose lines take longer
+  Pair near;  ///< of two cores whose lines take less than kFarLineNs (hw/line_time.hpp)
+  Pair far;   ///< and of two whose lines take longer
 };
-
-/// Between far cores, lines take longer than this, each of many that are asked for at once.
-inline constexpr double kFarLineNs = 12;
 
 /// What the figures decide. The values here are the defaults.
 struct Choices {
@@ -43,8 +40,13 @@ struct Choices {
   /// Up to so many bytes vectors store clearly faster than the string instruction to what a near core has: 0,
   /// 4096 or 16384.
   std::uint32_t near_vectors_up_to = 0;
-  bool own_strings = true;     ///< the string instruction suits long copies within a process
-  bool long_strings = false;   ///< and long copies out of what another core wrote
+  bool own_strings = true;    ///< the string instruction suits long copies within a process
+  bool long_strings = false;  ///< and long copies out of what another core wrote
+  /// The string instruction suits stores to what a far core has. Else these are made past the caches, which
+  /// fetches no line on any processor.
+  bool far_strings = false;
+  /// So do vectors, for messages so short that a way without them would cost more than it gains.
+  bool far_vectors = false;
   bool flows = false;          ///< storing to far cores keeps up with their taking
   double attach_start_us = 0;  ///< of a copy through the kernel; 0: what the cost model says
   double attach_factor = 1;    ///< its time for each byte, to the cost model's

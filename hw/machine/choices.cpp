@@ -41,6 +41,22 @@ double attach_factor_of(const Pair& near) noexcept {
   return factor > 1 / kClearly && factor < kClearly ? 1 : std::clamp(factor, 1 / kMost, kMost);
 }
 
+/// Whether the string instruction keeps up with stores past the caches, which are never slow to far cores.
+/// Where no far cores were met, near ones tell: an instruction that is clearly faster there than vectors
+/// fetches no lines.
+bool far_strings(const Machine& m) noexcept {
+  if (m.far.strings_16k_ns > 0 && m.far.past_16k_ns > 0)
+    return !clearly_less(m.far.past_16k_ns, m.far.strings_16k_ns);
+  return clearly_less(m.near.strings_16k_ns, m.near.vectors_16k_ns);
+}
+
+/// Whether messages of a few KiB are better stored by vectors to the window of a far core than past the
+/// caches to a cell, which costs a record and a fence more.
+bool far_vectors(const Pair& far) noexcept {
+  constexpr double kGainsLess = 3;
+  return far.vectors_4k_ns > 0 && far.vectors_4k_ns < kGainsLess * far.past_4k_ns;
+}
+
 /// Whether storing to lines that a far core has keeps up with that core's taking them. Then neither side of a
 /// pipeline waits for the other. On processors whose string instruction fetches such lines first, storing
 /// takes several times as long.
@@ -60,6 +76,8 @@ Choices choices_of(const Machine& m) noexcept {
   out.near_vectors_up_to = near_vectors_up_to(m.near);
   out.own_strings = !clearly_less(m.own_vectors_ns, m.own_strings_ns);
   out.long_strings = clearly_less(m.near.take_strings_ns, m.near.take_vectors_ns);
+  out.far_strings = far_strings(m);
+  out.far_vectors = far_vectors(m.far);
   out.flows = flows(m.far);
   out.attach_start_us = attach_start_of(m);
   out.attach_factor = attach_factor_of(m.near);
@@ -82,6 +100,11 @@ std::vector<Decision> explain(const Machine& m) {
        "own_vectors, own_strings", c.own_strings != standard.own_strings, "STRIA_STRINGS"},
       {"and for long copies of what a near core wrote", yes(c.long_strings),
        "near.take_vectors, near.take_strings", c.long_strings != standard.long_strings, "STRIA_STRINGS"},
+      {"to far cells, the string instruction rather than stores past the caches", yes(c.far_strings),
+       "far.strings_16k, far.past_16k, or near.strings_16k, near.vectors_16k",
+       c.far_strings != standard.far_strings, "STRIA_SHM_STRINGS"},
+      {"short messages to far cores by vectors rather than past the caches", yes(c.far_vectors),
+       "far.vectors_4k, far.past_4k", c.far_vectors != standard.far_vectors, "STRIA_SHM_DISTANCE"},
       {"long messages to far cores by fragments", yes(c.flows),
        "far.strings_16k, far.take_vectors, far.take_strings", c.flows != standard.flows, "STRIA_RNDV_FLOWS"},
       {"start of a get, in us",

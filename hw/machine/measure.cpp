@@ -8,6 +8,7 @@
 
 #include <new>
 
+#include "hw/last_cache.hpp"
 #include "hw/machine/processors.hpp"
 
 namespace stria::hw {
@@ -49,12 +50,18 @@ void measure_here(const Deadline& deadline, Measured& found) {
     if (partner && !deadline.passed())
       found.complete &= measure_with(*partner, arena, deadline, found.machine);
   found.complete &= !deadline.passed();
+  // A virtual machine's processors may be nearer to each other, or farther, at another time.
+  const bool may_differ = last_cache_of(bound.own()) == kNoCache && (partners.near || partners.far);
+  const bool misses = found.machine.near.line_ns == 0 || found.machine.far.line_ns == 0;
   if (!found.complete)
     found.remark = "the processors were too busy to measure everything in time";
   else if (!partners.near && !partners.far)
     found.remark = "no second core is permitted to this process";
   else if (found.machine.attach_start_us == 0)
     found.remark = "the kernel refuses cross-memory attach";
+  else if (may_differ && misses)
+    found.remark = "no two cores were met that are near, or none that are far";
+  found.complete &= !(may_differ && misses);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class Arena {
 
 struct Measured {
   Machine machine;
-  bool complete = false;  ///< the deadline did not pass before all was measured that can be
+  bool complete = false;  ///< the deadline did not pass before all was measured that can ever be
   bool tried = true;      ///< false: nothing was measured, as the processors were busy from the start
   std::string remark;     ///< why something is missing; "": nothing is
 };

@@ -7,6 +7,7 @@
 
 #include "datatype/kernels/stream.hpp"
 #include "datatype/pack.hpp"
+#include "hw/line_time.hpp"
 #include "hw/machine/measure.hpp"
 #include "hw/pio.hpp"
 #include "hw/string_copy.hpp"
@@ -66,18 +67,11 @@ double time_round_trip(const Arena& arena, Partner& partner) noexcept {
   return ns / (kTrips - 1);
 }
 
-/// As a receiver measures how far its peer is (transport/shm/distance.hpp): lines from the middle of a page.
-double time_lines(const Arena& arena, Partner& partner) noexcept {
-  constexpr std::size_t kBytes = 4096, kFirst = 1024, kLines = 14;
+double time_line(const Arena& arena, Partner& partner) noexcept {
+  constexpr std::size_t kBytes = 4096, kFirst = 1024, kLines = 16;
   std::byte* const page = arena.at(kShared);
   partner.run([page] { std::memset(page, 1, kBytes); });
-  std::uint64_t sum =
-      load_word_unordered(page + kFirst) + load_word_unordered(page + kFirst + kLines * kLine + kLine);
-  wait_for_loads(sum);
-  const Clock::time_point begin = Clock::now();
-  for (std::size_t line = 1; line <= kLines; ++line) sum += load_word_unordered(page + kFirst + line * kLine);
-  wait_for_loads(sum);
-  return ns_since(begin) / kLines;
+  return time_lines(page + kFirst, kLines);
 }
 
 double time_store(Way way, std::size_t bytes, const Arena& arena, Partner& partner) noexcept {
@@ -144,7 +138,7 @@ void measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline
     if (figure == 0) figure = medians<1>(deadline, [&](std::size_t) { return time(arena, partner); })[0];
   };
   double line_ns = 0;
-  fill(line_ns, time_lines);
+  fill(line_ns, time_line);
   if (line_ns == 0) return;
   Pair& pair = line_ns > kFarLineNs ? found.far : found.near;
   if (pair.line_ns == 0) pair.line_ns = line_ns;

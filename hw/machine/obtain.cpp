@@ -61,7 +61,7 @@ class Keeper {
   }
   Profile kept(const Record& record) const {
     return profile_of(record.machine, Source::kept, shelf_.path_of(name_),
-                      record.complete ? "" : "not all could be measured, as the processors were busy");
+                      record.complete ? "" : "not all could be measured yet");
   }
   /// With the lock held.
   std::optional<Profile> measured(const std::optional<Record>& before) const {

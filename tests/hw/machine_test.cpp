@@ -37,6 +37,7 @@ TEST(MachineChoices, are_the_defaults_where_nothing_was_measured) {
   EXPECT_EQ(found.near_vectors_up_to, standard.near_vectors_up_to);
   EXPECT_EQ(found.own_strings, standard.own_strings);
   EXPECT_EQ(found.long_strings, standard.long_strings);
+  EXPECT_EQ(found.far_strings, standard.far_strings);
   EXPECT_EQ(found.flows, standard.flows);
   EXPECT_EQ(found.attach_start_us, standard.attach_start_us);
   EXPECT_EQ(found.attach_factor, standard.attach_factor);
@@ -65,6 +66,27 @@ TEST(MachineChoices, follow_a_figure_only_where_it_differs_clearly) {
   EXPECT_FALSE(choices_of(machine).flows);
   machine.far.strings_16k_ns = 1400;
   EXPECT_TRUE(choices_of(machine).flows);
+}
+
+TEST(MachineChoices, take_the_string_instruction_to_far_cells_where_it_fetches_no_lines) {
+  Machine machine;
+  machine.near.vectors_16k_ns = 600, machine.near.strings_16k_ns = 550;
+  EXPECT_FALSE(choices_of(machine).far_strings) << "near cores do not tell";
+  machine.near.strings_16k_ns = 300;
+  EXPECT_TRUE(choices_of(machine).far_strings) << "it does not fetch what vectors fetch";
+  machine.far.strings_16k_ns = 2000, machine.far.past_16k_ns = 700;
+  EXPECT_FALSE(choices_of(machine).far_strings);
+  machine.far.strings_16k_ns = 750;
+  EXPECT_TRUE(choices_of(machine).far_strings);
+}
+
+TEST(MachineChoices, take_vectors_to_far_windows_where_past_the_caches_gains_little) {
+  Machine machine;
+  EXPECT_FALSE(choices_of(machine).far_vectors) << "not measured";
+  machine.far.vectors_4k_ns = 700, machine.far.past_4k_ns = 350;
+  EXPECT_TRUE(choices_of(machine).far_vectors);
+  machine.far.vectors_4k_ns = 2000;
+  EXPECT_FALSE(choices_of(machine).far_vectors);
 }
 
 TEST(MachineChoices, take_vectors_to_near_cells_up_to_the_length_where_the_string_instruction_keeps_up) {
