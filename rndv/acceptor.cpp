@@ -31,16 +31,12 @@ void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
   op.peer_op = announcement.sender_op;
   if (!op.key.set(keys_, announcement.key)) [[unlikely]]
     log::debug("out of memory for a key of {} bytes; its message comes as fragments", announcement.key.bytes);
-  // The provider learns how far the peer's caches are only from messages that come through the provider's own
-  // memory. So one receive in kTryNearEvery of a far peer is planned as for a near one.
-  constexpr unsigned kTryNearEvery = 16;
   Message message{.length = op.length,
                   .source = announcement.blocks,
                   .sink = blocks_in(op.memory),
                   .has_key = op.key.bytes() != 0,
                   .source_mapped = op.link->can_map && transport::is_mapped(announcement.key),
-                  .busy = operations_.has_sends(),
-                  .as_near = op.link->far && ++tries_ % kTryNearEvery == 0};
+                  .busy = operations_.has_sends()};
   ReceivePlan plan = plan_receive(message, *op.link, options_);
   if (plan.answer.protocol->start == Start::shares && !offer_key(op)) {
     message.sink_mapped = false;

@@ -42,7 +42,6 @@ class Acceptor {
   Requests& requests_;
   RailReader& rail_reader_;
   Owner& owner_;
-  unsigned tries_ = 0;  // receives so far from peers whose caches are far
 };
 
 }  // namespace stria::rndv

@@ -41,7 +41,7 @@ Question question_of(const Message& m, const LinkRef& link, const Options& optio
           .source_sparse = m.source.sparse,
           .sink_sparse = m.sink.sparse,
           .turned = m.source.turned || m.sink.turned,
-          .far = link.far && !m.as_near,
+          .far = link.far,
           .flows = options.flows,
           .busy = m.busy && !link.offload,
           .offload = link.offload,

@@ -36,7 +36,6 @@ struct Message {
   bool source_mapped = false;  ///< that is memory which the receiver maps
   bool sink_mapped = true;  ///< the receiver's is memory which the sender maps; assumed until its key is made
   bool busy = false;        ///< the receiver has announced messages of its own: its core copies these too
-  bool as_near = false;     ///< to be planned as if the caches of both sides were near each other
 };
 
 struct ReceivePlan {

@@ -251,14 +251,6 @@ TEST(Plan, a_receive_that_cannot_have_its_part_stored_is_planned_without) {
   EXPECT_EQ(plan_receive(message, link, {}).answer.scheme, Scheme::mapped);
 }
 
-TEST(Plan, of_a_far_peer_is_now_and_then_that_of_a_near_one) {
-  const LinkRef far = link_named("far"), near = link_named("near");
-  Message message{.length = 1u << 20, .has_key = true, .busy = true};
-  EXPECT_EQ(plan_receive(message, far, {}).answer.scheme, Scheme::get);
-  message.as_near = true;
-  EXPECT_EQ(plan_receive(message, far, {}).answer.us, plan_receive(message, near, {}).answer.us);
-}
-
 TEST(Plan, says_of_a_link_what_receives_on_it_are_planned_for) {
   const auto said = [](const char* path, Force force) {
     return std::string(schemes_of_link(link_named(path), {.force = force}));

@@ -32,7 +32,7 @@ stria_payload_t memory_of(const datatype::Layout& layout, std::uint64_t length) 
   return {&layout, nullptr, count, 0, bytes};
 }
 
-Forecast forecast(const LinkRef& link, const Sides& sides, const tag::Settings& settings, bool as_near) {
+Forecast forecast(const LinkRef& link, const Sides& sides, const tag::Settings& settings) {
   Forecast out{.start = tag::plan_start(link, sides.source, sides.source_mapped, settings)};
   out.reason = out.start.reason;
   if (!out.is_announced()) return out;
@@ -42,8 +42,7 @@ Forecast forecast(const LinkRef& link, const Sides& sides, const tag::Settings& 
                         .source = rndv::blocks_in(sides.source),
                         .sink = rndv::blocks_in(sides.sink),
                         .source_mapped = sides.source_mapped,
-                        .sink_mapped = sides.sink_mapped,
-                        .as_near = as_near};
+                        .sink_mapped = sides.sink_mapped};
   const Key key = rndv::plan_key(length, message.source, link, settings.rndv).plain;
   message.has_key = key == Key::any || (key == Key::mapped && sides.source_mapped);
   out.receive = rndv::plan_receive(message, link, settings.rndv);

@@ -33,7 +33,6 @@ struct Forecast {
   rndv::Scheme scheme() const { return receive.answer.scheme; }
   double us() const { return receive.answer.us_of(scheme()); }
 };
-Forecast forecast(const transport::LinkRef& link, const Sides& sides, const tag::Settings& settings,
-                  bool as_near = false);
+Forecast forecast(const transport::LinkRef& link, const Sides& sides, const tag::Settings& settings);
 
 }  // namespace stria::info

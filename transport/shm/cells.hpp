@@ -56,17 +56,16 @@ struct CellPlace {
   std::uint32_t cell;     // number of the cell, 16 bits
   std::uint32_t at;       // bytes from the beginning of the cell, whole lines
   std::uint32_t use;      // number of the cell's use, 1 to kCellUses
-  bool few = false;       // stored past the caches, as few cells go round: its lines tell no distance
   bool may_stay = false;  // the receiver may keep the payload in the cell until a receive comes for it
 
   static constexpr CellPlace of(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word & 0xffff),
             static_cast<std::uint32_t>(word >> 16 & 0x3ffff) * kLine,
-            static_cast<std::uint32_t>(word >> 34) & kCellUses, word >> 63 != 0, (word >> 62 & 1) != 0};
+            static_cast<std::uint32_t>(word >> 34) & kCellUses, (word >> 62 & 1) != 0};
   }
   constexpr std::uint64_t word() const noexcept {
     return cell | (std::uint64_t{at / kLine} << 16) | (std::uint64_t{use} << 34) |
-           (std::uint64_t{few ? 1u : 0u} << 63) | (std::uint64_t{may_stay ? 1u : 0u} << 62);
+           (std::uint64_t{may_stay ? 1u : 0u} << 62);
   }
 };
 
@@ -138,7 +137,7 @@ class CellPool {
       // The word may still be of the earlier use with this number.
       segment_.cell_growth(first_cell_ + cell).store(0, std::memory_order_relaxed);
     }
-    place = {first_cell_ + cell, place_for(at, bytes), at.use, false,
+    place = {first_cell_ + cell, place_for(at, bytes), at.use,
              bytes >= kKeepLeast && busy_.size() <= kept_most_};
     if (bytes > kFewPages) pages_.used(segment_, place.cell, place.at + bytes, Pages::to_write);
     return true;
@@ -193,14 +192,10 @@ class CellPool {
   std::uint32_t busy() const noexcept { return busy_.size(); }
   /// Whether so few cells go round, in ordinary pages, that the receivers' caches may have all their lines.
   bool are_few() const noexcept { return !is_huge_ && later_ > beyond_; }
-  /// Whether a whole round of cells was written several times: only then does the time that stores take tell
-  /// how far the receiver's cache is.
-  bool are_settled() const noexcept { return payloads_ >= settled_after_; }
 
  private:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   static constexpr std::uint32_t kHarvestEvery = 16, kLongHarvestEvery = 4;
-  static constexpr std::uint32_t kRoundsToSettle = 4;
   static constexpr std::uint32_t kFirstOfHuge = 4, kMoreEvery = 64, kLongMoreEvery = 16;
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kFixedPlaceMost = 2047;  // bytes: payloads so short lie at place 0
@@ -233,8 +228,6 @@ class CellPool {
       if (is_huge_ && later_ > beyond_) one_more();
       whole_after_ = is_huge_ && later_ > beyond_ ? payloads_ + more_every_ : kNever;
     }
-    if (later_ <= beyond_ && settled_after_ == kNever)
-      settled_after_ = payloads_ + kRoundsToSettle * (uses_.size() - beyond_);
   }
   std::uint32_t left() const noexcept { return free_.size() + later_; }
   /// Makes sure that a cell is free: harvests, and lets one more go round if that freed none. False: the
@@ -271,10 +264,9 @@ class CellPool {
   std::uint64_t payloads_ = 0, volume_ = 0;   // calls of take() up to the last harvest; bytes of payloads
   std::uint64_t small_round_after_ = kNever;  // round_after_ where the cells have ordinary pages
   std::uint32_t since_harvest_ = 0;           // calls of take()
-  std::uint64_t round_after_ = kNever;    // volume_ that earns a huge page or a whole round; kNever: it came
-  std::uint64_t whole_after_ = kNever;    // payloads_ that earn whole cells, or one more of a huge page
-  std::uint64_t settled_after_ = kNever;  // payloads_ from which are_settled(); kNever: no whole round yet
-  std::uint32_t more_every_ = 0;          // payloads after which one more cell of a huge page goes round
+  std::uint64_t round_after_ = kNever;  // volume_ that earns a huge page or a whole round; kNever: it came
+  std::uint64_t whole_after_ = kNever;  // payloads_ that earn whole cells, or one more of a huge page
+  std::uint32_t more_every_ = 0;        // payloads after which one more cell of a huge page goes round
   bool is_huge_ = false;
   CellPages pages_;
 };
@@ -299,7 +291,6 @@ class Cells {
   }
   /// The size of cell for a payload of `bytes`: 0 ordinary, 1 long; an index of CellsOut.
   std::size_t size_for(std::uint32_t bytes) const noexcept { return bytes > ordinary_bytes_ ? 1 : 0; }
-  bool are_settled(std::uint32_t bytes) const noexcept { return pools_[size_for(bytes)].are_settled(); }
   bool are_few(std::uint32_t bytes) const noexcept { return pools_[size_for(bytes)].are_few(); }
   void cancel(std::uint32_t cell) noexcept { pools_[cell >= first_long_ ? 1 : 0].cancel(cell); }
   void harvest() noexcept {

@@ -61,6 +61,9 @@ Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std:
   peer.worker_id = identity.worker_id;
   peer.view = SegmentView(attached->map.data(), shape);
   peer.attached = *std::move(attached);
+  if (const DistanceMode mode = shared_.settings.distance; mode != DistanceMode::automatic)
+    peer.distance.force(mode == DistanceMode::far);
+  peer.compare_caches(shared_.home.last_cache());
   link->access().open();
 
   const std::uint32_t slot = claim_slot(peer.view);

@@ -117,7 +117,7 @@ inline bool Device::is_quiet() const noexcept {
 }
 
 unsigned Device::progress(unsigned budget) noexcept {
-  ++shared_.rounds;
+  ++shared_.polls;
   if (is_quiet()) return 0;
   if (shared_.windows.is_armed() || shared_.windows.has_hints() || connector_.is_due()) [[unlikely]]
     do_rare();

@@ -13,6 +13,7 @@ Status Ends::fate(const Link& link) const noexcept {
 }
 
 void Ends::check() noexcept {
+  parts_.shared.home.publish_cache();
   parts_.peers.look_at_slots();
   parts_.sharing.look();
   Links& links = parts_.peers.links();
@@ -21,6 +22,7 @@ void Ends::check() noexcept {
     const Status why = fate(link);
     if (why == Status::ok) {
       link.access().refresh();
+      renew_distance(link);
       parts_.sharing.adapt(link);
       ++i;
       continue;
@@ -32,6 +34,14 @@ void Ends::check() noexcept {
     else
       ++i;
   }
+}
+
+/// Finds out whether the peer of the link is near or far now: either of both may have moved.
+void Ends::renew_distance(Link& link) noexcept {
+  const transport::Sink& sink = *parts_.shared.sink;
+  if (link.peer().compare_caches(parts_.shared.home.last_cache()))
+    sink.link_changed(sink.self, link.incoming().cookie);
+  link.outgoing().probe(false);
 }
 
 void Ends::take_down(Link& link, Status why, bool is_over) noexcept {

@@ -22,8 +22,8 @@ class Ends {
   };
   explicit Ends(const Parts& parts) noexcept : parts_(parts) {}
 
-  /// Takes down links that are at their end. For the other links: unmaps memory that the peer freed, and
-  /// gives windows back or takes them (Sharing).
+  /// Takes down links that are at their end. For the other links: unmaps memory that the peer freed, renews
+  /// the distance, and gives windows back or takes them (Sharing).
   void check() noexcept;
   /// For close(): whether a peer still needs this process to receive what was sent to it. look_closely: asks
   /// whether the peers live; otherwise they are taken to live.
@@ -31,6 +31,7 @@ class Ends {
 
  private:
   Status fate(const Link& link) const noexcept;
+  void renew_distance(Link& link) noexcept;
   void take_down(Link& link, Status why, bool is_over) noexcept;
   bool is_needed_by(const Link& link, bool look_closely) const noexcept;
 

@@ -16,7 +16,6 @@
 #include "transport/payload.hpp"
 #include "transport/shm/record.hpp"
 #include "transport/shm/settings.hpp"
-#include "transport/shm/store_speed.hpp"
 
 namespace stria::shm {
 
@@ -88,26 +87,21 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
       return store_string(payload, out);
   }
 }
-// Minimum size, in bytes, for stores past the caches to a far peer, and for timed stores (store_speed.hpp).
-inline constexpr std::uint32_t kPastLeast = 512;
 // Minimum size, in bytes, for stores past the caches while few cells go round: to a near peer, to a far peer.
 inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 
 /// Minimum size, in bytes, of payloads that go through a cell although they fit the window: while the
-/// receiver is behind, or while they are sent in a row (row.hpp).
-inline constexpr std::uint32_t kStreamLeast = 2048;
+/// receiver is behind, or in a burst (burst.hpp).
+inline constexpr std::uint32_t kBurstLeast = 2048;
 /// Number of such payloads that use the window before they may use cells whose pages are new
 /// (docs/notebook/shm.md).
-inline constexpr std::uint64_t kStreamEarns = 65536;
+inline constexpr std::uint64_t kBurstEarns = 65536;
 
-/// Chooses how a payload is stored to a cell. Stores past the caches do not fetch lines from the peer's
-/// cache; on most hosts the string instruction does not either, which `string_speed` has learnt. `far`:
-/// lines that are fetched come from the peer's cache one by one.
-inline Way way_to_store(const transport::Payload& payload, bool far, const Settings& settings,
-                        StoreSpeed& string_speed) noexcept {
+/// Chooses how a payload is stored to a cell of a near or far peer. Neither stores past the caches nor, where
+/// settings allow it, the string instruction fetch lines from the peer's cache.
+inline Way way_to_store(const transport::Payload& payload, bool far, const Settings& settings) noexcept {
   const std::uint32_t least = far ? settings.far_string_least : settings.near_string_least;
-  if (payload.length >= least && transport::has_long_blocks(payload))
-    return least > 0 && string_speed.is_slow() ? Way::stream : Way::string;
+  if (payload.length >= least && transport::has_long_blocks(payload)) return Way::string;
   return far ? Way::stream : Way::gather;
 }
 

@@ -55,6 +55,7 @@ Result<void> Home::make(const transport::DeviceParams& params, const Settings& s
   header->shape = shape;
   header->probe_address = reinterpret_cast<std::uint64_t>(&probe_);
   header->probe_nonce = probe_.nonce;
+  publish_cache();
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "hw/last_cache.hpp"
 #include "transport/contract.hpp"
 #include "transport/shm/address.hpp"
 #include "transport/shm/attach.hpp"
@@ -37,6 +38,15 @@ class Home {
   /// everything that was sent before.
   void close() noexcept {
     segment_.header().state.store(static_cast<std::uint32_t>(DeviceState::closed), std::memory_order_release);
+  }
+  /// Tells peers which last-level cache the calling thread's core uses (distance.hpp), if that has changed.
+  void publish_cache() noexcept {
+    if (last_cache_.has_changed())
+      segment_.header().last_cache.store(last_cache_.number(), std::memory_order_relaxed);
+  }
+  /// The cache that peers were told of.
+  std::uint32_t last_cache() const noexcept {
+    return segment_.header().last_cache.load(std::memory_order_relaxed);
   }
   bool is_made() const noexcept { return static_cast<bool>(segment_); }
 
@@ -74,6 +84,7 @@ class Home {
   Identity identity_;
   CmaProbe probe_;
   Door door_;
+  hw::LastCache last_cache_;
 };
 
 }  // namespace stria::shm

@@ -12,16 +12,12 @@
 namespace stria::shm {
 
 unsigned Incoming::poll(unsigned budget) noexcept {
-  ++shared_.rounds;
+  ++shared_.polls;
   return shared_.receiver->poll(window, budget);
 }
 
-bool Incoming::is_far() const noexcept {
-  return distance_.is_far() || shared_.settings.distance == DistanceMode::far;
-}
-
 std::int32_t Incoming::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
-  ++shared_.rounds;
+  ++shared_.polls;
   if (window == kNone || shared_.windows.is_armed()) return STRIA_TAKE_OTHER;
   WindowReceiver& from = shared_.windows.of_window(window).window;
   const std::int32_t bytes = from.take(wanted, static_cast<std::byte*>(memory), capacity);
@@ -36,19 +32,11 @@ void Incoming::shut() noexcept {
   if (kept_ == 0) peer_.detach();
 }
 
-/// Learns the distance from a payload in a cell; when it changes, tells the peer and the sink.
-void Incoming::look(const std::byte* payload, std::uint32_t bytes) noexcept {
-  if (shared_.settings.distance != DistanceMode::learnt || slot == kNone) return;
-  if (!distance_.came(payload, bytes, peer_.view.shape().cells / 2)) return;
-  shared_.home.slot(slot).far.store(distance_.is_far() ? 1 : 0, std::memory_order_relaxed);
-  shared_.sink->link_changed(shared_.sink->self, cookie);
-}
-
-/// look() for a growing cell: if lines are timed, waits until all of the payload is there.
-void Incoming::look_growing(const Growing& growing) noexcept {
-  const stria_packet_t& packet = growing.packet();
-  if (packet.bytes < kLookBytes || (distance_.looks() && growing.wait(packet.bytes) < packet.bytes)) return;
-  look(static_cast<const std::byte*>(packet.payload), packet.bytes);
+void Incoming::time_probe(const std::byte* record) noexcept {
+  constexpr std::uint64_t kFreshNs = 200'000;  // later the sender's caches may have lost the lines
+  if (probe_time() - hw::load_word(record + 16) > kFreshNs) return;
+  if (peer_.distance.note(hw::time_lines(record + kLine, kProbeLines - 1)))
+    shared_.sink->link_changed(shared_.sink->self, cookie);
 }
 
 /// Whether a payload of `bytes` at `place` lies within one cell. The peer wrote both values.
@@ -104,7 +92,6 @@ std::uint32_t Incoming::deliver_cell(const std::byte* header, std::uint32_t byte
   if (!is_in_cells(place, bytes)) return kSenseless;
   count_cell(place, bytes);
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
-  if (bytes >= kLookBytes && !place.few) look(payload, bytes);
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const transport::Packet packet{&copy, payload, bytes, buffered ? 1u | distance() : 0u, keep_name(place)};
@@ -124,7 +111,6 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
                         distance(), keep_name(place));
   if (is_half_ && !growing.is_done()) return kStays;
   count_cell(place, bytes);
-  if (!place.few) look_growing(growing);
   const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &growing.packet());
   is_half_ = (answer & STRIA_DELIVERED_LATER) != 0 && !is_over;
   if (is_half_) [[unlikely]]
@@ -166,7 +152,6 @@ std::int32_t Incoming::take_cell(WindowReceiver& from, std::uint64_t control, tr
   if (!names_wanted(from, control, wanted, capacity, place)) return STRIA_TAKE_OTHER;
   const std::uint32_t bytes = control_bytes(control);
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
-  if (bytes >= kLookBytes && !place.few && !distance_.passes()) look(payload, bytes);
   const transport::Packet packet{nullptr, payload, bytes, 1 | distance(), 0};
   if (bytes > 0) static_cast<void>(transport::take({nullptr, memory, bytes, 0, bytes}, packet));
   return took_cell(from, place, wanted, bytes);
@@ -183,7 +168,6 @@ std::int32_t Incoming::take_growing(WindowReceiver& from, std::uint64_t control,
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   const Growing growing(kind, wanted, peer_.view.cell(place.cell) + place.at, bytes,
                         peer_.view.cell_growth(place.cell), place.use, is_over, distance());
-  if (!place.few) look_growing(growing);
   const transport::Arrival came = transport::take(out, growing.packet());
   is_half_ = came == transport::Arrival::later;
   if (came != transport::Arrival::whole) return STRIA_TAKE_OTHER;

@@ -9,14 +9,12 @@
 #include "transport/contract.hpp"
 #include "transport/shm/cell_pages.hpp"
 #include "transport/shm/cells.hpp"
-#include "transport/shm/distance.hpp"
 #include "transport/shm/peer_segment.hpp"
 #include "transport/shm/record.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
 
-class Growing;
 struct Shared;
 
 /// Answer of a delivery, beside the STRIA_DELIVERED_* bits of the sink: nothing was delivered, because the
@@ -38,8 +36,6 @@ class Incoming {
   std::int32_t take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept;
   void release(std::uint64_t keep) noexcept;
   std::uint32_t kept_arrived(std::uint64_t keep, std::uint32_t all, std::uint32_t bytes) const noexcept;
-  /// Whether the peer's caches are taken to be far (distance.hpp).
-  bool is_far() const noexcept;
 
   /// Delivers a packet whose payload of `bytes` lies in a cell of the peer; the word behind the header names
   /// the cell. Answers as the sink does, or kSenseless.
@@ -47,6 +43,9 @@ class Incoming {
   /// Delivers a packet whose payload lies in a cell that the peer may still be writing (growing.hpp).
   /// Answers as the sink does, or kSenseless or kStays.
   std::uint32_t deliver_growing(RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
+  /// Times the lines of a probe, a record of kProbeHalves, unless it has lain in the window for long; when
+  /// the distance of the peer changes, tells the sink.
+  [[gnu::cold, gnu::noinline]] void time_probe(const std::byte* record) noexcept;
   /// Whether the next record of the window stays there, because its sender stands still in the middle of the
   /// payload.
   bool is_half() const noexcept { return is_half_; }
@@ -63,9 +62,7 @@ class Incoming {
   bool is_over = false;             ///< the peer writes nothing any more
 
  private:
-  void look(const std::byte* payload, std::uint32_t bytes) noexcept;
-  void look_growing(const Growing& growing) noexcept;
-  std::uint32_t distance() const noexcept { return is_far() ? 0 : STRIA_PACKET_NEAR; }
+  std::uint32_t distance() const noexcept { return peer_.distance.is_far() ? 0 : STRIA_PACKET_NEAR; }
   bool is_in_cells(CellPlace place, std::uint32_t bytes) const noexcept;
   bool names_wanted(const WindowReceiver& from, std::uint64_t control, const transport::Header& wanted,
                     std::uint32_t capacity, CellPlace& place) noexcept;
@@ -84,7 +81,6 @@ class Incoming {
   std::uint32_t kept_ = 0;  // payloads that the sink keeps in the peer's cells
   Shared& shared_;
   PeerSegment& peer_;
-  Distance distance_;                    // learnt from the peer's cells
   std::array<CellPages, 2> cell_pages_;  // of the peer's cells (ordinary, long) in this process's mapping
 };
 

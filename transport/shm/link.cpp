@@ -14,7 +14,7 @@ void Link::limits(transport::LinkLimits& out) noexcept {
   out.can_get = out.can_put = access_.can_copy() ? 1 : 0;
   out.can_map = access_.can_map() ? 1 : 0;
   out.can_atomic = access_.can_atomic() ? 1 : 0;
-  out.far = incoming_.is_far() ? 1 : 0;
+  out.far = peer_.distance.is_far() ? 1 : 0;
   out.path = path_;
   out.fallback = access_.fallback();
 }

@@ -69,10 +69,16 @@ void Outgoing::notify() noexcept {
   header.armed.compare_exchange_strong(sleep, 0, std::memory_order_release, std::memory_order_relaxed);
 }
 
-/// Whether a payload that fits the window is part of a stream, and better goes through a cell: a few long
+/// Whether a payload takes a cell although it may fit the window, as storing it there would fetch each line
+/// from a far core.
+inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
+  return bytes >= kPastLeast && peer_.distance.is_far() && bytes >= shared_.settings.far_cell_least;
+}
+
+/// Whether a payload that fits the window is part of a burst, and better goes through a cell: a few long
 /// payloads fill the window of a receiver that is behind, and the sender waits.
-[[gnu::always_inline]] inline bool Outgoing::is_stream(std::uint32_t bytes) noexcept {
-  return bytes >= kStreamLeast && (row_.goes_on(shared_.rounds, kStreamRow) || window_.receiver_is_behind());
+[[gnu::always_inline]] inline bool Outgoing::is_in_burst(std::uint32_t bytes) noexcept {
+  return bytes >= kBurstLeast && (burst_.goes_on(shared_.polls, kCellBurst) || window_.receiver_is_behind());
 }
 
 /// Whether to store the payload past the caches, as few cells go round: the receiver's cache has their lines.
@@ -80,35 +86,35 @@ void Outgoing::notify() noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (bytes < kFarFewLeast || !shared_.cells.are_few(bytes)) [[likely]]
     return false;
-  return (bytes >= kFewLeast || peer_.is_far()) && shared_.settings.may_choose_stores() &&
+  return (bytes >= kFewLeast || peer_.distance.is_far()) && shared_.settings.may_choose_stores() &&
          transport::has_long_blocks(payload);
 }
 
-/// The kind of record for a cell that may grow: long blocks in a row are published whole. Shorter blocks are
-/// not, as they take longer to write than to read.
+/// The kind of record for a cell that may grow: long blocks of a burst are published whole. Shorter blocks
+/// are not, as they take longer to write than to read.
 [[gnu::always_inline]] inline RecordKind Outgoing::kind_of_growing(
     const transport::Payload& payload) noexcept {
-  const bool in_row = row_.goes_on(shared_.rounds, kWholeRow);
+  const bool in_burst = burst_.goes_on(shared_.polls, kWholeBurst);
   const bool is_short = payload.length < kFarStepLeast;
-  const bool far = !is_short && peer_.is_far();
-  if (in_row && (is_short || far) && transport::has_long_blocks(payload)) return RecordKind::cell;
+  const bool far = !is_short && peer_.distance.is_far();
+  if (in_burst && (is_short || far) && transport::has_long_blocks(payload)) return RecordKind::cell;
   return far ? RecordKind::growing_far : RecordKind::growing;
 }
 
 [[gnu::always_inline]] inline Status Outgoing::send_cell(const transport::Header& header,
-                                                         const transport::Payload& payload, RecordKind whole,
-                                                         bool slow) noexcept {
+                                                         const transport::Payload& payload,
+                                                         RecordKind whole) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   const bool windowed = window_.is_open();
   if (!(windowed ? window_.has_room(1) : inbox_.has_room())) return Status::no_resource;
   CellPlace place;
   if (!shared_.cells.take(link_number_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
-  place.few = passes_few(payload);
-  place.may_stay = place.may_stay && !place.few;  // so few cells have to come back soon
-  const Way way = place.few ? Way::stream
-                            : way_to_store(payload, slow || (payload.length >= kPastLeast && peer_.is_far()),
-                                           shared_.settings, strings_);
+  const bool few = passes_few(payload);
+  place.may_stay = place.may_stay && !few;  // so few cells have to come back soon
+  const Way way =
+      few ? Way::stream
+          : way_to_store(payload, bytes >= kPastLeast && peer_.distance.is_far(), shared_.settings);
   const std::uint64_t word = place.word();
   std::byte* const out = shared_.own().cell(place.cell) + place.at;
   const auto publish = [ this, &header, bytes, word ](RecordKind kind) __attribute__((always_inline)) {
@@ -117,14 +123,11 @@ void Outgoing::notify() noexcept {
   };
   RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
   if (kind == RecordKind::growing) kind = kind_of_growing(payload);
-  {
-    const StoreSpeed::Timed timed(learns_speed_ ? to_time(way, payload) : nullptr, bytes);
-    if (kind == whole)
-      store(way, payload, out);
-    else
-      grow(payload, out, shared_.own().cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
+  if (kind != whole) {
+    grow(payload, out, shared_.own().cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
+    return Status::ok;
   }
-  if (kind != whole) return Status::ok;
+  store(way, payload, out);
   if (windowed) {
     publish(whole);
     return Status::ok;
@@ -134,35 +137,27 @@ void Outgoing::notify() noexcept {
   return status;
 }
 
-/// Where the time of this store is to be noted, or null. Short blocks are not timed: packing takes longer.
-StoreSpeed* Outgoing::to_time(Way way, const transport::Payload& payload) noexcept {
-  if (way == Way::stream || payload.length < kPastLeast || !transport::has_long_blocks(payload) ||
-      !shared_.cells.are_settled(static_cast<std::uint32_t>(payload.length)))
-    return nullptr;
-  StoreSpeed& speed = way == Way::string ? strings_ : stores_;
-  return speed.is_due() ? &speed : nullptr;
-}
-
 Status Outgoing::send_past(const transport::Header& header, const transport::Payload& payload,
                            RecordKind whole) noexcept {
-  return send_cell(header, payload, whole, true);
+  return send_cell(header, payload, whole);
 }
 
-/// Sends a payload of a stream through a cell. While few cells go round it refuses the first kStreamEarns
+/// Sends a payload of a burst through a cell. While few cells go round it refuses the first kBurstEarns
 /// payloads: the pages of new cells have to be earned. The window may still take what is refused.
-Status Outgoing::send_stream(const transport::Header& header, const transport::Payload& payload,
-                             RecordKind whole) noexcept {
-  if (shared_.cells.are_few(static_cast<std::uint32_t>(payload.length)) && ++shared_.streamed <= kStreamEarns)
+Status Outgoing::send_burst(const transport::Header& header, const transport::Payload& payload,
+                            RecordKind whole) noexcept {
+  if (shared_.cells.are_few(static_cast<std::uint32_t>(payload.length)) &&
+      ++shared_.burst_payloads <= kBurstEarns)
     return Status::no_resource;
-  return send_cell(header, payload, whole, false);
+  return send_cell(header, payload, whole);
 }
 
 /// Sends a payload that fits the window through a cell, where that is faster. False: it is not sent.
 bool Outgoing::leaves_window(const transport::Header& header, const void* payload,
                              std::uint32_t bytes) noexcept {
   constexpr RecordKind kKind = RecordKind::packet_cell;
-  if (stores_.is_slow()) return send_past(header, contiguous(payload, bytes), kKind) == Status::ok;
-  return is_stream(bytes) && send_stream(header, contiguous(payload, bytes), kKind) == Status::ok;
+  if (takes_far_cell(bytes)) return send_past(header, contiguous(payload, bytes), kKind) == Status::ok;
+  return is_in_burst(bytes) && send_burst(header, contiguous(payload, bytes), kKind) == Status::ok;
 }
 
 // The smallest payloads have a path of their own, which needs few registers.
@@ -179,9 +174,8 @@ Status Outgoing::pio_send(const transport::Header& header, const void* payload,
 [[gnu::cold, gnu::noinline]] Status Outgoing::send_behind(const transport::Header& header,
                                                           const void* payload, std::uint32_t bytes) noexcept {
   const bool takes_cell =
-      bytes >= kStreamLeast && window_.receiver_is_behind() && !shared_.cells.are_few(bytes);
-  if (takes_cell &&
-      send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell, false) == Status::ok)
+      bytes >= kBurstLeast && window_.receiver_is_behind() && !shared_.cells.are_few(bytes);
+  if (takes_cell && send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell) == Status::ok)
     return Status::ok;
   return refusal();
 }
@@ -203,13 +197,9 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
     hw::copy_lines(record + kRecordHeader, from, bytes);
   } else {
     // The first line is stored last: the receiver polls it, and would take it away between two stores.
-    {
-      const bool is_due = learns_speed_ && bytes >= kPastLeast && stores_.is_due();
-      const StoreSpeed::Timed timed(is_due ? &stores_ : nullptr, bytes);
-      if (hw::store_lines(record + kLine, from + kFirstPayload, bytes - kFirstPayload, window_.next_sign()))
-          [[unlikely]]
-        note_signs_of(window_, from, bytes);
-    }
+    if (hw::store_lines(record + kLine, from + kFirstPayload, bytes - kFirstPayload, window_.next_sign()))
+        [[unlikely]]
+      note_signs_of(window_, from, bytes);
     store_header(record + 8, header);
     hw::copy_line(record + kRecordHeader, from, kFirstPayload);
   }
@@ -269,16 +259,16 @@ Status Outgoing::eager_send(const transport::Header& header, const transport::Pa
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (!window_.is_open() && bytes <= kInboxPayload)
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
-  if (bytes >= kPastLeast && stores_.is_slow()) [[unlikely]]
+  if (takes_far_cell(bytes)) [[unlikely]]
     return eager_past(header, payload);
   if (bytes <= pio_max_) {
-    if (is_stream(bytes) && send_stream(header, payload, RecordKind::cell) == Status::ok) return Status::ok;
+    if (is_in_burst(bytes) && send_burst(header, payload, RecordKind::cell) == Status::ok) return Status::ok;
     if (window_.has_room(record_halves(bytes))) {
       pack_record(header, payload);
       return Status::ok;
     }
   }
-  return send_cell(header, payload, RecordKind::cell, false);
+  return send_cell(header, payload, RecordKind::cell);
 }
 
 Status Outgoing::eager_past(const transport::Header& header, const transport::Payload& payload) noexcept {

@@ -15,12 +15,11 @@
 
 #include "hw/pio.hpp"
 #include "transport/contract.hpp"
+#include "transport/shm/burst.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/inbox.hpp"
 #include "transport/shm/peer_segment.hpp"
-#include "transport/shm/row.hpp"
-#include "transport/shm/store_speed.hpp"
 #include "transport/shm/window.hpp"
 
 namespace stria::shm {
@@ -56,6 +55,9 @@ class Outgoing {
   bool give_back_if_asked() noexcept;
   /// How many records went through the inbox since the last call.
   std::uint64_t sent_since_look() noexcept;
+  /// Sends probes (distance.hpp) if they tell the distance. Not where the window was not used since the last
+  /// ones, or the peer does not poll it; but always if the link is new.
+  void probe(bool is_new) noexcept;
   /// Ends the half: from now on sends answer peer_failed.
   void shut() noexcept;
 
@@ -76,20 +78,18 @@ class Outgoing {
 
   [[gnu::noinline]] Status pio_send_lines(const transport::Header& header, const void* payload,
                                           std::uint32_t bytes) noexcept;
-  /// Sends a packet through a cell. `whole`: the kind of its record, if the cell is published whole; `slow`:
-  /// ordinary stores to lines that the peer has cached are slow.
-  Status send_cell(const transport::Header& header, const transport::Payload& payload, RecordKind whole,
-                   bool slow) noexcept;
-  bool is_stream(std::uint32_t bytes) noexcept;
+  /// Sends a packet through a cell. `whole`: the kind of its record, if the cell is published whole.
+  Status send_cell(const transport::Header& header, const transport::Payload& payload,
+                   RecordKind whole) noexcept;
+  bool takes_far_cell(std::uint32_t bytes) const noexcept;
+  bool is_in_burst(std::uint32_t bytes) noexcept;
   bool passes_few(const transport::Payload& payload) noexcept;
   RecordKind kind_of_growing(const transport::Payload& payload) noexcept;
-  [[gnu::noinline]] StoreSpeed* to_time(Way way, const transport::Payload& payload) noexcept;
-  /// Sends a packet through a cell, by stores past the caches. When it fails, the caller may still use the
-  /// window.
+  /// Sends a packet to a far peer through a cell. When it fails, the caller may still use the window.
   [[gnu::noinline]] Status send_past(const transport::Header& header, const transport::Payload& payload,
                                      RecordKind whole) noexcept;
-  [[gnu::noinline]] Status send_stream(const transport::Header& header, const transport::Payload& payload,
-                                       RecordKind whole) noexcept;
+  [[gnu::noinline]] Status send_burst(const transport::Header& header, const transport::Payload& payload,
+                                      RecordKind whole) noexcept;
   Status send_behind(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   [[gnu::noinline]] bool leaves_window(const transport::Header& header, const void* payload,
                                        std::uint32_t bytes) noexcept;
@@ -123,19 +123,18 @@ class Outgoing {
   const std::atomic<std::uint32_t>* attention_ = nullptr;
   std::uint32_t pio_max_ = 0;
   State state_ = State::connecting;
-  bool fence_ = false;         // membarrier is missing on either side: this half fences
-  bool moving_ = false;        // the half took a window, and opens it once the inbox has no packet of it
-  bool learns_speed_ = false;  // stores are timed
+  bool fence_ = false;   // membarrier is missing on either side: this half fences
+  bool moving_ = false;  // the half took a window, and opens it once the inbox has no packet of it
   // The buffered path.
   Shared& shared_;
   std::uint32_t link_number_ = 0;
   CellsOut cells_out_{};
-  Row row_;
-  StoreSpeed stores_, strings_;  // of ordinary stores, and of the string instruction
-  std::uint32_t refused_ = 0;    // refusals for lack of a cell since without_cell() last looked
+  Burst burst_;
+  std::uint32_t refused_ = 0;  // refusals for lack of a cell since without_cell() last looked
   InboxSender inbox_;
   const PeerSegment& peer_;
   std::uint64_t sent_at_look_ = 0;       // records through the inbox when sent_since_look() was last called
+  std::uint64_t position_at_probe_ = 0;  // of the window, behind the last probe
   std::uint32_t window_number_ = kNone;  // see window_number()
   bool low_latency_ = false;
 };

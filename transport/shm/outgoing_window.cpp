@@ -8,8 +8,6 @@ namespace stria::shm {
 
 void Outgoing::begin(std::uint32_t link_number, bool low_latency) noexcept {
   const SegmentHeader& header = peer_.view.header();
-  learns_speed_ = shared_.settings.distance != DistanceMode::near;
-  if (shared_.settings.distance == DistanceMode::far) stores_ = StoreSpeed::always_slow();
   link_number_ = link_number;
   low_latency_ = low_latency;
   attention_ = &header.armed;
@@ -95,6 +93,23 @@ bool Outgoing::give_back_if_asked() noexcept {
 std::uint64_t Outgoing::sent_since_look() noexcept {
   const std::uint64_t sent = inbox_.sent();
   return sent - std::exchange(sent_at_look_, sent);
+}
+
+void Outgoing::probe(bool is_new) noexcept {
+  if (!peer_.distance.is_measured() || kProbeBytes > pio_max_) return;
+  const bool is_polled = attention_->load(std::memory_order_relaxed) == kHot;
+  if (!is_new && (!is_polled || window_.position() == position_at_probe_)) return;
+  transport::Header header{};
+  header.tag = probe_time();
+  for (std::uint32_t i = 0; i < kProbes && window_.has_room(kProbeHalves); ++i) {
+    std::byte* record = window_.place();
+    for (std::uint32_t line = 1; line < kProbeLines; ++line)
+      hw::store_word(record + std::size_t{line} * kLine, 0);
+    store_header(record + 8, header);
+    window_.publish(kProbeHalves, make_window_control(RecordKind::probe, kProbeBytes));
+  }
+  position_at_probe_ = window_.position();
+  published();
 }
 
 void Outgoing::shut() noexcept {

@@ -1,9 +1,11 @@
-// The segment of a peer, mapped here, and this device's slot in it. All parts of a link refer to it.
+// The segment of a peer, mapped here, this device's slot in it, and how far the peer is. All parts of a link
+// refer to it.
 #pragma once
 
 #include <cstdint>
 
 #include "transport/shm/attach.hpp"
+#include "transport/shm/distance.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace stria::shm {
@@ -14,10 +16,9 @@ struct PeerSegment {
   Attached attached;
   std::uint64_t worker_id = 0;
   std::uint32_t slot = kNone;  ///< this device's peer slot in the peer's segment
+  Distance distance;           ///< of the core that the peer runs on
 
   PeerSlot& own_slot() const noexcept { return view.peer(slot); }
-  /// Whether the peer says that its caches are far: it has learnt that from cells of this device.
-  bool is_far() const noexcept { return own_slot().far.load(std::memory_order_relaxed) != 0; }
   /// Whether the peer's device was closed.
   bool has_closed() const noexcept {
     return view.header().state.load(std::memory_order_acquire) !=
@@ -29,6 +30,10 @@ struct PeerSegment {
   /// False: the peer refused this device, or noticed its end.
   bool keeps_slot(std::uint64_t ready) const noexcept {
     return own_slot().state.load(std::memory_order_acquire) == ready;
+  }
+  /// Compares the cache of this device's core with that of the peer's. True: distance.is_far() changed.
+  bool compare_caches(std::uint32_t own) noexcept {
+    return distance.compare(own, view.header().last_cache.load(std::memory_order_relaxed));
   }
   void detach() noexcept {
     view = SegmentView();

@@ -97,7 +97,8 @@ Link* Peers::welcome(std::uint32_t slot) noexcept {
   try {
     if (slot >= by_slot_.size()) by_slot_.resize(slot + 1, nullptr);
     Link* link = by_slot_[slot];
-    if (link == nullptr) {
+    const bool is_new = link == nullptr;
+    if (is_new) {
       const Identity identity = identity_of(slot);
       link = links_.find(identity.worker_id);
       if (link != nullptr && (link->outgoing().is_down() || link->incoming().slot != kNone ||
@@ -107,12 +108,12 @@ Link* Peers::welcome(std::uint32_t slot) noexcept {
       if (link == nullptr) return nullptr;
       by_slot_[slot] = link;
       link->incoming().slot = slot;
-      peer.far.store(shared.settings.distance == DistanceMode::far ? 1 : 0, std::memory_order_relaxed);
       if (const auto awaited = awaited_.extract(slot); awaited)
         for (const Awaited::Record& one : awaited.mapped().records)
           parts_.receiver.take_record(one.control, one.bytes.data(), *link);
     }
     shared.windows.follow(*link);
+    if (is_new) link->outgoing().probe(true);
     return link;
   } catch (const std::bad_alloc&) {
     log::error("shm: out of memory while a peer connects; it is refused");

@@ -58,8 +58,8 @@ inline std::uint32_t Receiver::deliver(const Incoming& from, const std::byte* he
 }
 
 /// Delivers the next record of a window if it is of any kind but RecordKind::packet; `halves`: how many
-/// halves of a line the record has. Answers as the sink does, and STRIA_DELIVERED_GO_ON for a pad; or
-/// kSenseless, or kStays.
+/// halves of a line the record has. Answers as the sink does, and STRIA_DELIVERED_GO_ON where it is no
+/// packet; or kSenseless, or kStays.
 [[gnu::always_inline]] inline std::uint32_t Receiver::deliver_other(Incoming& from,
                                                                     const WindowReceiver& window,
                                                                     std::uint64_t control,
@@ -90,6 +90,11 @@ inline std::uint32_t Receiver::deliver(const Incoming& from, const std::byte* he
     case RecordKind::packing:
     case RecordKind::packing_sparse:
       return from.deliver_growing(kind, line + 8, bytes);
+    case RecordKind::probe:
+      halves = kProbeHalves;
+      if (bytes != kProbeBytes || halves > window.halves_to_end()) return kSenseless;
+      from.time_probe(line);
+      return STRIA_DELIVERED_GO_ON;
     case RecordKind::pad:
       halves = bytes;
       return halves >= 1 && halves <= window.halves_to_end() ? STRIA_DELIVERED_GO_ON : kSenseless;
@@ -135,7 +140,7 @@ unsigned Receiver::poll_window(Polled& polled, unsigned budget) noexcept {
     }
     if (answer == kStays) [[unlikely]]
       break;
-    done += control_kind(control) == RecordKind::pad ? 0 : 1;
+    done += is_packet(control_kind(control)) ? 1 : 0;
     window.advance(halves);
     if ((answer & STRIA_DELIVERED_GO_ON) == 0) break;
   }

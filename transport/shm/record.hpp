@@ -26,8 +26,14 @@ enum class RecordKind : std::uint32_t {
   packing = 8,         ///< as `growing`, for blocks that take long to pack
   packing_sparse = 9,  ///< as `growing`, in shorter steps than `packing`: each block is a line of its own
   packet_cell = 10,    ///< as `cell`, for a packet of pio_send(); window only
-  growing_far = 11     ///< as `growing`, in longer steps, for a far peer
+  growing_far = 11,    ///< as `growing`, in longer steps, for a far peer
+  probe = 12           ///< no packet: the receiver times its lines (distance.hpp); window only
 };
+
+/// Whether a record of a window is a packet.
+constexpr bool is_packet(RecordKind kind) noexcept {
+  return kind != RecordKind::pad && kind != RecordKind::probe;
+}
 
 /// Whether the payload is in a cell that may still be being written.
 constexpr bool is_growing(RecordKind kind) noexcept {

@@ -26,7 +26,7 @@ namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
 /// Version of the structures here, of windows, cells and keys, and of addresses.
-inline constexpr std::uint16_t kLayoutVersion = 16;
+inline constexpr std::uint16_t kLayoutVersion = 17;
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // in place of the number of a slot, window or link
 
@@ -132,6 +132,8 @@ struct SegmentHeader {
   std::atomic<std::uint32_t> huge;  // kHugeCells, kHugeLongCells: their round is a huge page; owner writes
   // Not 0: the owner sleeps (wakeup.hpp). The owner writes; a sender that notified the owner clears it, too.
   std::atomic<std::uint32_t> armed;
+  // Of the core that the owner runs on (hw/last_cache.hpp); the owner writes, at each check().
+  std::atomic<std::uint32_t> last_cache;
   alignas(kLine) std::atomic<std::uint64_t> inbox_head;  // the next ticket (inbox.hpp); peers write
   alignas(kLine) std::atomic<std::uint32_t> next_peer;   // where the next peer looks for a slot; peers write
   Hints hints;                                           // cold windows to look at; peers set, owner clears
@@ -166,10 +168,8 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
   std::uint64_t segment_bytes;
   std::uint32_t door_space;  // the network namespace in which the peer has its door; 0: it has none
-  // 1: the owner takes the peer's caches to be far (distance.hpp); the owner writes, the peer reads.
-  alignas(kLine) std::atomic<std::uint32_t> far;
   // Of the peer's window (hints.hpp). The peer writes kCold with its identity; then the owner writes.
-  std::atomic<std::uint32_t> attention;
+  alignas(kLine) std::atomic<std::uint32_t> attention;
 };
 static_assert(sizeof(PeerSlot) == 2 * kCacheLine);
 

@@ -62,13 +62,16 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   const std::string& distance = config.text("STRIA_SHM_DISTANCE");
   settings.distance = distance == "near"  ? DistanceMode::near
                       : distance == "far" ? DistanceMode::far
-                                          : DistanceMode::learnt;
+                                          : DistanceMode::automatic;
   const std::string& strings = config.text("STRIA_SHM_STRINGS");
+  const hw::Choices& choices = hw::machine_profile().choices;
+  if (settings.distance == DistanceMode::automatic && choices.far_vectors)
+    settings.far_cell_least = Settings::kNever;
   if (strings == "on") {
     settings.near_string_least = settings.far_string_least = 0;
   } else if (strings == "auto" && processor().fast_strings) {
-    settings.near_string_least = near_string_least(hw::machine_profile().choices);
-    settings.far_string_least = kStringLeast;
+    settings.near_string_least = near_string_least(choices);
+    if (choices.far_strings) settings.far_string_least = kStringLeast;
   }
   if (plan(shape).bytes == 0)
     return Error{Status::invalid, "shm: the STRIA_SHM_* sizes do not make a segment"};

@@ -22,9 +22,9 @@ struct Shared {
   explicit Shared(const transport::Sink* of_worker = nullptr) noexcept : sink(of_worker) {}
 
   // What each message touches comes first.
-  Cells cells;                 ///< into which buffered messages are packed
-  std::uint32_t rounds = 0;    ///< how often arriving messages were looked at: progress(), poll(), take()
-  std::uint64_t streamed = 0;  ///< payloads of streams while few cells went round (Outgoing::send_stream())
+  Cells cells;              ///< into which buffered messages are packed
+  std::uint32_t polls = 0;  ///< how often arriving messages were polled for: progress(), poll(), take()
+  std::uint64_t burst_payloads = 0;  ///< of bursts while few cells went round (Outgoing::send_burst())
   const transport::Sink* const sink;
   Settings settings;
   Home home;

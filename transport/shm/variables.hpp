@@ -32,15 +32,17 @@ inline constexpr Variable kVariables[] = {
         "When cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: ordinary "
         "ones at the start, 2 MiB of each process, and long ones, 2 MiB more, when 256 KiB of messages went "
         "through them. Start: both at the start. Used: both when such messages went."),
-    choice_variable(Level::expert, "STRIA_SHM_DISTANCE", "auto", "auto|near|far",
-                    "Whether peers' caches are near; what goes to far ones is written in ways that do not "
-                    "fetch their lines. Auto: measured while messages come and go."),
+    choice_variable(
+        Level::expert, "STRIA_SHM_DISTANCE", "auto", "auto|near|far",
+        "Whether peers share this process's last-level cache; what goes to far ones is written in "
+        "ways that do not fetch their lines. Auto: as the system tells; in virtual machines, as "
+        "measured. Both again each STRIA_LIVENESS_MS."),
     choice_variable(
         Level::expert, "STRIA_SHM_STRINGS", "auto", "auto|on|off",
         "Whether contiguous bytes are stored to cells by the processor's string instruction. "
         "Auto: where that is fast (STRIA_STRINGS); from 2 KiB on, to near peers from where it was "
-        "measured to keep up with vectors (STRIA_MACHINE), and not to far peers where it turns out "
-        "to be slow. On: at any length."),
+        "measured to keep up with vectors, and to far peers where it was measured to keep up with stores "
+        "past the caches (STRIA_MACHINE). On: at any length."),
     choice_variable(Level::user, "STRIA_SHM_CMA", "auto", "auto|off",
                     "Cross-memory attach: probed for each peer, or never used."),
     choice_variable(Level::expert, "STRIA_SHM_ATTACH", "auto", "auto|proc|socket",

@@ -97,6 +97,8 @@ class WindowSender {
   }
   /// Whether more than half of the window was not taken out yet when the receiver's position was last loaded.
   bool receiver_is_behind() const noexcept { return behind_; }
+  /// Halves written so far.
+  std::uint64_t position() const noexcept { return head_; }
   /// Whether no record was ever written.
   bool is_untouched() const noexcept { return lines_ == nullptr || head_ == 0; }
   /// Whether the receiver has taken out every record.

@@ -176,7 +176,6 @@ void compare(Messages& messages, unsigned seed, std::int64_t cases, std::set<std
   EXPECT_EQ(link.can_map, messages.link().can_map);
   link.can_get = messages.link().can_get;  // the system may refuse cross-memory attach
   link.far = messages.link().far;
-  unsigned announced = 0;
   for (std::int64_t i = 0; i < cases; ++i) {
     const Shape from = kShapes[random() % std::size(kShapes)], into = kShapes[random() % std::size(kShapes)];
     const std::size_t unit = std::max({from.block, into.block, std::size_t{1}});
@@ -191,10 +190,7 @@ void compare(Messages& messages, unsigned seed, std::int64_t cases, std::set<std
     ASSERT_EQ(tag::describe_memory(nullptr, source.get(), count_of(from), sides.source), Status::ok);
     ASSERT_EQ(tag::describe_memory(nullptr, sink.get(), count_of(into), sides.sink), Status::ok);
     const tag::Settings& settings = messages.context().settings;
-    Forecast said = forecast(link, sides, settings);
-    // Of a far peer's announced messages one in 16 is taken as a near one's.
-    if (said.is_announced() && link.far && ++announced % 16 == 0)
-      said = forecast(link, sides, settings, true);
+    const Forecast said = forecast(link, sides, settings);
     ASSERT_GE(Messages::peer_of(messages.endpoint()).credit, std::min<std::size_t>(bytes, 262144));
     const stria_counters_t sent = messages.counters(0), received = messages.counters(1);
     ASSERT_TRUE(messages.exchange(from, into, bytes, from_mapped, into_mapped, random() % 2 == 0));

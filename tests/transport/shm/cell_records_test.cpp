@@ -76,7 +76,7 @@ TEST(ShmCells, long_payloads_to_a_far_peer_grow_in_longer_steps) {
     Node a(1, settings), b(2, settings);
     stria_link_t* link = a.connect(b);
     ASSERT_NE(link, nullptr) << a.error;
-    b.progress();  // it sees us, and says how far we are
+    b.progress();  // it sees us
     const auto hub = map_hub(b.address());
     ASSERT_TRUE(hub);
     const SegmentView segment = view(*hub);

@@ -100,14 +100,10 @@ TEST_F(Pool, one_long_cell_goes_round_until_some_payloads_went_by) {
   using Set = std::set<std::uint32_t>;
   EXPECT_EQ(in_turn(kLongRoundAfter / 40000), Set{8}) << "a look at the cells before does not count";
   EXPECT_TRUE(cells_.are_few(20000));
-  EXPECT_FALSE(cells_.are_settled(20000));
   in_turn(16);
   EXPECT_EQ(in_turn(4), (Set{8, 9, 10, 11}));
   EXPECT_FALSE(cells_.are_few(20000));
   EXPECT_TRUE(cells_.are_few(2000)) << "of the others none was used";
-  in_turn(32);
-  EXPECT_TRUE(cells_.are_settled(20000));
-  EXPECT_FALSE(cells_.are_settled(2000));
 }
 
 TEST_F(Pool, more_long_cells_go_round_before_that_when_these_are_under_way) {
@@ -204,7 +200,7 @@ TEST(CellPlace, says_the_same_as_a_word) {
     EXPECT_EQ(same.cell, place.cell);
     EXPECT_EQ(same.at, place.at);
     EXPECT_EQ(same.use, place.use);
-    EXPECT_EQ(same.few, place.few);
+    EXPECT_EQ(same.may_stay, place.may_stay);
   }
 }
 

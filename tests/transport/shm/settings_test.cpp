@@ -69,18 +69,19 @@ TEST_F(SettingsDeathTest, strings_are_for_longer_payloads_to_near_peers_where_ve
   const auto from = [](std::uint32_t near, std::uint32_t far) {
     return [=](const Settings& s) { return s.near_string_least == near && s.far_string_least == far; };
   };
-  EXPECT_EXIT(
-      look({{"STRIA_STRINGS", "on"}, {"STRIA_MACHINE", "defaults"}}, {}, from(kStringLeast, kStringLeast)),
-      kHolds, "");
+  EXPECT_EXIT(look({{"STRIA_STRINGS", "on"}, {"STRIA_MACHINE", "defaults"}}, {},
+                   from(kStringLeast, Settings::kNever)),
+              kHolds, "");
   struct Case {
     double vectors_4k, vectors_16k;
-    std::uint32_t near;
+    std::uint32_t near, far;
   };
-  for (const Case& c :
-       {Case{95, 390, kStringLeast}, Case{70, 390, kLongStringLeast}, Case{70, 300, Settings::kNever}}) {
+  constexpr std::uint32_t kNever = Settings::kNever;
+  for (const Case& c : {Case{95, 390, kStringLeast, kNever}, Case{70, 390, kLongStringLeast, kNever},
+                        Case{70, 300, kNever, kNever}, Case{200, 800, kStringLeast, kStringLeast}}) {
     const std::string machine = machine_with(c.vectors_4k, c.vectors_16k);
-    EXPECT_EXIT(look({{"STRIA_STRINGS", "on"}, {"STRIA_MACHINE", machine}}, {}, from(c.near, kStringLeast)),
-                kHolds, "");
+    const auto expected = from(c.near, c.far);
+    EXPECT_EXIT(look({{"STRIA_STRINGS", "on"}, {"STRIA_MACHINE", machine}}, {}, expected), kHolds, "");
     std::filesystem::remove(machine);
   }
   EXPECT_EXIT(look({{"STRIA_STRINGS", "off"}}, {}, from(Settings::kNever, Settings::kNever)), kHolds, "");

@@ -3,22 +3,22 @@
 // keeps up; cells are written whole before they are told of.
 #include "tests/rounds.hpp"
 #include "tests/transport/shm/inside.hpp"
+#include "transport/shm/burst.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/growing.hpp"
-#include "transport/shm/row.hpp"
 
 namespace stria::shm::test {
 namespace {
 
-constexpr std::uint32_t kLong = 3000, kShort = kStreamLeast - 1;
+constexpr std::uint32_t kLong = 3000, kShort = kBurstLeast - 1;
 
 /// With short laps and without them: a window's sender looks at its receiver's position at other places.
 class ShmStream : public ::testing::TestWithParam<const char*> {
  protected:
-  // Near, or a slow machine's stores are learnt, and go by cells for another reason.
+  // To far peers payloads go by cells for another reason.
   explicit ShmStream(const char* huge_pages = "auto", const char* distance = "near")
-      : a_(1, {{"STRIA_SHM_DISTANCE", "near"},
+      : a_(1, {{"STRIA_SHM_DISTANCE", distance},
                {"STRIA_SHM_SHORT_LAPS", GetParam()},
                {"STRIA_SHM_HUGE_PAGES", huge_pages}}),
         b_(2, {{"STRIA_SHM_DISTANCE", distance}}),
@@ -114,7 +114,7 @@ TEST_P(ShmStream, a_row_takes_cells_until_its_sender_looks) {
   for (std::uint64_t i = 0; i < 20; ++i) {
     ASSERT_EQ(send(kLong), STRIA_OK);
     drain();
-    EXPECT_EQ(by_cells_, i < kStreamRow ? 0 : i + 1 - kStreamRow) << i;
+    EXPECT_EQ(by_cells_, i < kCellBurst ? 0 : i + 1 - kCellBurst) << i;
   }
   a_.progress();
   by_cells_ = 0;
@@ -129,7 +129,7 @@ TEST_P(ShmStream, who_looks_for_one_peer_or_one_message_looks_too) {
   const auto& ops = Node::ops();
   stria_header_t wanted = header(0);
   for (const bool one_message : {false, true})
-    for (std::uint64_t i = 0; i < 4 * kStreamRow; ++i) {
+    for (std::uint64_t i = 0; i < 4 * kCellBurst; ++i) {
       ASSERT_EQ(send(kLong), STRIA_OK);
       drain();
       if (one_message)
@@ -146,10 +146,10 @@ TEST_P(ShmStream, cells_of_a_row_are_whole_until_its_sender_looks) {
   for (const std::uint32_t bytes : {kGrowLeast, 8192u, 20000u, kFarStepLeast - 1}) {
     grew_ = 0;
     for (std::uint64_t i = 0; i < 5; ++i) send_buffered(bytes);
-    EXPECT_EQ(grew_, std::uint64_t{kWholeRow}) << bytes;
+    EXPECT_EQ(grew_, std::uint64_t{kWholeBurst}) << bytes;
     a_.progress();
     send_buffered(bytes);
-    EXPECT_EQ(grew_, std::uint64_t{kWholeRow} + 1) << bytes;
+    EXPECT_EQ(grew_, std::uint64_t{kWholeBurst} + 1) << bytes;
     a_.progress();
   }
   grew_ = 0;
@@ -169,7 +169,7 @@ TEST_P(ShmFarStream, long_cells_of_a_row_are_whole_too) {
   for (const std::uint32_t bytes : {kFarStepLeast, 131072u}) {
     grew_ = 0;
     for (std::uint64_t i = 0; i < 5; ++i) send_buffered(bytes);
-    EXPECT_EQ(grew_, std::uint64_t{kWholeRow}) << bytes;
+    EXPECT_EQ(grew_, std::uint64_t{kWholeBurst}) << bytes;
     a_.progress();
   }
 }
@@ -201,9 +201,9 @@ TEST_P(ShmStreamThatEarns, new_cells_are_asked_for_when_it_has_lasted) {
     const std::uint64_t before = sent_;
     for (; by_cells_ == 0 && sent_ < before + payloads; drain()) fill(kLong);
   };
-  stream(kStreamEarns / 2);
+  stream(kBurstEarns / 2);
   EXPECT_EQ(by_cells_, 0u);
-  stream(kStreamEarns * 16384 / kLong);  // of a window at least one finds its receiver behind
+  stream(kBurstEarns * 16384 / kLong);  // of a window at least one finds its receiver behind
   EXPECT_GT(by_cells_, 0u);
 }
 
