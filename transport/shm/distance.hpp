@@ -14,7 +14,6 @@
 //              and at each check() if the link was used since the last one.
 #pragma once
 
-#include <bit>
 #include <chrono>
 #include <cstdint>
 
@@ -24,8 +23,10 @@
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kProbes = 5;       // that are sent at a time
-inline constexpr std::uint32_t kProbeLines = 16;  // of a probe, its first line included
+inline constexpr std::uint32_t kProbes = 3;  // that are sent at a time
+// The last kTimedLines of a probe are timed. The lines before them keep them apart from those of the probe
+// before, as the processor fetches ahead, to the end of a page.
+inline constexpr std::uint32_t kProbeLines = 48, kTimedLines = 16;
 inline constexpr std::uint32_t kProbeHalves = 2 * kProbeLines;
 inline constexpr std::uint32_t kProbeBytes = kProbeLines * kLine - kRecordHeader;
 static_assert(record_halves(kProbeBytes) == kProbeHalves);
@@ -55,27 +56,27 @@ class Distance {
     source_ = is_told ? Source::compared : Source::measured;
     return is_told && set(own != peers);
   }
-  /// Notes that the lines of a probe took `line_ns` nanoseconds each. The distance changes when kMost of the
-  /// last kProbes probes say so: one may wait for something else. True: is_far() changed.
+  /// Notes that the lines of a probe took `line_ns` nanoseconds each. The distance changes when the last
+  /// kProbes probes say so: one may wait for something else. True: is_far() changed.
   bool note(double line_ns) noexcept {
     if (!is_measured() || line_ns > kAbsurdNs) return false;  // the thread was interrupted
-    slow_ = slow_ << 1 | (line_ns > hw::kFarLineNs ? 1u : 0u);
-    const int slow = std::popcount(slow_ & ((1u << kProbes) - 1));
-    return set(is_far_ ? slow > static_cast<int>(kProbes) - kMost : slow >= kMost);
+    const bool slow = line_ns > hw::kFarLineNs;
+    other_ = slow != is_far_ ? other_ + 1 : 0;
+    return other_ >= kProbes && set(slow);
   }
 
  private:
   enum class Source : std::uint8_t { measured, compared, forced };
-  static constexpr int kMost = 4;
   static constexpr double kAbsurdNs = 200;
 
   bool set(bool is_far) noexcept {
     const bool changes = is_far != is_far_;
     is_far_ = is_far;
+    other_ = 0;
     return changes;
   }
 
-  std::uint32_t slow_ = 0;  // the last probes, a bit each, the latest in bit 0: their lines were slow
+  std::uint32_t other_ = 0;  // probes in a row that say otherwise than is_far_
   Source source_ = Source::measured;
   bool is_far_ = false;
 };

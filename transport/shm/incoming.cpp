@@ -33,9 +33,10 @@ void Incoming::shut() noexcept {
 }
 
 void Incoming::time_probe(const std::byte* record) noexcept {
-  constexpr std::uint64_t kFreshNs = 200'000;  // later the sender's caches may have lost the lines
+  constexpr std::uint64_t kFreshNs = 1'000'000;  // later the sender's caches may have lost the lines
   if (probe_time() - hw::load_word(record + 16) > kFreshNs) return;
-  if (peer_.distance.note(hw::time_lines(record + kLine, kProbeLines - 1)))
+  if (peer_.distance.note(
+          hw::time_lines(record + std::size_t{kProbeLines - kTimedLines} * kLine, kTimedLines)))
     shared_.sink->link_changed(shared_.sink->self, cookie);
 }
 

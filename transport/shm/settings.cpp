@@ -66,7 +66,7 @@ Result<Settings> read_settings(const stria_device_params_t& params) {
   const std::string& strings = config.text("STRIA_SHM_STRINGS");
   const hw::Choices& choices = hw::machine_profile().choices;
   if (settings.distance == DistanceMode::automatic && choices.far_vectors)
-    settings.far_cell_least = Settings::kNever;
+    settings.far_cell_least = kStringLeast;
   if (strings == "on") {
     settings.near_string_least = settings.far_string_least = 0;
   } else if (strings == "auto" && processor().fast_strings) {

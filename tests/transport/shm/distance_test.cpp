@@ -45,7 +45,7 @@ TEST(Distance, is_measured_where_the_system_of_either_side_does_not_tell) {
   EXPECT_TRUE(distance.is_far()) << "until it is measured";
 }
 
-TEST(Distance, is_what_all_but_one_of_the_last_probes_say) {
+TEST(Distance, is_what_the_last_probes_agree_on) {
   Distance distance;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(distance.note(i % 2 == 0 ? kFar : kNear)) << "they do not agree";
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(distance.note(kInterrupted)) << "says nothing";
