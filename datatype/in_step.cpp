@@ -40,10 +40,10 @@ bool in_step(const Place& from, const Place& to) noexcept {
   }
   if (x > y) {
     const Sequence opened = sequence_of(*a.child);
-    return opened.child != nullptr && x % y == 0 && in_step(inside_of(from, opened), to);
+    return opened.child != nullptr && is_whole(x, *b.child) && in_step(inside_of(from, opened), to);
   }
   const Sequence opened = sequence_of(*b.child);
-  return opened.child != nullptr && y % x == 0 && in_step(from, inside_of(to, opened));
+  return opened.child != nullptr && is_whole(y, *a.child) && in_step(from, inside_of(to, opened));
 }
 
 /// The walk down two trees at once, which copies where the trees are alike and bounces where they differ.

@@ -226,7 +226,9 @@ Layout::Layout() : Layout(bytes(0)) {}
 
 Layout Layout::bytes(std::int64_t n) {
   STRIA_CHECK(n >= 0, "a layout has at least 0 bytes");
-  return Layout(std::make_shared<const Rep>(Rep{block_node(n), 0, 0, n, false, nullptr, {}}));
+  NodePtr root = block_node(n);
+  const Facts facts = facts_of(*root, n);
+  return Layout(std::make_shared<const Rep>(Rep{std::move(root), 0, 0, n, false, nullptr, {}, facts}));
 }
 
 Result<Layout> Layout::contiguous(std::int64_t count, const Layout& child) {
@@ -286,8 +288,9 @@ Result<Layout> Layout::from_parts(std::int64_t origin, NodePtr root, std::int64_
     return refuse("origin " + std::to_string(origin) + " + true bounds leave 64 bits");
   std::unique_ptr<const Record> record = make_record(*root, extent);
   const Line line = line_of(*root, extent, record.get());
+  const Facts facts = facts_of(*root, extent);
   return Layout(std::make_shared<const Rep>(
-      Rep{std::move(root), origin, lb, extent, explicit_bounds, std::move(record), line}));
+      Rep{std::move(root), origin, lb, extent, explicit_bounds, std::move(record), line, facts}));
 }
 
 std::optional<Reach> Layout::reach(std::int64_t count) const noexcept {

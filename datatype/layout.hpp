@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/result.hpp"
+#include "datatype/facts.hpp"
 #include "datatype/node.hpp"
 
 namespace stria::datatype {
@@ -91,6 +92,7 @@ class Layout {
     return is_contiguous() && (count <= 1 || size() == 0 || extent() == size());
   }
   const Line& line() const noexcept { return rep_->line; }
+  const Facts& facts() const noexcept { return rep_->facts; }
   /// Number of contiguous runs of one instance as the tree has them, for cost models. 0 for no bytes.
   std::int64_t block_count() const noexcept { return rep_->root->runs; }
   /// The bytes that `count` instances touch; empty when their bounds or size leave 64 bits or count < 0. Call
@@ -126,6 +128,7 @@ class Layout {
     bool explicit_bounds = false;
     std::unique_ptr<const Record> record;
     Line line;
+    Facts facts;
   };
   explicit Layout(std::shared_ptr<const Rep> rep) noexcept : rep_(std::move(rep)) {}
 

@@ -188,9 +188,11 @@ NodePtr make_node(Form form, bool with_record) {
   std::unique_ptr<const Record> record = with_record ? record_of(form) : nullptr;
   const auto size = static_cast<std::uint64_t>(d.size.value());
   const int size_log2 = std::has_single_bit(size) ? std::countr_zero(size) : -1;
-  return std::make_shared<const Node>(
-      Node{std::move(form), d.size.value(), d.low.value(), d.high.value(), d.runs.value(), d.first.value(),
-           d.last_at.value(), d.last_bytes.value(), d.depth, size_log2, d.hash.value(), std::move(record)});
+  const Divisor by_size = size == 0 || size_log2 >= 0 ? Divisor() : Divisor(d.size.value());
+  return std::make_shared<const Node>(Node{std::move(form), d.size.value(), d.low.value(), d.high.value(),
+                                           d.runs.value(), d.first.value(), d.last_at.value(),
+                                           d.last_bytes.value(), d.depth, size_log2, d.hash.value(),
+                                           std::move(record), by_size});
 }
 
 std::size_t memory_of(const Node& node) noexcept {

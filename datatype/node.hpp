@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "datatype/divisor.hpp"
 #include "datatype/offsets.hpp"
 #include "datatype/record.hpp"
 #include "datatype/stretches.hpp"
@@ -91,6 +92,7 @@ struct Node {
   std::size_t hash = 0;
   std::unique_ptr<const Record>
       record;  ///< how to copy the child of a Strided or Indexed as a record; null where that does not pay
+  Divisor by_size;  ///< divides by the size where that is no power of two
 
   const Block* block() const noexcept { return std::get_if<Block>(&form); }
   const Strided* strided() const noexcept { return std::get_if<Strided>(&form); }

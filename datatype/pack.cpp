@@ -49,7 +49,7 @@ class Streamer : public Mover<kDirection> {
 /// Whether to write a destination of `bytes` bytes past the cache: it is large, and the runs of the layout
 /// have at least a cache line on average.
 bool streams(const Kernels& k, const Layout& layout, std::int64_t bytes) noexcept {
-  return bytes >= k.stream_from && layout.size() / kernel::kStreamLine >= layout.block_count();
+  return bytes >= k.stream_from && layout.facts().mean_run >= kernel::kStreamLine;
 }
 
 /// Copies a range of whole blocks of a layout that is a Line (layout.hpp), by one loop. False, and nothing is

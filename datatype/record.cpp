@@ -97,6 +97,17 @@ Permutation permutation_of(const Node& element, const std::vector<Move>& moves, 
   return p;
 }
 
+/// Record::stretch of a record whose memory takes at most `apart` bytes until the next one begins.
+std::int64_t stretch_of(const Record& record, std::int64_t apart) {
+  // Bytes of a stretch, in memory and in the stream together: they stay in a first-level cache of 32 KiB.
+  constexpr std::int64_t kBytes = 12288;
+  constexpr std::int64_t kLeast = 8, kMost = 128;  // records
+  if (record.bytes >= kBytes) return kLeast;       // its sums may leave 64 bits
+  const auto runs = static_cast<std::int64_t>(record.moves.size());
+  const std::int64_t touched = std::min(apart, record.bytes + 64 * runs) + record.bytes;
+  return std::clamp(kBytes / touched, kLeast, kMost);
+}
+
 }  // namespace
 
 std::unique_ptr<const Record> make_record(const Node& element, std::int64_t stride) {
@@ -108,6 +119,7 @@ std::unique_ptr<const Record> make_record(const Node& element, std::int64_t stri
   if (record->disjoint_count == INT64_MAX)
     record->permutation = permutation_of(element, record->moves, stride);
   if (element.block() != nullptr && record->permutation.records == 0) return nullptr;
+  record->stretch = stretch_of(*record, stride == INT64_MIN ? INT64_MAX : std::abs(stride));
   return record;
 }
 
@@ -119,6 +131,7 @@ std::unique_ptr<const Record> make_listed_record(const Node& element, std::int64
   const std::int64_t true_extent = element.true_ub - element.true_lb;
   if (distance >= true_extent)
     record->disjoint_count = disjoint_records(record->moves, true_extent, distance);
+  record->stretch = stretch_of(*record, INT64_MAX);
   return record;
 }
 

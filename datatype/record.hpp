@@ -45,6 +45,9 @@ struct Record {
   std::int64_t bytes = 0;  ///< packed size of one record
   /// Up to so many consecutive records of the array certainly overlap neither each other nor themselves.
   std::int64_t disjoint_count = 0;
+  /// Records that the loops of all moves copy before the next records are begun, so that their cache lines
+  /// stay in the cache meanwhile.
+  std::int64_t stretch = 0;
   Permutation permutation;
 
   std::size_t memory() const noexcept { return sizeof(Record) + moves.size() * sizeof(Move); }

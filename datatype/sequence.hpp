@@ -19,14 +19,18 @@ struct Sequence {
   std::int64_t stride = 0;
   const Node* child = nullptr;     ///< null: the node has no equal children
   const Record* record = nullptr;  ///< how to copy the children as records; null: they are no records
+  const Node* listed = nullptr;    ///< the node that has the list
 
+  /// The repetition of the list that has child i, and the entry of the list there; `list` is not null.
+  std::int64_t repetition(std::int64_t i) const noexcept { return elements_in(i * child->size, *listed); }
+  std::int64_t entry(std::int64_t i) const noexcept { return i - repetition(i) * entries; }
   std::int64_t place(std::int64_t i) const noexcept {
     if (list == nullptr) return i * stride;
-    return i / entries * stride + (*list)[static_cast<std::size_t>(i % entries)];
+    return repetition(i) * stride + (*list)[static_cast<std::size_t>(entry(i))];
   }
   /// How many children from child i on lie at one stride, or at places of the same repetition of the list.
   std::int64_t together(std::int64_t i) const noexcept {
-    return list == nullptr ? INT64_MAX : entries - i % entries;
+    return list == nullptr ? INT64_MAX : entries - entry(i);
   }
   /// Whether each child is a run, or a record, which is a short list of moves.
   bool is_flat() const noexcept { return record != nullptr || child->block() != nullptr; }
@@ -49,8 +53,12 @@ struct Sequence {
 inline Sequence sequence_of(const Node& node) noexcept {
   if (const Strided* s = node.strided()) return {nullptr, 0, s->stride, s->child.get(), node.record.get()};
   if (const auto* x = std::get_if<Indexed>(&node.form))
-    return {&x->displacements, static_cast<std::int64_t>(x->displacements.size()), 0, x->child.get(),
-            node.record.get()};
+    return {&x->displacements,
+            static_cast<std::int64_t>(x->displacements.size()),
+            0,
+            x->child.get(),
+            node.record.get(),
+            &node};
   return {};
 }
 inline Sequence sequence_of(const Repeat& repeat) noexcept {
@@ -78,10 +86,10 @@ struct Place {
   /// Address of the next child.
   Address operator()() const noexcept { return moved(memory, sequence.place(next)); }
   /// Address that the places of the list with the next child are relative to.
-  Address list_base() const noexcept { return moved(memory, next / sequence.entries * sequence.stride); }
+  Address list_base() const noexcept { return moved(memory, sequence.repetition(next) * sequence.stride); }
   template <class Int>
   const Int* list_at() const noexcept {
-    return sequence.list->data<Int>() + next % sequence.entries;
+    return sequence.list->data<Int>() + sequence.entry(next);
   }
   void advance(std::int64_t bytes) noexcept {
     inside += bytes;

@@ -39,7 +39,7 @@ constexpr std::int64_t kLongPast = 2048;
 /// Mean length in bytes of the runs of a side; INT64_MAX when the side is a single run.
 std::int64_t mean_run(const Side& side) noexcept {
   if (side.layout().is_contiguous(side.rest.count)) return INT64_MAX;
-  return side.layout().size() / std::max<std::int64_t>(side.layout().block_count(), 1);
+  return side.layout().facts().mean_run;
 }
 
 /// Takes the next `length` bytes off the side's rest.
@@ -92,15 +92,17 @@ struct Rows {
   std::int64_t inner = 0;         ///< blocks of a row; 0: the side is one run, which can be cut into any rows
   std::int64_t inner_stride = 0;  ///< from block to block of a row
   std::int64_t bytes = 0;         ///< of a block
+  const Node* row = nullptr;      ///< a row; null: the side is one run
 };
 std::optional<Rows> rows_of(const Side& side) noexcept {
   if (side.layout().is_contiguous(side.rest.count)) return Rows{};
   const Repeat repeat = repeat_of(side.layout(), side.rest.count);
-  if (const Block* block = repeat.child->block()) return Rows{repeat.stride, 1, block->bytes, block->bytes};
+  if (const Block* block = repeat.child->block())
+    return Rows{repeat.stride, 1, block->bytes, block->bytes, repeat.child};
   const Strided* inner = repeat.child->strided();
   const Block* block = inner != nullptr ? inner->child->block() : nullptr;
   if (block == nullptr) return std::nullopt;
-  return Rows{repeat.stride, inner->count, inner->stride, block->bytes};
+  return Rows{repeat.stride, inner->count, inner->stride, block->bytes, repeat.child};
 }
 
 /// Cuts `rows`, whose rows are single runs, into the blocks of `other`. Rows of several blocks stay. False
@@ -112,6 +114,7 @@ bool cut_like(Rows& rows, const Rows& other) noexcept {
     return rows.inner == other.inner && rows.bytes == other.bytes;
   rows.inner = other.inner;
   rows.inner_stride = rows.bytes = other.bytes;
+  rows.row = other.row;
   return true;
 }
 
@@ -122,14 +125,17 @@ bool try_rows(const Side& src, const Side& dst, bool only_turned) noexcept {
   std::optional<Rows> from = rows_of(src), to = rows_of(dst);
   if (!from || !to || std::max(from->inner, to->inner) < 2) return false;
   if (!(from->inner > 1 ? cut_like(*to, *from) : cut_like(*from, *to))) return false;
-  const std::int64_t row = from->inner * from->bytes;
+  const Node& row = *from->row;  // the rows of both sides have as many bytes
   const std::int64_t length = src.rest.length;
-  if (src.rest.offset % row != 0 || dst.rest.offset % row != 0 || length % row != 0) return false;
+  if (!is_whole(src.rest.offset, row) || !is_whole(dst.rest.offset, row) || !is_whole(length, row))
+    return false;
   const auto place = [&](const Side& side, const Rows& rows) {
-    return moved(address_of(side.rest.base), side.layout().origin() + side.rest.offset / row * rows.stride);
+    return moved(address_of(side.rest.base),
+                 side.layout().origin() + elements_in(side.rest.offset, row) * rows.stride);
   };
-  const kernel::Nest nest{place(src, *from), from->stride, from->inner_stride, place(dst, *to), to->stride,
-                          to->inner_stride,  length / row, from->inner,        from->bytes};
+  const kernel::Nest nest{place(src, *from),        from->stride, from->inner_stride,
+                          place(dst, *to),          to->stride,   to->inner_stride,
+                          elements_in(length, row), from->inner,  from->bytes};
   const kernel::Order order = kernel::order_of(nest);
   if (only_turned && order != kernel::Order::tiles && order != kernel::Order::swapped_tiles) return false;
   src.kernels.nest[kernel::width_of(nest.bytes)](nest);

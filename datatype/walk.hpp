@@ -12,8 +12,8 @@
 // A function of the sink returns false to stop the walk. A sink that needs single runs derives from RunSink.
 //
 // At each level of the tree a range is at most a partial element, whole elements, and a partial element. Only
-// into the partial elements the walk descends with an offset. So seeking costs one division per level (a
-// binary search in lists of unequal parts), and recursion is bounded by kMaxDepth.
+// into the partial elements the walk descends with an offset. So seeking costs one division per level (by a
+// Divisor, or a binary search in lists of unequal parts), and recursion is bounded by kMaxDepth.
 #pragma once
 
 #include <algorithm>
@@ -115,10 +115,14 @@ bool walk_elements(const Node& child, const Record* record, Address memory, cons
   return true;
 }
 
-/// v / node.size for v >= 0. Most elements have a size that is a power of two, where a division would take as
-/// long as copying a dozen elements.
+/// v / node.size for v >= 0 and a node that has bytes. Most elements have a size that is a power of two,
+/// where a shift is enough.
 inline std::int64_t elements_in(std::int64_t v, const Node& node) noexcept {
-  return node.size_log2 >= 0 ? v >> node.size_log2 : v / node.size;
+  return node.size_log2 >= 0 ? v >> node.size_log2 : node.by_size.quotient(v);
+}
+/// Whether v is a multiple of node.size.
+inline bool is_whole(std::int64_t v, const Node& node) noexcept {
+  return elements_in(v, node) * node.size == v;
 }
 
 inline std::int64_t place_of(std::int64_t stride, std::int64_t i) noexcept {

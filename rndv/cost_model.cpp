@@ -18,6 +18,15 @@ bool by_pieces(std::uint32_t block) noexcept {
   return block == 0 || block >= transport::kBlockOfPieces;
 }
 
+/// Whether a message has more than `limit` blocks, or so many or more, by their mean. Every message of a
+/// layout asks, so it is a product that is compared, and no quotient; `limit` is a whole number from 1 on.
+bool has_more_blocks(std::uint64_t length, std::uint32_t block, double limit) noexcept {
+  return block != 0 && static_cast<double>(length) > limit * block;
+}
+bool has_blocks(std::uint64_t length, std::uint32_t block, double limit) noexcept {
+  return block != 0 && static_cast<double>(length) >= limit * block;
+}
+
 /// Whole cache lines.
 std::uint32_t in_lines(std::uint32_t bytes) noexcept {
   constexpr auto kLine = static_cast<std::uint32_t>(kCacheLine);
@@ -112,13 +121,14 @@ std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept {
 
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept {
   const Parameters& p = parameters();
-  return block != 0 && (blocks_of(length, block) > p.packs_long_blocks ||
-                        (length > p.packs_long_bytes && block < transport::kBlockOfPieces));
+  return has_more_blocks(length, block, p.packs_long_blocks) ||
+         (length > p.packs_long_bytes && block != 0 && block < transport::kBlockOfPieces);
 }
 
 bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noexcept {
   const Parameters& p = parameters();
-  return blocks_of(length, block) > (sparse ? p.packs_very_long_sparse_blocks : p.packs_very_long_blocks) ||
+  const double most = sparse ? p.packs_very_long_sparse_blocks : p.packs_very_long_blocks;
+  return has_more_blocks(length, block, most) ||
          (length > p.packs_very_long_bytes && block != 0 && block < transport::kBlockOfPieces);
 }
 
@@ -126,7 +136,7 @@ bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool fa
   const Parameters& p = parameters();
   if (length < p.mapped_bytes) return false;
   if (!packs_long(length, block)) return length >= p.mapped_long_bytes && !far;
-  return !sparse || blocks_of(length, block) >= p.mapped_sparse_blocks;
+  return !sparse || has_blocks(length, block, p.mapped_sparse_blocks);
 }
 
 std::uint32_t least_block_in_place(bool gathered) noexcept {

@@ -30,14 +30,10 @@ inline std::byte* contiguous_begin(const Payload& payload) noexcept {
   return static_cast<std::byte*>(payload.base) + payload.offset;
 }
 
-/// Mean contiguous run in bytes, saturated to 32 bits; 0 for contiguous memory.
+/// Mean contiguous run in bytes, saturated to 31 bits; 0 for contiguous memory.
 inline std::uint32_t mean_block(const Payload& payload) noexcept {
   if (payload.layout == nullptr) return 0;
-  const auto& layout = *layout_of(payload);
-  const std::int64_t blocks = layout.block_count();
-  if (blocks == 0) return 0;
-  const std::int64_t mean = layout.size() / blocks;
-  return mean < 1 ? 1 : mean > 0x7fffffff ? 0x7fffffff : static_cast<std::uint32_t>(mean);
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(layout_of(payload)->facts().mean_run, 0x7fffffff));
 }
 
 /// Whether the payload is the whole stream of its instances.
@@ -46,10 +42,10 @@ inline bool is_all(const Payload& payload) noexcept {
   return payload.length == layout_of(payload)->size() * payload.count;
 }
 
-/// About how many runs the payload has; 1 for contiguous memory.
-inline std::int64_t runs_of(const Payload& payload) noexcept {
+/// Whether the payload has `least` runs or more, by their mean length; 1 < least < 2^32.
+inline bool has_runs(const Payload& payload, std::int64_t least) noexcept {
   const std::uint32_t run = mean_block(payload);
-  return run == 0 ? 1 : payload.length / run;
+  return run != 0 && payload.length >= least * std::int64_t{run};
 }
 /// From so many runs on packing takes long (docs/notebook/rendezvous.md).
 inline constexpr std::int64_t kManyRuns = 384;
@@ -159,14 +155,7 @@ inline Arrival take(const Payload& memory, const Packet& packet) noexcept {
 /// Whether the payload's runs are on average shorter than a cache line, and so far apart that each lies in a
 /// line of its own, which the processor does not prefetch.
 inline bool is_sparse(const Payload& payload) noexcept {
-  constexpr std::int64_t kFar = 4 * static_cast<std::int64_t>(kCacheLine);
-  if (payload.layout == nullptr) return false;
-  const auto& layout = *layout_of(payload);
-  if (layout.block_count() == 0) return false;
-  // With several instances the distance between them counts: the extent, which may be negative.
-  const std::int64_t extent = payload.count > 1 ? layout.extent() : layout.true_extent();
-  return layout.size() / layout.block_count() < static_cast<std::int64_t>(kCacheLine) &&
-         (extent < 0 ? -(extent + 1) : extent) / layout.block_count() >= kFar;
+  return payload.layout != nullptr && layout_of(payload)->facts().spread(payload.count).sparse;
 }
 
 /// For a payload that is a matrix by its columns: each run of a column lies in another cache line, and the
@@ -174,19 +163,9 @@ inline bool is_sparse(const Payload& payload) noexcept {
 /// most all: fewer bytes at a time take as long to copy, as they touch the same lines. Else 0.
 inline std::int64_t turned_bytes(const Payload& payload) noexcept {
   if (payload.layout == nullptr) return 0;
-  const auto& layout = *layout_of(payload);
-  const datatype::Strided* outer = layout.root().strided();
-  if (outer == nullptr) return 0;
-  const bool many = payload.count > 1;
-  const datatype::Strided* inner = many ? outer : outer->child->strided();
-  const datatype::Block* block = inner == nullptr ? nullptr : inner->child->block();
-  constexpr auto kLine = static_cast<std::int64_t>(kCacheLine);
-  const auto near = [](std::int64_t stride) { return -kLine < stride && stride < kLine; };
-  const std::int64_t apart = many ? layout.extent() : outer->stride;
-  if (block == nullptr || block->bytes >= kLine || apart == 0 || !near(apart) || near(inner->stride))
-    return 0;
-  const std::int64_t columns = kLine / (apart < 0 ? -apart : apart), column = block->bytes * inner->count;
-  return column >= payload.length / columns ? payload.length : columns * column;
+  const datatype::Columns& columns = layout_of(payload)->facts().spread(payload.count).columns;
+  if (columns.bytes == 0) return 0;
+  return payload.length <= columns.most ? payload.length : columns.bytes;
 }
 
 }  // namespace stria::transport

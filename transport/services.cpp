@@ -109,7 +109,7 @@ void copy_long_across(std::byte* to, const std::byte* from, std::size_t bytes) n
 Arrival take_arriving(const Payload& memory, const Packet& packet) noexcept {
   const auto& arriving = reinterpret_cast<const stria_arriving_t&>(packet);
   const auto bytes = static_cast<std::uint32_t>(memory.length);  // of a packet: 32 bits
-  if (bytes > 0 && !goes_by_pieces(memory) && runs_of(memory) < kManyRuns) {
+  if (bytes > 0 && !goes_by_pieces(memory) && !has_runs(memory, kManyRuns)) {
     const Arrival came = arrival_of(arriving.arrived(&arriving, bytes), bytes);
     if (came == Arrival::whole) unpack(memory, packet.payload);
     return came;

@@ -39,17 +39,6 @@ void copy_one_by_one(const Kernels& k, const Record& record, bool packs, Address
 }
 
 constexpr std::int64_t kFewRecords = 3;  // below, starting a loop for each move costs more than it saves
-/// Bytes of a stretch, in memory and in the stream together: they stay in a first-level cache of 32 KiB.
-constexpr std::int64_t kStretchBytes = 12288;
-constexpr std::int64_t kStretchMost = 128;  // records
-
-/// Records in a stretch. A stretch here is the records that the loops of all moves copy before the next
-/// records are begun, so that its cache lines stay in the cache meanwhile.
-std::int64_t stretch_of(const Record& record, std::int64_t stride) noexcept {
-  const auto runs = static_cast<std::int64_t>(record.moves.size());
-  const std::int64_t touched = std::min(kernel::magnitude(stride), record.bytes + 64 * runs) + record.bytes;
-  return std::clamp(kStretchBytes / std::max<std::int64_t>(touched, 1), std::int64_t{8}, kStretchMost);
-}
 
 }  // namespace
 
@@ -84,7 +73,7 @@ void copy_records(const Kernels& k, Direction direction, const Record& record, A
     }
     return;
   }
-  const std::int64_t stretch = stretch_of(record, stride);
+  const std::int64_t stretch = record.stretch;
   for (; count > 0; count -= stretch) {
     const std::int64_t n = std::min(count, stretch);
     for (const Move& move : record.moves) {
@@ -111,7 +100,7 @@ void copy_listed_records(const Kernels& k, Direction direction, const Record& re
     }
     return;
   }
-  const std::int64_t stretch = stretch_of(record, INT64_MAX);
+  const std::int64_t stretch = record.stretch;
   for (; count > 0; count -= stretch) {
     const std::int64_t n = std::min(count, stretch);
     for (const Move& move : record.moves)

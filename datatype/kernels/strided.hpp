@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
 #include "base/processor.hpp"
 #include "datatype/kernels/block.hpp"
@@ -36,7 +37,8 @@ inline constexpr std::int64_t kFewPages = 384;
   if ((stride & 511) != 0 || count <= kWays || pacing == Pacing::off) return 0;
   const std::int64_t distance = stride < 0 ? -stride : stride;
   const std::int64_t grain = std::min(distance & -distance, kSetsSpan);
-  if (grain == 0 || count <= kWays * (kSetsSpan / grain)) return 0;  // the cache holds all their lines
+  if (grain == 0 || count <= kWays * kSetsSpan >> std::countr_zero(static_cast<std::uint64_t>(grain)))
+    return 0;  // the cache holds all their lines
   if (pacing == Pacing::many) {
     if (grain == kSetsSpan && reads) return distance > kPage ? 8 : 5;
     if (grain == kSetsSpan) return 10;

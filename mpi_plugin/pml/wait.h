@@ -13,11 +13,10 @@
 #define PML_STRIA_POLLS 32u
 
 /* Waits until `op` has ended, and sets `info`. */
-
 static inline void pml_stria_wait(const stria_request_t* op, stria_info_t* info) {
-  const unsigned polls = opal_progress_yield_when_idle ? 4u : PML_STRIA_POLLS;
+  const unsigned polls = opal_progress_yield_when_idle ? 4u : PML_STRIA_POLLS; /* a power of two */
   for (unsigned poll = 1; STRIA_IN_PROGRESS == stria_request_test(op, info); ++poll) {
-    if (0 == poll % polls) {
+    if (0 == (poll & (polls - 1))) {
       opal_progress();
     } else {
       (void)stria_worker_progress(pml_stria.worker);

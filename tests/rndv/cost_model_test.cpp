@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <random>
 
 #include "hw/machine.hpp"
 #include "rndv/protocols/list.hpp"
+#include "tests/rounds.hpp"
 
 namespace stria::rndv {
 namespace {
@@ -258,6 +261,43 @@ TEST(CostModel, packing_is_very_long_when_the_receiver_could_do_much_else_meanwh
   EXPECT_TRUE(packs_very_long(131073, 1023, false));
   EXPECT_FALSE(packs_very_long(262144, 1024, false)) << "goes by pieces";
   for (const std::uint64_t length : kLengths) EXPECT_FALSE(packs_very_long(length, 0, false)) << "contiguous";
+}
+
+/// The number of blocks by a quotient, as the times of the protocols are predicted from it.
+double quotient_of(std::uint64_t length, std::uint32_t block) {
+  return block == 0 ? 1.0 : std::max(1.0, static_cast<double>(length) / block);
+}
+
+TEST(CostModel, compares_products_as_it_would_compare_quotients) {
+  const Parameters& p = parameters();
+  const double limits[] = {p.packs_long_blocks, p.packs_very_long_blocks, p.packs_very_long_sparse_blocks,
+                           p.mapped_sparse_blocks};
+  const auto first = static_cast<std::uint64_t>(test::from_environment("STRIA_TEST_SEED", 20240601));
+  for (std::int64_t round = 0; round < test::rounds(50000); ++round) {
+    const std::uint64_t seed = first + static_cast<std::uint64_t>(round);
+    std::mt19937_64 random(seed);
+    const auto block = static_cast<std::uint32_t>((random() & 0x7fffffff) >> (random() % 32));
+    const auto limit = static_cast<std::uint64_t>(limits[random() % 4]);
+    const std::uint64_t near = block * limit + random() % 3;
+    const std::uint64_t length = random() % 4 == 0 ? (random() >> 11) >> (random() % 50) : near - (near > 0);
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << length << " bytes, blocks of " << block);
+    const double blocks = quotient_of(length, block);
+    const bool is_small = block != 0 && block < transport::kBlockOfPieces;
+    const bool is_long =
+        block != 0 && (blocks > p.packs_long_blocks || (length > p.packs_long_bytes && is_small));
+    ASSERT_EQ(packs_long(length, block), is_long);
+    for (const bool sparse : {false, true}) {
+      const double most = sparse ? p.packs_very_long_sparse_blocks : p.packs_very_long_blocks;
+      ASSERT_EQ(packs_very_long(length, block, sparse),
+                blocks > most || (length > p.packs_very_long_bytes && is_small));
+      for (const bool far : {false, true}) {
+        const bool is_mapped =
+            length >= p.mapped_bytes &&
+            (is_long ? !sparse || blocks >= p.mapped_sparse_blocks : length >= p.mapped_long_bytes && !far);
+        ASSERT_EQ(goes_mapped(length, block, sparse, far), is_mapped);
+      }
+    }
+  }
 }
 
 TEST(CostModel, many_small_blocks_and_many_bytes_pack_long) {

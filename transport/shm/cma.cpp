@@ -145,7 +145,7 @@ std::string probe_cma(pid_t pid, std::uint64_t address, std::uint64_t nonce) {
 
 std::int64_t mean_run(const Stream& stream) noexcept {
   if (stream.layout == nullptr || stream.layout->is_contiguous(stream.count)) return INT64_MAX;
-  return stream.layout->size() / std::max<std::int64_t>(1, stream.layout->block_count());
+  return stream.layout->facts().mean_run;
 }
 
 Copied copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,

@@ -44,8 +44,8 @@ inline constexpr std::uint32_t kFarStepLeast = 2 * kFarStep;  // bytes: minimum 
 constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexcept {
   if (kind == RecordKind::growing) return bytes < 16384 ? 4096 : kLongestStep;
   if (kind == RecordKind::growing_far) return kFarStep;
-  const std::uint32_t parts = kind == RecordKind::packing ? 2 : 4;
-  return std::clamp<std::uint32_t>(bytes / parts / kLine * kLine, 1024, kLongestStep);
+  const std::uint32_t part = kind == RecordKind::packing ? bytes / 2 : bytes / 4;
+  return std::clamp<std::uint32_t>(part / kLine * kLine, 1024, kLongestStep);
 }
 
 inline constexpr std::int64_t kLargeMessage = 2 << 20;
@@ -70,14 +70,15 @@ inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noe
     return in_steps ? RecordKind::growing : RecordKind::cell;
   }
   if (payload.length < kPackingLeast || !transport::is_all(payload)) return RecordKind::cell;
-  const std::int64_t runs = transport::runs_of(payload);
-  if (payload.length < kPackingAnyway && runs < transport::kManyRuns) return RecordKind::cell;
+  if (payload.length < kPackingAnyway && !transport::has_runs(payload, transport::kManyRuns))
+    return RecordKind::cell;
   if (transport::turned_bytes(payload) > kLongestStep) return RecordKind::cell;
   // Past the caches, the end of each step takes as long as packing so few lines.
   if (transport::is_sparse(payload))
     return way == Way::stream && payload.length < kFarQuartersLeast ? RecordKind::packing
                                                                     : RecordKind::packing_sparse;
-  return payload.length < kDenseLeast && runs < kManyDenseRuns ? RecordKind::cell : RecordKind::packing;
+  const bool is_short = payload.length < kDenseLeast && !transport::has_runs(payload, kManyDenseRuns);
+  return is_short ? RecordKind::cell : RecordKind::packing;
 }
 
 /// The kind of record by which a cell with this payload is published: whole or growing.
