@@ -1,6 +1,7 @@
 // Acceptor: how the receive of an announced message begins. It is given the announcement (RTS), plans how the
-// bytes are moved (plan.hpp), and passes the operation to the part that moves the bytes: Reader or
-// RailReader, which read through the sender's key, or Requests, which asks the sender for fragments.
+// bytes are moved (plan.hpp), and has the protocol begin (protocols/), which passes the operation to the part
+// that moves the bytes: Reader or RailReader, which read through the sender's key, or Requests, which asks
+// the sender for fragments.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,35 @@
 
 namespace stria::rndv {
 
+struct ReceivePlan;
+
+/// What a protocol begins a receive by: the parts of the engine, and the steps that protocols have in common.
+struct Beginning {
+  Operations& operations;
+  KeyPool& keys;
+  Ends& ends;
+  Requests& requests;
+  RailReader& rail_reader;
+  Owner& owner;
+
+  /// There is nothing to move.
+  void finish(RecvOp& op) const noexcept;
+  /// Reads from the beginning through the sender's key.
+  void read(RecvOp& op) const noexcept;
+  /// Registers the memory of the receive, which has to be memory that the sender maps, behind a key that the
+  /// RTR will carry to the sender. False: it is no such memory, or the key does not fit in the RTR; the
+  /// receive has no key.
+  bool offer_key(RecvOp& op) const noexcept;
+  /// Asks the sender for its part, or for fragments of all.
+  void ask(RecvOp& op) const noexcept;
+};
+
 /// Threads: called with the worker's lock held.
 class Acceptor {
  public:
   Acceptor(const Options& options, Operations& operations, KeyPool& keys, Ends& ends, Requests& requests,
            RailReader& rail_reader, Owner& owner) noexcept
-      : options_(options),
-        operations_(operations),
-        keys_(keys),
-        ends_(ends),
-        requests_(requests),
-        rail_reader_(rail_reader),
-        owner_(owner) {}
+      : options_(options), parts_{operations, keys, ends, requests, rail_reader, owner} {}
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
@@ -33,15 +51,10 @@ class Acceptor {
   void accept(RecvOp& op, const Announcement& announcement) noexcept;
 
  private:
-  bool offer_key(RecvOp& op) noexcept;
+  bool begin(RecvOp& op, const ReceivePlan& plan) const noexcept;
 
   const Options& options_;
-  Operations& operations_;
-  KeyPool& keys_;
-  Ends& ends_;
-  Requests& requests_;
-  RailReader& rail_reader_;
-  Owner& owner_;
+  const Beginning parts_;
 };
 
 }  // namespace stria::rndv

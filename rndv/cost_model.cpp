@@ -211,7 +211,7 @@ Answer choose(const Question& q) noexcept {
 
 const char* reason_of(const Question& q, const Answer& answer) noexcept {
   const Protocol& taken = *answer.protocol;
-  const bool is_read = taken.start == Start::reads;
+  const bool is_read = taken.keys == Keys::senders;
   if (q.length == 0 || (q.force == Force::automatic && !(q.self && is_read))) return taken.reason(q);
   if (q.force == Force::automatic)
     return "to itself: one copy, where a pipeline's two would follow each other";

@@ -1,6 +1,6 @@
 #include "rndv/plan.hpp"
 
-#include "rndv/protocols/protocol.hpp"
+#include "rndv/protocols/list.hpp"
 #include "rndv/stored_key.hpp"
 
 namespace stria::rndv {
@@ -60,18 +60,17 @@ KeyPlan plan_key(std::uint64_t length, const Blocks& source, const LinkRef& link
   Question best = question_of_sender(length, source, link, options);
   if (link.gathers && source.mean_bytes != 0) {
     best.source_gathered = true;
-    plan.gathered = choose(best).protocol->start == Start::reads;
+    plan.gathered = choose(best).protocol->keys == Keys::senders;
     best.source_gathered = false;
   }
   const Answer answer = choose(best);
-  if (answer.protocol->start == Start::reads || can_help(best, answer)) {
+  if (answer.protocol->keys == Keys::senders || can_help(best, answer)) {
     plan.plain = KeyPlan::Key::any;
   } else if (link.can_map) {
     best.can_get = false;
     best.mapped = best.sink_mapped = true;
     best.can_share = can_share(link, options);
-    const Start by_loads = choose(best).protocol->start;
-    if (by_loads == Start::reads || by_loads == Start::shares) plan.plain = KeyPlan::Key::mapped;
+    if (choose(best).protocol->keys != Keys::none) plan.plain = KeyPlan::Key::mapped;
   }
   return plan;
 }
@@ -79,21 +78,8 @@ KeyPlan plan_key(std::uint64_t length, const Blocks& source, const LinkRef& link
 ReceivePlan plan_receive(const Message& m, const LinkRef& link, const Options& options) noexcept {
   const Question question = question_of(m, link, options);
   ReceivePlan plan{.answer = choose(question)};
-  switch (plan.answer.protocol->start) {
-    case Start::finishes:
-    case Start::reads:
-      break;
-    case Start::shares:
-      plan.fragment_bytes = piece_of(question);
-      plan.helps = true;
-      break;
-    case Start::fragments:
-      plan.fragment_bytes = options.fragment_fixed ? options.fragment_bytes
-                                                   : fragment_on_link(question, options.fragment_bytes,
-                                                                      link.eager_max, link.zcopy_max());
-      plan.helps = can_help(question, plan.answer);
-      break;
-  }
+  Protocols::call(plan.answer.protocol,
+                  [&](const auto& taken) { taken.plan(plan, question, link, options); });
   return plan;
 }
 

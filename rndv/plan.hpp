@@ -40,8 +40,8 @@ struct Message {
 
 struct ReceivePlan {
   Answer answer;  ///< the protocol, and the predicted times
-  /// Bytes of a fragment, which links cut to the packets that they take (LinkRef::packet_max); Start::shares:
-  /// bytes that each side copies before it looks at the other again. 0: read from the beginning.
+  /// Bytes of a fragment, which links cut to the packets that they take (LinkRef::packet_max). Where
+  /// both sides copy: bytes that each copies before it looks at the other again. 0: read from the beginning.
   std::uint32_t fragment_bytes = 0;
   bool helps = false;  ///< the receiver may read for itself while the sender is silent (help.cpp)
 };

@@ -11,11 +11,17 @@ namespace stria::rndv {
 
 /// A list that is known when the code is compiled, so that the functions of its protocols are called
 /// directly.
-template <const Protocol&... kProtocols>
+template <const auto&... kProtocols>
 struct ProtocolList {
+  /// Calls f with each protocol, as a Protocol or as its own type.
   template <class F>
   static constexpr void for_each(F&& f) {
     (f(kProtocols), ...);
+  }
+  /// Calls f with that one of the list which `protocol` is, as its own type.
+  template <class F>
+  static constexpr void call(const Protocol* protocol, F&& f) {
+    static_cast<void>(((protocol == &kProtocols && (f(kProtocols), true)) || ...));
   }
 };
 

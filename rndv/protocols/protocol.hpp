@@ -1,7 +1,7 @@
 // Protocol: a way to move the bytes of an announced message, as a constant value. Each protocol has a file of
-// its own, which says when it applies and what it costs; list.hpp has all of them. choose() (cost_model.hpp)
-// goes over that list, so a new protocol is a file and an entry of the list; Acceptor begins it by its
-// `start`.
+// its own, which says when it applies, what it costs, how its receive is planned, and how the receiver
+// begins; list.hpp has all of them. choose() (cost_model.hpp), plan_receive() (plan.hpp) and Acceptor go over
+// that list, so a new protocol is a file and an entry of the list.
 #pragma once
 
 #include <algorithm>
@@ -12,24 +12,43 @@
 
 namespace stria::rndv {
 
-/// How a receiver begins.
-enum class Start : std::uint8_t {
-  finishes,   ///< there is nothing to move: FIN
-  reads,      ///< reads from the beginning through the sender's key
-  shares,     ///< asks the sender to store its part through a key of the receiver's, and reads the other
-  fragments,  ///< asks for fragments
+/// The keys that a protocol moves bytes by.
+enum class Keys : std::uint8_t {
+  none,     ///< packets have the bytes, or there are none
+  senders,  ///< the receiver reads all of them
+  both,     ///< the receiver reads a part, and the sender writes the other
 };
 
+/// What the sender, and the functions that predict, know of a protocol.
 struct Protocol {
   Scheme scheme;
   std::string_view name;
-  Start start;
+  Keys keys;
   std::uint8_t forced_by;  ///< values of Force that want it, a bit each (bits_of)
   bool (*applies)(const Question& question) noexcept;
   double (*cost_us)(const Question& question) noexcept;
   /// Why it is taken where it costs least, for people; constant text.
   const char* (*reason)(const Question& question) noexcept;
 };
+
+/// A protocol with what the receiver does. `plan` and `begin` are generic functions, so that no file of a
+/// protocol depends on the engine; the list has their types, so they are called directly.
+///   plan(ReceivePlan&, const Question&, const LinkRef&, const Options&)
+///       Says how the receive goes on. Before, the plan is to read from the beginning.
+///   bool begin(const Beginning&, RecvOp&, const ReceivePlan&)
+///       Begins the receive, and may end it. False: it cannot, and nothing changed; the receive is planned
+///       again, of memory that the sender does not map.
+template <class Plan, class Begin>
+struct ReceivedBy : Protocol {
+  Plan plan;
+  Begin begin;
+};
+template <class Plan, class Begin>
+ReceivedBy(Protocol, Plan, Begin) -> ReceivedBy<Plan, Begin>;
+
+/// A plan to read from the beginning.
+inline constexpr auto kReadsFromBeginning = [](auto& /*plan*/, const Question&, const auto& /*link*/,
+                                               const auto& /*options*/) noexcept {};
 
 constexpr std::uint8_t bits_of(std::initializer_list<Force> forces) noexcept {
   unsigned bits = 0;
