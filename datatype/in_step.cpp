@@ -46,6 +46,12 @@ bool in_step(const Place& from, const Place& to) noexcept {
   return opened.child != nullptr && is_whole(y, *a.child) && in_step(from, inside_of(to, opened));
 }
 
+/// A node, and the address of its first byte in typemap order. As a parameter: two registers.
+struct Instance {
+  const Node& node;
+  Address memory;
+};
+
 /// The walk down two trees at once, which copies where the trees are alike and bounces where they differ.
 class InStep {
  public:
@@ -77,28 +83,28 @@ class InStep {
 
  private:
   /// Copies stream bytes [offset, offset + length) between two nodes of one size.
-  void nodes(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
-             std::int64_t length) noexcept {
+  void nodes(Instance from, Instance to, std::int64_t offset, std::int64_t length) noexcept {
     if (length == 0) return;
-    if (a.block() != nullptr) return unpack(b, to, offset, length, moved(from, offset));
-    if (b.block() != nullptr) return pack(a, from, offset, length, moved(to, offset));
+    const Node &a = from.node, &b = to.node;
+    if (a.block() != nullptr) return unpack(to, offset, length, moved(from.memory, offset));
+    if (b.block() != nullptr) return pack(from, offset, length, moved(to.memory, offset));
     const auto* list_a = std::get_if<Blocks>(&a.form);
     const auto* list_b = std::get_if<Blocks>(&b.form);
     if (list_a != nullptr && list_b != nullptr && list_a->starts.is_narrow() == list_b->starts.is_narrow()) {
-      if (list_a->starts.is_narrow()) return blocks<std::int32_t>(a, from, b, to, offset, length);
-      return blocks<std::int64_t>(a, from, b, to, offset, length);
+      if (list_a->starts.is_narrow()) return blocks<std::int32_t>(from, to, offset, length);
+      return blocks<std::int64_t>(from, to, offset, length);
     }
     const auto* parts_a = std::get_if<Composite>(&a.form);
     const auto* parts_b = std::get_if<Composite>(&b.form);
-    if (parts_a != nullptr && parts_b != nullptr) return composites(a, from, b, to, offset, length);
+    if (parts_a != nullptr && parts_b != nullptr) return composites(from, to, offset, length);
     const Sequence x = sequence_of(a), y = sequence_of(b);
     if (x.child != nullptr && y.child != nullptr) {
-      Place here{x, from, 0}, there{y, to, 0};
+      Place here{x, from.memory, 0}, there{y, to.memory, 0};
       here.advance(offset);
       there.advance(offset);
       if (in_step(here, there)) return sequences(here, there, length);
     }
-    bounce(a, from, b, to, offset, length);
+    bounce(from, to, offset, length);
   }
 
   /// Copies `length` bytes between two places whose children have one size.
@@ -106,7 +112,7 @@ class InStep {
     const Node &a = *from.sequence.child, &b = *to.sequence.child;
     if (from.inside > 0) {
       const std::int64_t part = std::min(a.size - from.inside, length);
-      nodes(a, from(), b, to(), from.inside, part);
+      nodes({a, from()}, {b, to()}, from.inside, part);
       length -= part;
       ++from.next;
       ++to.next;
@@ -117,9 +123,9 @@ class InStep {
       from.next += whole;
       to.next += whole;
     } else {
-      for (; whole > 0; --whole, ++from.next, ++to.next) nodes(a, from(), b, to(), 0, a.size);
+      for (; whole > 0; --whole, ++from.next, ++to.next) nodes({a, from()}, {b, to()}, 0, a.size);
     }
-    if (rest > 0) nodes(a, from(), b, to(), 0, rest);
+    if (rest > 0) nodes({a, from()}, {b, to()}, 0, rest);
   }
 
   /// Copies `whole` children where on both sides the children are rows of blocks of one size, at a stride;
@@ -135,37 +141,34 @@ class InStep {
     return true;
   }
 
-  void pack(const Node& a, Address from, std::int64_t offset, std::int64_t length,
-            Address out) const noexcept {
+  void pack(Instance from, std::int64_t offset, std::int64_t length, Address out) const noexcept {
     Mover<kPacking> mover(kernels_, out);
-    walk_range(a, from, offset, length, mover);
+    walk_range(from.node, from.memory, offset, length, mover);
   }
-  void unpack(const Node& b, Address to, std::int64_t offset, std::int64_t length,
-              Address in) const noexcept {
+  void unpack(Instance to, std::int64_t offset, std::int64_t length, Address in) const noexcept {
     Mover<kUnpacking> mover(kernels_, in);
-    walk_range(b, to, offset, length, mover);
+    walk_range(to.node, to.memory, offset, length, mover);
   }
 
-  [[gnu::noinline]] void bounce(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
+  [[gnu::noinline]] void bounce(Instance from, Instance to, std::int64_t offset,
                                 std::int64_t length) noexcept {
     alignas(64) std::byte buffer[kBounce];
     bounced_ += length;
     while (length > 0) {
       const std::int64_t part = std::min(length, kBounce);
-      pack(a, from, offset, part, address_of(buffer));
-      unpack(b, to, offset, part, address_of(buffer));
+      pack(from, offset, part, address_of(buffer));
+      unpack(to, offset, part, address_of(buffer));
       offset += part;
       length -= part;
     }
   }
 
-  /// Copies the whole blocks [i, end) of the list `a`, part by part: by one loop where the list `b` has
+  /// Copies the whole blocks [i, end) of the list `from`, part by part: by one loop where the list `to` has
   /// blocks of the same lengths there, otherwise through the bounce buffer.
   template <class Int>
-  void whole_blocks(const Node& a, Address from, const Node& b, Address to, std::int64_t i,
-                    std::int64_t end) noexcept {
-    const Blocks& x = *std::get_if<Blocks>(&a.form);
-    const Blocks& y = *std::get_if<Blocks>(&b.form);
+  void whole_blocks(Instance from, Instance to, std::int64_t i, std::int64_t end) noexcept {
+    const Blocks& x = *std::get_if<Blocks>(&from.node.form);
+    const Blocks& y = *std::get_if<Blocks>(&to.node.form);
     const Int* starts = x.starts.data<Int>();
     const Int* others = y.starts.data<Int>();
     const auto entries = static_cast<std::int64_t>(y.displacements.size());
@@ -174,52 +177,50 @@ class InStep {
     while (i < end) {
       const std::int64_t n = std::min({stretch->end, end, i + kCompared}) - i;
       if (i + n <= entries && (starts == others || std::equal(starts + i, starts + i + n + 1, others + i))) {
-        const kernel::ListEnds<Int> ends{from, x.displacements.data<Int>() + i, to,
+        const kernel::ListEnds<Int> ends{from.memory, x.displacements.data<Int>() + i, to.memory,
                                          y.displacements.data<Int>() + i};
         if (stretch->equal)
           lists.indexed_across[kernel::width_of(stretch->bytes)](ends, n, stretch->bytes);
         else
           lists.blocks_across(ends, starts + i, n, stretch->bytes);
       } else {
-        bounce(a, from, b, to, starts[i], starts[i + n] - starts[i]);
+        bounce(from, to, starts[i], starts[i + n] - starts[i]);
       }
       i += n;
       if (i == stretch->end) ++stretch;
     }
   }
   template <class Int>
-  void blocks(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
-              std::int64_t length) noexcept {
-    const Blocks& x = *std::get_if<Blocks>(&a.form);
+  void blocks(Instance from, Instance to, std::int64_t offset, std::int64_t length) noexcept {
+    const Blocks& x = *std::get_if<Blocks>(&from.node.form);
     const Int* starts = x.starts.data<Int>();
     const std::size_t parts = x.displacements.size();
     const std::int64_t end = offset + length;
     std::int64_t i = part_at(starts, parts, offset);
     if (offset > starts[i] || end < starts[i + 1]) {
       const std::int64_t part = std::min<std::int64_t>(end, starts[i + 1]) - offset;
-      unpack(b, to, offset, part, moved(from, x.displacements.data<Int>()[i] + offset - starts[i]));
+      unpack(to, offset, part, moved(from.memory, x.displacements.data<Int>()[i] + offset - starts[i]));
       if (end <= starts[++i]) return;
     }
     const std::int64_t last =
         end == starts[parts] ? static_cast<std::int64_t>(parts) : part_at(starts, parts, end);
-    whole_blocks<Int>(a, from, b, to, i, last);
+    whole_blocks<Int>(from, to, i, last);
     if (end > starts[last])
-      unpack(b, to, starts[last], end - starts[last], moved(from, x.displacements.data<Int>()[last]));
+      unpack(to, starts[last], end - starts[last], moved(from.memory, x.displacements.data<Int>()[last]));
   }
 
-  void composites(const Node& a, Address from, const Node& b, Address to, std::int64_t offset,
-                  std::int64_t length) noexcept {
-    const Composite& x = *std::get_if<Composite>(&a.form);
-    const Composite& y = *std::get_if<Composite>(&b.form);
+  void composites(Instance from, Instance to, std::int64_t offset, std::int64_t length) noexcept {
+    const Composite& x = *std::get_if<Composite>(&from.node.form);
+    const Composite& y = *std::get_if<Composite>(&to.node.form);
     const std::int64_t end = offset + length;
     const auto first = static_cast<std::size_t>(part_at(x.starts.data(), x.children.size(), offset));
     for (std::size_t i = first; offset < end; ++i) {
       const bool alike =
           i < y.children.size() && x.starts[i] == y.starts[i] && x.starts[i + 1] == y.starts[i + 1];
-      if (!alike) return bounce(a, from, b, to, offset, end - offset);
+      if (!alike) return bounce(from, to, offset, end - offset);
       const std::int64_t part = std::min(end, x.starts[i + 1]) - offset;
-      nodes(*x.children[i], moved(from, x.displacements[i]), *y.children[i], moved(to, y.displacements[i]),
-            offset - x.starts[i], part);
+      nodes({*x.children[i], moved(from.memory, x.displacements[i])},
+            {*y.children[i], moved(to.memory, y.displacements[i])}, offset - x.starts[i], part);
       offset += part;
     }
   }

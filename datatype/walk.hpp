@@ -10,6 +10,8 @@
 //   bool indexed(Address, displacements, count, bytes)
 //   bool blocks(Address, displacements, starts, count, size that few blocks exceed)
 // A function of the sink returns false to stop the walk. A sink that needs single runs derives from RunSink.
+// (nest() and the functions of the walk over equal children have six and seven parameters, because addresses,
+// strides and counts then stay in registers: kernels/kernels.hpp.)
 //
 // At each level of the tree a range is at most a partial element, whole elements, and a partial element. Only
 // into the partial elements the walk descends with an offset. So seeking costs one division per level (by a

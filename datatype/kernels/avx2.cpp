@@ -11,6 +11,7 @@
 namespace stria::datatype::kernel {
 namespace {
 
+/// The functions of the table. Their parameters are those of the types in Kernels and ListKernels.
 struct Target {
   static constexpr std::size_t kVector = 32;
 

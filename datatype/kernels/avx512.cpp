@@ -34,6 +34,7 @@ namespace {
   return p.memory_mask & low_bits((n - 1) * stride + p.span);
 }
 
+/// The functions of the table. Their parameters are those of the types in Kernels and ListKernels.
 struct Target {
   static constexpr std::size_t kVector = 64;
 

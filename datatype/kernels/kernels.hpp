@@ -5,6 +5,9 @@
 // of the functions are templates that are forced inline (strided.hpp, nest.hpp, lists.hpp). Each of
 // portable.cpp, avx2.cpp and avx512.cpp compiles the bodies for its processor, by functions with a target
 // attribute, so the rest of the library runs on every processor.
+//
+// Some functions have more than five parameters. Addresses, strides and counts are passed one by one, because
+// they then stay in registers, while GCC puts some structs of two through memory (docs/notebook/kernels.md).
 #pragma once
 
 #include <array>
@@ -107,10 +110,10 @@ std::span<const Kernels* const> runnable_kernels() noexcept;
     kernel::copy_one<16>(to, from, n);
 }
 
-/// Packs or unpacks `count` records, which lie `stride` apart from `memory` on.
+/// Packs or unpacks `count` records, which lie `stride` apart from `memory` on. Seven parameters: see above.
 void copy_records(const Kernels& k, Direction direction, const Record& record, Address memory,
                   std::int64_t stride, std::int64_t count, Address stream) noexcept;
-/// Packs or unpacks `count` records, of which record i lies at memory + places[i].
+/// Packs or unpacks `count` records, of which record i lies at memory + places[i]. Seven parameters, too.
 template <class Int>
 void copy_listed_records(const Kernels& k, Direction direction, const Record& record, Address memory,
                          const Int* places, std::int64_t count, Address stream) noexcept;

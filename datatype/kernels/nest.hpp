@@ -69,8 +69,8 @@ inline Order order_of(const Nest& n) noexcept {
   return n;
 }
 
-/// The loop over one row, as a function of the kernel table. It is called and not inlined, so it is compiled
-/// once for each class of blocks, and not once for each call in this file.
+/// The loop over one row, as a function of the kernel table (Kernels::Strided). It is called and not inlined,
+/// so it is compiled once for each class of blocks, and not once for each call in this file.
 using Row = void (*)(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
                      std::int64_t count, std::int64_t bytes) noexcept;
 
@@ -123,11 +123,15 @@ struct PlainSquare {
   }
 };
 
-/// Copies a strip of a panel that squares do not fill, blocks [o, o + outer) x [i, i + inner), by loops along
-/// its longer side.
+/// A rectangle of a nest: blocks [o, o + outer) x [i, i + inner).
+struct Rectangle {
+  std::int64_t o, i, outer, inner;
+};
+
+/// Copies a strip of a panel that squares do not fill, by loops along its longer side.
 template <Row kRow>
-[[gnu::always_inline]] inline void strip(const Nest& n, std::int64_t o, std::int64_t i, std::int64_t outer,
-                                         std::int64_t inner) noexcept {
+[[gnu::always_inline]] inline void strip(const Nest& n, Rectangle of) noexcept {
+  const auto [o, i, outer, inner] = of;
   if (outer <= 0 || inner <= 0) return;
   const bool along = inner >= outer;
   const std::int64_t from_step = along ? n.from_outer : n.from_inner,
@@ -143,16 +147,16 @@ template <Row kRow>
   }
 }
 
-/// Copies a panel, blocks [o, o + outer) x [i, i + inner), in squares, and of the two strips beside them the
-/// longer one in smaller squares, and so on. A fragment of a message often holds only a few columns; copied
-/// by rows, each cache line would be fetched again for each of these columns.
+/// Copies a panel in squares, and of the two strips beside them the longer one in smaller squares, and so on.
+/// A fragment of a message often holds only a few columns; copied by rows, each cache line would be fetched
+/// again for each of these columns.
 template <Row kRow, class B, class Square>
-[[gnu::always_inline]] inline void panel(B block, const Nest& n, std::int64_t o, std::int64_t i,
-                                         std::int64_t outer, std::int64_t inner) noexcept {
+[[gnu::always_inline]] inline void panel(B block, const Nest& n, Rectangle of) noexcept {
   constexpr std::int64_t kSide = Square::kSide;
   if constexpr (kSide == 0) {
-    strip<kRow>(n, o, i, outer, inner);
+    strip<kRow>(n, of);
   } else {
+    const auto [o, i, outer, inner] = of;
     const std::int64_t whole_o = outer / kSide * kSide, whole_i = inner / kSide * kSide;
     for (std::int64_t a = o; a < o + whole_o; a += kSide)
       for (std::int64_t b = i; b < i + whole_i; b += kSide)
@@ -160,11 +164,11 @@ template <Row kRow, class B, class Square>
                      moved(n.to, a * n.to_outer + b * n.to_inner));
     const std::int64_t rest_o = outer - whole_o, rest_i = inner - whole_i;
     if (inner >= outer) {
-      strip<kRow>(n, o, i + whole_i, whole_o, rest_i);
-      if (rest_o > 0) panel<kRow, B, typename Square::Less>(block, n, o + whole_o, i, rest_o, inner);
+      strip<kRow>(n, {o, i + whole_i, whole_o, rest_i});
+      if (rest_o > 0) panel<kRow, B, typename Square::Less>(block, n, {o + whole_o, i, rest_o, inner});
     } else {
-      strip<kRow>(n, o + whole_o, i, rest_o, whole_i);
-      if (rest_i > 0) panel<kRow, B, typename Square::Less>(block, n, o, i + whole_i, outer, rest_i);
+      strip<kRow>(n, {o + whole_o, i, rest_o, whole_i});
+      if (rest_i > 0) panel<kRow, B, typename Square::Less>(block, n, {o, i + whole_i, outer, rest_i});
     }
   }
 }
@@ -173,7 +177,7 @@ template <Row kRow, class B, class Square>
 [[gnu::always_inline]] inline void tiles(B block, const Nest& n) noexcept {
   for (std::int64_t o = 0; o < n.outer; o += kPanel)
     for (std::int64_t i = 0; i < n.inner; i += kPanel)
-      panel<kRow, B, Square>(block, n, o, i, std::min(kPanel, n.outer - o), std::min(kPanel, n.inner - i));
+      panel<kRow, B, Square>(block, n, {o, i, std::min(kPanel, n.outer - o), std::min(kPanel, n.inner - i)});
 }
 
 /// Copies with the loops swapped, kPanel rounds of the original outer loop at a time, so that the cache lines

@@ -7,6 +7,7 @@
 namespace stria::datatype::kernel {
 namespace {
 
+/// The functions of the table. Their parameters are those of the types in Kernels and ListKernels.
 struct Target {
   static constexpr std::size_t kVector = 16;
 

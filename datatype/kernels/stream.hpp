@@ -61,7 +61,7 @@ inline bool whole_lines(Address to, std::int64_t to_stride, std::int64_t bytes) 
 }
 
 /// Copies `count` blocks of `bytes` bytes past the cache, for which whole_lines() holds. The caller ends with
-/// stream_end().
+/// stream_end(). Six parameters: those of Kernels::Strided.
 inline void stream_strided(Address from, std::int64_t from_stride, Address to, std::int64_t to_stride,
                            std::int64_t count, std::int64_t bytes) noexcept {
   const std::int64_t lines = bytes / kStreamLine;

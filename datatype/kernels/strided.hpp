@@ -11,6 +11,8 @@
 // length of the queue, and is measured (hw/machine.hpp). Columns of large matrices gain much by it. Where
 // several elements lie in one page, the processor detects the distance and fetches ahead, and the stores only
 // cost time. (Measured packing and unpacking between two cores; figures in docs/notebook/kernels.md.)
+//
+// The functions have six parameters, those of Kernels::Strided, each in a register.
 #pragma once
 
 #include <algorithm>
