@@ -187,7 +187,8 @@ bool Receives::place(Peer& peer, std::uint8_t device, const transport::Header& h
   }
   ++peer.recv_sequence;
   store_.eager().passed(peer, bytes);
-  placed_.begin(*posted, peer, device, header, bytes, memory);
+  memory = transport::slice(posted->memory, 0, bytes);
+  placed_.begin(*posted, peer, device, header, bytes);
   return true;
 }
 

@@ -2,14 +2,11 @@
 
 #include "tag/completion.hpp"
 #include "tag/peer.hpp"
-#include "transport/payload.hpp"
 
 namespace stria::tag {
 
 void PlacedReceives::begin(PostedRecv& posted, Peer& peer, std::uint8_t device,
-                           const transport::Header& header, std::uint32_t bytes,
-                           transport::Payload& memory) noexcept {
-  memory = transport::slice(posted.memory, 0, bytes);
+                           const transport::Header& header, std::uint32_t bytes) noexcept {
   Request& request = *Request::of(posted);
   request.peer = &peer;
   request.info = {STRIA_OK, header.immediate, header.tag, bytes, 0, peer.worker_id};

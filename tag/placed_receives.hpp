@@ -18,11 +18,11 @@ namespace stria::tag {
 /// Threads: called with the worker's lock held.
 class PlacedReceives {
  public:
-  /// Hands the memory of a receive, which has left the posted queue and has room for the message, to the
-  /// device of that number. `bytes`: the payload of the message. Sets what the receive's outcome says of the
-  /// message.
+  /// Takes in a receive that has left the posted queue and has room for the message. Its memory is now that
+  /// of the device of that number, and the caller must have read it from `posted`, which exists no longer.
+  /// `bytes`: the payload of the message. Sets what the receive's outcome says of the message.
   void begin(PostedRecv& posted, Peer& peer, std::uint8_t device, const transport::Header& header,
-             std::uint32_t bytes, transport::Payload& memory) noexcept;
+             std::uint32_t bytes) noexcept;
   /// The receive of a packet that is placed whole; null when no memory was named for it. It is not in here
   /// any more. `why`: ok, or what its peer has failed with.
   Request* take(const Peer& peer, std::uint8_t device, const transport::Packet& packet, Status& why) noexcept;

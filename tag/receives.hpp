@@ -26,7 +26,8 @@ class alignas(kCacheLine) Receives {
     void* self;
     unsigned (*progress)(void* self) noexcept;
   };
-  /// `peers` need not be constructed yet.
+  /// Six parameters: the parts of the worker that receives deal with, each of another kind. `peers` need not
+  /// be constructed yet.
   Receives(std::uint64_t budget_bytes, Peers& peers, Activity& activity, rndv::Engine& rndv,
            const FailPeer& fail, const Progress& progress) noexcept;
 

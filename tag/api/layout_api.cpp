@@ -38,16 +38,17 @@ stria_status_t refuse_count(const char* function, const char* what, std::int64_t
                 kMostEntries);
 }
 
-/// Refuses a range that cannot be packed or unpacked; OK: it can.
-stria_status_t check_range(const char* function, const stria_layout_t& layout, const void* base,
-                           std::int64_t count, std::int64_t offset, std::int64_t length) {
-  const auto reach = layout.value.reach(count);
+/// Refuses a range of a layout's memory that cannot be packed or unpacked; OK: it can.
+stria_status_t check_range(const char* function, const stria_layout_t& layout, const datatype::Range& range) {
+  const auto reach = layout.value.reach(range.count);
   if (!reach)
-    return refuse(Status::invalid, "{}: {} instances of the layout are no 64 bits", function, count);
-  if (offset < 0 || length < 0 || offset > reach->bytes || length > reach->bytes - offset)
+    return refuse(Status::invalid, "{}: {} instances of the layout are no 64 bits", function, range.count);
+  if (range.offset < 0 || range.length < 0 || range.offset > reach->bytes ||
+      range.length > reach->bytes - range.offset)
     return refuse(Status::invalid, "{}: {} bytes from byte {} on leave the packed stream, which has {}",
-                  function, length, offset, reach->bytes);
-  return length > 0 && lacks_memory(base, &layout, 1) ? no_memory(function, &layout, 1) : STRIA_OK;
+                  function, range.length, range.offset, reach->bytes);
+  return range.length > 0 && lacks_memory(range.base, &layout, 1) ? no_memory(function, &layout, 1)
+                                                                  : STRIA_OK;
 }
 
 }  // namespace
@@ -114,6 +115,7 @@ stria_status_t stria_layout_composite(int64_t count, const int64_t* child_counts
   });
 }
 
+/// Seven parameters: those of MPI_Type_create_subarray.
 stria_status_t stria_layout_subarray(int64_t ndims, const int64_t* sizes, const int64_t* subsizes,
                                      const int64_t* starts, stria_order_t order, const stria_layout_t* child,
                                      stria_layout_t** out) {
@@ -180,25 +182,27 @@ size_t stria_layout_dump(const stria_layout_t* layout, char* buffer, size_t byte
   }
 }
 
+/// Six parameters: the C interface has no type for a range.
 stria_status_t stria_layout_pack(const stria_layout_t* layout, const void* base, int64_t count,
                                  int64_t offset, int64_t length, void* out) {
   if (layout == nullptr || (length > 0 && out == nullptr))
     return refuse_null("stria_layout_pack", {{"layout", layout}, {"out", out}});
-  if (const stria_status_t wrong = check_range("stria_layout_pack", *layout, base, count, offset, length);
-      wrong != STRIA_OK)
+  const datatype::Range range = datatype::range_of(layout->value, base, count, offset, length);
+  if (const stria_status_t wrong = check_range("stria_layout_pack", *layout, range); wrong != STRIA_OK)
     return wrong;
-  datatype::pack(datatype::range_of(layout->value, base, count, offset, length), out);
+  datatype::pack(range, out);
   return STRIA_OK;
 }
 
+/// Six parameters, as stria_layout_pack().
 stria_status_t stria_layout_unpack(const stria_layout_t* layout, void* base, int64_t count, int64_t offset,
                                    int64_t length, const void* in) {
   if (layout == nullptr || (length > 0 && in == nullptr))
     return refuse_null("stria_layout_unpack", {{"layout", layout}, {"in", in}});
-  if (const stria_status_t wrong = check_range("stria_layout_unpack", *layout, base, count, offset, length);
-      wrong != STRIA_OK)
+  const datatype::Range range{&layout->value, base, count, offset, length};
+  if (const stria_status_t wrong = check_range("stria_layout_unpack", *layout, range); wrong != STRIA_OK)
     return wrong;
-  datatype::unpack({&layout->value, base, count, offset, length}, in);
+  datatype::unpack(range, in);
   return STRIA_OK;
 }
 

@@ -23,13 +23,21 @@ stria_status_t check_key(const char* function, const RemoteKey& key, const Endpo
                 key.head.owner, endpoint.peer->worker_id);
 }
 
-/// Refuses an access to `bytes` bytes at `offset`, and says what of the key forbids it.
-[[gnu::cold]] stria_status_t refuse_access(const char* function, const KeyHead& key, unsigned right,
-                                           const char* right_name, std::uint64_t bytes,
-                                           std::uint64_t offset) noexcept {
+/// A right to a region's memory (STRIA_ACCESS_*), and its name in stria.h.
+struct Right {
+  unsigned bit;
+  const char* name;
+};
+constexpr Right kMayRead{STRIA_ACCESS_REMOTE_READ, "STRIA_ACCESS_REMOTE_READ"};
+constexpr Right kMayWrite{STRIA_ACCESS_REMOTE_WRITE, "STRIA_ACCESS_REMOTE_WRITE"};
+constexpr Right kMayChange{STRIA_ACCESS_REMOTE_ATOMIC, "STRIA_ACCESS_REMOTE_ATOMIC"};
+
+/// Refuses an access to `bytes` bytes at `offset`, which needs `right`, and says what of the key forbids it.
+[[gnu::cold]] stria_status_t refuse_access(const char* function, const KeyHead& key, const Right& right,
+                                           std::uint64_t bytes, std::uint64_t offset) noexcept {
   constexpr Status kStatus = Status::access_error;
-  if ((key.access & right) == 0)
-    return refuse(kStatus, "{}: the region was registered without {}", function, right_name);
+  if ((key.access & right.bit) == 0)
+    return refuse(kStatus, "{}: the region was registered without {}", function, right.name);
   if (bytes > key.length || offset > key.length - bytes)
     return refuse(kStatus, "{}: {} bytes at offset {} are not inside the region, which has {} bytes",
                   function, bytes, offset, key.length);
@@ -63,9 +71,7 @@ stria_status_t start(RequestKind kind, const char* name, stria_endpoint_t* handl
     Request::make_ended(request, {STRIA_OK, 0, 0, bytes, bytes, endpoint.peer->worker_id});
   if (status == Status::access_error) [[unlikely]] {
     if (claim_last_error(status)) return transport::to_c(status);  // connecting failed, and left its reason
-    const bool reads = kind == RequestKind::get;
-    return refuse_access(name, key.head, reads ? STRIA_ACCESS_REMOTE_READ : STRIA_ACCESS_REMOTE_WRITE,
-                         reads ? "STRIA_ACCESS_REMOTE_READ" : "STRIA_ACCESS_REMOTE_WRITE", bytes,
+    return refuse_access(name, key.head, kind == RequestKind::get ? kMayRead : kMayWrite, bytes,
                          rma->remote_offset);
   }
   return answer(status, name, endpoint.peer);
@@ -109,8 +115,7 @@ stria_status_t start_atomic(const char* name, stria_endpoint_t* handle, const st
       Request::make_ended(request, {STRIA_OK, 0, 0, kBytes, kBytes, endpoint.peer->worker_id});
       return STRIA_OK;
     case Status::access_error:
-      return refuse_access(name, key.head, STRIA_ACCESS_REMOTE_ATOMIC, "STRIA_ACCESS_REMOTE_ATOMIC", kBytes,
-                           atomic->remote_offset);
+      return refuse_access(name, key.head, kMayChange, kBytes, atomic->remote_offset);
     case Status::invalid:
       return refuse(status, "{}: the word at offset {} is misaligned in memory, or lies in pieces", name,
                     atomic->remote_offset);
@@ -125,6 +130,7 @@ stria_status_t start_atomic(const char* name, stria_endpoint_t* handle, const st
 
 extern "C" {
 
+/// Six parameters: those of the published C interface.
 stria_status_t stria_region_register(stria_worker_t* handle, void* base, const stria_layout_t* layout,
                                      uint64_t count, unsigned access, stria_region_t** out) {
   return at_boundary("stria_region_register", [&] {
