@@ -11,11 +11,11 @@ constexpr std::uint64_t kReachMs = 10000;  // time for the peer's host to accept
 }  // namespace
 
 Attempt::Attempt(const Handshake& handshake, const Address& peer, const Route& route, std::uint64_t now,
-                 std::uint32_t purpose, std::uint64_t received) noexcept
+                 Intent intent) noexcept
     : route_(route),
       ticket_(peer.ticket),
       since_(now),
-      hello_(handshake.hello(peer, purpose, received)),
+      hello_(handshake.hello(peer, intent)),
       socket_(begin_connection(route, peer.port)) {
   if (!socket_) end(errno);
 }

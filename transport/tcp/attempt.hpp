@@ -13,10 +13,9 @@ namespace stria::tcp {
 
 class Attempt {
  public:
-  /// Begins the connection. `purpose` and `received`: as in Hello. `now`: of now_ms(). The attempt may have
-  /// ended at once.
+  /// Begins the connection. `now`: of now_ms(). The attempt may have ended at once.
   Attempt(const Handshake& handshake, const Address& peer, const Route& route, std::uint64_t now,
-          std::uint32_t purpose = kForPackets, std::uint64_t received = 0) noexcept;
+          Intent intent = {}) noexcept;
 
   enum class State : std::uint8_t {
     going,

@@ -30,7 +30,7 @@ void BulkDials::forget(const Link& link) noexcept {
 std::unique_ptr<Dial> BulkDials::dial(Link& link, std::uint32_t number, std::uint64_t now) {
   Bulk& bulk = *link.bulk();
   return std::make_unique<Dial>(by_, link.peer(), std::vector{bulk.route_of(number)}, now,
-                                bulk.begin(number));
+                                Intent{bulk.begin(number)});
 }
 
 void BulkDials::begin(Link& link, std::uint64_t now) {

@@ -16,21 +16,18 @@ constexpr std::uint64_t kAwayMs = 500;
 }  // namespace
 
 Dial::Dial(const Dialling& by, const Address& peer, std::vector<Route> candidates, std::uint64_t now,
-           std::uint32_t purpose, std::uint64_t received)
+           Intent intent)
     : by_(by),
       peer_(peer),
       candidates_(std::move(candidates)),
-      purpose_(purpose),
-      received_(received),
+      intent_(intent),
       ends_(now + by.patience_ms),
       advanced_(now) {
   attempts_.reserve(candidates_.size());
 }
 
 std::unique_ptr<Attempt> Dial::begin(const Route& route, std::uint64_t now) {
-  const auto make = [&] {
-    return std::make_unique<Attempt>(by_.handshake, peer_, route, now, purpose_, received_);
-  };
+  const auto make = [&] { return std::make_unique<Attempt>(by_.handshake, peer_, route, now, intent_); };
   auto attempt = make();
   if (attempt->lacked_descriptor() && by_.make_room()) attempt = make();
   if (attempt->socket()) static_cast<void>(by_.events.watch_changes(attempt->socket(), by_.token));

@@ -31,10 +31,9 @@ struct Dialling {
 
 class Dial {
  public:
-  /// Tries `candidates` in their order. `purpose` and `received`: as in Hello. `now`: of now_ms(). Keeps
-  /// references to `by` and `peer`.
+  /// Tries `candidates` in their order. `now`: of now_ms(). Keeps references to `by` and `peer`.
   Dial(const Dialling& by, const Address& peer, std::vector<Route> candidates, std::uint64_t now,
-       std::uint32_t purpose = kForPackets, std::uint64_t received = 0);
+       Intent intent = {});
 
   enum class State : std::uint8_t { going, connected, failed };
   /// Begins and advances attempts as far as possible without waiting.
@@ -62,8 +61,7 @@ class Dial {
   const Dialling& by_;
   const Address& peer_;
   const std::vector<Route> candidates_;
-  const std::uint32_t purpose_;
-  const std::uint64_t received_;
+  const Intent intent_;
   std::uint64_t ends_;       // when the dial is given up, of now_ms()
   std::uint64_t advanced_;   // when advance() was last called
   std::uint64_t begun_ = 0;  // when the last attempt began

@@ -59,7 +59,7 @@ Proof Handshake::prove(Side side, const Hello& hello, const Nonce& nonce,
   return out;
 }
 
-Hello Handshake::hello(const Address& peer, std::uint32_t purpose, std::uint64_t received) const noexcept {
+Hello Handshake::hello(const Address& peer, Intent intent) const noexcept {
   Hello out;
   out.magic = kMagic;
   out.version = kVersion;
@@ -69,8 +69,8 @@ Hello Handshake::hello(const Address& peer, std::uint32_t purpose, std::uint64_t
   out.to_worker = peer.worker;
   out.to_instance = peer.instance;
   out.eager_max = eager_max_;
-  out.purpose = purpose;
-  out.received = received;
+  out.purpose = intent.purpose;
+  out.received = intent.received;
   out.port = port_;
   out.nonce = draw_nonce();
   return out;

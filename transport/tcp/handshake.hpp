@@ -56,6 +56,12 @@ constexpr std::uint32_t lane_number(std::uint32_t purpose) noexcept {
   return purpose & ((1u << kLaneBits) - 1);
 }
 
+/// What the dialling device wants of a connection: members of Hello.
+struct Intent {
+  std::uint32_t purpose = kForPackets;
+  std::uint64_t received = 0;
+};
+
 struct Challenge {
   Nonce nonce{};
   Proof proof{};
@@ -99,8 +105,8 @@ class Handshake {
   std::uint64_t worker() const noexcept { return worker_; }
   std::uint64_t instance() const noexcept { return instance_; }
 
-  /// A Hello to `peer`, with a new nonce. `purpose` and `received`: as in Hello.
-  Hello hello(const Address& peer, std::uint32_t purpose, std::uint64_t received = 0) const noexcept;
+  /// A Hello to `peer`, with a new nonce.
+  Hello hello(const Address& peer, Intent intent) const noexcept;
   /// Whether a Hello is meant for this device, and of this version.
   bool is_meant(const Hello& hello) const noexcept;
   /// The dialled side's answer to a Hello: a new nonce, and this device's proof.

@@ -57,7 +57,7 @@ Reconnections::Peer Reconnections::dial(One& one, std::uint64_t now) {
   if (one.dial == nullptr) {
     if (now < one.next) return Peer::unknown;
     one.dial = std::make_unique<Dial>(by_, one.link->peer(), std::vector{Route{one.link->peer_ip()}}, now,
-                                      kForMore, one.link->received());
+                                      Intent{kForMore, one.link->received()});
   }
   switch (one.dial->advance(now)) {
     case Dial::State::going:

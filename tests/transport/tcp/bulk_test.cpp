@@ -231,7 +231,7 @@ struct TcpRequests : testing::Test {
     EXPECT_TRUE(drive({&device}, [&] { return device.ups.count(2) == 1; }));
   }
   UniqueFd connect(std::uint32_t purpose) {
-    Attempt attempt(own, target, Route{target.ips.front()}, now_ms(), purpose);
+    Attempt attempt(own, target, Route{target.ips.front()}, now_ms(), {purpose});
     EXPECT_EQ(shake_hands(device, attempt, own), Attempt::State::welcome) << attempt.why();
     return attempt.take_socket();
   }

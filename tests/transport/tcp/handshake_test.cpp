@@ -29,20 +29,20 @@ struct TcpHandshake : testing::Test {
 };
 
 TEST_F(TcpHandshake, of_one_job_succeeds_and_no_two_are_alike) {
-  const Hello hello = caller.hello(address_of(callee), kForPackets);
+  const Hello hello = caller.hello(address_of(callee), {kForPackets});
   ASSERT_TRUE(callee.is_meant(hello));
   const Challenge challenge = callee.challenge(hello);
   Answer answer;
   ASSERT_TRUE(caller.accepts(hello, challenge, kTicket, answer));
   EXPECT_TRUE(callee.accepts(hello, challenge.nonce, answer));
-  EXPECT_NE(caller.hello(address_of(callee), kForPackets).nonce, hello.nonce);
+  EXPECT_NE(caller.hello(address_of(callee), {kForPackets}).nonce, hello.nonce);
   const Challenge later = callee.challenge(hello);
   EXPECT_NE(later.nonce, challenge.nonce);
   EXPECT_FALSE(callee.accepts(hello, later.nonce, answer)) << "an answer that was overheard";
 }
 
 TEST_F(TcpHandshake, with_another_job_fails_on_both_sides) {
-  const Hello hello = caller.hello(address_of(foreign), kForPackets);
+  const Hello hello = caller.hello(address_of(foreign), {kForPackets});
   ASSERT_TRUE(foreign.is_meant(hello));
   const Challenge challenge = foreign.challenge(hello);
   Answer answer;
@@ -55,7 +55,7 @@ TEST_F(TcpHandshake, with_another_job_fails_on_both_sides) {
 }
 
 TEST_F(TcpHandshake, with_the_job_s_secret_and_without_the_ticket_fails) {
-  const Hello hello = caller.hello(address_of(callee), kForPackets);
+  const Hello hello = caller.hello(address_of(callee), {kForPackets});
   const Challenge challenge = callee.challenge(hello);
   Answer answer;
   EXPECT_FALSE(caller.accepts(hello, challenge, Ticket{}, answer))
@@ -67,7 +67,7 @@ TEST_F(TcpHandshake, with_the_job_s_secret_and_without_the_ticket_fails) {
 }
 
 TEST_F(TcpHandshake, that_was_changed_on_its_way_fails) {
-  const Hello hello = caller.hello(address_of(callee), kForPackets);
+  const Hello hello = caller.hello(address_of(callee), {kForPackets});
   const Challenge challenge = callee.challenge(hello);
   Answer answer;
   ASSERT_TRUE(caller.accepts(hello, challenge, kTicket, answer));
@@ -79,7 +79,7 @@ TEST_F(TcpHandshake, that_was_changed_on_its_way_fails) {
 }
 
 TEST_F(TcpHandshake, is_meant_for_one_device_of_one_version) {
-  const Hello hello = caller.hello(address_of(callee), kForPackets);
+  const Hello hello = caller.hello(address_of(callee), {kForPackets});
   Hello wrong = hello;
   wrong.to_instance += 1;
   EXPECT_FALSE(callee.is_meant(wrong));

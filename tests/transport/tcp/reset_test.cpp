@@ -277,7 +277,7 @@ TEST_F(TcpReset, of_a_peer_that_has_lost_what_it_had_ends_the_link) {
         return came == some.size();
       }));
     }
-    Attempt second(own, target, Route{target.ips.front()}, now_ms(), kForMore, received);
+    Attempt second(own, target, Route{target.ips.front()}, now_ms(), {kForMore, received});
     ASSERT_EQ(shake_hands(device, second, own), Attempt::State::welcome) << second.why();
     EXPECT_EQ(second.received(), sizeof nothing);
     ASSERT_TRUE(drive({&device}, [&] { return !device.downs.empty(); }));

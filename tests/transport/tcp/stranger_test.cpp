@@ -48,7 +48,7 @@ TEST_F(TcpStranger, that_knows_the_secret_and_the_address_is_welcome) {
 }
 
 TEST_F(TcpStranger, that_says_anything_else_gets_no_answer) {
-  Hello hello = Handshake(2, 22, 65536, bytes_of(kSecret), {}).hello(target, kForPackets);
+  Hello hello = Handshake(2, 22, 65536, bytes_of(kSecret), {}).hello(target, {kForPackets});
   hello.version += 1;
   const contract::Bytes noise = contract::pattern(5, sizeof hello);
   const std::string_view web = "GET / HTTP/1.1\r\nHost: somewhere.example\r\nUser-Agent: a scanner\r\n\r\n";
@@ -79,7 +79,7 @@ TEST_F(TcpStranger, that_says_nothing_a_hundred_times_keeps_no_peer_out_for_long
 TEST_F(TcpStranger, that_hangs_up_in_any_turn_leaves_nothing_behind) {
   const Handshake own(2, 22, 65536, bytes_of(kSecret), {});
   for (const std::size_t bytes : {0u, 1u, 63u, 64u}) {
-    const Hello hello = own.hello(target, kForPackets);
+    const Hello hello = own.hello(target, {kForPackets});
     UniqueFd socket = connection_to(target);
     ASSERT_TRUE(drive({&device}, [&] { return ::send(socket.get(), nullptr, 0, MSG_NOSIGNAL) == 0; }));
     say(socket, std::as_bytes(std::span(&hello, 1)).first(bytes));
