@@ -76,9 +76,12 @@ Result<void> Device::open_pools() {
   if (shared_.can.has_atomics)
     if (auto opened = shared_.words.open(adapter.pd, kSendDepth, sizeof(std::uint64_t)); !opened)
       return std::move(opened).error();
-  shared_.regions.open(adapter.pd, traits.has_windows(),
-                       traits.iwarp ? unsigned{IBV_ACCESS_REMOTE_WRITE} : 0u, settings.cache_bytes,
-                       settings.memory_watch, *shared_.services, shared_.counters);
+  shared_.regions.open({.pd = adapter.pd,
+                        .may_bind = traits.has_windows(),
+                        .sink_rights = traits.iwarp ? unsigned{IBV_ACCESS_REMOTE_WRITE} : 0u,
+                        .keep_bytes = settings.cache_bytes,
+                        .watch = settings.memory_watch},
+                       *shared_.services, shared_.counters);
   keys_.open();
   receiver_.open(receives_, adapter.max_links);
   return {};

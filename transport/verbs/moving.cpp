@@ -50,10 +50,13 @@ int cut(ibv_sge* pieces, int used, std::uint64_t more) noexcept {
   return used;
 }
 
-/// Fills in the next request of a move: it moves bytes of one run of the remote memory, and of as many runs
-/// of the local memory as a gather list holds. Returns how many bytes the request moves.
+/// Fills in the request behind the last one of a chain, without counting it: it moves bytes of one run of the
+/// remote memory, and of as many runs of the local memory as a gather list holds. Returns how many bytes the
+/// request moves.
 std::uint64_t build(const Shared& shared, const Move& move, const transport::Payload& rest, const Span& run,
-                    ibv_send_wr& request, ibv_sge* pieces) noexcept {
+                    Chain& chain) noexcept {
+  ibv_send_wr& request = chain.requests[chain.count];
+  ibv_sge* const pieces = chain.pieces[chain.count];
   const hw::VerbsTraits& traits = shared.adapter->traits;
   const std::uint32_t most = std::min(move.write ? traits.max_sge : traits.max_read_sge, Chain::kMostPieces);
   const std::uint64_t limit = std::min<std::uint64_t>(run.bytes, shared.adapter->max_message);
@@ -141,8 +144,7 @@ Status Moves::advance(Move& move, const transport::Header* finish) noexcept {
   // takes room that was counted before.
   while (rest.length > 0 && chain.count < most &&
          (chain.count == 0 ? queue.has_room(1) : queue.has_room_now(chain.count + 1))) {
-    const std::uint64_t bytes = build(shared_, move, rest, run_at(move.remote, offset),
-                                      chain.requests[chain.count], chain.pieces[chain.count]);
+    const std::uint64_t bytes = build(shared_, move, rest, run_at(move.remote, offset), chain);
     chain.entries[chain.count++] = {Entry::Doing::move, 0, &move};
     rest.offset += static_cast<std::int64_t>(bytes);
     rest.length -= static_cast<std::int64_t>(bytes);

@@ -22,19 +22,18 @@ constexpr unsigned kWrites =
 
 }  // namespace
 
-void Regions::open(ibv_pd* pd, bool may_bind, unsigned sink_rights, std::uint64_t keep_bytes,
-                   MemoryWatch::Source watch, const stria_services_t& services, Counters& counters) {
-  pd_ = pd;
-  rights_ = IBV_ACCESS_LOCAL_WRITE | (may_bind ? unsigned{IBV_ACCESS_MW_BIND} : 0u);
-  sink_rights_ = sink_rights;
-  keep_bytes_ = keep_bytes;
+void Regions::open(const Setup& setup, const stria_services_t& services, Counters& counters) {
+  pd_ = setup.pd;
+  rights_ = IBV_ACCESS_LOCAL_WRITE | (setup.may_bind ? unsigned{IBV_ACCESS_MW_BIND} : 0u);
+  sink_rights_ = setup.sink_rights;
+  keep_bytes_ = setup.keep_bytes;
   services_ = &services;
   counters_ = &counters;
   page_ = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  if (keep_bytes > 0) watch_ = MemoryWatch::get(watch, services);
+  if (keep_bytes_ > 0) watch_ = MemoryWatch::get(setup.watch, services);
   const std::string kept =
       watch_ != nullptr ? fmt::format("up to {} MiB stay registered; memory that goes away is told by {}",
-                                      keep_bytes >> 20, watch_->told_by())
+                                      keep_bytes_ >> 20, watch_->told_by())
                         : "nothing stays registered";
   services.log(2, fmt::format("verbs: {} (STRIA_VERBS_CACHE_BYTES, STRIA_VERBS_MEMORY_WATCH)", kept).c_str());
 }

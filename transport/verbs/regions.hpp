@@ -34,11 +34,16 @@ struct Region : ListNode {
 
 class Regions {
  public:
-  /// may_bind: the device has windows. sink_rights: the rights that memory which a get fills needs beside
-  /// local writes, as with iWARP; if there are any, the region of a get serves one transfer alone.
-  /// keep_bytes: how much unused memory stays registered.
-  void open(ibv_pd* pd, bool may_bind, unsigned sink_rights, std::uint64_t keep_bytes,
-            MemoryWatch::Source watch, const stria_services_t& services, Counters& counters);
+  struct Setup {
+    ibv_pd* pd;
+    bool may_bind;  ///< the device has windows
+    /// The rights that memory which a get fills needs beside local writes, as with iWARP. If there are any,
+    /// the region of a get serves one transfer alone.
+    unsigned sink_rights;
+    std::uint64_t keep_bytes;  ///< how much unused memory stays registered
+    MemoryWatch::Source watch;
+  };
+  void open(const Setup& setup, const stria_services_t& services, Counters& counters);
   ~Regions() { close(); }
   void close() noexcept;
 
