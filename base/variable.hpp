@@ -36,6 +36,7 @@ constexpr Variable choice_variable(Level level, const char* name, const char* by
   return {name,   STRIA_VARIABLE_CHOICE, static_cast<std::uint32_t>(level), by_default, "", choices, 0, 0,
           meaning};
 }
+/// Six parameters: the entries of a variables.hpp are read as lines of a table.
 constexpr Variable number_variable(Level level, const char* name, const char* by_default, const char* unit,
                                    Range range, const char* meaning) {
   return {name,

@@ -35,7 +35,8 @@ static inline uint32_t stria_ompi_context(const ompi_communicator_t* comm) {
   return comm->c_contextid;
 }
 
-/* A copy callback for a datatype's attribute: a duplicate of the datatype does not inherit the attribute. */
+/* A copy callback for a datatype's attribute: a duplicate of the datatype does not inherit the attribute.
+ * Open MPI gives the parameters, more than five. */
 static inline int stria_ompi_do_not_copy(ompi_datatype_t* type, int key, void* extra, void* value, void* copy,
                                          int* copied, ompi_datatype_t* duplicate) {
   (void)type, (void)key, (void)extra, (void)value, (void)copy, (void)duplicate;
@@ -64,6 +65,7 @@ static inline uint32_t stria_ompi_context(const ompi_communicator_t* comm) {
   return UINT32_C(0x80000000) | (uint32_t)comm->c_contextid.cid_base;
 }
 
+/* As in 4.1: a duplicate of a datatype does not inherit the attribute. Open MPI gives the six parameters. */
 static inline int stria_ompi_do_not_copy(ompi_datatype_t* type, int key, void* extra, void* value, void* copy,
                                          int* copied) {
   (void)type, (void)key, (void)extra, (void)value, (void)copy;

@@ -187,7 +187,7 @@ static inline void pml_stria_set_status(ompi_status_public_t* status, const stri
   status->_cancelled = 0;
 }
 
-/* ---- the calls of Open MPI's PML interface ---- */
+/* ---- the calls of Open MPI's PML interface, which gives the parameters, up to eight ---- */
 
 int pml_stria_enable(bool enable);
 int pml_stria_progress(void);

@@ -30,6 +30,7 @@ static stria_status_t look_again(const stria_match_t* match, stria_message_t** m
   return answer;
 }
 
+/* A plain probe. The parameters are those of MPI_Iprobe, and `waits`. */
 static int probe(int source, int tag, ompi_communicator_t* comm, bool waits, int* matched,
                  ompi_status_public_t* status) {
   stria_match_t match;
@@ -53,6 +54,7 @@ int pml_stria_probe(int source, int tag, ompi_communicator_t* comm, ompi_status_
   return probe(source, tag, comm, true, &matched, status);
 }
 
+/* A matched probe. The parameters are those of MPI_Improbe, and `waits`. */
 static int matched_probe(int source, int tag, ompi_communicator_t* comm, bool waits, int* matched,
                          ompi_message_t** out, ompi_status_public_t* status) {
   stria_match_t match;
