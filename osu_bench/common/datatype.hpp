@@ -92,12 +92,13 @@ class DatatypeRun {
   }
 
  private:
-  /// A ping-pong; the figures are of one way.
+  /// A ping-pong; the figures are of one way. Six parameters: the last four are steps, and the timed loop is
+  /// compiled for the first two.
   template <class Send, class Recv, class Clear, class Right>
   bool exchange(const Case& shape, const std::string& way, Send send, Recv recv, Clear clear,
                 Right is_right) {
     const Plan plan = plan_for(options_, static_cast<std::size_t>(shape.sent.size()), false);
-    const double line = distance_.us();
+    Distances distances{.before = distance_.us()};
     const Measured took = leader_ ? measure(peer_, plan,
                                             [&] {
                                               send();
@@ -107,7 +108,7 @@ class DatatypeRun {
                                       recv();
                                       send();
                                     });
-    const double line_after = distance_.us();
+    distances.after = distance_.us();
     bool right = true;
     if (options_.validate) {
       clear();
@@ -117,7 +118,7 @@ class DatatypeRun {
       if (!leader_) send();
       right = all_agree(peer_, is_right(leader_ ? 2 : 1));
     }
-    row(shape, way, took, 2, right, line, line_after);
+    row(shape, way, {took, 2, right, distances});
     return right;
   }
 
@@ -132,19 +133,25 @@ class DatatypeRun {
       step();
       right = all_agree(peer_, is_right());
     }
-    row(shape, way, took, 1, right, 0, 0);
+    row(shape, way, {took, 1, right, {}});
     return right;
   }
 
-  void row(const Case& shape, const std::string& way, const Measured& took, int parts, bool right,
-           double line, double line_after) {
-    const auto of_part = [&](double ns) { return mean_of_leaders(peer_, ns / parts / kNsPerUs); };
-    const double average = of_part(took.ns.average);
-    const double least = of_part(took.ns.min);
-    const double median = of_part(took.ns.median);
-    const double p99 = of_part(took.ns.p99);
+  struct Outcome {
+    const Measured& took;
+    int parts;  ///< of what was timed; the figures are of one
+    bool right;
+    Distances distances;
+  };
+  void row(const Case& shape, const std::string& way, const Outcome& of) {
+    const auto of_part = [&](double ns) { return mean_of_leaders(peer_, ns / of.parts / kNsPerUs); };
+    const double average = of_part(of.took.ns.average);
+    const double least = of_part(of.took.ns.min);
+    const double median = of_part(of.took.ns.median);
+    const double p99 = of_part(of.took.ns.p99);
     report_.row({shape.name, static_cast<std::int64_t>(shape.parameter), way, shape.sent.size(), average,
-                 least, median, p99, static_cast<std::int64_t>(took.iterations), right, line, line_after});
+                 least, median, p99, static_cast<std::int64_t>(of.took.iterations), of.right,
+                 of.distances.before, of.distances.after});
   }
 
   P& peer_;

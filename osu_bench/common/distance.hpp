@@ -57,6 +57,12 @@ inline void answer_line_trips(LinePair& lines, std::uint64_t& trip, std::uint64_
 Buffer shared_page(const std::string& name, bool create);
 void unlink_page(const std::string& name);
 
+/// The distances before and after a row was measured, in microseconds.
+struct Distances {
+  double before = 0;
+  double after = 0;
+};
+
 template <Peer P>
 class Distance {
  public:

@@ -180,10 +180,10 @@ class MatchRun {
 
   bool windows() {
     right_ = true;
-    const double line = distance_.us();
+    Distances distances{.before = distance_.us()};
     Measured took = measure_part(peer_, plan_for(options_, kBytes, true), [&] { return window(); });
-    const double line_after = distance_.us();
-    return row("window", took.ns, window_, took.iterations, line, line_after);
+    distances.after = distance_.us();
+    return row("window", took.ns, window_, took.iterations, distances);
   }
 
   /// Takes the standing queue; a sample is the time of a message, the mean of a part. From its end only until
@@ -228,7 +228,7 @@ class MatchRun {
   /// Drains the queue that is there, and builds and drains it again while the time for a row lasts.
   bool drains() {
     right_ = true;
-    const double line = distance_.us();
+    Distances distances{.before = distance_.us()};
     std::vector<double> samples;
     double total = 0;
     long count = 0;
@@ -237,17 +237,16 @@ class MatchRun {
       total += drain(samples);
       ++count;
     } while (peer_.broadcast(count < kDrains && total < options_.row_ms * 1e6 ? 1 : 0) != 0);
-    const double line_after = distance_.us();
-    return row("drain", summarise(std::move(samples)), 1, count, line, line_after);
+    distances.after = distance_.us();
+    return row("drain", summarise(std::move(samples)), 1, count, distances);
   }
 
-  bool row(const char* way, const Summary& ns, int messages, long iterations, double line,
-           double line_after) {
+  bool row(const char* way, const Summary& ns, int messages, long iterations, Distances distances) {
     const bool right = all_agree(peer_, right_);
     report_.row({std::string(which_.name), static_cast<std::int64_t>(depth_), std::string(way),
                  static_cast<std::int64_t>(kBytes), ns.average / messages, ns.min / messages,
-                 ns.median / messages, ns.p99 / messages, static_cast<std::int64_t>(iterations), right, line,
-                 line_after});
+                 ns.median / messages, ns.p99 / messages, static_cast<std::int64_t>(iterations), right,
+                 distances.before, distances.after});
     return right;
   }
 

@@ -59,10 +59,10 @@ std::vector<std::size_t> size_range(const std::string& text, std::size_t default
   return sizes;
 }
 
-Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
-  Options options;
-  std::string range = std::to_string(program.min_size) + ":" + std::to_string(program.max_size);
-  CLI::App app{"stria osu_bench: " + program.title, program.name};
+namespace {
+
+/// What every program takes of the timed loop and of its messages.
+void add_loop(CLI::App& app, const Program& program, Options& options) {
   app.add_option("-i,--iterations", options.iterations,
                  "iterations of the timed loop (default: OSU's, within --row-ms)")
       ->check(CLI::PositiveNumber);
@@ -81,43 +81,55 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
                  "each message is written before it is sent, and read where it came, in the timed part");
   }
   app.add_flag("--json", options.json, "print one JSON object a line");
-  if (program.datatype) {
-    app.add_option("--cases", options.shapes.cases, "only these cases, as column or column:512")
-        ->delimiter(',');
-    app.add_option("--parameters", options.shapes.parameters, "only these parameters")->delimiter(',');
-    app.add_option("--largest", options.shapes.largest, "only cases of at most so many bytes")
-        ->transform(size_check());
-    app.add_option("--seed", options.shapes.seed, "of irregular lengths, gaps and lists")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 2147483646));
-  } else if (program.match) {
-    std::vector<std::string> names;
-    for (const MatchCase& one : kMatchCases) names.emplace_back(one.name);
-    app.add_option("--cases", options.shapes.cases, fmt::format("of {}", fmt::join(names, ", ")))
+}
+
+/// The rows of the datatype benchmark.
+void add_shapes(CLI::App& app, Options& options) {
+  app.add_option("--cases", options.shapes.cases, "only these cases, as column or column:512")
+      ->delimiter(',');
+  app.add_option("--parameters", options.shapes.parameters, "only these parameters")->delimiter(',');
+  app.add_option("--largest", options.shapes.largest, "only cases of at most so many bytes")
+      ->transform(size_check());
+  app.add_option("--seed", options.shapes.seed, "of irregular lengths, gaps and lists")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 2147483646));
+}
+
+/// The rows of the matching benchmark.
+void add_match_cases(CLI::App& app, Options& options) {
+  std::vector<std::string> names;
+  for (const MatchCase& one : kMatchCases) names.emplace_back(one.name);
+  app.add_option("--cases", options.shapes.cases, fmt::format("of {}", fmt::join(names, ", ")))
+      ->delimiter(',')
+      ->check(CLI::IsMember(names));
+  app.add_option("--depths", options.depths,
+                 fmt::format("receives or messages that lie before the window (default {})",
+                             fmt::join(kUsualDepths, ",")))
+      ->delimiter(',')
+      ->check(CLI::Range(0L, kMostDepth));
+}
+
+/// The rows of the other benchmarks. `range`: what -m says, until settle() has read it.
+void add_sizes(CLI::App& app, const Program& program, Options& options, std::string& range) {
+  if (!program.usual_sizes.empty()) range.clear();
+  auto* sizes = app.add_option("--sizes", options.sizes, "exactly these sizes, bytes")
+                    ->delimiter(',')
+                    ->transform(size_check());
+  app.add_option("-m,--message-size", range,
+                 program.usual_sizes.empty() ? "[MIN:]MAX, powers of two, bytes"
+                                             : fmt::format("[MIN:]MAX, powers of two, bytes (default {})",
+                                                           fmt::join(program.usual_sizes, ", ")))
+      ->capture_default_str()
+      ->excludes(sizes);
+  if (!program.cases.empty()) {
+    app.add_option("--cases", options.shapes.cases, fmt::format("of {}", fmt::join(program.cases, ", ")))
         ->delimiter(',')
-        ->check(CLI::IsMember(names));
-    app.add_option("--depths", options.depths,
-                   fmt::format("receives or messages that lie before the window (default {})",
-                               fmt::join(kUsualDepths, ",")))
-        ->delimiter(',')
-        ->check(CLI::Range(0L, kMostDepth));
-  } else {
-    if (!program.usual_sizes.empty()) range.clear();
-    auto* sizes = app.add_option("--sizes", options.sizes, "exactly these sizes, bytes")
-                      ->delimiter(',')
-                      ->transform(size_check());
-    app.add_option("-m,--message-size", range,
-                   program.usual_sizes.empty() ? "[MIN:]MAX, powers of two, bytes"
-                                               : fmt::format("[MIN:]MAX, powers of two, bytes (default {})",
-                                                             fmt::join(program.usual_sizes, ", ")))
-        ->capture_default_str()
-        ->excludes(sizes);
-    if (!program.cases.empty()) {
-      app.add_option("--cases", options.shapes.cases, fmt::format("of {}", fmt::join(program.cases, ", ")))
-          ->delimiter(',')
-          ->check(CLI::IsMember(program.cases));
-    }
+        ->check(CLI::IsMember(program.cases));
   }
+}
+
+/// The ways of a row, and how many messages and processes there are.
+void add_ways_and_counts(CLI::App& app, const Program& program, Options& options) {
   if (!program.ways.empty()) {
     app.add_option("--ways", options.ways, fmt::format("of {}", fmt::join(program.ways, ", ")))
         ->delimiter(',')
@@ -133,23 +145,44 @@ Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
         ->capture_default_str()
         ->check(CLI::Range(2, 64));
   }
+}
+
+/// Fills in what the command line leaves open, and checks what no option can check by itself. Throws
+/// CLI::ValidationError.
+void settle(const Program& program, Options& options, const std::string& range) {
+  if (options.processes % 2 != 0) throw CLI::ValidationError("--processes", "the number must be even");
+  if (options.ways.empty()) options.ways = program.usual_ways;
+  if (options.depths.empty()) options.depths = kUsualDepths;
+  try {
+    if (program.datatype) check_cases(options.shapes);
+  } catch (const std::invalid_argument& error) {
+    throw CLI::ValidationError("--cases", error.what());
+  }
+  if (program.datatype || program.match || !options.sizes.empty()) return;
+  try {
+    options.sizes = range.empty() ? program.usual_sizes : size_range(range, program.min_size);
+  } catch (const std::invalid_argument& error) {
+    throw CLI::ValidationError("--message-size", error.what());
+  }
+}
+
+}  // namespace
+
+Parsed parse(int argc, char** argv, const Program& program, bool speaking) {
+  Options options;
+  std::string range = std::to_string(program.min_size) + ":" + std::to_string(program.max_size);
+  CLI::App app{"stria osu_bench: " + program.title, program.name};
+  add_loop(app, program, options);
+  if (program.datatype)
+    add_shapes(app, options);
+  else if (program.match)
+    add_match_cases(app, options);
+  else
+    add_sizes(app, program, options, range);
+  add_ways_and_counts(app, program, options);
   try {
     app.parse(argc, argv);
-    if (options.processes % 2 != 0) throw CLI::ValidationError("--processes", "the number must be even");
-    if (options.ways.empty()) options.ways = program.usual_ways;
-    if (options.depths.empty()) options.depths = kUsualDepths;
-    try {
-      if (program.datatype) check_cases(options.shapes);
-    } catch (const std::invalid_argument& error) {
-      throw CLI::ValidationError("--cases", error.what());
-    }
-    if (!program.datatype && !program.match && options.sizes.empty()) {
-      try {
-        options.sizes = range.empty() ? program.usual_sizes : size_range(range, program.min_size);
-      } catch (const std::invalid_argument& error) {
-        throw CLI::ValidationError("--message-size", error.what());
-      }
-    }
+    settle(program, options, range);
   } catch (const CLI::ParseError& error) {
     std::ostringstream out;
     std::ostringstream err;

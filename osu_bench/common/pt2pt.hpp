@@ -69,11 +69,21 @@ bool check_window(P& peer, std::size_t bytes, int window) {
   return all_agree(peer, right);
 }
 
+/// Where a message of `bytes` bytes is sent from, and where one comes to.
+struct Messages {
+  std::byte* out;
+  std::byte* in;
+  std::size_t bytes;
+};
+
 /// The leader's or the follower's side of a ping-pong. `before` is done with what is sent, `after` with what
 /// came.
 template <Peer P, class Before, class After>
-Measured measure_ping_pong(P& peer, const Plan& plan, std::byte* out, std::byte* in, std::size_t bytes,
-                           Before&& before, After&& after) {
+Measured measure_ping_pong(P& peer, const Plan& plan, const Messages& messages, Before&& before,
+                           After&& after) {
+  std::byte* const out = messages.out;
+  std::byte* const in = messages.in;
+  const std::size_t bytes = messages.bytes;
   if (leads(peer)) {
     return measure(peer, plan, [&] {
       before(out);
@@ -119,10 +129,10 @@ bool run_latency(P& peer, const Program& program, const Options& options) {
     const Measured took =
         options.rewrite
             ? measure_ping_pong(
-                  peer, plan, out, in, bytes, [&](std::byte* to) { write_all(to, bytes, ++first); },
+                  peer, plan, {out, in, bytes}, [&](std::byte* to) { write_all(to, bytes, ++first); },
                   [&](const std::byte* from) { read_all(from, bytes); })
             : measure_ping_pong(
-                  peer, plan, out, in, bytes, [](std::byte*) {}, [](const std::byte*) {});
+                  peer, plan, {out, in, bytes}, [](std::byte*) {}, [](const std::byte*) {});
     const double line_after = distance.us();
     const auto one_way = [&](double ns) { return mean_of_leaders(peer, ns / 2 / kNsPerUs); };
     const double average = one_way(took.ns.average);
@@ -142,8 +152,11 @@ enum class Direction { one_way, both_ways };
 
 /// The leader's or the follower's side of one window, then an acknowledgement.
 template <Peer P>
-Measured measure_window(P& peer, const Plan& plan, int window, Direction direction, std::byte* out,
-                        std::byte* in, std::size_t bytes) {
+Measured measure_window(P& peer, const Plan& plan, int window, Direction direction,
+                        const Messages& messages) {
+  std::byte* const out = messages.out;
+  std::byte* const in = messages.in;
+  const std::size_t bytes = messages.bytes;
   constexpr std::size_t kAck = 4;
   std::byte ack[kAck] = {};
   if (direction == Direction::both_ways) {
@@ -193,7 +206,7 @@ bool run_bandwidth(P& peer, const Program& program, const Options& options, Dire
     std::memset(received.data(), 'b', bytes);
     const double line = distance.us();
     const Measured took = measure_window(peer, plan_for(options, bytes, true), options.window, direction,
-                                         to_send.data(), received.data(), bytes);
+                                         {to_send.data(), received.data(), bytes});
     const double line_after = distance.us();
     // Samples are a window's time: the 99th percentile is a slow window, and "min" the slowest of all.
     const double ways = direction == Direction::both_ways ? 2 : 1;

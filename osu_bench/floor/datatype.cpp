@@ -60,7 +60,7 @@ class Floor {
       asm volatile("" ::: "memory");
     });
     const bool right = !options_.validate || is_right();
-    row(way, ns, 1, right, 0, 0);
+    row(way, ns, 1, right, {});
     return right;
   }
 
@@ -76,20 +76,18 @@ class Floor {
       sides.in[i] = in[i].data();
     }
     std::optional<Summary> best;
-    double line = 0;
-    double line_after = 0;
+    Distances distances;
     bool right = true;
     for (const std::int64_t fragment :
          {std::int64_t{32} << 10, std::int64_t{8} << 10, std::int64_t{2} << 10}) {
       if (best && fragment >= shape_.sent.size()) continue;  // one fragment again
-      TwoCores pair(sent_, received_, sides, fragment, on_[0], on_[1]);
+      TwoCores pair(sent_, received_, sides, fragment, {on_[0], on_[1]});
       const double before = pair.line_ns();
       const Summary ns = repeat(budget_ns() / 3, 3, [&] { pair.exchange(); });
       const double after = pair.line_ns();
       if (!best || ns.median < best->median) {
         best = ns;
-        line = before;
-        line_after = after;
+        distances = {before / 1e3, after / 1e3};
       }
       if (!options_.validate) continue;
       for (std::byte* memory : sides.in) clear_shape(shape_.received, memory);
@@ -97,16 +95,15 @@ class Floor {
       right = right && shape_is_right(shape_.received, sides.in[0], 2) &&
               shape_is_right(shape_.received, sides.in[1], 1);
     }
-    row("two-core", *best, 2, right, line, line_after);
+    row("two-core", *best, 2, right, distances);
     return right;
   }
 
-  void row(const std::string& way, const Summary& ns, int parts, bool right, double line,
-           double line_after) const {
+  void row(const std::string& way, const Summary& ns, int parts, bool right, Distances distances) const {
     const double us = 1e3 * parts;
     report_.row({shape_.name, std::int64_t{shape_.parameter}, way, shape_.sent.size(), ns.average / us,
                  ns.min / us, ns.median / us, ns.p99 / us, static_cast<std::int64_t>(ns.samples), right,
-                 line / 1e3, line_after / 1e3});
+                 distances.before, distances.after});
   }
 
   const Case& shape_;

@@ -5,7 +5,7 @@
 namespace stria::bench {
 
 TwoCores::TwoCores(const Loops& sent, const Loops& received, const Sides& sides, std::int64_t fragment,
-                   int here, int there)
+                   CoresOfBoth on)
     : sent_(sent), received_(received), sides_(sides) {
   // Plain memory can be cut anywhere, so the other side says where.
   const std::vector<std::int64_t> cuts = (sent.is_plain() ? received : sent).cuts(fragment);
@@ -20,8 +20,8 @@ TwoCores::TwoCores(const Loops& sent, const Loops& received, const Sides& sides,
   // Slots are lines apart from each other, and do not fall upon the same sets of the cache.
   slot_bytes_ = (static_cast<std::size_t>(longest) + kLine - 1) / kLine * kLine + kLine;
   for (Ring* ring : {&there_, &back_}) ring->slots = Buffer(kSlots * slot_bytes_);
-  bind_to(here);
-  other_ = std::thread([this, there] {
+  bind_to(on.here);
+  other_ = std::thread([this, there = on.there] {
     bind_to(there);
     std::uint64_t trip = 0;
     while (receive(there_, sides_.in[1])) {

@@ -21,11 +21,16 @@ struct Sides {
   std::byte* in[2];
 };
 
+/// The cores of the two threads.
+struct CoresOfBoth {
+  int here, there;
+};
+
 class TwoCores {
  public:
-  /// The calling thread is the first of the two; it stays on `here`. Fragments of about `fragment` bytes.
-  TwoCores(const Loops& sent, const Loops& received, const Sides& sides, std::int64_t fragment, int here,
-           int there);
+  /// The calling thread is the first of the two; it stays on its core. Fragments of about `fragment` bytes.
+  TwoCores(const Loops& sent, const Loops& received, const Sides& sides, std::int64_t fragment,
+           CoresOfBoth on);
   ~TwoCores();
   TwoCores(const TwoCores&) = delete;
   TwoCores& operator=(const TwoCores&) = delete;

@@ -12,7 +12,8 @@ namespace {
 
 using namespace stria::bench;
 
-/// One row. Returns whether what came was right, before and after it was timed. Collective.
+/// One row. Returns whether what came was right, before and after it was timed. Collective. Six parameters:
+/// what is measured, between which processes, how, and where the row goes.
 bool run(MpiPeer& peer, Distance<MpiPeer>& distance, const Call& call, std::size_t bytes,
          const Options& options, const Report& report) {
   Calls state(bytes);

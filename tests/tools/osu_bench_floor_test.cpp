@@ -93,7 +93,7 @@ TEST(TwoCores, exchange_every_case_in_fragments) {
       sides.out[i] = out[i].data();
       sides.in[i] = in[i].data();
     }
-    TwoCores pair(sent, received, sides, 3000, on[0], on[1]);
+    TwoCores pair(sent, received, sides, 3000, {on[0], on[1]});
     for (int i = 0; i < 2; ++i) {
       pair.exchange();
       EXPECT_GT(pair.line_ns(), 0);
