@@ -111,8 +111,8 @@ Status Receives::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
 
 /// The receive's message out of the window of its source, when that lies there next and nobody else can want
 /// it. Bytes, or STRIA_TAKE_*.
-[[gnu::always_inline]] inline std::int32_t Receives::take(const stria_recv_t& recv, Peer& source,
-                                                          stria_request_t* request) noexcept {
+[[gnu::always_inline]] inline std::int32_t Receives::take_from_window(const stria_recv_t& recv, Peer& source,
+                                                                      stria_request_t* request) noexcept {
   const bool whole_round = ++looks_ % kWholeRound == 0;
   if (recv.count > eager::kTakeMost || activity_.in_progress() || posted_.size() != 0 || source.has_early ||
       activity_.has_backlog() || whole_round)
@@ -134,7 +134,7 @@ Status Receives::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
 }
 
 // Takes what lies in the window of its source, for older receives first. True: the message was there.
-bool Receives::look_first(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
+bool Receives::poll_source(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
   constexpr unsigned kMostOthers = 15;  // records of one look
   if (activity_.in_progress()) return false;
   if (looks_ % kWholeRound == 0 || activity_.has_backlog()) [[unlikely]] {
@@ -157,13 +157,13 @@ bool Receives::look_first(const stria_recv_t& recv, Peer& source, stria_request_
 /// ok: the message was there; in_progress: post the receive; no_resource: something came that nobody asked
 /// for.
 Status Receives::look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept {
-  const std::int32_t taken = take(recv, source, request);
+  const std::int32_t taken = take_from_window(recv, source, request);
   if (taken >= 0) return Status::ok;
   if (taken == STRIA_TAKE_NOTHING) {
     look_in_ = kNotSoonAgain;
     return Status::in_progress;
   }
-  if (look_first(recv, source, request)) {
+  if (poll_source(recv, source, request)) {
     report_outcome(recv, *reinterpret_cast<Request*>(request));
     return Status::ok;
   }

@@ -89,9 +89,9 @@ class alignas(kCacheLine) Receives {
   void post_exact(const stria_recv_t& recv, const Peer& source, stria_request_t* request) noexcept;
   Status recv_beside_unexpected(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
   Status look(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
-  std::int32_t take(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
-  [[gnu::noinline]] bool look_first(const stria_recv_t& recv, Peer& source,
-                                    stria_request_t* request) noexcept;
+  std::int32_t take_from_window(const stria_recv_t& recv, Peer& source, stria_request_t* request) noexcept;
+  [[gnu::noinline]] bool poll_source(const stria_recv_t& recv, Peer& source,
+                                     stria_request_t* request) noexcept;
   Status recv_entry(Unexpected& entry, const stria_recv_t& recv, const stria_payload_t& memory,
                     stria_request_t* request) noexcept;
   void take_unexpected(Unexpected& entry, const stria_payload_t& memory, Request& request) noexcept;

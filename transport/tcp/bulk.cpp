@@ -132,14 +132,14 @@ void Bulk::flush() noexcept {
   request();
 }
 
-void Bulk::finish(Get& get, Status status) noexcept {
+void Bulk::complete_get(Get& get, Status status) noexcept {
   get.unlink();
   transport::Completion* const completion = get.completion;
   shared_.gets.give(get);
   completion->done(completion, transport::to_c(status));
 }
 
-void Bulk::over(Get& get, Status status) noexcept {
+void Bulk::piece_has_ended(Get& get, Status status) noexcept {
   --get.pieces;
   if (status != Status::ok) {
     get.status = status;
@@ -149,7 +149,7 @@ void Bulk::over(Get& get, Status status) noexcept {
     }
   }
   request();
-  if (get.pieces == 0 && get.all_requested) finish(get, get.status);
+  if (get.pieces == 0 && get.all_requested) complete_get(get, get.status);
 }
 
 Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
@@ -175,7 +175,7 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
       ++pieces;
       Get& get = lane->fetch.take();
       if (came == Fetch::After::refused) say_resume(*lane);
-      over(get, came == Fetch::After::came ? Status::ok : Status::access_error);
+      piece_has_ended(get, came == Fetch::After::came ? Status::ok : Status::access_error);
     }
   }
   return {pieces, broken_};
@@ -184,7 +184,7 @@ Bulk::Outcome Bulk::receive(bool all, unsigned budget) noexcept {
 void Bulk::end_gets(Status why) noexcept {
   again_.clear();
   for (IntrusiveList<Get>* const list : {&waiting_, &under_way_})
-    while (Get* const get = list->front()) finish(*get, why);
+    while (Get* const get = list->front()) complete_get(*get, why);
 }
 
 }  // namespace stria::tcp

@@ -158,8 +158,8 @@ class Bulk {
   void say_loss(Lane& lane) noexcept;
   void lose(Lane& lane) noexcept;
   void close(Lane& lane) noexcept;
-  void over(Get& get, Status status) noexcept;
-  void finish(Get& get, Status status) noexcept;
+  void piece_has_ended(Get& get, Status status) noexcept;
+  void complete_get(Get& get, Status status) noexcept;
 
   Shared& shared_;
   Requester& requester_;

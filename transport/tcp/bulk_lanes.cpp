@@ -111,7 +111,7 @@ void Bulk::lose(Lane& lane) noexcept {
     const Fetch::After came = lane.fetch.receive(old);
     if (came == Fetch::After::wrong) broken_ = After::wrong;
     if (came != Fetch::After::came && came != Fetch::After::refused) break;
-    over(lane.fetch.take(), came == Fetch::After::came ? Status::ok : Status::access_error);
+    piece_has_ended(lane.fetch.take(), came == Fetch::After::came ? Status::ok : Status::access_error);
   }
   while (!lane.fetch.is_empty()) again_.push_back(lane.fetch.give_back());
   close(lane);

@@ -59,7 +59,7 @@ Result<std::unique_ptr<Device>> Device::open(const transport::DeviceParams& para
     return Error{Status::invalid, "tcp: a device needs a worker id, a sink and services"};
   auto settings = read_settings(params);
   if (!settings) return std::move(settings).error();
-  if (!Handshake::is_possible())
+  if (!Handshake::start_libsodium())
     return Error{Status::io_error, "tcp: libsodium, by which peers are recognised, does not start"};
   std::unique_ptr<Device> made(new Device(*settings, params));
   if (auto started = made->start(*settings); !started) return std::move(started).error();

@@ -179,7 +179,7 @@ void Fetch::hand_over(const UniqueFd& socket) noexcept {
   if (!plan.steps().empty()) static_cast<void>(queue_->receive(socket, plan.steps(), *this));
 }
 
-void Fetch::over(int result) noexcept {
+void Fetch::step_has_ended(int result) noexcept {
   if (result == -ECANCELED || is_dry(-result)) return;
   if (result <= 0) {
     is_broken_ = true;  // result 0: the peer sends no more

@@ -78,7 +78,7 @@ class Fetch final : KernelQueue::Operation {
   bool unpacks(const Piece& piece) const noexcept;
   void came(Piece& piece, std::int64_t bytes) noexcept;
   void hand_over(const UniqueFd& socket) noexcept;
-  void over(int result) noexcept override;
+  void step_has_ended(int result) noexcept override;
 
   BufferPool& pool_;
   const stria_services_t& services_;

@@ -36,7 +36,7 @@ Handshake::Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t
   crypto_generichash(raw(key_.data()), key_.size(), raw(secret.data()), secret.size(), nullptr, 0);
 }
 
-bool Handshake::is_possible() noexcept {
+bool Handshake::start_libsodium() noexcept {
   return sodium_init() >= 0;  // does nothing when called again
 }
 

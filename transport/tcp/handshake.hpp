@@ -96,7 +96,7 @@ std::span<std::byte> bytes_of(Message& message) noexcept {
 class Handshake {
  public:
   /// Initialises libsodium. False: it does not start. To be called before everything else of this class.
-  static bool is_possible() noexcept;
+  static bool start_libsodium() noexcept;
   Handshake(std::uint64_t worker, std::uint64_t instance, std::uint32_t eager_max,
             std::span<const std::byte> secret, const Ticket& ticket) noexcept;
   static Ticket draw_ticket() noexcept;

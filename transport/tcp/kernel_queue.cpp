@@ -138,7 +138,7 @@ void KernelQueue::update() noexcept {
       auto* const operation = static_cast<Operation*>(io_uring_cqe_get_data(completion));
       if (operation == nullptr) continue;  // a request of cancel(), or a request for nothing
       --operation->steps_;
-      operation->over(completion->res);
+      operation->step_has_ended(completion->res);
       if (!operation->linked()) ended_.push_back(operation);
     }
     io_uring_cq_advance(&kernel, count);

@@ -1,7 +1,8 @@
 // What the kernel does by itself while the application computes (io_uring): it sends bytes that a socket had
 // no room for, and reads bytes that have not come yet, out of and into the memory of their messages.
 //
-//   send(), receive() ──► under way ── each step's bytes moved, an error, or cancel() ──► over() ──► next()
+//   send(), receive() ──► under way ── each step's bytes moved, an error, or cancel()
+//                                      ──► step_has_ended() ──► next()
 //
 // The kernel works when the thread that asked for an operation enters or leaves the kernel, also by a timer's
 // interrupt. Another thread that waits for the operation would have to wait for such an interrupt. So nothing
@@ -54,7 +55,7 @@ class KernelQueue {
     /// number of bytes moved, or a negative errno. -ECANCELED: none was moved, and nothing is wrong; -ETIME:
     /// a delay is over. After a step that has moved only a part of its bytes the later steps move none. No
     /// function of the queue may be called here.
-    virtual void over(int result) noexcept = 0;
+    virtual void step_has_ended(int result) noexcept = 0;
     unsigned steps_ = 0;  // steps that are not over
   };
 
@@ -89,7 +90,7 @@ class KernelQueue {
   /// reported.
   void cancel(Operation& operation) noexcept;
 
-  /// Calls over() of each step that has ended.
+  /// Calls step_has_ended() of each step that has ended.
   void update() noexcept;
   /// Whether next() may have something to answer. Makes no system call.
   bool has_news() noexcept;

@@ -31,7 +31,7 @@ LateSend::Result LateSend::end() noexcept {
 
 /// Called for the end of the deadline and for the end of the send. When the deadline is taken back, both end
 /// with ECANCELED.
-void LateSend::over(int result) noexcept {
+void LateSend::step_has_ended(int result) noexcept {
   if (result > 0) result_.sent = static_cast<std::size_t>(result);
   if (result < 0 && is_reset(-result)) result_.error = -result;
 }

@@ -39,7 +39,7 @@ class LateSend final : KernelQueue::Operation {
   Result end() noexcept;
 
  private:
-  void over(int result) noexcept override;
+  void step_has_ended(int result) noexcept override;
 
   KernelQueue* queue_ = nullptr;
   Result result_{};

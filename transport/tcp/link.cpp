@@ -51,7 +51,7 @@ void Link::come_up(UniqueFd socket, const Ip& ip, std::uint32_t eager_max, Maker
   peer_ip_ = ip;
   path_ = receives_ ? "tcp to itself" : "tcp to " + peer_ip_.text();
   if (!receives_) one_way_ns_ = round_trip_us(socket_) * 1000 / 2;
-  Silence::probe(socket_, shared_.silent_ms);
+  Silence::set_keepalive(socket_, shared_.silent_ms);
   state_ = State::up;
   dial.reset();
   watch();
@@ -204,7 +204,7 @@ void Link::flush() noexcept {
   if (state_ != State::up) return;
   // waits_for_room() is true of a connection that has failed, too: its end comes by the receiving side.
   if (outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
-  outgoing_.look(socket_);
+  outgoing_.check_deadline(socket_);
   wait_for_room(outgoing_.waits_for_room());
   if (std::exchange(owes_no_bulk_, false))
     owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
@@ -262,7 +262,7 @@ void Link::lose() noexcept {
 bool Link::go_on(UniqueFd socket, std::uint64_t peer_received) noexcept {
   if (!outgoing_.go_on_behind(peer_received)) return false;
   socket_ = std::move(socket);
-  Silence::probe(socket_, shared_.silent_ms);
+  Silence::set_keepalive(socket_, shared_.silent_ms);
   state_ = State::up;
   watch();
   greet();

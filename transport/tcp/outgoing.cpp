@@ -42,7 +42,7 @@ Status Outgoing::send(const UniqueFd& socket, const Short& record, When when) no
 }
 
 Status Outgoing::send(const UniqueFd& socket, const Record& record, When when) noexcept {
-  look(socket);
+  check_deadline(socket);
   const bool is_short = record.head.bytes <= kHeldRecordMost;
   if (!is_short || !when.waits || late_.is_shared()) take_back();
   if (is_broken_) return Status::peer_failed;
@@ -146,7 +146,7 @@ void Outgoing::take_back() noexcept {
   end_deadline(0);
 }
 
-void Outgoing::look(const UniqueFd& socket) noexcept {
+void Outgoing::check_deadline(const UniqueFd& socket) noexcept {
   if (!late_.is_armed() || !late_.has_passed()) return;
   end_deadline(0);
   push(socket);

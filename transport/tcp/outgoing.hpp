@@ -57,7 +57,7 @@ class Outgoing {
   /// to acknowledge something first. PEER_FAILED: the connection has failed.
   Status flush(const UniqueFd& socket) noexcept;
   /// If the deadline has passed: counts what the kernel has sent, and sends the rest.
-  void look(const UniqueFd& socket) noexcept;
+  void check_deadline(const UniqueFd& socket) noexcept;
   /// Whether a send has reported that the connection was reset.
   bool was_reset() const noexcept { return was_reset_; }
   /// Whether a send has reported that the peer's host is silent.

@@ -40,7 +40,7 @@ unsigned Receiver::receive(unsigned budget, bool& handshakes) noexcept {
   unsigned delivered = ready_.empty() ? 0 : read_ready(budget);
   if (has_ended()) delivered += go_on(budget - delivered);
   if (hot_[0] != nullptr && delivered < budget) delivered += read_hot(budget - delivered);
-  if (delivered < budget && is_due()) delivered += look(budget - delivered, handshakes);
+  if (delivered < budget && is_due()) delivered += look_at_all(budget - delivered, handshakes);
   return delivered;
 }
 
@@ -127,7 +127,7 @@ void Receiver::warm(Link& link) noexcept {
   hot_[0] = &link;
 }
 
-unsigned Receiver::look(unsigned budget, bool& handshakes) noexcept {
+unsigned Receiver::look_at_all(unsigned budget, bool& handshakes) noexcept {
   unsigned delivered = 0;
   calls_ = 0;
   looked_us_ = now_us();

@@ -47,7 +47,7 @@ class Receiver {
   unsigned settle(Link& link, const Incoming::Outcome& outcome) noexcept;
   unsigned read_hot(unsigned budget) noexcept;
   unsigned read_ready(unsigned budget) noexcept;
-  unsigned look(unsigned budget, bool& handshakes) noexcept;
+  unsigned look_at_all(unsigned budget, bool& handshakes) noexcept;
   bool is_due() noexcept;
   void plan_next_look(bool found) noexcept;
   void warm(Link& link) noexcept;

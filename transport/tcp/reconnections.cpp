@@ -92,7 +92,7 @@ Reconnections::Peer Reconnections::ask(One& one, std::uint64_t now) {
 }
 
 /// Advances the reconnection of one link. `passed`: ms since the last time; 0: this process was away.
-Reconnections::Peer Reconnections::look(One& one, std::uint64_t now, std::uint64_t passed) {
+Reconnections::Peer Reconnections::advance_one(One& one, std::uint64_t now, std::uint64_t passed) {
   const Peer out = one.link->is_made_by_peer() ? ask(one, now) : dial(one, now);
   const bool is_connected = one.question ? is_established(one.question) : one.dial && one.dial->has_reached();
   (is_connected ? one.connected : one.waited) += passed;
@@ -104,7 +104,7 @@ void Reconnections::advance(std::uint64_t now) {
   const std::uint64_t passed = since <= kGapMs ? since : 0;
   for (std::size_t i = 0; i < all_.size();) {
     Link& link = *all_[i].link;
-    const Peer peer = link.state() == Link::State::lost ? look(all_[i], now, passed) : Peer::gone;
+    const Peer peer = link.state() == Link::State::lost ? advance_one(all_[i], now, passed) : Peer::gone;
     if (peer == Peer::unknown) {
       ++i;
       continue;

@@ -47,7 +47,7 @@ class Reconnections {
     UniqueFd question;
   };
   enum class Peer : std::uint8_t { unknown, connected, gone };
-  Peer look(One& one, std::uint64_t now, std::uint64_t passed);
+  Peer advance_one(One& one, std::uint64_t now, std::uint64_t passed);
   void try_again(One& one, std::uint64_t now) noexcept;
   Peer dial(One& one, std::uint64_t now);
   Peer ask(One& one, std::uint64_t now);

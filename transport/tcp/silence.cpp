@@ -10,7 +10,7 @@ namespace stria::tcp {
 
 /// The first probe comes after some third of the time, and kProbes of them in the rest. The system counts in
 /// whole seconds, which does not cut the limit short.
-void Silence::probe(const UniqueFd& socket, std::uint64_t limit_ms) noexcept {
+void Silence::set_keepalive(const UniqueFd& socket, std::uint64_t limit_ms) noexcept {
   constexpr std::uint64_t kMs = 1000, kProbes = 4;
   const std::uint64_t seconds = (limit_ms + kMs - 1) / kMs;
   const std::uint64_t interval = std::max<std::uint64_t>(seconds / 6, 1);

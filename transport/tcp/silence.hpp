@@ -14,7 +14,7 @@ class Silence {
  public:
   /// Has the system probe a connection on which nothing waits to be acknowledged: the connection ends after
   /// about `limit_ms` without an answer.
-  static void probe(const UniqueFd& socket, std::uint64_t limit_ms) noexcept;
+  static void set_keepalive(const UniqueFd& socket, std::uint64_t limit_ms) noexcept;
   /// Whether segments, or probes of a closed window, have been repeated for `limit_ms` while the peer's
   /// system acknowledged nothing. To be asked several times within the limit. Costs one system call. `now`:
   /// of now_ms().

@@ -137,7 +137,7 @@ bool Supply::hand_over(const UniqueFd& socket) noexcept {
   return count > 0 && queue_->send(socket, std::span(steps).first(count), *this);
 }
 
-void Supply::over(int result) noexcept {
+void Supply::step_has_ended(int result) noexcept {
   if (result == -ECANCELED || is_full(-result)) return;
   if (result <= 0) {
     is_broken_ = true;

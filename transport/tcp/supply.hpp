@@ -63,7 +63,7 @@ class Supply final : KernelQueue::Operation {
   std::size_t describe(Piece& piece, std::int64_t most, iovec* runs, std::int64_t& covered) const noexcept;
   Status send(const UniqueFd& socket, Piece& piece) noexcept;
   bool hand_over(const UniqueFd& socket) noexcept;
-  void over(int result) noexcept override;
+  void step_has_ended(int result) noexcept override;
   void update() noexcept;
   void take_back() noexcept;
 

@@ -195,8 +195,9 @@ Status Device::arm() noexcept {
     return Status::no_resource;
   if (joiner_.has_news()) return Status::no_resource;
   shared_.armed = true;
-  // An adapter reports only events after it was armed. look() finds those between the last progress and that.
-  if (interface_->arm() && !receiver_.look()) return Status::ok;
+  // An adapter reports only events after it was armed. poll_into_stash() finds those between the last
+  // progress and that.
+  if (interface_->arm() && !receiver_.poll_into_stash()) return Status::ok;
   disarm();
   return Status::no_resource;
 }

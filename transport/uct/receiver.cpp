@@ -86,7 +86,7 @@ unsigned Receiver::ask_ucx() noexcept {
   return events;
 }
 
-bool Receiver::look() noexcept {
+bool Receiver::poll_into_stash() noexcept {
   return ask_ucx() > 0;
 }
 

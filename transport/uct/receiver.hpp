@@ -35,8 +35,8 @@ class Receiver {
   /// least 1 when UCX did anything.
   unsigned receive(unsigned budget) noexcept;
   /// Asks UCX for messages and stashes them for receive(). False: UCX had nothing to do.
-  bool look() noexcept;
-  /// The last receive() or look() found UCX idle, and the stash is empty.
+  bool poll_into_stash() noexcept;
+  /// The last receive() or poll_into_stash() found UCX idle, and the stash is empty.
   bool is_drained() const noexcept { return stash_.is_empty() && is_quiet_; }
   /// No message waits, from UCX or from the device itself.
   bool is_empty() const noexcept { return stash_.is_empty() && parts_.shared.loop.is_empty(); }

@@ -42,7 +42,7 @@ Status Device::arm() noexcept {
   armed_ = true;
   // Completions that came before ibv_req_notify_cq do not make the descriptor readable: look for them.
   completions_.reap();
-  return receiver_.look() && !is_busy() ? Status::ok : Status::no_resource;
+  return receiver_.poll_into_batch() && !is_busy() ? Status::ok : Status::no_resource;
 }
 
 /// Probes each peer with a request that its adapter has to answer, because a peer whose host is gone says

@@ -32,7 +32,7 @@ void Receiver::poll() noexcept {
   end_ = n > 0 ? static_cast<unsigned>(n) : 0;
 }
 
-bool Receiver::look() noexcept {
+bool Receiver::poll_into_batch() noexcept {
   poll();
   return end_ == 0;
 }

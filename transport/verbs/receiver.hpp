@@ -40,7 +40,7 @@ class Receiver {
   /// Sends a packet of credits on each link where one is due, if its send queue has room.
   void return_credits() noexcept;
   /// Polls the receive queue into the batch, which must be empty, and delivers nothing. True: nothing came.
-  bool look() noexcept;
+  bool poll_into_batch() noexcept;
   /// Whether a completion of the batch, or a packet of credits, is still to be handled.
   bool is_busy() const noexcept { return next_ != end_ || !credits_due_.empty(); }
   /// Whether the last poll by receive() found the receive queue empty, and nothing is left of the batch: all

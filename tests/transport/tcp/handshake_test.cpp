@@ -14,7 +14,7 @@ std::span<const std::byte> secret(const char* text) {
 }
 
 struct TcpHandshake : testing::Test {
-  TcpHandshake() { EXPECT_TRUE(Handshake::is_possible()); }
+  TcpHandshake() { EXPECT_TRUE(Handshake::start_libsodium()); }
   static Address address_of(const Handshake& one) {
     Address out;
     out.worker = one.worker();

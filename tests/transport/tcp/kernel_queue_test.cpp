@@ -21,7 +21,7 @@ constexpr Token kAny = 8;
 
 struct Noted final : KernelQueue::Operation {
   Noted() : Operation(kAny) {}
-  void over(int outcome) noexcept override {
+  void step_has_ended(int outcome) noexcept override {
     results.push_back(outcome);
     if (outcome > 0) bytes += outcome;
   }

@@ -112,7 +112,7 @@ TEST(TcpSilence, of_a_host_that_owes_nothing_is_found_by_the_system_and_told) {
 TEST(TcpSilence, of_an_idle_connection_may_last_for_the_whole_limit) {
   for (const std::uint64_t limit_ms : {5000, 7000, 8000, 10000, 11000, 17000, 29001, 30000, 3600000}) {
     const SocketPair pair;
-    Silence::probe(pair.one, limit_ms);
+    Silence::set_keepalive(pair.one, limit_ms);
     const auto number_of = [&pair](int option) {
       int number = 0;
       socklen_t bytes = sizeof number;
