@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "datatype/kernels/kernels.hpp"
-#include "datatype/kernels/stream.hpp"
+#include "datatype/kernels/nontemporal.hpp"
 #include "datatype/mover.hpp"
 #include "datatype/walk.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 /// long runs past the cache, and all else as Mover does. (Collecting small blocks in a buffer, and writing
 /// the buffer past the cache, gained nothing.)
 template <Direction kDirection>
-class Streamer : public Mover<kDirection> {
+class NontemporalMover : public Mover<kDirection> {
   using Base = Mover<kDirection>;
   static constexpr bool kPacks = kDirection == kPacking;
 
@@ -22,25 +22,26 @@ class Streamer : public Mover<kDirection> {
   using Base::Base;
 
   bool run(Address memory, std::int64_t bytes) noexcept {
-    if (kPacks || bytes < kernel::kStreamedRun) return Base::run(memory, bytes);
-    kernel::stream_run(memory, this->stream(), bytes);
+    if (kPacks || bytes < kernel::kNontemporalRun) return Base::run(memory, bytes);
+    kernel::nontemporal_run(memory, this->stream(), bytes);
     return this->advance(bytes);
   }
   bool strided(Address memory, std::int64_t count, std::int64_t stride, std::int64_t bytes) noexcept {
     const Address to = kPacks ? this->stream() : memory, from = kPacks ? memory : this->stream();
     const std::int64_t to_stride = kPacks ? bytes : stride, from_stride = kPacks ? stride : bytes;
-    const bool gains = !kPacks || bytes <= kernel::kStreamedBlock;
+    const bool gains = !kPacks || bytes <= kernel::kNontemporalBlock;
     if (gains && kernel::whole_lines(to, to_stride, bytes)) {
-      kernel::stream_strided(from, from_stride, to, to_stride, count, bytes);
+      kernel::nontemporal_strided(from, from_stride, to, to_stride, count, bytes);
       return this->advance(count * bytes);
     }
-    if (kPacks || bytes < kernel::kStreamedRun) return Base::strided(memory, count, stride, bytes);
+    if (kPacks || bytes < kernel::kNontemporalRun) return Base::strided(memory, count, stride, bytes);
     for (; count > 0; --count, memory = moved(memory, stride)) run(memory, bytes);
     return true;
   }
   bool nest(Address memory, std::int64_t count, std::int64_t stride, std::int64_t inner,
             std::int64_t inner_stride, std::int64_t bytes) noexcept {
-    if (bytes < kernel::kStreamLine) return Base::nest(memory, count, stride, inner, inner_stride, bytes);
+    if (bytes < kernel::kNontemporalLine)
+      return Base::nest(memory, count, stride, inner, inner_stride, bytes);
     for (; count > 0; --count, memory = moved(memory, stride)) strided(memory, inner, inner_stride, bytes);
     return true;
   }
@@ -48,8 +49,8 @@ class Streamer : public Mover<kDirection> {
 
 /// Whether to write a destination of `bytes` bytes past the cache: it is large, and the runs of the layout
 /// have at least a cache line on average.
-bool streams(const Kernels& k, const Layout& layout, std::int64_t bytes) noexcept {
-  return bytes >= k.stream_from && layout.facts().mean_run >= kernel::kStreamLine;
+bool goes_past_cache(const Kernels& k, const Layout& layout, std::int64_t bytes) noexcept {
+  return bytes >= k.nontemporal_from && layout.facts().mean_run >= kernel::kNontemporalLine;
 }
 
 /// Copies a range of whole blocks of a layout that is a Line (layout.hpp), by one loop. False, and nothing is
@@ -74,19 +75,19 @@ bool try_line(const Kernels& k, const Range& range, const void* stream) noexcept
 }  // namespace
 
 bool outgrows_cache(const Kernels& k, const Layout& layout, std::int64_t count) noexcept {
-  return streams(k, layout, layout.size() * count);
+  return goes_past_cache(k, layout, layout.size() * count);
 }
 
 void unpack_past(const Kernels& k, const Range& memory, const void* in) noexcept {
-  Streamer<kUnpacking> streamer(k, address_of(in));
-  walk(memory, streamer);
+  NontemporalMover<kUnpacking> nontemporal(k, address_of(in));
+  walk(memory, nontemporal);
 }
 
 void pack_by(const Kernels& k, const Range& memory, void* out) noexcept {
-  if (streams(k, *memory.layout, memory.length)) {
-    Streamer<kPacking> streamer(k, address_of(out));
-    walk(memory, streamer);
-    return kernel::stream_end();
+  if (goes_past_cache(k, *memory.layout, memory.length)) {
+    NontemporalMover<kPacking> nontemporal(k, address_of(out));
+    walk(memory, nontemporal);
+    return kernel::nontemporal_fence();
   }
   if (try_line<kPacking>(k, memory, out)) return;
   Mover<kPacking> mover(k, address_of(out));
@@ -97,7 +98,7 @@ void unpack_by(const Kernels& k, const Range& memory, const void* in) noexcept {
   // The size of the whole destination decides, not that of the fragment that this call fills.
   if (outgrows_cache(k, *memory.layout, memory.count) && memory.length > 0) {
     unpack_past(k, memory, in);
-    return kernel::stream_end();
+    return kernel::nontemporal_fence();
   }
   if (try_line<kUnpacking>(k, memory, in)) return;
   Mover<kUnpacking> mover(k, address_of(in));

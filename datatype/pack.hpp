@@ -52,7 +52,7 @@ std::int64_t transfer_by(const Kernels& k, const Range& src, const Range& dst) n
 /// should hold, and its runs have at least a cache line on average.
 bool outgrows_cache(const Kernels& k, const Layout& layout, std::int64_t count) noexcept;
 /// Copies `in` to the range past the cache; for destinations for which outgrows_cache() holds, length > 0.
-/// The caller ends with kernel::stream_end().
+/// The caller ends with kernel::nontemporal_fence().
 void unpack_past(const Kernels& k, const Range& memory, const void* in) noexcept;
 
 /// Lists the runs of a range in stream order in at most `max` entries of `out`; runs that touch share an

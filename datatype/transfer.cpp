@@ -17,7 +17,7 @@
 #include "base/assert.hpp"
 #include "datatype/in_step.hpp"
 #include "datatype/kernels/kernels.hpp"
-#include "datatype/kernels/stream.hpp"
+#include "datatype/kernels/nontemporal.hpp"
 #include "datatype/pack.hpp"
 #include "datatype/walk.hpp"
 
@@ -82,7 +82,7 @@ std::int64_t bounce(Side& from, Side& to, bool past) noexcept {
     else
       unpack_by(to.kernels, next(to, part), buffer);
   }
-  if (past) kernel::stream_end();
+  if (past) kernel::nontemporal_fence();
   return length;
 }
 

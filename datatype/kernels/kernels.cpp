@@ -47,7 +47,7 @@ const Kernels& best_kernels() noexcept {
     Kernels table = *tables().list[tables().n - 1];
     // A virtual machine may report the caches of the whole host, so the default is the upper bound.
     if (const std::int64_t bytes = processor().last_cache_bytes; bytes > 0)
-      table.stream_from = std::clamp<std::int64_t>(bytes / 4, 2 << 20, table.stream_from);
+      table.nontemporal_from = std::clamp<std::int64_t>(bytes / 4, 2 << 20, table.nontemporal_from);
     return table;
   }();
   return best;

@@ -71,9 +71,9 @@ struct Kernels {
   using Run = void (*)(Address to, Address from, std::int64_t n) noexcept;
 
   const char* name = nullptr;
-  /// Destinations of at least so many bytes are written past the cache (stream.hpp). best_kernels() sets it
-  /// to a quarter of the last-level cache, within bounds; this default is the upper bound.
-  std::int64_t stream_from = std::int64_t{8} << 20;
+  /// Destinations of at least so many bytes are written past the cache (nontemporal.hpp). best_kernels() sets
+  /// it to a quarter of the last-level cache, within bounds; this default is the upper bound.
+  std::int64_t nontemporal_from = std::int64_t{8} << 20;
   Run run = nullptr;
   std::array<Strided, kernel::kWidths> strided{};
   std::array<Nest, kernel::kWidths> nest{};

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "datatype/kernels/stream.hpp"
+#include "datatype/kernels/nontemporal.hpp"
 #include "datatype/pack.hpp"
 #include "hw/line_time.hpp"
 #include "hw/machine/measure.hpp"
@@ -25,9 +25,9 @@ enum Way : std::size_t { vectors, strings, past, kWays };
 void copy(Way way, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (way == strings) return string_copy(to, from, bytes);
   if (way == vectors) return datatype::copy_bytes(to, from, bytes);
-  datatype::kernel::stream_run(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from),
-                               static_cast<std::int64_t>(bytes));
-  datatype::kernel::stream_end();
+  datatype::kernel::nontemporal_run(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from),
+                                    static_cast<std::int64_t>(bytes));
+  datatype::kernel::nontemporal_fence();
 }
 
 /// Loads a word of each line.

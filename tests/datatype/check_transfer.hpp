@@ -38,7 +38,7 @@ inline void check_transfer(const RandomType& src, std::int64_t src_count, const 
                       range_of(dst.layout, sink.base(), dst_count, dst_offset, length));
       ASSERT_TRUE(sink == expected) << k.name << ", " << length << " bytes from " << src_offset << " to "
                                     << dst_offset;
-      const bool may_bounce = way == Way::any || src_offset != dst_offset || k.stream_from == 0;
+      const bool may_bounce = way == Way::any || src_offset != dst_offset || k.nontemporal_from == 0;
       ASSERT_TRUE(may_bounce || bounced == 0) << k.name << ", " << length << " bytes from " << src_offset;
     }
   };

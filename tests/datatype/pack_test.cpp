@@ -173,7 +173,7 @@ TEST(Pack, handles_columns_whose_lines_crowd_in_the_cache) {
 /// Blocks of whole lines, which only aligned memory has, take the way past the cache.
 TEST(Pack, writes_whole_lines_past_the_cache) {
   Kernels k = *runnable_kernels().back();
-  k.stream_from = 1;
+  k.nontemporal_from = 1;
   alignas(64) static std::array<std::byte, 40000> memory;
   alignas(64) static std::array<std::byte, 40000> stream, expected;
   for (const std::int64_t bytes : {64, 128, 192, 256, 512, 1000}) {

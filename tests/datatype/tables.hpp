@@ -13,7 +13,7 @@ inline std::vector<Kernels> all_tables() {
   for (const Kernels* k : runnable_kernels()) all.push_back(*k);
   all.push_back(all.back());
   all.back().name = "past the cache";
-  all.back().stream_from = 0;
+  all.back().nontemporal_from = 0;
   return all;
 }
 

@@ -103,7 +103,7 @@ TEST(Transfer, goes_through_the_buffer_to_short_runs_of_a_large_destination) {
   const Layout large = blocks(1000, 64, 64), larger = blocks(70, 1000, 24), long_runs = blocks(30, 2048, 8);
   const Layout doubles = blocks(8000, 8, 8);
   const Layout columns = must(Layout::strided(40, 64, blocks(40, 64, 64 * 39)));
-  k.stream_from = 64000;
+  k.nontemporal_from = 64000;
   EXPECT_EQ(bounced(large, large, 0, 64000), 64000);
   EXPECT_EQ(bounced(larger, large, 640, 200), 200) << "a part of it";
   EXPECT_EQ(bounced(doubles, larger, 0, 64000), 64000);
@@ -111,7 +111,7 @@ TEST(Transfer, goes_through_the_buffer_to_short_runs_of_a_large_destination) {
   EXPECT_EQ(bounced(long_runs, larger, 0, 61440), 0);
   EXPECT_EQ(bounced(larger, long_runs, 0, 61440), 0);
   EXPECT_EQ(bounced(columns, blocks(40, 2560, 64), 0, 102400), 0) << "by tiles";
-  k.stream_from = 64001;
+  k.nontemporal_from = 64001;
   EXPECT_EQ(bounced(large, large, 0, 64000), 0) << "fits the cache";
 }
 

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "datatype/kernels/stream.hpp"
+#include "datatype/kernels/nontemporal.hpp"
 #include "datatype/pack.hpp"
 #include "hw/pio.hpp"
 #include "hw/string_copy.hpp"
@@ -44,10 +44,10 @@ inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
           transport::slice(payload, static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(part)),
           bounce);
     }
-    datatype::kernel::stream_run(reinterpret_cast<datatype::Address>(out + at),
-                                 reinterpret_cast<datatype::Address>(from), part);
+    datatype::kernel::nontemporal_run(reinterpret_cast<datatype::Address>(out + at),
+                                      reinterpret_cast<datatype::Address>(from), part);
   }
-  datatype::kernel::stream_end();
+  datatype::kernel::nontemporal_fence();
 }
 
 /// Copies one run by the string instruction, or ordinarily where the instruction is slow (strings_suit()).
