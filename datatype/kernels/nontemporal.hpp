@@ -1,7 +1,6 @@
 // Copies with non-temporal stores, which go past the cache. An ordinary store to a destination that outgrows
 // the cache first reads the line that it overwrites, and evicts a line that is still needed. Only whole cache
-// lines are written so; parts of lines get ordinary stores. (In this file "stream" is such a store, not the
-// packed stream.)
+// lines are written so; parts of lines get ordinary stores.
 #pragma once
 
 #include <algorithm>
