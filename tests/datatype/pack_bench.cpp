@@ -309,7 +309,7 @@ std::string number(std::int64_t n) {
   return std::to_string(n);
 }
 
-void declare_all() {
+void declare_packing() {
   for (std::int64_t n = 64; n <= 8192; n *= 2)
     declare("column/" + number(n), [=] { return strided_doubles(n, 1, n); });
   for (std::int64_t n : {100, 520, 1000, 3000})
@@ -344,6 +344,9 @@ void declare_all() {
   declare("face_128/y", [] { return strided_doubles(128, 128, 16384); });
   declare("face_512_512_64/x", [] { return strided_doubles(1 << 18, 1, 64); });
   declare("face_512_512_64/y", [] { return strided_doubles(512, 64, 32768); });
+}
+
+void declare_transposed() {
   for (std::int64_t n : {64, 256, 1024, 2048}) {
     declare("transposed/" + number(n), [=] { return transposed(n); });
     declare_transfer(
@@ -359,6 +362,9 @@ void declare_all() {
           for (std::int64_t j = 0; j < n; ++j)
             hand::gather(doubles(a) + j, n, 1, n, doubles(b) + j * (n + 8));
         });
+}
+
+void declare_transfers() {
   for (std::int64_t n : {512, 2048})
     declare_transfer(
         "column_to_column/" + number(n), [=] { return strided_doubles(n, 1, n); },
@@ -387,6 +393,9 @@ void declare_all() {
     declare_records("struct_hole_to_struct", hole_24, tight);
     declare_records("struct_hole_24_to_104", hole_24, hole_104);
   }
+}
+
+void declare_fragments_and_commits() {
   for (std::int64_t bytes : {8, 64, 512}) fragments("fragment_of_column_64/" + number(bytes), 64, bytes);
   for (std::int64_t bytes : {4096, 16384}) fragments("fragment_of_column_4096/" + number(bytes), 4096, bytes);
   for (std::int64_t n : {1000, 100000, 1000000}) declare_commits(n);
@@ -398,7 +407,10 @@ int main(int argc, char** argv) {
   // What is freed goes back to the system, from this size on; else a benchmark recycles pages from its second
   // round on, for lists as for their copies, and each kind as it happens to.
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  declare_all();
+  declare_packing();
+  declare_transposed();
+  declare_transfers();
+  declare_fragments_and_commits();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

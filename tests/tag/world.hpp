@@ -99,6 +99,8 @@ class World {
     return done();
   }
 
+  /// Sends from one worker to another. Nine parameters, the last three mostly left out: a test is read by the
+  /// numbers in its calls.
   stria_status_t send(Op& op, unsigned from, unsigned to, std::uint64_t tag, const void* data,
                       std::uint64_t bytes, std::uint32_t immediate = 0, std::uint32_t flags = 0,
                       const stria_layout_t* layout = nullptr) {
@@ -115,6 +117,7 @@ class World {
     return op.answer;
   }
   static constexpr unsigned kAny = ~0u;
+  /// Receives at one worker from another, or from kAny. Eight parameters, as send().
   stria_status_t recv(Op& op, unsigned at, unsigned from, std::uint64_t tag, std::uint64_t ignore, void* data,
                       std::uint64_t bytes, const stria_layout_t* layout = nullptr) {
     stria_recv_t recv{};
