@@ -49,7 +49,7 @@ bool Acceptor::begin(RecvOp& op, const ReceivePlan& plan) const noexcept {
   op.fragment_bytes = plan.fragment_bytes;
   bool began = false;
   Protocols::call(plan.answer.protocol,
-                  [&](const auto& taken) noexcept { began = taken.begin(parts_, op, plan); });
+                  [&](const auto& taken) noexcept { began = taken.receive.begin(parts_, op, plan); });
   return began;
 }
 

@@ -79,7 +79,7 @@ ReceivePlan plan_receive(const Message& m, const LinkRef& link, const Options& o
   const Question question = question_of(m, link, options);
   ReceivePlan plan{.answer = choose(question)};
   Protocols::call(plan.answer.protocol,
-                  [&](const auto& taken) { taken.plan(plan, question, link, options); });
+                  [&](const auto& taken) { taken.receive.plan(plan, question, link, options); });
   return plan;
 }
 

@@ -13,36 +13,36 @@ inline double entries_us(const Question& q) noexcept {
          (sink_blocks(q) - 1) * p.get_us_per_sink;
 }
 
-inline constexpr ReceivedBy kGet{
-    Protocol{
-        .scheme = Scheme::get,
-        .name = "get",
-        .keys = Keys::senders,
-        .forced_by = bits_of({Force::get, Force::both}),
-        .applies = [](const Question& q) noexcept { return q.can_get && !q.mapped && q.length != 0; },
-        .cost_us =
-            [](const Question& q) noexcept {
-              if (q.self) return loads_us(q);  // its own memory
-              const Parameters& p = parameters(path_of(q));
-              const double kib = kib_of(q);
-              return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
-                     std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + entries_us(q);
-            },
-        .reason =
-            [](const Question& q) noexcept {
-              return q.offload   ? "the adapter moves it, without a copy"
-                     : q.distant ? "it comes by connections of its own, straight into place"
-                     : q.far     ? "past far caches one copy costs less than two overlapped ones"
-                                 : "one copy costs less than two overlapped ones";
-            },
-    },
-    kReadsFromBeginning,
-    [](const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
-      if (op.link->railed && receiver.rail_reader.begin(op)) [[unlikely]]
-        return true;
+struct ReceivesByGet : ReadsFromBeginning {
+  static bool begin(const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
+    const bool by_rails = op.link->railed && receiver.rail_reader.begin(op);
+    if (!by_rails) [[likely]]
       receiver.read(op);
-      return true;
-    },
+    return true;
+  }
 };
+
+inline constexpr ReceivedBy<ReceivesByGet> kGet{{
+    .scheme = Scheme::get,
+    .name = "get",
+    .keys = Keys::senders,
+    .forced_by = bits_of({Force::get, Force::both}),
+    .applies = [](const Question& q) noexcept { return q.can_get && !q.mapped && q.length != 0; },
+    .cost_us =
+        [](const Question& q) noexcept {
+          if (q.self) return loads_us(q);  // its own memory
+          const Parameters& p = parameters(path_of(q));
+          const double kib = kib_of(q);
+          return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
+                 std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + entries_us(q);
+        },
+    .reason =
+        [](const Question& q) noexcept {
+          return q.offload   ? "the adapter moves it, without a copy"
+                 : q.distant ? "it comes by connections of its own, straight into place"
+                 : q.far     ? "past far caches one copy costs less than two overlapped ones"
+                             : "one copy costs less than two overlapped ones";
+        },
+}};
 
 }  // namespace stria::rndv

@@ -21,24 +21,22 @@ inline double loads_us(const Question& q) noexcept {
   return us;
 }
 
-inline constexpr ReceivedBy kMapped{
-    Protocol{
-        .scheme = Scheme::mapped,
-        .name = "mapped",
-        .keys = Keys::senders,
-        .forced_by = bits_of({Force::get, Force::both}),
-        .applies = [](const Question& q) noexcept { return q.mapped && q.length != 0; },
-        .cost_us = loads_us,
-        .reason =
-            [](const Question&) noexcept {
-              return "the memory is mapped: one copy by loads, no system call";
-            },
-    },
-    kReadsFromBeginning,
-    [](const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
-      receiver.read(op);
-      return true;
-    },
+struct ReceivesMapped : ReadsFromBeginning {
+  static bool begin(const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
+    receiver.read(op);
+    return true;
+  }
 };
+
+inline constexpr ReceivedBy<ReceivesMapped> kMapped{{
+    .scheme = Scheme::mapped,
+    .name = "mapped",
+    .keys = Keys::senders,
+    .forced_by = bits_of({Force::get, Force::both}),
+    .applies = [](const Question& q) noexcept { return q.mapped && q.length != 0; },
+    .cost_us = loads_us,
+    .reason =
+        [](const Question&) noexcept { return "the memory is mapped: one copy by loads, no system call"; },
+}};
 
 }  // namespace stria::rndv

@@ -5,21 +5,21 @@
 
 namespace stria::rndv {
 
-inline constexpr ReceivedBy kNothing{
-    Protocol{
-        .scheme = Scheme::none,
-        .name = "none",
-        .keys = Keys::none,
-        .forced_by = bits_of({Force::get, Force::both, Force::pipeline}),
-        .applies = [](const Question& q) noexcept { return q.length == 0; },
-        .cost_us = [](const Question&) noexcept { return 0.0; },
-        .reason = [](const Question&) noexcept { return "no bytes to move"; },
-    },
-    kReadsFromBeginning,
-    [](const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
-      receiver.finish(op);
-      return true;
-    },
+struct ReceivesNothing : ReadsFromBeginning {
+  static bool begin(const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
+    receiver.finish(op);
+    return true;
+  }
 };
+
+inline constexpr ReceivedBy<ReceivesNothing> kNothing{{
+    .scheme = Scheme::none,
+    .name = "none",
+    .keys = Keys::none,
+    .forced_by = bits_of({Force::get, Force::both, Force::pipeline}),
+    .applies = [](const Question& q) noexcept { return q.length == 0; },
+    .cost_us = [](const Question&) noexcept { return 0.0; },
+    .reason = [](const Question&) noexcept { return "no bytes to move"; },
+}};
 
 }  // namespace stria::rndv

@@ -29,38 +29,40 @@ inline double streaming_us(const Question& q) noexcept {
   return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
 }
 
-inline constexpr ReceivedBy kPipeline{
-    Protocol{
-        .scheme = Scheme::pipeline,
-        .name = "pipeline",
-        .keys = Keys::none,
-        .forced_by = bits_of({Force::pipeline}),
-        .applies = [](const Question& q) noexcept { return q.length != 0; },
-        .cost_us = [](const Question& q) noexcept { return streaming_us(q) + packing_us(q); },
-        .reason =
-            [](const Question& q) noexcept {
-              if (!q.can_get && !q.mapped) return "the link has no get for this memory";
-              if (q.mapped) return "two cores wait for the lines of both sides, not one";
-              if (q.offload) return "blocks too small for one work request each";
-              return entries_us(q) > kib_of(q) * parameters(path_of(q)).get_us_per_kib
-                         ? "blocks too small for one list entry each"
-                         : "two overlapped copies cost less than one through the kernel";
-            },
-    },
-    [](auto& plan, const Question& q, const auto& link, const auto& options) noexcept {
-      plan.fragment_bytes = options.fragment_fixed ? options.fragment_bytes
-                                                   : fragment_on_link(q, options.fragment_bytes,
-                                                                      link.eager_max, link.zcopy_max());
-      plan.helps = can_help(q, plan.answer);
-    },
-    [](const auto& receiver, auto& op, const auto& plan) noexcept {
-      ++receiver.owner.counters.pipeline;
-      if (op.link->railed && receiver.requests.divide(op)) [[unlikely]]
-        return true;
-      op.helps = plan.helps;
-      receiver.ask(op);
+struct ReceivesFragments {
+  static void plan(auto& plan, const Question& q, const auto& link, const auto& options) noexcept {
+    plan.fragment_bytes = options.fragment_fixed
+                              ? options.fragment_bytes
+                              : fragment_on_link(q, options.fragment_bytes, link.eager_max, link.zcopy_max());
+    plan.helps = can_help(q, plan.answer);
+  }
+  static bool begin(const auto& receiver, auto& op, const auto& plan) noexcept {
+    ++receiver.owner.counters.pipeline;
+    const bool by_rails = op.link->railed && receiver.requests.divide(op);
+    if (by_rails) [[unlikely]]
       return true;
-    },
+    op.helps = plan.helps;
+    receiver.ask(op);
+    return true;
+  }
 };
+
+inline constexpr ReceivedBy<ReceivesFragments> kPipeline{{
+    .scheme = Scheme::pipeline,
+    .name = "pipeline",
+    .keys = Keys::none,
+    .forced_by = bits_of({Force::pipeline}),
+    .applies = [](const Question& q) noexcept { return q.length != 0; },
+    .cost_us = [](const Question& q) noexcept { return streaming_us(q) + packing_us(q); },
+    .reason =
+        [](const Question& q) noexcept {
+          if (!q.can_get && !q.mapped) return "the link has no get for this memory";
+          if (q.mapped) return "two cores wait for the lines of both sides, not one";
+          if (q.offload) return "blocks too small for one work request each";
+          return entries_us(q) > kib_of(q) * parameters(path_of(q)).get_us_per_kib
+                     ? "blocks too small for one list entry each"
+                     : "two overlapped copies cost less than one through the kernel";
+        },
+}};
 
 }  // namespace stria::rndv

@@ -31,24 +31,25 @@ struct Protocol {
   const char* (*reason)(const Question& question) noexcept;
 };
 
-/// A protocol with what the receiver does. `plan` and `begin` are generic functions, so that no file of a
-/// protocol depends on the engine; the list has their types, so they are called directly.
-///   plan(ReceivePlan&, const Question&, const LinkRef&, const Options&)
+/// A protocol with what its receiver does, by two functions of Receive. They are generic, so that no file of
+/// a protocol depends on the engine; the list has their type, so they are called directly.
+///   static void plan(ReceivePlan&, const Question&, const LinkRef&, const Options&)
 ///       Says how the receive goes on. Before, the plan is to read from the beginning.
-///   bool begin(const Beginning&, RecvOp&, const ReceivePlan&)
+///   static bool begin(const Beginning&, RecvOp&, const ReceivePlan&)
 ///       Begins the receive, and may end it. False: it cannot, and nothing changed; the receive is planned
 ///       again, of memory that the sender does not map.
-template <class Plan, class Begin>
+/// (They are no lambdas: GCC 12 does not look into constants whose type has one, and all functions of the
+/// protocol would be called by pointers.)
+template <class Receive>
 struct ReceivedBy : Protocol {
-  Plan plan;
-  Begin begin;
+  static constexpr Receive receive{};
 };
-template <class Plan, class Begin>
-ReceivedBy(Protocol, Plan, Begin) -> ReceivedBy<Plan, Begin>;
 
-/// A plan to read from the beginning.
-inline constexpr auto kReadsFromBeginning = [](auto& /*plan*/, const Question&, const auto& /*link*/,
-                                               const auto& /*options*/) noexcept {};
+/// The plan of what reads from the beginning.
+struct ReadsFromBeginning {
+  static void plan(auto& /*plan*/, const Question& /*question*/, const auto& /*link*/,
+                   const auto& /*options*/) noexcept {}
+};
 
 constexpr std::uint8_t bits_of(std::initializer_list<Force> forces) noexcept {
   unsigned bits = 0;
