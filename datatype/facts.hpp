@@ -12,7 +12,7 @@ struct Node;
 /// belong to the next columns.
 struct Columns {
   std::int64_t bytes = 0;  ///< of as many columns as share their lines; 0: the memory is no such matrix
-  /// A payload of at most so many bytes has no more columns than these: it is a few bytes more at most.
+  /// Length of the longest payload that is not cut into parts of `bytes`: less than a byte more a column.
   std::int64_t most = 0;
 };
 
