@@ -87,8 +87,8 @@ if(STRIA_LLD)
   target_link_options(stria_gtest_options INTERFACE -fuse-ld=lld)
 endif()
 
-# A test is compiled by clang where that is installed, whatever compiles the library: it takes a third of GCC's time. tools/check_debian13
-# compiles by GCC those of the rooms that ask something of the system, and a build without clang all of them.
+# A test is compiled by clang where that is installed, whatever compiles the library: it takes a third of GCC's time.
+# tools/check_debian13 compiles by GCC those of the rooms that ask something of the system, and a build without clang all.
 find_program(STRIA_TEST_COMPILER clang++ DOC "what compiles GoogleTest programs; OFF: what compiles the library")
 set(gtest_launcher)
 if(STRIA_CCACHE)
@@ -98,7 +98,6 @@ if(STRIA_TEST_COMPILER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CR
   configure_file(${CMAKE_CURRENT_LIST_DIR}/compile_test.in compile_test @ONLY
                  FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
   set(gtest_launcher ${CMAKE_CURRENT_BINARY_DIR}/compile_test)
-  target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-instantiate-templates>)
 endif()
 
 # stria_gtest(TARGET): makes an executable a GoogleTest program in tests/. The framework's header, and what most tests use
