@@ -18,7 +18,11 @@ class Cache : public Told {
   void open(std::uint64_t keep_bytes) {
     adapter = *Adapter::open({});
     regions = std::make_unique<Regions>();
-    regions->open(adapter->pd, adapter->traits.has_windows(), 0, keep_bytes, GetParam(),
+    regions->open({.pd = adapter->pd,
+                   .may_bind = adapter->traits.has_windows(),
+                   .sink_rights = 0,
+                   .keep_bytes = keep_bytes,
+                   .watch = GetParam()},
                   transport::services(), counters);
     if (get_watch() == nullptr) GTEST_SKIP() << "this system allows no userfaultfd";
   }
