@@ -94,7 +94,7 @@ void copy_singly(const Kernels& k, const Place& from, const Place& to, std::int6
 
 /// Part of an element that is one run on both sides; `from` and `to` are relative to the element of each
 /// side.
-struct Piece {
+struct CommonRun {
   std::int64_t from, to, bytes;
 };
 /// The pieces of an element.
@@ -116,11 +116,11 @@ struct CommonRuns {
       left -= n;
     }
   }
-  std::span<const Piece> all() const noexcept {
+  std::span<const CommonRun> all() const noexcept {
     return std::span(list).first(static_cast<std::size_t>(count));
   }
 
-  std::array<Piece, kMostPieces> list;
+  std::array<CommonRun, kMostPieces> list;
   std::int64_t count = 0;
 };
 
@@ -132,11 +132,11 @@ const std::int64_t* wide_list(const Place& p, std::int64_t n, std::int64_t* room
 }
 
 template <class Int>
-void copy_listed(const Kernels& k, const Place& from, const Place& to, std::span<const Piece> pieces,
+void copy_listed(const Kernels& k, const Place& from, const Place& to, std::span<const CommonRun> pieces,
                  std::int64_t n) noexcept {
   const ListKernels<Int>& lists = k.lists<Int>();
   const Address source = base_of(from), sink = base_of(to);
-  for (const Piece& p : pieces) {
+  for (const CommonRun& p : pieces) {
     const kernel::Width width = kernel::width_of(p.bytes);
     const Address here = moved(source, p.from), there = moved(sink, p.to);
     if (to.sequence.list == nullptr)
@@ -149,17 +149,17 @@ void copy_listed(const Kernels& k, const Place& from, const Place& to, std::span
 }
 
 /// Copies `n` elements; the elements of each side lie within one repetition of a list, or at one stride.
-void copy_together(const Kernels& k, const Place& from, const Place& to, std::span<const Piece> pieces,
+void copy_together(const Kernels& k, const Place& from, const Place& to, std::span<const CommonRun> pieces,
                    std::int64_t n) noexcept {
   const Offsets *a = from.sequence.list, *b = to.sequence.list;
   if (a == nullptr && b == nullptr) {
-    for (const Piece& p : pieces)
+    for (const CommonRun& p : pieces)
       k.strided[kernel::width_of(p.bytes)](moved(from(), p.from), from.sequence.stride, moved(to(), p.to),
                                            to.sequence.stride, n, p.bytes);
   } else if (a != nullptr && b != nullptr && a->is_narrow() != b->is_narrow()) {
     std::array<std::int64_t, kWidened> room;  // only the narrow list of the two is widened
     const std::int64_t *places_a = wide_list(from, n, room.data()), *places_b = wide_list(to, n, room.data());
-    for (const Piece& p : pieces)
+    for (const CommonRun& p : pieces)
       k.wide.indexed_across[kernel::width_of(p.bytes)](
           {moved(from.list_base(), p.from), places_a, moved(to.list_base(), p.to), places_b}, n, p.bytes);
   } else if ((a != nullptr ? a : b)->is_narrow()) {

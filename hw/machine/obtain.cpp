@@ -36,6 +36,7 @@ class Keeper {
     while ((lock = shelf_.try_lock(name_)) && !*lock) {
       waited = true;
       if (const auto now = read(); now && !request_.renew && is_good(*now)) return kept(*now);
+      if (deadline.passed() && before && !request_.renew) return kept(*before);
       if (deadline.passed())
         return profile_of({}, Source::defaults, shelf_.path_of(name_), "another process is measuring");
       std::this_thread::sleep_for(std::chrono::microseconds(200));

@@ -9,7 +9,7 @@ namespace stria::hw {
 namespace {
 
 constexpr std::string_view kFirstLine = "stria machine profile 1";
-constexpr double kMost = 1e9;  // a second, in ns
+constexpr double kMostNs = 1e9;
 
 std::uint64_t hash_of(std::string_view text) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
@@ -35,7 +35,7 @@ std::string_view take_line(std::string_view& text) noexcept {
 bool read_figure(std::string_view name, std::string_view value, Machine& machine) {
   bool done = false;
   for_each_figure(machine, [&](const std::string& known, const FigureText&, double& figure) {
-    done |= name == known && figure == 0 && read_number(value, figure) && figure > 0 && figure < kMost;
+    done |= name == known && figure == 0 && read_number(value, figure) && figure > 0 && figure < kMostNs;
   });
   return done;
 }
@@ -60,7 +60,7 @@ std::string to_text(const Record& record) {
   std::string text = fmt::format("{}\nfingerprint {:016x}\ntries {}\nwhen {}\ncomplete {}\n", kFirstLine,
                                  record.fingerprint, record.tries, record.when, record.complete ? 1 : 0);
   for_each_figure(record.machine, [&](const std::string& name, const FigureText&, double value) {
-    if (value > 0 && value < kMost) text += fmt::format("{} {:.4g}\n", name, value);
+    if (value > 0 && value < kMostNs) text += fmt::format("{} {:.4g}\n", name, value);
   });
   return text + fmt::format("end {:016x}\n", hash_of(text));
 }

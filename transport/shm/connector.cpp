@@ -84,6 +84,7 @@ Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std:
   own_slot.door_space = own.door_space;
   own_slot.window.store(link->outgoing().window_number(), std::memory_order_relaxed);
   own_slot.attention.store(kCold, std::memory_order_relaxed);
+  own_slot.distance.store(static_cast<std::uint32_t>(Verdict::none), std::memory_order_relaxed);
   // Release: a peer that loads `ready` with acquire (peers.cpp) sees the identity and the window above.
   own_slot.state.store(shared_.home.own_state(SlotPhase::ready), std::memory_order_release);
   link->describe(shared_.texts);

@@ -39,8 +39,11 @@ void Ends::check() noexcept {
 /// Finds out whether the peer of the link is near or far now: either of both may have moved.
 void Ends::renew_distance(Link& link) noexcept {
   const transport::Sink& sink = *parts_.shared.sink;
-  if (link.peer().compare_caches(parts_.shared.home.last_cache()))
-    sink.link_changed(sink.self, link.incoming().cookie);
+  PeerSegment& peer = link.peer();
+  const bool compared = peer.compare_caches(parts_.shared.home.last_cache());
+  const bool believed = peer.distance.believe(peer.published_verdict());
+  link.incoming().publish_verdict();
+  if (compared || believed) sink.link_changed(sink.self, link.incoming().cookie);
   link.outgoing().probe(false);
 }
 

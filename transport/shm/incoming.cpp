@@ -35,9 +35,16 @@ void Incoming::shut() noexcept {
 void Incoming::time_probe(const std::byte* record) noexcept {
   constexpr std::uint64_t kFreshNs = 1'000'000;  // later the sender's caches may have lost the lines
   if (probe_time() - hw::load_word(record + 16) > kFreshNs) return;
-  if (peer_.distance.note(
-          hw::time_lines(record + std::size_t{kProbeLines - kTimedLines} * kLine, kTimedLines)))
-    shared_.sink->link_changed(shared_.sink->self, cookie);
+  const bool changes = peer_.distance.note(
+      hw::time_lines(record + std::size_t{kProbeLines - kTimedLines} * kLine, kTimedLines));
+  publish_verdict();
+  if (changes) shared_.sink->link_changed(shared_.sink->self, cookie);
+}
+
+void Incoming::publish_verdict() const noexcept {
+  if (slot != kNone)
+    shared_.home.slot(slot).distance.store(static_cast<std::uint32_t>(peer_.distance.verdict()),
+                                           std::memory_order_relaxed);
 }
 
 /// Whether a payload of `bytes` at `place` lies within one cell. The peer wrote both values.

@@ -46,6 +46,8 @@ class Incoming {
   /// Times the lines of a probe, a record of kProbeHalves, unless it has lain in the window for long; when
   /// the distance of the peer changes, tells the sink.
   [[gnu::cold, gnu::noinline]] void time_probe(const std::byte* record) noexcept;
+  /// Tells the peer what this side has measured of the distance.
+  void publish_verdict() const noexcept;
   /// Whether the next record of the window stays there, because its sender stands still in the middle of the
   /// payload.
   bool is_half() const noexcept { return is_half_; }

@@ -96,12 +96,12 @@ std::uint64_t Outgoing::sent_since_look() noexcept {
 }
 
 void Outgoing::probe(bool is_new) noexcept {
-  if (!peer_.distance.is_measured() || kProbeBytes > pio_max_) return;
+  if (!peer_.distance.needs_probes() || kProbeBytes > pio_max_) return;
   const bool is_polled = attention_->load(std::memory_order_relaxed) == kHot;
   if (!is_new && (!is_polled || window_.position() == position_at_probe_)) return;
   transport::Header header{};
   header.tag = probe_time();
-  for (std::uint32_t i = 0; i < kProbes && window_.has_room(kProbeHalves); ++i) {
+  for (std::uint32_t left = is_new ? kProbes : 1; left > 0 && window_.has_room(kProbeHalves); --left) {
     std::byte* record = window_.place();
     for (std::uint32_t line = 1; line < kProbeLines; ++line)
       hw::store_word(record + std::size_t{line} * kLine, 0);

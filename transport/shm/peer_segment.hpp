@@ -35,6 +35,10 @@ struct PeerSegment {
   bool compare_caches(std::uint32_t own) noexcept {
     return distance.compare(own, view.header().last_cache.load(std::memory_order_relaxed));
   }
+  /// What the peer has measured of the distance to this device.
+  Verdict published_verdict() const noexcept {
+    return static_cast<Verdict>(own_slot().distance.load(std::memory_order_relaxed));
+  }
   void detach() noexcept {
     view = SegmentView();
     attached = Attached();

@@ -107,7 +107,7 @@ unsigned Receiver::poll_window(Polled& polled, unsigned budget) noexcept {
   Link& link = *polled.link;
   Incoming& incoming = link.incoming();
   WindowReceiver& window = polled.window;
-  unsigned done = 0;
+  unsigned done = 0, fillers = 0;
   while (done < budget) {
     const std::uint64_t control = window.look();
     if (window.is_record(control, RecordKind::packet)) [[likely]] {
@@ -140,9 +140,14 @@ unsigned Receiver::poll_window(Polled& polled, unsigned budget) noexcept {
     }
     if (answer == kStays) [[unlikely]]
       break;
-    done += is_packet(control_kind(control)) ? 1 : 0;
+    // A peer that goes on writing pads and probes does not hold this thread.
+    constexpr unsigned kFillersMost = 64;
+    if (is_packet(control_kind(control)))
+      ++done;
+    else
+      ++fillers;
     window.advance(halves);
-    if ((answer & STRIA_DELIVERED_GO_ON) == 0) break;
+    if ((answer & STRIA_DELIVERED_GO_ON) == 0 || fillers == kFillersMost) break;
   }
   window.publish();
   return done;

@@ -170,6 +170,9 @@ struct alignas(2 * kCacheLine) PeerSlot {
   std::uint32_t door_space;  // the network namespace in which the peer has its door; 0: it has none
   // Of the peer's window (hints.hpp). The peer writes kCold with its identity; then the owner writes.
   alignas(kLine) std::atomic<std::uint32_t> attention;
+  // Whether the owner has measured the peer to be near or far (distance.hpp), as a Verdict. The peer writes
+  // `none` with its identity; then the owner writes.
+  std::atomic<std::uint32_t> distance;
 };
 static_assert(sizeof(PeerSlot) == 2 * kCacheLine);
 

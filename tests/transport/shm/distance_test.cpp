@@ -57,12 +57,33 @@ TEST(Distance, is_what_the_last_probes_agree_on) {
   EXPECT_FALSE(distance.is_far());
 }
 
+TEST(Distance, is_what_the_peer_has_measured_where_no_probe_decides) {
+  Distance distance;
+  EXPECT_FALSE(distance.believe(Verdict::none));
+  EXPECT_TRUE(distance.believe(Verdict::far));
+  EXPECT_TRUE(distance.is_far());
+  EXPECT_EQ(distance.verdict(), Verdict::none) << "the peer is not told what it has said itself";
+  for (std::uint32_t i = 0; i < kProbes; ++i) distance.note(kNear);
+  EXPECT_FALSE(distance.is_far());
+  EXPECT_EQ(distance.verdict(), Verdict::near);
+  EXPECT_FALSE(distance.believe(Verdict::far)) << "probes have decided since the last call";
+  EXPECT_EQ(distance.verdict(), Verdict::near);
+  EXPECT_TRUE(distance.believe(Verdict::far)) << "none has";
+  EXPECT_EQ(distance.verdict(), Verdict::none);
+  EXPECT_FALSE(distance.compare(1, 2)) << "far, too";
+  EXPECT_FALSE(distance.believe(Verdict::near)) << "the system tells";
+}
+
 TEST(Distance, that_the_user_says_stays) {
   for (const bool far : {false, true}) {
     Distance distance;
     distance.force(far);
     EXPECT_FALSE(distance.is_measured());
     EXPECT_FALSE(distance.compare(1, far ? 1 : 2));
+    EXPECT_FALSE(distance.believe(far ? Verdict::near : Verdict::far));
+    EXPECT_FALSE(distance.needs_probes()) << "the system tells the peer, too";
+    EXPECT_FALSE(distance.compare(1, hw::kNoCache));
+    EXPECT_TRUE(distance.needs_probes()) << "the peer may measure";
     for (int i = 0; i < 100; ++i) EXPECT_FALSE(distance.note(far ? kNear : kFar));
     EXPECT_EQ(distance.is_far(), far);
   }
@@ -152,12 +173,28 @@ TEST_F(ToldDistance, is_probed_once_a_side_tells_nothing) {
   EXPECT_EQ(probes_in(b_, 1), 0u) << "the window was not used";
   ASSERT_EQ(a_.pio(link_, header(1), {}), Status::ok);
   a_.check();
-  EXPECT_EQ(probes_in(b_, 1), kProbes);
+  EXPECT_EQ(probes_in(b_, 1), 1u);
   a_.check();
-  EXPECT_EQ(probes_in(b_, 1), kProbes) << "and not since";
+  EXPECT_EQ(probes_in(b_, 1), 1u) << "and not since";
   EXPECT_EQ(b_.progress(), 1u) << "they are no packets";
   ASSERT_EQ(b_.got.size(), 1u);
   EXPECT_EQ(b_.got.front().header.tag, 1u);
+}
+
+TEST_F(ToldDistance, is_taken_from_the_peer_that_has_measured_it) {
+  ASSERT_NE(link_, nullptr) << a_.error;
+  b_.progress(), a_.progress();
+  move_peer(hw::kNoCache);
+  const SegmentView peers = view(*peers_);
+  auto& verdict = peers.peer(slot_of(peers, 1)).distance;
+  verdict.store(static_cast<std::uint32_t>(Verdict::far));
+  const unsigned before = a_.changes;
+  a_.check();
+  EXPECT_TRUE(is_far());
+  EXPECT_EQ(a_.changes, before + 1);
+  verdict.store(static_cast<std::uint32_t>(Verdict::none));
+  a_.check();
+  EXPECT_TRUE(is_far()) << "nothing new";
 }
 
 TEST(Distance, a_probe_of_another_length_ends_the_link) {
