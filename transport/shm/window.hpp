@@ -63,6 +63,16 @@ class WindowSender {
       return true;
     return make_room(n);
   }
+  /// has_room() for a record that is no packet. Whether there is room for it says nothing of the receiver's
+  /// pace, so nothing is learnt of that.
+  bool has_room_for_filler(std::uint32_t n) noexcept {
+    const bool behind = behind_;
+    const std::uint32_t patience = patience_;
+    const bool has = has_room(n);
+    behind_ = behind;
+    patience_ = patience;
+    return has;
+  }
   /// Where to write the next record: all of it but the control word. The caller calls wrote_sign() for each
   /// line behind the first that begins with a sign of the next lap, and then publish().
   std::byte* place() const noexcept { return at(head_); }
