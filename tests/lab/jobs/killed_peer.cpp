@@ -26,7 +26,7 @@
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kLong = 16u << 20;  // under way for a second in a guest
+constexpr std::size_t kLong = 64u << 20;  // under way for seconds in a guest
 constexpr std::size_t kRegion = 1u << 20;
 constexpr double kLimitSeconds = 20;
 
