@@ -9,7 +9,7 @@
 //              check(), as its process may move. Each side compares both numbers.
 //   measured   Where the system does not tell one of them: mostly a virtual machine, which moves its
 //              processors to other cores while it runs. Each side sends probes by its window: records without
-//              a packet, whose lines the receiver times when it finds them. Several go when both sides are
+//              a packet, whose lines the receiver times when it finds them. One goes when both sides are
 //              connected, and one at each check() if the side has sent since the last one. The receiver
 //              publishes what it has found, and its peer believes that where no probe came to the peer.
 //
@@ -26,7 +26,7 @@
 
 namespace stria::shm {
 
-inline constexpr std::uint32_t kProbes = 3;  // sent to a new peer; so many in a row decide
+inline constexpr std::uint32_t kProbes = 3;  // so many in a row decide, and the first one alone
 // The last kTimedLines of a probe are timed. The lines before them keep them apart from those of the probe
 // before, as the processor fetches ahead, to the end of a page.
 inline constexpr std::uint32_t kProbeLines = 48, kTimedLines = 16;
@@ -64,12 +64,13 @@ class Distance {
     source_ = is_told_ ? Source::compared : Source::measured;
     return is_told_ && set(own != peers);
   }
-  /// Notes that the lines of a probe took `line_ns` nanoseconds each. The distance changes when the last
-  /// kProbes probes say so: one may wait for something else. True: is_far() changed.
+  /// Notes that the lines of a probe took `line_ns` nanoseconds each. The first one decides, as nothing else
+  /// is known. Then the distance changes when the last kProbes probes say so: one may wait for something
+  /// else. True: is_far() changed.
   bool note(double line_ns) noexcept {
     if (!is_measured() || line_ns > kAbsurdNs) return false;  // the thread was interrupted
     const bool slow = line_ns > hw::kFarLineNs;
-    alike_ = slow == is_slow_ ? alike_ + 1 : 1;
+    alike_ = alike_ == 0 ? kProbes : slow == is_slow_ ? alike_ + 1 : 1;
     is_slow_ = slow;
     if (alike_ < kProbes) return false;
     measures_ = has_measured_ = true;

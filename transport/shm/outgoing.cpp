@@ -169,7 +169,8 @@ Status Outgoing::pio_send(const transport::Header& header, const void* payload,
   return Status::ok;
 }
 
-/// Sends a payload for which the window has no room. The check for room may have shown that the receiver is
+/// Sends a payload for which the window has no room, or so little that no cell could be named after it. The
+/// check for room may have shown that the receiver is
 /// behind, which leaves_window() did not know: then a long payload takes a cell, where cells are earned.
 [[gnu::cold, gnu::noinline]] Status Outgoing::send_behind(const transport::Header& header,
                                                           const void* payload, std::uint32_t bytes) noexcept {
@@ -186,8 +187,11 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
     return state_ == State::up && window_.is_open() ? Status::invalid : refusal();
   if (bytes >= kPastLeast && leaves_window(header, payload, bytes)) return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
-  if (!window_.has_room(halves)) [[unlikely]]
-    return send_behind(header, payload, bytes);
+  const bool has_room = window_.has_room(halves);
+  if (!has_room || (bytes >= kBurstLeast && !window_.leaves_half(halves))) [[unlikely]] {
+    const Status sent = send_behind(header, payload, bytes);
+    if (sent == Status::ok || !has_room) return sent;
+  }
   std::byte* record = window_.place();
   const auto* const from = static_cast<const std::byte*>(payload);
   if (halves > 2) clear_last_word(record, halves);

@@ -99,10 +99,9 @@ void Outgoing::probe(bool is_new) noexcept {
   if (!peer_.distance.needs_probes() || kProbeBytes > pio_max_) return;
   const bool is_polled = attention_->load(std::memory_order_relaxed) == kHot;
   if (!is_new && (!is_polled || window_.position() == position_at_probe_)) return;
-  transport::Header header{};
-  header.tag = probe_time();
-  for (std::uint32_t left = is_new ? kProbes : 1; left > 0 && window_.has_room_for_filler(kProbeHalves);
-       --left) {
+  if (window_.has_room_for_filler(kProbeHalves)) {
+    transport::Header header{};
+    header.tag = probe_time();
     std::byte* record = window_.place();
     for (std::uint32_t line = 1; line < kProbeLines; ++line)
       hw::store_word(record + std::size_t{line} * kLine, 0);

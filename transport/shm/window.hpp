@@ -63,6 +63,10 @@ class WindowSender {
       return true;
     return make_room(n);
   }
+  /// Whether a record of n halves, for which there is room, leaves room for half a line, which names a cell.
+  bool leaves_half(std::uint32_t n) noexcept {
+    return head_ + n < credit_ || (learn_credit() && head_ + n < credit_);
+  }
   /// has_room() for a record that is no packet. Whether there is room for it says nothing of the receiver's
   /// pace, so nothing is learnt of that.
   bool has_room_for_filler(std::uint32_t n) noexcept {

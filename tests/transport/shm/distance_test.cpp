@@ -45,8 +45,14 @@ TEST(Distance, is_measured_where_the_system_of_either_side_does_not_tell) {
   EXPECT_TRUE(distance.is_far()) << "until it is measured";
 }
 
-TEST(Distance, is_what_the_last_probes_agree_on) {
+TEST(Distance, is_what_the_first_probe_says_and_then_what_the_last_ones_agree_on) {
+  Distance first;
+  EXPECT_FALSE(first.note(kInterrupted)) << "says nothing";
+  EXPECT_TRUE(first.note(kFar));
+  EXPECT_EQ(first.verdict(), Verdict::far);
   Distance distance;
+  EXPECT_FALSE(distance.note(kNear)) << "near as before";
+  EXPECT_EQ(distance.verdict(), Verdict::near);
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(distance.note(i % 2 == 0 ? kFar : kNear)) << "they do not agree";
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(distance.note(kInterrupted)) << "says nothing";
   unsigned probes = 1;
