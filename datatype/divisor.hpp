@@ -19,7 +19,7 @@ class Divisor {
   constexpr Divisor() noexcept = default;
   /// d > 0. It takes a division of 128 bits.
   constexpr explicit Divisor(std::int64_t d) noexcept
-      : shift_(std::bit_width(static_cast<std::uint64_t>(d) - 1)),
+      : shift_(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(d) - 1))),
         factor_(static_cast<std::uint64_t>(((Wide{1} << (63 + shift_)) + static_cast<Wide>(d) - 1) /
                                            static_cast<Wide>(d))) {}
 
