@@ -1,9 +1,9 @@
 // Messages, puts and gets whose fragments are sent out of the memory of their source, and placed into the
 // memory that they are for. The fabric delays and refuses, lets fragments overtake each other, doubles, loses
 // and misplaces them, and workers die or close in the middle. Whatever happens, an operation that ends well
-// has moved each byte (but see is_told_wrong_places()), and memory belongs to the application from the end of
-// its operation on: the test writes it anew there and then, and nobody may read or write it after. Every
-// choice is drawn from the seed.
+// has moved each byte (but see is_told_wrong_places()). The memory of an operation belongs to the application
+// from its end on: the test writes that memory anew there and then, and nobody may read or write it after.
+// Every choice is drawn from the seed.
 #include <algorithm>
 #include <deque>
 #include <random>

@@ -7,10 +7,10 @@
 //
 //   compared   Each device publishes which cache its core uses (hw/last_cache.hpp), and renews that at each
 //              check(), as its process may move. Each side compares both numbers.
-//   measured   Where the system does not tell one of them: mostly a virtual machine, which moves its
-//              processors to other cores while it runs. Each side sends probes by its window: records without
-//              a packet, whose lines the receiver times when it finds them. One goes when both sides are
-//              connected, and one at each check() if the side has sent since the last one. The receiver
+//   measured   Where the system does not tell one of the caches. Mostly that is a virtual machine, whose
+//              processors move to other cores while it runs. Each side sends probes by its window: records
+//              without a packet, whose lines the receiver times when it finds them. One goes when both sides
+//              are connected, and one at each check() if the side has sent since the last one. The receiver
 //              publishes what it has found, and its peer believes that where no probe came to the peer.
 //
 // Two sides without a window to each other have no probes: each takes the other to be near.

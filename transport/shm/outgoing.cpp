@@ -170,8 +170,8 @@ Status Outgoing::pio_send(const transport::Header& header, const void* payload,
 }
 
 /// Sends a payload for which the window has no room, or so little that no cell could be named after it. The
-/// check for room may have shown that the receiver is
-/// behind, which leaves_window() did not know: then a long payload takes a cell, where cells are earned.
+/// check for room may have shown that the receiver is behind, which leaves_window() did not know: then a long
+/// payload takes a cell, where cells are earned.
 [[gnu::cold, gnu::noinline]] Status Outgoing::send_behind(const transport::Header& header,
                                                           const void* payload, std::uint32_t bytes) noexcept {
   const bool takes_cell =
