@@ -1,5 +1,9 @@
-# Read by ctest before it runs tests. No test depends on how fast this machine is: the choices that follow from measured
-# figures (docs/machine.md) are the defaults, unless whoever starts ctest says otherwise.
+# Read by ctest before it runs tests. What a test counts on does not depend on this machine: neither on how fast it is
+# (the choices that follow from measured figures, docs/machine.md, are the defaults), nor on how long a probe took that
+# waited for its turn (peers are near). Whoever starts ctest may say otherwise.
 if(NOT DEFINED ENV{STRIA_MACHINE})
   set(ENV{STRIA_MACHINE} defaults)
+endif()
+if(NOT DEFINED ENV{STRIA_SHM_DISTANCE})
+  set(ENV{STRIA_SHM_DISTANCE} near)
 endif()
