@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #ifndef FMT_HEADER_ONLY
 #error "FMT_HEADER_ONLY is not defined: base/CMakeLists.txt defines it for this file"

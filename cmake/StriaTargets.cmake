@@ -19,6 +19,15 @@ if(STRIA_SANITIZE)
   target_link_options(stria_options INTERFACE -fsanitize=${STRIA_SANITIZE})
 endif()
 
+# stria_compile_together(TARGET): its sources are compiled a dozen at a time, unless STRIA_UNITY is off, because reading the same
+# headers again takes most of the time. A name of an unnamed namespace is in one source of the target only. That each source
+# of the rooms compiles by itself is seen by tools/check_alone.
+function(stria_compile_together target)
+  if(STRIA_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
 # stria_room(NAME SOURCES ... DEPS ...): the static library stria_NAME of one folder. It links only against
 # the rooms named in DEPS, so that an include against the arrows fails at link time.
 function(stria_room name)
@@ -26,11 +35,7 @@ function(stria_room name)
   add_library(stria_${name} STATIC ${ARG_SOURCES})
   target_include_directories(stria_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(stria_${name} PUBLIC ${ARG_DEPS} PRIVATE stria_options)
-  if(STRIA_UNITY)
-    # Sources are compiled several at a time, as reading the same headers again takes most of the time. A name of an
-    # unnamed namespace is in one source of the room only.
-    set_target_properties(stria_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-  endif()
+  stria_compile_together(stria_${name})
 endfunction()
 
 # stria_message_path(TARGET): for code that passes small descriptors from call to call. Two fields stored one by one and
@@ -70,12 +75,9 @@ if(STRIA_SANITIZE)
   # Undefined behaviour is looked for in the library alone: looking for it takes a third of the time of compiling a test.
   target_compile_options(stria_gtest_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0;-fno-sanitize=undefined>)
 else()
-  set(level -O1 -g0)
-  if(STRIA_UNITY)
-    set(level -O0)
-  endif()
+  set(STRIA_TEST_LEVEL -O1 CACHE STRING "how far the sources of tests are optimised")
   target_compile_options(stria_gtest_options INTERFACE
-    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${level}>")
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${STRIA_TEST_LEVEL};-g0>")
 endif()
 if(CMAKE_CROSSCOMPILING_EMULATOR)
   target_compile_definitions(stria_gtest_options INTERFACE STRIA_TEST_EMULATED)

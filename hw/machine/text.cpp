@@ -1,5 +1,6 @@
 #include "hw/machine/text.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/format.hpp"

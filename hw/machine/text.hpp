@@ -12,6 +12,7 @@
 //   end 5f3e9b0a1c2d4e6f
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

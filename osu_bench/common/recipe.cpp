@@ -1,6 +1,8 @@
 #include "osu_bench/common/recipe.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 namespace stria::bench {
 

@@ -2,6 +2,7 @@
 // naive walk over it is the oracle of the payload check.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "tests/api/explained.hpp"
 #include "tests/tag/world.hpp"

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <spdlog/logger.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "stria/stria.h"
 

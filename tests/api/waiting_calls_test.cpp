@@ -1,6 +1,7 @@
 // The calls that start an operation, wait for it, and answer its outcome: send, recv, put, get and atomic.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>

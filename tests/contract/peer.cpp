@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "transport/capabilities.hpp"

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <sys/sysinfo.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>

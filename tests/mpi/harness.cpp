@@ -12,6 +12,7 @@
 #include <fstream>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace mpitest {
 namespace {

@@ -1,5 +1,7 @@
 // A rank that does nothing but send and receive, and never waits long for either, lets its non-blocking
 // collective go on: the others are in it, and end the ping-pong only afterwards.
+#include <cstdio>
+
 #include "tests/mpi/harness.hpp"
 
 using namespace mpitest;

@@ -3,6 +3,7 @@
 // before its receive, however the cores are shared, the receiver sees in a count of them in shared memory.
 //   --how=irecv|sendrecv   MPI_Irecv and MPI_Wait, or MPI_Sendrecv that sends to nobody
 #include <atomic>
+#include <cstdio>
 #include <thread>
 
 #include "tests/mpi/harness.hpp"

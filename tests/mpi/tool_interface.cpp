@@ -1,5 +1,6 @@
 #include "tests/mpi/tool_interface.hpp"
 
+#include <cstddef>
 #include <vector>
 
 namespace mpitest {

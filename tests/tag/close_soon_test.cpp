@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <tuple>

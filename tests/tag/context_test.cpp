@@ -1,4 +1,6 @@
 // What a context takes from its configuration when it opens.
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "base/log.hpp"

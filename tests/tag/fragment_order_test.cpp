@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/rounds.hpp"
 #include "tests/tag/random_world.hpp"

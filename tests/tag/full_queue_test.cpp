@@ -3,6 +3,7 @@
 #include <deque>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "tests/tag/atomic_region.hpp"
 #include "tests/tag/world.hpp"

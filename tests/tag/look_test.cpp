@@ -1,6 +1,7 @@
 // Receives that look first whether their message is there: what they take, what they leave to others, and
 // that MPI's order holds whatever mixture of receives that look and that do not there is.
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <random>

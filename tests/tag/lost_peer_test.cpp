@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 

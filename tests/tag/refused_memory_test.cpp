@@ -3,6 +3,7 @@
 // provider, in every order of what comes late.
 #include <algorithm>
 #include <random>
+#include <tuple>
 
 #include "tests/rounds.hpp"
 #include "tests/tag/world.hpp"

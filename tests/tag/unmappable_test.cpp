@@ -3,7 +3,10 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <tuple>
 
 #include "tests/tag/two_processes.hpp"
 

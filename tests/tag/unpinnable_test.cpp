@@ -3,7 +3,10 @@
 // memory goes by the scheme's own way.
 #include "tests/unpinnable.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <tuple>
 
 #include "tests/tag/two_processes.hpp"
 

@@ -3,6 +3,7 @@
 // is wrong, and a test sees it. The writer stands still now and then, and may die in the middle.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -8,7 +8,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <optional>
+#include <system_error>
 
 #include "base/format.hpp"
 #include "base/log.hpp"

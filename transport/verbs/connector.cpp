@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/format.hpp"

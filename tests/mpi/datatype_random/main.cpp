@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <memory_resource>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "tests/mpi/datatype_random/case.hpp"

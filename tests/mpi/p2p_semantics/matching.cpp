@@ -1,6 +1,7 @@
 // Matching: order under wildcards, probes, collectives kept apart, messages to oneself, to nobody, and
 // cancelling.
 #include <algorithm>
+#include <utility>
 
 #include "tests/mpi/p2p_semantics/parts.hpp"
 

@@ -1,6 +1,7 @@
 // Partitioned communication, as MPI 4 has it: partitions of a message become ready in any order, and arrive.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "tests/mpi/harness.hpp"

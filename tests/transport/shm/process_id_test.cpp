@@ -1,5 +1,8 @@
 // The process id of a dead peer is given to somebody else before anybody looked who is alive. The peer's
 // segment, and with it the key, is still there; what the id names is a stranger's memory.
+#include <stdexcept>
+#include <system_error>
+
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "base/format.hpp"
 #include "base/log.hpp"

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/uct/stash.hpp"

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "tests/contract/peer.hpp"
 #include "transport/uct/handshake.hpp"

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <thread>
 
 #include "tests/transport/verbs/world.hpp"
