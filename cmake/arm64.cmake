@@ -19,8 +19,14 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${stria_root_arm64})
 set(ENV{PKG_CONFIG_LIBDIR} ${stria_root_arm64}/usr/lib/aarch64-linux-gnu/pkgconfig:${stria_root_arm64}/usr/share/pkgconfig)
-# GCC as a cross compiler looks for an lld of another name than the one that there is.
-set(STRIA_LLD OFF CACHE FILEPATH "the linker lld")
+# GCC as a cross compiler finds lld in a folder that it is told of, not where it is.
+find_program(stria_lld ld.lld NO_CMAKE_FIND_ROOT_PATH)
+if(stria_lld)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/linker)
+  file(CREATE_LINK ${stria_lld} ${CMAKE_BINARY_DIR}/linker/ld.lld SYMBOLIC)
+  set(CMAKE_EXE_LINKER_FLAGS_INIT -B${CMAKE_BINARY_DIR}/linker)
+endif()
 
-# Where the C and C++ libraries of the cross compiler are.
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
+# Where the C and C++ libraries of the cross compiler are, and those that other libraries need and no program names (libudev).
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu
+    -E LD_LIBRARY_PATH=${stria_root_arm64}/usr/lib/aarch64-linux-gnu)

@@ -1,6 +1,7 @@
 // The two matching queues, each beside a list that is searched from the front: random operations from a
 // printed seed, few keys and many, deep queues, and every shape of receive.
 #include <algorithm>
+#include <cstdint>
 #include <list>
 #include <random>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include "tag/posted_queue.hpp"
 #include "tag/unexpected_queue.hpp"
+#include "tests/rounds.hpp"
 
 namespace stria::test {
 namespace {
@@ -61,7 +63,7 @@ class QueuesTest : public testing::TestWithParam<unsigned> {
 TEST_P(QueuesTest, PostedReceivesAreMatchedAsByAListSearchedFromTheFront) {
   PostedQueue queue;
   std::list<PostedRecv> posted;
-  for (unsigned round = 0; round < 40000; ++round) {
+  for (std::int64_t round = 0; round < rounds(40000); ++round) {
     if (grows(posted.size())) {
       PostedRecv& recv = posted.emplace_back();
       recv.source = below(3) == 0 ? kAnySource : source();
@@ -103,7 +105,7 @@ TEST_P(QueuesTest, UnexpectedMessagesAreFoundAsInAListSearchedFromTheFront) {
     queue.release(entry);
     return true;
   };
-  for (unsigned round = 0; round < 40000; ++round) {
+  for (std::int64_t round = 0; round < rounds(40000); ++round) {
     if (grows(waiting.size())) {
       Unexpected* entry = queue.allocate();
       ASSERT_NE(entry, nullptr);
