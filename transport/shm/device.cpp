@@ -66,7 +66,7 @@ void Device::close(int timeout_ms) noexcept {
   shared_.home.close();
   const std::int64_t deadline_ms = now_ms() + timeout_ms;
   for (unsigned round = 0;; ++round) {
-    if (!ends_.is_needed(round % 64 == 63)) return;
+    if (!teardown_.is_needed(round % 64 == 63)) return;
     if (now_ms() >= deadline_ms) break;
     const timespec pause{0, 50'000};
     ::nanosleep(&pause, nullptr);

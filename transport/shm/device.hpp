@@ -7,7 +7,7 @@
 //   KeyMaker    makes keys, and ends them
 //   Receiver    delivers what came through windows and inbox
 //   Sharing     gives windows of idle peers to busy peers
-//   Ends        takes links down
+//   Teardown    takes links down
 //
 // Of these parts a link (link.hpp) knows only Shared.
 #pragma once
@@ -17,13 +17,13 @@
 
 #include "transport/contract.hpp"
 #include "transport/shm/connector.hpp"
-#include "transport/shm/ends.hpp"
 #include "transport/shm/key_maker.hpp"
 #include "transport/shm/link.hpp"
 #include "transport/shm/peers.hpp"
 #include "transport/shm/receiver.hpp"
 #include "transport/shm/shared.hpp"
 #include "transport/shm/sharing.hpp"
+#include "transport/shm/teardown.hpp"
 
 namespace stria::shm {
 
@@ -52,7 +52,7 @@ class Device {
   unsigned progress(unsigned budget) noexcept;
   /// Takes down links whose peer closed or died (peer_failed), refused this device (unreachable), or wrote a
   /// record that makes no sense (io_error); first delivers what arrived. Looks after peer slots and windows.
-  void check() noexcept { ends_.check(); }
+  void check() noexcept { teardown_.check(); }
   int event_fd() noexcept { return shared_.wakeup.fd(); }
   Status arm() noexcept;
 
@@ -78,7 +78,7 @@ class Device {
   Peers peers_{{shared_, connector_, keys_, receiver_}};
   Receiver receiver_{{shared_, keys_, peers_}};
   Sharing sharing_{shared_, connector_, peers_.links()};
-  Ends ends_{{shared_, connector_, peers_, receiver_, sharing_}};
+  Teardown teardown_{{shared_, connector_, peers_, receiver_, sharing_}};
   bool closed_ = false;
   std::uint32_t sleep_ = 0;  // number of the last sleep (wakeup.hpp); skips 0
 };

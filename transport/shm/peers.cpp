@@ -177,7 +177,7 @@ void Peers::free_slot(std::uint32_t slot) noexcept {
 /// first: otherwise the next peer with this slot would be taken for their sender, and would be waited for
 /// where the old peer had claimed an inbox slot but died before it published.
 void Peers::forget(std::uint32_t slot) noexcept {
-  // This device may have a link to the peer, from its own connect(): then Ends drains that link.
+  // This device may have a link to the peer, from its own connect(): then Teardown drains that link.
   if (welcome(slot) != nullptr || is_awaited(slot)) return;
   static_cast<void>(parts_.receiver.drain_inbox(slot, true));
   links_.forget_refused([&](Link& link) {

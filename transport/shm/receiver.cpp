@@ -206,7 +206,7 @@ bool Receiver::deliver_inbox(std::uint64_t control, const std::byte* record, Inc
 }
 
 void Receiver::report_broken(Link& link, std::uint64_t control) noexcept {
-  if (std::exchange(link.incoming().broken, true)) return;  // Ends::check() will take the link down
+  if (std::exchange(link.incoming().broken, true)) return;  // Teardown::check() will take the link down
   log::error("shm: worker {:016x} wrote a record that makes no sense ({:016x})", link.peer().worker_id,
              control);
 }

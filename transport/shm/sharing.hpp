@@ -1,5 +1,5 @@
 // Moves windows from idle peers to busy peers. All of it happens when the device looks after its links
-// (Ends::check()), so that no message pays for it.
+// (Teardown::check()), so that no message pays for it.
 //
 // The owner of the windows counts the records of each peer that come through the inbox. When a peer without
 // a window is busy and no window is free, the owner asks the senders of idle windows to give them back:

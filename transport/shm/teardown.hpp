@@ -11,7 +11,7 @@
 namespace stria::shm {
 
 /// Threads: the device's thread only.
-class Ends {
+class Teardown {
  public:
   struct Parts {
     Shared& shared;
@@ -20,10 +20,10 @@ class Ends {
     Receiver& receiver;
     Sharing& sharing;
   };
-  explicit Ends(const Parts& parts) noexcept : parts_(parts) {}
+  explicit Teardown(const Parts& parts) noexcept : parts_(parts) {}
 
-  /// Takes down links that are at their end. For the other links: unmaps memory that the peer freed, renews
-  /// the distance, and gives windows back or takes them (Sharing).
+  /// Takes down every link that cannot stay (fate()). For the other links: unmaps memory that the peer freed,
+  /// renews the distance, and gives windows back or takes them (Sharing).
   void check() noexcept;
   /// For close(): whether a peer still needs this process to receive what was sent to it. look_closely: asks
   /// whether the peers live; otherwise they are taken to live.

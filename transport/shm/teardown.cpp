@@ -1,18 +1,18 @@
-#include "transport/shm/ends.hpp"
+#include "transport/shm/teardown.hpp"
 
 #include "base/log.hpp"
 
 namespace stria::shm {
 
-/// Whether the link is at its end: ok if it stays, else the status for the upcall link_down().
-Status Ends::fate(const Link& link) const noexcept {
+/// Whether the link can stay: ok, or else the status for the upcall link_down().
+Status Teardown::fate(const Link& link) const noexcept {
   if (link.incoming().broken) return Status::io_error;
   if (link.peer().has_ended()) return Status::peer_failed;
   if (!link.peer().keeps_slot(parts_.shared.home.own_state(SlotPhase::ready))) return Status::unreachable;
   return Status::ok;
 }
 
-void Ends::check() noexcept {
+void Teardown::check() noexcept {
   parts_.shared.home.publish_cache();
   parts_.peers.look_at_slots();
   parts_.sharing.look();
@@ -37,7 +37,7 @@ void Ends::check() noexcept {
 }
 
 /// Finds out whether the peer of the link is near or far now: either of both may have moved.
-void Ends::renew_distance(Link& link) noexcept {
+void Teardown::renew_distance(Link& link) noexcept {
   const transport::Sink& sink = *parts_.shared.sink;
   PeerSegment& peer = link.peer();
   const bool compared = peer.compare_caches(parts_.shared.home.last_cache());
@@ -47,7 +47,7 @@ void Ends::renew_distance(Link& link) noexcept {
   link.outgoing().probe(false);
 }
 
-void Ends::take_down(Link& link, Status why, bool is_over) noexcept {
+void Teardown::take_down(Link& link, Status why, bool is_over) noexcept {
   // A peer may have closed in good order just before its process ended: that is no death.
   if (why == Status::peer_failed && !link.peer().has_closed())
     log::info("shm: worker {:016x} died", link.peer().worker_id);
@@ -61,7 +61,7 @@ void Ends::take_down(Link& link, Status why, bool is_over) noexcept {
   sink.link_down(sink.self, link.incoming().cookie, transport::to_c(why));
 }
 
-bool Ends::is_needed(bool look_closely) const noexcept {
+bool Teardown::is_needed(bool look_closely) const noexcept {
   Links& links = parts_.peers.links();
   for (std::uint32_t i = 0; i < links.living(); ++i)
     if (is_needed_by(links.living(i), look_closely)) return true;
@@ -72,7 +72,7 @@ bool Ends::is_needed(bool look_closely) const noexcept {
 /// not: records lie in the peer's own segment, the cells exist as long as they are mapped, and the peer
 /// receives all of them before it takes its link down. A peer that has a slot here has mapped the segment
 /// before.
-bool Ends::is_needed_by(const Link& link, bool look_closely) const noexcept {
+bool Teardown::is_needed_by(const Link& link, bool look_closely) const noexcept {
   if (!link.outgoing().is_up() || link.incoming().slot != kNone) return false;
   if (link.outgoing().has_only_greeted() || link.peer().has_closed() || parts_.peers.has_slot_here(link))
     return false;
