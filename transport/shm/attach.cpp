@@ -208,18 +208,18 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
   return Error{status, fmt::format("shm: process {} cannot be attached: {}", identity.pid, why)};
 }
 
-Result<UniqueFd> open_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+Result<UniqueFd> open_memory(const Attached& peer, const MemoryName& name, AttachMode mode,
                              std::uint64_t secret_proof) {
   std::string why;
   if (mode != AttachMode::socket) {
     auto opened = peer.pid > 0
-                      ? open_by_proc(peer.pid, fd)
+                      ? open_by_proc(peer.pid, name.fd)
                       : Result<UniqueFd>(unreachable("proc: the process id is not visible from here"));
     if (opened) return opened;
     why = std::move(opened).error().context;
   }
   if (mode != AttachMode::proc) {
-    auto passed = ask_at_door(peer.nonce, secret_proof, nonce);
+    auto passed = ask_at_door(peer.nonce, secret_proof, name.nonce);
     if (passed) return std::move(passed->fd);
     why += (why.empty() ? "" : "; ") + passed.error().context;
   }

@@ -53,11 +53,16 @@ struct Unanswered {
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
                         Unanswered* unanswered = nullptr);
 
-/// Returns a descriptor of the memfd of an allocation of the peer (memory.hpp), through /proc or over the
-/// peer's door. `nonce` names the allocation, `fd` is its descriptor in the peer's process. The caller has to
-/// check that the descriptor is that of the allocation. Errors: unreachable, whose text has the reason for
-/// each way that was tried.
-Result<UniqueFd> open_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+/// Names an allocation of a peer (memory.hpp).
+struct MemoryName {
+  std::uint64_t nonce;
+  int fd;  ///< descriptor of its memfd in the peer's process
+};
+
+/// Returns a descriptor of the memfd of an allocation of the peer, through /proc or over the peer's door. The
+/// caller has to check that the descriptor is that of the allocation. Errors: unreachable, whose text has the
+/// reason for each way that was tried.
+Result<UniqueFd> open_memory(const Attached& peer, const MemoryName& name, AttachMode mode,
                              std::uint64_t secret_proof);
 
 /// The registry of this process: a device is in it, with the descriptor and the size of its segment, from

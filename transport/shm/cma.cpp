@@ -30,8 +30,7 @@ datatype::Range range_of(const Stream& stream, std::int64_t length) noexcept {
 /// number of entries; *covered: the bytes that they have.
 std::size_t list(const Stream& stream, std::int64_t length, iovec* out, std::int64_t* covered) noexcept {
   if (stream.layout == nullptr) {
-    out[0] = {pointer(stream.base + static_cast<std::uint64_t>(stream.offset)),
-              static_cast<std::size_t>(length)};
+    out[0] = {pointer(stream.begin()), static_cast<std::size_t>(length)};
     *covered = length;
     return 1;
   }
@@ -63,10 +62,11 @@ std::size_t trim(iovec* entries, std::size_t n, std::int64_t bytes) noexcept {
 }
 
 /// One system call: process_vm_readv for a get, process_vm_writev for a put.
-ssize_t call(Direction direction, pid_t pid, const iovec* here, std::size_t entries_here, const iovec* there,
-             std::size_t entries_there) noexcept {
-  return direction == Direction::get ? ::process_vm_readv(pid, here, entries_here, there, entries_there, 0)
-                                     : ::process_vm_writev(pid, here, entries_here, there, entries_there, 0);
+ssize_t call(Direction direction, pid_t pid, std::span<const iovec> here,
+             std::span<const iovec> there) noexcept {
+  return direction == Direction::get
+             ? ::process_vm_readv(pid, here.data(), here.size(), there.data(), there.size(), 0)
+             : ::process_vm_writev(pid, here.data(), here.size(), there.data(), there.size(), 0);
 }
 
 /// Copies between contiguous memory on both sides, without lists.
@@ -76,7 +76,7 @@ Copied move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_
     const std::size_t want = std::min(bytes - done, static_cast<std::size_t>(kMaxCall));
     const iovec here{local + done, want};
     const iovec there{pointer(remote + done), want};
-    const ssize_t moved = call(direction, pid, &here, 1, &there, 1);
+    const ssize_t moved = call(direction, pid, {&here, 1}, {&there, 1});
     if (moved < 0) return from_errno(errno);
     if (moved == 0) return Copied::memory_refused;
     // When fewer bytes were moved than asked for, the kernel did not reach a page; the next call says why.
@@ -85,42 +85,45 @@ Copied move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_
   return Copied::all;
 }
 
+/// Removes the first `bytes` bytes from what is to be copied.
+void pass(Copy& rest, std::int64_t bytes) noexcept {
+  rest.local.offset += bytes;
+  rest.remote.offset += bytes;
+  rest.length -= bytes;
+}
+
 /// Copies between lists of runs, in pieces: each call moves as many bytes as the lists of both sides cover.
-Copied move_lists(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length) noexcept {
+Copied move_lists(Copy rest, pid_t pid) noexcept {
   iovec here[kBatch], there[kBatch];
-  while (length > 0) {
-    const std::int64_t want = std::min(length, kMaxCall);
+  while (rest.length > 0) {
+    const std::int64_t want = std::min(rest.length, kMaxCall);
     std::int64_t covered_here = 0, covered_there = 0;
-    std::size_t entries_here = list(local, want, here, &covered_here);
-    std::size_t entries_there = list(remote, std::min(want, covered_here), there, &covered_there);
+    std::size_t entries_here = list(rest.local, want, here, &covered_here);
+    std::size_t entries_there = list(rest.remote, std::min(want, covered_here), there, &covered_there);
     const std::int64_t bytes = std::min(covered_here, covered_there);
-    if (bytes <= 0) return Copied::memory_refused;  // one of the layouts ends before `length`
+    if (bytes <= 0) return Copied::memory_refused;  // one of the layouts ends before the copy does
     entries_here = trim(here, entries_here, bytes);
     entries_there = trim(there, entries_there, bytes);
-    const ssize_t moved = call(direction, pid, here, entries_here, there, entries_there);
+    const ssize_t moved = call(rest.direction, pid, {here, entries_here}, {there, entries_there});
     if (moved < 0) return from_errno(errno);
     if (moved == 0) return Copied::memory_refused;
-    local.offset += moved;
-    remote.offset += moved;
-    length -= moved;
+    pass(rest, moved);
   }
   return Copied::all;
 }
 
 /// Copies through the buffer `bounce`, for local memory in small runs: a list entry for each run would cost
 /// more than a second copy through a buffer that stays in the cache.
-Copied move_bounced(Direction direction, pid_t pid, Stream local, Stream remote, std::int64_t length,
-                    std::span<std::byte> bounce) noexcept {
-  while (length > 0) {
-    const std::int64_t piece = std::min(length, static_cast<std::int64_t>(bounce.size()));
+Copied move_bounced(Copy rest, pid_t pid, std::span<std::byte> bounce) noexcept {
+  while (rest.length > 0) {
+    const std::int64_t piece = std::min(rest.length, static_cast<std::int64_t>(bounce.size()));
     const Stream buffer{nullptr, reinterpret_cast<std::uint64_t>(bounce.data()), piece, 0};
-    if (direction == Direction::put) datatype::pack(range_of(local, piece), bounce.data());
-    if (const Copied copied = move_lists(direction, pid, buffer, remote, piece); copied != Copied::all)
+    if (rest.direction == Direction::put) datatype::pack(range_of(rest.local, piece), bounce.data());
+    if (const Copied copied = move_lists({rest.direction, buffer, rest.remote, piece}, pid);
+        copied != Copied::all)
       return copied;
-    if (direction == Direction::get) datatype::unpack(range_of(local, piece), bounce.data());
-    local.offset += piece;
-    remote.offset += piece;
-    length -= piece;
+    if (rest.direction == Direction::get) datatype::unpack(range_of(rest.local, piece), bounce.data());
+    pass(rest, piece);
   }
   return Copied::all;
 }
@@ -148,35 +151,33 @@ std::int64_t mean_run(const Stream& stream) noexcept {
   return stream.layout->facts().mean_run;
 }
 
-Copied copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
-                std::int64_t length, std::span<std::byte> bounce) noexcept {
+Copied copy_cma(const Copy& copy, pid_t pid, std::span<std::byte> bounce) noexcept {
+  const auto& [direction, local, remote, length] = copy;
   if (local.layout == nullptr && remote.layout == nullptr)
-    return move_block(direction, pid, pointer(local.base + static_cast<std::uint64_t>(local.offset)),
-                      remote.base + static_cast<std::uint64_t>(remote.offset),
+    return move_block(direction, pid, pointer(local.begin()), remote.begin(),
                       static_cast<std::size_t>(length));
-  if (mean_run(local) < kBounceRun && !bounce.empty())
-    return move_bounced(direction, pid, local, remote, length, bounce);
-  return move_lists(direction, pid, local, remote, length);
+  if (mean_run(local) < kBounceRun && !bounce.empty()) return move_bounced(copy, pid, bounce);
+  return move_lists(copy, pid);
 }
 
 Copied read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept {
   return move_block(Direction::get, pid, static_cast<std::byte*>(local), remote, bytes);
 }
 
-void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
-                 std::int64_t length) noexcept {
+void copy_mapped(const Copy& copy) noexcept {
+  const auto& [direction, local, remote, length] = copy;
   const Stream& from = direction == Direction::get ? remote : local;
   const Stream& to = direction == Direction::get ? local : remote;
-  std::byte* out = pointer(to.base);
-  const std::byte* in = pointer(from.base);
+  std::byte* out = pointer(to.begin());
+  const std::byte* in = pointer(from.begin());
   if (from.layout == nullptr && to.layout == nullptr && length >= transport::kLongByString)
-    transport::copy_long_across(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
+    transport::copy_long_across(out, in, static_cast<std::size_t>(length));
   else if (from.layout == nullptr && to.layout == nullptr)
-    datatype::copy_bytes(out + to.offset, in + from.offset, static_cast<std::size_t>(length));
+    datatype::copy_bytes(out, in, static_cast<std::size_t>(length));
   else if (from.layout == nullptr)
-    datatype::unpack(range_of(to, length), in + from.offset);
+    datatype::unpack(range_of(to, length), in);
   else if (to.layout == nullptr)
-    datatype::pack(range_of(from, length), out + to.offset);
+    datatype::pack(range_of(from, length), out);
   else
     datatype::transfer(range_of(from, length), range_of(to, length));
 }

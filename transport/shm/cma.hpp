@@ -31,6 +31,9 @@ struct Stream {
   std::uint64_t base = 0;
   std::int64_t count = 0;
   std::int64_t offset = 0;  ///< where the range begins in the packed stream, in bytes
+
+  /// Address of the first byte of the range; only for contiguous memory.
+  std::uint64_t begin() const noexcept { return base + static_cast<std::uint64_t>(offset); }
 };
 
 /// Mean length of a run of the stream's memory, in bytes; INT64_MAX for contiguous memory.
@@ -38,30 +41,34 @@ std::int64_t mean_run(const Stream& stream) noexcept;
 
 enum class Direction : std::uint8_t { get, put };
 
+/// A copy between memory of this process and memory of a peer.
+struct Copy {
+  Direction direction;
+  Stream local, remote;
+  std::int64_t length;  ///< bytes of each of both streams
+};
+
 /// How a copy by cross-memory attach ended. Where it is not `all`, the bytes that were moved before it ended
 /// are right, and the others are as they were.
 enum class Copied : std::uint8_t {
   all,
   /// EFAULT: the kernel does not reach a page for another process, although its owner may use the page
   /// (memfd_secret, the mapping of a driver), or the page is not mapped at all. ENOMEM: the kernel has no
-  /// memory for this call. Also when nothing was moved, or a layout ends before `length`. Other memory of
+  /// memory for this call. Also when nothing was moved, or a layout ends before Copy::length. Other memory of
   /// the same process may be copied as before.
   memory_refused,
   system_refused,  ///< any other error: cross-memory attach is over for this pair of processes
   peer_gone,       ///< there is no such process
 };
 
-/// Copies `length` bytes between the stream `local` and the stream `remote` of process `pid` by cross-memory
-/// attach. `bounce` is scratch memory, used when the local memory is in very small pieces; empty: never.
-Copied copy_cma(Direction direction, pid_t pid, const Stream& local, const Stream& remote,
-                std::int64_t length, std::span<std::byte> bounce) noexcept;
+/// Copies by cross-memory attach; the remote memory is that of process `pid`. `bounce` is scratch memory,
+/// used when the local memory is in very small pieces; empty: never.
+Copied copy_cma(const Copy& copy, pid_t pid, std::span<std::byte> bounce) noexcept;
 
 /// Reads `bytes` contiguous bytes at address `remote` of process `pid` into `local`, by cross-memory attach.
 Copied read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept;
 
-/// Copies `length` bytes between two streams by plain loads and stores: both lie in the address space of
-/// this process.
-void copy_mapped(Direction direction, const Stream& local, const Stream& remote,
-                 std::int64_t length) noexcept;
+/// Copies by plain loads and stores: both streams lie in the address space of this process.
+void copy_mapped(const Copy& copy) noexcept;
 
 }  // namespace stria::shm

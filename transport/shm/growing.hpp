@@ -96,21 +96,27 @@ constexpr std::uint32_t grown_bytes(std::uint64_t word, std::uint32_t use) noexc
   return word >> 32 == use ? static_cast<std::uint32_t>(word) : 0;
 }
 
+/// How a cell grows in one use of it. Two registers.
+struct Growth {
+  std::atomic<std::uint64_t>* word;  ///< the growth word of the cell
+  std::uint32_t use;                 ///< number of the cell's use
+  std::uint32_t step;                ///< bytes of a step: growth_step()
+};
+
 /// Writes the payload to the cell in steps. Calls `publish` once, after the first step, and stores the
 /// growth word after each further step.
 template <class Publish>
-void grow(const transport::Payload& payload, std::byte* cell, std::atomic<std::uint64_t>& word,
-          std::uint32_t use, Way way, RecordKind kind, Publish publish) noexcept {
+void grow(const transport::Payload& payload, std::byte* cell, Growth growth, Way way,
+          Publish publish) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
-  const std::uint32_t step = growth_step(kind, bytes);
   for (std::uint32_t at = 0; at < bytes;) {
-    const std::uint32_t part = std::min(step, bytes - at);
+    const std::uint32_t part = std::min(growth.step, bytes - at);
     store(way, transport::slice(payload, at, part), cell + at);
     at += part;
     if (at == part)
       publish();
     else
-      word.store(growth_of(use, at), std::memory_order_release);
+      growth.word->store(growth_of(growth.use, at), std::memory_order_release);
   }
 }
 
@@ -122,17 +128,15 @@ std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t u
 /// A packet in a growing cell, as the sink sees it.
 class Growing {
  public:
-  /// is_over: the sender of the packet writes nothing any more. `distance`: STRIA_PACKET_NEAR or 0. `keep`:
-  /// as in stria_packet_t.
-  Growing(RecordKind kind, const stria_header_t& header, const std::byte* cell, std::uint32_t bytes,
-          const std::atomic<std::uint64_t>& word, std::uint32_t use, bool is_over, std::uint32_t distance = 0,
-          std::uint64_t keep = 0) noexcept
-      : arriving_{{&header, cell, bytes, STRIA_PACKET_ARRIVING | distance, keep}, &Growing::arrived},
-        first_(std::min(growth_step(kind, bytes), bytes)),
-        use_(use),
+  /// is_over: the sender of the packet writes nothing any more.
+  Growing(const stria_packet_t& packet, Growth growth, bool is_over) noexcept
+      : arriving_{packet, &Growing::arrived},
+        first_(std::min(growth.step, packet.bytes)),
+        use_(growth.use),
         is_over_(is_over),
-        word_(&word) {
-    __builtin_prefetch(&word);
+        word_(growth.word) {
+    arriving_.packet.buffered |= STRIA_PACKET_ARRIVING;
+    __builtin_prefetch(word_);
   }
 
   const stria_packet_t& packet() const noexcept { return arriving_.packet; }

@@ -115,8 +115,8 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
-  const Growing growing(kind, copy, payload, bytes, peer_.view.cell_growth(place.cell), place.use, is_over,
-                        distance(), keep_name(place));
+  const Growing growing({&copy, payload, bytes, distance(), keep_name(place)},
+                        {&peer_.view.cell_growth(place.cell), place.use, growth_step(kind, bytes)}, is_over);
   if (is_half_ && !growing.is_done()) return kStays;
   count_cell(place, bytes);
   const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &growing.packet());
@@ -174,8 +174,8 @@ std::int32_t Incoming::take_growing(WindowReceiver& from, std::uint64_t control,
     return STRIA_TAKE_OTHER;
   const std::uint32_t bytes = control_bytes(control);
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
-  const Growing growing(kind, wanted, peer_.view.cell(place.cell) + place.at, bytes,
-                        peer_.view.cell_growth(place.cell), place.use, is_over, distance());
+  const Growing growing({&wanted, peer_.view.cell(place.cell) + place.at, bytes, distance(), 0},
+                        {&peer_.view.cell_growth(place.cell), place.use, growth_step(kind, bytes)}, is_over);
   const transport::Arrival came = transport::take(out, growing.packet());
   is_half_ = came == transport::Arrival::later;
   if (came != transport::Arrival::whole) return STRIA_TAKE_OTHER;

@@ -124,7 +124,8 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
   if (kind == RecordKind::growing) kind = kind_of_growing(payload);
   if (kind != whole) {
-    grow(payload, out, shared_.own().cell_growth(place.cell), place.use, way, kind, [=] { publish(kind); });
+    const Growth growth{&shared_.own().cell_growth(place.cell), place.use, growth_step(kind, bytes)};
+    grow(payload, out, growth, way, [=] { publish(kind); });
     return Status::ok;
   }
   store(way, payload, out);

@@ -25,11 +25,11 @@ Error refuse(std::string why) {
   return {Status::unreachable, "memory of the peer cannot be mapped: " + std::move(why)};
 }
 
-/// Maps the allocation `nonce` if the file behind the descriptor is that allocation. Nothing in the file is
-/// believed before its seals are checked.
-Result<Mapping> map_memory(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+/// Maps an allocation of the peer if the file behind its descriptor is that allocation. Nothing in the file
+/// is believed before its seals are checked.
+Result<Mapping> map_memory(const Attached& peer, const MemoryName& name, AttachMode mode,
                            std::uint64_t proof) {
-  auto opened = open_memory(peer, nonce, fd, mode, proof);
+  auto opened = open_memory(peer, name, mode, proof);
   if (!opened) return refuse(std::move(opened).error().context);
   // The seals are read before the size: without them the file may still change its size.
   const int seals = ::fcntl(opened->get(), F_GET_SEALS);
@@ -45,7 +45,8 @@ Result<Mapping> map_memory(const Attached& peer, std::uint64_t nonce, int fd, At
   if (!map) return refuse(fmt::format("mmap of {} bytes: {}", bytes, std::strerror(errno)));
   keep_from_children(map);
   const MemoryTrailer& trailer = trailer_of(map);
-  if (trailer.magic != kMemoryMagic || trailer.nonce != nonce || trailer.data_bytes != bytes - kMemoryPage)
+  if (trailer.magic != kMemoryMagic || trailer.nonce != name.nonce ||
+      trailer.data_bytes != bytes - kMemoryPage)
     return refuse("it is another one (nonce differs)");
   if (trailer.freed.load(std::memory_order_acquire) != 0) return refuse("it was freed");
   if (trailer.data_bytes >= kHugePage) ::madvise(map.data(), bytes - kMemoryPage, MADV_HUGEPAGE);
@@ -72,7 +73,7 @@ bool PeerMemory::find(std::uint64_t nonce, std::span<std::byte>& data) noexcept 
   return true;
 }
 
-std::span<std::byte> PeerMemory::add(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
+std::span<std::byte> PeerMemory::add(const Attached& peer, const MemoryName& name, AttachMode mode,
                                      std::uint64_t proof, std::string& problem) noexcept {
   try {
     if (entries_.size() == kMost) refresh();
@@ -81,12 +82,12 @@ std::span<std::byte> PeerMemory::add(const Attached& peer, std::uint64_t nonce, 
                                            [](const Entry& a, const Entry& b) { return a.used < b.used; });
       entries_.erase(oldest);
     }
-    auto map = map_memory(peer, nonce, fd, mode, proof);
+    auto map = map_memory(peer, name, mode, proof);
     if (!map && !told_) {
       told_ = true;
       problem = map.error().context;
     }
-    entries_.push_back({nonce, clock_, map ? *std::move(map) : Mapping()});
+    entries_.push_back({name.nonce, clock_, map ? *std::move(map) : Mapping()});
     recent_ = entries_.size() - 1;
     return data_of(entries_.back());
   } catch (const std::bad_alloc&) {

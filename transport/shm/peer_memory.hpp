@@ -20,10 +20,10 @@ class PeerMemory {
   /// Whether the allocation `nonce` is known here. `data`: its bytes in this process, or empty if it could
   /// not be mapped lately. No system call.
   bool find(std::uint64_t nonce, std::span<std::byte>& data) noexcept;
-  /// Maps the allocation `nonce`, which the peer has as descriptor `fd`. Empty: it cannot be mapped;
-  /// `problem` says why, for the first such allocation of the link.
-  std::span<std::byte> add(const Attached& peer, std::uint64_t nonce, int fd, AttachMode mode,
-                           std::uint64_t proof, std::string& problem) noexcept;
+  /// Maps an allocation of the peer. Empty: it cannot be mapped; `problem` says why, for the first such
+  /// allocation of the link. `proof`: as for open_memory().
+  std::span<std::byte> add(const Attached& peer, const MemoryName& name, AttachMode mode, std::uint64_t proof,
+                           std::string& problem) noexcept;
   /// Unmaps allocations that the peer has freed, and forgets those that could not be mapped, so that they
   /// are tried again.
   void refresh() noexcept;

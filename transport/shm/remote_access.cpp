@@ -77,13 +77,13 @@ Status RemoteAccess::move(Direction direction, const transport::Payload& local, 
     const std::uint8_t right = direction == Direction::put ? hw::kKeyWrite : hw::kKeyRead;
     status = keys_.begin_pinned(peer_.slot, word, right, record);
     if (status != Status::ok) return status;
-    status = copy(direction, local, record, remote_offset);
+    status = copy_checked(direction, local, record, remote_offset);
     keys_.end_pinned(peer_.slot);
   } else {
     std::uint64_t control = 0;
     status = keys_.look_up(word, hw::kKeyRead, record, control);
     if (status != Status::ok) return status;
-    status = copy(direction, local, record, remote_offset);
+    status = copy_checked(direction, local, record, remote_offset);
     if (keys_.still(word, control) != Status::ok) status = Status::access_error;
   }
   if (status == Status::unsupported && !peer_.attached.is_alive()) status = Status::peer_failed;
@@ -137,34 +137,34 @@ void RemoteAccess::note_refusal(const Reach& reach, Copied copied) noexcept {
     refused_memory_->worked(reach.begin, reach.end, reach.writes);
 }
 
-Status RemoteAccess::copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
-                          std::uint64_t remote_offset) noexcept {
+Status RemoteAccess::copy_checked(Direction direction, const transport::Payload& local,
+                                  const hw::KeyRecord& record, std::uint64_t remote_offset) noexcept {
   if (!hw::in_bounds(record, remote_offset, local.length)) return Status::access_error;
   if (local.length == 0) return Status::ok;
-  Stream remote{nullptr, record.base, record.count, static_cast<std::int64_t>(remote_offset)};
+  Copy copy{direction, stream_of(local), {nullptr, record.base, record.count, 0}, local.length};
+  copy.remote.offset = static_cast<std::int64_t>(remote_offset);
   std::int64_t low = 0, high = 0;
-  if (const Status status = shape_of(record, remote.layout, low, high); status != Status::ok) return status;
-  const Stream here = stream_of(local);
+  if (const Status status = shape_of(record, copy.remote.layout, low, high); status != Status::ok)
+    return status;
   if (peer_.attached.same_process && (can_copy_ || record.segment != 0)) {
-    copy_mapped(direction, here, remote, local.length);
+    copy_mapped(copy);
     return Status::ok;
   }
   if (record.segment != 0 && can_map_) {
     // If the key ends during a get, the memory stays mapped here: the get does not fault and needs no pin.
-    Stream mapped = remote;
-    const Status status = mapped_base(record, low, high, mapped.base);
-    if (status == Status::ok) copy_mapped(direction, here, mapped, local.length);
+    const Status status = mapped_base(record, low, high, copy.remote.base);
+    if (status == Status::ok) copy_mapped(copy);
     if (status != Status::unsupported) return status;
   }
   if (!can_copy_) return Status::unsupported;
-  if (mean_run(remote) < kSmallestRemoteRun) return Status::unsupported;
+  if (mean_run(copy.remote) < kSmallestRemoteRun) return Status::unsupported;
   Reach reach{record.base + static_cast<std::uint64_t>(low), record.base + static_cast<std::uint64_t>(high),
               direction == Direction::put};
-  if (remote.layout == nullptr) {
+  if (copy.remote.layout == nullptr) {
     reach.begin = record.base + remote_offset;
     reach.end = reach.begin + static_cast<std::uint64_t>(local.length);
   }
-  return copy_across(reach, here, remote, local.length);
+  return copy_across(reach, copy);
 }
 
 // The system call names the peer by its process id, which another process may get when the peer is gone. The
@@ -172,12 +172,10 @@ Status RemoteAccess::copy(Direction direction, const transport::Payload& local, 
 // is_alive() decides whether the copy counts: the peer's lock ends before its id is free. A put to a dead
 // peer is not begun. A put that begins microseconds before the peer dies, whose id then goes to another
 // process at once, cannot be prevented, but is reported as failed.
-Status RemoteAccess::copy_across(const Reach& reach, const Stream& local, const Stream& remote,
-                                 std::int64_t length) noexcept {
+Status RemoteAccess::copy_across(const Reach& reach, const Copy& copy) noexcept {
   if (reach.writes && !peer_.attached.is_alive()) return Status::peer_failed;
   if (!may_ask(reach)) return Status::unsupported;
-  const Direction direction = reach.writes ? Direction::put : Direction::get;
-  const Copied copied = copy_cma(direction, peer_.attached.pid, local, remote, length, shared_.bounce);
+  const Copied copied = copy_cma(copy, peer_.attached.pid, shared_.bounce);
   if (!peer_.attached.is_alive()) return Status::peer_failed;
   note(reach, copied);
   return copied == Copied::all ? Status::ok : refused(copied);
@@ -234,8 +232,8 @@ Status RemoteAccess::atomic_on(const hw::KeyRecord& record, const transport::Ato
 std::span<std::byte> RemoteAccess::map_memory(const hw::KeyRecord& record) noexcept {
   std::string problem;
   const std::uint64_t proof = shared_.home.proof_for(peer_.attached.nonce, peer_.worker_id);
-  const std::span<std::byte> data =
-      memory_.add(peer_.attached, record.segment, record.segment_fd, shared_.settings.attach, proof, problem);
+  const std::span<std::byte> data = memory_.add(peer_.attached, {record.segment, record.segment_fd},
+                                                shared_.settings.attach, proof, problem);
   if (!problem.empty()) {
     log::warn("shm: worker {:016x}: {}", peer_.worker_id, problem);
     if (*fallback_ == '\0') fallback_ = shared_.texts.keep(problem).text;

@@ -71,19 +71,20 @@ class RemoteAccess {
       note_refusal(reach, copied);
   }
   [[gnu::cold, gnu::noinline]] void note_refusal(const Reach& reach, Copied copied) noexcept;
-  Status copy(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
-              std::uint64_t remote_offset) noexcept;
+  /// Checks bounds and layout by the record of the key, and copies in the way that the memory allows.
+  Status copy_checked(Direction direction, const transport::Payload& local, const hw::KeyRecord& record,
+                      std::uint64_t remote_offset) noexcept;
   /// Copies by cross-memory attach.
-  Status copy_across(const Reach& reach, const Stream& local, const Stream& remote,
-                     std::int64_t length) noexcept;
+  Status copy_across(const Reach& reach, const Copy& copy) noexcept;
   /// Finds the layout of the key's memory (null: contiguous), and the lowest and highest byte of the memory,
   /// relative to its base. access_error: the layout is not published any more, or contradicts the key
   /// record.
   Status shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
                   std::int64_t& high) noexcept;
   Status atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept;
-  /// Finds where the base of the key's memory lies in this process's mapping of the peer's allocation.
+  /// Sets `base` to the place of the key's memory in this process's mapping of the peer's allocation.
   /// unsupported: the allocation cannot be mapped; access_error: the memory is not within the allocation.
+  /// After an error `base` is as it was.
   Status mapped_base(const hw::KeyRecord& record, std::int64_t low, std::int64_t high,
                      std::uint64_t& base) noexcept;
   [[gnu::cold, gnu::noinline]] std::span<std::byte> map_memory(const hw::KeyRecord& record) noexcept;

@@ -29,12 +29,13 @@ transport::Payload contiguous(Bytes& memory, std::size_t bytes) {
 class GrowingCell : public testing::Test {
  protected:
   Growing growing(std::uint32_t bytes, std::uint32_t use = 1, RecordKind kind = RecordKind::growing) {
-    return {kind, header, cell.data(), bytes, word, use, is_over};
+    return {{&header, cell.data(), bytes, 0, 0}, {&word, use, growth_step(kind, bytes)}, is_over};
   }
   template <class Publish>
   void write(Bytes& memory, std::uint32_t bytes, std::uint32_t use, Publish publish) {
     const Way way = use % 2 == 0 ? Way::string : Way::gather;
-    grow(contiguous(memory, bytes), cell.data(), word, use, way, RecordKind::growing, publish);
+    const Growth growth{&word, use, growth_step(RecordKind::growing, bytes)};
+    grow(contiguous(memory, bytes), cell.data(), growth, way, publish);
   }
   /// However slow the thread is that writes it.
   static void take_all(const transport::Payload& memory, const Growing& one) {
@@ -140,8 +141,8 @@ class GrowingBlocks : public GrowingCell {
     transport::pack(source, expected.data());
     transport::unpack(check, expected.data());
     std::atomic<bool> published{false};
-    std::thread writer(
-        [&] { grow(source, cell.data(), word, use, way, kind, [&] { published.store(true); }); });
+    const Growth growth{&word, use, growth_step(kind, bytes)};
+    std::thread writer([&] { grow(source, cell.data(), growth, way, [&] { published.store(true); }); });
     while (!published.load()) std::this_thread::yield();
     take_all(sink, growing(bytes, use, kind));
     writer.join();

@@ -9,12 +9,12 @@
 
 namespace {
 
-// What becomes of this process when it notifies.
+// What happens to this process when it notifies a peer.
 enum class Ring { plain, dies_before, stops_after } ring = Ring::plain;
 
 }  // namespace
 
-// In front of the C library's.
+// Called in place of the C library's function, whose six parameters it has.
 extern "C" ssize_t sendto(int fd, const void* data, std::size_t bytes, int flags, const sockaddr* to,
                           socklen_t to_bytes) {
   static const auto real = reinterpret_cast<decltype(&sendto)>(::dlsym(RTLD_NEXT, "sendto"));

@@ -71,7 +71,7 @@ int map_allocation() {
   const int fd = trapped(kLong / 2);
   std::string problem;
   PeerMemory memory;
-  const bool mapped = !memory.add(peer, 77, fd, AttachMode::proc, 0, problem).empty();
+  const bool mapped = !memory.add(peer, {77, fd}, AttachMode::proc, 0, problem).empty();
   return mapped || trap.fd >= 0 || problem.find("are no allocation") == std::string::npos ? 1 : 0;
 }
 
