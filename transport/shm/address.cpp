@@ -23,19 +23,11 @@ struct AddressBytes {
   std::uint8_t wire_version;
   std::uint16_t reserved;
   std::uint32_t library_version;
-  std::uint64_t nonce;
-  std::uint64_t worker_id;
-  std::uint64_t segment_bytes;
-  std::uint32_t pid;
-  std::uint32_t uid;
-  std::int32_t fd;
-  std::uint32_t magic;
-  std::uint64_t host;
-  std::uint32_t pid_space;
-  std::uint32_t door_space;
+  Identity identity;
+  std::uint64_t magic;
 };
 static_assert(sizeof(AddressBytes) == kAddressBytes && offsetof(AddressBytes, library_version) == 4);
-constexpr std::uint32_t kAddressMagic = 0x316d6873;  // "shm1"
+constexpr std::uint64_t kAddressMagic = 0x316d6873;  // "shm1"
 
 }  // namespace
 
@@ -53,16 +45,8 @@ void encode_address(const Identity& identity, std::span<std::byte, kAddressBytes
                            wire::kVersion,
                            0,
                            library_version(),
-                           identity.nonce,
-                           identity.worker_id,
-                           identity.segment_bytes,
-                           identity.pid,
-                           identity.uid,
-                           identity.fd,
-                           kAddressMagic,
-                           identity.host,
-                           identity.pid_space,
-                           identity.door_space};
+                           identity,
+                           kAddressMagic};
   std::memcpy(out.data(), &bytes, sizeof bytes);
 }
 
@@ -79,8 +63,7 @@ Result<Identity> decode_address(std::span<const std::byte> bytes) {
                              version_text(kLayoutVersion, wire::kVersion, library_version()))};
   if (bytes.size() != sizeof in || in.magic != kAddressMagic)
     return Error{Status::invalid, fmt::format("shm: {} bytes that are no shm address", bytes.size())};
-  return Identity{in.nonce,         in.worker_id, in.pid,       in.uid,       in.fd,
-                  in.segment_bytes, in.host,      in.pid_space, in.door_space};
+  return in.identity;
 }
 
 std::uint32_t namespace_number(const char* path) noexcept {

@@ -74,14 +74,7 @@ Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std:
   peer.slot = slot;
   link->outgoing().begin(number, low_latency);
   PeerSlot& own_slot = peer.own_slot();  // this device's slot in the peer's segment
-  const Identity& own = shared_.home.identity();
-  own_slot.nonce = own.nonce;
-  own_slot.worker_id = own.worker_id;
-  own_slot.pid = own.pid;
-  own_slot.fd = own.fd;
-  own_slot.uid = own.uid;
-  own_slot.segment_bytes = own.segment_bytes;
-  own_slot.door_space = own.door_space;
+  own_slot.identity = shared_.home.identity();
   own_slot.window.store(link->outgoing().window_number(), std::memory_order_relaxed);
   own_slot.attention.store(kCold, std::memory_order_relaxed);
   own_slot.distance.store(static_cast<std::uint32_t>(Verdict::none), std::memory_order_relaxed);

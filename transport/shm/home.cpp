@@ -28,15 +28,13 @@ Result<void> Home::make(const transport::DeviceParams& params, const Settings& s
   memory_ = *std::move(made);
   segment_ = SegmentView(memory_.map.data(), shape);
 
-  identity_ = {random_word(),
-               params.worker_id,
-               static_cast<std::uint32_t>(::getpid()),
-               static_cast<std::uint32_t>(::geteuid()),
-               memory_.fd.get(),
-               bytes,
-               host_number(),
-               namespace_number(kPidNamespace),
-               0};
+  identity_ = {.nonce = random_word(),
+               .worker_id = params.worker_id,
+               .segment_bytes = bytes,
+               .pid = static_cast<std::uint32_t>(::getpid()),
+               .fd = memory_.fd.get(),
+               .host = host_number(),
+               .pid_space = namespace_number(kPidNamespace)};
   probe_.nonce = random_word();
 
   const bool barrier = register_barrier();
@@ -48,8 +46,6 @@ Result<void> Home::make(const transport::DeviceParams& params, const Settings& s
   header->nonce = identity_.nonce;
   header->worker_id = identity_.worker_id;
   header->fingerprint = proof_for(identity_.nonce, identity_.worker_id);
-  header->pid = identity_.pid;
-  header->uid = identity_.uid;
   header->segment_bytes = bytes;
   header->fences = barrier ? 0 : 1;
   header->shape = shape;
@@ -83,8 +79,9 @@ bool Home::is_gone(std::uint32_t slot) const noexcept {
   const PeerSlot& peer = segment_.peer(slot);
   const std::uint64_t state = peer.state.load(std::memory_order_acquire);
   if (is_process_gone(slot_pid(state), slot_pid_space(state))) return true;
-  // While the peer is claiming the slot, nonce and door_space are still those of the slot's previous peer.
-  return slot_phase(state) != SlotPhase::claiming && is_door_gone(peer.nonce, peer.door_space);
+  // While the peer is claiming the slot, the identity is still that of the slot's previous peer.
+  return slot_phase(state) != SlotPhase::claiming &&
+         is_door_gone(peer.identity.nonce, peer.identity.door_space);
 }
 
 bool Home::is_gone(const Identity& identity) const noexcept {

@@ -47,20 +47,6 @@ Result<Link*> Peers::connect(const Identity& identity, void* cookie, bool low_la
   return &link;
 }
 
-Identity Peers::identity_of(std::uint32_t slot) const noexcept {
-  const PeerSlot& peer = parts_.shared.home.slot(slot);
-  const std::uint32_t pid_space = slot_pid_space(peer.state.load(std::memory_order_relaxed));
-  return {peer.nonce,
-          peer.worker_id,
-          peer.pid,
-          peer.uid,
-          peer.fd,
-          peer.segment_bytes,
-          parts_.shared.home.identity().host,
-          pid_space,
-          peer.door_space};
-}
-
 /// Makes the link to the peer of a ready slot, and tells the sink. Null: the peer is refused, or has to be
 /// awaited.
 Link* Peers::make_link(std::uint32_t slot, const Identity& identity) {
@@ -99,7 +85,7 @@ Link* Peers::welcome(std::uint32_t slot) noexcept {
     Link* link = by_slot_[slot];
     const bool is_new = link == nullptr;
     if (is_new) {
-      const Identity identity = identity_of(slot);
+      const Identity identity = peer.identity;
       link = links_.find(identity.worker_id);
       if (link != nullptr && (link->outgoing().is_down() || link->incoming().slot != kNone ||
                               link->peer().attached.nonce != identity.nonce))
@@ -145,7 +131,8 @@ bool Peers::keep_record(std::uint32_t slot, const InboxSlot& record) noexcept tr
 void Peers::find_slot(Link& link) noexcept {
   const Home& home = parts_.shared.home;
   for (std::uint32_t slot = 0; slot < home.slots_used() && link.incoming().slot == kNone; ++slot)
-    if (of_slot(slot) == nullptr && home.slot(slot).worker_id == link.peer().worker_id) welcome(slot);
+    if (of_slot(slot) == nullptr && home.slot(slot).identity.worker_id == link.peer().worker_id)
+      welcome(slot);
 }
 
 void Peers::leave(Link& link, bool is_over) noexcept {
@@ -235,7 +222,7 @@ bool Peers::has_room_for(const Identity& identity) const {
     const PeerSlot& peer = home.slot(slot);
     const SlotPhase phase = slot_phase(peer.state.load(std::memory_order_acquire));
     const bool answered = phase == SlotPhase::ready && of_slot(slot) == nullptr &&
-                          std::binary_search(to_answer.begin(), to_answer.end(), peer.nonce);
+                          std::binary_search(to_answer.begin(), to_answer.end(), peer.identity.nonce);
     if (phase == SlotPhase::free || answered) ++room;
   }
   return room >= to_answer.size();
@@ -246,7 +233,7 @@ bool Peers::has_slot_here(const Link& link) const noexcept {
   for (std::uint32_t slot = 0; slot < home.slots_used(); ++slot) {
     const PeerSlot& peer = home.slot(slot);
     if (slot_phase(peer.state.load(std::memory_order_acquire)) == SlotPhase::ready &&
-        peer.nonce == link.peer().attached.nonce)
+        peer.identity.nonce == link.peer().attached.nonce)
       return true;
   }
   return false;

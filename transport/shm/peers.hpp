@@ -88,7 +88,6 @@ class Peers {
   };
 
   Link* make_link(std::uint32_t slot, const Identity& identity);
-  Identity identity_of(std::uint32_t slot) const noexcept;
   Link* refuse(std::uint32_t slot) noexcept;
   void forget(std::uint32_t slot) noexcept;
   void free_slot(std::uint32_t slot) noexcept;

@@ -20,13 +20,14 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "hw/key_table.hpp"
+#include "transport/shm/address.hpp"
 #include "transport/shm/hints.hpp"
 
 namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
 /// Version of the structures here, of windows, cells and keys, and of addresses.
-inline constexpr std::uint16_t kLayoutVersion = 17;
+inline constexpr std::uint16_t kLayoutVersion = 18;
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // in place of the number of a slot, window or link
 
@@ -120,8 +121,6 @@ struct SegmentHeader {
   std::uint64_t nonce;
   std::uint64_t worker_id;
   std::uint64_t fingerprint;  // of the job secret, see address.hpp
-  std::uint32_t pid;          // in the owner's namespace
-  std::uint32_t uid;
   std::uint64_t segment_bytes;
   std::uint32_t fences;  // 1: the owner has no membarrier, so senders fence (wakeup.hpp)
   std::uint32_t reserved;
@@ -157,17 +156,11 @@ constexpr std::uint32_t slot_pid_space(std::uint64_t state) noexcept {
 constexpr std::uint32_t slot_pid(std::uint64_t state) noexcept {
   return static_cast<std::uint32_t>(state >> 32);
 }
-/// A slot for one peer, in which the peer writes its identity (address.hpp).
+/// A slot for one peer.
 struct alignas(2 * kCacheLine) PeerSlot {
-  std::atomic<std::uint64_t> state;  // the peer claims it by compare-and-swap; the owner frees or refuses it
-  std::uint64_t nonce;
-  std::uint64_t worker_id;
-  std::uint32_t pid;
-  std::int32_t fd;
-  std::uint32_t uid;
+  std::atomic<std::uint64_t> state;   // the peer claims it by compare-and-swap; the owner frees or refuses it
+  Identity identity;                  // the peer writes it before the slot is ready
   std::atomic<std::uint32_t> window;  // which of the owner's windows the peer took; kNone: it uses the inbox
-  std::uint64_t segment_bytes;
-  std::uint32_t door_space;  // the network namespace in which the peer has its door; 0: it has none
   // Of the peer's window (hints.hpp). The peer writes kCold with its identity; then the owner writes.
   alignas(kLine) std::atomic<std::uint32_t> attention;
   // Whether the owner has measured the peer to be near or far (distance.hpp), as a Verdict. The peer writes

@@ -15,13 +15,8 @@ const Settings kTwoPeers = {{"STRIA_SHM_MAX_PEERS", "2"}};
 class Foreigner {
  public:
   Foreigner(const Node& hub, const Node& device) : mapped_(*map_hub(hub.address())), hub_(view(mapped_)) {
-    const Identity identity = *decode_address(device.address());
-    slot().nonce = identity.nonce;
-    slot().worker_id = identity.worker_id;
-    slot().pid = identity.pid;
-    slot().fd = identity.fd;
-    slot().uid = identity.uid;
-    slot().segment_bytes = identity.segment_bytes;
+    slot().identity = *decode_address(device.address());
+    slot().identity.door_space = 0;
     slot().window = kNone;
     hub_.header().next_peer = 1;
   }
@@ -57,7 +52,7 @@ TEST(ShmElsewhere, a_peer_that_takes_its_slot_keeps_slot_and_window) {
 TEST(ShmElsewhere, a_peer_that_was_refused_may_still_write_to_its_slot_and_window) {
   Node hub(1, kTwoPeers), peer(2);
   const Foreigner foreigner(hub, peer);
-  foreigner.slot().door_space = namespace_number(kNetNamespace);
+  foreigner.slot().identity.door_space = namespace_number(kNetNamespace);
   foreigner.is(SlotPhase::refused);
   foreigner.hub().control(0).owner = 1;
   for (int i = 0; i < 10; ++i) hub.progress(), hub.check();
@@ -118,7 +113,7 @@ TEST_F(ShmElsewhereInbox, has_the_record_of_a_new_peer_that_stood_still_behind_i
 }
 
 TEST_F(ShmElsewhereInbox, goes_on_after_a_peer_that_was_refused_behind_its_claim) {
-  ++foreigner.slot().worker_id;  // is not what its segment says
+  ++foreigner.slot().identity.worker_id;  // is not what its segment says
   hub.check();
   ASSERT_TRUE(foreigner.is_still(SlotPhase::refused));
   claim();
@@ -127,14 +122,14 @@ TEST_F(ShmElsewhereInbox, goes_on_after_a_peer_that_was_refused_behind_its_claim
 }
 
 TEST_F(ShmElsewhereInbox, goes_on_after_a_new_peer_that_is_refused_when_its_claim_was_waited_for) {
-  ++foreigner.slot().worker_id;
+  ++foreigner.slot().identity.worker_id;
   claim();
   publish();
   expect_others_are_heard();
 }
 
 TEST_F(ShmElsewhereInbox, goes_on_after_a_peer_that_died_behind_its_claim) {
-  foreigner.slot().door_space = namespace_number(kNetNamespace);
+  foreigner.slot().identity.door_space = namespace_number(kNetNamespace);
   peer.reset();
   hub.check();
   claim();

@@ -28,7 +28,7 @@ inline SegmentView view(const Attached& hub) {
 /// The slot of a worker in the hub's table.
 inline std::uint32_t slot_of(const SegmentView& hub, std::uint64_t worker_id) {
   std::uint32_t slot = 0;
-  while (slot < hub.shape().max_peers && hub.peer(slot).worker_id != worker_id) ++slot;
+  while (slot < hub.shape().max_peers && hub.peer(slot).identity.worker_id != worker_id) ++slot;
   return slot;
 }
 

@@ -77,8 +77,11 @@ int map_allocation() {
 
 int map_segment() {
   const int fd = trapped(0);
-  const Identity identity{
-      77, 1, static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(::geteuid()), fd, kLong};
+  const Identity identity{.nonce = 77,
+                          .worker_id = 1,
+                          .segment_bytes = kLong,
+                          .pid = static_cast<std::uint32_t>(::getpid()),
+                          .fd = fd};
   const auto mapped = attach(identity, AttachMode::proc, 0);
   return mapped || trap.fd >= 0 || mapped.error().context.find("0 bytes where") == std::string::npos ? 1 : 0;
 }
