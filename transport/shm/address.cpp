@@ -91,11 +91,4 @@ std::uint64_t random_word() noexcept {
   return word != 0 ? word : 1;
 }
 
-std::string door_name(std::uint64_t nonce) {
-  return fmt::format("stria-{:016x}-door", nonce);
-}
-std::string wakeup_name(std::uint64_t nonce) {
-  return fmt::format("stria-{:016x}-wakeup", nonce);
-}
-
 }  // namespace stria::shm

@@ -1,5 +1,5 @@
-// The identity of a device: the address bytes by which peers connect to it, the versions that two devices
-// compare before they talk, and the names of its sockets.
+// The identity of a device: the address bytes by which peers connect to it, and the versions that two devices
+// compare before they talk.
 #pragma once
 
 #include <cstddef>
@@ -49,10 +49,5 @@ std::uint64_t host_number() noexcept;
 
 /// A random number that is never 0.
 std::uint64_t random_word() noexcept;
-
-/// Abstract names of the sockets of the device `nonce`: the door, which passes descriptors (attach.hpp), and
-/// the wakeup descriptor (wakeup.hpp).
-std::string door_name(std::uint64_t nonce);
-std::string wakeup_name(std::uint64_t nonce);
 
 }  // namespace stria::shm

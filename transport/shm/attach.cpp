@@ -26,13 +26,20 @@ struct Listed {
   std::size_t bytes;
   pid_t pid;  // a child of fork() inherits the list, but not the devices
 };
-std::mutex& list_mutex() {
-  static auto* mutex = new std::mutex;
-  return *mutex;
-}
-std::vector<Listed>& listed() {
-  static auto* list = new std::vector<Listed>;
-  return *list;
+struct Devices {
+  std::mutex mutex;
+  std::vector<Listed> all;
+
+  /// The device `nonce` of this process; null: it is not listed. The caller holds the mutex.
+  const Listed* find(std::uint64_t nonce) const noexcept {
+    for (const Listed& one : all)
+      if (one.nonce == nonce && one.pid == ::getpid()) return &one;
+    return nullptr;
+  }
+};
+Devices& devices() {
+  static auto* one = new Devices;  // never destroyed: devices may be closed by destructors at exit
+  return *one;
 }
 
 Error unreachable(std::string text) {
@@ -43,35 +50,40 @@ Error failed(const std::string& what) {
   return {status_on_way(errno), fmt::format("{}: {}", what, std::strerror(errno))};
 }
 
-/// Maps the file behind `fd` if it is the segment of `identity`. `what` names the way by which `fd` was
-/// reached, for error texts.
-Result<Mapping> map_checked(int fd, const Identity& identity, const char* what) {
+/// Maps the file behind `fd` if it is the segment of `identity`. `way` is that by which `fd` was reached;
+/// `pid` is Attached::pid. The result has no descriptor yet.
+Result<Attached> map_segment(int fd, const Identity& identity, const char* way, pid_t pid) {
   // The seals are read before the size: without them the file may still change its size.
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-    return unreachable(fmt::format("{}: not a sealed segment", what));
+    return unreachable(fmt::format("{}: not a sealed segment", way));
   struct stat about {};
-  if (::fstat(fd, &about) != 0) return unreachable(fmt::format("{}: fstat: {}", what, std::strerror(errno)));
+  if (::fstat(fd, &about) != 0) return unreachable(fmt::format("{}: fstat: {}", way, std::strerror(errno)));
   if (about.st_uid != ::geteuid())
     return unreachable(
-        fmt::format("{}: the segment belongs to user {}, this is user {}", what, about.st_uid, ::geteuid()));
+        fmt::format("{}: the segment belongs to user {}, this is user {}", way, about.st_uid, ::geteuid()));
   const auto bytes = static_cast<std::uint64_t>(about.st_size);
   if (about.st_size < static_cast<off_t>(sizeof(SegmentHeader)) || bytes != identity.segment_bytes)
     return unreachable(
-        fmt::format("{}: {} bytes where {} were announced", what, bytes, identity.segment_bytes));
+        fmt::format("{}: {} bytes where {} were announced", way, bytes, identity.segment_bytes));
   Mapping map = Mapping::shared(fd, static_cast<std::size_t>(bytes));
-  if (!map) return failed(fmt::format("{}: mmap of {} bytes", what, bytes));
+  if (!map) return failed(fmt::format("{}: mmap of {} bytes", way, bytes));
   keep_from_children(map);
   const auto& header = *reinterpret_cast<const SegmentHeader*>(map.data());
   if (header.magic != kMagic || header.nonce != identity.nonce)
-    return unreachable(fmt::format("{}: the segment is another one (nonce differs)", what));
-  return map;
+    return unreachable(fmt::format("{}: the segment is another one (nonce differs)", way));
+  Attached mapped;
+  mapped.map = std::move(map);
+  mapped.nonce = identity.nonce;
+  mapped.pid = pid;
+  mapped.way = way;
+  return mapped;
 }
 
 /// Whether `about` describes the segment of a device of this process.
 bool is_own_segment(const struct stat& about) {
-  const std::lock_guard lock(list_mutex());
-  for (const Listed& one : listed()) {
+  const std::lock_guard lock(devices().mutex);
+  for (const Listed& one : devices().all) {
     struct stat own {};
     if (one.pid == ::getpid() && ::fstat(one.fd, &own) == 0 && own.st_dev == about.st_dev &&
         own.st_ino == about.st_ino)
@@ -107,14 +119,9 @@ Result<UniqueFd> open_by_proc(pid_t pid, int fd) {
 Result<Attached> attach_by_proc(const Identity& identity) {
   auto opened = open_by_proc(static_cast<pid_t>(identity.pid), identity.fd);
   if (!opened) return std::move(opened).error();
-  Attached result;
-  result.fd = *std::move(opened);
-  auto map = map_checked(result.fd.get(), identity, "proc");
-  if (!map) return std::move(map).error();
-  result.map = *std::move(map);
-  result.pid = static_cast<pid_t>(identity.pid);
-  result.way = "proc";
-  return result;
+  auto mapped = map_segment(opened->get(), identity, "proc", static_cast<pid_t>(identity.pid));
+  if (mapped) mapped->fd = *std::move(opened);
+  return mapped;
 }
 
 Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof, Unanswered& unanswered) {
@@ -128,34 +135,27 @@ Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof,
   // A connection carries one answer: an attempt after this one has to ask the door anew.
   if (passed || passed.error().status != Status::in_progress) unanswered.asked.reset();
   if (!passed) return std::move(passed).error();
-  Attached result;
-  result.fd = std::move(passed->fd);
-  auto map = map_checked(result.fd.get(), identity, "socket");
-  if (!map) return std::move(map).error();
-  result.map = *std::move(map);
-  result.pid = passed->pid;
-  result.way = "socket";
-  return result;
+  auto mapped = map_segment(passed->fd.get(), identity, "socket", passed->pid);
+  if (mapped) mapped->fd = std::move(passed->fd);
+  return mapped;
 }
 
 }  // namespace
 
 void register_device(std::uint64_t nonce, int fd, std::size_t bytes) {
-  const std::lock_guard lock(list_mutex());
-  listed().push_back({nonce, fd, bytes, ::getpid()});
+  const std::lock_guard lock(devices().mutex);
+  devices().all.push_back({nonce, fd, bytes, ::getpid()});
 }
 
 void unregister_device(std::uint64_t nonce) noexcept {
-  const std::lock_guard lock(list_mutex());
-  std::erase_if(listed(), [&](const Listed& one) { return one.nonce == nonce && one.pid == ::getpid(); });
+  const std::lock_guard lock(devices().mutex);
+  std::erase_if(devices().all, [&](const Listed& one) { return one.nonce == nonce && one.pid == ::getpid(); });
 }
 
 bool Attached::is_alive() const noexcept {
   if (same_process) {
-    const std::lock_guard lock(list_mutex());
-    for (const Listed& one : listed())
-      if (one.nonce == nonce && one.pid == ::getpid()) return true;
-    return false;
+    const std::lock_guard lock(devices().mutex);
+    return devices().find(nonce) != nullptr;
   }
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -168,38 +168,25 @@ bool Attached::is_alive() const noexcept {
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
                         Unanswered* unanswered) {
   {
-    const std::lock_guard lock(list_mutex());
-    for (const Listed& one : listed()) {
-      if (one.nonce != identity.nonce || one.pid != ::getpid()) continue;
-      auto map = map_checked(one.fd, identity, "process");
-      if (!map) return std::move(map).error();
-      Attached result;
-      result.map = *std::move(map);
-      result.nonce = identity.nonce;
-      result.pid = ::getpid();
-      result.same_process = true;
-      result.way = "process";
-      return result;
+    const std::lock_guard lock(devices().mutex);
+    if (const Listed* one = devices().find(identity.nonce); one != nullptr) {
+      auto mapped = map_segment(one->fd, identity, "process", ::getpid());
+      if (mapped) mapped->same_process = true;
+      return mapped;
     }
   }
   std::string why;
   Status status = Status::unreachable;
   if (mode != AttachMode::socket) {
     auto done = attach_by_proc(identity);
-    if (done) {
-      done->nonce = identity.nonce;
-      return done;
-    }
+    if (done) return done;
     if (unanswered != nullptr) status = done.error().status;
     why = std::move(done).error().context;
   }
   if (mode != AttachMode::proc) {
     Unanswered once;
     auto done = attach_by_socket(identity, secret_proof, unanswered != nullptr ? *unanswered : once);
-    if (done) {
-      done->nonce = identity.nonce;
-      return done;
-    }
+    if (done) return done;
     // If /proc failed for lack of a resource, that status stays, whatever the door says: a later attempt may
     // succeed.
     if (unanswered != nullptr && status == Status::unreachable) status = done.error().status;

@@ -56,7 +56,7 @@ Device::~Device() {
   // From now on the application may free the memory behind its keys.
   if (shared_.home.is_made())
     keys_.invalidate_all(shared_.home.slots_used(),
-                         [this](std::uint32_t slot) { return peers_.is_accessor_alive(slot); });
+                         [this](std::uint32_t slot) { return peers_.may_write(slot); });
 }
 
 void Device::close(int timeout_ms) noexcept {
@@ -96,7 +96,7 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
 
 Status Device::invalidate(const transport::Key& key) noexcept {
   return keys_.invalidate(key, shared_.home.slots_used(),
-                          [this](std::uint32_t slot) { return peers_.is_accessor_alive(slot); });
+                          [this](std::uint32_t slot) { return peers_.may_write(slot); });
 }
 
 Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* peer, int low_latency) {

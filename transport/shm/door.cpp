@@ -52,7 +52,7 @@ Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t m
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0));
   if (!socket) return failed("socket");
   limit_waits(socket.get());
-  const AbstractName name(door_name(nonce));
+  const SocketName name(nonce, "door");
   if (::connect(socket.get(), name.address(), name.bytes()) != 0) return failed("connect");
   ucred peer{};
   if (!peer_of(socket.get(), peer)) return failed("SO_PEERCRED");
@@ -110,21 +110,19 @@ Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64
   return hear(asked->get(), true);
 }
 
-bool is_door_gone(std::uint64_t nonce, std::uint32_t space) noexcept try {
+bool is_door_gone(std::uint64_t nonce, std::uint32_t space) noexcept {
   if (space == 0 || space != namespace_number(kNetNamespace)) return false;
   // The system keeps the socket's name as long as any process has the door's descriptor. An attempt to bind
   // the name needs no answer from the peer; a connection would.
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const AbstractName name(door_name(nonce));
+  const SocketName name(nonce, "door");
   return socket && ::bind(socket.get(), name.address(), name.bytes()) == 0;
-} catch (const std::bad_alloc&) {
-  return false;
 }
 
 Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
   listener_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener_) return refused("socket");
-  const AbstractName name(door_name(nonce));
+  const SocketName name(nonce, "door");
   if (::bind(listener_.get(), name.address(), name.bytes()) != 0) return refused("bind");
   if (::listen(listener_.get(), 64) != 0) return refused("listen");
   stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

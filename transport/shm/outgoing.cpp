@@ -118,7 +118,7 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   const std::uint64_t word = place.word();
   std::byte* const out = shared_.own().cell(place.cell) + place.at;
   const auto publish = [ this, &header, bytes, word ](RecordKind kind) __attribute__((always_inline)) {
-    window_.put_cell(header, word, make_window_control(kind, bytes));
+    window_.put_cell(header, word, make_control(kind, bytes));
     published();
   };
   RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
@@ -208,7 +208,7 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
     store_header(record + 8, header);
     hw::copy_line(record + kRecordHeader, from, kFirstPayload);
   }
-  window_.publish(halves, make_window_control(RecordKind::packet, bytes));
+  window_.publish(halves, make_control(RecordKind::packet, bytes));
   published();
   return Status::ok;
 }
@@ -232,7 +232,7 @@ Status Outgoing::send_invalidate(const transport::Header& header, const void* pa
   clear_last_word(record, halves);
   hw::copy_lines(record + kRecordHeader + kInvalidatePrefix, payload, bytes);
   note_signs(window_, halves);
-  window_.publish(halves, make_window_control(RecordKind::invalidate, all));
+  window_.publish(halves, make_control(RecordKind::invalidate, all));
   published();
   return Status::ok;
 }
@@ -252,7 +252,7 @@ Status Outgoing::send_invalidate(const transport::Header& header, const void* pa
   }
   store_header(record + 8, header);
   gather(transport::slice(payload, 0, std::min(bytes, kFirstPayload)), record + kRecordHeader);
-  window_.publish(halves, make_window_control(RecordKind::packed, bytes));
+  window_.publish(halves, make_control(RecordKind::packed, bytes));
   published();
 }
 

@@ -106,7 +106,7 @@ void Outgoing::probe(bool is_new) noexcept {
     for (std::uint32_t line = 1; line < kProbeLines; ++line)
       hw::store_word(record + std::size_t{line} * kLine, 0);
     store_header(record + 8, header);
-    window_.publish(kProbeHalves, make_window_control(RecordKind::probe, kProbeBytes));
+    window_.publish(kProbeHalves, make_control(RecordKind::probe, kProbeBytes));
   }
   position_at_probe_ = window_.position();
   published();

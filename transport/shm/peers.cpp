@@ -64,7 +64,7 @@ Link* Peers::make_link(std::uint32_t slot, const Identity& identity) {
   }
   if (!made) {
     // That a process died before it was attached is no news; a living one that cannot be attached is.
-    log::print(is_accessor_alive(slot) ? log::Level::warn : log::Level::info, "{}; the peer is refused",
+    log::print(may_write(slot) ? log::Level::warn : log::Level::info, "{}; the peer is refused",
                made.error().context);
     return refuse(slot);
   }
@@ -190,16 +190,9 @@ void Peers::look_at_slots() noexcept {
   }
 }
 
-bool Peers::is_claimant_gone(std::uint32_t slot) const noexcept {
+bool Peers::may_write(std::uint32_t slot) const noexcept {
   const Home& home = parts_.shared.home;
-  if (slot >= home.segment().shape().max_peers) return true;
-  if (const Link* link = of_slot(slot); link != nullptr) return !link->peer().attached.is_alive();
-  const std::uint64_t state = home.slot(slot).state.load(std::memory_order_acquire);
-  return slot_phase(state) == SlotPhase::free || home.is_gone(slot);
-}
-
-bool Peers::is_accessor_alive(std::uint32_t slot) const noexcept {
-  const Home& home = parts_.shared.home;
+  if (slot >= home.segment().shape().max_peers) return false;
   if (const Link* link = of_slot(slot); link != nullptr) return link->peer().attached.is_alive();
   const std::uint64_t state = home.slot(slot).state.load(std::memory_order_acquire);
   return slot_phase(state) != SlotPhase::free && !home.is_gone(slot);

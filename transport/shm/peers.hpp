@@ -67,12 +67,10 @@ class Peers {
   /// Copies a record of an awaited peer out of the inbox, so that records of other peers pass. False: as
   /// many records as the inbox has slots are kept already, or there is no memory.
   bool keep_record(std::uint32_t slot, const InboxSlot& record) noexcept;
-  /// Whether the peer of `slot`, which claimed an inbox slot, will never publish a record there. A peer that
-  /// was refused may still do so.
-  bool is_claimant_gone(std::uint32_t slot) const noexcept;
-  /// Whether the peer of `slot` may still be in an access by a key: KeyMaker::invalidate() then waits for
-  /// it. The peer may have no link yet.
-  bool is_accessor_alive(std::uint32_t slot) const noexcept;
+  /// Whether the peer of `slot` may still write to this device's memory: publish a record in an inbox slot
+  /// that it claimed, or end an access by a key, for which KeyMaker::invalidate() waits. The peer may have no
+  /// link yet, or was refused.
+  bool may_write(std::uint32_t slot) const noexcept;
   /// Whether the peer of a link has a ready slot here, welcomed or not.
   bool has_slot_here(const Link& link) const noexcept;
 

@@ -161,7 +161,7 @@ unsigned Receiver::poll_inbox(unsigned budget) noexcept {
     if (inbox_phase(state) == InboxPhase::free) break;
     const std::uint32_t peer = inbox_peer(state);
     if (inbox_phase(state) == InboxPhase::claimed) {
-      if (!inbox_.waited_long() || !parts_.peers.is_claimant_gone(peer)) break;
+      if (!inbox_.waited_long() || parts_.peers.may_write(peer)) break;
       inbox_.take(slot);
       continue;
     }

@@ -52,9 +52,10 @@ static_assert(kRecordHeader <= most_pio_mtu(0),
 inline constexpr std::uint64_t kValid = 1u << 31;  // bit of each control word
 inline constexpr std::uint32_t kMaxRecordBytes = (1u << 24) - 1;
 
-/// The control word of a record with `bytes` of payload. `detail`: the lap (window), or the key word of an
-/// invalidate record (inbox).
-constexpr std::uint64_t make_control(RecordKind kind, std::uint32_t bytes, std::uint32_t detail) noexcept {
+/// The control word of a record with `bytes` of payload. `detail`: the lap (window), which
+/// WindowSender::publish() fills in, or the key word of an invalidate record (inbox).
+constexpr std::uint64_t make_control(RecordKind kind, std::uint32_t bytes,
+                                     std::uint32_t detail = 0) noexcept {
   return kValid | (static_cast<std::uint64_t>(kind) << 24) | bytes | (std::uint64_t{detail} << 32);
 }
 constexpr std::uint32_t control_bytes(std::uint64_t control) noexcept {
@@ -65,11 +66,6 @@ constexpr RecordKind control_kind(std::uint64_t control) noexcept {
 }
 constexpr std::uint32_t control_detail(std::uint64_t control) noexcept {
   return static_cast<std::uint32_t>(control >> 32);
-}
-
-/// The control word of a record of a window without its lap, which WindowSender::publish() fills in.
-constexpr std::uint64_t make_window_control(RecordKind kind, std::uint32_t bytes) noexcept {
-  return make_control(kind, bytes, 0);
 }
 
 /// The bits that all control words of a lap have in common. Laps are 1 to 65535, so zeroed memory is no

@@ -5,13 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 
 #include "base/format.hpp"
 #include "hw/pio.hpp"
-#include "transport/shm/address.hpp"
 #include "transport/shm/unix_socket.hpp"
 
 namespace stria::shm {
@@ -24,7 +21,7 @@ bool register_barrier() noexcept {
 
 Result<void> Wakeup::open(std::uint64_t nonce) {
   socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const AbstractName name(wakeup_name(nonce));
+  const SocketName name(nonce, "wakeup");
   if (!socket_ || ::bind(socket_.get(), name.address(), name.bytes()) != 0) {
     const int error = errno;
     socket_.reset();
@@ -40,9 +37,7 @@ void Wakeup::clear() noexcept {
 
 void Wakeup::notify(std::uint64_t nonce) const noexcept {
   if (!socket_) return;
-  char text[48];  // wakeup_name() would allocate, and fmt might throw
-  const int length = std::snprintf(text, sizeof text, "stria-%016" PRIx64 "-wakeup", nonce);
-  const AbstractName name(std::string_view(text, static_cast<std::size_t>(length)));
+  const SocketName name(nonce, "wakeup");
   const char byte = 1;
   // When the queue of the socket is full, the device was notified already.
   ::sendto(socket_.get(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, name.address(), name.bytes());

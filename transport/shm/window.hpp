@@ -93,7 +93,7 @@ class WindowSender {
     std::byte* const record = at(head);
     store_header(record + 8, header);
     hw::copy_word(record + kRecordHeader, static_cast<const std::byte*>(payload), bytes);
-    publish(record, head + 1, make_window_control(RecordKind::packet, bytes));
+    publish(record, head + 1, make_control(RecordKind::packet, bytes));
     return true;
   }
   /// Writes and publishes a record that names a cell by `word`. There must be room for half a line.
@@ -206,7 +206,7 @@ class WindowSender {
     clean_from_ = mask_ + 1;
     calm_ = 0;
   }
-  void pad(std::uint32_t n) noexcept { publish(n, make_window_control(RecordKind::pad, n)); }
+  void pad(std::uint32_t n) noexcept { publish(n, make_control(RecordKind::pad, n)); }
 
   std::byte* lines_ = nullptr;
   std::uint32_t mask_ = 0;

@@ -81,7 +81,7 @@ inline bool forge(const Visit& visit, RecordKind kind, std::uint32_t bytes, std:
   std::byte* record = visit.hub.window(window);
   store_header(record + 8, header(7));
   hw::store_word(record + kRecordHeader, place);
-  hw::publish_word(record, make_window_control(kind, bytes) | (std::uint64_t{1} << 32));
+  hw::publish_word(record, make_control(kind, bytes) | (std::uint64_t{1} << 32));
   visit.hub.header().hints.leave(window);
   return true;
 }

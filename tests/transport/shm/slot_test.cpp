@@ -30,7 +30,7 @@ void give_up_and_kill(
 TEST(ShmSlot, of_a_peer_that_was_given_up_comes_back_with_its_window_when_the_process_ends) {
   Visitor visitor(2, [](const Visit& visit) {
     const std::uint32_t window = visit.hub.peer(visit.slot).window;
-    hw::publish_word(visit.hub.window(window), make_window_control(kSenseless, 0) | (std::uint64_t{1} << 32));
+    hw::publish_word(visit.hub.window(window), make_control(kSenseless, 0) | (std::uint64_t{1} << 32));
     visit.hub.header().hints.leave(window);
     return true;
   });

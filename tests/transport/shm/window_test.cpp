@@ -38,7 +38,7 @@ struct Ring {
       if (half % 2 == 0 && sender.next_sign().is_of(word))
         sender.wrote_sign(half / 2);  // a half line is the window's own care
     }
-    sender.publish(n, make_window_control(RecordKind::packet, n));
+    sender.publish(n, make_control(RecordKind::packet, n));
     if (sender.place() <= record) lap = next_lap(lap);
   }
 };
