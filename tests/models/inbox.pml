@@ -112,7 +112,7 @@ end:
 #define here (lap[at(tail)] == lap_of(tail))
 #define is_ready (here && phase[at(tail)] == READY)
 #define is_claimed (here && phase[at(tail)] == CLAIMED)
-/* Peers::may_write() */
+/* not Peers::may_write() */
 #define gone(p) (link[p] != NOBODY && !alive[link[p]] || \
                  link[p] == NOBODY && (slot_owner[p] == NOBODY || !alive[slot_owner[p]]))
 

@@ -23,7 +23,6 @@ namespace {
 struct Listed {
   std::uint64_t nonce;
   int fd;
-  std::size_t bytes;
   pid_t pid;  // a child of fork() inherits the list, but not the devices
 };
 struct Devices {
@@ -142,9 +141,9 @@ Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof,
 
 }  // namespace
 
-void register_device(std::uint64_t nonce, int fd, std::size_t bytes) {
+void register_device(std::uint64_t nonce, int fd) {
   const std::lock_guard lock(devices().mutex);
-  devices().all.push_back({nonce, fd, bytes, ::getpid()});
+  devices().all.push_back({nonce, fd, ::getpid()});
 }
 
 void unregister_device(std::uint64_t nonce) noexcept {

@@ -65,9 +65,9 @@ struct MemoryName {
 Result<UniqueFd> open_memory(const Attached& peer, const MemoryName& name, AttachMode mode,
                              std::uint64_t secret_proof);
 
-/// The registry of this process: a device is in it, with the descriptor and the size of its segment, from
+/// The registry of this process: a device is in it, with the descriptor of its segment, from
 /// register_device() to unregister_device(). Any thread.
-void register_device(std::uint64_t nonce, int fd, std::size_t bytes);
+void register_device(std::uint64_t nonce, int fd);
 void unregister_device(std::uint64_t nonce) noexcept;
 
 /// Passes the descriptors of a device's segment and of the process's allocations to peers that cannot open

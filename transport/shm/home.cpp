@@ -63,7 +63,7 @@ Result<void> Home::let_in(AttachMode mode) {
     log::info("{}", door.error().context);
   }
   identity_.door_space = door_.space();
-  register_device(identity_.nonce, memory_.fd.get(), memory_.map.bytes());
+  register_device(identity_.nonce, memory_.fd.get());
   return {};
 }
 

@@ -40,6 +40,10 @@ class Home {
     segment_.header().state.store(static_cast<std::uint32_t>(DeviceState::closed), std::memory_order_release);
   }
   /// Tells peers which last-level cache the calling thread's core uses (distance.hpp), if that has changed.
+  /// The thread that calls check() also progresses the worker, so its core is one that sends and receives.
+  /// Where threads on cores of different caches use the device in turn, no number is right for all of them:
+  /// the last caller of check() counts until the next check. A wrong distance costs time, and no more: it
+  /// chooses how bytes are stored and moved.
   void publish_cache() noexcept {
     if (last_cache_.has_changed())
       segment_.header().last_cache.store(last_cache_.number(), std::memory_order_relaxed);
