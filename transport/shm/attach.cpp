@@ -67,7 +67,7 @@ Result<Attached> map_segment(int fd, const Identity& identity, const char* way, 
         fmt::format("{}: {} bytes where {} were announced", way, bytes, identity.segment_bytes));
   Mapping map = Mapping::shared(fd, static_cast<std::size_t>(bytes));
   if (!map) return failed(fmt::format("{}: mmap of {} bytes", way, bytes));
-  keep_from_children(map);
+  exclude_from_fork(map);
   const auto& header = *reinterpret_cast<const SegmentHeader*>(map.data());
   if (header.magic != kMagic || header.nonce != identity.nonce)
     return unreachable(fmt::format("{}: the segment is another one (nonce differs)", way));
@@ -123,16 +123,16 @@ Result<Attached> attach_by_proc(const Identity& identity) {
   return mapped;
 }
 
-Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof, Unanswered& unanswered) {
-  const bool waits = !std::exchange(unanswered.has_waited, true);
-  if (!unanswered.asked) {
-    auto asked = knock(identity.nonce, proof, 0, waits);
+Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof, PendingAttach& pending) {
+  const bool waits = !std::exchange(pending.has_waited, true);
+  if (!pending.asked) {
+    auto asked = send_request(identity.nonce, proof, 0, waits);
     if (!asked) return std::move(asked).error();
-    unanswered.asked = *std::move(asked);
+    pending.asked = *std::move(asked);
   }
-  auto passed = hear(unanswered.asked.get(), waits);
+  auto passed = receive_answer(pending.asked.get(), waits);
   // A connection carries one answer: an attempt after this one has to ask the door anew.
-  if (passed || passed.error().status != Status::in_progress) unanswered.asked.reset();
+  if (passed || passed.error().status != Status::in_progress) pending.asked.reset();
   if (!passed) return std::move(passed).error();
   auto mapped = map_segment(passed->fd.get(), identity, "socket", passed->pid);
   if (mapped) mapped->fd = std::move(passed->fd);
@@ -148,7 +148,8 @@ void register_device(std::uint64_t nonce, int fd) {
 
 void unregister_device(std::uint64_t nonce) noexcept {
   const std::lock_guard lock(devices().mutex);
-  std::erase_if(devices().all, [&](const Listed& one) { return one.nonce == nonce && one.pid == ::getpid(); });
+  std::erase_if(devices().all,
+                [&](const Listed& one) { return one.nonce == nonce && one.pid == ::getpid(); });
 }
 
 bool Attached::is_alive() const noexcept {
@@ -165,7 +166,7 @@ bool Attached::is_alive() const noexcept {
 }
 
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
-                        Unanswered* unanswered) {
+                        PendingAttach* pending) {
   {
     const std::lock_guard lock(devices().mutex);
     if (const Listed* one = devices().find(identity.nonce); one != nullptr) {
@@ -179,16 +180,16 @@ Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t
   if (mode != AttachMode::socket) {
     auto done = attach_by_proc(identity);
     if (done) return done;
-    if (unanswered != nullptr) status = done.error().status;
+    if (pending != nullptr) status = done.error().status;
     why = std::move(done).error().context;
   }
   if (mode != AttachMode::proc) {
-    Unanswered once;
-    auto done = attach_by_socket(identity, secret_proof, unanswered != nullptr ? *unanswered : once);
+    PendingAttach once;
+    auto done = attach_by_socket(identity, secret_proof, pending != nullptr ? *pending : once);
     if (done) return done;
     // If /proc failed for lack of a resource, that status stays, whatever the door says: a later attempt may
     // succeed.
-    if (unanswered != nullptr && status == Status::unreachable) status = done.error().status;
+    if (pending != nullptr && status == Status::unreachable) status = done.error().status;
     why += (why.empty() ? "" : "; ") + done.error().context;
   }
   return Error{status, fmt::format("shm: process {} cannot be attached: {}", identity.pid, why)};
@@ -205,7 +206,7 @@ Result<UniqueFd> open_memory(const Attached& peer, const MemoryName& name, Attac
     why = std::move(opened).error().context;
   }
   if (mode != AttachMode::proc) {
-    auto passed = ask_at_door(peer.nonce, secret_proof, name.nonce);
+    auto passed = request_descriptor(peer.nonce, secret_proof, name.nonce);
     if (passed) return std::move(passed->fd);
     why += (why.empty() ? "" : "; ") + passed.error().context;
   }

@@ -38,20 +38,20 @@ struct Attached {
 };
 
 /// State of an attach() by the door that had no answer yet, since the peer is stopped or busy. The first
-/// attempt waits up to a second for the answer; a later attempt with the same Unanswered continues where the
-/// one before stopped, and does not wait.
-struct Unanswered {
+/// attempt waits up to a second for the answer; a later attempt with the same PendingAttach continues where
+/// the one before stopped, and does not wait.
+struct PendingAttach {
   bool has_waited = false;
   UniqueFd asked;  // the door's connection while its answer is due; empty: the next attempt connects anew
 };
 
 /// Maps the segment of `identity`. On success the seals, the size, the magic and the nonce of the segment are
 /// checked, and nothing else.
-/// Errors: unreachable, whose text has the reason for each way that was tried; and with `unanswered` two
+/// Errors: unreachable, whose text has the reason for each way that was tried; and with `pending` two
 /// errors after which the caller may try again: in_progress, the door has not answered, and no_resource, this
 /// process has no descriptor or memory left.
 Result<Attached> attach(const Identity& identity, AttachMode mode, std::uint64_t secret_proof,
-                        Unanswered* unanswered = nullptr);
+                        PendingAttach* pending = nullptr);
 
 /// Names an allocation of a peer (memory.hpp).
 struct MemoryName {

@@ -11,8 +11,8 @@ void populate_cells(const SegmentView& segment, std::uint32_t begin, std::uint32
                     Pages how) noexcept {
   std::size_t left = kMostPages;
   for (std::uint32_t i = begin; i < end && left >= bytes; ++i, left -= bytes) {
-    have_pages({segment.cell(i), bytes}, how);
-    have_pages({reinterpret_cast<std::byte*>(&segment.cell_growth(i)), kLine}, how);
+    populate_pages({segment.cell(i), bytes}, how);
+    populate_pages({reinterpret_cast<std::byte*>(&segment.cell_growth(i)), kLine}, how);
   }
 }
 
@@ -34,7 +34,7 @@ void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t
   const std::uint32_t round = round_of(begin == 0 ? shape.cells : shape.long_cells, bytes);
   if (i < begin + round && (segment.header().huge.load(std::memory_order_relaxed) & huge_bit(begin)) != 0) {
     for (std::uint32_t& settled : settled_) settled = std::max(settled, begin + round);
-    return have_pages({segment.cell(i), 1}, how);
+    return populate_pages({segment.cell(i), 1}, how);
   }
   const std::size_t part = end > half_ ? kWhole : kLowerHalf;
   std::uint32_t& settled = settled_[part];
@@ -47,7 +47,7 @@ void CellPages::count(const SegmentView& segment, std::uint32_t i, std::uint32_t
 bool CellPages::become_huge(const SegmentView& segment, std::uint32_t first, std::uint32_t cells) noexcept {
   const std::size_t bytes = cells * cell_distance(bytes_of_cell(segment.shape(), first));
   std::byte* const begin = segment.cell(first);
-  if (bytes > kHugePage || begin + kHugePage > segment.end() || !have_huge_page({begin, kHugePage}))
+  if (bytes > kHugePage || begin + kHugePage > segment.end() || !make_huge_page({begin, kHugePage}))
     return false;
   settled_.fill(first + cells);
   segment.header().huge.fetch_or(huge_bit(first), std::memory_order_relaxed);

@@ -12,7 +12,7 @@
 // Cells go round: take() hands them out, the receiver frees them, and take() hands them out again. What the
 // pages of a cell cost (cell_pages.hpp) has to be earned, so at first one cell goes round; one more joins
 // whenever all of them are under way. Payloads shorter than half a cell stay in its lower half. While cells
-// are so few, the receiver's cache has all of their lines, and long payloads are stored past the caches.
+// are so few, the receiver's cache has all of their lines, and long payloads go by non-temporal stores.
 //
 // Where the kernel gives a huge page on demand, a whole round of cells (round_of() in segment.hpp) lies in
 // one: of ordinary cells from the start, of long ones after kHugeRoundAfter bytes of payloads. Its pages

@@ -21,7 +21,7 @@ Result<void> Connector::check_header(const Identity& identity, const Attached& a
         fmt::format("the peer is {}, this is {}",
                     version_text(header.layout_version, header.wire_version, header.library_version),
                     version_text(kLayoutVersion, wire::kVersion, library_version())));
-  const std::uint64_t expected = shared_.home.proof_for(identity.nonce, identity.worker_id);
+  const std::uint64_t expected = shared_.own.proof_for(identity.nonce, identity.worker_id);
   if (header.fingerprint != expected)
     return refuse(fmt::format("the job secrets differ (fingerprint {:016x} there, {:016x} here)",
                               header.fingerprint, expected));
@@ -39,16 +39,16 @@ std::uint32_t Connector::claim_slot(const SegmentView& remote) const noexcept {
     const std::uint32_t slot = (first + i) % count;
     std::uint64_t free_state = 0;
     if (remote.peer(slot).state.compare_exchange_strong(
-            free_state, shared_.home.own_state(SlotPhase::claiming), std::memory_order_acq_rel))
+            free_state, shared_.own.own_state(SlotPhase::claiming), std::memory_order_acq_rel))
       return slot;
   }
   return kNone;
 }
 
 Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std::uint32_t number,
-                                                  bool low_latency, Unanswered* unanswered) {
+                                                  bool low_latency, PendingAttach* pending) {
   auto attached = attach(identity, shared_.settings.attach,
-                         shared_.home.proof_for(identity.nonce, identity.worker_id), unanswered);
+                         shared_.own.proof_for(identity.nonce, identity.worker_id), pending);
   if (!attached) return std::move(attached).error();
   if (auto good = check_header(identity, *attached); !good) return std::move(good).error();
   const Shape shape = reinterpret_cast<const SegmentHeader*>(attached->map.data())->shape;
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std:
   peer.attached = *std::move(attached);
   if (const DistanceMode mode = shared_.settings.distance; mode != DistanceMode::automatic)
     peer.distance.force(mode == DistanceMode::far);
-  peer.compare_caches(shared_.home.last_cache());
+  peer.compare_caches(shared_.own.last_cache());
   link->access().open();
 
   const std::uint32_t slot = claim_slot(peer.view);
@@ -74,17 +74,17 @@ Result<std::unique_ptr<Link>> Connector::bring_up(const Identity& identity, std:
   peer.slot = slot;
   link->outgoing().begin(number, low_latency);
   PeerSlot& own_slot = peer.own_slot();  // this device's slot in the peer's segment
-  own_slot.identity = shared_.home.identity();
+  own_slot.identity = shared_.own.identity();
   own_slot.window.store(link->outgoing().window_number(), std::memory_order_relaxed);
   own_slot.attention.store(kCold, std::memory_order_relaxed);
   own_slot.distance.store(static_cast<std::uint32_t>(Verdict::none), std::memory_order_relaxed);
   // Release: a peer that loads `ready` with acquire (peers.cpp) sees the identity and the window above.
-  own_slot.state.store(shared_.home.own_state(SlotPhase::ready), std::memory_order_release);
+  own_slot.state.store(shared_.own.own_state(SlotPhase::ready), std::memory_order_release);
   link->describe(shared_.texts);
   return link;
 }
 
-void Connector::greet(Link& link) noexcept {
+void Connector::send_hello(Link& link) noexcept {
   if (!link.outgoing().go_on()) ++waiting_;
 }
 

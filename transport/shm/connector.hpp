@@ -1,7 +1,7 @@
 // Brings links up. The connecting device maps the peer's segment, takes a peer slot there and a window if
 // one is free, writes its identity into the slot, and sends a hello through the peer's inbox; it can send at
 // once. The peer, on the hello, connects back by the identity in the slot. A device that already has a link
-// to the worker in the slot only adds the incoming half of that link, so two devices that connect to each
+// to the worker in the slot only adds the incoming part of that link, so two devices that connect to each
 // other at the same time still have one link each.
 #pragma once
 
@@ -20,13 +20,13 @@ class Connector {
   explicit Connector(Shared& shared) noexcept : shared_(shared) {}
 
   /// Makes a link to the device `identity`, as link `number` of this device. The link has a peer slot, and a
-  /// window if one is free; greet() is still to be called. Errors: unreachable; with `unanswered` also
+  /// window if one is free; send_hello() is still to be called. Errors: unreachable; with `pending` also
   /// in_progress and no_resource, after which the caller may try again (attach()).
   Result<std::unique_ptr<Link>> bring_up(const Identity& identity, std::uint32_t number, bool low_latency,
-                                         Unanswered* unanswered = nullptr);
+                                         PendingAttach* pending = nullptr);
   /// Sends the hello, or leaves it to go_on() when the peer's inbox is full; until it is sent, sends of the
   /// link answer no_resource.
-  void greet(Link& link) noexcept;
+  void send_hello(Link& link) noexcept;
   /// Takes a window for a link that has none. True: it took one. False: none is free, or the link is not up
   /// or has a window already.
   bool upgrade(Link& link) noexcept;

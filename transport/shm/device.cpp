@@ -38,24 +38,23 @@ Result<void> Device::start(const transport::DeviceParams& params) {
   auto settings = read_settings(params);
   if (!settings) return std::move(settings).error();
   shared_.settings = *settings;
-  Home& home = shared_.home;
-  if (auto made = home.make(params, *settings); !made) return std::move(made).error();
-  const SegmentView& own = home.segment();
-  keys_.open(own);
+  OwnSegment& own = shared_.own;
+  if (auto made = own.make(params, *settings); !made) return std::move(made).error();
+  keys_.open(own.view());
   receiver_.open();
   shared_.windows.open();
   shared_.bounce.resize(kBounceBytes);
-  shared_.cells = Cells(own, settings->huge_pages);
+  shared_.cells = Cells(own.view(), settings->huge_pages);
   // Without sockets (some sandboxes) the device works, but cannot sleep and is attached through /proc only.
-  if (auto wakeup = shared_.wakeup.open(home.identity().nonce); !wakeup)
+  if (auto wakeup = shared_.wakeup.open(own.identity().nonce); !wakeup)
     log::info("{}", wakeup.error().context);
-  return home.let_in(settings->attach);
+  return own.admit_peers(settings->attach);
 }
 
 Device::~Device() {
   // From now on the application may free the memory behind its keys.
-  if (shared_.home.is_made())
-    keys_.invalidate_all(shared_.home.slots_used(),
+  if (shared_.own.is_made())
+    keys_.invalidate_all(shared_.own.slots_used(),
                          [this](std::uint32_t slot) { return peers_.may_write(slot); });
 }
 
@@ -63,7 +62,7 @@ void Device::close(int timeout_ms) noexcept {
   if (closed_) return;
   closed_ = true;
   // A peer that sees the segment closed drains its link, takes it down, and does not wait for this device.
-  shared_.home.close();
+  shared_.own.close();
   const std::int64_t deadline_ms = now_ms() + timeout_ms;
   for (unsigned round = 0;; ++round) {
     if (!teardown_.is_needed(round % 64 == 63)) return;
@@ -95,14 +94,14 @@ void Device::capabilities(transport::Capabilities& out) noexcept {
 }
 
 Status Device::invalidate(const transport::Key& key) noexcept {
-  return keys_.invalidate(key, shared_.home.slots_used(),
+  return keys_.invalidate(key, shared_.own.slots_used(),
                           [this](std::uint32_t slot) { return peers_.may_write(slot); });
 }
 
 Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* peer, int low_latency) {
   auto identity = decode_address({static_cast<const std::byte*>(address), bytes});
   if (!identity) return std::move(identity).error();
-  const std::uint64_t host = shared_.home.identity().host;
+  const std::uint64_t host = shared_.own.identity().host;
   if (identity->host != host && identity->host != 0 && host != 0)
     return Error{Status::unreachable, fmt::format("shm: process {} runs on another host", identity->pid)};
   return peers_.connect(*identity, peer, low_latency != 0);
@@ -127,7 +126,7 @@ unsigned Device::progress(unsigned budget) noexcept {
 /// What only few rounds have to do before they receive: wake up, follow hints, and continue links that wait.
 void Device::do_rare() noexcept {
   if (shared_.windows.is_armed()) disarm();
-  shared_.windows.follow_hints([this](std::uint32_t slot) { static_cast<void>(peers_.welcome(slot)); });
+  shared_.windows.follow_hints([this](std::uint32_t slot) { static_cast<void>(peers_.accept(slot)); });
   if (!connector_.is_due()) return;
   Links& links = peers_.links();
   for (std::uint32_t i = 0; i < links.living(); ++i) connector_.go_on(links.living(i));
@@ -137,7 +136,7 @@ Status Device::arm() noexcept {
   if (shared_.wakeup.fd() < 0) return Status::unsupported;
   shared_.windows.arm();
   if (++sleep_ == 0) ++sleep_;
-  shared_.own().header().armed.store(sleep_, std::memory_order_seq_cst);
+  shared_.own.view().header().armed.store(sleep_, std::memory_order_seq_cst);
   Wakeup::barrier();
   if (receiver_.is_inbox_idle() && !shared_.windows.has_hints() && shared_.windows.has_nothing() &&
       !connector_.is_due())
@@ -147,14 +146,14 @@ Status Device::arm() noexcept {
 }
 
 void Device::disarm() noexcept {
-  shared_.own().header().armed.store(0, std::memory_order_relaxed);
+  shared_.own.view().header().armed.store(0, std::memory_order_relaxed);
   shared_.windows.disarm();
   shared_.wakeup.clear();
 }
 
 std::uint32_t Device::address(void* buffer, std::uint32_t bytes) noexcept {
   std::byte encoded[kAddressBytes];
-  encode_address(shared_.home.identity(), encoded);
+  encode_address(shared_.own.identity(), encoded);
   if (bytes > 0) std::memcpy(buffer, encoded, std::min<std::size_t>(bytes, kAddressBytes));
   return kAddressBytes;
 }

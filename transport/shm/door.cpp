@@ -48,7 +48,7 @@ bool peer_of(int fd, ucred& out) noexcept {
 
 }  // namespace
 
-Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits) {
+Result<UniqueFd> send_request(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits) {
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0));
   if (!socket) return failed("socket");
   limit_waits(socket.get());
@@ -64,7 +64,7 @@ Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t m
   return socket;
 }
 
-Result<Passed> hear(int asked, bool waits) {
+Result<PassedDescriptor> receive_answer(int asked, bool waits) {
   ucred peer{};
   if (!peer_of(asked, peer)) return failed("SO_PEERCRED");
   std::uint32_t answer = 0;
@@ -78,7 +78,7 @@ Result<Passed> hear(int asked, bool waits) {
   const ssize_t got = ::recvmsg(asked, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
   if (got < 0) return failed("answer");
   if (got != sizeof answer) return Error{Status::unreachable, "socket: the door was shut"};
-  Passed passed;
+  PassedDescriptor passed;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part))
     if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
         part->cmsg_len == CMSG_LEN(sizeof(int))) {
@@ -104,10 +104,10 @@ Result<Passed> hear(int asked, bool waits) {
   return passed;
 }
 
-Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory) {
-  auto asked = knock(nonce, proof, memory, true);
+Result<PassedDescriptor> request_descriptor(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory) {
+  auto asked = send_request(nonce, proof, memory, true);
   if (!asked) return std::move(asked).error();
-  return hear(asked->get(), true);
+  return receive_answer(asked->get(), true);
 }
 
 bool is_door_gone(std::uint64_t nonce, std::uint32_t space) noexcept {

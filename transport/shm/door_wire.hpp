@@ -29,7 +29,7 @@ enum class DoorAnswer : std::uint32_t {
   freed = 5
 };
 
-struct Passed {
+struct PassedDescriptor {
   UniqueFd fd;
   pid_t pid = 0;  // of the process behind the door, in this process's namespace; 0: not visible from here
 };
@@ -46,12 +46,12 @@ inline Status status_on_way(int error) noexcept {
 /// Sends a request to the door of the device `nonce`: for its segment, or for the allocation `memory`. The
 /// answer comes through the descriptor that is returned. Errors: unreachable with the reason; in_progress:
 /// the door's queue is full (if `waits`, also after a second); no_resource: no descriptor or memory left.
-Result<UniqueFd> knock(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits);
-/// Receives the answer from `asked`, the descriptor that knock() returned. Errors: unreachable with the
-/// reason; in_progress: there is no answer yet (if `waits`, also after a second); no_resource: this process
-/// had no room for the descriptor that came with the answer, and has to ask again.
-Result<Passed> hear(int asked, bool waits);
-/// knock() and hear(); each waits for a second at most.
-Result<Passed> ask_at_door(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory);
+Result<UniqueFd> send_request(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory, bool waits);
+/// Receives the answer from `asked`, the descriptor that send_request() returned. Errors: unreachable with
+/// the reason; in_progress: there is no answer yet (if `waits`, also after a second); no_resource: this
+/// process had no room for the descriptor that came with the answer, and has to ask again.
+Result<PassedDescriptor> receive_answer(int asked, bool waits);
+/// send_request() and receive_answer(); each waits for a second at most.
+Result<PassedDescriptor> request_descriptor(std::uint64_t nonce, std::uint64_t proof, std::uint64_t memory);
 
 }  // namespace stria::shm

@@ -1,6 +1,6 @@
 // Copies a payload into memory that a peer reads: a record in the peer's window or inbox, or a cell of this
-// device. There are three ways to store it: ordinary stores, the string instruction, and stores past the
-// caches (non-temporal stores).
+// device. There are three ways to store it: ordinary stores, the string instruction, and non-temporal
+// stores.
 #pragma once
 
 #include <sys/uio.h>
@@ -26,10 +26,10 @@ inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
   transport::pack(payload, out);
 }
 
-/// Packs the payload to `out`, the start of a line, by stores past the caches. Small blocks are first packed
+/// Packs the payload to `out`, the start of a line, by non-temporal stores. Small blocks are first packed
 /// into a buffer in the first-level cache, and stored from there in whole lines: a store of less than a line
 /// takes as much room in the processor's queue as one of a whole line.
-inline void stream(const transport::Payload& payload, std::byte* out) noexcept {
+inline void store_nontemporal(const transport::Payload& payload, std::byte* out) noexcept {
   constexpr std::int64_t kBounce = 4096, kLongBounce = 32768, kUnit = kLine;
   alignas(kLine) std::byte bounce[kLongBounce];
   const std::int64_t most = std::clamp(transport::turned_bytes(payload) & -kUnit, kBounce, kLongBounce);
@@ -75,19 +75,19 @@ inline void store_string(const transport::Payload& payload, std::byte* out) noex
   }
 }
 
-/// The ways to write a payload, or a piece of it, to a cell: gather(), stream(), store_string().
-enum class Way : std::uint8_t { gather, stream, string };
+/// The ways to write a payload, or a piece of it, to a cell: gather(), store_nontemporal(), store_string().
+enum class Way : std::uint8_t { gather, nontemporal, string };
 inline void store(Way way, const transport::Payload& payload, std::byte* out) noexcept {
   switch (way) {
     case Way::gather:
       return gather(payload, out);
-    case Way::stream:
-      return stream(payload, out);
+    case Way::nontemporal:
+      return store_nontemporal(payload, out);
     case Way::string:
       return store_string(payload, out);
   }
 }
-// Minimum size, in bytes, for stores past the caches while few cells go round: to a near peer, to a far peer.
+// Minimum size, in bytes, for non-temporal stores while few cells go round: to a near peer, to a far peer.
 inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
 
 /// Minimum size, in bytes, of payloads that go through a cell although they fit the window: while the
@@ -97,12 +97,12 @@ inline constexpr std::uint32_t kBurstLeast = 2048;
 /// (docs/notebook/shm.md).
 inline constexpr std::uint64_t kBurstEarns = 65536;
 
-/// Chooses how a payload is stored to a cell of a near or far peer. Neither stores past the caches nor, where
+/// Chooses how a payload is stored to a cell of a near or far peer. Neither non-temporal stores nor, where
 /// settings allow it, the string instruction fetch lines from the peer's cache.
 inline Way way_to_store(const transport::Payload& payload, bool far, const Settings& settings) noexcept {
   const std::uint32_t least = far ? settings.far_string_least : settings.near_string_least;
   if (payload.length >= least && transport::has_long_blocks(payload)) return Way::string;
-  return far ? Way::stream : Way::gather;
+  return far ? Way::nontemporal : Way::gather;
 }
 
 }  // namespace stria::shm

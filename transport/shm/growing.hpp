@@ -62,10 +62,10 @@ inline bool is_part_of(const transport::Payload& payload, std::int64_t least) no
 inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noexcept {
   if (transport::goes_by_pieces(payload)) {
     if (payload.length < kGrowLeast) return RecordKind::cell;
-    // Past the caches, to a far peer, packing a part takes longer than reading the part before it: only
-    // parts of large messages are published whole.
+    // By non-temporal stores, to a far peer, packing a part takes longer than reading the part before it:
+    // only parts of large messages are published whole.
     const bool in_steps = transport::has_long_blocks(payload) ? way == Way::string
-                          : way == Way::stream                ? !is_part_of(payload, kLargeMessage)
+                          : way == Way::nontemporal           ? !is_part_of(payload, kLargeMessage)
                                                               : !is_part_of(payload, 0);
     return in_steps ? RecordKind::growing : RecordKind::cell;
   }
@@ -73,10 +73,10 @@ inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noe
   if (payload.length < kPackingAnyway && !transport::has_runs(payload, transport::kManyRuns))
     return RecordKind::cell;
   if (transport::turned_bytes(payload) > kLongestStep) return RecordKind::cell;
-  // Past the caches, the end of each step takes as long as packing so few lines.
+  // By non-temporal stores, the end of each step takes as long as packing so few lines.
   if (transport::is_sparse(payload))
-    return way == Way::stream && payload.length < kFarQuartersLeast ? RecordKind::packing
-                                                                    : RecordKind::packing_sparse;
+    return way == Way::nontemporal && payload.length < kFarQuartersLeast ? RecordKind::packing
+                                                                         : RecordKind::packing_sparse;
   const bool is_short = payload.length < kDenseLeast && !transport::has_runs(payload, kManyDenseRuns);
   return is_short ? RecordKind::cell : RecordKind::packing;
 }

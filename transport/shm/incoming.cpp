@@ -43,8 +43,8 @@ void Incoming::time_probe(const std::byte* record) noexcept {
 
 void Incoming::publish_verdict() const noexcept {
   if (slot != kNone)
-    shared_.home.slot(slot).distance.store(static_cast<std::uint32_t>(peer_.distance.verdict()),
-                                           std::memory_order_relaxed);
+    shared_.own.slot(slot).distance.store(static_cast<std::uint32_t>(peer_.distance.verdict()),
+                                          std::memory_order_relaxed);
 }
 
 /// Whether a payload of `bytes` at `place` lies within one cell. The peer wrote both values.
@@ -57,7 +57,7 @@ bool Incoming::is_in_cells(CellPlace place, std::uint32_t bytes) const noexcept 
 
 /// Maps the pages of the payload's cell ahead. Only for peers with a window, which are few, as it costs
 /// memory and time.
-[[gnu::always_inline]] inline void Incoming::count_cell(CellPlace place, std::uint32_t bytes) noexcept {
+[[gnu::always_inline]] inline void Incoming::map_pages(CellPlace place, std::uint32_t bytes) noexcept {
   if (bytes > kFewPages && window != kNone)
     cell_pages_[is_long_cell(peer_.view.shape(), place.cell) ? 1 : 0].used(peer_.view, place.cell,
                                                                            place.at + bytes, Pages::to_read);
@@ -98,7 +98,7 @@ std::uint32_t Incoming::kept_arrived(std::uint64_t keep, std::uint32_t all,
 std::uint32_t Incoming::deliver_cell(const std::byte* header, std::uint32_t bytes, bool buffered) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
   if (!is_in_cells(place, bytes)) return kSenseless;
-  count_cell(place, bytes);
+  map_pages(place, bytes);
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
@@ -117,11 +117,11 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
   const Growing growing({&copy, payload, bytes, distance(), keep_name(place)},
                         {&peer_.view.cell_growth(place.cell), place.use, growth_step(kind, bytes)}, is_over);
-  if (is_half_ && !growing.is_done()) return kStays;
-  count_cell(place, bytes);
+  if (is_incomplete_ && !growing.is_done()) return kStays;
+  map_pages(place, bytes);
   const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &growing.packet());
-  is_half_ = (answer & STRIA_DELIVERED_LATER) != 0 && !is_over;
-  if (is_half_) [[unlikely]]
+  is_incomplete_ = (answer & STRIA_DELIVERED_LATER) != 0 && !is_over;
+  if (is_incomplete_) [[unlikely]]
     return kStays;
   delivered(place, answer);
   return answer;
@@ -137,14 +137,14 @@ std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header
   if (!is_wanted(record, wanted) || bytes > capacity || broken) return false;
   place = CellPlace::of(hw::load_word(record + kRecordHeader));
   if (!is_in_cells(place, bytes)) return false;  // poll_window() will report the record
-  count_cell(place, bytes);
+  map_pages(place, bytes);
   return true;
 }
 
 /// Ends a take: gives the cell back, and takes the record that names it out of the window. Returns `bytes`.
-[[gnu::always_inline]] inline std::int32_t Incoming::took_cell(WindowReceiver& from, CellPlace place,
-                                                               transport::Header& wanted,
-                                                               std::uint32_t bytes) noexcept {
+[[gnu::always_inline]] inline std::int32_t Incoming::finish_take(WindowReceiver& from, CellPlace place,
+                                                                 transport::Header& wanted,
+                                                                 std::uint32_t bytes) noexcept {
   wanted.immediate = immediate_of(from.place());
   peer_.view.cell_state(place.cell).store(place.use, std::memory_order_release);
   from.advance(1);
@@ -162,7 +162,7 @@ std::int32_t Incoming::take_cell(WindowReceiver& from, std::uint64_t control, tr
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
   const transport::Packet packet{nullptr, payload, bytes, 1 | distance(), 0};
   if (bytes > 0) static_cast<void>(transport::take({nullptr, memory, bytes, 0, bytes}, packet));
-  return took_cell(from, place, wanted, bytes);
+  return finish_take(from, place, wanted, bytes);
 }
 
 /// take_cell() for a cell that its sender may still be writing.
@@ -170,16 +170,16 @@ std::int32_t Incoming::take_growing(WindowReceiver& from, std::uint64_t control,
                                     std::byte* memory, std::uint32_t capacity) noexcept {
   const RecordKind kind = control_kind(control);
   CellPlace place;
-  if (!is_growing(kind) || is_half_ || !names_wanted(from, control, wanted, capacity, place))
+  if (!is_growing(kind) || is_incomplete_ || !names_wanted(from, control, wanted, capacity, place))
     return STRIA_TAKE_OTHER;
   const std::uint32_t bytes = control_bytes(control);
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
   const Growing growing({&wanted, peer_.view.cell(place.cell) + place.at, bytes, distance(), 0},
                         {&peer_.view.cell_growth(place.cell), place.use, growth_step(kind, bytes)}, is_over);
   const transport::Arrival came = transport::take(out, growing.packet());
-  is_half_ = came == transport::Arrival::later;
+  is_incomplete_ = came == transport::Arrival::later;
   if (came != transport::Arrival::whole) return STRIA_TAKE_OTHER;
-  return took_cell(from, place, wanted, bytes);
+  return finish_take(from, place, wanted, bytes);
 }
 
 }  // namespace stria::shm

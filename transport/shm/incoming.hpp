@@ -1,4 +1,4 @@
-// The incoming half of a link: receives packets from the window that the peer took in this device's segment,
+// The incoming part of a link: receives packets from the window that the peer took in this device's segment,
 // and from cells in the peer's segment. A packet is delivered where it lies, or taken: copied to the receive
 // that waits for it, without a delivery. The peer wrote the word that names a cell, so the word is checked.
 #pragma once
@@ -50,7 +50,7 @@ class Incoming {
   void publish_verdict() const noexcept;
   /// Whether the next record of the window stays there, because its sender stands still in the middle of the
   /// payload.
-  bool is_half() const noexcept { return is_half_; }
+  bool is_incomplete() const noexcept { return is_incomplete_; }
   /// To be called when the link is down. Payloads that the sink keeps in the peer's cells stay readable
   /// until they are released.
   void shut() noexcept;
@@ -68,17 +68,17 @@ class Incoming {
   bool is_in_cells(CellPlace place, std::uint32_t bytes) const noexcept;
   bool names_wanted(const WindowReceiver& from, std::uint64_t control, const transport::Header& wanted,
                     std::uint32_t capacity, CellPlace& place) noexcept;
-  std::int32_t took_cell(WindowReceiver& from, CellPlace place, transport::Header& wanted,
-                         std::uint32_t bytes) noexcept;
+  std::int32_t finish_take(WindowReceiver& from, CellPlace place, transport::Header& wanted,
+                           std::uint32_t bytes) noexcept;
   std::int32_t take_cell(WindowReceiver& from, std::uint64_t control, transport::Header& wanted,
                          std::byte* memory, std::uint32_t capacity) noexcept;
   [[gnu::noinline]] std::int32_t take_growing(WindowReceiver& from, std::uint64_t control,
                                               transport::Header& wanted, std::byte* memory,
                                               std::uint32_t capacity) noexcept;
-  void count_cell(CellPlace place, std::uint32_t bytes) noexcept;
+  void map_pages(CellPlace place, std::uint32_t bytes) noexcept;
   void delivered(CellPlace place, std::uint32_t answer) noexcept;
 
-  bool is_half_ = false;  // see is_half()
+  bool is_incomplete_ = false;  // see is_incomplete()
   bool is_down_ = false;
   std::uint32_t kept_ = 0;  // payloads that the sink keeps in the peer's cells
   Shared& shared_;

@@ -72,7 +72,7 @@ void Outgoing::notify() noexcept {
 /// Whether a payload takes a cell although it may fit the window, as storing it there would fetch each line
 /// from a far core.
 inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
-  return bytes >= kPastLeast && peer_.distance.is_far() && bytes >= shared_.settings.far_cell_least;
+  return bytes >= kFarNontemporalLeast && peer_.distance.is_far() && bytes >= shared_.settings.far_cell_least;
 }
 
 /// Whether a payload that fits the window is part of a burst, and better goes through a cell: a few long
@@ -81,8 +81,9 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   return bytes >= kBurstLeast && (burst_.goes_on(shared_.polls, kCellBurst) || window_.receiver_is_behind());
 }
 
-/// Whether to store the payload past the caches, as few cells go round: the receiver's cache has their lines.
-[[gnu::always_inline]] inline bool Outgoing::passes_few(const transport::Payload& payload) noexcept {
+/// Whether the payload goes by non-temporal stores, as few cells go round: the receiver's cache has their
+/// lines.
+[[gnu::always_inline]] inline bool Outgoing::is_nontemporal(const transport::Payload& payload) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (bytes < kFarFewLeast || !shared_.cells.are_few(bytes)) [[likely]]
     return false;
@@ -110,13 +111,13 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   CellPlace place;
   if (!shared_.cells.take(link_number_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
-  const bool few = passes_few(payload);
+  const bool few = is_nontemporal(payload);
   place.may_stay = place.may_stay && !few;  // so few cells have to come back soon
   const Way way =
-      few ? Way::stream
-          : way_to_store(payload, bytes >= kPastLeast && peer_.distance.is_far(), shared_.settings);
+      few ? Way::nontemporal
+          : way_to_store(payload, bytes >= kFarNontemporalLeast && peer_.distance.is_far(), shared_.settings);
   const std::uint64_t word = place.word();
-  std::byte* const out = shared_.own().cell(place.cell) + place.at;
+  std::byte* const out = shared_.own.view().cell(place.cell) + place.at;
   const auto publish = [ this, &header, bytes, word ](RecordKind kind) __attribute__((always_inline)) {
     window_.put_cell(header, word, make_control(kind, bytes));
     published();
@@ -124,7 +125,7 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
   if (kind == RecordKind::growing) kind = kind_of_growing(payload);
   if (kind != whole) {
-    const Growth growth{&shared_.own().cell_growth(place.cell), place.use, growth_step(kind, bytes)};
+    const Growth growth{&shared_.own.view().cell_growth(place.cell), place.use, growth_step(kind, bytes)};
     grow(payload, out, growth, way, [=] { publish(kind); });
     return Status::ok;
   }
@@ -138,8 +139,8 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   return status;
 }
 
-Status Outgoing::send_past(const transport::Header& header, const transport::Payload& payload,
-                           RecordKind whole) noexcept {
+Status Outgoing::send_far_cell(const transport::Header& header, const transport::Payload& payload,
+                               RecordKind whole) noexcept {
   return send_cell(header, payload, whole);
 }
 
@@ -157,7 +158,7 @@ Status Outgoing::send_burst(const transport::Header& header, const transport::Pa
 bool Outgoing::leaves_window(const transport::Header& header, const void* payload,
                              std::uint32_t bytes) noexcept {
   constexpr RecordKind kKind = RecordKind::packet_cell;
-  if (takes_far_cell(bytes)) return send_past(header, contiguous(payload, bytes), kKind) == Status::ok;
+  if (takes_far_cell(bytes)) return send_far_cell(header, contiguous(payload, bytes), kKind) == Status::ok;
   return is_in_burst(bytes) && send_burst(header, contiguous(payload, bytes), kKind) == Status::ok;
 }
 
@@ -186,7 +187,7 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
                                 std::uint32_t bytes) noexcept {
   if (bytes > pio_max_) [[unlikely]]
     return state_ == State::up && window_.is_open() ? Status::invalid : refusal();
-  if (bytes >= kPastLeast && leaves_window(header, payload, bytes)) return Status::ok;
+  if (bytes >= kFarNontemporalLeast && leaves_window(header, payload, bytes)) return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   const bool has_room = window_.has_room(halves);
   if (!has_room || (bytes >= kBurstLeast && !window_.leaves_half(halves))) [[unlikely]] {
@@ -265,7 +266,7 @@ Status Outgoing::eager_send(const transport::Header& header, const transport::Pa
   if (!window_.is_open() && bytes <= kInboxPayload)
     return inbox_send(RecordKind::packed, 0, header, payload, bytes);
   if (takes_far_cell(bytes)) [[unlikely]]
-    return eager_past(header, payload);
+    return eager_far(header, payload);
   if (bytes <= pio_max_) {
     if (is_in_burst(bytes) && send_burst(header, payload, RecordKind::cell) == Status::ok) return Status::ok;
     if (window_.has_room(record_halves(bytes))) {
@@ -276,8 +277,8 @@ Status Outgoing::eager_send(const transport::Header& header, const transport::Pa
   return send_cell(header, payload, RecordKind::cell);
 }
 
-Status Outgoing::eager_past(const transport::Header& header, const transport::Payload& payload) noexcept {
-  const Status sent = send_past(header, payload, RecordKind::cell);
+Status Outgoing::eager_far(const transport::Header& header, const transport::Payload& payload) noexcept {
+  const Status sent = send_far_cell(header, payload, RecordKind::cell);
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (sent == Status::ok || bytes > pio_max_ || !window_.has_room(record_halves(bytes))) return sent;
   pack_record(header, payload);

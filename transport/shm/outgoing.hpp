@@ -1,4 +1,4 @@
-// The outgoing half of a link: sends packets through the window that this device took in the peer's segment,
+// The outgoing part of a link: sends packets through the window that this device took in the peer's segment,
 // through the peer's inbox, or through cells of this device that a record in window or inbox names. It also
 // takes the window and gives it back.
 //
@@ -36,18 +36,18 @@ class Outgoing {
   Status eager_send(const transport::Header& header, const transport::Payload& payload) noexcept;
   Status send_invalidate(const transport::Header& header, const void* payload, std::uint32_t bytes,
                          const transport::Key& key) noexcept;
-  /// Fills in the limits that this half knows.
+  /// Fills in the limits that this part knows.
   void limits(transport::LinkLimits& out) const noexcept;
 
-  // Window and end of the half (outgoing_window.cpp).
+  // Window and end of this part (outgoing_window.cpp).
   /// To be called when this device has a slot in the peer's segment. Takes a window there if one is free.
   /// Until go_on() has sent the hello, sends answer no_resource.
   void begin(std::uint32_t link_number, bool low_latency) noexcept;
-  /// Takes a window for a half that is up and has none. True: it took one, and go_on() moves to it. False:
-  /// none is free, or the half has one.
+  /// Takes a window for a part that is up and has none. True: it took one, and go_on() moves to it. False:
+  /// none is free, or the part has one.
   bool take_window() noexcept;
-  /// Sends the hello if that is still to be done, and opens the window that the half moves to. False: the
-  /// peer's inbox is full, or still has packets of this half; call again later.
+  /// Sends the hello if that is still to be done, and opens the window that the part moves to. False: the
+  /// peer's inbox is full, or still has packets of this part; call again later.
   bool go_on() noexcept;
   /// Whether go_on() is to be called.
   bool is_waiting() const noexcept { return state_ == State::connecting || moving_; }
@@ -58,17 +58,17 @@ class Outgoing {
   /// Sends probes (distance.hpp) if they tell the distance. Not where the window was not used since the last
   /// ones, or the peer does not poll it; but always if the link is new.
   void probe(bool is_new) noexcept;
-  /// Ends the half: from now on sends answer peer_failed.
+  /// Ends sending: from now on sends answer peer_failed.
   void shut() noexcept;
 
   bool is_up() const noexcept { return state_ == State::up; }
   bool is_down() const noexcept { return state_ == State::down; }
-  /// The window in the peer's segment that this half has, open or not yet; kNone: none.
+  /// The window in the peer's segment that this part has, open or not yet; kNone: none.
   std::uint32_t window_number() const noexcept { return window_number_; }
   bool uses_window() const noexcept { return window_.is_open(); }
   /// Whether nothing was sent but the hello.
-  bool has_only_greeted() const noexcept { return inbox_.sent() <= 1 && window_.is_untouched(); }
-  void be_low_latency() noexcept { low_latency_ = true; }
+  bool has_sent_only_hello() const noexcept { return inbox_.sent() <= 1 && window_.is_untouched(); }
+  void become_low_latency() noexcept { low_latency_ = true; }
   /// Number of the link among all links of the device: by it Cells know the owner of a cell.
   std::uint32_t link_number() const noexcept { return link_number_; }
 
@@ -83,18 +83,18 @@ class Outgoing {
                    RecordKind whole) noexcept;
   bool takes_far_cell(std::uint32_t bytes) const noexcept;
   bool is_in_burst(std::uint32_t bytes) noexcept;
-  bool passes_few(const transport::Payload& payload) noexcept;
+  bool is_nontemporal(const transport::Payload& payload) noexcept;
   RecordKind kind_of_growing(const transport::Payload& payload) noexcept;
   /// Sends a packet to a far peer through a cell. When it fails, the caller may still use the window.
-  [[gnu::noinline]] Status send_past(const transport::Header& header, const transport::Payload& payload,
-                                     RecordKind whole) noexcept;
+  [[gnu::noinline]] Status send_far_cell(const transport::Header& header, const transport::Payload& payload,
+                                         RecordKind whole) noexcept;
   [[gnu::noinline]] Status send_burst(const transport::Header& header, const transport::Payload& payload,
                                       RecordKind whole) noexcept;
   Status send_behind(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   [[gnu::noinline]] bool leaves_window(const transport::Header& header, const void* payload,
                                        std::uint32_t bytes) noexcept;
-  [[gnu::noinline]] Status eager_past(const transport::Header& header,
-                                      const transport::Payload& payload) noexcept;
+  [[gnu::noinline]] Status eager_far(const transport::Header& header,
+                                     const transport::Payload& payload) noexcept;
   [[gnu::cold, gnu::noinline]] Status without_cell(std::uint32_t bytes) noexcept;
   void pack_record(const transport::Header& header, const transport::Payload& payload) noexcept;
   Status inbox_send(RecordKind kind, std::uint32_t detail, const transport::Header& header,
@@ -112,8 +112,8 @@ class Outgoing {
   }
   /// Leaves a hint about the window, if one is open, and wakes the peer if it sleeps.
   [[gnu::cold, gnu::noinline]] void notify() noexcept;
-  bool greet() noexcept;
-  bool move_in() noexcept;
+  bool send_hello() noexcept;
+  bool enter_window() noexcept;
   void claim_window() noexcept;
   void open_window() noexcept;
 
@@ -123,8 +123,8 @@ class Outgoing {
   const std::atomic<std::uint32_t>* attention_ = nullptr;
   std::uint32_t pio_max_ = 0;
   State state_ = State::connecting;
-  bool fence_ = false;   // membarrier is missing on either side: this half fences
-  bool moving_ = false;  // the half took a window, and opens it once the inbox has no packet of it
+  bool fence_ = false;   // membarrier is missing on either side: this part fences
+  bool moving_ = false;  // the part took a window, and opens it once the inbox has no packet of it
   // The buffered path.
   Shared& shared_;
   std::uint32_t link_number_ = 0;

@@ -1,4 +1,4 @@
-// How the outgoing half of a link comes to its window, leaves it, and ends.
+// How the outgoing part of a link comes to its window, leaves it, and ends.
 #include <utility>
 
 #include "transport/shm/outgoing.hpp"
@@ -41,7 +41,7 @@ void Outgoing::open_window() noexcept {
 }
 
 /// Sends the hello; from then on sends are possible. False: the peer's inbox is full.
-bool Outgoing::greet() noexcept {
+bool Outgoing::send_hello() noexcept {
   InboxSlot* slot = inbox_.claim();
   if (slot == nullptr) return false;
   inbox_.publish(*slot, make_control(RecordKind::hello, 0, 0));
@@ -62,9 +62,9 @@ bool Outgoing::take_window() noexcept {
   return true;
 }
 
-/// Opens the window that the half took, once the inbox has no packet of the half any more, so that no packet
+/// Opens the window that the part took, once the inbox has no packet of the part any more, so that no packet
 /// overtakes another. (The hello is no packet.) False: the inbox still has one.
-bool Outgoing::move_in() noexcept {
+bool Outgoing::enter_window() noexcept {
   if (inbox_.sent() > 1 && !inbox_.is_consumed()) return false;
   moving_ = false;
   open_window();
@@ -72,8 +72,8 @@ bool Outgoing::move_in() noexcept {
 }
 
 bool Outgoing::go_on() noexcept {
-  if (moving_ && !move_in()) return false;
-  return state_ != State::connecting || greet();
+  if (moving_ && !enter_window()) return false;
+  return state_ != State::connecting || send_hello();
 }
 
 bool Outgoing::give_back_if_asked() noexcept {

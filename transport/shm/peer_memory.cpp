@@ -43,7 +43,7 @@ Result<Mapping> map_memory(const Attached& peer, const MemoryName& name, AttachM
     return refuse(fmt::format("{} bytes are no allocation", about.st_size));
   Mapping map = Mapping::shared(opened->get(), bytes);
   if (!map) return refuse(fmt::format("mmap of {} bytes: {}", bytes, std::strerror(errno)));
-  keep_from_children(map);
+  exclude_from_fork(map);
   const MemoryTrailer& trailer = trailer_of(map);
   if (trailer.magic != kMemoryMagic || trailer.nonce != name.nonce ||
       trailer.data_bytes != bytes - kMemoryPage)

@@ -26,8 +26,8 @@ struct PeerSegment {
   }
   /// Whether the peer closed or died, and so writes nothing any more: its slot and window can go to others.
   bool has_ended() const noexcept { return has_closed() || !attached.is_alive(); }
-  /// Whether the state of this device's slot is still `ready`, which is Home::own_state(SlotPhase::ready).
-  /// False: the peer refused this device, or noticed its end.
+  /// Whether the state of this device's slot is still `ready`, which is
+  /// OwnSegment::own_state(SlotPhase::ready). False: the peer refused this device, or noticed its end.
   bool keeps_slot(std::uint64_t ready) const noexcept {
     return own_slot().state.load(std::memory_order_acquire) == ready;
   }

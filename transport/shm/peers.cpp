@@ -12,19 +12,19 @@
 namespace stria::shm {
 
 Result<Link*> Peers::connect(const Identity& identity, void* cookie, bool low_latency) {
-  const Home& home = parts_.shared.home;
+  const OwnSegment& own = parts_.shared.own;
   const auto gone = [&](const char* how) {
     return Error{Status::peer_failed, fmt::format("shm: process {} is gone: {}", identity.pid, how)};
   };
   if (Link* known = links_.find(identity.worker_id); known != nullptr) {
-    if (known->outgoing().is_down() && home.is_gone(identity))
+    if (known->outgoing().is_down() && own.is_gone(identity))
       return gone("it ended, or closed its worker, after it had connected");
     if (known->outgoing().is_down())
       return Error{Status::unreachable,
                    fmt::format("shm: process {} and this one gave up their connection", identity.pid)};
     known->incoming().cookie = cookie;
     if (low_latency) {
-      known->outgoing().be_low_latency();
+      known->outgoing().become_low_latency();
       static_cast<void>(parts_.connector.upgrade(*known));
     }
     return known;
@@ -34,16 +34,16 @@ Result<Link*> Peers::connect(const Identity& identity, void* cookie, bool low_la
         Status::unreachable,
         fmt::format("shm: this process has {} peers, its limit (STRIA_SHM_MAX_PEERS), and process {} "
                     "could not answer",
-                    home.segment().shape().max_peers, identity.pid)};
+                    own.view().shape().max_peers, identity.pid)};
   auto made = parts_.connector.bring_up(identity, links_.size(), low_latency);
   if (!made) {
-    if (home.is_gone(identity)) return gone("it ended, or closed its worker, before this connection");
+    if (own.is_gone(identity)) return gone("it ended, or closed its worker, before this connection");
     return std::move(made).error();
   }
   if ((*made)->peer().has_closed()) return gone("it closed its worker");
   Link& link = links_.add(identity.worker_id, *std::move(made));
   link.incoming().cookie = cookie;
-  parts_.connector.greet(link);
+  parts_.connector.send_hello(link);
   return &link;
 }
 
@@ -69,16 +69,16 @@ Link* Peers::make_link(std::uint32_t slot, const Identity& identity) {
     return refuse(slot);
   }
   Link& link = links_.add(identity.worker_id, *std::move(made));
-  parts_.connector.greet(link);
+  parts_.connector.send_hello(link);
   link.incoming().cookie =
       shared.sink->peer_up(shared.sink->self, identity.worker_id, reinterpret_cast<stria_link_t*>(&link));
   return &link;
 }
 
-Link* Peers::welcome(std::uint32_t slot) noexcept {
+Link* Peers::accept(std::uint32_t slot) noexcept {
   Shared& shared = parts_.shared;
-  if (slot >= shared.own().shape().max_peers) return nullptr;
-  PeerSlot& peer = shared.home.slot(slot);
+  if (slot >= shared.own.view().shape().max_peers) return nullptr;
+  PeerSlot& peer = shared.own.slot(slot);
   if (slot_phase(peer.state.load(std::memory_order_acquire)) != SlotPhase::ready) return nullptr;
   try {
     if (slot >= by_slot_.size()) by_slot_.resize(slot + 1, nullptr);
@@ -110,7 +110,7 @@ Link* Peers::welcome(std::uint32_t slot) noexcept {
 /// Marks a slot as refused, which its peer sees. Always null.
 Link* Peers::refuse(std::uint32_t slot) noexcept {
   awaited_.erase(slot);
-  std::atomic<std::uint64_t>& state = parts_.shared.home.slot(slot).state;
+  std::atomic<std::uint64_t>& state = parts_.shared.own.slot(slot).state;
   const std::uint64_t ready = state.load(std::memory_order_relaxed);
   state.store(slot_state(SlotPhase::refused, slot_pid(ready), slot_pid_space(ready)),
               std::memory_order_release);
@@ -119,7 +119,7 @@ Link* Peers::refuse(std::uint32_t slot) noexcept {
 
 bool Peers::keep_record(std::uint32_t slot, const InboxSlot& record) noexcept try {
   auto& records = awaited_.find(slot)->second.records;
-  if (records.size() >= parts_.shared.own().shape().inbox_slots) return false;
+  if (records.size() >= parts_.shared.own.view().shape().inbox_slots) return false;
   auto& kept = records.emplace_back();
   kept.control = record.control;
   std::memcpy(kept.bytes.data(), record.bytes, sizeof record.bytes);
@@ -129,10 +129,9 @@ bool Peers::keep_record(std::uint32_t slot, const InboxSlot& record) noexcept tr
 }
 
 void Peers::find_slot(Link& link) noexcept {
-  const Home& home = parts_.shared.home;
-  for (std::uint32_t slot = 0; slot < home.slots_used() && link.incoming().slot == kNone; ++slot)
-    if (of_slot(slot) == nullptr && home.slot(slot).identity.worker_id == link.peer().worker_id)
-      welcome(slot);
+  const OwnSegment& own = parts_.shared.own;
+  for (std::uint32_t slot = 0; slot < own.slots_used() && link.incoming().slot == kNone; ++slot)
+    if (of_slot(slot) == nullptr && own.slot(slot).identity.worker_id == link.peer().worker_id) accept(slot);
 }
 
 void Peers::leave(Link& link, bool is_over) noexcept {
@@ -157,7 +156,7 @@ void Peers::free_slot(std::uint32_t slot) noexcept {
   parts_.shared.windows.free_of(slot);
   parts_.keys.clear_accessor(slot);
   awaited_.erase(slot);
-  parts_.shared.home.slot(slot).state.store(0, std::memory_order_release);
+  parts_.shared.own.slot(slot).state.store(0, std::memory_order_release);
 }
 
 /// Frees the slot of a peer that is gone and has no link here. The records of the peer leave the inbox
@@ -165,7 +164,7 @@ void Peers::free_slot(std::uint32_t slot) noexcept {
 /// where the old peer had claimed an inbox slot but died before it published.
 void Peers::forget(std::uint32_t slot) noexcept {
   // This device may have a link to the peer, from its own connect(): then Teardown drains that link.
-  if (welcome(slot) != nullptr || is_awaited(slot)) return;
+  if (accept(slot) != nullptr || is_awaited(slot)) return;
   static_cast<void>(parts_.receiver.drain_inbox(slot, true));
   links_.forget_refused([&](Link& link) {
     if (link.refused_slot != slot) return false;
@@ -177,34 +176,34 @@ void Peers::forget(std::uint32_t slot) noexcept {
 }
 
 void Peers::look_at_slots() noexcept {
-  const Home& home = parts_.shared.home;
-  const std::uint32_t used = home.slots_used();
+  const OwnSegment& own = parts_.shared.own;
+  const std::uint32_t used = own.slots_used();
   for (std::uint32_t slot = 0; slot < used; ++slot) {
     if (of_slot(slot) != nullptr) continue;
-    const std::uint64_t state = home.slot(slot).state.load(std::memory_order_acquire);
+    const std::uint64_t state = own.slot(slot).state.load(std::memory_order_acquire);
     if (slot_phase(state) == SlotPhase::free) continue;
-    if (home.is_gone(slot))
+    if (own.is_gone(slot))
       forget(slot);
     else
-      welcome(slot);
+      accept(slot);
   }
 }
 
 bool Peers::may_write(std::uint32_t slot) const noexcept {
-  const Home& home = parts_.shared.home;
-  if (slot >= home.segment().shape().max_peers) return false;
+  const OwnSegment& own = parts_.shared.own;
+  if (slot >= own.view().shape().max_peers) return false;
   if (const Link* link = of_slot(slot); link != nullptr) return link->peer().attached.is_alive();
-  const std::uint64_t state = home.slot(slot).state.load(std::memory_order_acquire);
-  return slot_phase(state) != SlotPhase::free && !home.is_gone(slot);
+  const std::uint64_t state = own.slot(slot).state.load(std::memory_order_acquire);
+  return slot_phase(state) != SlotPhase::free && !own.is_gone(slot);
 }
 
 /// Whether a peer that this device is about to connect to will find a free slot here when it connects back,
 /// beside the peers that have yet to connect back. Without a slot it could not, and what was sent to it by
 /// then would be lost.
 bool Peers::has_room_for(const Identity& identity) const {
-  const Home& home = parts_.shared.home;
-  const std::uint32_t most = home.segment().shape().max_peers;
-  if (most - home.slots_used() > links_.living()) return true;
+  const OwnSegment& own = parts_.shared.own;
+  const std::uint32_t most = own.view().shape().max_peers;
+  if (most - own.slots_used() > links_.living()) return true;
   std::vector<std::uint64_t> to_answer{identity.nonce};
   for (std::uint32_t i = 0; i < links_.living(); ++i)
     if (const Link& link = links_.living(i); link.incoming().slot == kNone)
@@ -212,7 +211,7 @@ bool Peers::has_room_for(const Identity& identity) const {
   std::sort(to_answer.begin(), to_answer.end());
   std::size_t room = 0;
   for (std::uint32_t slot = 0; slot < most; ++slot) {
-    const PeerSlot& peer = home.slot(slot);
+    const PeerSlot& peer = own.slot(slot);
     const SlotPhase phase = slot_phase(peer.state.load(std::memory_order_acquire));
     const bool answered = phase == SlotPhase::ready && of_slot(slot) == nullptr &&
                           std::binary_search(to_answer.begin(), to_answer.end(), peer.identity.nonce);
@@ -222,9 +221,9 @@ bool Peers::has_room_for(const Identity& identity) const {
 }
 
 bool Peers::has_slot_here(const Link& link) const noexcept {
-  const Home& home = parts_.shared.home;
-  for (std::uint32_t slot = 0; slot < home.slots_used(); ++slot) {
-    const PeerSlot& peer = home.slot(slot);
+  const OwnSegment& own = parts_.shared.own;
+  for (std::uint32_t slot = 0; slot < own.slots_used(); ++slot) {
+    const PeerSlot& peer = own.slot(slot);
     if (slot_phase(peer.state.load(std::memory_order_acquire)) == SlotPhase::ready &&
         peer.identity.nonce == link.peer().attached.nonce)
       return true;

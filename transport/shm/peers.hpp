@@ -2,7 +2,7 @@
 // device's segment, writes its identity into it, and says hello through the inbox. The device then welcomes
 // the peer, refuses it, or waits for it.
 //
-//   peer slot   free ── claiming ── ready ──► welcome(): a link has it ──► leave() ──► free
+//   peer slot   free ── claiming ── ready ──► accept(): a link has it ──► leave() ──► free
 //                                     │                                       └──► refused ──► free
 //                                     ├──► refused ──► free
 //                                     └──► awaited: its door does not answer yet; look_at_slots() tries again
@@ -42,9 +42,9 @@ class Peers {
   /// Returns the link to the device `identity`, and makes it if there is none; `cookie`: the sink's name for
   /// it. Errors: those of Device::connect().
   Result<Link*> connect(const Identity& identity, void* cookie, bool low_latency);
-  /// Gives the peer of a ready slot its link: adds the incoming half to the link, which is made if it is
+  /// Gives the peer of a ready slot its link: adds the incoming part to the link, which is made if it is
   /// new. Null: the peer is refused, or cannot be attached yet, and then the slot stays ready.
-  Link* welcome(std::uint32_t slot) noexcept;
+  Link* accept(std::uint32_t slot) noexcept;
   /// Removes a link that goes down. Its peer slot is freed if the peer is gone (`is_over`), and otherwise
   /// refused until it is.
   void leave(Link& link, bool is_over) noexcept;
@@ -81,7 +81,7 @@ class Peers {
       std::uint64_t control;
       std::array<std::byte, sizeof InboxSlot::bytes> bytes;
     };
-    Unanswered question;
+    PendingAttach question;
     std::vector<Record> records;  // that the peer sent through the inbox
   };
 

@@ -172,7 +172,7 @@ unsigned Receiver::poll_inbox(unsigned budget) noexcept {
     Link* link = parts_.peers.of_slot(peer);
     if (link != nullptr) ++link->incoming().came_by_inbox;
     const bool is_hello = control_kind(slot.control) == RecordKind::hello;
-    if ((link == nullptr || is_hello) && !parts_.peers.is_awaited(peer)) link = parts_.peers.welcome(peer);
+    if ((link == nullptr || is_hello) && !parts_.peers.is_awaited(peer)) link = parts_.peers.accept(peer);
     if (link == nullptr && !is_hello && parts_.peers.is_awaited(peer) &&
         !parts_.peers.keep_record(peer, slot))
       break;
@@ -213,7 +213,7 @@ void Receiver::report_broken(Link& link, std::uint64_t control) noexcept {
 
 bool Receiver::drain_inbox(std::uint32_t peer, bool is_over) noexcept {
   const std::uint64_t waiting =
-      std::min<std::uint64_t>(inbox_.waiting(), parts_.shared.own().shape().inbox_slots);
+      std::min<std::uint64_t>(inbox_.waiting(), parts_.shared.own.view().shape().inbox_slots);
   for (std::uint64_t i = 0; i < waiting; ++i) {
     std::uint64_t state = 0;
     InboxSlot& slot = inbox_.ahead(i, state);
@@ -238,7 +238,7 @@ bool Receiver::drain(Link& link, bool is_over) noexcept {
   if (Polled* polled = parts_.shared.windows.find(link.incoming().window); polled != nullptr)
     while (!link.incoming().broken && polled->window.peek() != 0) {
       poll_window(*polled, 1024);
-      if (link.incoming().is_half()) return false;
+      if (link.incoming().is_incomplete()) return false;
     }
   return true;
 }

@@ -1,5 +1,5 @@
 // The receiving side of a device: delivers the records that peers wrote to the hot windows (hints.hpp) and to
-// the inbox. Each record is delivered through the incoming half of its peer's link.
+// the inbox. Each record is delivered through the incoming part of its peer's link.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Receiver {
   };
   explicit Receiver(const Parts& parts) noexcept : parts_(parts) {}
   /// To be called once, when the device's segment exists.
-  void open() { inbox_ = InboxReceiver(parts_.shared.own()); }
+  void open() { inbox_ = InboxReceiver(parts_.shared.own.view()); }
 
   /// Delivers up to `budget` records; returns how many.
   unsigned receive(unsigned budget) noexcept;

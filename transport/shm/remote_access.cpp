@@ -144,7 +144,7 @@ Status RemoteAccess::copy_checked(Direction direction, const transport::Payload&
   Copy copy{direction, stream_of(local), {nullptr, record.base, record.count, 0}, local.length};
   copy.remote.offset = static_cast<std::int64_t>(remote_offset);
   std::int64_t low = 0, high = 0;
-  if (const Status status = shape_of(record, copy.remote.layout, low, high); status != Status::ok)
+  if (const Status status = find_layout(record, copy.remote.layout, low, high); status != Status::ok)
     return status;
   if (peer_.attached.same_process && (can_copy_ || record.segment != 0)) {
     copy_mapped(copy);
@@ -181,8 +181,8 @@ Status RemoteAccess::copy_across(const Reach& reach, const Copy& copy) noexcept 
   return copied == Copied::all ? Status::ok : refused(copied);
 }
 
-Status RemoteAccess::shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
-                              std::int64_t& high) noexcept {
+Status RemoteAccess::find_layout(const hw::KeyRecord& record, const datatype::Layout*& layout,
+                                 std::int64_t& low, std::int64_t& high) noexcept {
   layout = nullptr;
   low = 0, high = record.bytes;
   if (record.layout == 0) return Status::ok;
@@ -214,7 +214,7 @@ Status RemoteAccess::atomic_on(const hw::KeyRecord& record, const transport::Ato
   if (!hw::in_bounds(record, atomic.offset, transport::kWordBytes)) return Status::access_error;
   const datatype::Layout* layout = nullptr;
   std::int64_t low = 0, high = 0;
-  Status status = shape_of(record, layout, low, high);
+  Status status = find_layout(record, layout, low, high);
   std::uint64_t base = record.base;
   if (status == Status::ok && !peer_.attached.same_process) {
     if (record.segment == 0) return Status::access_error;  // the flags of the key contradict the record
@@ -231,7 +231,7 @@ Status RemoteAccess::atomic_on(const hw::KeyRecord& record, const transport::Ato
 
 std::span<std::byte> RemoteAccess::map_memory(const hw::KeyRecord& record) noexcept {
   std::string problem;
-  const std::uint64_t proof = shared_.home.proof_for(peer_.attached.nonce, peer_.worker_id);
+  const std::uint64_t proof = shared_.own.proof_for(peer_.attached.nonce, peer_.worker_id);
   const std::span<std::byte> data = memory_.add(peer_.attached, {record.segment, record.segment_fd},
                                                 shared_.settings.attach, proof, problem);
   if (!problem.empty()) {

@@ -79,8 +79,8 @@ class RemoteAccess {
   /// Finds the layout of the key's memory (null: contiguous), and the lowest and highest byte of the memory,
   /// relative to its base. access_error: the layout is not published any more, or contradicts the key
   /// record.
-  Status shape_of(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
-                  std::int64_t& high) noexcept;
+  Status find_layout(const hw::KeyRecord& record, const datatype::Layout*& layout, std::int64_t& low,
+                     std::int64_t& high) noexcept;
   Status atomic_on(const hw::KeyRecord& record, const transport::Atomic& atomic) noexcept;
   /// Sets `base` to the place of the key's memory in this process's mapping of the peer's allocation.
   /// unsupported: the allocation cannot be mapped; access_error: the memory is not within the allocation.

@@ -63,7 +63,7 @@ Plan plan(const Shape& shape) noexcept {
   return at;
 }
 
-void have_pages(std::span<std::byte> memory, Pages how) noexcept {
+void populate_pages(std::span<std::byte> memory, Pages how) noexcept {
 #if defined(MADV_POPULATE_WRITE)
   static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page;
@@ -75,23 +75,24 @@ void have_pages(std::span<std::byte> memory, Pages how) noexcept {
 #endif
 }
 
-bool have_huge_page(std::span<std::byte> memory) noexcept {
+bool make_huge_page(std::span<std::byte> memory) noexcept {
   constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older C libraries have no name for
   if (memory.size() < kHugePage || reinterpret_cast<std::uintptr_t>(memory.data()) % kHugePage != 0)
     return false;
-  have_pages(memory.first(1), Pages::to_write);  // the kernel makes no huge page where there is no page yet
+  populate_pages(memory.first(1),
+                 Pages::to_write);  // the kernel makes no huge page where there is no page yet
   return ::madvise(memory.data(), kHugePage, kCollapse) == 0;
 }
 
-void keep_from_children(const Mapping& map) noexcept {
+void exclude_from_fork(const Mapping& map) noexcept {
   ::madvise(map.data(), map.bytes(), MADV_DONTFORK);
 }
 
-Result<OwnedSegment> create_segment(const char* name, std::size_t bytes) {
+Result<SegmentMemory> create_segment(const char* name, std::size_t bytes) {
   const auto refuse = [&](const char* what) {
     return Error{Status::io_error, fmt::format("shm: {} of {} bytes: {}", what, bytes, std::strerror(errno))};
   };
-  OwnedSegment made;
+  SegmentMemory made;
   made.fd.reset(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!made.fd) return refuse("memfd_create");
   if (::fchmod(made.fd.get(), 0600) != 0) return refuse("fchmod of the segment");
@@ -101,7 +102,7 @@ Result<OwnedSegment> create_segment(const char* name, std::size_t bytes) {
     return refuse("sealing of the segment");
   made.map = Mapping::shared(made.fd.get(), bytes);
   if (!made.map) return refuse("mmap of the segment");
-  keep_from_children(made.map);
+  exclude_from_fork(made.map);
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

@@ -229,24 +229,24 @@ class SegmentView {
   Plan plan_{};
 };
 
-struct OwnedSegment {
+struct SegmentMemory {
   UniqueFd fd;
   Mapping map;
 };
 /// Makes a sealed memfd of `bytes`, maps it, and takes the write lock that tells peers that its owner lives.
-Result<OwnedSegment> create_segment(const char* name, std::size_t bytes);
+Result<SegmentMemory> create_segment(const char* name, std::size_t bytes);
 
 enum class Pages : std::uint8_t { to_write, to_read };
 /// Populates the pages of `memory` in one call, instead of by one fault for each page. to_write: allocates
 /// pages that do not exist; to_read: maps existing pages in this process. Has no effect on kernels before
 /// 5.14, or when there is no memory.
-void have_pages(std::span<std::byte> memory, Pages how) noexcept;
+void populate_pages(std::span<std::byte> memory, Pages how) noexcept;
 /// Makes the first 2 MiB of `memory` one huge page, whatever pages it has. Peers that have it mapped see the
 /// huge page at their next access. False: `memory` does not begin where a huge page may, no huge page is
 /// left, or the kernel cannot do it (before 6.1).
-bool have_huge_page(std::span<std::byte> memory) noexcept;
+bool make_huge_page(std::span<std::byte> memory) noexcept;
 
 /// Excludes the mapping from children of fork(): a child must not see shared pages.
-void keep_from_children(const Mapping& map) noexcept;
+void exclude_from_fork(const Mapping& map) noexcept;
 
 }  // namespace stria::shm

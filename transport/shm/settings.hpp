@@ -14,11 +14,11 @@ enum class DistanceMode : std::uint8_t { automatic, near, far };
 /// Minimum size, in bytes, of contiguous payloads that are stored to cells by the string instruction
 /// (hw/string_copy.hpp), where the processor says that the instruction is fast. To near peers it is
 /// kLongStringLeast where vectors were measured to be clearly faster for 4 KiB, and to far peers none goes so
-/// where stores past the caches were (hw::Choices).
+/// where non-temporal stores were (hw::Choices).
 inline constexpr std::uint32_t kStringLeast = 2048, kLongStringLeast = 12288;
 
-/// Minimum size, in bytes, for stores past the caches to a far peer, and for a cell in place of its window.
-inline constexpr std::uint32_t kPastLeast = 512;
+/// Minimum size, in bytes, for non-temporal stores to a far peer, and for a cell in place of its window.
+inline constexpr std::uint32_t kFarNontemporalLeast = 512;
 
 struct Settings {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
@@ -31,7 +31,7 @@ struct Settings {
   /// Minimum size, in bytes, for the string instruction, to near and to far peers. 0: the user forced it on.
   std::uint32_t near_string_least = kNever, far_string_least = kNever;
   /// Minimum size, in bytes, of payloads to far peers that take a cell although they fit the window.
-  std::uint32_t far_cell_least = kPastLeast;
+  std::uint32_t far_cell_least = kFarNontemporalLeast;
   std::uint32_t pio_max = 0;  ///< longest payload of a record of a window, in bytes
 
   /// Whether the kind of stores may be chosen by what was measured. False: STRIA_SHM_DISTANCE is near or

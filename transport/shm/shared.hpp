@@ -7,7 +7,7 @@
 
 #include "transport/contract.hpp"
 #include "transport/shm/cells.hpp"
-#include "transport/shm/home.hpp"
+#include "transport/shm/own_segment.hpp"
 #include "transport/shm/settings.hpp"
 #include "transport/shm/texts.hpp"
 #include "transport/shm/wakeup.hpp"
@@ -27,11 +27,9 @@ struct Shared {
   std::uint64_t burst_payloads = 0;  ///< of bursts while few cells went round (Outgoing::send_burst())
   const transport::Sink* const sink;
   Settings settings;
-  Home home;
-  Windows windows{home};         ///< windows that peers took in the own segment
+  OwnSegment own;
+  Windows windows{own};          ///< windows that peers took in the own segment
   Receiver* receiver = nullptr;  ///< receives from these windows and from the inbox
-  /// The device's own segment.
-  const SegmentView& own() const noexcept { return home.segment(); }
 
   Wakeup wakeup;
   Texts texts;                    ///< texts that links show about themselves

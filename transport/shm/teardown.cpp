@@ -8,12 +8,12 @@ namespace stria::shm {
 Status Teardown::fate(const Link& link) const noexcept {
   if (link.incoming().broken) return Status::io_error;
   if (link.peer().has_ended()) return Status::peer_failed;
-  if (!link.peer().keeps_slot(parts_.shared.home.own_state(SlotPhase::ready))) return Status::unreachable;
+  if (!link.peer().keeps_slot(parts_.shared.own.own_state(SlotPhase::ready))) return Status::unreachable;
   return Status::ok;
 }
 
 void Teardown::check() noexcept {
-  parts_.shared.home.publish_cache();
+  parts_.shared.own.publish_cache();
   parts_.peers.look_at_slots();
   parts_.sharing.look();
   Links& links = parts_.peers.links();
@@ -40,7 +40,7 @@ void Teardown::check() noexcept {
 void Teardown::renew_distance(Link& link) noexcept {
   const transport::Sink& sink = *parts_.shared.sink;
   PeerSegment& peer = link.peer();
-  const bool compared = peer.compare_caches(parts_.shared.home.last_cache());
+  const bool compared = peer.compare_caches(parts_.shared.own.last_cache());
   const bool believed = peer.distance.believe(peer.published_verdict());
   link.incoming().publish_verdict();
   if (compared || believed) sink.link_changed(sink.self, link.incoming().cookie);
@@ -74,9 +74,9 @@ bool Teardown::is_needed(bool look_closely) const noexcept {
 /// before.
 bool Teardown::is_needed_by(const Link& link, bool look_closely) const noexcept {
   if (!link.outgoing().is_up() || link.incoming().slot != kNone) return false;
-  if (link.outgoing().has_only_greeted() || link.peer().has_closed() || parts_.peers.has_slot_here(link))
+  if (link.outgoing().has_sent_only_hello() || link.peer().has_closed() || parts_.peers.has_slot_here(link))
     return false;
-  if (!link.peer().keeps_slot(parts_.shared.home.own_state(SlotPhase::ready)))
+  if (!link.peer().keeps_slot(parts_.shared.own.own_state(SlotPhase::ready)))
     return false;  // the peer refused this device, or noticed its end
   return !look_closely || link.peer().attached.is_alive();
 }

@@ -21,7 +21,7 @@ bool Windows::has_nothing() const noexcept {
 
 void Windows::follow(Link& link) noexcept {
   Incoming& incoming = link.incoming();
-  const SegmentView& own = home_.segment();
+  const SegmentView& own = own_.view();
   const std::uint32_t window = own.peer(incoming.slot).window.load(std::memory_order_acquire);
   if (incoming.window != kNone && incoming.window != window) release(link);
   if (incoming.window != kNone || window >= own.shape().windows || owner_of(window) != incoming.slot + 1)
@@ -29,7 +29,7 @@ void Windows::follow(Link& link) noexcept {
   const WindowReceiver receiver(own.window(window), own.shape().window_bytes, &own.control(window).consumed);
   if (const Polled* added = polled_.add({receiver, &link, window, 0, 0}); added != nullptr) {
     incoming.window = window;
-    call_hot(*added);
+    tell_hot(*added);
   }
 }
 
@@ -38,13 +38,13 @@ void Windows::release(Link& link) noexcept {
   const std::uint32_t window = std::exchange(link.incoming().window, kNone);
   Polled* const polled = polled_.find(window);
   if (polled == nullptr) return;
-  call_cold(*polled);  // the next window of this peer starts cold: its first record comes with a hint
+  tell_cold(*polled);  // the next window of this peer starts cold: its first record comes with a hint
   polled_.remove(*polled);
   reset(window);
 }
 
 void Windows::reset(std::uint32_t window) const noexcept {
-  const SegmentView& own = home_.segment();
+  const SegmentView& own = own_.view();
   reset_window(own.window(window), own.shape().window_bytes, own.control(window));
 }
 
@@ -54,14 +54,14 @@ void Windows::drop(Link& link) noexcept {
 }
 
 void Windows::free_of(std::uint32_t slot) noexcept {
-  for (std::uint32_t i = 0; i < home_.segment().shape().windows; ++i)
+  for (std::uint32_t i = 0; i < own_.view().shape().windows; ++i)
     if (owner_of(i) == slot + 1) reset(i);
 }
 
 void Windows::warm(std::uint32_t window) noexcept {
   Polled* const polled = polled_.find(window);
   if (polled == nullptr || polled_.is_hot(*polled)) return;
-  call_hot(*polled);
+  tell_hot(*polled);
   polled_.heat(*polled);
 }
 
@@ -75,7 +75,7 @@ void Windows::cool_idle(std::uint32_t wanted) noexcept {
   for (std::uint32_t i = before; i > 0; --i) {
     Polled& polled = polled_[i - 1];
     if (polled.idle == 0 || (polled_.hot() <= PolledWindows::kKeptHot && wanted == 0)) continue;
-    call_cold(polled);
+    tell_cold(polled);
     polled_.cool(polled);
   }
   if (polled_.hot() == before) return;
@@ -84,13 +84,13 @@ void Windows::cool_idle(std::uint32_t wanted) noexcept {
   Wakeup::barrier();
   for (std::uint32_t i = polled_.hot(); i < before; ++i) {
     if (polled_[i].window.peek() == 0) continue;
-    call_hot(polled_[i]);
+    tell_hot(polled_[i]);
     polled_.heat(polled_[i]);
   }
 }
 
 std::uint32_t Windows::free() const noexcept {
-  const SegmentView& own = home_.segment();
+  const SegmentView& own = own_.view();
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < open_windows(own.shape()); ++i)
     if (own.control(i).owner.load(std::memory_order_relaxed) == 0) ++count;
@@ -102,12 +102,12 @@ void Windows::ask_back(std::uint32_t wanted) noexcept {
   asked_ = wanted != 0;
   for (std::uint32_t i = polled_.hot(); i < polled_.size(); ++i) {
     const Polled& polled = polled_[i];
-    std::atomic<std::uint32_t>& attention = home_.slot(polled.link->incoming().slot).attention;
+    std::atomic<std::uint32_t>& attention = own_.slot(polled.link->incoming().slot).attention;
     const bool is_asked = attention.load(std::memory_order_relaxed) == kAsked;
     if (!asked_) {
-      if (is_asked) call_cold(polled);
+      if (is_asked) tell_cold(polled);
     } else if (wanted > 0 && !is_asked && polled.idle >= kIdleScans &&
-               polled.number < open_windows(home_.segment().shape())) {
+               polled.number < open_windows(own_.view().shape())) {
       attention.store(kAsked, std::memory_order_relaxed);
       --wanted;
     }
@@ -118,21 +118,21 @@ void Windows::arm() noexcept {
   armed_ = true;
   for (std::uint32_t i = 0; i < polled_.hot(); ++i) {
     polled_[i].window.publish();
-    call_cold(polled_[i]);
+    tell_cold(polled_[i]);
   }
 }
 
 void Windows::disarm() noexcept {
   armed_ = false;
-  for (std::uint32_t i = 0; i < polled_.hot(); ++i) call_hot(polled_[i]);
+  for (std::uint32_t i = 0; i < polled_.hot(); ++i) tell_hot(polled_[i]);
 }
 
-void Windows::call_hot(const Polled& polled) const noexcept {
-  home_.slot(polled.link->incoming().slot).attention.store(armed_ ? kCold : kHot, std::memory_order_relaxed);
+void Windows::tell_hot(const Polled& polled) const noexcept {
+  own_.slot(polled.link->incoming().slot).attention.store(armed_ ? kCold : kHot, std::memory_order_relaxed);
 }
 
-void Windows::call_cold(const Polled& polled) const noexcept {
-  home_.slot(polled.link->incoming().slot).attention.store(kCold, std::memory_order_relaxed);
+void Windows::tell_cold(const Polled& polled) const noexcept {
+  own_.slot(polled.link->incoming().slot).attention.store(kCold, std::memory_order_relaxed);
 }
 
 }  // namespace stria::shm

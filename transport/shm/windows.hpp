@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "transport/shm/home.hpp"
+#include "transport/shm/own_segment.hpp"
 #include "transport/shm/polled.hpp"
 
 namespace stria::shm {
@@ -16,9 +16,9 @@ class Link;
 /// Threads: the device's thread only.
 class Windows {
  public:
-  explicit Windows(const Home& home) noexcept : home_(home) {}
+  explicit Windows(const OwnSegment& own) noexcept : own_(own) {}
   /// To be called once, when the device's segment exists.
-  void open() { polled_.reserve(home_.segment().shape().windows); }
+  void open() { polled_.reserve(own_.view().shape().windows); }
 
   /// The entry of a window, which must be in the table (polled.hpp): a link has it.
   Polled& of_window(std::uint32_t window) noexcept { return polled_.of_window(window); }
@@ -49,7 +49,7 @@ class Windows {
   /// the table yet: the peer of `slot` took it just now, or has no link yet.
   template <class Meet>
   void follow_hints(Meet&& meet) noexcept {
-    home_.segment().header().hints.take(home_.segment().shape().windows, [&](std::uint32_t window) {
+    own_.view().header().hints.take(own_.view().shape().windows, [&](std::uint32_t window) {
       if (Polled* const polled = polled_.find(window); polled != nullptr)
         follow(*polled->link);
       else if (const std::uint32_t owner = owner_of(window); owner != 0)
@@ -57,7 +57,7 @@ class Windows {
       warm(window);
     });
   }
-  bool has_hints() const noexcept { return home_.segment().header().hints.any(); }
+  bool has_hints() const noexcept { return own_.view().header().hints.any(); }
 
   /// Makes hot windows cold that had no record since the last call; PolledWindows::kKeptHot windows stay
   /// hot, unless busy peers lack windows (`wanted` > 0).
@@ -76,20 +76,20 @@ class Windows {
  private:
   /// Peer slot + 1 of the peer that took the window; 0: it is free.
   std::uint32_t owner_of(std::uint32_t window) const noexcept {
-    return home_.segment().control(window).owner.load(std::memory_order_acquire);
+    return own_.view().control(window).owner.load(std::memory_order_acquire);
   }
   void warm(std::uint32_t window) noexcept;
   void release(Link& link) noexcept;
   void reset(std::uint32_t window) const noexcept;
   /// Tells the sender of a window whether it is hot. While the device sleeps, each sender hears that its
   /// window is cold.
-  void call_hot(const Polled& polled) const noexcept;
-  void call_cold(const Polled& polled) const noexcept;
+  void tell_hot(const Polled& polled) const noexcept;
+  void tell_cold(const Polled& polled) const noexcept;
 
   PolledWindows polled_;
   bool armed_ = false;
   bool asked_ = false;  // some sender may have been asked for its window
-  const Home& home_;
+  const OwnSegment& own_;
 };
 
 }  // namespace stria::shm

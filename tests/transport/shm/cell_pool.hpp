@@ -36,7 +36,7 @@ class Pool : public testing::Test {
   void free(const CellPlace& place) { segment_.cell_state(place.cell).store(place.use); }
 
   inline static const Shape kShape = shape();
-  OwnedSegment memory_;
+  SegmentMemory memory_;
   SegmentView segment_;
   Cells cells_;
   CellsOut out_{};

@@ -155,7 +155,7 @@ class GrowingBlocks : public GrowingCell {
 };
 
 TEST_F(GrowingBlocks, that_are_long_are_taken_in_every_way_and_given_to_others) {
-  const Way ways[] = {Way::gather, Way::stream, Way::string};
+  const Way ways[] = {Way::gather, Way::nontemporal, Way::string};
   for (std::uint32_t round = 1; round <= 600; ++round)
     move(blocks(round % 3 == 0 ? 1000 : 4000, 20000), blocks(round % 2 == 0 ? 900 : 5000, 30000),
          kGrowLeast + random() % (kBytes - kGrowLeast + 1), ways[round / 3 % 3],
@@ -166,8 +166,8 @@ TEST_F(GrowingBlocks, that_are_short_are_unpacked_while_they_are_packed) {
   const RecordKind kinds[] = {RecordKind::packing, RecordKind::packing_sparse};
   for (std::uint32_t round = 1; round <= 600; ++round)
     move(blocks(1, round % 3 == 0 ? 16 : 200), blocks(1, round % 2 == 0 ? 12 : 9000),
-         kPackingLeast + random() % (kBytes - kPackingLeast + 1), round % 5 == 0 ? Way::stream : Way::gather,
-         kinds[round % 2]);
+         kPackingLeast + random() % (kBytes - kPackingLeast + 1),
+         round % 5 == 0 ? Way::nontemporal : Way::gather, kinds[round % 2]);
 }
 
 TEST_F(GrowingBlocks, that_are_short_are_unpacked_as_far_as_they_came) {
@@ -199,8 +199,8 @@ TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
   EXPECT_EQ(kind_of(8, 8, kDenseLeast - 8), RecordKind::cell) << "fetched ahead";
   EXPECT_EQ(kind_of(8, 8, kDenseLeast), RecordKind::packing);
   EXPECT_EQ(kind_of(8, 256, 3072), RecordKind::packing_sparse) << "each a line of its own";
-  EXPECT_EQ(kind_of(8, 256, 3072, Way::stream), RecordKind::packing) << "to a far peer by halves";
-  EXPECT_EQ(kind_of(8, 256, kFarQuartersLeast, Way::stream), RecordKind::packing_sparse);
+  EXPECT_EQ(kind_of(8, 256, 3072, Way::nontemporal), RecordKind::packing) << "to a far peer by halves";
+  EXPECT_EQ(kind_of(8, 256, kFarQuartersLeast, Way::nontemporal), RecordKind::packing_sparse);
   EXPECT_EQ(kind_of(1, 1, kPackingLeast - 1), RecordKind::cell) << "a step costs more than it gains";
   EXPECT_EQ(kind_of(1, 1, kPackingLeast), RecordKind::packing);
   EXPECT_EQ(kind_of(8, 8, 8192, Way::gather, 8), RecordKind::cell) << "a part of a message";
@@ -209,8 +209,9 @@ TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
   EXPECT_EQ(kind_of(1024, 8, 5 * 1024), RecordKind::growing);
   EXPECT_EQ(kind_of(1024, 8, 5 * 1024, Way::gather, 1024), RecordKind::cell);
   EXPECT_EQ(kind_of(1024, 8, 64 * 1024, Way::gather, 1024), RecordKind::cell) << "a part of a message";
-  EXPECT_EQ(kind_of(1024, 8, 64 * 1024, Way::stream, 1024), RecordKind::growing) << "and to a far peer";
-  EXPECT_EQ(kind_of(1024, 8, kLargeMessage + 1024, Way::stream, 1024), RecordKind::cell) << "a large one";
+  EXPECT_EQ(kind_of(1024, 8, 64 * 1024, Way::nontemporal, 1024), RecordKind::growing) << "and to a far peer";
+  EXPECT_EQ(kind_of(1024, 8, kLargeMessage + 1024, Way::nontemporal, 1024), RecordKind::cell)
+      << "a large one";
   EXPECT_EQ(kind_of(8192, 8, 16384), RecordKind::cell) << "longer than a step, by vectors";
   EXPECT_EQ(kind_of(8192, 8, 16384, Way::string), RecordKind::growing);
 }

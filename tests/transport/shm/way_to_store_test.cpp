@@ -15,11 +15,11 @@ TEST(WayToStore, is_by_the_string_instruction_from_where_it_gains) {
   };
   EXPECT_EQ(way(12287, false), Way::gather);
   EXPECT_EQ(way(12288, false), Way::string);
-  EXPECT_EQ(way(2047, true), Way::stream);
+  EXPECT_EQ(way(2047, true), Way::nontemporal);
   EXPECT_EQ(way(2048, true), Way::string);
   settings = {};
   EXPECT_EQ(way(12288, false), Way::gather);
-  EXPECT_EQ(way(12288, true), Way::stream);
+  EXPECT_EQ(way(12288, true), Way::nontemporal);
   settings.near_string_least = settings.far_string_least = 0;
   EXPECT_EQ(way(64, false), Way::string);
   EXPECT_EQ(way(64, true), Way::string);
@@ -33,7 +33,7 @@ TEST(WayToStore, short_messages_to_a_far_peer_arrive_intact_and_in_order) {
     stria_link_t* link = a.connect(b);
     ASSERT_NE(link, nullptr) << a.error;
     const std::uint32_t most = a.limits(link).pio_max;
-    ASSERT_GT(most, kPastLeast);
+    ASSERT_GT(most, kFarNontemporalLeast);
     constexpr std::uint64_t kMessages = 3000;
     std::uint64_t seen = 0, by_cells = 0;
     const auto bytes_of = [&](std::uint64_t i) { return static_cast<std::uint32_t>(i * 37 % (most + 1)); };
@@ -41,7 +41,7 @@ TEST(WayToStore, short_messages_to_a_far_peer_arrive_intact_and_in_order) {
       EXPECT_EQ(one.header.tag, seen);
       EXPECT_EQ(one.payload, pattern(seen, bytes_of(seen))) << seen;
       EXPECT_FALSE(one.buffered) << "it was sent by PIO, whichever way it took";
-      EXPECT_TRUE(!one.in_cell || bytes_of(seen) >= (far ? kPastLeast : kBurstLeast)) << seen;
+      EXPECT_TRUE(!one.in_cell || bytes_of(seen) >= (far ? kFarNontemporalLeast : kBurstLeast)) << seen;
       by_cells += one.in_cell ? 1 : 0;
       ++seen;
     };

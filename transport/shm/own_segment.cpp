@@ -1,4 +1,4 @@
-#include "transport/shm/home.hpp"
+#include "transport/shm/own_segment.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -12,13 +12,13 @@
 
 namespace stria::shm {
 
-Home::~Home() {
+OwnSegment::~OwnSegment() {
   if (is_made()) close();
   door_.shut();
   unregister_device(identity_.nonce);
 }
 
-Result<void> Home::make(const transport::DeviceParams& params, const Settings& settings) {
+Result<void> OwnSegment::make(const transport::DeviceParams& params, const Settings& settings) {
   const auto* secret = static_cast<const std::byte*>(params.job_secret);
   if (secret != nullptr) secret_.assign(secret, secret + params.job_secret_bytes);
   const Shape& shape = settings.shape;
@@ -26,7 +26,7 @@ Result<void> Home::make(const transport::DeviceParams& params, const Settings& s
   auto made = create_segment("stria", bytes);
   if (!made) return std::move(made).error();
   memory_ = *std::move(made);
-  segment_ = SegmentView(memory_.map.data(), shape);
+  view_ = SegmentView(memory_.map.data(), shape);
 
   identity_ = {.nonce = random_word(),
                .worker_id = params.worker_id,
@@ -55,8 +55,8 @@ Result<void> Home::make(const transport::DeviceParams& params, const Settings& s
   return {};
 }
 
-Result<void> Home::let_in(AttachMode mode) {
-  SegmentHeader& header = segment_.header();
+Result<void> OwnSegment::admit_peers(AttachMode mode) {
+  SegmentHeader& header = view_.header();
   header.state.store(static_cast<std::uint32_t>(DeviceState::open), std::memory_order_release);
   if (auto door = door_.open(identity_.nonce, memory_.fd.get(), header.fingerprint); !door) {
     if (mode == AttachMode::socket) return std::move(door).error();
@@ -69,14 +69,14 @@ Result<void> Home::let_in(AttachMode mode) {
 
 /// Whether no process has the id `pid`. False when `pid` belongs to another PID namespace than this process:
 /// such a process cannot be asked for from here.
-bool Home::is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept {
+bool OwnSegment::is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept {
   const auto id = static_cast<pid_t>(pid);
   const bool is_ours = pid_space != 0 && pid_space == identity_.pid_space;
   return is_ours && id > 0 && ::kill(id, 0) != 0 && errno == ESRCH;
 }
 
-bool Home::is_gone(std::uint32_t slot) const noexcept {
-  const PeerSlot& peer = segment_.peer(slot);
+bool OwnSegment::is_gone(std::uint32_t slot) const noexcept {
+  const PeerSlot& peer = view_.peer(slot);
   const std::uint64_t state = peer.state.load(std::memory_order_acquire);
   if (is_process_gone(slot_pid(state), slot_pid_space(state))) return true;
   // While the peer is claiming the slot, the identity is still that of the slot's previous peer.
@@ -84,7 +84,7 @@ bool Home::is_gone(std::uint32_t slot) const noexcept {
          is_door_gone(peer.identity.nonce, peer.identity.door_space);
 }
 
-bool Home::is_gone(const Identity& identity) const noexcept {
+bool OwnSegment::is_gone(const Identity& identity) const noexcept {
   if (identity.host == 0 || identity.host != identity_.host) return false;
   return is_process_gone(identity.pid, identity.pid_space) ||
          is_door_gone(identity.nonce, identity.door_space);

@@ -2,9 +2,9 @@
 // segment.
 //
 //   make()     creates the segment; no peer attaches to it yet
-//   let_in()   peers may attach
+//   admit_peers()   peers may attach
 //   close()    peers see that this device sends and delivers nothing any more
-//   ~Home()    closes the segment, shuts the door, and unmaps the segment
+//   ~OwnSegment()    closes the segment, shuts the door, and unmaps the segment
 #pragma once
 
 #include <algorithm>
@@ -23,21 +23,21 @@
 namespace stria::shm {
 
 /// Threads: the device's thread only.
-class Home {
+class OwnSegment {
  public:
-  Home() = default;
-  ~Home();
-  Home(const Home&) = delete;
-  Home& operator=(const Home&) = delete;
+  OwnSegment() = default;
+  ~OwnSegment();
+  OwnSegment(const OwnSegment&) = delete;
+  OwnSegment& operator=(const OwnSegment&) = delete;
   /// Creates the segment and the identity of the device. Errors: io_error, the system refused.
   Result<void> make(const transport::DeviceParams& params, const Settings& settings);
   /// Opens the segment, the door and the registry for peers. A door that cannot be opened is an error only
   /// if `mode` is `socket`: io_error or unreachable, with the reason.
-  Result<void> let_in(AttachMode mode);
+  Result<void> admit_peers(AttachMode mode);
   /// Tells peers that this device delivers and sends nothing any more. Release: a peer that sees it sees
   /// everything that was sent before.
   void close() noexcept {
-    segment_.header().state.store(static_cast<std::uint32_t>(DeviceState::closed), std::memory_order_release);
+    view_.header().state.store(static_cast<std::uint32_t>(DeviceState::closed), std::memory_order_release);
   }
   /// Tells peers which last-level cache the calling thread's core uses (distance.hpp), if that has changed.
   /// The thread that calls check() also progresses the worker, so its core is one that sends and receives.
@@ -46,21 +46,21 @@ class Home {
   /// chooses how bytes are stored and moved.
   void publish_cache() noexcept {
     if (last_cache_.has_changed())
-      segment_.header().last_cache.store(last_cache_.number(), std::memory_order_relaxed);
+      view_.header().last_cache.store(last_cache_.number(), std::memory_order_relaxed);
   }
   /// The cache that peers were told of.
   std::uint32_t last_cache() const noexcept {
-    return segment_.header().last_cache.load(std::memory_order_relaxed);
+    return view_.header().last_cache.load(std::memory_order_relaxed);
   }
-  bool is_made() const noexcept { return static_cast<bool>(segment_); }
+  bool is_made() const noexcept { return static_cast<bool>(view_); }
 
-  const SegmentView& segment() const noexcept { return segment_; }
+  const SegmentView& view() const noexcept { return view_; }
   const Identity& identity() const noexcept { return identity_; }
   /// Peer slot `i` of this segment.
-  PeerSlot& slot(std::uint32_t i) const noexcept { return segment_.peer(i); }
+  PeerSlot& slot(std::uint32_t i) const noexcept { return view_.peer(i); }
   /// Only peer slots below this number may be taken; those above were never used.
   std::uint32_t slots_used() const noexcept {
-    return std::min(segment_.header().next_peer.load(std::memory_order_acquire), segment_.shape().max_peers);
+    return std::min(view_.header().next_peer.load(std::memory_order_acquire), view_.shape().max_peers);
   }
   /// The state word of this device's slot in a peer's segment, in this phase.
   std::uint64_t own_state(SlotPhase phase) const noexcept {
@@ -83,8 +83,8 @@ class Home {
   bool is_process_gone(std::uint32_t pid, std::uint32_t pid_space) const noexcept;
 
   std::vector<std::byte> secret_;
-  OwnedSegment memory_;
-  SegmentView segment_;
+  SegmentMemory memory_;
+  SegmentView view_;
   Identity identity_;
   CmaProbe probe_;
   Door door_;
