@@ -125,14 +125,14 @@ Result<Attached> attach_by_proc(const Identity& identity) {
 
 Result<Attached> attach_by_socket(const Identity& identity, std::uint64_t proof, PendingAttach& pending) {
   const bool waits = !std::exchange(pending.has_waited, true);
-  if (!pending.asked) {
+  if (!pending.connection) {
     auto asked = send_request(identity.nonce, proof, 0, waits);
     if (!asked) return std::move(asked).error();
-    pending.asked = *std::move(asked);
+    pending.connection = *std::move(asked);
   }
-  auto passed = receive_answer(pending.asked.get(), waits);
+  auto passed = receive_answer(pending.connection.get(), waits);
   // A connection carries one answer: an attempt after this one has to ask the door anew.
-  if (passed || passed.error().status != Status::in_progress) pending.asked.reset();
+  if (passed || passed.error().status != Status::in_progress) pending.connection.reset();
   if (!passed) return std::move(passed).error();
   auto mapped = map_segment(passed->fd.get(), identity, "socket", passed->pid);
   if (mapped) mapped->fd = std::move(passed->fd);

@@ -52,7 +52,7 @@ Result<Link*> Peers::connect(const Identity& identity, void* cookie, bool low_la
 Link* Peers::make_link(std::uint32_t slot, const Identity& identity) {
   Shared& shared = parts_.shared;
   const auto [awaited, is_first] = awaited_.try_emplace(slot);
-  auto made = parts_.connector.bring_up(identity, links_.size(), false, &awaited->second.question);
+  auto made = parts_.connector.bring_up(identity, links_.size(), false, &awaited->second.pending);
   if (!made && made.error().status != Status::unreachable) {
     // A door that does not answer is the peer's affair; a warning is for what this process lacks, because
     // its user may be able to help.

@@ -81,7 +81,7 @@ class Peers {
       std::uint64_t control;
       std::array<std::byte, sizeof InboxSlot::bytes> bytes;
     };
-    PendingAttach question;
+    PendingAttach pending;
     std::vector<Record> records;  // that the peer sent through the inbox
   };
 
