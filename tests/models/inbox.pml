@@ -134,7 +134,7 @@ inline take() {
   }
 }
 
-/* The phase was READY: poll_inbox() from welcome() on. A dead process cannot be attached to. */
+/* The phase was READY: poll_inbox() from accept() on. A dead process cannot be attached to. */
 inline deliver() {
   p = peer[at(tail)];
   d_step {

@@ -69,22 +69,6 @@ ssize_t call(Direction direction, pid_t pid, std::span<const iovec> here,
              : ::process_vm_writev(pid, here.data(), here.size(), there.data(), there.size(), 0);
 }
 
-/// Copies between contiguous memory on both sides, without lists.
-Copied move_block(Direction direction, pid_t pid, std::byte* local, std::uint64_t remote,
-                  std::size_t bytes) noexcept {
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t want = std::min(bytes - done, static_cast<std::size_t>(kMaxCall));
-    const iovec here{local + done, want};
-    const iovec there{pointer(remote + done), want};
-    const ssize_t moved = call(direction, pid, {&here, 1}, {&there, 1});
-    if (moved < 0) return from_errno(errno);
-    if (moved == 0) return Copied::memory_refused;
-    // When fewer bytes were moved than asked for, the kernel did not reach a page; the next call says why.
-    done += static_cast<std::size_t>(moved);
-  }
-  return Copied::all;
-}
-
 /// Removes the first `bytes` bytes from what is to be copied.
 void pass(Copy& rest, std::int64_t bytes) noexcept {
   rest.local.offset += bytes;
@@ -151,17 +135,28 @@ std::int64_t mean_run(const Stream& stream) noexcept {
   return stream.layout->facts().mean_run;
 }
 
+Copied copy_block(Direction direction, pid_t pid, std::byte* local, std::uint64_t remote,
+                  std::size_t bytes) noexcept {
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t want = std::min(bytes - done, static_cast<std::size_t>(kMaxCall));
+    const iovec here{local + done, want};
+    const iovec there{pointer(remote + done), want};
+    const ssize_t moved = call(direction, pid, {&here, 1}, {&there, 1});
+    if (moved < 0) return from_errno(errno);
+    if (moved == 0) return Copied::memory_refused;
+    // When fewer bytes were moved than asked for, the kernel did not reach a page; the next call says why.
+    done += static_cast<std::size_t>(moved);
+  }
+  return Copied::all;
+}
+
 Copied copy_cma(const Copy& copy, pid_t pid, std::span<std::byte> bounce) noexcept {
   const auto& [direction, local, remote, length] = copy;
   if (local.layout == nullptr && remote.layout == nullptr)
-    return move_block(direction, pid, pointer(local.begin()), remote.begin(),
+    return copy_block(direction, pid, pointer(local.begin()), remote.begin(),
                       static_cast<std::size_t>(length));
   if (mean_run(local) < kBounceRun && !bounce.empty()) return move_bounced(copy, pid, bounce);
   return move_lists(copy, pid);
-}
-
-Copied read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept {
-  return move_block(Direction::get, pid, static_cast<std::byte*>(local), remote, bytes);
 }
 
 void copy_mapped(const Copy& copy) noexcept {

@@ -65,8 +65,9 @@ enum class Copied : std::uint8_t {
 /// used when the local memory is in very small pieces; empty: never.
 Copied copy_cma(const Copy& copy, pid_t pid, std::span<std::byte> bounce) noexcept;
 
-/// Reads `bytes` contiguous bytes at address `remote` of process `pid` into `local`, by cross-memory attach.
-Copied read_block(pid_t pid, void* local, std::uint64_t remote, std::size_t bytes) noexcept;
+/// Copies contiguous memory by cross-memory attach; `remote` is an address in process `pid`.
+Copied copy_block(Direction direction, pid_t pid, std::byte* local, std::uint64_t remote,
+                  std::size_t bytes) noexcept;
 
 /// Copies by plain loads and stores: both streams lie in the address space of this process.
 void copy_mapped(const Copy& copy) noexcept;

@@ -59,8 +59,8 @@ class Device {
   }
   Status invalidate(const transport::Key& key) noexcept;
   /// Number of windows that each progress() polls, and of all windows that peers took here and use.
-  std::uint32_t windows_polled() const noexcept { return shared_.windows.hot(); }
-  std::uint32_t windows_open() const noexcept { return shared_.windows.size(); }
+  std::uint32_t windows_polled() const noexcept { return shared_.windows.polled().hot(); }
+  std::uint32_t windows_open() const noexcept { return shared_.windows.polled().size(); }
 
  private:
   explicit Device(const transport::DeviceParams& params);

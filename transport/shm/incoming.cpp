@@ -19,7 +19,7 @@ unsigned Incoming::poll(unsigned budget) noexcept {
 std::int32_t Incoming::take(transport::Header& wanted, void* memory, std::uint32_t capacity) noexcept {
   ++shared_.polls;
   if (window == kNone || shared_.windows.is_armed()) return STRIA_TAKE_OTHER;
-  WindowReceiver& from = shared_.windows.of_window(window).window;
+  WindowReceiver& from = shared_.windows.polled().of_window(window).window;
   const std::int32_t bytes = from.take(wanted, static_cast<std::byte*>(memory), capacity);
   if (bytes != STRIA_TAKE_OTHER || capacity <= kHalfPayload) [[likely]]
     return bytes;

@@ -70,13 +70,11 @@ Status PublishedLayouts::publish(const datatype::Layout& layout, std::uint32_t& 
       return Status::unsupported;
     }
     std::uint32_t tries = 0;
-    while (entries_[clock_].uses > 0 && tries < kLayoutSlots) {
+    do {
+      if (tries++ == kLayoutSlots) return Status::no_resource;
+      number = clock_;
       clock_ = clock_ + 1 == kLayoutSlots ? 1 : clock_ + 1;
-      ++tries;
-    }
-    if (tries == kLayoutSlots) return Status::no_resource;
-    number = clock_;
-    clock_ = clock_ + 1 == kLayoutSlots ? 1 : clock_ + 1;
+    } while (entries_[number].uses > 0);
     LayoutSlot& slot = segment_.layout(number);
     // The generation is changed before the bytes: a peer that has read bytes of the new layout sees that the
     // generation is another one.

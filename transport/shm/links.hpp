@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "transport/shm/link.hpp"
@@ -18,19 +19,17 @@ class Links {
  public:
   /// The link to a worker, living or down; null: there never was one.
   Link* find(std::uint64_t worker_id) const noexcept {
-    if (slots_.empty()) return nullptr;
-    const std::uint32_t found = slots_[slot_of(worker_id)];
-    return found == 0 ? nullptr : all_[found - 1].get();
+    const auto found = by_worker_.find(worker_id);
+    return found == by_worker_.end() ? nullptr : found->second;
   }
   /// Adds the first link to the worker `worker_id`, as a living one. Throws std::bad_alloc, and then nothing
   /// has changed.
   Link& add(std::uint64_t worker_id, std::unique_ptr<Link> made) {
     make_room(all_);
     make_room(living_);
-    if (std::size_t{size()} * 4 >= slots_.size() * 3) grow();
     Link& link = *made;
+    by_worker_.emplace(worker_id, &link);
     link.peer().worker_id = worker_id;
-    slots_[slot_of(worker_id)] = size() + 1;
     link.place = living();
     living_.push_back(size());
     all_.push_back(std::move(made));
@@ -69,30 +68,16 @@ class Links {
   }
 
  private:
-  static constexpr std::size_t kFirstSlots = 16;
-
   /// Makes room for one more element of `list`.
   template <class T>
   static void make_room(std::vector<T>& list) {
     if (list.size() == list.capacity()) list.reserve(2 * list.size() + 8);
   }
-  /// Index in slots_ where the worker is, or would be. Worker ids are random, but a peer chose its own:
-  /// hence the multiplication.
-  std::size_t slot_of(std::uint64_t worker_id) const noexcept {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = static_cast<std::size_t>((worker_id * 0x9e3779b97f4a7c15u) >> 32) & mask;
-    while (slots_[at] != 0 && all_[slots_[at] - 1]->peer().worker_id != worker_id) at = (at + 1) & mask;
-    return at;
-  }
-  void grow() {
-    slots_ = std::vector<std::uint32_t>(slots_.empty() ? kFirstSlots : 2 * slots_.size());
-    for (std::uint32_t i = 0; i < size(); ++i) slots_[slot_of(all_[i]->peer().worker_id)] = i + 1;
-  }
 
   std::vector<std::unique_ptr<Link>> all_;  // by number
   std::vector<std::uint32_t> living_;       // numbers of living links
-  std::vector<std::uint32_t> slots_;        // hash table: number + 1, or 0; at most three quarters full
-  std::uint32_t first_refused_ = 0;         // number + 1 of the first refused link; its `place`: the next
+  std::unordered_map<std::uint64_t, Link*> by_worker_;
+  std::uint32_t first_refused_ = 0;  // number + 1 of the first refused link; its `place`: the next
 };
 
 }  // namespace stria::shm

@@ -36,6 +36,7 @@ class PolledWindows {
   std::uint32_t hot() const noexcept { return hot_; }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
   const Polled* begin() const noexcept { return all_.data(); }
+  /// Entries of hot windows are [0, hot()), those of cold windows [hot(), size()).
   Polled& operator[](std::uint32_t place) noexcept { return all_[place]; }
   /// The entry of a window, which must be in the table.
   Polled& of_window(std::uint32_t window) noexcept {

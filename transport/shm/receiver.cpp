@@ -16,7 +16,7 @@ constexpr unsigned kWindowBatch = 32;
 }  // namespace
 
 unsigned Receiver::receive(unsigned budget) noexcept {
-  Windows& windows = parts_.shared.windows;
+  PolledWindows& windows = parts_.shared.windows.polled();
   unsigned done = 0;
   // One record of the budget is left for the inbox, so that new peers, and peers without a window, are
   // served while windows are never empty.
@@ -42,7 +42,7 @@ unsigned Receiver::receive(unsigned budget) noexcept {
 
 unsigned Receiver::poll(std::uint32_t window, unsigned budget) noexcept {
   if (window == kNone || parts_.shared.windows.is_armed()) return 0;
-  Polled& polled = parts_.shared.windows.of_window(window);
+  Polled& polled = parts_.shared.windows.polled().of_window(window);
   return polled.window.peek() == 0 ? 0 : poll_window(polled, budget);
 }
 
@@ -235,7 +235,8 @@ bool Receiver::drain(Link& link, bool is_over) noexcept {
   if (!drain_inbox(link.incoming().slot, is_over)) return false;
   parts_.shared.windows.follow(link);  // the peer may have taken a window just now
   link.incoming().is_over = is_over;
-  if (Polled* polled = parts_.shared.windows.find(link.incoming().window); polled != nullptr)
+  PolledWindows& windows = parts_.shared.windows.polled();
+  if (Polled* polled = windows.find(link.incoming().window); polled != nullptr)
     while (!link.incoming().broken && polled->window.peek() != 0) {
       poll_window(*polled, 1024);
       if (link.incoming().is_incomplete()) return false;

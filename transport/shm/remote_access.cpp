@@ -103,9 +103,10 @@ Status RemoteAccess::get_by_hint(const transport::Payload& local, const transpor
   const std::uint64_t from = base + remote_offset;
   const Reach reach{from, from + static_cast<std::uint64_t>(local.length), false};
   const bool asks = may_ask(reach);
-  const Copied copied = !asks ? Copied::memory_refused
-                              : read_block(peer_.attached.pid, transport::contiguous_begin(local), from,
-                                           static_cast<std::size_t>(local.length));
+  const Copied copied =
+      !asks ? Copied::memory_refused
+            : copy_block(Direction::get, peer_.attached.pid, transport::contiguous_begin(local), from,
+                         static_cast<std::size_t>(local.length));
   const Status valid = keys_.check_block(word, hw::kKeyRead, base, remote_offset, local.length);
   if (valid != Status::ok) return valid;
   // As in copy_across(): the process id may have been another process's if the peer is gone.

@@ -20,14 +20,9 @@ class Windows {
   /// To be called once, when the device's segment exists.
   void open() { polled_.reserve(own_.view().shape().windows); }
 
-  /// The entry of a window, which must be in the table (polled.hpp): a link has it.
-  Polled& of_window(std::uint32_t window) noexcept { return polled_.of_window(window); }
-  /// The entry of a window; null: no link has the window.
-  Polled* find(std::uint32_t window) noexcept { return polled_.find(window); }
-  /// Entries of hot windows are [0, hot()), those of cold windows [hot(), size()).
-  Polled& operator[](std::uint32_t place) noexcept { return polled_[place]; }
-  std::uint32_t hot() const noexcept { return polled_.hot(); }
-  std::uint32_t size() const noexcept { return polled_.size(); }
+  /// The table of these windows: a window is in it while a link has it.
+  PolledWindows& polled() noexcept { return polled_; }
+  const PolledWindows& polled() const noexcept { return polled_; }
   /// Whether no hot window has a record, and no credits are due to their senders.
   bool is_quiet() const noexcept {
     const Polled* polled = polled_.begin();
