@@ -90,7 +90,7 @@ inline constexpr std::uint32_t kHalfPayload = kHalf - kRecordHeader;
 inline constexpr std::uint32_t kFirstPayload = kLine - kRecordHeader;  // payload in a record's first line
 /// Minimum payload, in bytes, that is copied line by line (hw/line_copy.hpp).
 inline constexpr std::uint32_t kLinesLeast = 192;
-/// How many halves of a line a record with such a payload has.
+/// How many halves of a line a record with a payload of `payload_bytes` has.
 constexpr std::uint32_t record_halves(std::uint32_t payload_bytes) noexcept {
   if (payload_bytes <= kHalfPayload) return 1;
   return (kRecordHeader + payload_bytes + kLine - 1) / kLine * 2;

@@ -109,7 +109,7 @@ Status RemoteAccess::get_by_hint(const transport::Payload& local, const transpor
                          static_cast<std::size_t>(local.length));
   const Status valid = keys_.check_block(word, hw::kKeyRead, base, remote_offset, local.length);
   if (valid != Status::ok) return valid;
-  // As in copy_across(): the process id may have been another process's if the peer is gone.
+  // If the peer is gone, its process id may have been another process's during the copy (copy_across()).
   if (!peer_.attached.is_alive()) return Status::peer_failed;
   if (asks) note(reach, copied);
   return copied == Copied::all ? Status::ok : refused(copied);

@@ -58,7 +58,7 @@ constexpr std::uint32_t open_windows(const Shape& shape) noexcept {
 constexpr std::uint32_t most_pio_payload(std::uint32_t window_bytes) noexcept {
   return window_bytes / 4;
 }
-/// The longest record of such a window, in bytes: a line more, for the header, as it has whole lines.
+/// The longest record of a window of this size, in bytes: its longest payload, and a line for the header.
 constexpr std::uint32_t most_pio_mtu(std::uint32_t window_bytes) noexcept {
   return most_pio_payload(window_bytes) + kLine;
 }

@@ -26,7 +26,7 @@ inline constexpr Variable kVariables[] = {
     number_variable(Level::expert, "STRIA_SHM_LONG_CELLS", "16", "", {0, 1 << 15},
                     "Cells for buffered messages that are longer than an ordinary one."),
     bytes_variable(Level::expert, "STRIA_SHM_LONG_CELL_BYTES", "256K", {0, (1 << 24) - 64},
-                   "Size of one of these; not longer than an ordinary cell: there are none."),
+                   "Size of one long cell. Not longer than an ordinary cell: there are no long cells."),
     choice_variable(
         Level::user, "STRIA_SHM_HUGE_PAGES", "auto", "auto|start|used|off",
         "When cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: ordinary "

@@ -1,4 +1,4 @@
-// Process ids that mean somebody else, as they do across PID namespaces: what a peer's address says is not
+// Process ids that name another process, as they do across PID namespaces: what a peer's address says is not
 // believed before a nonce agrees.
 #include <unistd.h>
 

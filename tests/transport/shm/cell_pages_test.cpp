@@ -92,13 +92,13 @@ class HugePool : public Pool {
   }
 };
 
-/// The same, when it has been used.
+/// Cells that become a huge page after some use.
 class UsedHugePool : public Pool {
  protected:
   UsedHugePool() : Pool(HugePool::of_default_sizes(), HugePages::used) {}
 };
 
-/// Ordinary ones at the start.
+/// Cells of which the ordinary ones are a huge page at the start.
 class OrdinaryHugePool : public Pool {
  protected:
   OrdinaryHugePool() : Pool(HugePool::of_default_sizes(), HugePages::ordinary) {}

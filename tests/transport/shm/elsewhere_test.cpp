@@ -1,4 +1,4 @@
-// Peers in another PID namespace. Their process ids name nobody here, or somebody else, and are no sign of
+// Peers in another PID namespace. Their process ids name no process here, or another one, and are no sign of
 // their end. The steps of such a peer are done by hand, one by one.
 #include "hw/pio.hpp"
 #include "tests/transport/shm/inside.hpp"

@@ -23,7 +23,7 @@ int newcomer(Child& parent) {
   return 0;
 }
 
-/// The victim has its inbox slot and is killed; then somebody else has to be heard.
+/// The victim has its inbox slot and is killed; then records of another peer have to come.
 void expect_next_is_heard(Node& hub, Child& victim, Child& next, const std::function<bool()>& is_forgotten) {
   victim.kill();
   ASSERT_TRUE(until(is_forgotten, [&] { hub.check(); }));

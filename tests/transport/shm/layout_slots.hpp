@@ -11,12 +11,12 @@
 
 namespace stria::shm::test {
 
-/// An empty shape has them at its start.
+/// The slots of published layouts alone: a segment of an empty shape has them at its start.
 class Slots {
  public:
   Slots() : slots_(std::make_unique<LayoutSlot[]>(kLayoutSlots)) { EXPECT_EQ(plan(Shape{}).layouts, 0U); }
   SegmentView segment() const { return {reinterpret_cast<std::byte*>(slots_.get()), Shape{}}; }
-  /// As a peer may do it that is not ours.
+  /// Publishes whatever a peer could write: nothing is checked but the room.
   void publish(std::uint32_t number, std::uint32_t generation, const std::vector<std::byte>& descriptor) {
     ASSERT_LE(descriptor.size(), kDescriptorBytes);
     LayoutSlot& slot = slots_[number];

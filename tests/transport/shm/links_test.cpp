@@ -55,7 +55,8 @@ TEST(ShmLinks, that_are_down_are_met_by_no_walk_whatever_came_and_went) {
   }
 }
 
-// As check() does: whoever goes down leaves its place to another, which is looked at then.
+// Teardown::check() walks so: a link that goes down leaves its place to another link, which is looked at
+// next.
 TEST(ShmLinks, go_down_during_a_walk_that_meets_each_once) {
   Links links;
   for (std::uint64_t worker = 1; worker <= 50; ++worker) links.add(worker, make_link());

@@ -32,7 +32,7 @@ TEST(ShmLiveness, a_peer_that_closes_is_down_only_after_its_last_packet_was_deli
   Node node(1);
   other.send(node.address());
   EXPECT_EQ(other.wait(), 0) << "close does not wait longer than it may";
-  // The process is gone before its hello was seen: nobody can be told about it, and nothing stays behind.
+  // The process is gone before its hello was seen: no peer learns of it, and nothing stays behind.
   ASSERT_TRUE(until([&] { return node.progress() == 0; }, [&] { node.check(); }));
 
   patient.send(node.address());

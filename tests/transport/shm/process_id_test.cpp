@@ -1,4 +1,4 @@
-// The process id of a dead peer is given to somebody else before anybody looked who is alive. The peer's
+// The process id of a dead peer is given to another process before any peer has checked. The peer's
 // segment, and with it the key, is still there; what the id names is a stranger's memory.
 #include <stdexcept>
 #include <system_error>
@@ -25,7 +25,7 @@ void fill_page(char with) {
   std::memset(page(), with, kPage);
 }
 
-/// A process with an id that nobody has any more.
+/// A process with an id that no other process has any more.
 class Stranger {
  public:
   explicit Stranger(pid_t id) {

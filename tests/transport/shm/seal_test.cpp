@@ -14,7 +14,7 @@
 
 namespace {
 
-/// Shortened to `left` when somebody asks for seals, and sealed after that.
+/// Shortened to `left` when its seals are asked for, and sealed after that.
 struct Trap {
   int fd = -1;
   off_t left = 0;

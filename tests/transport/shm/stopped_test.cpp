@@ -1,5 +1,5 @@
 // Peers that stand still: stopped by a signal or a debugger, or by a machine that has no time for them. They
-// go on later, so nothing of theirs is lost; and nobody else waits for them.
+// go on later, so nothing of theirs is lost; and no other peer waits for them.
 #include <signal.h>
 
 #include "tests/transport/shm/inside.hpp"
