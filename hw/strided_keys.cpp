@@ -19,31 +19,40 @@ bool fits(std::uint64_t value, unsigned bits) noexcept {
   return bits >= 64 || value >> bits == 0;
 }
 
-/// The runs of the first `bytes` bytes of the stream. Returns their number; 0: they are more than `most`.
-std::size_t runs_of(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
-                    std::int64_t bytes, std::uint32_t most,
+/// `count` instances of `layout` at `base`.
+struct Instances {
+  const datatype::Layout& layout;
+  std::int64_t count;
+  std::uint64_t base;
+};
+
+/// Writes to `runs` the runs of the first `bytes` bytes of the packed stream. Returns their number; 0: they
+/// are more than `most`.
+std::size_t runs_of(const Instances& instances, std::int64_t bytes, std::uint32_t most,
                     std::array<iovec, kPatternEntries>& runs) noexcept {
   std::int64_t covered = 0;
-  auto* const memory = datatype::at(static_cast<datatype::Address>(base));  // nothing is read there
-  const std::size_t n = datatype::iovecs({&layout, memory, count, 0, bytes}, runs.data(),
+  auto* const memory = datatype::at(static_cast<datatype::Address>(instances.base));  // nothing is read there
+  const std::size_t n = datatype::iovecs({&instances.layout, memory, instances.count, 0, bytes}, runs.data(),
                                          std::min(most, kPatternEntries), &covered);
   return covered == bytes ? n : 0;
 }
 
+/// Widens the range [out.begin, out.end) to cover [begin, end). The first range of a pattern is taken as it
+/// is.
 void cover(KeyPattern& out, std::uint64_t begin, std::uint64_t end) noexcept {
   out.begin = out.count == 0 ? begin : std::min(out.begin, begin);
   out.end = out.count == 0 ? end : std::max(out.end, end);
 }
 
-bool fill_interleaved(const datatype::Layout& layout, std::int64_t count, std::uint64_t base,
-                      const InterleavedLimits& limits, KeyPattern& out) noexcept {
+/// Fills the pattern in the interleaved form. False: the layout does not repeat, or does not fit `limits`.
+bool fill_interleaved(const Instances& instances, const InterleavedLimits& limits, KeyPattern& out) noexcept {
   if (limits.entries == 0) return false;
-  const datatype::Repeat repeat = datatype::repeat_of(layout, count);
+  const datatype::Repeat repeat = datatype::repeat_of(instances.layout, instances.count);
   const auto rounds = static_cast<std::uint64_t>(repeat.count);
   const auto stride = static_cast<std::uint64_t>(repeat.stride);  // a negative stride is too wide
   if (rounds <= 1 || !fits(rounds, limits.repeat_bits) || !fits(stride, limits.stride_bits)) return false;
   std::array<iovec, kPatternEntries> runs;
-  const std::size_t n = runs_of(layout, count, base, repeat.child->size, limits.entries, runs);
+  const std::size_t n = runs_of(instances, repeat.child->size, limits.entries, runs);
   if (n == 0) return false;
   out.count = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -59,11 +68,13 @@ bool fill_interleaved(const datatype::Layout& layout, std::int64_t count, std::u
   return true;
 }
 
-bool fill_list(const datatype::Layout& layout, std::int64_t count, std::uint64_t base, std::int64_t bytes,
-               const SgLimits& limits, KeyPattern& out) noexcept {
+/// Fills the pattern in the list form, for instances of `bytes` bytes in all. False: they do not fit
+/// `limits`.
+bool fill_list(const Instances& instances, std::int64_t bytes, const SgLimits& limits,
+               KeyPattern& out) noexcept {
   std::array<iovec, kPatternEntries> runs;
   if (limits.entries == 0) return false;
-  const std::size_t n = runs_of(layout, count, base, bytes, limits.entries, runs);
+  const std::size_t n = runs_of(instances, bytes, limits.entries, runs);
   if (n == 0) return false;
   out.count = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -93,8 +104,8 @@ bool fill_pattern(const datatype::Layout& layout, std::int64_t count, std::uint6
   if (count <= 0 || layout.size() == 0 || !layout.reach(count) ||
       __builtin_mul_overflow(layout.size(), count, &bytes))
     return false;
-  if (!fill_interleaved(layout, count, base, limits.interleaved, out) &&
-      !fill_list(layout, count, base, bytes, limits.list, out))
+  const Instances instances{layout, count, base};
+  if (!fill_interleaved(instances, limits.interleaved, out) && !fill_list(instances, bytes, limits.list, out))
     return false;
   out.bytes = static_cast<std::uint64_t>(bytes);
   return out.begin < out.end;

@@ -6,10 +6,7 @@
 
 #include <cstdint>
 
-#include "rndv/ends.hpp"
-#include "rndv/operations.hpp"
-#include "rndv/options.hpp"
-#include "rndv/owner.hpp"
+#include "rndv/common.hpp"
 #include "rndv/rail_reader.hpp"
 #include "rndv/requests.hpp"
 
@@ -41,9 +38,7 @@ struct Beginning {
 /// Threads: called with the worker's lock held.
 class Acceptor {
  public:
-  Acceptor(const Options& options, Operations& operations, KeyPool& keys, Ends& ends, Requests& requests,
-           RailReader& rail_reader, Owner& owner) noexcept
-      : options_(options), parts_{operations, keys, ends, requests, rail_reader, owner} {}
+  Acceptor(const Options& options, const Beginning& parts) noexcept : options_(options), parts_(parts) {}
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 

@@ -17,15 +17,15 @@ Engine::Engine(const Options& options, const Events& events) noexcept
                },
                [](void* ends, SendOp& op) noexcept { static_cast<Ends*>(ends)->end(op); }}),
       putter_(operations_, ends_, owner_),
-      streamer_(options_, operations_, pools_.keys, ends_, pieces_, owner_, putter_),
+      streamer_(common(), pools_.keys, pieces_, putter_),
       announcer_(options_, operations_, pools_.keys, ends_),
-      requests_(options_, operations_, pools_.divisions, ends_, owner_),
+      requests_(common(), pools_.divisions),
       fragments_(operations_, pools_.aheads, ends_, requests_),
-      reader_(options_, operations_, ends_, requests_, owner_),
+      reader_(common(), requests_),
       rail_keys_(operations_, pools_.rail_keys, ends_),
-      rail_reader_(options_, operations_, pools_, ends_, requests_, owner_),
-      acceptor_(options_, operations_, pools_.keys, ends_, requests_, rail_reader_, owner_),
-      served_(options_, operations_, ends_, streamer_, requests_, owner_) {}
+      rail_reader_(common(), pools_, requests_),
+      acceptor_(options_, {operations_, pools_.keys, ends_, requests_, rail_reader_, owner_}),
+      served_(common(), streamer_, requests_) {}
 
 bool Engine::confirm_match(const LinkRef& link, wire::SyncName name) noexcept {
   const Status sent = link.send_control(wire::make_header(wire::Kind::fin, name), nullptr, 0);

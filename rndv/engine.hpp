@@ -15,6 +15,7 @@
 
 #include "rndv/acceptor.hpp"
 #include "rndv/announcer.hpp"
+#include "rndv/common.hpp"
 #include "rndv/ends.hpp"
 #include "rndv/fragments.hpp"
 #include "rndv/operation.hpp"
@@ -106,12 +107,10 @@ class Engine {
   }
 
   /// Names the memory for the payload of a fragment, before the payload has come. False: none, because the
-  /// operation has no such memory, or the fragment does not fit the operation. `device`: the number of the
-  /// device whose link brings the fragment.
-  [[nodiscard]] bool place(const transport::LinkRef& link, std::uint8_t device,
-                           const transport::Header& header, std::uint32_t bytes, transport::Payload& memory,
-                           const transport::LinkRef* rail = nullptr) noexcept {
-    return fragments_.place(link, device, header, bytes, memory, rail);
+  /// operation has no such memory, or the fragment does not fit the operation.
+  [[nodiscard]] bool place(const transport::LinkRef& link, const IncomingFragment& fragment,
+                           transport::Payload& memory) noexcept {
+    return fragments_.place(link, fragment, memory);
   }
   /// The payload of a fragment for which place() named memory is there. May also come on a link whose peer
   /// was given up.
@@ -162,6 +161,7 @@ class Engine {
   const Counters& counters() const noexcept { return owner_.counters; }
 
  private:
+  Common common() noexcept { return {options_, operations_, ends_, owner_}; }
   bool step(Operation& op) noexcept;  // true when something moved
 
   const Options options_;

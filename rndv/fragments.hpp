@@ -21,6 +21,14 @@ namespace stria::rndv {
 /// names, which ends. later: nothing changed, as the sender stands still while it writes the packet.
 enum class Taken : std::uint8_t { well, misfit, later };
 
+/// A fragment whose payload has not come yet.
+struct IncomingFragment {
+  const transport::Header& header;
+  std::uint32_t bytes = 0;                   ///< of the payload
+  std::uint8_t device = 0;                   ///< the number of the device whose link brings it
+  const transport::LinkRef* rail = nullptr;  ///< the rail that brings it; null: the main link does
+};
+
 /// Threads: called with the worker's lock held.
 class Fragments {
  public:
@@ -34,9 +42,8 @@ class Fragments {
                               const transport::LinkRef* rail) noexcept;
   /// Names the memory for the payload of a fragment that has not come yet. False: none, because no receive
   /// has such memory, or the fragment does not fit the receive.
-  [[nodiscard]] bool place(const transport::LinkRef& link, std::uint8_t device,
-                           const transport::Header& header, std::uint32_t bytes, transport::Payload& memory,
-                           const transport::LinkRef* rail) noexcept;
+  [[nodiscard]] bool place(const transport::LinkRef& link, const IncomingFragment& fragment,
+                           transport::Payload& memory) noexcept;
   /// Handles a placed fragment: all of its payload is in the receive's memory.
   [[nodiscard]] Taken on_placed(const transport::LinkRef& link, const transport::Packet& packet,
                                 const transport::LinkRef* rail) noexcept;

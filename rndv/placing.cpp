@@ -8,21 +8,19 @@
 
 namespace stria::rndv {
 
-using transport::Header;
 using transport::LinkRef;
 using transport::Packet;
 using transport::Payload;
 
-bool Fragments::place(const LinkRef& link, std::uint8_t device, const Header& header, std::uint32_t bytes,
-                      Payload& memory, const LinkRef* rail) noexcept {
-  Operation* const found = operations_.find(header.tag);
+bool Fragments::place(const LinkRef& link, const IncomingFragment& fragment, Payload& memory) noexcept {
+  Operation* const found = operations_.find(fragment.header.tag);
   if (found == nullptr || found->kind != Operation::Kind::recv || found->link != &link ||
       found->state != Operation::State::receiving || found->failed || found->outcome != Status::ok)
     return false;
   auto& op = static_cast<RecvOp&>(*found);
-  const std::uint64_t begin = wire::place_of(header);
-  if (bytes == 0 || !transport::goes_by_pieces(op.memory) || !is_wanted(op, rail, begin, bytes) ||
-      !start_placing(op, begin, begin + bytes, device))
+  const std::uint64_t begin = wire::place_of(fragment.header), bytes = fragment.bytes;
+  if (bytes == 0 || !transport::goes_by_pieces(op.memory) || !is_wanted(op, fragment.rail, begin, bytes) ||
+      !start_placing(op, begin, begin + bytes, fragment.device))
     return false;
   link.silence.heard = true;
   memory = transport::slice(op.memory, begin, bytes);

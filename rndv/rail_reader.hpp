@@ -18,10 +18,7 @@
 #include <cstdint>
 #include <span>
 
-#include "rndv/ends.hpp"
-#include "rndv/operations.hpp"
-#include "rndv/options.hpp"
-#include "rndv/owner.hpp"
+#include "rndv/common.hpp"
 #include "rndv/requests.hpp"
 
 namespace stria::rndv {
@@ -29,14 +26,13 @@ namespace stria::rndv {
 /// Threads: called with the worker's lock held.
 class RailReader {
  public:
-  RailReader(const Options& options, Operations& operations, Pools& pools, Ends& ends, Requests& requests,
-             Owner& owner) noexcept
-      : options_(options),
-        operations_(operations),
+  RailReader(const Common& common, Pools& pools, Requests& requests) noexcept
+      : options_(common.options),
+        operations_(common.operations),
+        ends_(common.ends),
+        owner_(common.owner),
         pools_(pools),
-        ends_(ends),
-        requests_(requests),
-        owner_(owner) {}
+        requests_(requests) {}
   RailReader(const RailReader&) = delete;
   RailReader& operator=(const RailReader&) = delete;
 
@@ -65,10 +61,10 @@ class RailReader {
 
   const Options& options_;
   Operations& operations_;
-  Pools& pools_;
   Ends& ends_;
-  Requests& requests_;
   Owner& owner_;
+  Pools& pools_;
+  Requests& requests_;
 };
 
 }  // namespace stria::rndv

@@ -10,10 +10,7 @@
 
 #include <cstdint>
 
-#include "rndv/ends.hpp"
-#include "rndv/operations.hpp"
-#include "rndv/options.hpp"
-#include "rndv/owner.hpp"
+#include "rndv/common.hpp"
 #include "rndv/requests.hpp"
 
 namespace stria::rndv {
@@ -21,9 +18,12 @@ namespace stria::rndv {
 /// Threads: called with the worker's lock held. Every step answers true when something moved.
 class Reader {
  public:
-  Reader(const Options& options, Operations& operations, Ends& ends, Requests& requests,
-         Owner& owner) noexcept
-      : options_(options), operations_(operations), ends_(ends), requests_(requests), owner_(owner) {}
+  Reader(const Common& common, Requests& requests) noexcept
+      : options_(common.options),
+        operations_(common.operations),
+        ends_(common.ends),
+        owner_(common.owner),
+        requests_(requests) {}
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -51,8 +51,8 @@ class Reader {
   const Options& options_;
   Operations& operations_;
   Ends& ends_;
-  Requests& requests_;
   Owner& owner_;
+  Requests& requests_;
   std::uint32_t rounds_ = 0;  // calls of help()
 };
 

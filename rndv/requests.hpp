@@ -5,20 +5,20 @@
 
 #include <cstdint>
 
+#include "rndv/common.hpp"
 #include "rndv/divisions.hpp"
-#include "rndv/ends.hpp"
-#include "rndv/operations.hpp"
-#include "rndv/options.hpp"
-#include "rndv/owner.hpp"
 
 namespace stria::rndv {
 
 /// Threads: called with the worker's lock held.
 class Requests {
  public:
-  Requests(const Options& options, Operations& operations, Divisions& divisions, Ends& ends,
-           Owner& owner) noexcept
-      : options_(options), operations_(operations), divisions_(divisions), ends_(ends), owner_(owner) {}
+  Requests(const Common& common, Divisions& divisions) noexcept
+      : options_(common.options),
+        operations_(common.operations),
+        ends_(common.ends),
+        owner_(common.owner),
+        divisions_(divisions) {}
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
@@ -57,9 +57,9 @@ class Requests {
 
   const Options& options_;
   Operations& operations_;
-  Divisions& divisions_;
   Ends& ends_;
   Owner& owner_;
+  Divisions& divisions_;
 };
 
 }  // namespace stria::rndv

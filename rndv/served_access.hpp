@@ -5,10 +5,7 @@
 
 #include <cstdint>
 
-#include "rndv/ends.hpp"
-#include "rndv/operations.hpp"
-#include "rndv/options.hpp"
-#include "rndv/owner.hpp"
+#include "rndv/common.hpp"
 #include "rndv/requests.hpp"
 #include "rndv/streamer.hpp"
 
@@ -17,14 +14,13 @@ namespace stria::rndv {
 /// Threads: called with the worker's lock held.
 class ServedAccess {
  public:
-  ServedAccess(const Options& options, Operations& operations, Ends& ends, Streamer& streamer,
-               Requests& requests, Owner& owner) noexcept
-      : options_(options),
-        operations_(operations),
-        ends_(ends),
+  ServedAccess(const Common& common, Streamer& streamer, Requests& requests) noexcept
+      : options_(common.options),
+        operations_(common.operations),
+        ends_(common.ends),
+        owner_(common.owner),
         streamer_(streamer),
-        requests_(requests),
-        owner_(owner) {}
+        requests_(requests) {}
   ServedAccess(const ServedAccess&) = delete;
   ServedAccess& operator=(const ServedAccess&) = delete;
 
@@ -44,9 +40,9 @@ class ServedAccess {
   const Options& options_;
   Operations& operations_;
   Ends& ends_;
+  Owner& owner_;
   Streamer& streamer_;
   Requests& requests_;
-  Owner& owner_;
 };
 
 }  // namespace stria::rndv

@@ -16,10 +16,7 @@
 // message to PieceSender.
 #pragma once
 
-#include "rndv/ends.hpp"
-#include "rndv/operations.hpp"
-#include "rndv/options.hpp"
-#include "rndv/owner.hpp"
+#include "rndv/common.hpp"
 #include "rndv/piece_sender.hpp"
 #include "rndv/putter.hpp"
 
@@ -28,14 +25,13 @@ namespace stria::rndv {
 /// Threads: the worker's lock.
 class Streamer {
  public:
-  Streamer(const Options& options, Operations& operations, KeyPool& keys, Ends& ends, PieceSender& pieces,
-           const Owner& owner, Putter& putter) noexcept
-      : options_(options),
-        operations_(operations),
+  Streamer(const Common& common, KeyPool& keys, PieceSender& pieces, Putter& putter) noexcept
+      : options_(common.options),
+        operations_(common.operations),
+        ends_(common.ends),
+        owner_(common.owner),
         keys_(keys),
-        ends_(ends),
         pieces_(pieces),
-        owner_(owner),
         putter_(putter) {}
   Streamer(const Streamer&) = delete;
   Streamer& operator=(const Streamer&) = delete;
@@ -58,10 +54,10 @@ class Streamer {
 
   const Options& options_;
   Operations& operations_;
-  KeyPool& keys_;
   Ends& ends_;
-  PieceSender& pieces_;
   const Owner& owner_;
+  KeyPool& keys_;
+  PieceSender& pieces_;
   Putter& putter_;
 };
 

@@ -44,10 +44,8 @@ int Worker::on_place(void* self, void* of, const stria_header_t* header, std::ui
   if (header->kind == static_cast<std::uint8_t>(Kind::eager))
     return device.worker->receives_.place(peer, device.number, *header, bytes, *memory) ? 1 : 0;
   if (header->kind != static_cast<std::uint8_t>(Kind::frag)) return 0;
-  return device.worker->rndv_.place(peer.link, device.number, *header, bytes, *memory,
-                                    device.worker->rail_of(peer, device))
-             ? 1
-             : 0;
+  const rndv::IncomingFragment fragment{*header, bytes, device.number, device.worker->rail_of(peer, device)};
+  return device.worker->rndv_.place(peer.link, fragment, *memory) ? 1 : 0;
 }
 
 /// The payload of a packet is whole in the memory that on_place() named for it.

@@ -19,8 +19,8 @@ TEST_F(HeldReceive, ends_when_the_rail_that_places_dies) {
   wire::RtrBody piece;
   std::memcpy(&piece, by_rail->payload.data(), sizeof piece);
   transport::Payload memory{};
-  ASSERT_TRUE(
-      engine_.place(links_[0], 1, wire::make_fragment(op.id, piece.offset), 4096, memory, &links_[1]));
+  const auto header = wire::make_fragment(op.id, piece.offset);
+  ASSERT_TRUE(engine_.place(links_[0], {header, 4096, 1, &links_[1]}, memory));
   EXPECT_FALSE(deliver(wire::make_fragment(op.id, piece.offset), source_.data(), 100, 0))
       << "by the main link, which was not asked for it";
   EXPECT_EQ(ends_, 0u) << "the rail may still write";

@@ -299,8 +299,9 @@ class Rig {
     if (is_fragment && !head.was_asked && head.bytes() != 0) {
       head.was_asked = true;
       if (chance(options_.placed_percent)) {
-        head.is_placed = engine.place(main(end.side), static_cast<std::uint8_t>(end.index), head.header,
-                                      static_cast<std::uint32_t>(head.bytes()), head.place, rail);
+        const IncomingFragment fragment{head.header, static_cast<std::uint32_t>(head.bytes()),
+                                        static_cast<std::uint8_t>(end.index), rail};
+        head.is_placed = engine.place(main(end.side), fragment, head.place);
         if (head.is_placed) ++placed;
         return;
       }
