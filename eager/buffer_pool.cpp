@@ -18,7 +18,7 @@ std::uint64_t BufferPool::size_of(unsigned index) noexcept {
   return static_cast<std::uint64_t>(5 + index % 4) << (log2 - 2);
 }
 
-// glibc puts a word before each piece of memory, and deals in multiples of 16 bytes, two at least.
+// glibc puts a word before each allocation, and allocates multiples of 16 bytes, 32 at least.
 std::uint64_t BufferPool::footprint_of(unsigned index) noexcept {
   return std::max<std::uint64_t>(32, (size_of(index) + 8 + 15) / 16 * 16);
 }
@@ -31,7 +31,7 @@ BufferPool::~BufferPool() {
   trim();
 }
 
-std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
+std::byte* BufferPool::acquire(std::uint64_t bytes) noexcept {
   const unsigned index = class_of(bytes);
   const std::uint64_t taken = footprint_of(index);
   void* memory = nullptr;
@@ -50,7 +50,7 @@ std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
   return static_cast<std::byte*>(memory);
 }
 
-void BufferPool::give(std::byte* buffer, std::uint64_t bytes) noexcept {
+void BufferPool::release(std::byte* buffer, std::uint64_t bytes) noexcept {
   const unsigned index = class_of(bytes);
   const std::uint64_t taken = footprint_of(index);
   in_use_ -= taken;

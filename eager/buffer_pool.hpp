@@ -11,7 +11,7 @@
 
 namespace stria::eager {
 
-/// Threads: one at a time, under the worker's lock.
+/// The buffers of one worker. Threads: one at a time, under the worker's lock.
 class BufferPool {
  public:
   /// Keeps free buffers while they and those in use take at most `limit_bytes` of memory.
@@ -21,9 +21,9 @@ class BufferPool {
   ~BufferPool();
 
   /// Takes a buffer of at least `bytes` bytes. Null: there is no memory.
-  std::byte* take(std::uint64_t bytes) noexcept;
-  /// Gives back a buffer that take(bytes) has returned.
-  void give(std::byte* buffer, std::uint64_t bytes) noexcept;
+  std::byte* acquire(std::uint64_t bytes) noexcept;
+  /// Gives back a buffer that acquire(bytes) has returned.
+  void release(std::byte* buffer, std::uint64_t bytes) noexcept;
 
   /// The memory, in bytes, that a buffer for `bytes` bytes takes. From 17 bytes on, the fewest that are kept
   /// in a buffer, it is less than twice `bytes`.
@@ -41,6 +41,7 @@ class BufferPool {
   static constexpr unsigned kSmallestLog2 = 4;
   static constexpr unsigned kDoublings = 40;
   static constexpr unsigned kClasses = 4 * kDoublings;
+  /// The class of the shortest buffers that hold `bytes` bytes.
   static unsigned class_of(std::uint64_t bytes) noexcept;
   static std::uint64_t size_of(unsigned index) noexcept;
   static std::uint64_t footprint_of(unsigned index) noexcept;

@@ -18,7 +18,7 @@ namespace stria::eager {
 /// sides count on it.
 inline constexpr std::uint64_t kFirstGrant = std::uint64_t{64} * 1024;
 /// Most payload bytes that a grant is topped up to. More would bring nothing: this covers the longest burst
-/// between two looks.
+/// between two polls of the receiver.
 inline constexpr std::uint64_t kGrantTarget = std::uint64_t{1024} * 1024;
 
 /// A buffer takes at most this many times the bytes that it holds (BufferPool::footprint()).
@@ -38,21 +38,21 @@ static_assert(kFirstGrant <= kGrantTarget && kGrantTarget <= 0xffffffff, "what i
 /// The receiver's budget for all peers of one worker. Threads: one at a time, under the worker's lock.
 class Budget {
  public:
-  explicit Budget(std::uint64_t bytes) noexcept : bytes_(bytes) { share(); }
+  explicit Budget(std::uint64_t bytes) noexcept : bytes_(bytes) { set_target(); }
 
   /// Gives a peer its first grant.
   void peer_joined(Grant& grant) noexcept {
     ++peers_;
     grant.outstanding = kFirstGrant;  // the peer may have left before
     committed_ += most_memory(kFirstGrant);
-    share();
+    set_target();
   }
   /// Ends a peer's grant. The memory that is held for the peer stays committed until it is released.
   void peer_left(Grant& grant) noexcept {
     --peers_;
     committed_ -= most_memory(grant.outstanding);
     grant.outstanding = grant.due = 0;
-    share();
+    set_target();
   }
 
   /// Counts `bytes` of eager payload that have come from a peer, and holds the most memory that they could
@@ -64,24 +64,25 @@ class Budget {
     grant.held += most_memory(bytes);
     return true;
   }
-  /// Counts payload that is matched on arrival, as arrived() and consumed() together. The peer has had so
-  /// much left.
-  void passed(Grant& grant, std::uint64_t bytes) noexcept {
+  /// Counts payload that is matched on arrival, as arrived() and consumed() together do. The peer had so much
+  /// left.
+  void consumed_on_arrival(Grant& grant, std::uint64_t bytes) noexcept {
     grant.outstanding -= bytes;
     committed_ -= most_memory(bytes);
   }
-  /// Takes back what passed(), or arrived() and consumed(), have counted: the payload is still to come.
-  void take_back(Grant& grant, std::uint32_t bytes) noexcept {
+  /// Undoes what consumed_on_arrival(), or arrived() and consumed(), have counted: the payload is still to
+  /// come.
+  void undo_arrival(Grant& grant, std::uint32_t bytes) noexcept {
     grant.outstanding += bytes;
     committed_ += most_memory(bytes);
   }
-  /// Payload that arrived() has counted lies in a buffer that takes `memory`, or needs none (0): no more is
-  /// held for it.
+  /// Counts that payload of arrived() lies in a buffer that takes `memory` bytes, or needs none (0): no more
+  /// memory is held for it.
   void kept(Grant& grant, std::uint64_t bytes, std::uint64_t memory) noexcept {
     release(grant, most_memory(bytes) - std::min(memory, most_memory(bytes)));
   }
-  /// Payload that arrived() has counted needs no buffer, and never had one: it was matched on arrival, or
-  /// dropped.
+  /// Counts that payload of arrived() needs no buffer, and never had one: it was matched on arrival, or
+  /// dropped. No memory is held for it.
   void consumed(Grant& grant, std::uint64_t bytes) noexcept { release(grant, most_memory(bytes)); }
   /// Releases held memory: a buffer that takes `memory` is free again.
   void release(Grant& grant, std::uint64_t memory) noexcept {
@@ -95,12 +96,11 @@ class Budget {
   /// Grants a peer more when it is low and the budget has room. True: grant.due has grown.
   bool top_up(Grant& grant) noexcept {
     if (!is_low(grant)) return false;
-    const std::uint64_t aim = target_;
     const std::uint64_t room = bytes_ > committed_ ? bytes_ - committed_ : 0;
     // Each peer can have its first grant again, even while other peers use the whole budget.
     const std::uint64_t reserved = most_memory(grant.outstanding) + grant.held;
     const std::uint64_t own = most_memory(kFirstGrant) - std::min(reserved, most_memory(kFirstGrant));
-    const std::uint64_t more = std::min(aim - grant.outstanding, std::max(room, own) / kMostPerByte);
+    const std::uint64_t more = std::min(target_ - grant.outstanding, std::max(room, own) / kMostPerByte);
     if (more < kFirstGrant / 2) return false;
     grant.outstanding += static_cast<std::uint32_t>(more);
     grant.due += static_cast<std::uint32_t>(more);
@@ -112,7 +112,7 @@ class Budget {
  private:
   /// Sets how much a peer may have outstanding: half of an equal share, so that peers that join late find
   /// room.
-  void share() noexcept {
+  void set_target() noexcept {
     const std::uint64_t parts = 2 * std::max<std::uint64_t>(peers_, 1);
     target_ = std::clamp(bytes_ / parts / kMostPerByte, kFirstGrant, kGrantTarget);
     low_ = target_ / 2;

@@ -13,9 +13,9 @@
 
 namespace stria::eager {
 
-/// Longest receive that looks for its message in the window. A message for a longer one is probably
-/// announced.
-inline constexpr std::uint64_t kTakeMost = 262144;
+/// Longest receive, in bytes, that is worth a poll of the window for its message. A message for a longer
+/// receive is probably announced.
+inline constexpr std::uint64_t kWindowReceiveMax = 262144;
 
 /// The eager messages that one worker receives from all peers. Threads: one at a time, under the worker's
 /// lock.
@@ -27,12 +27,14 @@ class Receiver {
   void peer_joined(Flow& flow) noexcept { budget_.peer_joined(flow.grant); }
   void peer_left(Flow& flow) noexcept { budget_.peer_left(flow.grant); }
 
-  // Counting payload against a grant, each by the function of Budget that has the same name.
+  // Counting payload against a grant. Each function is that of Budget with the same name.
   [[nodiscard]] bool arrived(Flow& flow, std::uint64_t bytes) noexcept {
     return budget_.arrived(flow.grant, bytes);
   }
-  void passed(Flow& flow, std::uint32_t bytes) noexcept { budget_.passed(flow.grant, bytes); }
-  void take_back(Flow& flow, std::uint32_t bytes) noexcept { budget_.take_back(flow.grant, bytes); }
+  void consumed_on_arrival(Flow& flow, std::uint32_t bytes) noexcept {
+    budget_.consumed_on_arrival(flow.grant, bytes);
+  }
+  void undo_arrival(Flow& flow, std::uint32_t bytes) noexcept { budget_.undo_arrival(flow.grant, bytes); }
   void consumed(Flow& flow, std::uint64_t bytes) noexcept { budget_.consumed(flow.grant, bytes); }
   bool is_low(const Flow& flow) const noexcept { return budget_.is_low(flow.grant); }
   /// Grants a peer more when it is low. True: Sender::send_credit() has to tell the peer.
@@ -47,28 +49,28 @@ class Receiver {
   void kept_elsewhere(Flow& flow, std::uint64_t bytes) noexcept { budget_.kept(flow.grant, bytes, 0); }
   /// Frees a buffer that kept_in_buffer() has counted.
   void free_buffer(Flow& flow, std::byte* buffer, std::uint64_t bytes) noexcept {
-    buffers_.give(buffer, bytes);
+    buffers_.release(buffer, bytes);
     budget_.release(flow.grant, BufferPool::footprint(bytes));
   }
   /// A buffer of at least `bytes` bytes, which the budget does not count yet. Null: there is no memory.
-  std::byte* buffer_for(std::uint64_t bytes) noexcept { return buffers_.take(bytes); }
+  std::byte* buffer_for(std::uint64_t bytes) noexcept { return buffers_.acquire(bytes); }
   /// Frees a buffer that the budget does not count, because it holds no payload.
-  void free_uncounted(std::byte* buffer, std::uint64_t bytes) noexcept { buffers_.give(buffer, bytes); }
+  void free_uncounted(std::byte* buffer, std::uint64_t bytes) noexcept { buffers_.release(buffer, bytes); }
 
   /// Takes the next message of the flow out of its window into `memory`, which has room for `room` bytes, if
-  /// that is the message that `header` asks for. When nothing is there, looks for a moment if waits(), which
-  /// is called only then. Returns the payload bytes, counted as passed(), and `header` is the message's; or
-  /// STRIA_TAKE_*, and nothing was taken.
+  /// that is the message that `header` asks for. When no message is there and waits() is true, polls the
+  /// window for a moment; waits() is called only then. Returns the payload bytes, counted by
+  /// consumed_on_arrival(), and `header` is the message's; or STRIA_TAKE_*, and nothing was taken.
   template <class Waits>
-  [[gnu::always_inline]] std::int32_t take(Flow& flow, transport::Header& header, void* memory,
-                                           std::uint64_t room, const Waits& waits) noexcept {
+  [[gnu::always_inline]] std::int32_t take_from_window(Flow& flow, transport::Header& header, void* memory,
+                                                       std::uint64_t room, const Waits& waits) noexcept {
     header.sequence = flow.recv_sequence;
     const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(room, flow.grant.outstanding));
     std::int32_t bytes = flow.link.take(header, memory, most);
-    if (bytes == STRIA_TAKE_NOTHING && waits()) bytes = take_waiting(flow.link, header, memory, most);
+    if (bytes == STRIA_TAKE_NOTHING && waits()) bytes = poll_window(flow.link, header, memory, most);
     if (bytes < 0) return bytes;
     ++flow.recv_sequence;
-    budget_.passed(flow.grant, static_cast<std::uint32_t>(bytes));
+    budget_.consumed_on_arrival(flow.grant, static_cast<std::uint32_t>(bytes));
     return bytes;
   }
 
@@ -77,17 +79,18 @@ class Receiver {
   std::uint64_t in_use_max() const noexcept { return buffers_.in_use_max(); }
 
  private:
-  [[gnu::noinline]] static std::int32_t take_waiting(const transport::LinkRef& link,
-                                                     transport::Header& header, void* memory,
-                                                     std::uint32_t most) noexcept;
+  /// Polls the window of the link a limited number of times, until a message is there. Returns the answer of
+  /// the last LinkRef::take().
+  [[gnu::noinline]] static std::int32_t poll_window(const transport::LinkRef& link, transport::Header& header,
+                                                    void* memory, std::uint32_t most) noexcept;
 
   Budget budget_;
   BufferPool buffers_;
 };
 
-/// Copies the first `bytes` of a packet's payload to a receive's memory. A short message into contiguous
-/// memory needs no call.
-[[gnu::always_inline]] inline transport::Arrival take_payload(const transport::Payload& memory,
+/// Copies the first `bytes` bytes of a packet's payload to a receive's memory. A short message into
+/// contiguous memory is copied without a call.
+[[gnu::always_inline]] inline transport::Arrival copy_payload(const transport::Payload& memory,
                                                               std::uint64_t bytes,
                                                               const transport::Packet& packet) noexcept {
   if (memory.layout == nullptr && packet.bytes <= kCacheLine) [[likely]] {

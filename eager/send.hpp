@@ -14,11 +14,11 @@ namespace stria::eager {
 /// Longest strided message that is packed on the stack, and stored into the PIO window from there. A longer
 /// one is packed directly into the provider's memory.
 inline constexpr std::uint32_t kGatherMax = 256;
-/// Longest message that waits for room. A longer one is announced when the provider has no buffer for it,
-/// since a provider has few buffers of that length.
-inline constexpr std::uint64_t kWaitsForRoom = 32768;
+/// Longest message, in bytes, that waits while the provider has no buffer for it. A longer one is announced
+/// then, since a provider has few buffers of that length.
+inline constexpr std::uint64_t kWaitForRoomMax = 32768;
 
-/// Whether a message goes through the PIO window, while that has room.
+/// Whether a message goes through the PIO window when the window has room.
 constexpr bool fits_window(const transport::LinkRef& link, bool contiguous, std::uint64_t bytes) noexcept {
   return bytes < link.pio_below && (contiguous || bytes <= kGatherMax);
 }
@@ -59,13 +59,13 @@ class Sender {
   /// caller's again. no_resource: nothing changed, and the call is to be repeated. unsupported: nothing
   /// changed, and the message is to be announced.
   Status send(Flow& flow, transport::Header header, const transport::Payload& payload) noexcept {
-    STRIA_ASSERT(admits(flow, static_cast<std::uint64_t>(payload.length)), "it was asked before");
+    STRIA_ASSERT(admits(flow, static_cast<std::uint64_t>(payload.length)), "a message that was not admitted");
     header.sequence = flow.send_sequence;
     const auto bytes = static_cast<std::uint32_t>(payload.length);
     bool buffered;
     const Status sent = send_packet(flow.link, header, payload, buffered);
     if (sent != Status::ok)
-      return sent == Status::no_resource && bytes > kWaitsForRoom ? Status::unsupported : sent;
+      return sent == Status::no_resource && bytes > kWaitForRoomMax ? Status::unsupported : sent;
     ++flow.send_sequence;
     flow.credit -= bytes;
     ++(buffered ? counters_.buffered : counters_.pio);

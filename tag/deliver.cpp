@@ -184,7 +184,7 @@ bool Receives::place(Peer& peer, std::uint8_t device, const transport::Header& h
     return false;
   }
   ++peer.recv_sequence;
-  store_.eager().passed(peer, bytes);
+  store_.eager().consumed_on_arrival(peer, bytes);
   memory = transport::slice(posted->memory, 0, bytes);
   placed_.begin(*posted, peer, device, header, bytes);
   return true;
@@ -245,7 +245,7 @@ std::uint32_t Receives::keep(Peer& peer, const Packet& packet) noexcept {
 /// again.
 std::uint32_t Receives::comes_later(Peer& peer, const Packet& packet) noexcept {
   --peer.recv_sequence;
-  store_.eager().take_back(peer, packet.bytes);
+  store_.eager().undo_arrival(peer, packet.bytes);
   return STRIA_DELIVERED_LATER;
 }
 
@@ -266,7 +266,7 @@ bool Receives::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, b
   Request& request = *Request::of(posted);
   const std::uint64_t received =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(posted.memory.length), packet.bytes);
-  if (const Arrival came = eager::take_payload(posted.memory, received, packet); came != Arrival::whole)
+  if (const Arrival came = eager::copy_payload(posted.memory, received, packet); came != Arrival::whole)
       [[unlikely]]
     return not_whole(posted, peer, packet, came == Arrival::later);
   ++received_;
@@ -302,7 +302,7 @@ inline bool Receives::finish_at_once(Peer& peer, const Packet& packet) noexcept 
   Request& request = *Request::make_posted(starting_.request, &activity_, recv);
   request.callback = nullptr;  // the call that starts it answers ok
   const std::uint64_t received = std::min<std::uint64_t>(recv.count, packet.bytes);
-  const Arrival came = eager::take_payload(plain_memory(recv.base, recv.count), received, packet);
+  const Arrival came = eager::copy_payload(plain_memory(recv.base, recv.count), received, packet);
   if (came == Arrival::later) [[unlikely]] {
     starting_.recv = &recv;
     comes_later(peer, packet);
@@ -356,7 +356,7 @@ void Receives::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
   PostedRecv* const posted = posted_.match(peer.index, packet.header->tag);
   if (posted == nullptr) {
     if (takes_at_once(peer, *packet.header)) {
-      store_.eager().passed(peer, packet.bytes);
+      store_.eager().consumed_on_arrival(peer, packet.bytes);
       if (!finish_at_once(peer, packet)) [[unlikely]]
         return STRIA_DELIVERED_LATER;
       return told(posted_.size() != 0);
@@ -365,7 +365,7 @@ void Receives::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
     (void)store_.eager().arrived(peer, packet.bytes);
     return told(true) | keep(peer, packet);
   }
-  store_.eager().passed(peer, packet.bytes);
+  store_.eager().consumed_on_arrival(peer, packet.bytes);
   if (!finish_eager(*posted, peer, packet)) [[unlikely]]
     return STRIA_DELIVERED_LATER;
   return told(posted_.size() != 0 || starting_.recv != nullptr);

@@ -20,7 +20,7 @@ std::uint32_t EarlyMessages::keep(Peer& peer, const transport::Packet& packet, e
   if (came == transport::Arrival::later) {
     if (counted) {
       eager.consumed(peer, packet.bytes);
-      eager.take_back(peer, packet.bytes);
+      eager.undo_arrival(peer, packet.bytes);
     }
     return STRIA_DELIVERED_LATER;
   }

@@ -114,12 +114,12 @@ Status Receives::recv_beside_unexpected(const stria_recv_t& recv, Peer& source,
 [[gnu::always_inline]] inline std::int32_t Receives::take_from_window(const stria_recv_t& recv, Peer& source,
                                                                       stria_request_t* request) noexcept {
   const bool whole_round = ++looks_ % kWholeRound == 0;
-  if (recv.count > eager::kTakeMost || activity_.in_progress() || posted_.size() != 0 || source.has_early ||
-      activity_.has_backlog() || whole_round)
+  if (recv.count > eager::kWindowReceiveMax || activity_.in_progress() || posted_.size() != 0 ||
+      source.has_early || activity_.has_backlog() || whole_round)
     return STRIA_TAKE_OTHER;
   transport::Header header = wire::make_header(wire::Kind::eager, recv.match.tag);
   const auto waits = [&] { return (recv.flags & STRIA_RECV_WAITS) != 0; };
-  const std::int32_t bytes = store_.eager().take(source, header, recv.base, recv.count, waits);
+  const std::int32_t bytes = store_.eager().take_from_window(source, header, recv.base, recv.count, waits);
   if (bytes < 0) return bytes;
   if (store_.eager().is_low(source)) [[unlikely]]
     store_.top_up(source);

@@ -32,7 +32,7 @@ namespace stria::tag {
   if (store_.queue().size() != 0) [[unlikely]]
     return recv_beside_unexpected(recv, source, request);
   if ((recv.flags & STRIA_RECV_LOOK) != 0 && source.state == Peer::State::up) {
-    if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= eager::kTakeMost)) {
+    if (look_in_ == 0 || ((recv.flags & STRIA_RECV_WAITS) != 0 && recv.count <= eager::kWindowReceiveMax)) {
       const Status seen = look(recv, source, request);
       if (seen != Status::in_progress) return seen;
     } else {

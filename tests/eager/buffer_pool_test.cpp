@@ -21,11 +21,11 @@ TEST(BufferPool, holds_what_was_asked_for_at_every_boundary_of_a_size_class) {
   BufferPool pool(1u << 20);
   for (std::uint64_t power = 1; power <= 1u << 20; power *= 2) {
     for (const std::uint64_t bytes : {power - 1, power, power + 1}) {
-      std::byte* buffer = pool.take(bytes);
+      std::byte* buffer = pool.acquire(bytes);
       ASSERT_NE(buffer, nullptr);
       std::memset(buffer, 0x5a, bytes);  // a sanitizer sees a buffer that is too short
       EXPECT_GE(pool.in_use(), bytes);
-      pool.give(buffer, bytes);
+      pool.release(buffer, bytes);
       EXPECT_EQ(pool.in_use(), 0u);
     }
   }
@@ -34,18 +34,18 @@ TEST(BufferPool, holds_what_was_asked_for_at_every_boundary_of_a_size_class) {
 TEST(BufferPool, a_buffer_is_at_most_a_quarter_longer_than_what_it_holds) {
   BufferPool pool(0);
   for (std::uint64_t bytes = 1; bytes < 70000; bytes += bytes < 5000 ? 1 : 97) {
-    std::byte* buffer = pool.take(bytes);
+    std::byte* buffer = pool.acquire(bytes);
     ASSERT_NE(buffer, nullptr);
     // Beside it the allocator has a word, and rounds up to 16 bytes; 32 are its least.
     ASSERT_LE(pool.in_use(), std::max<std::uint64_t>(32, bytes + bytes / 4 + 8 + 15)) << bytes;
-    pool.give(buffer, bytes);
+    pool.release(buffer, bytes);
   }
 }
 
 TEST(BufferPool, counts_the_memory_that_a_buffer_takes_from_the_allocator) {
   BufferPool pool(0);
   for (std::uint64_t bytes = 1; bytes < 70000; bytes += bytes < 5000 ? 1 : 97) {
-    std::byte* buffer = pool.take(bytes);
+    std::byte* buffer = pool.acquire(bytes);
     ASSERT_NE(buffer, nullptr);
     ASSERT_EQ(pool.in_use(), BufferPool::footprint(bytes));
 #if defined(__GLIBC__) && !defined(STRIA_TEST_SANITIZED)
@@ -57,7 +57,7 @@ TEST(BufferPool, counts_the_memory_that_a_buffer_takes_from_the_allocator) {
     if (bytes > 16) {
       ASSERT_LE(pool.in_use(), most_memory(bytes)) << bytes;
     }
-    pool.give(buffer, bytes);
+    pool.release(buffer, bytes);
   }
 }
 
@@ -67,11 +67,11 @@ TEST(BufferPool, free_buffers_of_one_size_do_not_stand_beside_a_whole_limit_of_a
   for (const std::uint64_t bytes : {std::uint64_t{1000}, std::uint64_t{3000}, std::uint64_t{100}}) {
     std::vector<std::byte*> taken;
     while (pool.in_use() + BufferPool::footprint(bytes) <= kLimit) {
-      taken.push_back(pool.take(bytes));
+      taken.push_back(pool.acquire(bytes));
       ASSERT_NE(taken.back(), nullptr);
       ASSERT_LE(pool.in_use() + pool.cached(), kLimit);
     }
-    for (std::byte* buffer : taken) pool.give(buffer, bytes);
+    for (std::byte* buffer : taken) pool.release(buffer, bytes);
     EXPECT_GT(pool.cached(), kLimit / 2) << "they are kept for the next";
   }
 }
@@ -90,7 +90,7 @@ TEST(BufferPool, gives_a_buffer_to_one_user_at_a_time) {
   for (int step = 0; step < 20000; ++step) {
     if (taken.size() < 50 && random() % 2 == 0) {
       const std::uint64_t bytes = 1 + random() % 5000;
-      std::byte* buffer = pool.take(bytes);
+      std::byte* buffer = pool.acquire(bytes);
       ASSERT_NE(buffer, nullptr);
       std::memset(buffer, step & 0xff, bytes);
       taken.push_back({buffer, bytes, step & 0xff});
@@ -100,30 +100,30 @@ TEST(BufferPool, gives_a_buffer_to_one_user_at_a_time) {
       taken.pop_back();
       for (std::uint64_t i = 0; i < last.bytes; ++i)
         ASSERT_EQ(std::to_integer<int>(last.buffer[i]), last.mark);
-      pool.give(last.buffer, last.bytes);
+      pool.release(last.buffer, last.bytes);
     }
   }
-  for (const Taken& one : taken) pool.give(one.buffer, one.bytes);
+  for (const Taken& one : taken) pool.release(one.buffer, one.bytes);
   EXPECT_EQ(pool.in_use(), 0u);
 }
 
 TEST(BufferPool, a_steady_state_reuses_its_buffers) {
   BufferPool pool(1u << 20);
-  std::byte* first = pool.take(1000);
-  pool.give(first, 1000);
-  std::byte* second = pool.take(900);  // of the same class
+  std::byte* first = pool.acquire(1000);
+  pool.release(first, 1000);
+  std::byte* second = pool.acquire(900);  // of the same class
   EXPECT_EQ(first, second);
-  pool.give(second, 900);
+  pool.release(second, 900);
 }
 
 TEST(BufferPool, remembers_the_most_that_was_in_use) {
   BufferPool pool(0);
-  std::byte* a = pool.take(4096);
-  std::byte* b = pool.take(4096);
-  pool.give(a, 4096);
+  std::byte* a = pool.acquire(4096);
+  std::byte* b = pool.acquire(4096);
+  pool.release(a, 4096);
   EXPECT_EQ(pool.in_use(), BufferPool::footprint(4096));
   EXPECT_EQ(pool.in_use_max(), 2 * BufferPool::footprint(4096));
-  pool.give(b, 4096);
+  pool.release(b, 4096);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class EagerReceive : public testing::Test {
   }
   std::int32_t take(std::uint64_t room, bool waits) {
     transport::Header header = wire::make_header(wire::Kind::eager, 7);
-    return receiver_.take(flow_, header, nullptr, room, [&] { return waits; });
+    return receiver_.take_from_window(flow_, header, nullptr, room, [&] { return waits; });
   }
 
   Receiver receiver_;

@@ -82,8 +82,8 @@ TEST_F(EagerSend, goes_buffered_when_the_window_is_full) {
 
 TEST_F(EagerSend, has_a_long_message_announced_when_no_buffer_is_free) {
   buffers_ = STRIA_ERR_NO_RESOURCE;
-  EXPECT_EQ(send(kWaitsForRoom), Status::no_resource);
-  EXPECT_EQ(send(kWaitsForRoom + 1), Status::unsupported);
+  EXPECT_EQ(send(kWaitForRoomMax), Status::no_resource);
+  EXPECT_EQ(send(kWaitForRoomMax + 1), Status::unsupported);
 }
 
 TEST_F(EagerSend, admits_what_the_limit_and_the_credit_allow) {

@@ -147,7 +147,7 @@ std::string about(const Path& path, const Device& device, const Config& config) 
       "A send without credit for unexpected payload, one of more than {} bytes that finds no free buffer, "
       "and a "
       "synchronous\none while {} others wait, is a rendezvous.\n",
-      eager::kWaitsForRoom, wire::kSyncSlots);
+      eager::kWaitForRoomMax, wire::kSyncSlots);
   LinkRef self = link;
   self.self = !link.offload;
   if (const std::uint32_t most = eager_limit_of(self, path.settings);
