@@ -27,7 +27,7 @@ constexpr std::uint32_t generation_of(std::uint64_t control) noexcept {
 }
 
 // A record as the words of a slot. Each word is made and read in registers (base/words.hpp).
-constexpr std::uint64_t pair(std::uint32_t low, std::uint32_t high) noexcept {
+constexpr std::uint64_t join(std::uint32_t low, std::uint32_t high) noexcept {
   return low | (std::uint64_t{high} << 32);
 }
 struct RecordWords {
@@ -36,10 +36,10 @@ struct RecordWords {
       : at{r.base,
            static_cast<std::uint64_t>(r.count),
            static_cast<std::uint64_t>(r.bytes),
-           pair(r.layout, r.layout_generation),
+           join(r.layout, r.layout_generation),
            r.segment,
            static_cast<std::uint64_t>(r.segment_offset),
-           pair(static_cast<std::uint32_t>(r.segment_fd), r.reserved)} {}
+           join(static_cast<std::uint32_t>(r.segment_fd), r.reserved)} {}
 };
 
 }  // namespace
@@ -55,7 +55,7 @@ Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& recor
                              std::uint64_t& control) const noexcept {
   if (key_index(word) >= shape_.slots) return Status::access_error;
   const KeySlot& slot = slot_[key_index(word)];
-  // seq_cst: the look comes after a pin, see begin_pinned(). Pairs with the release in bind().
+  // seq_cst: this load comes after the store of a pin, see begin_pinned(). Pairs with the release in bind().
   control = slot.control.load(std::memory_order_seq_cst);
   if (state_of(control) != KeyState::valid || consumer_of(control) != key_consumer(word) ||
       (access_of(control) & access) != access)
@@ -72,7 +72,7 @@ Status KeyTableView::look_up(KeyWord word, std::uint8_t access, KeyRecord& recor
   const std::uint64_t last = load(6);
   record.segment_fd = static_cast<std::int32_t>(last);
   record.reserved = static_cast<std::uint32_t>(last >> 32);
-  return still(word, control);
+  return check_unchanged(word, control);
 }
 
 Status KeyTableView::check_block(KeyWord word, std::uint8_t access, std::uint64_t base, std::uint64_t offset,
@@ -85,8 +85,8 @@ Status KeyTableView::check_block(KeyWord word, std::uint8_t access, std::uint64_
   return right ? Status::ok : Status::access_error;
 }
 
-Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
-  // What was read before, of the slot or of the memory, is read before this load.
+Status KeyTableView::check_unchanged(KeyWord word, std::uint64_t control) const noexcept {
+  // Earlier loads, of the slot or of the memory behind the key, are done before this one.
   hw::load_fence();
   return slot_[key_index(word)].control.load(std::memory_order_relaxed) == control ? Status::ok
                                                                                    : Status::access_error;
@@ -95,8 +95,8 @@ Status KeyTableView::still(KeyWord word, std::uint64_t control) const noexcept {
 Status KeyTableView::begin_pinned(std::uint32_t accessor, KeyWord word, std::uint8_t access,
                                   KeyRecord& record) const noexcept {
   STRIA_ASSERT(accessor < shape_.accessors, "an accessor without a pin");
-  // Pins, counts, and then looks: either the owner's invalidate() sees the count, or this look sees the
-  // owner's change (both are seq_cst).
+  // Pins, counts, and then loads the control: either the owner's invalidate() sees the count, or this load
+  // sees the owner's change (both are seq_cst).
   pin_[accessor].word.store(kPinnedBit | word, std::memory_order_seq_cst);
   header_->pinned.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t control = 0;
@@ -160,7 +160,7 @@ Status KeyTable::make_invalid(KeyWord word, std::memory_order order) noexcept {
   if (state_of(old) != KeyState::valid || consumer_of(old) != key_consumer(word)) return Status::invalid;
   slot.control.store(make_control(KeyState::invalid, 0, consumer_of(old), generation_of(old)), order);
   // What the owner stores from now on into the memory behind the key comes after the `invalid`: a reader that
-  // reads it sees that the key has ended (still()). `order` concerns only what was before.
+  // reads it sees that the key has ended (check_unchanged()). `order` concerns only what was before.
   hw::store_fence();
   return Status::ok;
 }
@@ -169,8 +169,8 @@ Status KeyTable::end(KeyWord word) noexcept {
   return make_invalid(word, std::memory_order_release);
 }
 
-Status KeyTable::close(KeyWord word, bool& wait) noexcept {
-  // seq_cst, both: pairs with begin_pinned(), which pins and then looks.
+Status KeyTable::start_invalidate(KeyWord word, bool& wait) noexcept {
+  // Both are seq_cst: they pair with begin_pinned(), which pins and then loads the control.
   if (const Status status = make_invalid(word, std::memory_order_seq_cst); status != Status::ok)
     return status;
   wait = header_->pinned.load(std::memory_order_seq_cst) != 0;

@@ -51,9 +51,9 @@ struct KeyRecord {
   std::int64_t bytes = 0;
   std::uint32_t layout = 0;  ///< the owner's number of a published layout; 0: contiguous
   std::uint32_t layout_generation = 0;
-  // For the provider: the table does not look at the rest.
+  // The provider's fields: the table does not interpret them.
   std::uint64_t segment = 0;  ///< names memory that peers can map; 0: none
-  /// Of `base` in the segment; may be negative, as the layout may begin later.
+  /// Offset of `base` in the segment; may be negative, as the layout may begin later.
   std::int64_t segment_offset = 0;
   std::int32_t segment_fd = -1;  ///< the owner's descriptor of the segment
   std::uint32_t reserved = 0;
@@ -78,7 +78,7 @@ struct alignas(kCacheLine) KeyPin {
 /// The size of a table's memory. Memory of zero bytes is an empty table.
 struct KeyTableShape {
   std::uint32_t slots = 0;
-  std::uint32_t accessors = 0;  ///< processes that can pin at the same time, each with a number of its own
+  std::uint32_t accessors = 0;  ///< processes that can pin at the same time, each with its own number
   constexpr std::size_t bytes() const noexcept {
     return sizeof(KeyTableHeader) + std::size_t{slots} * sizeof(KeySlot) +
            std::size_t{accessors} * sizeof(KeyPin);
@@ -92,20 +92,20 @@ class KeyTableView {
   /// `memory` is kCacheLine aligned and shape.bytes() long.
   KeyTableView(std::byte* memory, const KeyTableShape& shape) noexcept;
 
-  /// Reads the record of a valid key. `control`: for still(). access_error: the key has ended, was never
-  /// made, or is without a right of `access`.
+  /// Reads the record of a valid key. `control`: for check_unchanged(). access_error: the key has ended, was
+  /// never made, or is without a right of `access`.
   Status look_up(KeyWord word, std::uint8_t access, KeyRecord& record, std::uint64_t& control) const noexcept;
   /// Checks that a key is valid for `access` to [offset, offset + length) of contiguous memory at `base`.
   /// access_error: it is not.
   Status check_block(KeyWord word, std::uint8_t access, std::uint64_t base, std::uint64_t offset,
                      std::int64_t length) const noexcept;
-  /// Asks for a key's slot, which will be looked up soon.
+  /// Prefetches a key's slot, which will be looked up soon.
   void prefetch(KeyWord word) const noexcept {
     if (key_index(word) < shape_.slots) __builtin_prefetch(&slot_[key_index(word)]);
   }
   /// Checks after a read that a key is still what look_up() saw. access_error: the bytes that were read must
   /// not be used.
-  Status still(KeyWord word, std::uint64_t control) const noexcept;
+  Status check_unchanged(KeyWord word, std::uint64_t control) const noexcept;
   /// Looks a key up as look_up() does, and pins it: until end_pinned() the owner's invalidate() waits. An
   /// accessor pins one key at a time.
   Status begin_pinned(std::uint32_t accessor, KeyWord word, std::uint8_t access,
@@ -141,12 +141,12 @@ class KeyTable : public KeyTableView {
   /// invalid: the word is stale.
   Status end(KeyWord word) noexcept;
   /// Ends a key: valid -> invalid. On return no process writes through the key, and no read under way will be
-  /// accepted. alive(accessor) tells whether a writer that is waited for still exists. Only accessors below
-  /// `accessors` are looked at. invalid: the word is stale.
+  /// accepted. alive(accessor) tells whether a writer that is waited for still exists. Only the pins of
+  /// accessors below `accessors` are examined. invalid: the word is stale.
   template <class Alive>
   Status invalidate(KeyWord word, std::uint32_t accessors, Alive&& alive) noexcept {
     bool wait = false;
-    const Status status = close(word, wait);
+    const Status status = start_invalidate(word, wait);
     if (status != Status::ok || !wait) return status;
     const std::uint64_t pinned = kPinned | word;
     for (std::uint32_t i = 0; i < accessors && i < shape_.accessors; ++i)
@@ -173,8 +173,11 @@ class KeyTable : public KeyTableView {
  private:
   friend class KeyTableView;
   static constexpr std::uint64_t kPinned = std::uint64_t{1} << 32;
+  /// Stores the `invalid` of a valid key, with `order`. invalid: the word is stale.
   Status make_invalid(KeyWord word, std::memory_order order) noexcept;
-  Status close(KeyWord word, bool& wait) noexcept;
+  /// Makes a valid key invalid. `wait`: pinned accesses may be under way. invalid: the word is stale.
+  Status start_invalidate(KeyWord word, bool& wait) noexcept;
+  /// The word of the slot's last key.
   KeyWord word_of(std::uint32_t index) const noexcept;
 
   // Free slots are re-used in turn. While there are slots that were never used, kQuarantine free ones have to

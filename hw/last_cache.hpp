@@ -8,7 +8,8 @@
 
 namespace stria::hw {
 
-inline constexpr std::uint32_t kNoCache = 0;  // in place of a number: the system does not tell
+/// In place of a cache's number: the system does not tell which cache it is.
+inline constexpr std::uint32_t kNoCache = 0;
 
 /// The number of the cache of one processor. kNoCache in a virtual machine, whose processors move between
 /// the cores of the host while it runs, whatever its system says of caches.
@@ -22,15 +23,15 @@ class LastCache {
   using Ask = std::uint32_t (*)(unsigned processor);
   explicit LastCache(Ask ask = last_cache_of) noexcept : ask_(ask) {}
 
-  /// Finds out which cache it is now; asks the system only when the thread has moved since the last call.
-  /// True: it is another one. Not for the data path.
+  /// Finds out the cache of the core that the thread runs on now; asks the system only when the thread has
+  /// moved since the last call. True: it is another cache than before. Not for the data path.
   bool has_changed() noexcept;
   /// The number of the cache when has_changed() was last called, or kNoCache.
   std::uint32_t number() const noexcept { return number_; }
 
  private:
   Ask ask_;
-  int processor_ = -1;  // that the thread ran on at the last call
+  int processor_ = -1;  // the processor that the thread ran on at the last call
   std::uint32_t number_ = kNoCache;
 };
 

@@ -70,8 +70,8 @@ inline bool uses_avx2() noexcept {
 }
 #endif
 
-/// Copies to whole lines: `to` is the start of a line. True: a line may begin with a word of `sign`, which is
-/// looked for on the way; a copy without AVX2 does not look, and answers true.
+/// Copies to whole lines: `to` is the start of a line. True: a line may begin with a word of `sign`. A copy
+/// with AVX2 compares the first word of each line; any other copy returns true.
 inline bool store_lines(std::byte* to, const std::byte* from, std::uint32_t bytes,
                         [[maybe_unused]] WordSign sign) noexcept {
 #if defined(__x86_64__)

@@ -11,8 +11,8 @@
 
 namespace stria::hw {
 
-/// A line that was written by a far core takes longer than this, in nanoseconds, one of many that are loaded
-/// at once (docs/notebook/rendezvous.md, "Distance").
+/// A line that a far core wrote takes longer than this time, in nanoseconds, when many lines are loaded at
+/// once (docs/notebook/rendezvous.md, "Distance").
 inline constexpr double kFarLineNs = 10;
 
 /// Loads `lines` lines, at least 3, from `at` on. Returns the nanoseconds that one of them took. The first

@@ -13,13 +13,14 @@
 
 namespace stria::hw {
 
-/// What two cores cost each other. 0: not measured.
-struct Pair {
+/// What two cores cost each other. 0: not measured. Stores go to lines that the other core has: by vectors,
+/// by the string instruction (hw/string_copy.hpp), or by non-temporal stores.
+struct CorePair {
   double round_trip_ns = 0;  ///< a word goes there and back
   double line_ns = 0;        ///< a line that the other core wrote, one of many
-  double vectors_4k_ns = 0, strings_4k_ns = 0, past_4k_ns = 0;     ///< 4 KiB stored to lines the other has
-  double vectors_16k_ns = 0, strings_16k_ns = 0, past_16k_ns = 0;  ///< 16 KiB
-  double take_vectors_ns = 0, take_strings_ns = 0;  ///< 64 KiB that the other wrote, copied out
+  double vectors_4k_ns = 0, strings_4k_ns = 0, nontemporal_4k_ns = 0;     ///< 4 KiB stored
+  double vectors_16k_ns = 0, strings_16k_ns = 0, nontemporal_16k_ns = 0;  ///< 16 KiB stored
+  double take_vectors_ns = 0, take_strings_ns = 0;  ///< 64 KiB copied out of what the other core wrote
   double cells_us_per_kib = 0;   ///< one core copies into shared memory while the other copies out of it
   double attach_us_per_kib = 0;  ///< one core copies through the kernel what the other wrote
 };
@@ -30,33 +31,35 @@ struct Machine {
          column_many_ns = 0;                      ///< an element stored to a page of its own
   double own_vectors_ns = 0, own_strings_ns = 0;  ///< 64 KiB of its own copied by a core
   double attach_start_us = 0;                     ///< process_vm_readv of a page of this process
-  Pair near;  ///< of two cores whose lines take less than kFarLineNs (hw/line_time.hpp)
-  Pair far;   ///< and of two whose lines take longer
+  CorePair near;  ///< two cores whose lines take less than kFarLineNs (hw/line_time.hpp)
+  CorePair far;   ///< two cores whose lines take longer
 };
 
 /// What the figures decide. The values here are the defaults.
 struct Choices {
   Pacing pacing = Pacing::few;
-  /// Up to so many bytes vectors store clearly faster than the string instruction to what a near core has: 0,
-  /// 4096 or 16384.
+  /// Longest store, in bytes, to lines that a near core has, that is clearly faster by vectors than by the
+  /// string instruction: 0, 4096 or 16384.
   std::uint32_t near_vectors_up_to = 0;
   bool own_strings = true;    ///< the string instruction suits long copies within a process
-  bool long_strings = false;  ///< and long copies out of what another core wrote
-  /// The string instruction suits stores to what a far core has. Else these are made past the caches, which
-  /// fetches no line on any processor.
+  bool long_strings = false;  ///< the string instruction suits long copies out of what another core wrote
+  /// The string instruction suits stores to lines that a far core has. Else these are non-temporal stores,
+  /// which fetch no line on any processor.
   bool far_strings = false;
-  /// So do vectors, for messages so short that a way without them would cost more than it gains.
+  /// Vectors suit stores of short messages to lines that a far core has: other ways to store cost such a
+  /// message more than they gain.
   bool far_vectors = false;
   bool flows = false;          ///< storing to far cores keeps up with their taking
-  double attach_start_us = 0;  ///< of a copy through the kernel; 0: what the cost model says
-  double attach_factor = 1;    ///< its time for each byte, to the cost model's
+  double attach_start_us = 0;  ///< start of a copy through the kernel; 0: what the cost model says
+  double attach_factor = 1;  ///< time of a copy through the kernel for each byte, divided by the cost model's
 };
 
+/// The choices that follow from the figures.
 Choices choices_of(const Machine& machine) noexcept;
 
 /// Where a profile comes from.
 enum class Source : std::uint8_t {
-  defaults,  ///< nothing was measured: STRIA_MACHINE says so, or another process was at it for too long
+  defaults,  ///< nothing was measured: STRIA_MACHINE says so, or another process measured for too long
   measured,  ///< by this process
   kept,      ///< by an earlier process: the file of this host
   given,     ///< a file that STRIA_MACHINE names
@@ -67,9 +70,9 @@ struct Profile {
   Machine machine;
   Choices choices;
   Source source = Source::defaults;
-  std::string path;    ///< of the file it was read from or written to; "": none
-  std::string remark;  ///< why it is not kept, or not measured; "": nothing to say
-  double took_ms = 0;  ///< what asking for it took this process
+  std::string path;    ///< of the file that it was read from or written to; "": none
+  std::string remark;  ///< why the profile is not kept, or not measured; "": nothing to say
+  double took_ms = 0;  ///< how long this process took to obtain it
 };
 
 /// The profile of this process. The first call reads or measures it, as STRIA_MACHINE says, in at most some

@@ -64,15 +64,15 @@ inline void copy_lines(std::byte* to, const void* from, std::uint32_t bytes) noe
   std::memcpy(to, from, bytes);
 }
 
-/// Asks for the lines of [at, at + bytes), the first kPrefetchMost bytes of them, all at once. For packed
+/// Most bytes that prefetch_lines() and prefetch_lines_to_write() prefetch.
+inline constexpr std::uint32_t kPrefetchMost = 4096;
+/// Prefetches the lines of [at, at + bytes), at most kPrefetchMost bytes of them, all at once. For packed
 /// bytes that another core has written, or will read, next to a strided side: a kernel that has few accesses
 /// under way, as strides need it, would wait for the other core's lines one after the other.
-inline constexpr std::uint32_t kPrefetchMost = 4096;
 inline void prefetch_lines(const std::byte* at, std::uint32_t bytes) noexcept {
   for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) __builtin_prefetch(at + i);
 }
-/// Asks for the lines of [at, at + bytes) as ones that will be written, the first kPrefetchMost bytes of
-/// them.
+/// Prefetches the lines of [at, at + bytes), at most kPrefetchMost bytes of them, for writing.
 inline void prefetch_lines_to_write(std::byte* at, std::uint32_t bytes) noexcept {
   for (std::uint32_t i = 0; i < bytes && i < kPrefetchMost; i += kCacheLine) prefetch_to_write(at + i);
 }

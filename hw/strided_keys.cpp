@@ -133,7 +133,7 @@ mlx5dv_mkey_init_attr strided_key_attributes(ibv_pd* pd, std::uint16_t entries) 
   return out;
 }
 
-void turn_consumer_key(mlx5dv_mkey& key) noexcept {
+void advance_consumer_key(mlx5dv_mkey& key) noexcept {
   key.rkey = ::ibv_inc_rkey(key.rkey);
   key.lkey = ::ibv_inc_rkey(key.lkey);
 }

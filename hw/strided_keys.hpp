@@ -55,9 +55,9 @@ StridedKeys strided_keys_of(std::uint32_t inline_bytes) noexcept;
 /// library's tag) changes from use to use. A kernel that does not allow that makes no key.
 mlx5dv_mkey_init_attr strided_key_attributes(ibv_pd* pd, std::uint16_t entries) noexcept;
 
-/// Goes on to the next consumer key: the low 8 bits of rkey and lkey, which the next work request hands to
-/// the adapter.
-void turn_consumer_key(mlx5dv_mkey& key) noexcept;
+/// Advances the consumer key, the low 8 bits of rkey and lkey, which the next work request hands to the
+/// adapter.
+void advance_consumer_key(mlx5dv_mkey& key) noexcept;
 
 /// Adds the work request that makes `key` show `pattern`, between ibv_wr_start and ibv_wr_complete. The
 /// caller has set id and flags, and among the flags IBV_SEND_INLINE, as the library demands. access:

@@ -19,8 +19,8 @@ struct StridedLibrary {
   int (*destroy_key)(mlx5dv_mkey* key) = nullptr;
 };
 
-/// The calls of the library that is loaded. None: no such library is loaded, or it is too old to have all of
-/// them. Setup cost.
+/// The calls of the library that the process has loaded. Nothing: no such library is loaded, or it is too old
+/// to have all calls. For setup.
 std::optional<StridedLibrary> loaded_strided_library() noexcept;
 
 /// Creates a queue pair with the work requests that fill strided keys, beside those of `attributes`. Null:

@@ -1,7 +1,7 @@
 // Copies by the processor's own instruction for strings (REP MOVSB). Where the processor knows that whole
 // lines will be written, it takes them without reading them first: so lines that another core has, or had,
 // are not fetched only to be overwritten. Between cores that share no cache this is what counts, and unlike
-// stores past the caches it leaves the bytes where a near core finds them (docs/notebook/shm.md). Whether the
+// non-temporal stores it leaves the bytes where a near core finds them (docs/notebook/shm.md). Whether the
 // instruction is fast: processor().fast_strings (base/processor.hpp). Every x86-64 processor can run it; on
 // others it is never said to be fast.
 #pragma once

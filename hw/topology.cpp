@@ -162,7 +162,8 @@ class Discovery {
     }
   }
 
-  void place(hwloc_obj_t object, IoDevice& device) const {
+  /// Finds out which hardware threads the device is near.
+  void locate(hwloc_obj_t object, IoDevice& device) const {
     const hwloc_obj_t ancestor = hwloc_get_non_io_ancestor_obj(topology_, object);
     if (ancestor == nullptr) return;
     device.near_cpus = to_set(ancestor->cpuset);
@@ -182,7 +183,7 @@ class Discovery {
         break;
       }
       if (device.model.empty()) device.model = info_of(object, "Model");
-      place(object, device);
+      locate(object, device);
       out_.devices_.push_back(std::move(device));
     }
     object = nullptr;
@@ -191,7 +192,7 @@ class Discovery {
       const auto same = [&](const IoDevice& known) { return known.bus_id == bus_id; };
       if (std::any_of(out_.devices_.begin(), out_.devices_.end(), same)) continue;
       IoDevice device{DeviceKind::pci, bus_id, bus_id, model_of(object), {}, false};
-      place(object, device);
+      locate(object, device);
       out_.devices_.push_back(std::move(device));
     }
   }

@@ -37,14 +37,14 @@ struct Cache {
 };
 
 struct Core {
-  unsigned package = 0;  ///< logical index of its socket
+  unsigned package = 0;  ///< logical index of its package (socket)
   CpuSet cpus;           ///< its hardware threads
 };
 
 struct Memory {
   unsigned node = 0;        ///< NUMA node, operating-system index
   std::uint64_t bytes = 0;  ///< 0: unknown
-  CpuSet cpus;              ///< the hardware threads it is local to
+  CpuSet cpus;              ///< the hardware threads that it is local to
 };
 
 enum class DeviceKind : std::uint8_t { network, openfabrics, block, gpu, coprocessor, dma, pci };
@@ -55,7 +55,7 @@ struct IoDevice {
   std::string name;         ///< "mlx5_0", "eth0"; for a PCI function without one its bus id
   std::string bus_id;       ///< "0000:01:00.0"; empty when it is not on PCI
   std::string model;        ///< vendor and device as far as known
-  CpuSet near_cpus;         ///< hardware threads of the place the device hangs at
+  CpuSet near_cpus;         ///< hardware threads that the device is near; empty: unknown
   bool everywhere = false;  ///< it is equally far from every core
 };
 
@@ -84,26 +84,27 @@ class Topology {
   const std::vector<Memory>& memories() const noexcept { return memories_; }
   const std::vector<IoDevice>& devices() const noexcept { return devices_; }
   unsigned packages() const noexcept { return packages_; }
-  /// All hardware threads of the machine that this process may use (cgroup limits taken off).
+  /// The hardware threads of the machine that this process may use, within the limits of its cgroup.
   const CpuSet& allowed() const noexcept { return allowed_; }
   /// What the process is bound to; equals allowed() when it is not bound.
   const CpuSet& bound() const noexcept { return bound_; }
   bool is_bound() const noexcept { return !(bound_ == allowed_); }
-  /// "first touch on 0", "bind to node 1"; empty when the system does not say.
+  /// How memory is placed, as "first touch, nodes 0" or "bound to nodes 1"; empty when the system does not
+  /// say.
   const std::string& memory_policy() const noexcept { return memory_policy_; }
 
   /// How close two hardware threads are. Unknown ones count as same_machine.
   Nearness nearness(unsigned cpu_a, unsigned cpu_b) const noexcept;
-  /// "share an L3 cache of 32 MiB".
+  /// How close two hardware threads are, in words: "share an L3 cache of 32 MiB".
   std::string nearness_text(unsigned cpu_a, unsigned cpu_b) const;
   /// NUMA node local to the hardware thread; -1 when unknown.
   int memory_near(unsigned cpu) const noexcept;
-  /// "near cores 0-3 (memory node 0)", "equally far from every core".
+  /// Where the device is, in words: "near cpus 0-3 (memory node 0)", "equally far from every core".
   std::string near_text(const IoDevice& device) const;
-  /// Whether the process runs (is bound) near the device: its cores and the device's have one in common.
+  /// Whether the process is bound near the device: a hardware thread that it is bound to is near the device.
   bool is_near(const IoDevice& device) const noexcept;
 
-  /// The whole as aligned lines for people.
+  /// The whole topology as aligned lines, for people.
   std::string to_text() const;
 
  private:
@@ -120,7 +121,7 @@ class Topology {
   std::string memory_policy_;
 };
 
-/// 32768 -> "32 KiB"; exact: a value that no unit divides is shown in bytes.
+/// A number of bytes in the largest unit that divides it, as 32768 in "32 KiB". Never rounded.
 std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace stria::hw

@@ -17,7 +17,7 @@ Pacing pacing_of(const Machine& m) noexcept {
   return off ? Pacing::off : Pacing::few;
 }
 
-std::uint32_t near_vectors_up_to(const Pair& near) noexcept {
+std::uint32_t near_vectors_up_to(const CorePair& near) noexcept {
   if (!clearly_less(near.vectors_4k_ns, near.strings_4k_ns)) return 0;
   return clearly_less(near.vectors_16k_ns, near.strings_16k_ns) ? 16384 : 4096;
 }
@@ -34,33 +34,33 @@ double attach_start_of(const Machine& m) noexcept {
 
 /// The model weighs one copy through the kernel against two that overlap, so the proportion of both counts,
 /// and not how fast each is.
-double attach_factor_of(const Pair& near) noexcept {
+double attach_factor_of(const CorePair& near) noexcept {
   if (near.attach_us_per_kib <= 0 || near.cells_us_per_kib <= 0) return 1;
   const double factor = near.attach_us_per_kib / near.cells_us_per_kib / kModelAttachToCells;
   constexpr double kMost = 4;  // what is measured as more is no property of a machine
   return factor > 1 / kClearly && factor < kClearly ? 1 : std::clamp(factor, 1 / kMost, kMost);
 }
 
-/// Whether the string instruction keeps up with stores past the caches, which are never slow to far cores.
-/// Where no far cores were met, near ones tell: an instruction that is clearly faster there than vectors
-/// fetches no lines.
+/// Whether the string instruction keeps up with non-temporal stores, which are never slow to far cores. Where
+/// no far cores were met, near ones tell: an instruction that is clearly faster there than vectors fetches no
+/// lines.
 bool far_strings(const Machine& m) noexcept {
-  if (m.far.strings_16k_ns > 0 && m.far.past_16k_ns > 0)
-    return !clearly_less(m.far.past_16k_ns, m.far.strings_16k_ns);
+  if (m.far.strings_16k_ns > 0 && m.far.nontemporal_16k_ns > 0)
+    return !clearly_less(m.far.nontemporal_16k_ns, m.far.strings_16k_ns);
   return clearly_less(m.near.strings_16k_ns, m.near.vectors_16k_ns);
 }
 
-/// Whether messages of a few KiB are better stored by vectors to the window of a far core than past the
-/// caches to a cell, which costs a record and a fence more.
-bool far_vectors(const Pair& far) noexcept {
+/// Whether messages of a few KiB are better stored by vectors to the window of a far core than by
+/// non-temporal stores to a cell, which costs a record and a fence more.
+bool far_vectors(const CorePair& far) noexcept {
   constexpr double kGainsLess = 3;
-  return far.vectors_4k_ns > 0 && far.vectors_4k_ns < kGainsLess * far.past_4k_ns;
+  return far.vectors_4k_ns > 0 && far.vectors_4k_ns < kGainsLess * far.nontemporal_4k_ns;
 }
 
 /// Whether storing to lines that a far core has keeps up with that core's taking them. Then neither side of a
 /// pipeline waits for the other. On processors whose string instruction fetches such lines first, storing
 /// takes several times as long.
-bool flows(const Pair& far) noexcept {
+bool flows(const CorePair& far) noexcept {
   constexpr double kBlocks = 4;  // of 16 KiB in 64 KiB
   constexpr double kKeepsUp = 1.5;
   const double store = kBlocks * far.strings_16k_ns,
@@ -98,12 +98,12 @@ std::vector<Decision> explain(const Machine& m) {
        "STRIA_STRINGS"},
       {"the string instruction for long copies within a process", yes(c.own_strings),
        "own_vectors, own_strings", c.own_strings != standard.own_strings, "STRIA_STRINGS"},
-      {"and for long copies of what a near core wrote", yes(c.long_strings),
+      {"the string instruction for long copies of what a near core wrote", yes(c.long_strings),
        "near.take_vectors, near.take_strings", c.long_strings != standard.long_strings, "STRIA_STRINGS"},
-      {"to far cells, the string instruction rather than stores past the caches", yes(c.far_strings),
+      {"to far cells, the string instruction rather than non-temporal stores", yes(c.far_strings),
        "far.strings_16k, far.past_16k, or near.strings_16k, near.vectors_16k",
        c.far_strings != standard.far_strings, "STRIA_STRINGS"},
-      {"short messages to far cores by vectors rather than past the caches", yes(c.far_vectors),
+      {"short messages to far cores by vectors rather than by non-temporal stores", yes(c.far_vectors),
        "far.vectors_4k, far.past_4k", c.far_vectors != standard.far_vectors, ""},
       {"long messages to far cores by fragments", yes(c.flows),
        "far.strings_16k, far.take_vectors, far.take_strings", c.flows != standard.flows, "STRIA_RNDV_FLOWS"},

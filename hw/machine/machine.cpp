@@ -9,13 +9,13 @@
 #include "base/processor.hpp"
 #include "base/variables.hpp"
 #include "hw/machine/obtain.hpp"
-#include "hw/machine/shelf.hpp"
+#include "hw/machine/profile_folder.hpp"
 
 namespace stria::hw {
 namespace {
 
-/// The value of STRIA_MACHINE; the default where it is malformed: opening a context says so.
-std::string wish() {
+/// The value of STRIA_MACHINE. A malformed value counts as the default here; opening a context reports it.
+std::string machine_setting() {
   const Variable& variable =
       *std::ranges::find(kBaseVariables, std::string_view("STRIA_MACHINE"), &Variable::name);
   const auto value = read_once(variable);
@@ -23,7 +23,7 @@ std::string wish() {
 }
 
 Profile find_profile() {
-  const std::string wanted = wish();
+  const std::string wanted = machine_setting();
   if (wanted == "defaults") return {};
   if (wanted.find('/') != std::string::npos) {
     Profile profile = read_given(wanted);
@@ -39,8 +39,9 @@ Profile find_profile() {
         wanted);
     return {};
   }
-  return obtain({Shelf::folders(), Identity::of_this_machine(), renew, renew ? kPatientLimits : kUsualLimits,
-                 std::chrono::seconds(::time(nullptr)), renew ? measure : measure_unless_busy});
+  return obtain({ProfileFolder::candidates(), Identity::of_this_machine(), renew,
+                 renew ? kPatientLimits : kUsualLimits, std::chrono::seconds(::time(nullptr)),
+                 renew ? measure : measure_unless_busy});
 }
 
 const Profile& find_once() {

@@ -14,23 +14,25 @@
 namespace stria::hw {
 namespace {
 
-/// Threads that are started meanwhile take no signal: their handlers are the application's.
-class NoSignals {
+/// Blocks all signals of the calling thread while it lives, so that threads that are started meanwhile take
+/// none: the handlers are the application's.
+class ScopedSignalBlock {
  public:
-  NoSignals() noexcept {
+  ScopedSignalBlock() noexcept {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before_);
   }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
+  ~ScopedSignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ScopedSignalBlock(const ScopedSignalBlock&) = delete;
+  ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
 
  private:
   sigset_t before_;
 };
 
-/// Measures a pair of cores. False: the other one is busy, as the thread there waited long for its turn.
+/// Measures the calling thread's core together with `processor`. False: that processor is busy, as the thread
+/// there waited long for its turn.
 bool measure_with(unsigned processor, const Arena& arena, const Deadline& deadline, Machine& found) {
   const Clock::time_point begin = Clock::now();
   Partner partner(processor);
@@ -40,8 +42,8 @@ bool measure_with(unsigned processor, const Arena& arena, const Deadline& deadli
 }
 
 void measure_here(const Deadline& deadline, Measured& found) {
-  const NoSignals quiet;
-  const BoundHere bound;
+  const ScopedSignalBlock quiet;
+  const ScopedBinding bound;
   const Arena arena;
   measure_core(arena, deadline, found.machine);
   const Partners partners = choose_partners(bound.own(), bound.permitted(), neighbours_of(bound.own()));

@@ -19,7 +19,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   std::byte* at(std::size_t place) const noexcept { return memory_ + place; }
-  /// Other memory, in small pages, as that of most programs is: the kernel looks up each.
+  /// Memory beside that of at(), in small pages, as the memory of most programs is: the kernel looks up each.
   std::byte* small_at(std::size_t place) const noexcept { return memory_ + kHugePage + place; }
 
  private:
@@ -34,15 +34,16 @@ struct Measured {
   bool tried = true;      ///< false: nothing was measured, as the processors were busy from the start
   std::string remark;     ///< why something is missing; "": nothing is
 };
-/// Measures until the deadline, with the calling thread, which is bound meanwhile, and a thread of its own.
-/// What `known` has is not measured again; what could not be measured is 0.
+/// Measures until the deadline, with the calling thread, which is bound meanwhile, and a thread that it
+/// starts. What `known` has is not measured again; what could not be measured is 0.
 Measured measure(const Machine& known, const Deadline& deadline) noexcept;
-/// The same, but returns at once where more threads want to run than there are processors.
+/// Measures as measure() does, but returns at once where more threads want to run than there are processors.
 Measured measure_unless_busy(const Machine& known, const Deadline& deadline) noexcept;
 
-/// The parts of it: the calling thread measures.
+/// Measures what one core does by itself, on the calling thread.
 void measure_core(const Arena& arena, const Deadline& deadline, Machine& found) noexcept;
-/// The lines of the pair tell whether it is a near or a far one; the other kind is left alone.
+/// Measures what the calling thread's core and the partner's cost each other. The time that a line takes
+/// tells whether the pair is a near or a far one; the figures of the other kind are left alone.
 void measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline, Machine& found) noexcept;
 
 /// Time, in ns, that a copy through the kernel takes within this process; 0: refused.

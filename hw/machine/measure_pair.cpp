@@ -20,7 +20,7 @@ constexpr std::size_t kPart = Arena::kBytes / 4;
 constexpr std::size_t kShared = 0, kOwn = kPart, kTheirs = 2 * kPart;
 constexpr std::size_t kLine = kCacheLine;
 
-enum Way : std::size_t { vectors, strings, past, kWays };
+enum Way : std::size_t { vectors, strings, nontemporal, kWays };
 
 void copy(Way way, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (way == strings) return string_copy(to, from, bytes);
@@ -38,8 +38,8 @@ std::uint64_t read_lines(const std::byte* at, std::size_t bytes) noexcept {
   return sum;
 }
 
-/// The time from here on includes that all stores before it are done.
-void all_stored() noexcept {
+/// Waits until all earlier stores are done, so that a time that is read next includes them.
+void wait_until_stored() noexcept {
   full_fence();
   wait_for_stores();
 }
@@ -77,10 +77,10 @@ double time_line(const Arena& arena, Partner& partner) noexcept {
 double time_store(Way way, std::size_t bytes, const Arena& arena, Partner& partner) noexcept {
   std::byte* const shared = arena.at(kShared);
   partner.run([shared, bytes] { read_lines(shared, bytes); });
-  all_stored();
+  wait_until_stored();
   const Clock::time_point begin = Clock::now();
   copy(way, shared, arena.at(kOwn), bytes);
-  all_stored();
+  wait_until_stored();
   return ns_since(begin);
 }
 
@@ -94,8 +94,8 @@ double time_take(Way way, const Arena& arena, Partner& partner) noexcept {
   return ns_since(begin);
 }
 
-/// Returns us for a KiB. The partner stores cell after cell, by the string instruction, and this thread
-/// copies each out.
+/// Times how the partner stores cell after cell, by the string instruction, while this thread copies each
+/// out. Returns us for a KiB.
 double time_cells(const Arena& arena, Partner& partner) noexcept {
   constexpr std::size_t kCell = 32768, kCells = 8;
   static std::atomic<std::uint32_t> written;
@@ -118,7 +118,8 @@ double time_cells(const Arena& arena, Partner& partner) noexcept {
   return ns / 1000 / (kCells * kCell / 1024.0);
 }
 
-/// Returns us for a KiB, without the start of a call.
+/// Times copies through the kernel of what the partner wrote. Returns us for a KiB, without the start of a
+/// call.
 double time_attach_rate(const Arena& arena, Partner& partner) noexcept {
   constexpr std::size_t kPage = 4096, kBytes = 65536;
   std::byte *const shared = arena.small_at(0), *const own = arena.small_at(kBytes);
@@ -140,24 +141,24 @@ void measure_pair(const Arena& arena, Partner& partner, const Deadline& deadline
   double line_ns = 0;
   fill(line_ns, time_line);
   if (line_ns == 0) return;
-  Pair& pair = line_ns > kFarLineNs ? found.far : found.near;
+  CorePair& pair = line_ns > kFarLineNs ? found.far : found.near;
   if (pair.line_ns == 0) pair.line_ns = line_ns;
   // First what decides most, as the time may be over before all is measured.
   fill(pair.cells_us_per_kib, time_cells);
   fill(pair.attach_us_per_kib, time_attach_rate);
-  const auto stores = [&](std::size_t bytes, double& by_vectors, double& by_strings, double& by_past) {
+  const auto stores = [&](std::size_t bytes, double& by_vectors, double& by_strings, double& by_nontemporal) {
     if (by_vectors > 0) return;
     const auto ns = medians<kWays>(
         deadline, [&](std::size_t way) { return time_store(static_cast<Way>(way), bytes, arena, partner); });
-    by_vectors = ns[vectors], by_strings = ns[strings], by_past = ns[past];
+    by_vectors = ns[vectors], by_strings = ns[strings], by_nontemporal = ns[nontemporal];
   };
-  stores(4096, pair.vectors_4k_ns, pair.strings_4k_ns, pair.past_4k_ns);
+  stores(4096, pair.vectors_4k_ns, pair.strings_4k_ns, pair.nontemporal_4k_ns);
   if (pair.take_vectors_ns == 0) {
     const auto take = medians<2>(
         deadline, [&](std::size_t way) { return time_take(static_cast<Way>(way), arena, partner); });
     pair.take_vectors_ns = take[vectors], pair.take_strings_ns = take[strings];
   }
-  stores(16384, pair.vectors_16k_ns, pair.strings_16k_ns, pair.past_16k_ns);
+  stores(16384, pair.vectors_16k_ns, pair.strings_16k_ns, pair.nontemporal_16k_ns);
   fill(pair.round_trip_ns, time_round_trip);
 }
 

@@ -21,7 +21,7 @@ class Deadline {
   explicit Deadline(std::chrono::microseconds from_now) noexcept
       : limit_(from_now), until_(Clock::now() + from_now) {}
   bool passed() const noexcept { return Clock::now() >= until_; }
-  /// From its beginning, in ns.
+  /// The whole time for measuring, from the beginning to the deadline, in ns.
   double limit_ns() const noexcept { return std::chrono::duration<double, std::nano>(limit_).count(); }
 
  private:

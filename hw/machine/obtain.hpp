@@ -13,29 +13,32 @@
 
 namespace stria::hw {
 
-struct Limits {
-  std::chrono::microseconds measuring, waiting;  ///< `waiting`: for another process that measures
+struct TimeLimits {
+  std::chrono::microseconds measuring;  ///< for measuring
+  std::chrono::microseconds waiting;    ///< for waiting for another process that measures
 };
-inline constexpr Limits kUsualLimits{std::chrono::milliseconds(6), std::chrono::milliseconds(10)};
-/// Where the user asks for a measurement, and waits for it.
-inline constexpr Limits kPatientLimits{std::chrono::milliseconds(300), std::chrono::milliseconds(600)};
-/// A profile that is not complete, as the processors were busy, is measured further by later processes, so
-/// many in all, each a while after the one before: processes that start together are to agree.
+inline constexpr TimeLimits kUsualLimits{std::chrono::milliseconds(6), std::chrono::milliseconds(10)};
+/// The limits where the user asks for a measurement, and waits for it.
+inline constexpr TimeLimits kPatientLimits{std::chrono::milliseconds(300), std::chrono::milliseconds(600)};
+/// A profile that is not complete, because the processors were busy, is measured further by later processes:
+/// by kMostTries in all, each at least kTryAfter later than the one before, so that processes that start
+/// together agree.
 inline constexpr unsigned kMostTries = 8;
 inline constexpr std::chrono::seconds kTryAfter{60};
 
-struct Request {
-  std::vector<std::string> folders;  ///< where to keep it, the best place first
+struct ProfileRequest {
+  std::vector<std::string> folders;  ///< where to keep the profile, the best place first
   Identity identity;
-  bool renew = false;  ///< measure although there is one
-  Limits limits = kUsualLimits;
+  bool renew = false;  ///< measure although a profile is kept
+  TimeLimits limits = kUsualLimits;
   std::chrono::seconds now{};                                              ///< since 1970
   std::function<Measured(const Machine& known, const Deadline&)> measure;  ///< hw::measure(), but in tests
 };
-Profile obtain(const Request& request);
+/// The profile of this machine: the kept one, or a new one. Waits and measures within request.limits.
+Profile obtain(const ProfileRequest& request);
 
-/// The profile of a file that the user names, whatever machine it is of. The file is no profile: the
-/// defaults, and remark says so.
+/// The profile of a file that the user names, whatever machine it is of. When the file is no profile, the
+/// profile has the defaults, and its remark says why.
 Profile read_given(const std::string& path);
 
 }  // namespace stria::hw

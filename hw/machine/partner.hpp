@@ -19,8 +19,8 @@ namespace stria::hw {
 /// Spins until `is_there()` is true.
 template <class Condition>
 void spin_until(Condition&& is_there) noexcept {
-  for (unsigned looks = 1; !is_there(); ++looks)
-    if (looks % 1024 != 0)
+  for (unsigned polls = 1; !is_there(); ++polls)
+    if (polls % 1024 != 0)
       cpu_relax();
     else
       ::sched_yield();
@@ -33,12 +33,12 @@ class Partner {
  public:
   /// Starts the thread on this processor. Throws std::system_error where no thread can be had.
   explicit Partner(unsigned processor);
-  /// Ends it.
+  /// Ends the thread.
   ~Partner();
   Partner(const Partner&) = delete;
   Partner& operator=(const Partner&) = delete;
 
-  /// False: it could not be bound to its processor, so that nothing is to be measured with it.
+  /// False: the thread could not be bound to its processor, so nothing is to be measured with it.
   bool is_bound() const noexcept { return bound_; }
   /// Lets the partner call `job()`, and returns at once. `job` is the caller's, unchanged until wait()
   /// returns.
@@ -54,6 +54,7 @@ class Partner {
     const std::uint32_t wanted = posted_.load(std::memory_order_relaxed);
     spin_until([&] { return done_.load(std::memory_order_acquire) == wanted; });  // pairs with serve()
   }
+  /// Lets the partner call `job()`, and waits until it is done.
   template <class Job>
   void run(Job&& job) noexcept {
     start(job);

@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kMost = 8192;  // the most that Linux is built for
 
 /// The beginning of a file of the system; "" where there is none.
-std::string text_in(const std::string& path) {
+std::string system_file_text(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text;
   const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : -1;
@@ -31,7 +31,7 @@ struct Mask {
   cpu_set_t* set() noexcept { return reinterpret_cast<cpu_set_t*>(bits); }
 };
 
-/// What the calling thread is bound to.
+/// The processors that the calling thread is bound to.
 std::vector<unsigned> current() {
   Mask mask;
   std::vector<unsigned> out;
@@ -74,7 +74,7 @@ std::vector<unsigned> parse_processors(const std::string& text) {
   return *at == '\0' || *at == '\n' ? out : std::vector<unsigned>{};
 }
 
-BoundHere::BoundHere() : before_(current()) {
+ScopedBinding::ScopedBinding() : before_(current()) {
   const int here = ::sched_getcpu();
   own_ = here < 0 ? 0 : static_cast<unsigned>(here);
   permitted_ = before_;
@@ -87,13 +87,13 @@ BoundHere::BoundHere() : before_(current()) {
   bind_thread({own_});
 }
 
-BoundHere::~BoundHere() {
+ScopedBinding::~ScopedBinding() {
   bind_thread(before_);
 }
 
 bool processors_are_busy() {
   // "0.20 0.18 0.12 1/80 11206": the fourth is of threads that run, or would if they could.
-  const std::string load = text_in("/proc/loadavg");
+  const std::string load = system_file_text("/proc/loadavg");
   unsigned running = 0;
   const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
   return std::sscanf(load.c_str(), "%*s %*s %*s %u/", &running) == 1 &&
@@ -102,8 +102,8 @@ bool processors_are_busy() {
 
 Neighbours neighbours_of(unsigned processor) {
   const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}", processor);
-  return {parse_processors(text_in(folder + "/topology/thread_siblings_list")),
-          parse_processors(text_in(folder + "/cache/index3/shared_cpu_list"))};
+  return {parse_processors(system_file_text(folder + "/topology/thread_siblings_list")),
+          parse_processors(system_file_text(folder + "/cache/index3/shared_cpu_list"))};
 }
 
 Partners choose_partners(unsigned own, const std::vector<unsigned>& permitted, const Neighbours& neighbours) {

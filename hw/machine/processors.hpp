@@ -11,15 +11,16 @@ namespace stria::hw {
 /// "0-3,8" -> 0, 1, 2, 3, 8, as the system lists processors. Empty: it is no such list.
 std::vector<unsigned> parse_processors(const std::string& text);
 
-/// Binds the calling thread to the processor that it runs on, as long as this lives, and back to what it was
-/// bound to before.
-class BoundHere {
+/// Binds the calling thread to the processor that it runs on. The destructor binds the thread to the
+/// processors that it was bound to before.
+class ScopedBinding {
  public:
-  BoundHere();
-  ~BoundHere();
-  BoundHere(const BoundHere&) = delete;
-  BoundHere& operator=(const BoundHere&) = delete;
+  ScopedBinding();
+  ~ScopedBinding();
+  ScopedBinding(const ScopedBinding&) = delete;
+  ScopedBinding& operator=(const ScopedBinding&) = delete;
 
+  /// The processor that the thread is bound to.
   unsigned own() const noexcept { return own_; }
   /// Processors to choose partners from, in rising order: those that the thread was bound to or, where that
   /// was one, those that the kernel lets this process use. Launchers bind each rank to one core.
@@ -34,10 +35,12 @@ class BoundHere {
 /// takes long and says little. A job that fills a machine is no more than the launcher beside it.
 bool processors_are_busy();
 
-/// What the system says of one processor: those of the same core, and those that share its last-level cache.
+/// What the system says of one processor, in lists that have the processor itself, too. Empty: not known.
 struct Neighbours {
-  std::vector<unsigned> core, cache;
+  std::vector<unsigned> core;   ///< processors of the same core
+  std::vector<unsigned> cache;  ///< processors that share its last-level cache
 };
+/// Reads files of the system.
 Neighbours neighbours_of(unsigned processor);
 
 /// The partners to measure `own` with: one that shares the last-level cache, and one that does not. Where the

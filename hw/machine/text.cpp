@@ -41,7 +41,7 @@ bool read_figure(std::string_view name, std::string_view value, Machine& machine
   return done;
 }
 
-bool read_line(std::string_view line, Record& record) {
+bool read_line(std::string_view line, StoredProfile& record) {
   const auto blank = line.find(' ');
   if (blank == std::string_view::npos) return false;
   const std::string_view name = line.substr(0, blank), value = line.substr(blank + 1);
@@ -57,7 +57,7 @@ bool read_line(std::string_view line, Record& record) {
 
 }  // namespace
 
-std::string to_text(const Record& record) {
+std::string to_text(const StoredProfile& record) {
   std::string text = fmt::format("{}\nfingerprint {:016x}\ntries {}\nwhen {}\ncomplete {}\n", kFirstLine,
                                  record.fingerprint, record.tries, record.when, record.complete ? 1 : 0);
   for_each_figure(record.machine, [&](const std::string& name, const FigureText&, double value) {
@@ -66,7 +66,7 @@ std::string to_text(const Record& record) {
   return text + fmt::format("end {:016x}\n", hash_of(text));
 }
 
-std::optional<Record> parse_record(std::string_view text) {
+std::optional<StoredProfile> parse_profile(std::string_view text) {
   if (text.size() > kLongestText || !text.ends_with('\n')) return std::nullopt;
   const auto end = text.rfind("end ");
   if (end == std::string_view::npos) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<Record> parse_record(std::string_view text) {
   std::uint64_t hash = 0;
   if (!read_number(take_line(rest), hash, 16) || !rest.empty() || hash != hash_of(lines)) return std::nullopt;
   if (take_line(lines) != kFirstLine) return std::nullopt;
-  Record record;
+  StoredProfile record;
   while (!lines.empty())
     if (!read_line(take_line(lines), record)) return std::nullopt;
   return record;

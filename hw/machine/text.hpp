@@ -22,19 +22,21 @@
 
 namespace stria::hw {
 
-/// What the file of a profile says.
-struct Record {
+/// What the file of a profile has.
+struct StoredProfile {
   std::uint64_t fingerprint = 0;  ///< of the machine that was measured
   unsigned tries = 0;             ///< how often it was measured
-  std::int64_t when = 0;          ///< seconds since 1970: the last time it was measured
+  std::int64_t when = 0;          ///< when it was measured last, in seconds since 1970
   bool complete = false;          ///< the time sufficed to measure all that can be had
   Machine machine;
 };
 
 inline constexpr std::size_t kLongestText = 16384;
 
-std::string to_text(const Record& record);
-/// Nothing: it is no such text, or a figure is not positive or absurdly large.
-std::optional<Record> parse_record(std::string_view text);
+/// Writes the text form of a profile.
+std::string to_text(const StoredProfile& record);
+/// Reads the text form of a profile. Nothing: the text is not of that form, or a figure is not positive or
+/// absurdly large.
+std::optional<StoredProfile> parse_profile(std::string_view text);
 
 }  // namespace stria::hw

@@ -63,9 +63,9 @@ TEST(KeyTable, a_slot_goes_from_free_to_invalid_to_valid_and_back) {
   const KeyWord word = t.table.bind(index, record, kKeyRead);
   ASSERT_EQ(t.view.look_up(word, kKeyRead, seen, control), Status::ok);
   EXPECT_EQ(std::memcmp(&seen, &record, sizeof record), 0);
-  EXPECT_EQ(t.view.still(word, control), Status::ok);
+  EXPECT_EQ(t.view.check_unchanged(word, control), Status::ok);
   ASSERT_EQ(t.table.invalidate(word, 0, [](std::uint32_t) { return true; }), Status::ok);
-  EXPECT_EQ(t.view.still(word, control), Status::access_error);
+  EXPECT_EQ(t.view.check_unchanged(word, control), Status::access_error);
   EXPECT_EQ(t.view.look_up(word, kKeyRead, seen, control), Status::access_error);
   EXPECT_EQ(t.table.invalidate(word, 0, [](std::uint32_t) { return true; }), Status::invalid);
 }
@@ -207,7 +207,7 @@ TEST(KeyTable, no_write_happens_after_invalidate_and_no_read_of_a_later_record_i
         const bool whole = static_cast<std::uint64_t>(record.count) == record.base &&
                            static_cast<std::uint64_t>(record.bytes) == record.base &&
                            record.segment == record.base;
-        if (t.view.still(word, control) == Status::ok) {
+        if (t.view.check_unchanged(word, control) == Status::ok) {
           if (!whole) ++mixed;
           ++reads;
         }

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <thread>
 
-#include "hw/machine/shelf.hpp"
+#include "hw/machine/profile_folder.hpp"
 #include "hw/machine/text.hpp"
 
 namespace stria::hw {
@@ -48,7 +48,7 @@ class MachineObtainTest : public testing::Test {
   }
 
   fs::path folder_;
-  Request request_;
+  ProfileRequest request_;
   int measured_ = 0;
   bool complete_ = true, tried_ = true;
 };
@@ -79,7 +79,7 @@ TEST_F(MachineObtainTest, measures_again_on_another_machine_and_kernel) {
   request_.identity.kernel = "kernel";
   EXPECT_EQ(obtain(request_).machine.column_plain_ns, 1);
   // A file of another machine under this one's name, as a shared home might have it.
-  Record foreign{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
+  StoredProfile foreign{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
   fill_file(to_text(foreign));
   expect_renewal("another fingerprint");
 }
@@ -159,9 +159,9 @@ TEST_F(MachineObtainTest, takes_the_next_folder_where_the_first_cannot_be_used) 
 }
 
 TEST_F(MachineObtainTest, does_not_wait_for_ever_for_a_process_that_measures) {
-  const auto shelf = Shelf::open(request_.folders.front());
-  ASSERT_TRUE(shelf.has_value());
-  const auto lock = shelf->try_lock(request_.identity.file_name());
+  const auto opened = ProfileFolder::open(request_.folders.front());
+  ASSERT_TRUE(opened.has_value());
+  const auto lock = opened->try_lock(request_.identity.file_name());
   ASSERT_TRUE(lock.has_value() && *lock);
   request_.limits.waiting = std::chrono::microseconds(500);
   const Profile profile = obtain(request_);
@@ -214,7 +214,7 @@ TEST_F(MachineObtainTest, agrees_on_one_profile_where_eight_processes_start_at_o
 TEST_F(MachineObtainTest, reads_a_file_that_the_user_names_whatever_machine_it_is_of) {
   const std::string path = (folder_ / "given").string();
   EXPECT_EQ(read_given(path).source, Source::defaults);
-  Record record{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
+  StoredProfile record{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
   record.machine.column_plain_ns = 7;
   std::ofstream(path) << to_text(record);
   const Profile profile = read_given(path);
@@ -225,12 +225,12 @@ TEST_F(MachineObtainTest, reads_a_file_that_the_user_names_whatever_machine_it_i
   EXPECT_NE(read_given(path).remark, "");
 }
 
-TEST(MachineShelf, lies_in_the_users_cache_and_else_among_temporary_files) {
+TEST(MachineProfileFolder, lies_in_the_users_cache_and_else_among_temporary_files) {
   const auto with = [](const char* cache, const char* home, const char* temporary) {
     for (const auto& [name, value] :
          {std::pair("XDG_CACHE_HOME", cache), {"HOME", home}, {"TMPDIR", temporary}})
       value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
-    return Shelf::folders();
+    return ProfileFolder::candidates();
   };
   const std::string own = "/stria-" + std::to_string(::geteuid());
   EXPECT_THAT(with("/cache", "/home/me", nullptr), testing::ElementsAre("/cache/stria", "/tmp" + own));

@@ -74,7 +74,7 @@ TEST(MachineChoices, take_the_string_instruction_to_far_cells_where_it_fetches_n
   EXPECT_FALSE(choices_of(machine).far_strings) << "near cores do not tell";
   machine.near.strings_16k_ns = 300;
   EXPECT_TRUE(choices_of(machine).far_strings) << "it does not fetch what vectors fetch";
-  machine.far.strings_16k_ns = 2000, machine.far.past_16k_ns = 700;
+  machine.far.strings_16k_ns = 2000, machine.far.nontemporal_16k_ns = 700;
   EXPECT_FALSE(choices_of(machine).far_strings);
   machine.far.strings_16k_ns = 750;
   EXPECT_TRUE(choices_of(machine).far_strings);
@@ -83,7 +83,7 @@ TEST(MachineChoices, take_the_string_instruction_to_far_cells_where_it_fetches_n
 TEST(MachineChoices, take_vectors_to_far_windows_where_past_the_caches_gains_little) {
   Machine machine;
   EXPECT_FALSE(choices_of(machine).far_vectors) << "not measured";
-  machine.far.vectors_4k_ns = 700, machine.far.past_4k_ns = 350;
+  machine.far.vectors_4k_ns = 700, machine.far.nontemporal_4k_ns = 350;
   EXPECT_TRUE(choices_of(machine).far_vectors);
   machine.far.vectors_4k_ns = 2000;
   EXPECT_FALSE(choices_of(machine).far_vectors);
@@ -115,9 +115,9 @@ TEST(MachineChoices, weigh_a_get_by_its_proportion_to_overlapped_copies) {
 }
 
 TEST(MachineText, holds_every_figure) {
-  const Record record{
+  const StoredProfile record{
       .fingerprint = 0x123456789abcdef0, .tries = 2, .when = 1, .complete = true, .machine = any_machine()};
-  const auto read = parse_record(to_text(record));
+  const auto read = parse_profile(to_text(record));
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->fingerprint, record.fingerprint);
   EXPECT_EQ(read->tries, 2u);
@@ -129,7 +129,7 @@ TEST(MachineText, leaves_out_what_was_not_measured) {
   const std::string text =
       to_text({.fingerprint = 1, .tries = 1, .when = 1, .complete = false, .machine = {}});
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("near.")));
-  const auto read = parse_record(text);
+  const auto read = parse_profile(text);
   ASSERT_TRUE(read.has_value());
   EXPECT_TRUE(are_equal(read->machine, {}));
 }
@@ -140,11 +140,11 @@ TEST(MachineText, is_refused_when_a_byte_is_changed_or_missing) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::string changed = text;
     changed[at] = static_cast<char>(changed[at] ^ 1);
-    EXPECT_FALSE(parse_record(changed).has_value()) << at;
-    EXPECT_FALSE(parse_record(text.substr(0, at)).has_value()) << at;
+    EXPECT_FALSE(parse_profile(changed).has_value()) << at;
+    EXPECT_FALSE(parse_profile(text.substr(0, at)).has_value()) << at;
   }
-  EXPECT_FALSE(parse_record(text + "x").has_value());
-  EXPECT_FALSE(parse_record(std::string(kLongestText + 1, ' ')).has_value());
+  EXPECT_FALSE(parse_profile(text + "x").has_value());
+  EXPECT_FALSE(parse_profile(std::string(kLongestText + 1, ' ')).has_value());
 }
 
 TEST(MachineIdentity, has_another_file_for_each_thing_that_makes_a_profile_stale) {

@@ -211,7 +211,7 @@ TEST(KeyPattern, entries_are_what_the_inline_bytes_of_the_queue_pair_hold) {
 TEST(StridedKeys, change_the_low_byte_of_both_numbers_from_use_to_use) {
   mlx5dv_mkey key{0x12345600, 0x12345600};
   for (unsigned use = 1; use <= 600; ++use) {
-    turn_consumer_key(key);
+    advance_consumer_key(key);
     EXPECT_EQ(key.rkey, 0x12345600u | (use & 0xff));
     EXPECT_EQ(key.lkey, key.rkey);
   }

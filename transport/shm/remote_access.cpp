@@ -84,7 +84,7 @@ Status RemoteAccess::move(Direction direction, const transport::Payload& local, 
     status = keys_.look_up(word, hw::kKeyRead, record, control);
     if (status != Status::ok) return status;
     status = copy_checked(direction, local, record, remote_offset);
-    if (keys_.still(word, control) != Status::ok) status = Status::access_error;
+    if (keys_.check_unchanged(word, control) != Status::ok) status = Status::access_error;
   }
   if (status == Status::unsupported && !peer_.attached.is_alive()) status = Status::peer_failed;
   return status;

@@ -161,7 +161,7 @@ Window* Keys::take_strided(Link& link, Region& region, const hw::KeyPattern& pat
   if (taken == nullptr) return nullptr;
   Window& window = *taken;
   StridedKey& key = *window.strided;
-  hw::turn_consumer_key(*key.mkey);
+  hw::advance_consumer_key(*key.mkey);
   key.pattern = pattern;
   key.pattern.set_lkey(region.mr->lkey);
   window.rkey = key.mkey->rkey;

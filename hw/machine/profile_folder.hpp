@@ -1,4 +1,5 @@
-// Where profiles are kept: a folder of the user's own, in which a profile is a file that is replaced whole.
+// ProfileFolder: where profiles are kept, a folder of the user's own, in which a profile is a file that is
+// replaced whole.
 //
 // The folder is ${XDG_CACHE_HOME:-~/.cache}/stria or, where that cannot be written, a folder of the user's
 // own in ${TMPDIR:-/tmp}. What belongs to another user, is writable by others or is a symbolic link is not
@@ -14,21 +15,21 @@
 
 namespace stria::hw {
 
-class Shelf {
+class ProfileFolder {
  public:
   /// The folders to try, by the environment; none for a program that runs with another user's rights.
-  static std::vector<std::string> folders();
+  static std::vector<std::string> candidates();
   /// Opens a folder and makes it if it is missing, with the folder that it lies in. Nothing: it cannot be
   /// used.
-  static std::optional<Shelf> open(const std::string& folder);
+  static std::optional<ProfileFolder> open(const std::string& folder);
 
   std::string path_of(const std::string& name) const { return folder_ + "/" + name; }
   /// The text of a file of the folder; nothing: it is missing, too long, or none of the user's own files.
   std::optional<std::string> read(const std::string& name) const;
-  /// Replaces a file whole. False: it is as it was.
+  /// Replaces a file whole. False: the file is as it was.
   bool write(const std::string& name, const std::string& text) const;
-  /// A lock of the user's processes on this name, which ends with the descriptor. Empty descriptor: another
-  /// process holds it. Nothing: it cannot be had here.
+  /// Locks this name against other processes of the user until the descriptor is closed. Empty descriptor:
+  /// another process holds the lock. Nothing: no lock can be had in this folder.
   std::optional<UniqueFd> try_lock(const std::string& name) const;
 
  private:

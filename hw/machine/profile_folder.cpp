@@ -1,4 +1,4 @@
-#include "hw/machine/shelf.hpp"
+#include "hw/machine/profile_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -55,7 +55,7 @@ std::string path_in(const char* variable) {
 
 }  // namespace
 
-std::vector<std::string> Shelf::folders() {
+std::vector<std::string> ProfileFolder::candidates() {
   std::vector<std::string> out;
   const std::string cache = path_in("XDG_CACHE_HOME"), home = path_in("HOME"), temporary = path_in("TMPDIR");
   if (!cache.empty())
@@ -66,22 +66,22 @@ std::vector<std::string> Shelf::folders() {
   return out;
 }
 
-std::optional<Shelf> Shelf::open(const std::string& folder) {
+std::optional<ProfileFolder> ProfileFolder::open(const std::string& folder) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  Shelf shelf;
-  shelf.folder_ = folder;
-  shelf.fd_.reset(::open(folder.c_str(), kFlags));
-  if (!shelf.fd_ && errno == ENOENT) {
+  ProfileFolder opened;
+  opened.folder_ = folder;
+  opened.fd_.reset(::open(folder.c_str(), kFlags));
+  if (!opened.fd_ && errno == ENOENT) {
     ::mkdir(folder.substr(0, folder.rfind('/')).c_str(), 0700);
     ::mkdir(folder.c_str(), 0700);
-    shelf.fd_.reset(::open(folder.c_str(), kFlags));
+    opened.fd_.reset(::open(folder.c_str(), kFlags));
   }
   struct stat about {};
-  if (!shelf.fd_ || ::fstat(shelf.fd_.get(), &about) != 0 || !is_own(about)) return std::nullopt;
-  return shelf;
+  if (!opened.fd_ || ::fstat(opened.fd_.get(), &about) != 0 || !is_own(about)) return std::nullopt;
+  return opened;
 }
 
-std::optional<std::string> Shelf::read(const std::string& name) const {
+std::optional<std::string> ProfileFolder::read(const std::string& name) const {
   // O_NONBLOCK: what has this name may be a pipe.
   const UniqueFd file(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat about {};
@@ -90,7 +90,7 @@ std::optional<std::string> Shelf::read(const std::string& name) const {
   return read_all(file.get(), kLongestText);
 }
 
-bool Shelf::write(const std::string& name, const std::string& text) const {
+bool ProfileFolder::write(const std::string& name, const std::string& text) const {
   const std::string temporary = fmt::format(".{}.{:016x}", name, random_word());
   UniqueFd file(::openat(fd_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return false;
@@ -100,7 +100,7 @@ bool Shelf::write(const std::string& name, const std::string& text) const {
   return done;
 }
 
-std::optional<UniqueFd> Shelf::try_lock(const std::string& name) const {
+std::optional<UniqueFd> ProfileFolder::try_lock(const std::string& name) const {
   const std::string lock = name + ".lock";
   UniqueFd file(
       ::openat(fd_.get(), lock.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
