@@ -10,13 +10,13 @@ namespace stria::rndv {
 
 using transport::LinkRef;
 
-void Beginning::finish(RecvOp& op) const noexcept {
+void ReceiveStarter::finish_empty(RecvOp& op) const noexcept {
   op.state = Operation::State::fin_due;
   operations.activate(op);
-  ends.step_fin(op);
+  finisher.step_fin(op);
 }
 
-void Beginning::read(RecvOp& op) const noexcept {
+void ReceiveStarter::start_reading(RecvOp& op) const noexcept {
   // progress() starts the read, not this function, which is a dozen calls deep: where the kernel guards its
   // own returns, the processor mispredicts every return that follows a system call, and progress() has fewer
   // of them.
@@ -24,13 +24,13 @@ void Beginning::read(RecvOp& op) const noexcept {
   operations.activate(op);
 }
 
-bool Beginning::offer_key(RecvOp& op) const noexcept {
+bool ReceiveStarter::offer_key(RecvOp& op) const noexcept {
   transport::Key key;
   if (op.memory.offset != 0) return false;  // a key covers the memory from its beginning, not from an offset
   if (op.link->fast_register(op.memory, STRIA_ACCESS_REMOTE_WRITE | STRIA_REGISTER_MAPPED, key) != Status::ok)
     return false;
   const bool fits = op.link->pio_below > sizeof(wire::RtrBody) + key.bytes;
-  if (!fits || !op.key.set_second(keys, key.data, key.bytes)) {
+  if (!fits || !op.key.set_sink_key(keys, key.data, key.bytes)) {
     static_cast<void>(op.link->invalidate(key));
     return false;
   }
@@ -38,17 +38,17 @@ bool Beginning::offer_key(RecvOp& op) const noexcept {
   return true;
 }
 
-void Beginning::ask(RecvOp& op) const noexcept {
+void ReceiveStarter::send_rtr(RecvOp& op) const noexcept {
   op.state = Operation::State::rtr_due;
   operations.activate(op);
-  requests.ask(op);
+  requests.send_rtr(op);
 }
 
 /// False: nothing began, as the sender does not map the memory of the receive.
 bool Acceptor::begin(RecvOp& op, const ReceivePlan& plan) const noexcept {
   op.fragment_bytes = plan.fragment_bytes;
   bool began = false;
-  Protocols::call(plan.answer.protocol,
+  Protocols::call(plan.choice.protocol,
                   [&](const auto& taken) noexcept { began = taken.receive.begin(parts_, op, plan); });
   return began;
 }

@@ -14,31 +14,32 @@ namespace stria::rndv {
 
 struct ReceivePlan;
 
-/// What a protocol begins a receive by: the parts of the engine, and the steps that protocols have in common.
-struct Beginning {
+/// What a protocol starts a receive with: the parts of the engine, and the steps that protocols have in
+/// common.
+struct ReceiveStarter {
   Operations& operations;
   KeyPool& keys;
-  Ends& ends;
+  Finisher& finisher;
   Requests& requests;
   RailReader& rail_reader;
   Owner& owner;
 
-  /// There is nothing to move.
-  void finish(RecvOp& op) const noexcept;
-  /// Reads from the beginning through the sender's key.
-  void read(RecvOp& op) const noexcept;
+  /// Ends a receive that has no bytes to move.
+  void finish_empty(RecvOp& op) const noexcept;
+  /// Has progress() read the message from its beginning, through the sender's key.
+  void start_reading(RecvOp& op) const noexcept;
   /// Registers the memory of the receive, which has to be memory that the sender maps, behind a key that the
   /// RTR will carry to the sender. False: it is no such memory, or the key does not fit in the RTR; the
   /// receive has no key.
   bool offer_key(RecvOp& op) const noexcept;
-  /// Asks the sender for its part, or for fragments of all.
-  void ask(RecvOp& op) const noexcept;
+  /// Asks the sender to put its part (mapped by both), or to send all bytes as fragments.
+  void send_rtr(RecvOp& op) const noexcept;
 };
 
 /// Threads: called with the worker's lock held.
 class Acceptor {
  public:
-  Acceptor(const Options& options, const Beginning& parts) noexcept : options_(options), parts_(parts) {}
+  Acceptor(const Options& options, const ReceiveStarter& parts) noexcept : options_(options), parts_(parts) {}
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
@@ -49,7 +50,7 @@ class Acceptor {
   bool begin(RecvOp& op, const ReceivePlan& plan) const noexcept;
 
   const Options& options_;
-  const Beginning parts_;
+  const ReceiveStarter parts_;
 };
 
 }  // namespace stria::rndv

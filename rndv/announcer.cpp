@@ -38,7 +38,7 @@ void Announcer::make_key(SendOp& op, const Blocks& blocks) noexcept {
 Status Announcer::announce(SendOp& op, const Header& header) noexcept {
   const Blocks blocks = blocks_in(op.memory);
   if (op.state == Operation::State::idle) {
-    if (!operations_.name(op)) return Status::no_resource;
+    if (!operations_.give_name(op)) return Status::no_resource;
     op.state = Operation::State::announce;
     operations_.began(op);
     make_key(op, blocks);
@@ -57,12 +57,12 @@ Status Announcer::announce(SendOp& op, const Header& header) noexcept {
     op.state = Operation::State::waiting;
     return sent;
   }
-  if (sent != Status::no_resource) ends_.abandon(op);
+  if (sent != Status::no_resource) finisher_.abandon(op);
   return sent;
 }
 
 std::uint8_t Announcer::await_match(SendOp& op, std::uint16_t sequence) noexcept {
-  if (!operations_.name_low(op)) return 0;
+  if (!operations_.give_low_name(op)) return 0;
   Header header = wire::make_header(wire::Kind::sync, 0);
   header.sequence = sequence;
   header.flags = static_cast<std::uint8_t>(static_cast<std::uint32_t>(op.id) + 1);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "rndv/ends.hpp"
+#include "rndv/finisher.hpp"
 #include "rndv/operations.hpp"
 #include "rndv/options.hpp"
 
@@ -14,8 +14,8 @@ namespace stria::rndv {
 /// Threads: called with the worker's lock held.
 class Announcer {
  public:
-  Announcer(const Options& options, Operations& operations, KeyPool& keys, Ends& ends) noexcept
-      : options_(options), operations_(operations), keys_(keys), ends_(ends) {}
+  Announcer(const Options& options, Operations& operations, KeyPool& keys, Finisher& finisher) noexcept
+      : options_(options), operations_(operations), keys_(keys), finisher_(finisher) {}
   Announcer(const Announcer&) = delete;
   Announcer& operator=(const Announcer&) = delete;
 
@@ -34,7 +34,7 @@ class Announcer {
   const Options& options_;
   Operations& operations_;
   KeyPool& keys_;
-  Ends& ends_;
+  Finisher& finisher_;
 };
 
 }  // namespace stria::rndv

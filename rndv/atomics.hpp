@@ -27,9 +27,9 @@ struct AtomicOp : ListNode, transport::Completion {
   const transport::LinkRef* link = nullptr;
   wire::OpId id = 0;         ///< this worker's name for the atomic, while the region's owner is asked
   std::uint64_t region = 0;  ///< the owner's name for the region
-  transport::Atomic what{};
+  transport::Atomic what{};  ///< operation, operands, and where the result goes
   transport::Key key;  ///< for the provider, which performs the atomic; bytes == 0: the owner's engine does
-  bool owner_may = false;  ///< the owner's engine may perform it where the provider refuses
+  bool owner_may_perform = false;  ///< the owner's engine may perform it where the provider refuses
 };
 
 /// Threads: called with the worker's lock held.

@@ -1,7 +1,7 @@
-// Common: what nearly every part of an engine is given.
+// Common: what most parts of an engine are given (README.md has the table of the parts).
 #pragma once
 
-#include "rndv/ends.hpp"
+#include "rndv/finisher.hpp"
 #include "rndv/operations.hpp"
 #include "rndv/options.hpp"
 #include "rndv/owner.hpp"
@@ -11,7 +11,7 @@ namespace stria::rndv {
 struct Common {
   const Options& options;
   Operations& operations;
-  Ends& ends;
+  Finisher& finisher;
   Owner& owner;
 };
 

@@ -12,32 +12,35 @@
 namespace stria::rndv {
 namespace {
 
-constinit Parameters one_host{};  // take_machine() writes it, in setup
+constinit Parameters one_host{};  // use_machine_profile() writes it, in setup
 
+/// Whether memory of such blocks is packed by pieces.
 bool by_pieces(std::uint32_t block) noexcept {
   return block == 0 || block >= transport::kBlockOfPieces;
 }
 
-/// Whether a message has more than `limit` blocks, or so many or more, by their mean. Every message of a
-/// layout asks, so it is a product that is compared, and no quotient; `limit` is a whole number from 1 on.
+/// Whether a message has more than `limit` blocks, by their mean. It is called for every message of a layout,
+/// so it compares a product and divides nothing; `limit` is a whole number from 1 on.
 bool has_more_blocks(std::uint64_t length, std::uint32_t block, double limit) noexcept {
   return block != 0 && static_cast<double>(length) > limit * block;
 }
+/// Whether a message has `limit` blocks or more, by their mean.
 bool has_blocks(std::uint64_t length, std::uint32_t block, double limit) noexcept {
   return block != 0 && static_cast<double>(length) >= limit * block;
 }
 
-/// Whole cache lines.
-std::uint32_t in_lines(std::uint32_t bytes) noexcept {
+/// Rounds down to whole cache lines.
+std::uint32_t whole_lines(std::uint32_t bytes) noexcept {
   constexpr auto kLine = static_cast<std::uint32_t>(kCacheLine);
   return bytes / kLine * kLine;
 }
 
-/// `wanted`, or what is nearest to it: at least `most`, and no longer than a link takes, if that is more.
+/// The length nearest to `wanted` that is at least `most`, and at most what a link takes (`longest`), if that
+/// is more than `most`; in whole cache lines when it is longer than `most`.
 std::uint32_t long_fragment(std::uint64_t wanted, std::uint32_t most, std::uint32_t longest) noexcept {
   longest = std::max(most, std::min(longest, parameters().longest_fragment));
   const auto fragment = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, most, longest));
-  return fragment == most ? most : std::max(most, in_lines(fragment));
+  return fragment == most ? most : std::max(most, whole_lines(fragment));
 }
 
 }  // namespace
@@ -61,35 +64,36 @@ bool parse_flows(std::string_view text) noexcept {
   return text == "on" || (text == "auto" && hw::machine_profile().choices.flows);
 }
 
-bool can_help(const Question& q, const Answer& chosen) noexcept {
+bool can_help(const Facts& facts, const Choice& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
   // Of an adapter's key one side alone decides when it ends: fragments and gets do not mix.
   // Over a network a sender that is away does not answer a get either.
-  if ((!q.can_get && !q.mapped) || q.offload || q.distant || q.force != Force::automatic || q.length < kLeast)
+  if ((!facts.can_get && !facts.mapped) || facts.offload || facts.distant ||
+      facts.force != Force::automatic || facts.length < kLeast)
     return false;
-  // A sender that is away is away wherever it is, and whatever it will pay later.
-  Question near = q;
+  // How long a sender is silent does not depend on its distance, so times between near caches are compared.
+  Facts near = facts;
   near.far = near.flows = false;
-  const Answer answer = q.far ? choose(near) : chosen;
-  return answer.read_us() <= kMuchLonger * answer.us_of(Scheme::pipeline);
+  const Choice choice = facts.far ? choose(near) : chosen;
+  return choice.read_us() <= kMuchLonger * choice.us_of(Scheme::pipeline);
 }
 
-std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t longest) noexcept {
+std::uint32_t fragment_for(const Facts& facts, std::uint32_t most, std::uint32_t longest) noexcept {
   // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
-  const bool read_meanwhile = q.source_block == 0 || q.source_block >= transport::kLongBlock;
-  const bool costs_nothing = !q.far || (q.flows && q.source_block == 0);
-  if (q.grows && costs_nothing && by_pieces(q.source_block) && by_pieces(q.sink_block)) {
-    const std::uint64_t wanted = read_meanwhile ? longest : std::bit_floor(q.length / 8);
+  const bool read_meanwhile = facts.source_block == 0 || facts.source_block >= transport::kLongBlock;
+  const bool costs_nothing = !facts.far || (facts.flows && facts.source_block == 0);
+  if (facts.grows && costs_nothing && by_pieces(facts.source_block) && by_pieces(facts.sink_block)) {
+    const std::uint64_t wanted = read_meanwhile ? longest : std::bit_floor(facts.length / 8);
     return long_fragment(wanted, most, longest);
   }
   // A line of the side that is turned belongs to eight columns of doubles: with fewer in a fragment it is
   // fetched again for the next.
-  if (q.turned) return long_fragment(std::bit_floor(q.length / 4), most, longest);
+  if (facts.turned) return long_fragment(std::bit_floor(facts.length / 4), most, longest);
   constexpr double kUnit = 512, kLeast = 1024;
-  const Parameters& p = parameters(path_of(q));
-  const double length = static_cast<double>(q.length);
-  const double all_us = kib_of(q) * p.pipeline_us_per_kib + packing_us(q);
+  const Parameters& p = parameters(path_of(facts));
+  const double length = static_cast<double>(facts.length);
+  const double all_us = kib_of(facts) * p.pipeline_us_per_kib + packing_us(facts);
   // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
   // and n * fragment_us comes on top. Their sum is least where they are equal.
   const double pieces = std::sqrt(all_us / p.fragment_us);
@@ -99,20 +103,20 @@ std::uint32_t fragment_for(const Question& q, std::uint32_t most, std::uint32_t 
   return fragment;
 }
 
-std::uint32_t fragment_on_link(const Question& q, std::uint32_t most, std::uint32_t eager_max,
+std::uint32_t fragment_on_link(const Facts& facts, std::uint32_t most, std::uint32_t eager_max,
                                std::uint32_t zcopy_max) noexcept {
-  if (zcopy_max == 0 || !by_pieces(q.source_block)) return fragment_for(q, most, eager_max);
-  const std::uint32_t in_place = std::min(zcopy_max, parameters(path_of(q)).longest_fragment);
-  return fragment_for(q, std::max(most, in_place), std::max(eager_max, zcopy_max));
+  if (zcopy_max == 0 || !by_pieces(facts.source_block)) return fragment_for(facts, most, eager_max);
+  const std::uint32_t in_place = std::min(zcopy_max, parameters(path_of(facts)).longest_fragment);
+  return fragment_for(facts, std::max(most, in_place), std::max(eager_max, zcopy_max));
 }
 
-std::uint32_t piece_of(const Question& q) noexcept {
+std::uint32_t piece_of(const Facts& facts) noexcept {
   constexpr std::uint64_t kLeast = 1024, kMost = 524288;
   const Parameters& p = parameters();
-  const std::uint64_t half = q.length / 2;
-  const double half_us = (loads_us(q) - p.mapped_start_us) / 2;
+  const std::uint64_t half = facts.length / 2;
+  const double half_us = (loads_us(facts) - p.mapped_start_us) / 2;
   const auto pieces = static_cast<std::uint64_t>(std::max(1.0, half_us / p.mapped_piece_us));
-  return in_lines(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeast, kMost)));
+  return whole_lines(static_cast<std::uint32_t>(std::clamp(half / pieces, kLeast, kMost)));
 }
 
 std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept {
@@ -182,40 +186,42 @@ Parameters fitted(const hw::Choices& choices) noexcept {
   return p;
 }
 
-void take_machine() noexcept {
+void use_machine_profile() noexcept {
   [[maybe_unused]] static const bool taken = (one_host = fitted(hw::machine_profile().choices), true);
 }
 
-Answer choose(const Question& q) noexcept {
-  Answer answer;
+Choice choose(const Facts& facts) noexcept {
+  Choice choice;
   // A worker's messages to itself are read: a pipeline's two copies would follow each other.
-  const bool by_cost = q.force == Force::automatic && !q.self;
-  const std::uint8_t wanted = bits_of({q.force == Force::automatic ? Force::get : q.force});
+  const bool by_cost = facts.force == Force::automatic && !facts.self;
+  const std::uint8_t wanted = bits_of({facts.force == Force::automatic ? Force::get : facts.force});
   const Protocol* taken = nullptr;
   bool is_wanted = false;
   double least_us = 0;
   Protocols::for_each([&](const Protocol& one) {
-    if (!one.applies(q)) return;
-    const double us = one.cost_us(q);
-    answer.set_us(one.scheme, us);
+    if (!one.applies(facts)) return;
+    const double us = one.cost_us(facts);
+    choice.set_us(one.scheme, us);
     const bool wants = (one.forced_by & wanted) != 0;
     if (taken != nullptr && (by_cost ? us > least_us : is_wanted || !wants)) return;
     taken = &one;
     is_wanted = wants;
     least_us = us;
   });
-  answer.protocol = taken;
-  answer.scheme = taken->scheme;
-  return answer;
+  choice.protocol = taken;
+  choice.scheme = taken->scheme;
+  return choice;
 }
 
-const char* reason_of(const Question& q, const Answer& answer) noexcept {
-  const Protocol& taken = *answer.protocol;
+const char* reason_of(const Facts& facts, const Choice& choice) noexcept {
+  const Protocol& taken = *choice.protocol;
   const bool is_read = taken.keys == Keys::senders;
-  if (q.length == 0 || (q.force == Force::automatic && !(q.self && is_read))) return taken.reason(q);
-  if (q.force == Force::automatic)
+  if (facts.length == 0 || (facts.force == Force::automatic && !(facts.self && is_read)))
+    return taken.reason(facts);
+  if (facts.force == Force::automatic)
     return "to itself: one copy, where a pipeline's two would follow each other";
-  return (taken.forced_by & bits_of({q.force})) != 0 ? "forced by STRIA_RNDV_SCHEME" : taken.reason(q);
+  return (taken.forced_by & bits_of({facts.force})) != 0 ? "forced by STRIA_RNDV_SCHEME"
+                                                         : taken.reason(facts);
 }
 
 }  // namespace stria::rndv

@@ -21,51 +21,55 @@ struct Protocol;
 enum class Scheme : std::uint8_t {
   none,         ///< nothing to move
   get,          ///< the receiver reads the sender's memory through its key
-  mapped,       ///< the same by loads, as the memory is mapped in the receiver
+  mapped,       ///< the receiver loads the sender's memory, which it maps
   mapped_both,  ///< the receiver loads one part and the sender stores the other: each maps the other's memory
   pipeline,     ///< the sender packs fragments, the receiver unpacks them
 };
 std::string_view to_string(Scheme scheme) noexcept;
 
 /// What a user may force by STRIA_RNDV_SCHEME. both: mapped_both where the memory of both sides is mapped,
-/// else as get.
+/// else what get forces.
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
-/// What a user sets by STRIA_RNDV_FLOWS: whether fragments flow between far caches (Question::flows). auto:
-/// where the machine's profile says that storing to far cores keeps up with their taking (hw/machine.hpp).
+/// Whether fragments flow between far caches (Facts::flows), by the text of STRIA_RNDV_FLOWS. auto: where the
+/// machine's profile says that storing to far cores keeps up with their taking (hw/machine.hpp).
 bool parse_flows(std::string_view text) noexcept;
 
-/// Whether both sides may copy a part of a message each, by STRIA_RNDV_SHARE; or it is forced.
-inline bool parse_share(std::string_view text, Force force) noexcept {
+/// Whether both sides may copy a part of a message each (mapped by both), by the text of STRIA_RNDV_SHARE, or
+/// because that is forced.
+inline bool parse_copy_by_both(std::string_view text, Force force) noexcept {
   return text != "off" || force == Force::both;
 }
 
-struct Question {
+/// What is known of a message, its path and the user's wish when a protocol is chosen. The sender knows less
+/// of it than the receiver: what it does not know has the values here.
+struct Facts {
   std::uint64_t length = 0;        ///< bytes to move
   std::uint32_t source_block = 0;  ///< mean contiguous run at the sender, bytes; 0: contiguous
-  std::uint32_t sink_block = 0;    ///< the same at the receiver
+  std::uint32_t sink_block = 0;    ///< mean contiguous run at the receiver, bytes; 0: contiguous
   bool can_get = false;            ///< the link can, and the sender made a key
-  bool can_share = false;          ///< the sender can store a part of it through a key of the receiver's
+  bool can_copy_by_both = false;   ///< the sender can put a part of it through a key of the receiver's
   Force force = Force::automatic;
-  bool source_gathered = false;  ///< its key shows the sender's blocks as one run: one work request for all
-  bool source_sparse = false;    ///< each of its runs is a cache line of its own (transport::is_sparse)
-  bool sink_sparse = false;
-  bool turned = false;   ///< one side is a matrix by the other's columns (transport::turned_bytes)
-  bool far = false;      ///< the caches of both sides are far apart
-  bool flows = false;    ///< and fragments flow there nonetheless (parse_flows)
+  bool source_gathered = false;  ///< the sender's key shows its blocks as one run: one work request for all
+  bool source_sparse = false;    ///< each run at the sender is a cache line of its own (transport::is_sparse)
+  bool sink_sparse = false;      ///< each run at the receiver is a cache line of its own
+  bool turned = false;           ///< one side is a matrix by the other's columns (transport::turned_bytes)
+  bool far = false;              ///< the caches of both sides are far apart
+  bool flows = false;            ///< fragments flow between far caches (parse_flows)
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
   bool offload = false;  ///< an adapter moves what is got, and its key is ended by one side alone
   bool distant = false;  ///< a network that the system drives moves it (LinkRef::distant, no adapter)
   bool grows = false;    ///< the link's fragments are unpacked while they are packed (LinkRef::grows)
   bool self = false;     ///< both sides are one worker, whose core copies: nothing goes on at the same time
   bool mapped = false;   ///< the sender's key names memory that the receiver maps; can_get does not matter
-  bool sink_mapped = false;  ///< and the receiver's that the sender maps
+  bool sink_mapped = false;  ///< the receiver's memory is memory that the sender maps
 };
 
-struct Answer {
+/// The protocol that choose() takes, and the predicted times of all schemes.
+struct Choice {
   static constexpr std::size_t kSchemes = 5;
-  const Protocol* protocol = nullptr;  ///< never null in an answer of choose()
-  Scheme scheme = Scheme::none;
+  const Protocol* protocol = nullptr;  ///< never null in what choose() returns
+  Scheme scheme = Scheme::none;        ///< of the protocol
   std::array<double, kSchemes> us{};
 
   /// The predicted time of a scheme; 0 where it does not apply.
@@ -75,32 +79,36 @@ struct Answer {
   double read_us() const noexcept { return us_of(Scheme::get) + us_of(Scheme::mapped); }
 };
 
-Answer choose(const Question& question) noexcept;
-/// Why choose() gave this answer, for people; constant text.
-const char* reason_of(const Question& question, const Answer& answer) noexcept;
+/// Chooses the protocol that is predicted to take least, or the one that the user forces, where it applies.
+Choice choose(const Facts& facts) noexcept;
+/// Why choose() made this choice, for people; constant text.
+const char* reason_of(const Facts& facts, const Choice& choice) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
-/// all would not take much longer between near caches. `chosen` is choose(question).
-bool can_help(const Question& question, const Answer& chosen) noexcept;
+/// all would not take much longer between near caches. `chosen` is choose(facts).
+bool can_help(const Facts& facts, const Choice& chosen) noexcept;
 
 /// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
 /// many enough that both sides work at the same time. A multiple of 512. `longest`, where each is read while
 /// it is written and that is no slower than at once: then both sides work at the same time anyway; and where
 /// a matrix is turned, whose fragments are to hold as many of its columns as they can.
-std::uint32_t fragment_for(const Question& question, std::uint32_t most, std::uint32_t longest) noexcept;
+std::uint32_t fragment_for(const Facts& facts, std::uint32_t most, std::uint32_t longest) noexcept;
 
-/// The same on a link whose packets have up to `eager_max` bytes, or `zcopy_max` where they are sent out of
-/// the memory itself (0: they are not). Those are not packed, so they may be longer than `most`.
-std::uint32_t fragment_on_link(const Question& question, std::uint32_t most, std::uint32_t eager_max,
+/// The fragment of a pipeline on a link whose packets have up to `eager_max` bytes, or `zcopy_max` where they
+/// are sent out of the memory itself (0: they are not). Fragments that are sent so are not packed, so they
+/// may be longer than `most`.
+std::uint32_t fragment_on_link(const Facts& facts, std::uint32_t most, std::uint32_t eager_max,
                                std::uint32_t zcopy_max) noexcept;
 
-/// How much each side of the scheme mapped_both copies before it looks at the other again; and how much of
-/// the message is the sender's part, half of it in whole pieces. 0: too short to be shared.
-std::uint32_t piece_of(const Question& question) noexcept;
+/// The piece of the scheme mapped_both: bytes that each side copies before it checks the progress of the
+/// other.
+std::uint32_t piece_of(const Facts& facts) noexcept;
+/// The sender's part of a message that is mapped by both: half of the message, in whole pieces. 0: the
+/// message is too short for two parts.
 std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept;
 
 /// Whether a message that could go eagerly should be announced instead: packing and unpacking it takes so
-/// long that both at the same time is worth the way there and back.
+/// long that doing both at the same time is worth a round trip.
 bool packs_long(std::uint64_t length, std::uint32_t block) noexcept;
 
 /// Whether packing and unpacking a message takes so long that it is announced even on a link where both
@@ -117,7 +125,7 @@ bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool fa
 /// The longest message of a worker to itself that goes eagerly, which is two copies of one core; a get is
 /// one.
 inline constexpr std::uint32_t kSelfEager = 4096;
-/// The longest message to a far peer that goes eagerly, where fragments do not flow (Question::flows).
+/// The longest message to a far peer that goes eagerly, where fragments do not flow (Facts::flows).
 inline constexpr std::uint32_t kFarEager = 131072;
 
 /// Where the sender's memory is equal blocks at equal distances: the least of them, in bytes, that an adapter
@@ -132,49 +140,54 @@ std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 struct Parameters {
   double get_start_us = 2.0;            ///< system call and page look-up
   double get_us_per_kib = 0.078;        ///< copy by one core through the kernel
-  double get_us_per_kib_beyond = 0.15;  ///< from 2 MiB on, instead of it: the message outgrows the caches
+  double get_us_per_kib_beyond = 0.15;  ///< instead, from 2 MiB on: the message outgrows the caches
   double get_us_per_source = 0.25;      ///< an entry of the sender's list: its page is looked up by itself
   double get_us_per_gathered = 0.01;    ///< instead, where a key shows the sender's list as one run
-  double get_us_per_sink = 0.03;        ///< an entry of the receiver's
+  double get_us_per_sink = 0.03;        ///< an entry of the receiver's list
   double mapped_start_us = 0.7;         ///< look-up of key and mapping, and the announcement
   double mapped_us_per_kib = 0.024;     ///< copy by one core, no page looked up
   double mapped_us_per_kib_beyond = 0.085;  ///< more from 4 MiB on, of blocks, between near caches
   double mapped_us_per_block = 0.0002;      ///< for each block of the side that has more of them
   double mapped_us_per_source = 0.0025;     ///< more where each block at the sender is a line
   double mapped_us_per_sink = 0.005;        ///< more where each block at the receiver is a line
-  double mapped_both_start_us = 1.4;     ///< instead, by both: the RTR's way and one more key; from 80 KiB on
-  double mapped_both_far_us = 0.7;       ///< and where that way is long
-  double mapped_piece_us = 8.0;          ///< what each copies between two looks at the other
-  double pipeline_start_us = 0.7;        ///< the RTR's way and the first fragment's
-  double pipeline_us_per_kib = 0.045;    ///< both cores copy at the same time
-  double far_start_us = 2.4;             ///< more of a pipeline's start between far caches
-  double far_us_per_kib = 0.066;         ///< bytes of a pipeline between far caches
-  double flow_start_us = 1.0;            ///< instead of far_start_us, where fragments flow
-  double flow_us_per_kib = 0.032;        ///< instead of far_us_per_kib, where fragments flow
-  double busy_us_per_kib = 0.05;         ///< bytes of a pipeline, one each way at once
-  double busy_us_per_kib_beyond = 0.06;  ///< more of them from 2 MiB on
-  double far_busy_us_per_kib = 0.16;     ///< one each way at once, between far caches
+  double mapped_both_start_us =
+      1.4;  ///< start of mapped by both: the RTR's way and one more key; from 80 KiB on
+  double mapped_both_far_us = 0.7;  ///< more of that start between far caches
+  double mapped_piece_us = 8.0;     ///< time for which each side copies before it checks the other's progress
+  double pipeline_start_us = 0.7;   ///< the RTR's way and the first fragment's
+  double pipeline_us_per_kib = 0.045;     ///< both cores copy at the same time
+  double far_start_us = 2.4;              ///< more of a pipeline's start between far caches
+  double far_us_per_kib = 0.066;          ///< bytes of a pipeline between far caches
+  double flow_start_us = 1.0;             ///< instead of far_start_us, where fragments flow
+  double flow_us_per_kib = 0.032;         ///< instead of far_us_per_kib, where fragments flow
+  double busy_us_per_kib = 0.05;          ///< bytes of a pipeline, one each way at once
+  double busy_us_per_kib_beyond = 0.06;   ///< more of busy_us_per_kib from 2 MiB on
+  double far_busy_us_per_kib = 0.16;      ///< bytes of a pipeline between far caches, one each way at once
   double pipeline_us_per_block = 0.0005;  ///< packing or unpacking a block
   double pipeline_us_per_line = 0.004;    ///< more where each block is a line
   double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds
-  double packs_long_blocks = transport::kManyRuns;
-  double packs_very_long_blocks = 16384;        ///< blocks that take longer to pack than an announcement
-  double packs_very_long_sparse_blocks = 2048;  ///< the same where each block is a line
-  std::uint64_t mapped_bytes = 8192, mapped_long_bytes = 65536;  ///< in many blocks; in long ones
-  double mapped_sparse_blocks = 1024;                            ///< fewest, each a line, that go mapped
-  std::uint32_t longest_fragment = 131072;       ///< of 512 KiB in two both sides work less at the same time
-  std::uint64_t packs_very_long_bytes = 131072;  ///< likewise, packed
-  std::uint64_t packs_long_bytes = 32768;        ///< of blocks that are not packed by pieces
+  double packs_long_blocks = transport::kManyRuns;  ///< most blocks that packs_long() leaves eager
+  double packs_very_long_blocks = 16384;            ///< blocks that take longer to pack than an announcement
+  double packs_very_long_sparse_blocks = 2048;      ///< fewer are enough where each block is a line
+  std::uint64_t mapped_bytes = 8192;                ///< shortest message of many blocks that goes mapped
+  std::uint64_t mapped_long_bytes = 65536;          ///< shortest message of long blocks that goes mapped
+  double mapped_sparse_blocks = 1024;               ///< fewest blocks, each a line, that go mapped
+  std::uint32_t longest_fragment =
+      131072;  ///< in bytes; of 512 KiB in two both sides work less at the same time
+  std::uint64_t packs_very_long_bytes =
+      131072;  ///< longest message of short blocks that packs_very_long() leaves eager
+  std::uint64_t packs_long_bytes = 32768;  ///< longest message of short blocks that packs_long() leaves eager
 };
+/// What moves the bytes of a path.
 enum class Path : std::uint8_t { one_host, adapter, network };
 const Parameters& parameters(Path path = Path::one_host) noexcept;
 /// The parameters of one host where a copy through the kernel costs what was measured.
 Parameters fitted(const hw::Choices& choices) noexcept;
-/// Makes those of this machine's profile the parameters of one host, once in a process. For setup: until then
-/// they are the values above.
-void take_machine() noexcept;
-inline Path path_of(const Question& question) noexcept {
-  return question.offload ? Path::adapter : question.distant ? Path::network : Path::one_host;
+/// Fits the parameters of one host to this machine's profile, once in a process. For setup: before the first
+/// call the parameters are the values above.
+void use_machine_profile() noexcept;
+inline Path path_of(const Facts& facts) noexcept {
+  return facts.offload ? Path::adapter : facts.distant ? Path::network : Path::one_host;
 }
 
 }  // namespace stria::rndv

@@ -19,32 +19,26 @@ namespace stria::rndv {
 
 using transport::LinkRef;
 
-/// Starts to receive the message in pieces. False: it is too short, the peer has no further link, or there is
-/// no memory.
 bool Requests::divide(RecvOp& op) noexcept {
   if (op.length - op.moved < options_.rails_from || op.remote_half || !owner_.has_rails()) return false;
-  if (owner_.rails(*op.link).empty() || !operations_.name(op)) return false;
-  const std::uint32_t number = divisions_.take();
+  if (owner_.rails(*op.link).empty() || !operations_.give_name(op)) return false;
+  const std::uint32_t number = divisions_.acquire();
   if (number == 0) return false;
   op.division = number;
   op.divided = op.needs_fin = true;
   op.tail = op.length;
-  op.ahead = nullptr;
-  go_on_in_pieces(op);
+  op.reassembly = nullptr;
+  continue_in_pieces(op);
   return true;
 }
 
-/// Starts to ask for pieces as fragments. The receive is divided, and has asked for no fragments yet.
-void Requests::go_on_in_pieces(RecvOp& op) noexcept {
+void Requests::continue_in_pieces(RecvOp& op) noexcept {
   op.helps = false;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
   op.state = Operation::State::receiving;
   ask_for_pieces(op);
 }
 
-/// Asks for the next piece by each link that is free. While a link has no room for the request, or is not up
-/// yet, and there are bytes to ask for, the operation stays in the active list. True: a request was sent, or
-/// the operation ended.
 bool Requests::ask_for_pieces(RecvOp& op) noexcept {
   Division& division = divisions_[op.division];
   const auto rails = owner_.rails(*op.link);
@@ -55,20 +49,20 @@ bool Requests::ask_for_pieces(RecvOp& op) noexcept {
       if (!division.has_room(link, depth)) continue;
       const std::uint64_t most =
           piece_bytes(division.free_at_most(op.moved, op.length), rails.size() + 1, options_.piece_bytes);
-      const Division::Range range = division.next(op.moved, op.ahead, op.length, most);
+      const Division::Range range = division.next(op.moved, op.reassembly, op.length, most);
       if (range.empty()) {
         operations_.deactivate(op);
         return any;
       }
       const Status sent = ask_for_piece(op, link, range);
       if (sent == Status::ok) {
-        division.ask(link, range);
+        division.assign(link, range);
         any = true;
       } else if (sent == Status::no_resource) {
         waits = true;
       } else if (i == 0) {
         op.outcome = sent;
-        ends_.end(op);
+        finisher_.end(op);
         return true;
       }  // else the rail is dead, and its link_down follows
     }
@@ -77,6 +71,7 @@ bool Requests::ask_for_pieces(RecvOp& op) noexcept {
   return any;
 }
 
+/// Asks for one piece by the link. no_resource: the link has no room for the request, or is not up yet.
 Status Requests::ask_for_piece(const RecvOp& op, const LinkRef& link, const Division::Range& range) noexcept {
   const std::uint32_t fragment = std::min(op.fragment_bytes, link.packet_max());
   if (fragment == 0) return Status::no_resource;
@@ -84,14 +79,12 @@ Status Requests::ask_for_piece(const RecvOp& op, const LinkRef& link, const Divi
   return link.send_control(wire::make_header(wire::Kind::rtr, op.peer_op), &body, sizeof(body));
 }
 
-/// Notes that `bytes` bytes at `place`, which are in the receive's memory, came by the link. Ends the receive
-/// when it is complete; else asks for the next piece when this one is whole.
-void Requests::piece_came(RecvOp& op, const LinkRef& link, std::uint64_t place,
-                          std::uint64_t bytes) noexcept {
-  const bool is_whole = divisions_[op.division].came(link, place, bytes);
+void Requests::note_received(RecvOp& op, const LinkRef& link, std::uint64_t place,
+                             std::uint64_t bytes) noexcept {
+  const bool is_whole = divisions_[op.division].note_received(link, place, bytes);
   if (is_whole && &link != op.link) ++owner_.counters.by_rails;
   if (op.moved >= op.length)
-    ends_.end_receiving(op);
+    finisher_.end_receiving(op);
   else if (is_whole)
     ask_for_pieces(op);
 }
@@ -102,7 +95,7 @@ void Requests::fail_rail(const LinkRef& link, const LinkRef& rail) noexcept {
                               op.state == Operation::State::receiving;
     if (!is_asked_for) return;
     const bool goes_on = !op.failed && op.outcome == Status::ok;
-    if (divisions_[op.division].give_back(rail) && goes_on) operations_.activate(op);
+    if (divisions_[op.division].release_all(rail) && goes_on) operations_.activate(op);
   });
 }
 

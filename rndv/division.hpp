@@ -2,7 +2,7 @@
 // for its next piece when it is free, so a slow link gets fewer pieces. The links are the main link, which is
 // up in any case, and the links by further devices (rails).
 //
-//   0 ......... moved     (what is there, from `moved` on: ahead.hpp)
+//   0 ......... moved     (what is there, from `moved` on: reassembly.hpp)
 //   |  all here  | piece, main | piece, rail 1 | piece, rail 2 | gap of a dead rail | piece | ... free ... |
 //                                                              ^ next_
 //
@@ -21,7 +21,7 @@
 #include <span>
 
 #include "base/cache_line.hpp"
-#include "rndv/ahead.hpp"
+#include "rndv/reassembly.hpp"
 #include "stria/stria.h"
 #include "transport/link_ref.hpp"
 
@@ -33,7 +33,7 @@ class Division {
   /// for a request.
   static constexpr unsigned kDepth = 2;
   /// Pieces that all links together are asked for at a time.
-  static constexpr std::size_t kMost = std::size_t{kDepth} * STRIA_DEVICES_MAX;
+  static constexpr std::size_t kMaxPieces = std::size_t{kDepth} * STRIA_DEVICES_MAX;
 
   struct Range {
     std::uint64_t begin, end;
@@ -49,25 +49,26 @@ class Division {
     return length - std::max(next_, moved);
   }
   /// The first run of free bytes, cut to `bytes`. Empty: no byte is free. The bytes before `moved`, and those
-  /// in `ahead` (may be null), are there; the message ends at `length`.
-  Range next(std::uint64_t moved, const Ahead* ahead, std::uint64_t length, std::uint64_t bytes) noexcept {
+  /// in `reassembly` (may be null), are there; the message ends at `length`.
+  Range next(std::uint64_t moved, const Reassembly* reassembly, std::uint64_t length,
+             std::uint64_t bytes) noexcept {
     std::uint64_t at = std::max(next_, moved);
     for (std::uint64_t before = at + 1; before != at;) {
       before = at;
-      for (const Piece& one : asked())
+      for (const Piece& one : assigned())
         if (one.begin <= at && at < one.end) at = one.end;
-      if (ahead != nullptr) at = ahead->end_of_range_at(at);
+      if (reassembly != nullptr) at = reassembly->end_of_range_at(at);
     }
     next_ = at;
     if (at >= length) return {at, at};
     std::uint64_t end = std::min(length, bytes < length - at ? at + bytes : length);
-    for (const Piece& one : asked())
+    for (const Piece& one : assigned())
       if (one.begin > at) end = std::min(end, one.begin);
-    if (ahead != nullptr) end = std::min(end, ahead->begin_of_range_after(at, end));
+    if (reassembly != nullptr) end = std::min(end, reassembly->begin_of_range_after(at, end));
     return {at, end};
   }
-  /// Notes that the link was asked for `range`, which next() returned.
-  void ask(const transport::LinkRef& link, const Range& range) noexcept {
+  /// Assigns `range`, which next() returned, to the link: the link was asked for it, or reads it.
+  void assign(const transport::LinkRef& link, const Range& range) noexcept {
     pieces_[count_++] = {range.begin, range.end, range.end - range.begin, &link};
     next_ = range.end;
   }
@@ -76,8 +77,8 @@ class Division {
     return count_ < pieces_.size() && outstanding(link) < depth;
   }
   unsigned outstanding(const transport::LinkRef& link) const noexcept {
-    return static_cast<unsigned>(
-        std::count_if(asked().begin(), asked().end(), [&](const Piece& one) { return one.link == &link; }));
+    return static_cast<unsigned>(std::count_if(assigned().begin(), assigned().end(),
+                                               [&](const Piece& one) { return one.link == &link; }));
   }
   /// Whether the bytes lie within one piece that the link was asked for.
   bool expects(const transport::LinkRef& link, std::uint64_t begin, std::uint64_t bytes) noexcept {
@@ -85,7 +86,7 @@ class Division {
   }
   /// Notes that these bytes came by the link, none of them a second time. True: their piece is whole now, and
   /// the link is free for another.
-  bool came(const transport::LinkRef& link, std::uint64_t begin, std::uint64_t bytes) noexcept {
+  bool note_received(const transport::LinkRef& link, std::uint64_t begin, std::uint64_t bytes) noexcept {
     Piece* const piece = find(link, begin, bytes);
     // Null: the link died after memory was named for the bytes, and before the last of them came.
     if (piece == nullptr) return false;
@@ -94,16 +95,16 @@ class Division {
     *piece = pieces_[--count_];
     return true;
   }
-  /// The link does not bring this piece: its bytes are free again.
-  void give_back(const transport::LinkRef& link, const Range& range) noexcept {
+  /// Makes the bytes of a piece free again: the link does not bring it.
+  void release(const transport::LinkRef& link, const Range& range) noexcept {
     Piece* const piece = find(link, range.begin, range.end - range.begin);
     if (piece == nullptr) return;
     next_ = std::min(next_, piece->begin);
     *piece = pieces_[--count_];
   }
-  /// The link is dead: forgets its pieces, so that the bytes that it did not bring are free again. False: it
-  /// was asked for nothing.
-  bool give_back(const transport::LinkRef& link) noexcept {
+  /// Makes the bytes of all pieces of a dead link free again, as far as they did not come. False: the link
+  /// had no piece.
+  bool release_all(const transport::LinkRef& link) noexcept {
     const unsigned before = count_;
     for (unsigned i = 0; i < count_;) {
       if (pieces_[i].link != &link) {
@@ -122,7 +123,7 @@ class Division {
     std::uint64_t left;  // bytes of the piece that have not come
     const transport::LinkRef* link;
   };
-  std::span<const Piece> asked() const noexcept { return {pieces_.data(), count_}; }
+  std::span<const Piece> assigned() const noexcept { return {pieces_.data(), count_}; }
   Piece* find(const transport::LinkRef& link, std::uint64_t begin, std::uint64_t bytes) noexcept {
     for (unsigned i = 0; i < count_; ++i) {
       Piece& one = pieces_[i];
@@ -133,7 +134,7 @@ class Division {
 
   std::uint64_t next_ = 0;
   unsigned count_ = 0;
-  std::array<Piece, kMost> pieces_;  // in no order
+  std::array<Piece, kMaxPieces> pieces_;  // in no order
 };
 
 /// The length of the next piece, at most `most`, when `free` bytes are asked of no link. All links together

@@ -10,26 +10,26 @@ using transport::Packet;
 Engine::Engine(const Options& options, const Events& events) noexcept
     : options_(options),
       owner_(events),
-      ends_(operations_, pools_, pieces_, owner_),
-      pieces_({&ends_,
-               [](void* ends, SendOp& op, Status why) noexcept {
-                 static_cast<Ends*>(ends)->end_sending(op, why);
+      finisher_(operations_, pools_, pieces_, owner_),
+      pieces_({&finisher_,
+               [](void* finisher, SendOp& op, Status why) noexcept {
+                 static_cast<Finisher*>(finisher)->end_sending(op, why);
                },
-               [](void* ends, SendOp& op) noexcept { static_cast<Ends*>(ends)->end(op); }}),
-      putter_(operations_, ends_, owner_),
+               [](void* finisher, SendOp& op) noexcept { static_cast<Finisher*>(finisher)->end(op); }}),
+      putter_(operations_, finisher_, owner_),
       streamer_(common(), pools_.keys, pieces_, putter_),
-      announcer_(options_, operations_, pools_.keys, ends_),
+      announcer_(options_, operations_, pools_.keys, finisher_),
       requests_(common(), pools_.divisions),
-      fragments_(operations_, pools_.aheads, ends_, requests_),
+      fragments_(operations_, pools_.reassemblies, finisher_, requests_),
       reader_(common(), requests_),
-      rail_keys_(operations_, pools_.rail_keys, ends_),
+      rail_keys_(operations_, pools_.rail_keys, finisher_),
       rail_reader_(common(), pools_, requests_),
-      acceptor_(options_, {operations_, pools_.keys, ends_, requests_, rail_reader_, owner_}),
+      acceptor_(options_, {operations_, pools_.keys, finisher_, requests_, rail_reader_, owner_}),
       served_(common(), streamer_, requests_) {}
 
 bool Engine::confirm_match(const LinkRef& link, wire::SyncName name) noexcept {
   const Status sent = link.send_control(wire::make_header(wire::Kind::fin, name), nullptr, 0);
-  return sent != Status::no_resource || ends_.owe_fin(link, name, Status::ok);
+  return sent != Status::no_resource || finisher_.queue_fin(link, name, Status::ok);
 }
 
 bool Engine::parse_announcement(const Packet& packet, Announcement& out) noexcept {
@@ -52,19 +52,19 @@ bool Engine::step(Operation& op) noexcept {
       return op.divided ? rail_reader_.step(static_cast<RecvOp&>(op))
                         : reader_.step_reading(static_cast<RecvOp&>(op));
     case State::rtr_due:
-      return requests_.ask(static_cast<RecvOp&>(op));
+      return requests_.send_rtr(static_cast<RecvOp&>(op));
     case State::rma_due:
       return served_.step(op);
     case State::streaming:
       return streamer_.step(static_cast<SendOp&>(op));
     case State::fin_due:
-      return ends_.step_fin(static_cast<RecvOp&>(op));
+      return finisher_.step_fin(static_cast<RecvOp&>(op));
     case State::receiving:
-      // An active receive that is not divided shares the copying (share.cpp): others are not active.
+      // An active receive that is not divided shares the copying (mapped_both.cpp): others are not active.
       return op.divided ? requests_.ask_for_pieces(static_cast<RecvOp&>(op))
-                        : reader_.step_sharing(static_cast<RecvOp&>(op));
+                        : reader_.step_mapped_both(static_cast<RecvOp&>(op));
     case State::waiting:
-      return op.keyed && rail_keys_.step(static_cast<SendOp&>(op));
+      return op.has_rail_keys && rail_keys_.step(static_cast<SendOp&>(op));
     case State::idle:
     case State::announce:
       break;
@@ -81,7 +81,7 @@ void Engine::on_fin(const LinkRef& link, const Packet& packet) noexcept {
         static_cast<std::uint64_t>(op->memory.length) >= options_.rails_from)
       static_cast<void>(owner_.rails(link));
   }
-  ends_.on_fin(link, packet);
+  finisher_.on_fin(link, packet);
 }
 
 unsigned Engine::progress() noexcept {

@@ -16,7 +16,7 @@
 #include "rndv/acceptor.hpp"
 #include "rndv/announcer.hpp"
 #include "rndv/common.hpp"
-#include "rndv/ends.hpp"
+#include "rndv/finisher.hpp"
 #include "rndv/fragments.hpp"
 #include "rndv/operation.hpp"
 #include "rndv/operations.hpp"
@@ -87,23 +87,23 @@ class Engine {
                             const transport::LinkRef* rail = nullptr) noexcept {
     return streamer_.on_rtr(link, packet, rail);
   }
-  using Taken = rndv::Taken;
-  [[nodiscard]] Taken on_frag(const transport::LinkRef& link, const transport::Packet& packet,
-                              const transport::LinkRef* rail = nullptr) noexcept {
+  using FragmentOutcome = rndv::FragmentOutcome;
+  [[nodiscard]] FragmentOutcome on_frag(const transport::LinkRef& link, const transport::Packet& packet,
+                                        const transport::LinkRef* rail = nullptr) noexcept {
     return fragments_.on_frag(link, packet, rail);
   }
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
   [[nodiscard]] bool on_ask_key(const transport::LinkRef& link, const transport::Packet& packet,
                                 const transport::LinkRef* rail) noexcept {
-    return rail_keys_.on_request(link, packet, rail);
+    return rail_keys_.on_ask_key(link, packet, rail);
   }
   [[nodiscard]] bool on_end_key(const transport::LinkRef& link, const transport::Packet& packet,
                                 const transport::LinkRef* rail) noexcept {
-    return rail_keys_.on_end(link, packet, rail);
+    return rail_keys_.on_end_key(link, packet, rail);
   }
   [[nodiscard]] bool on_rail_key(const transport::LinkRef& link, const transport::Packet& packet,
                                  const transport::LinkRef* rail) noexcept {
-    return rail_reader_.on_key(link, packet, rail);
+    return rail_reader_.on_rail_key(link, packet, rail);
   }
 
   /// Names the memory for the payload of a fragment, before the payload has come. False: none, because the
@@ -114,8 +114,8 @@ class Engine {
   }
   /// The payload of a fragment for which place() named memory is there. May also come on a link whose peer
   /// was given up.
-  [[nodiscard]] Taken on_placed(const transport::LinkRef& link, const transport::Packet& packet,
-                                const transport::LinkRef* rail = nullptr) noexcept {
+  [[nodiscard]] FragmentOutcome on_placed(const transport::LinkRef& link, const transport::Packet& packet,
+                                          const transport::LinkRef* rail = nullptr) noexcept {
     return fragments_.on_placed(link, packet, rail);
   }
   /// The peer's link by this device is dead: nothing is placed by it any more. To be called after fail_link()
@@ -127,13 +127,14 @@ class Engine {
   /// Parses the body of an RTS; false when it is malformed.
   static bool parse_announcement(const transport::Packet& packet, Announcement& out) noexcept;
 
-  /// Advances every active operation once, and the pieces being sent. Returns how many of them moved.
+  /// Advances every active operation once, and the pieces that are being sent. Returns how many of them
+  /// moved.
   unsigned progress() noexcept;
   /// No operation is under way.
   bool idle() const noexcept { return operations_.idle(); }
-  /// Whether fragments flow between far caches (Question::flows in cost_model.hpp).
+  /// Whether fragments flow between far caches (Facts::flows in cost_model.hpp).
   bool flows() const noexcept { return options_.flows; }
-  /// Bytes that one side copies at most before it looks after other traffic.
+  /// Most bytes that one side copies before it handles other traffic.
   std::uint64_t pull_slice() const noexcept { return options_.pull_slice; }
   /// progress() has nothing to do: everything under way waits for a peer.
   bool resting() const noexcept { return operations_.resting() && pieces_.resting(); }
@@ -141,7 +142,7 @@ class Engine {
   /// Ends every operation of the link with `why`. The link is down: nothing begins on it any more. Returns
   /// how many steps that took, which is linear in the number of operations under way, of all links.
   std::uint64_t fail_link(const transport::LinkRef& link, Status why) noexcept {
-    return ends_.fail_link(link, why);
+    return finisher_.fail_link(link, why);
   }
   /// A rail of the link's peer is dead. The bytes that it was to bring are asked of the other links; sends
   /// that waited only for the end of the rail's key end.
@@ -153,22 +154,22 @@ class Engine {
   }
   /// Ends every operation that is still in a list. To be called only after the providers are closed, which
   /// write no memory any more.
-  void end_all(Status why) noexcept { ends_.end_all(why); }
+  void end_all(Status why) noexcept { finisher_.end_all(why); }
   /// Whether a peer's put or get is under way on `region`.
   bool region_busy(std::uint64_t region) noexcept { return operations_.region_busy(region); }
   /// Takes back a send that announce() or await_match() began, without an upcall.
-  void abandon(SendOp& op) noexcept { ends_.abandon(op); }
+  void abandon(SendOp& op) noexcept { finisher_.abandon(op); }
   const Counters& counters() const noexcept { return owner_.counters; }
 
  private:
-  Common common() noexcept { return {options_, operations_, ends_, owner_}; }
+  Common common() noexcept { return {options_, operations_, finisher_, owner_}; }
   bool step(Operation& op) noexcept;  // true when something moved
 
   const Options options_;
   Owner owner_;
   Operations operations_;
   Pools pools_;
-  Ends ends_;
+  Finisher finisher_;
   PieceSender pieces_;
   Putter putter_;
   Streamer streamer_;

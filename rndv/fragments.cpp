@@ -15,60 +15,61 @@ bool Fragments::is_wanted(const RecvOp& op, const LinkRef* rail, std::uint64_t p
                           std::uint64_t bytes) noexcept {
   const std::uint64_t end = op.sink_key_bytes == 0 ? op.length : senders_part(op.length, op.fragment_bytes);
   return place >= op.moved && place < end && bytes <= end - place &&
-         (op.ahead == nullptr || !op.ahead->meets(place, place + bytes)) &&
+         (op.reassembly == nullptr || !op.reassembly->overlaps(place, place + bytes)) &&
          (!op.divided || requests_.expects(op, rail, place, bytes));
 }
 
-Taken Fragments::on_frag(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
+FragmentOutcome Fragments::on_frag(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
   Operation* found = operations_.find(packet.header->tag, Operation::Kind::recv, link);
   if (found == nullptr || found->state != Operation::State::receiving || found->outcome != Status::ok)
-    return Taken::well;
+    return FragmentOutcome::handled;
   auto& op = static_cast<RecvOp&>(*found);
   const std::uint64_t place = wire::place_of(*packet.header);
   std::uint64_t bytes = packet.bytes;
   if (bytes == 0) [[unlikely]] {
-    op.begun = true;
-    if (place == wire::kPutting) return Taken::well;
+    op.put_begun = true;
+    if (place == wire::kPutting) return FragmentOutcome::handled;
     if (op.sink_key_bytes != 0) bytes = op.fragment_bytes;
   }
   if (bytes == 0 || !is_wanted(op, rail, place, bytes)) [[unlikely]] {
     log::debug("a fragment of {} bytes at {} does not fit a receive that has {} of {} bytes", packet.bytes,
                place, op.moved, op.length);
     refuse_fragments(op);
-    return Taken::misfit;
+    return FragmentOutcome::misfit;
   }
   if (packet.bytes != 0) {
     const transport::Arrival came = transport::take(transport::slice(op.memory, place, bytes), packet);
     // If the sender died while it wrote the fragment, the receive ends with the link.
     if (came != transport::Arrival::whole) [[unlikely]]
-      return came == transport::Arrival::later ? Taken::later : Taken::well;
+      return came == transport::Arrival::later ? FragmentOutcome::later : FragmentOutcome::handled;
   }
-  return has_come(op, rail, place, bytes) ? Taken::well : Taken::misfit;
+  return note_received(op, rail, place, bytes) ? FragmentOutcome::handled : FragmentOutcome::misfit;
 }
 
-/// Records that these bytes are there. False: they cannot be recorded, and the receive ends.
-bool Fragments::has_come(RecvOp& op, const LinkRef* rail, std::uint64_t place, std::uint64_t bytes) noexcept {
-  if (place == op.moved && op.ahead == nullptr) [[likely]] {
+/// Notes that these bytes are in the receive's memory. False: they cannot be noted, and the receive ends.
+bool Fragments::note_received(RecvOp& op, const LinkRef* rail, std::uint64_t place,
+                              std::uint64_t bytes) noexcept {
+  if (place == op.moved && op.reassembly == nullptr) [[likely]] {
     op.moved += bytes;
-  } else if (!aheads_.came(op.ahead, op.moved, place, place + bytes)) [[unlikely]] {
+  } else if (!reassemblies_.note_received(op.reassembly, op.moved, place, place + bytes)) [[unlikely]] {
     log::error("a receive of {} bytes ends: its fragments leave more than {} gaps, or memory is out",
-               op.length, Ahead::kMost);
+               op.length, Reassembly::kMaxRanges);
     refuse_fragments(op);
     return false;
   }
   op.link->silence.heard = true;
   if (op.divided) [[unlikely]]
-    requests_.piece_came(op, rail != nullptr ? *rail : *op.link, place, bytes);
+    requests_.note_received(op, rail != nullptr ? *rail : *op.link, place, bytes);
   else
-    moved_on(op);
+    check_complete(op);
   return true;
 }
 
-/// op.moved may have grown: ends the receive when every byte that fragments bring is there. A receive that
-/// shares the copying reads on from the end.
-void Fragments::moved_on(RecvOp& op) noexcept {
+/// Ends the receive when every byte that fragments bring is there. A receive that is mapped by both, and not
+/// complete, is activated: it reads on from the end.
+void Fragments::check_complete(RecvOp& op) noexcept {
   if (op.moved >= tail_of(op) && !op.in_flight)
-    ends_.end_receiving(op);
+    finisher_.end_receiving(op);
   else if (op.sink_key_bytes != 0)
     operations_.activate(op);
 }
@@ -76,7 +77,7 @@ void Fragments::moved_on(RecvOp& op) noexcept {
 /// Ends the receive with io_error, once no get of it is in flight.
 void Fragments::refuse_fragments(RecvOp& op) noexcept {
   op.outcome = Status::io_error;
-  if (!op.in_flight) ends_.end_receiving(op);
+  if (!op.in_flight) finisher_.end_receiving(op);
 }
 
 }  // namespace stria::rndv

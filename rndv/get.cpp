@@ -15,35 +15,35 @@
 
 namespace stria::rndv {
 
-// The completion of every get that Reader starts.
+/// The completion of every get that Reader starts. The operation is in the active list, or in that of the
+/// helpers; the engine's next progress takes it on.
 void Reader::on_get_done(stria_completion_t* completion, stria_status_t status) noexcept {
   auto& op = static_cast<RecvOp&>(*completion);
   op.in_flight = false;
   const Status done = transport::from_c(status);
-  op.refused = done == Status::unsupported;
-  if (done != Status::ok) op.finishes = false;
+  op.get_refused = done == Status::unsupported;
+  if (done != Status::ok) op.get_sends_fin = false;
   if (op.failed) {
-    if (op.state == Operation::State::receiving) return;  // help() or step_sharing() ends the operation
+    if (op.state == Operation::State::receiving) return;  // help() or step_mapped_both() ends the operation
     op.state = Operation::State::fin_due;
   } else if (op.state == Operation::State::receiving) {
-    helped(op, done);
+    tail_get_ended(op, done);
   } else if (done == Status::ok) {
     op.moved += op.slice_bytes;
-  } else if (!op.refused) {
+  } else if (!op.get_refused) {
     op.outcome = outcome_of_get(done);
     op.state = Operation::State::fin_due;
   }
-  // The operation is in the active list; the engine's next progress takes it on.
 }
 
 /// The provider refused the get: asks the sender for the missing bytes as fragments.
-void Reader::go_packed(RecvOp& op) noexcept {
-  op.refused = false;
+void Reader::request_fragments(RecvOp& op) noexcept {
+  op.get_refused = false;
   ++owner_.counters.pipeline;
   owner_.refused(*op.link);
   if (op.link->railed && requests_.divide(op)) return;
   op.state = Operation::State::rtr_due;
-  requests_.ask(op);
+  requests_.send_rtr(op);
 }
 
 /// The longest get that is started at once. A get by a network need not be cut into slices: the network moves
@@ -55,8 +55,8 @@ std::uint64_t Reader::longest_get(const RecvOp& op) const noexcept {
 
 bool Reader::step_reading(RecvOp& op) noexcept {
   if (op.in_flight) return false;
-  if (op.refused) {
-    go_packed(op);
+  if (op.get_refused) {
+    request_fragments(op);
     return true;
   }
   if (op.moved < op.length) {
@@ -70,8 +70,8 @@ bool Reader::step_reading(RecvOp& op) noexcept {
     const transport::Payload local = transport::slice(op.memory, op.moved, bytes);
     Status status = Status::unsupported;
     if (last) {
-      status = op.link->get_finish(local, key, op.moved, Ends::fin_of(op), &op);
-      op.finishes = status == Status::ok || status == Status::in_progress;
+      status = op.link->get_finish(local, key, op.moved, Finisher::fin_of(op), &op);
+      op.get_sends_fin = status == Status::ok || status == Status::in_progress;
     }
     if (status == Status::unsupported) status = op.link->get(local, key, op.moved, &op);
     // Counts the message as a get only when a get moves something: a get that is refused at once does not
@@ -87,7 +87,7 @@ bool Reader::step_reading(RecvOp& op) noexcept {
       case Status::no_resource:
         return false;
       case Status::unsupported:
-        go_packed(op);
+        request_fragments(op);
         return true;
       default:
         op.outcome = outcome_of_get(status);
@@ -96,13 +96,13 @@ bool Reader::step_reading(RecvOp& op) noexcept {
     }
   }
   if (op.state == Operation::State::reading && op.moved == op.length) {
-    if (op.finishes) {
-      ends_.finish(op);
+    if (op.get_sends_fin) {
+      finisher_.finish(op);
       return true;
     }
     op.state = Operation::State::fin_due;
   }
-  if (op.state == Operation::State::fin_due) ends_.step_fin(op);
+  if (op.state == Operation::State::fin_due) finisher_.step_fin(op);
   return true;
 }
 

@@ -44,8 +44,6 @@ bool Reader::is_silent(transport::Silence& silence, std::uint32_t patience_us) n
   return static_cast<std::uint16_t>(now - silence.since) >= patience_us;
 }
 
-/// Every kSearchEvery rounds searches for a silent link, and reads one slice of its first receive; then it
-/// returns, so that the provider is polled again. True when something moved.
 bool Reader::help() noexcept {
   if (++rounds_ % kSearchEvery != 0) return false;
   IntrusiveList<Operation>& helpers = operations_.helpers();
@@ -53,11 +51,11 @@ bool Reader::help() noexcept {
     auto& op = static_cast<RecvOp&>(*next);
     next = helpers.next(next);
     if (op.in_flight) continue;
-    if (op.refused) get_was_refused(op);
+    if (op.get_refused) get_was_refused(op);
     // The slice that was in flight brought the last missing bytes, or the end of the receive had to wait for
     // it.
     if (op.failed || op.outcome != Status::ok || op.moved >= tail_of(op)) {
-      ends_.end_receiving(op);
+      finisher_.end_receiving(op);
       return true;
     }
     if (!op.helps) {
@@ -69,10 +67,10 @@ bool Reader::help() noexcept {
   return false;
 }
 
-/// The get of a slice at the end has ended. When it failed, the receive only stops reading: a sender that
-/// ended the operation, and its key with it, has sent all its fragments, so they are on their way. But where
-/// the sender puts the begin of the message instead of sending it, a failed get ends the receive.
-void Reader::helped(RecvOp& op, Status status) noexcept {
+/// Handles the end of a get by read_tail(). When the get failed, the receive only stops reading: a sender
+/// that ended the operation, and its key with it, has sent all its fragments, so they are on their way. But
+/// where the sender puts the begin of the message instead of sending it, a failed get ends the receive.
+void Reader::tail_get_ended(RecvOp& op, Status status) noexcept {
   if (status == Status::ok) {
     op.tail -= op.slice_bytes;
     return;
@@ -86,18 +84,18 @@ void Reader::helped(RecvOp& op, Status status) noexcept {
 /// something moved.
 bool Reader::read_slice(RecvOp& op) noexcept {
   transport::Silence& silence = op.link->silence;
-  pass_ahead(op);
-  const Status status = read_end(op, std::min(kFirstSlice << silence.slices, op.tail - op.moved));
+  skip_received(op);
+  const Status status = read_tail(op, std::min(kFirstSlice << silence.slices, op.tail - op.moved));
   if (status == Status::in_progress) return true;
   if (status == Status::no_resource) return false;
   if (silence.slices < kDoublings) ++silence.slices;
-  if (op.moved >= op.tail) ends_.end_receiving(op);
+  if (op.moved >= op.tail) finisher_.end_receiving(op);
   return true;
 }
 
 /// Starts a get of the last `bytes` bytes that were not read yet. Any answer but in_progress and no_resource:
 /// the get has ended.
-Status Reader::read_end(RecvOp& op, std::uint64_t bytes) noexcept {
+Status Reader::read_tail(RecvOp& op, std::uint64_t bytes) noexcept {
   const std::uint64_t at = op.tail - bytes;
   transport::Key key;
   op.key.copy_to(key);
@@ -109,20 +107,20 @@ Status Reader::read_end(RecvOp& op, std::uint64_t bytes) noexcept {
   op.in_flight = false;
   if (status == Status::no_resource) return status;
   if (status == Status::unsupported) get_was_refused(op);
-  helped(op, status);
+  tail_get_ended(op, status);
   return status;
 }
 
-/// The provider refused the get. The rest comes as fragments; a receive that shares the copying asks for them
-/// by another RTR (share.cpp).
+/// Tells the owner that the provider refused the get. The rest comes as fragments; a receive that is mapped
+/// by both asks for them by another RTR (mapped_both.cpp).
 void Reader::get_was_refused(RecvOp& op) noexcept {
-  op.refused = false;
+  op.get_refused = false;
   owner_.refused(*op.link);
 }
 
 /// Moves op.tail to the begin of the bytes that have come up to it: they need not be read.
-void Reader::pass_ahead(RecvOp& op) noexcept {
-  if (op.ahead != nullptr) op.tail = op.ahead->reaching(op.tail);
+void Reader::skip_received(RecvOp& op) noexcept {
+  if (op.reassembly != nullptr) op.tail = op.reassembly->begin_of_range_up_to(op.tail);
 }
 
 }  // namespace stria::rndv

@@ -1,5 +1,5 @@
-// What stria says of a link to people: the schemes that receives on it are planned for. The answer comes from
-// the plans themselves, of messages that stand for all others.
+// The schemes of a link, for people: those that receives on the link are planned for. They are found by
+// planning messages that stand for all others.
 #include <array>
 
 #include "rndv/plan.hpp"
@@ -11,7 +11,7 @@ namespace {
 using transport::LinkRef;
 
 /// A set of schemes: a bit for each value of Scheme.
-constexpr unsigned kSets = 1u << Answer::kSchemes;
+constexpr unsigned kSets = 1u << Choice::kSchemes;
 
 struct Sentence {
   char text[96] = "";
@@ -24,9 +24,9 @@ struct Sentence {
 
 /// "get, mapped or pipeline (forced)"
 constexpr Sentence sentence_of(unsigned set, std::string_view end) {
-  std::array<std::string_view, Answer::kSchemes> names{};
+  std::array<std::string_view, Choice::kSchemes> names{};
   std::size_t count = 0;
-  for (std::size_t scheme = 0; scheme < Answer::kSchemes; ++scheme)
+  for (std::size_t scheme = 0; scheme < Choice::kSchemes; ++scheme)
     Protocols::for_each([&](const Protocol& one) {
       const bool is_meant = static_cast<std::size_t>(one.scheme) == scheme && (set >> scheme & 1u) != 0;
       if (is_meant) names[count++] = one.name;
@@ -55,7 +55,7 @@ const char* schemes_of_link(const LinkRef& link, const Options& options) noexcep
   constexpr std::uint32_t kMeans[] = {0, 8, 65536};
   const std::uint8_t wanted = bits_of({options.force});
   unsigned set = 0;
-  bool is_met = true;  // what is forced is what each of them goes by
+  bool is_met = true;  // each of the messages goes by what is forced
   LinkRef path = link;
   for (const bool far : {false, true})
     for (const bool is_mapped : {false, true})
@@ -68,7 +68,7 @@ const char* schemes_of_link(const LinkRef& link, const Options& options) noexcep
                                 .sink = blocks,
                                 .has_key = true,
                                 .source_mapped = is_mapped};
-          const Protocol& taken = *plan_receive(message, path, options).answer.protocol;
+          const Protocol& taken = *plan_receive(message, path, options).choice.protocol;
           set |= 1u << static_cast<unsigned>(taken.scheme);
           is_met = is_met && (taken.forced_by & wanted) != 0;
         }

@@ -16,13 +16,13 @@ class NameTable {
   /// Throws std::bad_alloc.
   wire::OpId insert(Op* op) {
     if (free_high_ == kNone && free_low_ == kNone) grow();
-    return take(free_high_ != kNone ? free_high_ : free_low_, op);
+    return use_slot(free_high_ != kNone ? free_high_ : free_low_, op);
   }
   /// Gives the operation a name in one of the first wire::kSyncSlots slots; 0 when all of them are taken.
   /// Throws std::bad_alloc.
   wire::OpId insert_low(Op* op) {
     if (free_low_ == kNone && slots_.size() < wire::kSyncSlots) grow();
-    return free_low_ == kNone ? 0 : take(free_low_, op);
+    return free_low_ == kNone ? 0 : use_slot(free_low_, op);
   }
   /// The operation with the name `id`, or null.
   Op* find(wire::OpId id) const noexcept {
@@ -38,7 +38,7 @@ class NameTable {
     Slot& slot = slots_[index];
     slot.op = nullptr;
     if (++slot.generation == 0) slot.generation = 1;
-    give(index);
+    free_slot(index);
   }
   /// Calls f(Op&) for every operation; f may erase the one it is given. Returns how many slots it looked at:
   /// at most twice as many as there ever were operations at a time, or 64.
@@ -61,14 +61,15 @@ class NameTable {
     std::uint32_t generation = 1;  // never 0, so that no valid name is 0, or a wire::SyncName
     std::uint32_t next_free = kNone;
   };
-  wire::OpId take(std::uint32_t& list, Op* op) noexcept {
+  /// Takes the first slot of the free list for the operation. Returns the operation's name.
+  wire::OpId use_slot(std::uint32_t& list, Op* op) noexcept {
     const std::uint32_t index = list;
     Slot& slot = slots_[index];
     list = slot.next_free;
     slot.op = op;
     return (static_cast<std::uint64_t>(slot.generation) << 32) | index;
   }
-  void give(std::uint32_t index) noexcept {
+  void free_slot(std::uint32_t index) noexcept {
     std::uint32_t& list = index < wire::kSyncSlots ? free_low_ : free_high_;
     slots_[index].next_free = list;
     list = index;
@@ -77,7 +78,7 @@ class NameTable {
     const auto first = static_cast<std::uint32_t>(slots_.size());
     const std::uint32_t more = first == 0 ? 64 : first;
     slots_.resize(first + more);
-    for (std::uint32_t i = first + more; i-- > first;) give(i);
+    for (std::uint32_t i = first + more; i-- > first;) free_slot(i);
   }
   std::vector<Slot> slots_;
   std::uint32_t free_low_ = kNone, free_high_ = kNone;

@@ -9,7 +9,7 @@
 //            with zero-copy sends outstanding, ... -> ending -> done
 //            it waits for the FIN while rails ask for keys (rail_keys.hpp)
 //            (FIN) with keys of rails that its receiver has yet to end, waiting -> ending -> done
-//                                                                 (rail_ends.cpp)
+//                                                                 (end_rail_keys.cpp)
 //   RecvOp:  reading slice after slice -> fin_due -> done         get
 //            reading -> fin_due -> done                           get in pieces, by several links
 //                                                                 (rail_reader.hpp)
@@ -17,7 +17,7 @@
 //                                                                 is silent (help.cpp)
 //            receiving -> fin_due -> done                         in pieces, by several links (dividing.cpp)
 //            rtr_due -> receiving -> fin_due -> done              mapped by both: its end is read, its begin
-//                                                                 is stored by the sender (share.cpp)
+//                                                                 is stored by the sender (mapped_both.cpp)
 //            rma_due -> receiving -> done                         a get served by the peer's engine
 #pragma once
 
@@ -31,12 +31,12 @@
 
 namespace stria::rndv {
 
-class Ahead;
+class Reassembly;
 class RailKeysOfSend;
 struct SendPiece;
 class Streamer;
 
-/// An operation with work to do in progress() is in the active list of Operations.
+/// What both halves have. An operation with work to do in progress() is in the active list of Operations.
 struct Operation : ListNode {
   enum class Kind : std::uint8_t { send, recv };
   enum class State : std::uint8_t {
@@ -52,8 +52,9 @@ struct Operation : ListNode {
   };
   Kind kind;
   State state = State::idle;
-  std::uint8_t sink_key_bytes = 0;  ///< bytes of the receiver's key, behind the sender's (share.cpp); 0: none
-  std::uint8_t sends_before = 0;    ///< RecvOp: what Operations had begun when this did
+  std::uint8_t sink_key_bytes =
+      0;  ///< bytes of the receiver's key, which lies behind the sender's (mapped_both.cpp); 0: none
+  std::uint8_t sends_before = 0;  ///< RecvOp: how many sends had begun before it (Operations::began())
   Status outcome = Status::ok;
   bool active = false;  ///< in a list of the engine
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
@@ -61,26 +62,30 @@ struct Operation : ListNode {
   bool remote_half : 1 = false;  ///< on the heap, serves a peer's put or get
   bool in_flight : 1 = false;    ///< a get or put is under way, the provider still writes or reads the memory
   bool failed : 1 = false;       ///< its peer failed, or refused, while it was in flight
-  bool finishes : 1 = false;     ///< RecvOp: FIN went with the get under way
-  bool gathered : 1 = false;     ///< SendOp: its key shows memory that lies apart as one run
-  bool helps : 1 = false;        ///< RecvOp: may read from the end what the sender does not send (help.cpp)
-  bool unnotified : 1 = false;   ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
-  bool begun : 1 = false;        ///< its sender is putting, and SendOp: has said so
-  bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory
-  bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends and keys of rails are
-  bool refused : 1 = false;      ///< RecvOp: the get that just ended was, and the engine does not know yet
+  bool get_sends_fin : 1 = false;  ///< RecvOp: the get under way also sends the FIN
+  bool gathered : 1 = false;       ///< SendOp: its key shows memory that lies apart as one run
+  bool helps : 1 = false;          ///< RecvOp: may read from the end what the sender does not send (help.cpp)
+  bool unnotified : 1 = false;  ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
+  bool put_begun : 1 = false;  ///< RecvOp: its sender has begun to put. SendOp: the receiver was told of that
+  bool packs : 1 = false;      ///< SendOp: its fragments are packed, not sent out of the memory
+  bool ending : 1 = false;     ///< SendOp: over, once its zero-copy sends and keys of rails are
+  bool get_refused : 1 =
+      false;  ///< RecvOp: the provider refused the last get, which the engine has yet to handle
   bool divided : 1 = false;  ///< its message goes in pieces, by all links of the peer (dividing.cpp); RecvOp:
                              ///< or is read so (rail_reader.hpp)
-  bool keyed : 1 = false;    ///< SendOp: rails have keys of it, or asked for them
-  wire::OpId id = 0;         ///< our name for it, 0 when not in the table
-  wire::OpId peer_op = 0;    ///< its peer's name for it; synchronous: the message's (wire::SyncName)
+  bool has_rail_keys : 1 = false;  ///< SendOp: rails have keys of it, or asked for them
+  wire::OpId id = 0;               ///< this worker's name for the operation; 0: none
+  wire::OpId peer_op =
+      0;  ///< the peer's name for it; of a synchronous message the message's (wire::SyncName)
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move
   std::uint64_t moved = 0;      ///< bytes done from the beginning on: streamed, read or received
   std::uint64_t length = 0;     ///< bytes to move
   union {
-    std::uint64_t start = 0;  ///< until the request for a remote get or put is out: where in the region
-    Ahead* ahead;  ///< RecvOp in state receiving, or divided: what came beyond the first gap; null: nothing
+    std::uint64_t region_offset =
+        0;  ///< until the request for a remote get or put is sent: offset in the region
+    Reassembly*
+        reassembly;  ///< RecvOp in state receiving, or divided: what came beyond the first gap; null: nothing
     Streamer* streamer;  ///< SendOp with zero-copy sends: what sends it
   };
   std::uint32_t fragment_bytes = 0;
@@ -91,34 +96,36 @@ struct Operation : ListNode {
   };
   union {
     std::uint64_t region = 0;  ///< remote half: the region it works on
-    std::uint64_t tail;        ///< any other RecvOp that receives: what lies from here on is there
-    SendPiece* pieces;  ///< SendOp that is divided: those that are sent, or that a provider still reads
-    RailKeysOfSend* rail_keys;  ///< SendOp that is keyed
+    std::uint64_t tail;        ///< any other RecvOp that receives: the bytes from here on are there
+    SendPiece*
+        pieces;  ///< SendOp that is divided: pieces that are being sent, or that a provider still reads
+    RailKeysOfSend* rail_keys;  ///< SendOp with rail keys
   };
 
   explicit Operation(Kind k) noexcept : kind(k) {}
 };
 
-/// The base class Completion is what an asynchronous put, or a zero-copy send, hands back: there is no put
-/// while there are such sends.
+/// The sender's half. The base class Completion is what an asynchronous put, or a zero-copy send, hands back:
+/// there is no put while there are such sends.
 struct SendOp : Operation, transport::Completion {
   SendOp() noexcept : Operation(Kind::send), transport::Completion{} {}
   StoredKey key;
 };
 
-/// The base class Completion is what an asynchronous get or put hands back.
+/// The receiver's half. The base class Completion is what an asynchronous get hands back.
 struct RecvOp : Operation, transport::Completion {
   RecvOp() noexcept : Operation(Kind::recv), transport::Completion{} {}
   StoredKey key;  ///< the sender's
 };
 
-/// Of the receive whose get failed. A key that is over before we are: its sender closed, or gave us up, and
-/// the data comes no more. What the key does not allow is no mistake of whoever receives.
+/// The outcome of a receive whose get ended with `failed`. access_error says that the key ended before the
+/// receive did: the sender closed, or gave the receive up, and the data does not come any more. That is a
+/// failure of the peer, not a mistake of the receiver.
 inline Status outcome_of_get(Status failed) noexcept {
   return failed == Status::access_error ? Status::peer_failed : failed;
 }
 
-/// Where the bytes end that fragments have to bring.
+/// The end, in the message, of the bytes that fragments have to bring.
 inline std::uint64_t tail_of(const RecvOp& op) noexcept {
   return op.remote_half ? op.length : op.tail;
 }
@@ -131,10 +138,10 @@ struct Announcement {
   transport::Key key;  ///< the sender's
 
   Announcement() noexcept { key.bytes = 0; }
-  /// How many bytes of one there are to store.
-  static constexpr std::uint32_t bytes_with(std::uint32_t key_bytes) noexcept;
+  /// Bytes to store of an Announcement whose key has `key_bytes` bytes.
+  static constexpr std::uint32_t stored_bytes(std::uint32_t key_bytes) noexcept;
 };
-constexpr std::uint32_t Announcement::bytes_with(std::uint32_t key_bytes) noexcept {
+constexpr std::uint32_t Announcement::stored_bytes(std::uint32_t key_bytes) noexcept {
   return static_cast<std::uint32_t>(offsetof(Announcement, key) + offsetof(transport::Key, data)) + key_bytes;
 }
 

@@ -6,7 +6,7 @@ namespace stria::rndv {
 
 using transport::LinkRef;
 
-bool Operations::name(Operation& op) noexcept {
+bool Operations::give_name(Operation& op) noexcept {
   if (op.id != 0) return true;
   try {
     op.id = table_.insert(&op);
@@ -16,7 +16,7 @@ bool Operations::name(Operation& op) noexcept {
   }
 }
 
-bool Operations::name_low(Operation& op) noexcept {
+bool Operations::give_low_name(Operation& op) noexcept {
   try {
     op.id = table_.insert_low(&op);
     return op.id != 0;

@@ -4,7 +4,7 @@
 //   active     has something to do in each round of progress()
 //   round      active operations that the current round has not come to yet
 //   helpers    receives of a pipeline that may read for themselves where the sender is silent (help.cpp)
-//   held       over, but a provider, or a peer with a key, still uses their memory (ends.hpp)
+//   held       over, but a provider, or a peer with a key, still uses their memory (finisher.hpp)
 //   no list    waits for a packet of the peer, or for the owner to announce it again
 #pragma once
 
@@ -50,12 +50,12 @@ class Operations {
 
   // Names.
   /// Gives the operation a name (op.id) unless it has one. False: out of memory.
-  bool name(Operation& op) noexcept;
+  bool give_name(Operation& op) noexcept;
   /// Gives the operation a name whose slot fits the flags of a header. False: no such slot is left, or out of
   /// memory.
-  bool name_low(Operation& op) noexcept;
+  bool give_low_name(Operation& op) noexcept;
   /// Ends the operation's name, if it has one.
-  void take_name(Operation& op) noexcept {
+  void end_name(Operation& op) noexcept {
     if (op.id != 0) table_.erase(op.id);
     op.id = 0;
   }
@@ -68,7 +68,7 @@ class Operations {
   /// Null: none.
   Operation* ended_by(const transport::Header& fin) const noexcept;
   /// Calls f(Op&) for every operation that has a name; f may end the name of the operation that it is given
-  /// (take_name()). Returns how many slots of the table it looked at.
+  /// (end_name()). Returns how many slots of the table it looked at.
   template <class F>
   std::size_t for_each_named(F&& f) {
     return table_.for_each(f);

@@ -9,12 +9,12 @@ namespace stria::rndv {
 
 struct Options {
   Force force = Force::automatic;
-  std::uint64_t pull_slice = 4u << 20;   ///< bytes that one side copies before it looks after other traffic
+  std::uint64_t pull_slice = 4u << 20;   ///< bytes that one side copies before it handles other traffic
   std::uint32_t fragment_bytes = 32768;  ///< longest fragment of the pipeline
   bool fragment_fixed = false;    ///< the user set fragment_bytes: all fragments but the last have that size
   std::uint32_t patience_us = 5;  ///< how long a receiver waits for a fragment before it reads for itself
-  bool flows = false;             ///< fragments flow between far caches (Question::flows)
-  bool shares = true;             ///< both sides may copy a part of a message each
+  bool flows = false;             ///< fragments flow between far caches (Facts::flows)
+  bool copy_by_both = true;       ///< both sides may copy a part of a message each (mapped by both)
   std::uint64_t rails_from = 1u << 20;     ///< shortest message that is divided among the links of a peer
   std::uint64_t piece_bytes = 512u << 10;  ///< longest piece that one link is asked for at a time
 };

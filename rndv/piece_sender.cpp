@@ -15,7 +15,7 @@ Status PieceSender::start(SendOp& op, const LinkRef& link, std::uint64_t begin, 
   unsigned sending = 0;
   for (const SendPiece* one = op.pieces; one != nullptr; one = one->next_of_op)
     sending += one->is_sending() ? 1 : 0;
-  if (sending == kMost) return Status::invalid;
+  if (sending == kMaxPieces) return Status::invalid;
   if (spare_ == nullptr) spare_ = all_.emplace_back(std::make_unique<SendPiece>()).get();
   SendPiece& piece = *std::exchange(spare_, spare_->next_of_op);
   piece.done = &PieceSender::on_zcopy_done;

@@ -49,15 +49,15 @@ class PieceSender {
     void (*drained)(void* self, SendOp& op) noexcept;
   };
   /// Limit of the pieces of one message that are being sent at a time. A receiver asks each link for two.
-  static constexpr unsigned kMost = 4 * STRIA_DEVICES_MAX;
+  static constexpr unsigned kMaxPieces = 4 * STRIA_DEVICES_MAX;
 
   explicit PieceSender(const Events& events) noexcept : events_(events) {}
   PieceSender(const PieceSender&) = delete;
   PieceSender& operator=(const PieceSender&) = delete;
 
   /// Sends bytes [begin, end) of op's message by `link` from now on, in fragments of up to `fragment_bytes`.
-  /// ok: also when sending failed at once; on the main link `failed` was called then. invalid: kMost pieces
-  /// are being sent. io_error: no memory.
+  /// ok: also when sending failed at once; on the main link `failed` was called then. invalid: kMaxPieces
+  /// pieces are being sent. io_error: no memory.
   [[nodiscard]] Status start(SendOp& op, const transport::LinkRef& link, std::uint64_t begin,
                              std::uint64_t end, std::uint32_t fragment_bytes) noexcept;
   /// The operation is over: sends nothing more of its pieces. Pieces whose memory a provider still reads

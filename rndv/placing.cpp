@@ -29,38 +29,39 @@ bool Fragments::place(const LinkRef& link, const IncomingFragment& fragment, Pay
 
 bool Fragments::start_placing(RecvOp& op, std::uint64_t begin, std::uint64_t end,
                               std::uint8_t device) noexcept try {
-  if (op.ahead == nullptr) op.ahead = aheads_.take();
-  return op.ahead->start_placing(begin, end, device);
+  if (op.reassembly == nullptr) op.reassembly = reassemblies_.acquire();
+  return op.reassembly->start_placing(begin, end, device);
 } catch (const std::bad_alloc&) {
   return false;  // the payload comes by the provider's memory
 }
 
-Taken Fragments::on_placed(const LinkRef& link, const Packet& packet, const LinkRef* rail) noexcept {
+FragmentOutcome Fragments::on_placed(const LinkRef& link, const Packet& packet,
+                                     const LinkRef* rail) noexcept {
   Operation* const found = operations_.find(packet.header->tag, Operation::Kind::recv, link);
   const std::uint64_t begin = wire::place_of(*packet.header);
-  if (found == nullptr || !Ends::is_held(*found)) return Taken::misfit;
+  if (found == nullptr || !Finisher::is_held(*found)) return FragmentOutcome::misfit;
   auto& op = static_cast<RecvOp&>(*found);
-  if (!op.ahead->stop_placing(begin, begin + packet.bytes)) return Taken::misfit;
+  if (!op.reassembly->stop_placing(begin, begin + packet.bytes)) return FragmentOutcome::misfit;
   if (!op.failed && op.outcome == Status::ok)
-    return has_come(op, rail, begin, packet.bytes) ? Taken::well : Taken::misfit;
-  if (!op.in_flight) ends_.end_receiving(op);
-  return Taken::well;
+    return note_received(op, rail, begin, packet.bytes) ? FragmentOutcome::handled : FragmentOutcome::misfit;
+  if (!op.in_flight) finisher_.end_receiving(op);
+  return FragmentOutcome::handled;
 }
 
 void Fragments::end_placing(const LinkRef& link, std::uint8_t device) noexcept {
   IntrusiveList<Operation> doomed;  // ended after the loop: ending one may start and end others
   operations_.for_each_named([&](Operation& op) {
-    if (op.link != &link || op.kind != Operation::Kind::recv || !Ends::is_held(op)) return;
-    static_cast<RecvOp&>(op).ahead->stop_placing_by(device);
+    if (op.link != &link || op.kind != Operation::Kind::recv || !Finisher::is_held(op)) return;
+    static_cast<RecvOp&>(op).reassembly->stop_placing_by(device);
     const bool goes_on = !op.failed && op.outcome == Status::ok;
-    if (Ends::is_held(op) || goes_on || op.in_flight) return;
+    if (Finisher::is_held(op) || goes_on || op.in_flight) return;
     operations_.move_to(doomed, op);
   });
   while (Operation* op = doomed.front()) {
     if (op->failed)
-      ends_.finish(*op);
+      finisher_.finish(*op);
     else
-      ends_.end_receiving(static_cast<RecvOp&>(*op));  // tells its sender why
+      finisher_.end_receiving(static_cast<RecvOp&>(*op));  // tells its sender why
   }
 }
 

@@ -8,18 +8,18 @@ namespace {
 
 using transport::LinkRef;
 
-/// Whether both sides of a message between mapped memories may copy a part of it each (share.cpp). The
+/// Whether both sides of a message between mapped memories may copy a part of it each (mapped_both.cpp). The
 /// receiver's key travels in an RTR, which has to fit the PIO window: in the eager buffers there may be no
 /// room, as peers hold them. A long key may not fit the window even so; Acceptor notices that when it has
 /// made the key.
-bool can_share(const LinkRef& link, const Options& options) noexcept {
-  return options.shares && link.can_map && !link.offload &&
-         link.pio_below > sizeof(wire::RtrBody) + StoredKey::kInside;
+bool can_copy_by_both(const LinkRef& link, const Options& options) noexcept {
+  return options.copy_by_both && link.can_map && !link.offload &&
+         link.pio_below > sizeof(wire::RtrBody) + StoredKey::kInlineBytes;
 }
 
 /// What the sender knows when it announces a message: nothing of the receiver's memory and caches.
-Question question_of_sender(std::uint64_t length, const Blocks& source, const LinkRef& link,
-                            const Options& options) noexcept {
+Facts facts_of_sender(std::uint64_t length, const Blocks& source, const LinkRef& link,
+                      const Options& options) noexcept {
   return {.length = length,
           .source_block = source.mean_bytes,
           .can_get = link.can_get,
@@ -31,12 +31,12 @@ Question question_of_sender(std::uint64_t length, const Blocks& source, const Li
 }
 
 /// What the receiver knows of the message.
-Question question_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
+Facts facts_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
   return {.length = m.length,
           .source_block = m.source.mean_bytes,
           .sink_block = m.sink.mean_bytes,
           .can_get = link.can_get && m.has_key,
-          .can_share = can_share(link, options),
+          .can_copy_by_both = can_copy_by_both(link, options),
           .force = options.force,
           .source_sparse = m.source.sparse,
           .sink_sparse = m.sink.sparse,
@@ -57,35 +57,35 @@ Question question_of(const Message& m, const LinkRef& link, const Options& optio
 KeyPlan plan_key(std::uint64_t length, const Blocks& source, const LinkRef& link,
                  const Options& options) noexcept {
   KeyPlan plan;
-  Question best = question_of_sender(length, source, link, options);
+  Facts best = facts_of_sender(length, source, link, options);
   if (link.gathers && source.mean_bytes != 0) {
     best.source_gathered = true;
     plan.gathered = choose(best).protocol->keys == Keys::senders;
     best.source_gathered = false;
   }
-  const Answer answer = choose(best);
-  if (answer.protocol->keys == Keys::senders || can_help(best, answer)) {
+  const Choice choice = choose(best);
+  if (choice.protocol->keys == Keys::senders || can_help(best, choice)) {
     plan.plain = KeyPlan::Key::any;
   } else if (link.can_map) {
     best.can_get = false;
     best.mapped = best.sink_mapped = true;
-    best.can_share = can_share(link, options);
+    best.can_copy_by_both = can_copy_by_both(link, options);
     if (choose(best).protocol->keys != Keys::none) plan.plain = KeyPlan::Key::mapped;
   }
   return plan;
 }
 
 ReceivePlan plan_receive(const Message& m, const LinkRef& link, const Options& options) noexcept {
-  const Question question = question_of(m, link, options);
-  ReceivePlan plan{.answer = choose(question)};
-  Protocols::call(plan.answer.protocol,
-                  [&](const auto& taken) { taken.receive.plan(plan, question, link, options); });
+  const Facts facts = facts_of(m, link, options);
+  ReceivePlan plan{.choice = choose(facts)};
+  Protocols::call(plan.choice.protocol,
+                  [&](const auto& taken) { taken.receive.plan(plan, facts, link, options); });
   return plan;
 }
 
 const char* reason_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
-  const Question question = question_of(m, link, options);
-  return reason_of(question, choose(question));
+  const Facts facts = facts_of(m, link, options);
+  return reason_of(facts, choose(facts));
 }
 
 }  // namespace stria::rndv

@@ -22,26 +22,29 @@ struct KeyPlan {
     mapped,  ///< only if the memory is memory that the receiver maps
     any
   };
-  bool gathered = false;  ///< one that shows the blocks as one run
-  Key plain = Key::none;  ///< one that shows the memory as it lies
+  bool gathered = false;  ///< a key that shows the blocks as one run
+  Key plain = Key::none;  ///< a key that shows the memory as it lies
 };
 KeyPlan plan_key(std::uint64_t length, const Blocks& source, const transport::LinkRef& link,
                  const Options& options) noexcept;
 
 /// What the receiver knows of a message that was announced and matched.
 struct Message {
-  std::uint64_t length = 0;  ///< bytes to move
-  Blocks source = {}, sink = {};
+  std::uint64_t length = 0;    ///< bytes to move
+  Blocks source = {};          ///< of the sender's memory
+  Blocks sink = {};            ///< of the receiver's memory
   bool has_key = false;        ///< the announcement has a key to the sender's memory
-  bool source_mapped = false;  ///< that is memory which the receiver maps
-  bool sink_mapped = true;  ///< the receiver's is memory which the sender maps; assumed until its key is made
+  bool source_mapped = false;  ///< the sender's memory is memory that the receiver maps
+  bool sink_mapped = true;  ///< the receiver's is memory that the sender maps; assumed until its key is made
   bool busy = false;        ///< the receiver has announced messages of its own: its core copies these too
 };
 
+/// How the bytes of a message are moved to its receive.
 struct ReceivePlan {
-  Answer answer;  ///< the protocol, and the predicted times
-  /// Bytes of a fragment, which links cut to the packets that they take (LinkRef::packet_max). Where
-  /// both sides copy: bytes that each copies before it looks at the other again. 0: read from the beginning.
+  Choice choice;  ///< the protocol, and the predicted times
+  /// Bytes of a fragment, which links cut to the packets that they take (LinkRef::packet_max). Mapped by
+  /// both: bytes that each side copies before it checks the progress of the other. 0: read from the
+  /// beginning.
   std::uint32_t fragment_bytes = 0;
   bool helps = false;  ///< the receiver may read for itself while the sender is silent (help.cpp)
 };

@@ -1,9 +1,9 @@
-// Putter: the sender's half of the scheme mapped by both (share.cpp has the drawing). It stores its part of
-// the message through the receiver's key, by puts, a piece at a time, and tells the receiver of each piece by
-// a fragment without a payload.
+// Putter: the sender's half of the scheme mapped by both (mapped_both.cpp has the drawing). It stores its
+// part of the message through the receiver's key, by puts, a piece at a time, and tells the receiver of each
+// piece by a fragment without a payload.
 #pragma once
 
-#include "rndv/ends.hpp"
+#include "rndv/finisher.hpp"
 #include "rndv/operations.hpp"
 #include "rndv/owner.hpp"
 
@@ -12,8 +12,8 @@ namespace stria::rndv {
 /// Threads: called with the worker's lock held.
 class Putter {
  public:
-  Putter(Operations& operations, Ends& ends, Owner& owner) noexcept
-      : operations_(operations), ends_(ends), owner_(owner) {}
+  Putter(Operations& operations, Finisher& finisher, Owner& owner) noexcept
+      : operations_(operations), finisher_(finisher), owner_(owner) {}
   Putter(const Putter&) = delete;
   Putter& operator=(const Putter&) = delete;
 
@@ -23,11 +23,11 @@ class Putter {
  private:
   static Status put_piece(SendOp& op) noexcept;
   bool notify_of_piece(SendOp& op) noexcept;
-  void was_put(SendOp& op, Status status) noexcept;
+  void put_ended(SendOp& op, Status status) noexcept;
   static void on_put_done(stria_completion_t* completion, stria_status_t status) noexcept;
 
   Operations& operations_;
-  Ends& ends_;
+  Finisher& finisher_;
   Owner& owner_;
 };
 

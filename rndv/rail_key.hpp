@@ -98,14 +98,14 @@ class RailKeyPool {
 
   /// Returns an object without keys for a send that the receiver knows by the name `receiver`; null: no
   /// memory.
-  RailKeysOfSend* take(wire::OpId receiver) noexcept {
+  RailKeysOfSend* acquire(wire::OpId receiver) noexcept {
     if (spare_ == nullptr) return new (std::nothrow) RailKeysOfSend(receiver);
     RailKeysOfSend* const one = std::exchange(spare_, spare_->next);
     one->receiver_ = receiver;
     return one;
   }
   /// Takes an object back without ending its keys: their provider has ended them, or end() was called.
-  void give_back(RailKeysOfSend& one) noexcept {
+  void release(RailKeysOfSend& one) noexcept {
     one.count_ = 0;
     one.is_over_ = false;
     one.next = std::exchange(spare_, &one);

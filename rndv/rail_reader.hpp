@@ -29,7 +29,7 @@ class RailReader {
   RailReader(const Common& common, Pools& pools, Requests& requests) noexcept
       : options_(common.options),
         operations_(common.operations),
-        ends_(common.ends),
+        finisher_(common.finisher),
         owner_(common.owner),
         pools_(pools),
         requests_(requests) {}
@@ -43,25 +43,25 @@ class RailReader {
   bool step(RecvOp& op) noexcept;
   /// Handles the sender's answer to a request for a key, which came by `rail` (null: the main link). False:
   /// no such answer is due.
-  [[nodiscard]] bool on_key(const transport::LinkRef& link, const transport::Packet& packet,
-                            const transport::LinkRef* rail) noexcept;
+  [[nodiscard]] bool on_rail_key(const transport::LinkRef& link, const transport::Packet& packet,
+                                 const transport::LinkRef* rail) noexcept;
   /// The rail is dead, and no get by it is under way any more.
   void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept;
 
  private:
   using Rails = std::span<const transport::LinkRef* const>;
   bool ask_for_keys(RecvOp& op, Rails rails) noexcept;
-  bool read(RecvOp& op, Rails rails) noexcept;
-  bool read_piece(RecvOp& op, const transport::LinkRef& link, const transport::Key& key,
-                  const Division::Range& range) noexcept;
-  void ended(GetPiece& piece, Status status) noexcept;
-  void failed(RecvOp& op, const transport::LinkRef& link, Status status) noexcept;
-  void go_packed(RecvOp& op) noexcept;
+  bool start_gets(RecvOp& op, Rails rails) noexcept;
+  bool start_get(RecvOp& op, const transport::LinkRef& link, const transport::Key& key,
+                 const Division::Range& range) noexcept;
+  void get_ended(GetPiece& piece, Status status) noexcept;
+  void get_failed(RecvOp& op, const transport::LinkRef& link, Status status) noexcept;
+  void request_fragments(RecvOp& op) noexcept;
   static void on_get_done(stria_completion_t* completion, stria_status_t status) noexcept;
 
   const Options& options_;
   Operations& operations_;
-  Ends& ends_;
+  Finisher& finisher_;
   Owner& owner_;
   Pools& pools_;
   Requests& requests_;

@@ -9,8 +9,8 @@ namespace stria::rndv {
 
 using transport::Header;
 
-bool Requests::ask(RecvOp& op) noexcept {
-  if (!operations_.name(op)) return false;
+bool Requests::send_rtr(RecvOp& op) noexcept {
+  if (!operations_.give_name(op)) return false;
   const bool shares = op.sink_key_bytes != 0;
   if (op.fragment_bytes == 0) op.fragment_bytes = options_.fragment_bytes;
   if (!shares) op.fragment_bytes = std::min(op.fragment_bytes, op.link->packet_max());
@@ -20,13 +20,13 @@ bool Requests::ask(RecvOp& op) noexcept {
     std::uint8_t key[STRIA_PROVIDER_KEY_MAX];
   } body;
   body.rtr = {op.id, op.moved, wanted, op.fragment_bytes, op.sink_key_bytes, 0, {}};
-  if (shares) std::memcpy(body.key, op.key.second(op.sink_key_bytes).data, op.sink_key_bytes);
+  if (shares) std::memcpy(body.key, op.key.sink_key(op.sink_key_bytes).data, op.sink_key_bytes);
   const Header header = wire::make_header(wire::Kind::rtr, op.peer_op);
   const Status sent = op.link->send_control(header, &body, sizeof(body.rtr) + op.sink_key_bytes);
   if (sent == Status::no_resource) return false;
   if (sent != Status::ok) {
     op.outcome = sent;
-    ends_.finish(op);
+    finisher_.finish(op);
     return true;
   }
   wait_for_fragments(op);
@@ -38,7 +38,7 @@ bool Requests::ask(RecvOp& op) noexcept {
 void Requests::wait_for_fragments(RecvOp& op) noexcept {
   operations_.deactivate(op);
   if (!op.remote_half) op.tail = op.length;
-  op.ahead = nullptr;
+  op.reassembly = nullptr;
   op.state = Operation::State::receiving;
   if (op.sink_key_bytes != 0) {
     op.link->silence.heard = true;

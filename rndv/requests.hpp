@@ -16,7 +16,7 @@ class Requests {
   Requests(const Common& common, Divisions& divisions) noexcept
       : options_(common.options),
         operations_(common.operations),
-        ends_(common.ends),
+        finisher_(common.finisher),
         owner_(common.owner),
         divisions_(divisions) {}
   Requests(const Requests&) = delete;
@@ -25,13 +25,13 @@ class Requests {
   /// Sends the RTR of an undivided receive. It asks for the missing bytes as fragments; with the receiver's
   /// key (mapped by both) it asks the sender to put its part. False: there is no room for the request, and
   /// the operation stays in the active list.
-  bool ask(RecvOp& op) noexcept;
+  bool send_rtr(RecvOp& op) noexcept;
   /// Begins to receive the message in pieces. False: the message is too short, the peer has no further link,
   /// or there is no memory.
   [[gnu::cold, gnu::noinline]] bool divide(RecvOp& op) noexcept;
   /// Begins to ask for the missing bytes in pieces, as fragments. The receive is divided, and may have been
   /// read so far.
-  [[gnu::cold, gnu::noinline]] void go_on_in_pieces(RecvOp& op) noexcept;
+  [[gnu::cold, gnu::noinline]] void continue_in_pieces(RecvOp& op) noexcept;
   /// Asks for the next piece by each link that is free. While a link has no room for the request, or is not
   /// up yet, and there are bytes to ask for, the operation stays in the active list. True: a request was
   /// sent, or the operation ended.
@@ -45,8 +45,8 @@ class Requests {
   }
   /// Notes that these bytes of a divided receive, which are in its memory, came by the link. Ends the
   /// receive, or asks for the next piece, when that is due.
-  void piece_came(RecvOp& op, const transport::LinkRef& link, std::uint64_t place,
-                  std::uint64_t bytes) noexcept;
+  void note_received(RecvOp& op, const transport::LinkRef& link, std::uint64_t place,
+                     std::uint64_t bytes) noexcept;
   /// A rail of the link's peer is dead: the bytes that it was to bring are asked of the other links.
   void fail_rail(const transport::LinkRef& link, const transport::LinkRef& rail) noexcept;
 
@@ -57,7 +57,7 @@ class Requests {
 
   const Options& options_;
   Operations& operations_;
-  Ends& ends_;
+  Finisher& finisher_;
   Owner& owner_;
   Divisions& divisions_;
 };

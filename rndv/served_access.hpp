@@ -17,7 +17,7 @@ class ServedAccess {
   ServedAccess(const Common& common, Streamer& streamer, Requests& requests) noexcept
       : options_(common.options),
         operations_(common.operations),
-        ends_(common.ends),
+        finisher_(common.finisher),
         owner_(common.owner),
         streamer_(streamer),
         requests_(requests) {}
@@ -39,7 +39,7 @@ class ServedAccess {
  private:
   const Options& options_;
   Operations& operations_;
-  Ends& ends_;
+  Finisher& finisher_;
   Owner& owner_;
   Streamer& streamer_;
   Requests& requests_;

@@ -1,7 +1,7 @@
 // StoredKey: the provider keys of an operation. Short keys, as those of paths inside one host and of verbs
 // are, lie in the operation itself; longer ones lie in a block of the engine's KeyPool, so that operations
 // keep their size. Behind the sender's key there may be the receiver's, for a message that both sides copy
-// (share.cpp).
+// (mapped_both.cpp).
 //
 //   both fit      | bytes | the sender's key | the receiver's |          36 bytes
 //   they do not   | bytes | address of a block | … |    block: | the sender's key | the receiver's |
@@ -32,7 +32,7 @@ class KeyPool {
   KeyPool& operator=(const KeyPool&) = delete;
 
   /// A free block; null when memory is out.
-  Block* take() noexcept {
+  Block* acquire() noexcept {
     Block* const block = free_;
     if (block != nullptr) {
       free_ = block->next;
@@ -44,7 +44,7 @@ class KeyPool {
       return nullptr;
     }
   }
-  void give(Block* block) noexcept {
+  void release(Block* block) noexcept {
     block->next = free_;
     free_ = block;
   }
@@ -56,19 +56,22 @@ class KeyPool {
   Block* free_ = nullptr;
 };
 
+/// The keys of one operation.
 class StoredKey {
  public:
-  static constexpr std::uint32_t kInside = 36;
+  /// Most bytes of both keys together that lie in the operation itself.
+  static constexpr std::uint32_t kInlineBytes = 36;
 
   StoredKey() noexcept = default;
   StoredKey(const StoredKey&) = delete;
   StoredKey& operator=(const StoredKey&) = delete;
 
   std::uint32_t bytes() const noexcept { return bytes_; }
-  bool is_outside() const noexcept { return outside_; }
+  /// Whether the keys lie in a block of the pool, which clear() gives back.
+  bool uses_block() const noexcept { return in_block_; }
   /// Stores the sender's key; no key may be stored yet. False: no memory, and nothing is stored.
   [[nodiscard]] bool set(KeyPool& pool, const transport::Key& key) noexcept {
-    if (key.bytes > kInside && !move_out(pool)) [[unlikely]]
+    if (key.bytes > kInlineBytes && !move_to_block(pool)) [[unlikely]]
       return false;
     bytes_ = static_cast<std::uint8_t>(key.bytes);
     transport::copy_key_bytes(data(), key);
@@ -86,14 +89,14 @@ class StoredKey {
     transport::copy_key_bytes(to, from);
   }
   /// Stores the receiver's key, over an earlier one. False: no memory, and nothing changed.
-  [[nodiscard]] bool set_second(KeyPool& pool, const void* key, std::uint32_t bytes) noexcept {
-    if (bytes_ + bytes > kInside && !outside_ && !move_out(pool)) [[unlikely]]
+  [[nodiscard]] bool set_sink_key(KeyPool& pool, const void* key, std::uint32_t bytes) noexcept {
+    if (bytes_ + bytes > kInlineBytes && !in_block_ && !move_to_block(pool)) [[unlikely]]
       return false;
     std::memcpy(data() + bytes_, key, bytes);
     return true;
   }
   /// The receiver's key, which has `bytes` bytes.
-  transport::Key second(std::uint32_t bytes) const noexcept {
+  transport::Key sink_key(std::uint32_t bytes) const noexcept {
     transport::Key key;
     key.bytes = bytes;
     std::memcpy(key.data, data() + bytes_, bytes);
@@ -102,9 +105,9 @@ class StoredKey {
   /// Forgets both keys, the sender's and the receiver's.
   void clear(KeyPool& pool) noexcept {
     bytes_ = 0;
-    if (outside_) [[unlikely]]
-      pool.give(block());
-    outside_ = false;
+    if (in_block_) [[unlikely]]
+      pool.release(block());
+    in_block_ = false;
   }
 
  private:
@@ -115,20 +118,21 @@ class StoredKey {
     std::memcpy(&block, data_, kAddressBytes);
     return block;
   }
-  const std::uint8_t* data() const noexcept { return outside_ ? block()->data : data_; }
-  std::uint8_t* data() noexcept { return outside_ ? block()->data : data_; }
-  [[gnu::cold, gnu::noinline]] bool move_out(KeyPool& pool) noexcept {
-    KeyPool::Block* const block = pool.take();
+  const std::uint8_t* data() const noexcept { return in_block_ ? block()->data : data_; }
+  std::uint8_t* data() noexcept { return in_block_ ? block()->data : data_; }
+  /// Moves the keys to a block of the pool. False: no memory.
+  [[gnu::cold, gnu::noinline]] bool move_to_block(KeyPool& pool) noexcept {
+    KeyPool::Block* const block = pool.acquire();
     if (block == nullptr) return false;
     std::memcpy(block->data, data_, bytes_);
     std::memcpy(data_, &block, kAddressBytes);
-    outside_ = true;
+    in_block_ = true;
     return true;
   }
 
   std::uint8_t bytes_ = 0;  // length of the sender's key; 0: none
-  bool outside_ = false;    // the keys lie in a block
-  alignas(4) std::uint8_t data_[kInside];
+  bool in_block_ = false;   // the keys lie in a block
+  alignas(4) std::uint8_t data_[kInlineBytes];
 };
 static_assert(sizeof(StoredKey) == 40);
 

@@ -17,8 +17,8 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
   Operation* found = operations_.find(packet.header->tag, Operation::Kind::send, link);
   if (found == nullptr || found->state != Operation::State::waiting || found->ending) return true;
   auto& op = static_cast<SendOp&>(*found);
-  if (op.keyed) [[unlikely]]
-    ends_.end_rail_keys(op);
+  if (op.has_rail_keys) [[unlikely]]
+    finisher_.end_rail_keys(op);
   if (rtr.piece != 0) [[unlikely]]
     return on_piece_request(op, rail != nullptr ? *rail : link, rtr);
   if (op.divided || (rtr.key_bytes != 0 && rail != nullptr)) return false;  // a key is for the main link
@@ -36,13 +36,13 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
   op.peer_op = rtr.receiver_op;
   op.moved = rtr.offset;
   op.length = rtr.offset + rtr.length;
-  op.begun = false;
+  op.put_begun = false;
   op.sink_key_bytes = 0;
   if (rtr.key_bytes != 0) {
     op.needs_fin = true;  // the receiver asks for a part of the message, and ends the send by a FIN
     const auto* const key = static_cast<const std::byte*>(packet.payload) + sizeof(rtr);
-    if (op.zcopy_sends == 0 && op.key.set_second(keys_, key, rtr.key_bytes) && link.can_map &&
-        transport::is_mapped(op.key.second(rtr.key_bytes)))
+    if (op.zcopy_sends == 0 && op.key.set_sink_key(keys_, key, rtr.key_bytes) && link.can_map &&
+        transport::is_mapped(op.key.sink_key(rtr.key_bytes)))
       op.sink_key_bytes = rtr.key_bytes;
   }
   choose_packing(op, rtr.fragment_bytes);
@@ -56,8 +56,8 @@ bool Streamer::on_rtr(const LinkRef& link, const Packet& packet, const LinkRef* 
 /// Ends a send whose receiver asks for bytes that the message does not have, and tells the receiver. Returns
 /// false.
 bool Streamer::refuse_request(SendOp& op, const wire::RtrBody& rtr, Status why) noexcept {
-  ends_.owe_fin(*op.link, rtr.receiver_op, why);  // without it the receiver would wait for ever
-  ends_.end_sending(op, why);
+  finisher_.queue_fin(*op.link, rtr.receiver_op, why);  // without it the receiver would wait for ever
+  finisher_.end_sending(op, why);
   return false;
 }
 
@@ -70,14 +70,14 @@ bool Streamer::step(SendOp& op) noexcept {
   bool any = false;
   const Status sent = send_fragments(op, any);
   if (sent != Status::ok && sent != Status::no_resource) {
-    ends_.end_sending(op, sent);
+    finisher_.end_sending(op, sent);
     return true;
   }
   if (op.moved < op.length) return any;
   if (op.needs_fin)
     operations_.wait(op);
   else
-    ends_.end_sending(op, Status::ok);
+    finisher_.end_sending(op, Status::ok);
   return true;
 }
 
@@ -101,7 +101,8 @@ bool Streamer::on_piece_request(SendOp& op, const LinkRef& via, const wire::RtrB
   }
   const Status started = pieces_.start(op, via, rtr.offset, rtr.offset + rtr.length, rtr.fragment_bytes);
   if (started == Status::ok) return true;
-  log::debug("a receiver asks for more than {} pieces of a message at a time; refused", PieceSender::kMost);
+  log::debug("a receiver asks for more than {} pieces of a message at a time; refused",
+             PieceSender::kMaxPieces);
   return refuse_request(op, rtr, started);
 }
 
@@ -114,7 +115,7 @@ void Streamer::on_zcopy_done(stria_completion_t* completion, stria_status_t stat
 void Streamer::zcopy_ended(SendOp& op, Status status) noexcept {
   --op.zcopy_sends;
   if (status != Status::ok && op.outcome == Status::ok) op.outcome = status;
-  if (op.ending || status != Status::ok) ends_.end(op);
+  if (op.ending || status != Status::ok) finisher_.end(op);
 }
 
 }  // namespace stria::rndv

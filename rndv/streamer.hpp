@@ -10,7 +10,7 @@
 // Each fragment carries its place in the message, so fragments may overtake each other (fragments.hpp). On a
 // link with zero-copy sends, fragments are not packed: the sender's provider reads them from the user's send
 // buffer, and the receiver's provider places them in the user's receive buffer. The send then ends when its
-// provider no longer needs the send buffer (ends.hpp).
+// provider no longer needs the send buffer (finisher.hpp).
 //
 // Streamer passes an RTR that carries the receiver's key to Putter, and an RTR for one piece of a divided
 // message to PieceSender.
@@ -28,7 +28,7 @@ class Streamer {
   Streamer(const Common& common, KeyPool& keys, PieceSender& pieces, Putter& putter) noexcept
       : options_(common.options),
         operations_(common.operations),
-        ends_(common.ends),
+        finisher_(common.finisher),
         owner_(common.owner),
         keys_(keys),
         pieces_(pieces),
@@ -54,7 +54,7 @@ class Streamer {
 
   const Options& options_;
   Operations& operations_;
-  Ends& ends_;
+  Finisher& finisher_;
   const Owner& owner_;
   KeyPool& keys_;
   PieceSender& pieces_;

@@ -51,7 +51,7 @@ Status RemoteAccess::start_atomic(Peer& peer, rndv::AtomicOp& op, const RemoteKe
       return Status::unsupported;
     transport::copy_key(op.key, part);  // the caller's key may be closed before there is room
   } else {
-    op.owner_may = true;
+    op.owner_may_perform = true;
     const bool reaches = peer.link.can_atomic || (peer.link.can_map && transport::is_mapped(part));
     if (device.atomics == Device::Atomics::cpu && part.bytes != 0 && reaches)
       transport::copy_key(op.key, part);
@@ -66,7 +66,7 @@ Status RemoteAccess::try_atomic(Peer& peer, rndv::AtomicOp& op) noexcept {
     const Status status = atomics_.try_provider(op);
     if (status != Status::unsupported) return status;
     peers_.renew_limits(peer);
-    if (!op.owner_may) return status;
+    if (!op.owner_may_perform) return status;
     op.key.bytes = 0;
   }
   return atomics_.try_ask(op);

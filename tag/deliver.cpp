@@ -51,9 +51,9 @@ int Worker::on_place(void* self, void* of, const stria_header_t* header, std::ui
 /// The payload of a packet is whole in the memory that on_place() named for it.
 void Worker::deliver_placed(Peer& peer, const Packet& packet, const Device& device) noexcept {
   const bool is_eager = packet.header->kind == static_cast<std::uint8_t>(Kind::eager);
-  const bool taken =
-      is_eager ? receives_.on_placed(peer, device.number, packet)
-               : rndv_.on_placed(peer.link, packet, rail_of(peer, device)) == rndv::Engine::Taken::well;
+  const bool taken = is_eager ? receives_.on_placed(peer, device.number, packet)
+                              : rndv_.on_placed(peer.link, packet, rail_of(peer, device)) ==
+                                    rndv::Engine::FragmentOutcome::handled;
   if (!taken) dropped(peer, packet, "a payload for which no memory was named");
 }
 
@@ -90,8 +90,8 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
       break;
     case Kind::frag:
       if (const auto taken = rndv_.on_frag(peer.link, packet, rail_of(peer, device));
-          taken != rndv::Engine::Taken::well) [[unlikely]] {
-        if (taken == rndv::Engine::Taken::later) return STRIA_DELIVERED_LATER;
+          taken != rndv::Engine::FragmentOutcome::handled) [[unlikely]] {
+        if (taken == rndv::Engine::FragmentOutcome::later) return STRIA_DELIVERED_LATER;
         dropped(peer, packet, "a fragment that does not fit its receive");
       }
       break;

@@ -178,7 +178,7 @@ void RemoteAccess::give_back(Peer& peer, Waiting& waiting) noexcept {
     Request& request = *Request::of(*op);
     if (request.kind != RequestKind::atomic) {
       ask_peer(request);
-    } else if (request.body.atomic.owner_may) {
+    } else if (request.body.atomic.owner_may_perform) {
       request.body.atomic.key.bytes = 0;
       peer.one_sided.push_back(op);
     } else {

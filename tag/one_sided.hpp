@@ -5,7 +5,8 @@
 //   RmaOp:  (the provider does it at once) ended
 //             |\-> (the provider has it) in flight -> ended by its completion
 //             \--> (no room) waiting in its peer's queue -> one of these two, when progress flushes the peer
-//           (the provider refuses this memory, before or after) served by the peer's engine: rndv/remote.cpp
+//           (the provider refuses this memory, before or after) served by the peer's engine:
+//           rndv/served_access.cpp
 #pragma once
 
 #include <cstdint>

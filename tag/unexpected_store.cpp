@@ -91,7 +91,7 @@ void UnexpectedStore::keep_announcement(Peer& peer, const stria_header_t& header
   Unexpected* entry = queue_.allocate();
   std::byte* buffer = nullptr;
   const bool long_key = announced.key.bytes > sizeof(entry->announced.key);
-  const std::uint32_t stored = rndv::Announcement::bytes_with(announced.key.bytes);
+  const std::uint32_t stored = rndv::Announcement::stored_bytes(announced.key.bytes);
   if (entry != nullptr && long_key) buffer = eager_.buffer_for(stored);
   if (entry == nullptr || (long_key && buffer == nullptr)) {
     if (entry != nullptr) queue_.release(entry);
@@ -123,8 +123,8 @@ Peer& UnexpectedStore::source_of(const Unexpected& entry) const noexcept {
 rndv::Announcement UnexpectedStore::announcement_of(const Unexpected& entry) noexcept {
   rndv::Announcement announced;
   if (entry.has_long_key()) {
-    std::memcpy(static_cast<void*>(&announced), entry.buffer, rndv::Announcement::bytes_with(0));
-    std::memcpy(announced.key.data, entry.buffer + rndv::Announcement::bytes_with(0), announced.key.bytes);
+    std::memcpy(static_cast<void*>(&announced), entry.buffer, rndv::Announcement::stored_bytes(0));
+    std::memcpy(announced.key.data, entry.buffer + rndv::Announcement::stored_bytes(0), announced.key.bytes);
     return announced;
   }
   announced.length = entry.length;
@@ -160,7 +160,8 @@ void UnexpectedStore::free(Unexpected& entry) noexcept {
       break;
     case Kind::announced:
       if (entry.has_long_key())
-        eager_.free_uncounted(entry.buffer, rndv::Announcement::bytes_with(announcement_of(entry).key.bytes));
+        eager_.free_uncounted(entry.buffer,
+                              rndv::Announcement::stored_bytes(announcement_of(entry).key.bytes));
       break;
   }
   queue_.release(&entry);

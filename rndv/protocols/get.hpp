@@ -6,18 +6,18 @@
 
 namespace stria::rndv {
 
-/// What the entries of both sides' lists of blocks cost a get.
-inline double entries_us(const Question& q) noexcept {
-  const Parameters& p = parameters(path_of(q));
-  return (source_blocks(q) - 1) * (q.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
-         (sink_blocks(q) - 1) * p.get_us_per_sink;
+/// The time that the entries of both sides' lists of blocks take in a get.
+inline double entries_us(const Facts& facts) noexcept {
+  const Parameters& p = parameters(path_of(facts));
+  return (source_blocks(facts) - 1) * (facts.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
+         (sink_blocks(facts) - 1) * p.get_us_per_sink;
 }
 
 struct ReceivesByGet : ReadsFromBeginning {
-  static bool begin(const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
-    const bool by_rails = op.link->railed && receiver.rail_reader.begin(op);
+  static bool begin(const auto& starter, auto& op, const auto& /*plan*/) noexcept {
+    const bool by_rails = op.link->railed && starter.rail_reader.begin(op);
     if (!by_rails) [[likely]]
-      receiver.read(op);
+      starter.start_reading(op);
     return true;
   }
 };
@@ -27,21 +27,22 @@ inline constexpr ReceivedBy<ReceivesByGet> kGet{{
     .name = "get",
     .keys = Keys::senders,
     .forced_by = bits_of({Force::get, Force::both}),
-    .applies = [](const Question& q) noexcept { return q.can_get && !q.mapped && q.length != 0; },
+    .applies =
+        [](const Facts& facts) noexcept { return facts.can_get && !facts.mapped && facts.length != 0; },
     .cost_us =
-        [](const Question& q) noexcept {
-          if (q.self) return loads_us(q);  // its own memory
-          const Parameters& p = parameters(path_of(q));
-          const double kib = kib_of(q);
+        [](const Facts& facts) noexcept {
+          if (facts.self) return loads_us(facts);  // its own memory
+          const Parameters& p = parameters(path_of(facts));
+          const double kib = kib_of(facts);
           return p.get_start_us + std::min(kib, kCacheKib) * p.get_us_per_kib +
-                 std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + entries_us(q);
+                 std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + entries_us(facts);
         },
     .reason =
-        [](const Question& q) noexcept {
-          return q.offload   ? "the adapter moves it, without a copy"
-                 : q.distant ? "it comes by connections of its own, straight into place"
-                 : q.far     ? "past far caches one copy costs less than two overlapped ones"
-                             : "one copy costs less than two overlapped ones";
+        [](const Facts& facts) noexcept {
+          return facts.offload   ? "the adapter moves it, without a copy"
+                 : facts.distant ? "it comes by connections of its own, straight into place"
+                 : facts.far     ? "past far caches one copy costs less than two overlapped ones"
+                                 : "one copy costs less than two overlapped ones";
         },
 }};
 

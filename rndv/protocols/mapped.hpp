@@ -9,21 +9,21 @@ namespace stria::rndv {
 /// How long loads by the receiver take. Loads have no list of blocks: a pass over both sides' blocks costs
 /// what the side with more of them does. But the lines of sparse blocks are waited for at both sides, one
 /// after the other.
-inline double loads_us(const Question& q) noexcept {
+inline double loads_us(const Facts& facts) noexcept {
   const Parameters& p = parameters();
-  const double source = source_blocks(q), sink = sink_blocks(q), blocks = std::max(source, sink);
-  double us = p.mapped_start_us + kib_of(q) * p.mapped_us_per_kib + (blocks - 1) * p.mapped_us_per_block;
+  const double source = source_blocks(facts), sink = sink_blocks(facts), blocks = std::max(source, sink);
+  double us = p.mapped_start_us + kib_of(facts) * p.mapped_us_per_kib + (blocks - 1) * p.mapped_us_per_block;
   // Blocks of memory that outgrows the caches: two cores near each other would wait for it side by side.
-  const double beyond = kib_of(q) - 2 * kCacheKib;
-  if (!q.far && blocks > 1 && beyond > 0) us += beyond * p.mapped_us_per_kib_beyond;
-  if (q.source_sparse) us += source * p.mapped_us_per_source;
-  if (q.sink_sparse) us += sink * p.mapped_us_per_sink;
+  const double beyond = kib_of(facts) - 2 * kCacheKib;
+  if (!facts.far && blocks > 1 && beyond > 0) us += beyond * p.mapped_us_per_kib_beyond;
+  if (facts.source_sparse) us += source * p.mapped_us_per_source;
+  if (facts.sink_sparse) us += sink * p.mapped_us_per_sink;
   return us;
 }
 
 struct ReceivesMapped : ReadsFromBeginning {
-  static bool begin(const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
-    receiver.read(op);
+  static bool begin(const auto& starter, auto& op, const auto& /*plan*/) noexcept {
+    starter.start_reading(op);
     return true;
   }
 };
@@ -33,10 +33,9 @@ inline constexpr ReceivedBy<ReceivesMapped> kMapped{{
     .name = "mapped",
     .keys = Keys::senders,
     .forced_by = bits_of({Force::get, Force::both}),
-    .applies = [](const Question& q) noexcept { return q.mapped && q.length != 0; },
+    .applies = [](const Facts& facts) noexcept { return facts.mapped && facts.length != 0; },
     .cost_us = loads_us,
-    .reason =
-        [](const Question&) noexcept { return "the memory is mapped: one copy by loads, no system call"; },
+    .reason = [](const Facts&) noexcept { return "the memory is mapped: one copy by loads, no system call"; },
 }};
 
 }  // namespace stria::rndv

@@ -6,8 +6,8 @@
 namespace stria::rndv {
 
 struct ReceivesNothing : ReadsFromBeginning {
-  static bool begin(const auto& receiver, auto& op, const auto& /*plan*/) noexcept {
-    receiver.finish(op);
+  static bool begin(const auto& starter, auto& op, const auto& /*plan*/) noexcept {
+    starter.finish_empty(op);
     return true;
   }
 };
@@ -17,9 +17,9 @@ inline constexpr ReceivedBy<ReceivesNothing> kNothing{{
     .name = "none",
     .keys = Keys::none,
     .forced_by = bits_of({Force::get, Force::both, Force::pipeline}),
-    .applies = [](const Question& q) noexcept { return q.length == 0; },
-    .cost_us = [](const Question&) noexcept { return 0.0; },
-    .reason = [](const Question&) noexcept { return "no bytes to move"; },
+    .applies = [](const Facts& facts) noexcept { return facts.length == 0; },
+    .cost_us = [](const Facts&) noexcept { return 0.0; },
+    .reason = [](const Facts&) noexcept { return "no bytes to move"; },
 }};
 
 }  // namespace stria::rndv

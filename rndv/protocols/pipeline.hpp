@@ -6,43 +6,44 @@
 
 namespace stria::rndv {
 
-/// What packing and unpacking take beside the bytes. They overlap, so the side that takes longer counts; or
-/// both sides count, where each core has the other half of a message the other way to do too.
-inline double packing_us(const Question& q) noexcept {
-  const Parameters& p = parameters(path_of(q));
-  const double source = source_blocks(q), sink = sink_blocks(q);
-  const double lines = std::max(q.source_sparse ? source : 0.0, q.sink_sparse ? sink : 0.0);
-  const double blocks = q.busy ? source + sink : std::max(source, sink);
+/// The time that packing and unpacking take beside the bytes. They overlap, so the side that takes longer
+/// counts; or both sides count, where each core has the other half of a message the other way to do too.
+inline double packing_us(const Facts& facts) noexcept {
+  const Parameters& p = parameters(path_of(facts));
+  const double source = source_blocks(facts), sink = sink_blocks(facts);
+  const double lines = std::max(facts.source_sparse ? source : 0.0, facts.sink_sparse ? sink : 0.0);
+  const double blocks = facts.busy ? source + sink : std::max(source, sink);
   return blocks * p.pipeline_us_per_block + lines * p.pipeline_us_per_line;
 }
 
-/// What the bytes of a pipeline take, and its start.
-inline double streaming_us(const Question& q) noexcept {
-  const Parameters& p = parameters(path_of(q));
-  const double kib = kib_of(q);
-  if (q.far && q.flows) return p.pipeline_start_us + p.flow_start_us + kib * p.flow_us_per_kib;
-  if (q.far)
-    return p.pipeline_start_us + p.far_start_us + kib * (q.busy ? p.far_busy_us_per_kib : p.far_us_per_kib);
-  if (q.busy)
+/// The time that the start of a pipeline and its bytes take, without packing and unpacking.
+inline double streaming_us(const Facts& facts) noexcept {
+  const Parameters& p = parameters(path_of(facts));
+  const double kib = kib_of(facts);
+  if (facts.far && facts.flows) return p.pipeline_start_us + p.flow_start_us + kib * p.flow_us_per_kib;
+  if (facts.far)
+    return p.pipeline_start_us + p.far_start_us +
+           kib * (facts.busy ? p.far_busy_us_per_kib : p.far_us_per_kib);
+  if (facts.busy)
     return p.pipeline_start_us + kib * p.busy_us_per_kib +
            std::max(0.0, kib - kCacheKib) * p.busy_us_per_kib_beyond;
   return p.pipeline_start_us + kib * p.pipeline_us_per_kib;
 }
 
 struct ReceivesFragments {
-  static void plan(auto& plan, const Question& q, const auto& link, const auto& options) noexcept {
-    plan.fragment_bytes = options.fragment_fixed
-                              ? options.fragment_bytes
-                              : fragment_on_link(q, options.fragment_bytes, link.eager_max, link.zcopy_max());
-    plan.helps = can_help(q, plan.answer);
+  static void plan(auto& plan, const Facts& facts, const auto& link, const auto& options) noexcept {
+    plan.fragment_bytes = options.fragment_fixed ? options.fragment_bytes
+                                                 : fragment_on_link(facts, options.fragment_bytes,
+                                                                    link.eager_max, link.zcopy_max());
+    plan.helps = can_help(facts, plan.choice);
   }
-  static bool begin(const auto& receiver, auto& op, const auto& plan) noexcept {
-    ++receiver.owner.counters.pipeline;
-    const bool by_rails = op.link->railed && receiver.requests.divide(op);
+  static bool begin(const auto& starter, auto& op, const auto& plan) noexcept {
+    ++starter.owner.counters.pipeline;
+    const bool by_rails = op.link->railed && starter.requests.divide(op);
     if (by_rails) [[unlikely]]
       return true;
     op.helps = plan.helps;
-    receiver.ask(op);
+    starter.send_rtr(op);
     return true;
   }
 };
@@ -52,14 +53,14 @@ inline constexpr ReceivedBy<ReceivesFragments> kPipeline{{
     .name = "pipeline",
     .keys = Keys::none,
     .forced_by = bits_of({Force::pipeline}),
-    .applies = [](const Question& q) noexcept { return q.length != 0; },
-    .cost_us = [](const Question& q) noexcept { return streaming_us(q) + packing_us(q); },
+    .applies = [](const Facts& facts) noexcept { return facts.length != 0; },
+    .cost_us = [](const Facts& facts) noexcept { return streaming_us(facts) + packing_us(facts); },
     .reason =
-        [](const Question& q) noexcept {
-          if (!q.can_get && !q.mapped) return "the link has no get for this memory";
-          if (q.mapped) return "two cores wait for the lines of both sides, not one";
-          if (q.offload) return "blocks too small for one work request each";
-          return entries_us(q) > kib_of(q) * parameters(path_of(q)).get_us_per_kib
+        [](const Facts& facts) noexcept {
+          if (!facts.can_get && !facts.mapped) return "the link has no get for this memory";
+          if (facts.mapped) return "two cores wait for the lines of both sides, not one";
+          if (facts.offload) return "blocks too small for one work request each";
+          return entries_us(facts) > kib_of(facts) * parameters(path_of(facts)).get_us_per_kib
                      ? "blocks too small for one list entry each"
                      : "two overlapped copies cost less than one through the kernel";
         },

@@ -17,14 +17,14 @@ namespace {
 constexpr std::uint64_t kLengths[] = {1, 100, 4096, 65536, 1u << 20, 1ull << 40, ~0ull};
 constexpr std::uint32_t kBlocks[] = {0, 1, 8, 4096, 0x7fffffff, ~0u};
 
-Answer ask(std::uint64_t length, std::uint32_t source, std::uint32_t sink, bool can_get, Force force) {
-  Question question;
-  question.length = length;
-  question.source_block = source;
-  question.sink_block = sink;
-  question.can_get = can_get;
-  question.force = force;
-  return choose(question);
+Choice ask(std::uint64_t length, std::uint32_t source, std::uint32_t sink, bool can_get, Force force) {
+  Facts facts;
+  facts.length = length;
+  facts.source_block = source;
+  facts.sink_block = sink;
+  facts.can_get = can_get;
+  facts.force = force;
+  return choose(facts);
 }
 
 TEST(CostModel, a_message_without_bytes_needs_no_scheme_even_when_one_is_forced) {
@@ -50,34 +50,34 @@ TEST(CostModel, does_what_the_user_forces) {
 // One side alone ends an adapter's key, so a receiver may not read what fragments also bring.
 TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
   for (const std::uint64_t length : kLengths) {
-    Question question;
-    question.length = length;
-    question.can_get = true;
-    question.offload = true;
-    const Answer answer = choose(question);
-    EXPECT_EQ(answer.scheme, Scheme::get) << length;
-    EXPECT_FALSE(can_help(question, answer));
-    question.can_get = false;
-    EXPECT_EQ(choose(question).scheme, Scheme::pipeline);
+    Facts facts;
+    facts.length = length;
+    facts.can_get = true;
+    facts.offload = true;
+    const Choice choice = choose(facts);
+    EXPECT_EQ(choice.scheme, Scheme::get) << length;
+    EXPECT_FALSE(can_help(facts, choice));
+    facts.can_get = false;
+    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
   }
 }
 
-// The sender answers a get itself, so one that is silent does not answer it either.
+// The sender answers a get itself, so one that is silent does not choice it either.
 TEST(CostModel, what_a_network_brings_is_got_whatever_the_blocks_and_never_helped) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks) {
-        Question question;
-        question.length = length;
-        question.source_block = source;
-        question.sink_block = sink;
-        question.can_get = true;
-        question.distant = true;
-        EXPECT_EQ(choose(question).scheme, Scheme::get) << length << ' ' << source << ' ' << sink;
-        EXPECT_FALSE(can_help(question, choose(question)));
-        question.can_get = false;
-        EXPECT_EQ(choose(question).scheme, Scheme::pipeline);
-        EXPECT_FALSE(can_help(question, choose(question)));
+        Facts facts;
+        facts.length = length;
+        facts.source_block = source;
+        facts.sink_block = sink;
+        facts.can_get = true;
+        facts.distant = true;
+        EXPECT_EQ(choose(facts).scheme, Scheme::get) << length << ' ' << source << ' ' << sink;
+        EXPECT_FALSE(can_help(facts, choose(facts)));
+        facts.can_get = false;
+        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
+        EXPECT_FALSE(can_help(facts, choose(facts)));
       }
 }
 
@@ -85,27 +85,27 @@ TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed
   const std::uint32_t least = least_block_in_place();
   EXPECT_GE(least, 4096u);
   EXPECT_LE(least, 16384u);
-  Question question;
-  question.length = 1ull << 30;  // so long that the start of either way is nothing
-  question.can_get = question.offload = true;
+  Facts facts;
+  facts.length = 1ull << 30;  // so long that the start of either way is nothing
+  facts.can_get = facts.offload = true;
   for (const std::uint32_t block : {8u, 1024u, least / 2, least - 100, least + 100, least * 2, 1u << 20}) {
-    question.source_block = block;
-    EXPECT_EQ(choose(question).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
+    facts.source_block = block;
+    EXPECT_EQ(choose(facts).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
   }
-  question.source_block = 8;
-  EXPECT_STREQ(reason_of(question, choose(question)), "blocks too small for one work request each");
+  facts.source_block = 8;
+  EXPECT_STREQ(reason_of(facts, choose(facts)), "blocks too small for one work request each");
 }
 
 TEST(CostModel, blocks_behind_one_key_are_read_in_place_from_a_fraction_of_that_length_on) {
   const std::uint32_t least = least_block_in_place(true);
   EXPECT_GE(least, 256u);
   EXPECT_LE(least, least_block_in_place() / 8);
-  Question question;
-  question.length = 1ull << 30;
-  question.can_get = question.offload = question.source_gathered = true;
+  Facts facts;
+  facts.length = 1ull << 30;
+  facts.can_get = facts.offload = facts.source_gathered = true;
   for (const std::uint32_t block : {8u, least / 2, least - 10, least + 10, 4096u, 1u << 20}) {
-    question.source_block = block;
-    EXPECT_EQ(choose(question).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
+    facts.source_block = block;
+    EXPECT_EQ(choose(facts).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
   }
 }
 
@@ -114,13 +114,13 @@ TEST(CostModel, mapped_memory_goes_by_fragments_where_two_near_cores_wait_for_it
   for (const std::uint32_t block : {0u, 64u, 1024u, 16384u})
     for (const std::uint64_t mib : {1, 2, 4, 8, 16, 64})
       for (const bool far : {false, true}) {
-        Question question;
-        question.length = mib << 20;
-        question.source_block = question.sink_block = block;
-        question.mapped = true;
-        question.far = far;
+        Facts facts;
+        facts.length = mib << 20;
+        facts.source_block = facts.sink_block = block;
+        facts.mapped = true;
+        facts.far = far;
         const bool loads = block == 0 || far || mib <= 4;
-        EXPECT_EQ(choose(question).scheme, loads ? Scheme::mapped : Scheme::pipeline)
+        EXPECT_EQ(choose(facts).scheme, loads ? Scheme::mapped : Scheme::pipeline)
             << mib << " MiB in blocks of " << block << (far ? ", far" : "");
       }
 }
@@ -133,7 +133,7 @@ TEST(CostModel, both_sides_copy_between_mapped_memories) {
                    .source_block = block,
                    .sink_block = block,
                    .can_get = true,
-                   .can_share = true,
+                   .can_copy_by_both = true,
                    .source_sparse = sparse,
                    .sink_sparse = sparse,
                    .far = far,
@@ -155,19 +155,18 @@ TEST(CostModel, both_sides_copy_between_mapped_memories) {
 }
 
 TEST(CostModel, memory_that_the_sender_cannot_map_is_read_by_the_receiver_alone) {
-  Question question{.length = 1u << 20, .can_get = true, .can_share = true, .mapped = true};
-  EXPECT_EQ(choose(question).scheme, Scheme::mapped);
-  question.sink_mapped = true;
-  question.can_share = false;
-  EXPECT_EQ(choose(question).scheme, Scheme::mapped) << "STRIA_RNDV_SHARE=off";
+  Facts facts{.length = 1u << 20, .can_get = true, .can_copy_by_both = true, .mapped = true};
+  EXPECT_EQ(choose(facts).scheme, Scheme::mapped);
+  facts.sink_mapped = true;
+  facts.can_copy_by_both = false;
+  EXPECT_EQ(choose(facts).scheme, Scheme::mapped) << "STRIA_RNDV_SHARE=off";
 }
 
 TEST(CostModel, pieces_of_mapped_memory_are_for_a_few_microseconds) {
   for (const std::uint64_t length : {4096ull, 65536ull, 196608ull, 1ull << 20, 16ull << 20, 1ull << 40})
     for (const std::uint32_t block : {0u, 8u, 4096u}) {
-      const Question question{
-          .length = length, .source_block = block, .source_sparse = block == 8, .mapped = true};
-      const std::uint32_t piece = piece_of(question);
+      const Facts facts{.length = length, .source_block = block, .source_sparse = block == 8, .mapped = true};
+      const std::uint32_t piece = piece_of(facts);
       EXPECT_GE(piece, 1024u);
       EXPECT_LE(piece, 524288u);
       EXPECT_LE(senders_part(length, piece), length / 2);
@@ -179,29 +178,29 @@ TEST(CostModel, both_is_forced_where_both_memories_are_mapped_and_there_are_two_
   for (const std::uint64_t length : kLengths)
     for (const bool mapped : {false, true})
       for (const bool busy : {false, true}) {
-        Question question{.length = length, .can_get = true, .can_share = true, .force = Force::both};
-        question.busy = busy;
-        question.mapped = question.sink_mapped = mapped;
+        Facts facts{.length = length, .can_get = true, .can_copy_by_both = true, .force = Force::both};
+        facts.busy = busy;
+        facts.mapped = facts.sink_mapped = mapped;
         const Scheme read = mapped ? Scheme::mapped : Scheme::get;
-        const bool has_parts = senders_part(length, piece_of(question)) != 0;
-        EXPECT_EQ(choose(question).scheme, mapped && has_parts ? Scheme::mapped_both : read) << length;
-        question.self = true;
-        EXPECT_EQ(choose(question).scheme, read) << length;
+        const bool has_parts = senders_part(length, piece_of(facts)) != 0;
+        EXPECT_EQ(choose(facts).scheme, mapped && has_parts ? Scheme::mapped_both : read) << length;
+        facts.self = true;
+        EXPECT_EQ(choose(facts).scheme, read) << length;
       }
 }
 
 TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
   for (const std::uint32_t block : {0u, 64u, 4096u}) {
-    Answer previous;
+    Choice previous;
     for (std::uint64_t length = 1; length < 1ull << 40; length *= 2) {
-      const Answer answer = ask(length, block, 0, true, Force::automatic);
-      EXPECT_GE(answer.read_us(), previous.read_us());
-      EXPECT_GE(answer.us_of(Scheme::pipeline), previous.us_of(Scheme::pipeline));
-      previous = answer;
+      const Choice choice = ask(length, block, 0, true, Force::automatic);
+      EXPECT_GE(choice.read_us(), previous.read_us());
+      EXPECT_GE(choice.us_of(Scheme::pipeline), previous.us_of(Scheme::pipeline));
+      previous = choice;
     }
   }
-  const Answer coarse = ask(1u << 20, 4096, 4096, true, Force::automatic);
-  const Answer fine = ask(1u << 20, 16, 16, true, Force::automatic);
+  const Choice coarse = ask(1u << 20, 4096, 4096, true, Force::automatic);
+  const Choice fine = ask(1u << 20, 16, 16, true, Force::automatic);
   EXPECT_GT(fine.read_us(), coarse.read_us());
   EXPECT_GT(fine.us_of(Scheme::pipeline), coarse.us_of(Scheme::pipeline));
 }
@@ -209,10 +208,10 @@ TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
 TEST(CostModel, an_answer_is_finite_for_hostile_block_sizes) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks) {
-      const Answer answer = ask(length, source, 1, true, Force::automatic);
-      EXPECT_LT(answer.read_us(), 1e30);
-      EXPECT_GT(answer.read_us(), 0.0);
-      EXPECT_LT(answer.us_of(Scheme::pipeline), 1e30);
+      const Choice choice = ask(length, source, 1, true, Force::automatic);
+      EXPECT_LT(choice.read_us(), 1e30);
+      EXPECT_GT(choice.read_us(), 0.0);
+      EXPECT_LT(choice.us_of(Scheme::pipeline), 1e30);
     }
 }
 
@@ -220,27 +219,27 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks) {
-        Question question;
-        question.length = length;
-        question.source_block = source;
-        question.sink_block = sink;
-        question.can_get = true;
-        const Answer get = choose(question);
-        question.mapped = true;
-        const Answer mapped = choose(question);
+        Facts facts;
+        facts.length = length;
+        facts.source_block = source;
+        facts.sink_block = sink;
+        facts.can_get = true;
+        const Choice get = choose(facts);
+        facts.mapped = true;
+        const Choice mapped = choose(facts);
         EXPECT_NE(mapped.scheme, Scheme::get);
         EXPECT_LT(mapped.read_us(), get.read_us());
         if (get.scheme == Scheme::get) {
           EXPECT_EQ(mapped.scheme, Scheme::mapped);
         }
-        question.can_get = false;
-        EXPECT_EQ(choose(question).scheme, mapped.scheme);
-        question.force = Force::get;
-        EXPECT_EQ(choose(question).scheme, Scheme::mapped);
-        question.force = Force::pipeline;
-        EXPECT_EQ(choose(question).scheme, Scheme::pipeline);
+        facts.can_get = false;
+        EXPECT_EQ(choose(facts).scheme, mapped.scheme);
+        facts.force = Force::get;
+        EXPECT_EQ(choose(facts).scheme, Scheme::mapped);
+        facts.force = Force::pipeline;
+        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
       }
-  Question middle;
+  Facts middle;
   middle.length = 32768;
   middle.mapped = true;
   EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
@@ -311,26 +310,26 @@ TEST(CostModel, many_small_blocks_and_many_bytes_pack_long) {
 }
 
 TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipeline) {
-  Question bytes;
+  Facts bytes;
   bytes.length = 128 << 10;
   bytes.can_get = true;
   EXPECT_EQ(choose(bytes).scheme, Scheme::pipeline);
   EXPECT_TRUE(can_help(bytes, choose(bytes)));
-  Question no_key = bytes;
+  Facts no_key = bytes;
   no_key.can_get = false;
   EXPECT_FALSE(can_help(no_key, choose(no_key)));
-  Question forced = bytes;
+  Facts forced = bytes;
   forced.force = Force::pipeline;
   EXPECT_FALSE(can_help(forced, choose(forced))) << "the user wants fragments";
-  Question column = bytes;
+  Facts column = bytes;
   column.source_block = 8;
   EXPECT_FALSE(can_help(column, choose(column))) << "a list entry a double";
-  Question few = bytes;
+  Facts few = bytes;
   few.length = 1024;
   EXPECT_FALSE(can_help(few, choose(few))) << "not worth a key";
   for (const std::uint64_t kib : {64, 128, 1024, 8192, 65536})
     for (const bool flows : {false, true}) {
-      Question far = bytes;
+      Facts far = bytes;
       far.length = kib * 1024;
       far.far = true;
       far.flows = flows;
@@ -342,24 +341,24 @@ TEST(CostModel, a_worker_copies_once_what_it_sends_to_itself) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks) {
-        Question q;
-        q.length = length;
-        q.source_block = source;
-        q.sink_block = sink;
-        q.can_get = true;
-        q.self = true;
-        EXPECT_EQ(choose(q).scheme, Scheme::get);
-        q.force = Force::pipeline;
-        EXPECT_EQ(choose(q).scheme, Scheme::pipeline);
-        q.force = Force::automatic;
-        q.can_get = false;
-        EXPECT_EQ(choose(q).scheme, Scheme::pipeline);
+        Facts facts;
+        facts.length = length;
+        facts.source_block = source;
+        facts.sink_block = sink;
+        facts.can_get = true;
+        facts.self = true;
+        EXPECT_EQ(choose(facts).scheme, Scheme::get);
+        facts.force = Force::pipeline;
+        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
+        facts.force = Force::automatic;
+        facts.can_get = false;
+        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
       }
 }
 
 // Each protocol is in the list once, and the switch of no scheme is forgotten.
 TEST(CostModel, has_a_protocol_for_each_scheme) {
-  std::array<int, Answer::kSchemes> found{};
+  std::array<int, Choice::kSchemes> found{};
   Protocols::for_each([&](const Protocol& one) {
     ++found.at(static_cast<std::size_t>(one.scheme));
     EXPECT_EQ(to_string(one.scheme), one.name);

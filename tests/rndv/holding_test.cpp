@@ -88,18 +88,19 @@ class Holding : public testing::Test {
   }
   bool place(wire::OpId op, std::uint64_t begin, std::uint32_t bytes = kFragment, unsigned link = 0) {
     transport::Payload memory{};
-    const bool placed = engine_.place(links_[link], kDevice, wire::make_fragment(op, begin), bytes, memory);
+    const auto header = wire::make_fragment(op, begin);
+    const bool placed = engine_.place(links_[link], {header, bytes, kDevice}, memory);
     if (placed) {
       EXPECT_EQ(transport::contiguous_begin(memory), memory_.data() + begin);
       EXPECT_EQ(memory.length, bytes);
     }
     return placed;
   }
-  Engine::Taken placed(wire::OpId op, std::uint64_t begin, std::uint32_t bytes = kFragment) {
+  Engine::FragmentOutcome placed(wire::OpId op, std::uint64_t begin, std::uint32_t bytes = kFragment) {
     const transport::Header header = wire::make_fragment(op, begin);
     return engine_.on_placed(links_[0], {&header, nullptr, bytes, 1 | STRIA_PACKET_PLACED, 0});
   }
-  Engine::Taken fragment(wire::OpId op, std::uint64_t begin, std::uint32_t bytes = kFragment) {
+  Engine::FragmentOutcome fragment(wire::OpId op, std::uint64_t begin, std::uint32_t bytes = kFragment) {
     const transport::Header header = wire::make_fragment(op, begin);
     const std::vector<std::byte> payload(bytes);
     return engine_.on_frag(links_[0], {&header, payload.data(), bytes, 1, 0});
@@ -255,7 +256,7 @@ TEST_F(Holding, a_send_out_of_memory_that_the_provider_refuses_is_packed_into_sh
 TEST_F(Holding, no_memory_is_named_for_a_fragment_that_does_not_fit) {
   const wire::OpId op = receive();
   EXPECT_TRUE(place(op, kFragment));
-  ASSERT_EQ(fragment(op, 4 * kFragment), Engine::Taken::well);
+  ASSERT_EQ(fragment(op, 4 * kFragment), Engine::FragmentOutcome::handled);
   EXPECT_FALSE(place(op, kFragment)) << "it is being placed";
   EXPECT_FALSE(place(op, 2 * kFragment - 1)) << "its first byte is being placed";
   EXPECT_FALSE(place(op, 1)) << "its last byte is being placed";
@@ -278,21 +279,21 @@ TEST_F(Holding, what_is_placed_in_any_order_completes_a_receive) {
   const wire::OpId op = receive();
   ASSERT_TRUE(place(op, kFragment, kLength - kFragment));
   ASSERT_TRUE(place(op, 0));
-  EXPECT_EQ(placed(op, kFragment, kLength - kFragment), Engine::Taken::well);
+  EXPECT_EQ(placed(op, kFragment, kLength - kFragment), Engine::FragmentOutcome::handled);
   EXPECT_EQ(ends_, 0u);
-  EXPECT_EQ(placed(op, 0), Engine::Taken::well);
+  EXPECT_EQ(placed(op, 0), Engine::FragmentOutcome::handled);
   EXPECT_EQ(ends_, 1u);
   EXPECT_EQ(outcome_, Status::ok);
 }
 
 TEST_F(Holding, a_packet_is_not_placed_where_no_memory_was_named) {
   const wire::OpId op = receive();
-  EXPECT_EQ(placed(op, 0), Engine::Taken::misfit);
+  EXPECT_EQ(placed(op, 0), Engine::FragmentOutcome::misfit);
   ASSERT_TRUE(place(op, 0));
-  EXPECT_EQ(placed(op, kFragment), Engine::Taken::misfit);
-  EXPECT_EQ(placed(op, 0, kFragment - 1), Engine::Taken::misfit);
-  EXPECT_EQ(placed(op, 0), Engine::Taken::well);
-  EXPECT_EQ(placed(op, 0), Engine::Taken::misfit);
+  EXPECT_EQ(placed(op, kFragment), Engine::FragmentOutcome::misfit);
+  EXPECT_EQ(placed(op, 0, kFragment - 1), Engine::FragmentOutcome::misfit);
+  EXPECT_EQ(placed(op, 0), Engine::FragmentOutcome::handled);
+  EXPECT_EQ(placed(op, 0), Engine::FragmentOutcome::misfit);
 }
 
 TEST_F(Holding, a_receive_that_its_sender_refuses_ends_when_nothing_is_placed_any_more) {
@@ -302,9 +303,9 @@ TEST_F(Holding, a_receive_that_its_sender_refuses_ends_when_nothing_is_placed_an
   fin(op, Status::access_error);
   EXPECT_EQ(ends_, 0u);
   EXPECT_FALSE(place(op, 5 * kFragment)) << "no more is named";
-  EXPECT_EQ(placed(op, 3 * kFragment), Engine::Taken::well);
+  EXPECT_EQ(placed(op, 3 * kFragment), Engine::FragmentOutcome::handled);
   EXPECT_EQ(ends_, 0u);
-  EXPECT_EQ(placed(op, 0), Engine::Taken::well);
+  EXPECT_EQ(placed(op, 0), Engine::FragmentOutcome::handled);
   EXPECT_EQ(ends_, 1u);
   EXPECT_EQ(outcome_, Status::access_error);
 }
@@ -314,7 +315,7 @@ TEST_F(Holding, a_receive_of_a_peer_that_is_given_up_ends_when_nothing_is_placed
   ASSERT_TRUE(place(op, 0));
   engine_.fail_link(links_[0], Status::io_error);
   EXPECT_EQ(ends_, 0u);
-  EXPECT_EQ(placed(op, 0), Engine::Taken::well);
+  EXPECT_EQ(placed(op, 0), Engine::FragmentOutcome::handled);
   EXPECT_EQ(ends_, 1u);
   EXPECT_EQ(outcome_, Status::io_error);
 }
@@ -343,10 +344,10 @@ TEST_F(Holding, a_receive_whose_link_dies_in_the_middle_of_a_payload_ends) {
 TEST_F(Holding, a_wrong_fragment_ends_a_receive_and_tells_its_sender_when_nothing_is_placed_any_more) {
   const wire::OpId op = receive();
   ASSERT_TRUE(place(op, kFragment));
-  EXPECT_EQ(fragment(op, kFragment + 5), Engine::Taken::misfit);
+  EXPECT_EQ(fragment(op, kFragment + 5), Engine::FragmentOutcome::misfit);
   const std::size_t before = sent_.size();
   EXPECT_EQ(ends_, 0u);
-  EXPECT_EQ(placed(op, kFragment), Engine::Taken::well);
+  EXPECT_EQ(placed(op, kFragment), Engine::FragmentOutcome::handled);
   EXPECT_EQ(ends_, 1u);
   EXPECT_EQ(outcome_, Status::io_error);
   ASSERT_EQ(sent_.size(), before + 1);

@@ -102,7 +102,7 @@ TEST_F(HostileFragments, fragments_are_taken_in_every_order_and_any_length) {
 }
 
 TEST_F(HostileFragments, a_peer_that_leaves_gap_after_gap_ends_its_receive) {
-  std::vector<std::byte> large(4 * Ahead::kMost);
+  std::vector<std::byte> large(4 * Reassembly::kMaxRanges);
   RecvOp op;
   op.link = &links_[0];
   op.length = large.size();
@@ -114,7 +114,8 @@ TEST_F(HostileFragments, a_peer_that_leaves_gap_after_gap_ends_its_receive) {
   engine_.accept(op, announced);
   wire::RtrBody rtr;
   std::memcpy(&rtr, wires_[0].sent.back().bytes.data(), sizeof(rtr));
-  for (std::uint64_t i = 0; i < Ahead::kMost; ++i) ASSERT_TRUE(frag(0, rtr.receiver_op, 2 * i + 1, 1));
+  for (std::uint64_t i = 0; i < Reassembly::kMaxRanges; ++i)
+    ASSERT_TRUE(frag(0, rtr.receiver_op, 2 * i + 1, 1));
   EXPECT_EQ(received_ends_, 0);
   testing::internal::CaptureStderr();
   EXPECT_FALSE(frag(0, rtr.receiver_op, large.size() - 1, 1));

@@ -114,7 +114,8 @@ class HostileRails : public testing::Test {
     }
     return asked;
   }
-  Engine::Taken fragment(const Asked& asked, std::uint64_t place, std::uint32_t bytes, unsigned link) {
+  Engine::FragmentOutcome fragment(const Asked& asked, std::uint64_t place, std::uint32_t bytes,
+                                   unsigned link) {
     const auto header = wire::make_fragment(asked.body.receiver_op, place);
     const std::vector<std::byte> payload(bytes);
     return engine_.on_frag(links_[0], {&header, payload.data(), bytes, 1, 0},
@@ -180,7 +181,7 @@ TEST_F(HostileRails, a_request_for_a_piece_with_a_key_or_by_another_receiver_end
 TEST_F(HostileRails, a_receiver_that_asks_for_too_many_pieces_at_a_time_ends_its_message) {
   const wire::OpId op = announce();
   is_full_ = true;
-  for (unsigned i = 0; i < PieceSender::kMost; ++i)
+  for (unsigned i = 0; i < PieceSender::kMaxPieces; ++i)
     ASSERT_TRUE(ask(op, 0, kLength)) << "also of the same bytes";
   EXPECT_EQ(ends_, 0u);
   is_full_ = false;
@@ -224,10 +225,10 @@ TEST_F(HostileRails, a_fragment_is_taken_within_a_piece_and_by_its_link_alone) {
     ASSERT_EQ(asked.size(), 2 * Division::kDepth);
     ends_ = 0;
     const Asked& piece = asked[0];
-    EXPECT_EQ(fragment(piece, piece.body.offset, 1, piece.link), Engine::Taken::well);
+    EXPECT_EQ(fragment(piece, piece.body.offset, 1, piece.link), Engine::FragmentOutcome::handled);
     EXPECT_EQ(fragment(asked[1], asked[1].body.offset + one.from_begin, one.bytes,
                        one.by_its_link ? asked[1].link : 1 - asked[1].link),
-              Engine::Taken::misfit);
+              Engine::FragmentOutcome::misfit);
     EXPECT_EQ(ends_, 1u);
     EXPECT_EQ(outcome_, Status::io_error);
     EXPECT_EQ(sent_.back().header.kind, static_cast<std::uint8_t>(wire::Kind::fin))
@@ -237,8 +238,9 @@ TEST_F(HostileRails, a_fragment_is_taken_within_a_piece_and_by_its_link_alone) {
   for (const std::uint64_t place : {std::uint64_t{0}, kLength - 1}) {
     const auto asked = receive();
     ends_ = 0;
-    EXPECT_EQ(fragment(asked[0], asked[0].body.offset, 4096, asked[0].link), Engine::Taken::well);
-    EXPECT_EQ(fragment(asked[0], place, 1, asked[0].link), Engine::Taken::misfit);
+    EXPECT_EQ(fragment(asked[0], asked[0].body.offset, 4096, asked[0].link),
+              Engine::FragmentOutcome::handled);
+    EXPECT_EQ(fragment(asked[0], place, 1, asked[0].link), Engine::FragmentOutcome::misfit);
     EXPECT_EQ(ends_, 1u);
   }
 }
@@ -252,7 +254,7 @@ TEST_F(HostileRails, what_a_dead_rail_did_not_bring_is_asked_of_the_main_link_an
     // The second quarter of each of its pieces came.
     const std::uint64_t quarter = one.body.length / 4;
     EXPECT_EQ(fragment(one, one.body.offset + quarter, static_cast<std::uint32_t>(quarter), 1),
-              Engine::Taken::well);
+              Engine::FragmentOutcome::handled);
     for (std::uint64_t i = 0; i < quarter; ++i) is_there[one.body.offset + quarter + i] = true;
     expected += 2;  // the gaps before it and behind it
   }
@@ -280,7 +282,7 @@ TEST_F(HostileRails, what_a_dead_rail_did_not_bring_is_asked_of_the_main_link_an
       is_there[one.body.offset + i] = true;
     }
     ASSERT_EQ(fragment(one, one.body.offset, static_cast<std::uint32_t>(one.body.length), 0),
-              Engine::Taken::well);
+              Engine::FragmentOutcome::handled);
   }
   EXPECT_EQ(outcome_, Status::ok);
 }
@@ -310,7 +312,7 @@ TEST_F(SilentRail, is_asked_for_a_quarter_of_a_message_at_most_while_the_main_li
     for (std::uint64_t at = 0; at < one.body.length; at += 4096)
       ASSERT_EQ(fragment(one, one.body.offset + at,
                          static_cast<std::uint32_t>(std::min<std::uint64_t>(4096, one.body.length - at)), 0),
-                Engine::Taken::well);
+                Engine::FragmentOutcome::handled);
     look(take_requests());
   }
   EXPECT_EQ(of_main + of_rail, length_);

@@ -108,7 +108,8 @@ class Hostile : public ::testing::Test {
             std::byte value = std::byte{0x22}) {
     const auto header = wire::make_fragment(op, place);
     const std::vector<std::byte> data(bytes, value);
-    return engine_.on_frag(links_[link], {&header, data.data(), bytes, 1, 0}) == Engine::Taken::well;
+    return engine_.on_frag(links_[link], {&header, data.data(), bytes, 1, 0}) ==
+           Engine::FragmentOutcome::handled;
   }
   void fin(unsigned link, wire::OpId op, int status) {
     const auto header = wire::make_header(wire::Kind::fin, op, static_cast<std::uint32_t>(status));

@@ -107,7 +107,7 @@ class Pieces : public ::testing::Test {
   }
   bool piece(wire::OpId op, std::uint64_t place) {
     const auto header = wire::make_fragment(op, place);
-    return engine_.on_frag(link_, {&header, nullptr, 0, 0, 0}) == Engine::Taken::well;
+    return engine_.on_frag(link_, {&header, nullptr, 0, 0, 0}) == Engine::FragmentOutcome::handled;
   }
   wire::OpId announce(SendOp& op) {
     prepare(op);

@@ -107,7 +107,7 @@ class RailGetsRig : public testing::Test {
       case wire::Kind::rtr:
         return engine_.on_rtr(links_[0], packet, rail);
       case wire::Kind::frag:
-        return engine_.on_frag(links_[0], packet, rail) == Engine::Taken::well;
+        return engine_.on_frag(links_[0], packet, rail) == Engine::FragmentOutcome::handled;
       default:
         engine_.on_fin(links_[0], packet);
         return true;

@@ -321,7 +321,7 @@ class Rig {
                                    static_cast<std::uint32_t>(flight.payload.size()),
                                    1u | (flight.is_placed ? STRIA_PACKET_PLACED : 0u), 0};
     if (flight.is_placed) {
-      EXPECT_EQ(engine.on_placed(main(end.side), packet, rail), Engine::Taken::well);
+      EXPECT_EQ(engine.on_placed(main(end.side), packet, rail), Engine::FragmentOutcome::handled);
       return;
     }
     switch (static_cast<wire::Kind>(flight.header.kind)) {
@@ -332,7 +332,7 @@ class Rig {
         EXPECT_TRUE(engine.on_rtr(main(end.side), packet, rail));
         break;
       case wire::Kind::frag:
-        EXPECT_EQ(engine.on_frag(main(end.side), packet, rail), Engine::Taken::well);
+        EXPECT_EQ(engine.on_frag(main(end.side), packet, rail), Engine::FragmentOutcome::handled);
         break;
       case wire::Kind::fin:
         engine.on_fin(main(end.side), packet);

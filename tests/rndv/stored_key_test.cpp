@@ -30,12 +30,12 @@ TEST(StoredKey, holds_two_keys_of_any_length_in_few_blocks) {
       stored.copy_to(read);
       ASSERT_TRUE(same(read, senders)) << first;
       for (int again = 0; again < 2; ++again) {
-        ASSERT_TRUE(stored.set_second(pool, receivers.data, receivers.bytes));
-        ASSERT_TRUE(same(stored.second(second), receivers)) << first << " and " << second;
+        ASSERT_TRUE(stored.set_sink_key(pool, receivers.data, receivers.bytes));
+        ASSERT_TRUE(same(stored.sink_key(second), receivers)) << first << " and " << second;
         stored.copy_to(read);
         ASSERT_TRUE(same(read, senders)) << first << " and " << second;
       }
-      ASSERT_EQ(stored.is_outside(), first + second > StoredKey::kInside);
+      ASSERT_EQ(stored.uses_block(), first + second > StoredKey::kInlineBytes);
       stored.clear(pool);
       ASSERT_EQ(stored.bytes(), 0u);
     }

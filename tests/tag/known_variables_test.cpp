@@ -107,7 +107,7 @@ TEST(Settings, are_what_the_variables_say) {
   EXPECT_EQ(given.rndv.pull_slice, 8192u);
   EXPECT_EQ(given.rndv.patience_us, 11u);
   EXPECT_TRUE(given.rndv.flows);
-  EXPECT_FALSE(given.rndv.shares);
+  EXPECT_FALSE(given.rndv.copy_by_both);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Messages between mapped memories that both sides copy: the sender stores the begin, the receiver loads the
-// end, and the side that is inside the library goes on alone (rndv/share.cpp).
+// end, and the side that is inside the library goes on alone (rndv/mapped_both.cpp).
 #include <algorithm>
 #include <chrono>
 #include <cstring>

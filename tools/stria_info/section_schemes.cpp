@@ -100,7 +100,7 @@ std::string heading() {
                      "us", "reason");
 }
 std::string line_of(const Path& path, std::uint64_t size, const Row& row) {
-  const rndv::Answer& near = row.near.receive.answer;
+  const rndv::Choice& near = row.near.receive.choice;
   const std::uint32_t fragment = fragment_of(path, row.near);
   return fmt::format("  {:>10}  {:<20} {:>9} {:>12} {:>9}  {}  {}  {}\n", size, name_of(row.near),
                      us_text(near.read_us()), us_text(near.us_of(rndv::Scheme::pipeline)),
@@ -109,27 +109,27 @@ std::string line_of(const Path& path, std::uint64_t size, const Row& row) {
                      both_columns(shows_mapped(path, row), row.mapped, kMappedWidth), row.near.reason);
 }
 
-void add_times(Json& to, const rndv::Answer& answer, const char* read) {
-  const double both_us = answer.us_of(rndv::Scheme::mapped_both);
-  const double pipeline_us = answer.us_of(rndv::Scheme::pipeline);
-  if (answer.read_us() > 0) to[read] = answer.read_us();
+void add_times(Json& to, const rndv::Choice& choice, const char* read) {
+  const double both_us = choice.us_of(rndv::Scheme::mapped_both);
+  const double pipeline_us = choice.us_of(rndv::Scheme::pipeline);
+  if (choice.read_us() > 0) to[read] = choice.read_us();
   if (both_us > 0) to["both_us"] = both_us;
   if (pipeline_us > 0) to["pipeline_us"] = pipeline_us;
 }
 Json json_of(const Path& path, std::uint64_t size, const Row& row) {
   Json json{{"bytes", size}, {"way", name_of(row.near)}, {"reason", row.near.reason}};
-  add_times(json, row.near.receive.answer, "get_us");
+  add_times(json, row.near.receive.choice, "get_us");
   if (const std::uint32_t fragment = fragment_of(path, row.near); fragment > 0) json["fragment"] = fragment;
   if (row.turned) json["turned"] = true;
   if (shows_far(path, row)) {
     json["far"] = rndv::to_string(row.far.scheme());
     Json times{{"us", row.far.us()}};
-    add_times(times, row.far.receive.answer, "get_us");
+    add_times(times, row.far.receive.choice, "get_us");
     json["far_times"] = std::move(times);
   }
   if (shows_mapped(path, row)) {
     Json mapped{{"way", name_of(row.mapped)}, {"us", row.mapped.us()}};
-    add_times(mapped, row.mapped.receive.answer, "by_receiver_us");
+    add_times(mapped, row.mapped.receive.choice, "by_receiver_us");
     mapped["reason"] = row.mapped.reason;
     json["mapped"] = std::move(mapped);
   }

@@ -30,8 +30,8 @@ struct Forecast {
   const char* reason = "";         ///< for people; constant text
 
   bool is_announced() const { return start.way == tag::Way::announced; }
-  rndv::Scheme scheme() const { return receive.answer.scheme; }
-  double us() const { return receive.answer.us_of(scheme()); }
+  rndv::Scheme scheme() const { return receive.choice.scheme; }
+  double us() const { return receive.choice.us_of(scheme()); }
 };
 Forecast forecast(const transport::LinkRef& link, const Sides& sides, const tag::Settings& settings);
 

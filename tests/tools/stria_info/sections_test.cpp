@@ -270,21 +270,21 @@ TEST(SchemesSection, has_the_predicted_time_of_each_scheme) {
   constexpr std::uint64_t kCan = kAll | STRIA_CAP_PUT | STRIA_CAP_MAP_MEMORY;
   Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_RNDV_FLOWS", "off", "test"));
-  rndv::Question question{.length = 1 << 20, .can_get = true, .can_share = true, .far = true};
-  rndv::Answer answer = choose(question);
+  rndv::Facts facts{.length = 1 << 20, .can_get = true, .can_copy_by_both = true, .far = true};
+  rndv::Choice choice = choose(facts);
   const Json row = row_of(schemes_section(config, {device_with(kCan, 100, 16384)}, layouts), 1 << 20);
   ASSERT_EQ(row.at("far"), "pipeline");
-  EXPECT_EQ(row.at("far_times").at("us"), answer.us_of(rndv::Scheme::pipeline));
-  EXPECT_EQ(row.at("far_times").at("get_us"), answer.us_of(rndv::Scheme::get));
-  EXPECT_EQ(row.at("far_times").at("pipeline_us"), answer.us_of(rndv::Scheme::pipeline));
+  EXPECT_EQ(row.at("far_times").at("us"), choice.us_of(rndv::Scheme::pipeline));
+  EXPECT_EQ(row.at("far_times").at("get_us"), choice.us_of(rndv::Scheme::get));
+  EXPECT_EQ(row.at("far_times").at("pipeline_us"), choice.us_of(rndv::Scheme::pipeline));
   EXPECT_EQ(row.count("both_us"), 0u) << "its memory is not mapped";
-  question.far = false;
-  question.mapped = question.sink_mapped = true;
-  answer = choose(question);
+  facts.far = false;
+  facts.mapped = facts.sink_mapped = true;
+  choice = choose(facts);
   ASSERT_EQ(row.at("mapped").at("way"), "rendezvous mapped by both");
-  EXPECT_EQ(row.at("mapped").at("us"), answer.us_of(rndv::Scheme::mapped_both));
-  EXPECT_EQ(row.at("mapped").at("both_us"), answer.us_of(rndv::Scheme::mapped_both));
-  EXPECT_EQ(row.at("mapped").at("by_receiver_us"), answer.us_of(rndv::Scheme::mapped));
+  EXPECT_EQ(row.at("mapped").at("us"), choice.us_of(rndv::Scheme::mapped_both));
+  EXPECT_EQ(row.at("mapped").at("both_us"), choice.us_of(rndv::Scheme::mapped_both));
+  EXPECT_EQ(row.at("mapped").at("by_receiver_us"), choice.us_of(rndv::Scheme::mapped));
 
   ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "both", "test"));
   const Section forced = schemes_section(config, {device_with(kCan, 100, 16384)}, layouts);
@@ -313,7 +313,7 @@ TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_tur
     return schemes_section(defaults(), {device_with(kAll, 100, 128 << 10)}, {from}, into);
   };
   constexpr std::uint64_t kBytes = 256 * 256 * 8;
-  const rndv::Question question{.length = kBytes, .sink_block = 8, .can_get = true, .turned = true};
+  const rndv::Facts facts{.length = kBytes, .sink_block = 8, .can_get = true, .turned = true};
   for (const auto& [from, into] : {std::pair(&columns, &rows), std::pair(&rows, &columns)}) {
     const Section section = said(*from, into);
     EXPECT_EQ(section.json.at(0).at("into"), into->name);
@@ -323,7 +323,7 @@ TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_tur
     EXPECT_EQ(row.at("way"), "rendezvous pipeline");
     EXPECT_EQ(row.at("turned"), true);
     EXPECT_EQ(row.at("fragment"), 128 << 10) << "a quarter of the message";
-    EXPECT_EQ(row.at("pipeline_us"), rndv::choose(question).us_of(rndv::Scheme::pipeline))
+    EXPECT_EQ(row.at("pipeline_us"), rndv::choose(facts).us_of(rndv::Scheme::pipeline))
         << "one side has the blocks";
   }
   const Section alike = said(rows, nullptr);

@@ -16,7 +16,7 @@ void ServedAccess::start_get(RecvOp& op, std::uint64_t region, std::uint64_t off
   operations_.began(op);
   ++owner_.counters.fallbacks;
   op.peer_op = region;
-  op.start = offset;
+  op.region_offset = offset;
   op.state = Operation::State::rma_due;
   operations_.activate(op);
   step(op);
@@ -26,32 +26,32 @@ void ServedAccess::start_put(SendOp& op, std::uint64_t region, std::uint64_t off
   operations_.began(op);
   ++owner_.counters.fallbacks;
   op.peer_op = region;
-  op.start = offset;
+  op.region_offset = offset;
   op.needs_fin = true;
   op.state = Operation::State::rma_due;
   operations_.activate(op);
   step(op);
 }
 
-// Sends the request of a put or get. Until it is sent, op.peer_op is the region, and op.start the offset in
-// it.
+// Sends the request of a put or get. Until it is sent, op.peer_op is the region, and op.region_offset the
+// offset in it.
 bool ServedAccess::step(Operation& op) noexcept {
-  if (!operations_.name(op)) return false;
+  if (!operations_.give_name(op)) return false;
   const bool is_get = op.kind == Operation::Kind::recv;
   op.fragment_bytes = std::min(options_.fragment_bytes, op.link->packet_max());
-  const wire::RmaBody body{op.start, op.length, op.id, op.fragment_bytes, 0};
+  const wire::RmaBody body{op.region_offset, op.length, op.id, op.fragment_bytes, 0};
   const auto kind = is_get ? wire::Kind::rma_get : wire::Kind::rma_put;
   const Status sent = op.link->send_control(wire::make_header(kind, op.peer_op), &body, sizeof(body));
   if (sent == Status::no_resource) return false;
   if (sent != Status::ok) {
     op.outcome = sent;
-    ends_.finish(op);
+    finisher_.finish(op);
     return true;
   }
   op.peer_op = 0;
   if (is_get) {
     op.tail = op.length;
-    op.ahead = nullptr;
+    op.reassembly = nullptr;
   }
   op.state = is_get ? Operation::State::receiving : Operation::State::waiting;
   operations_.deactivate(op);
@@ -66,7 +66,7 @@ void ServedAccess::serve_get(const LinkRef& link, std::uint64_t region, const wi
     status = Status::invalid;
   auto* op = status == Status::ok ? new (std::nothrow) SendOp : nullptr;
   if (op == nullptr) {
-    ends_.owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    finisher_.queue_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
   operations_.began(*op);
@@ -85,12 +85,12 @@ void ServedAccess::serve_get(const LinkRef& link, std::uint64_t region, const wi
 void ServedAccess::serve_put(const LinkRef& link, std::uint64_t region, const wire::RmaBody& body,
                              const Payload& memory, Status status) noexcept {
   if (body.length == 0) {  // no fragment would end a put of 0 bytes
-    ends_.owe_fin(link, body.initiator_op, status);
+    finisher_.queue_fin(link, body.initiator_op, status);
     return;
   }
   auto* op = status == Status::ok ? new (std::nothrow) RecvOp : nullptr;
   if (op == nullptr) {
-    ends_.owe_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
+    finisher_.queue_fin(link, body.initiator_op, status == Status::ok ? Status::io_error : status);
     return;
   }
   operations_.began(*op);
@@ -103,7 +103,7 @@ void ServedAccess::serve_put(const LinkRef& link, std::uint64_t region, const wi
   op->peer_op = body.initiator_op;
   op->state = Operation::State::rtr_due;
   operations_.activate(*op);
-  requests_.ask(*op);
+  requests_.send_rtr(*op);
 }
 
 }  // namespace stria::rndv

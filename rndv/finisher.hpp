@@ -1,4 +1,4 @@
-// Ends: how operations end. An operation ends when all its bytes have moved, when its peer says so (FIN),
+// Finisher: ends operations. An operation ends when all its bytes have moved, when its peer says so (FIN),
 // when it or its link fails, or when the worker closes. It then gives back its name, its keys and its place
 // in a list, and last of all the owner's upcall is called: the owner may free or reuse the operation, and
 // start others.
@@ -12,7 +12,7 @@
 //   sender    FRAG 0 ──►  FRAG 1 ──► (all are sent)  ending ......... completion 0, completion 1: done
 //   receiver  place FRAG 1 ....... (the peer failed)  held ................... FRAG 1 is placed: done
 //
-// A send is also held by the keys of rails that its receiver has yet to end by packets (rail_ends.cpp).
+// A send is also held by the keys of rails that its receiver has yet to end by packets (end_rail_keys.cpp).
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ namespace stria::rndv {
 
 /// Threads: called with the worker's lock held. Every function that ends an operation calls the owner's
 /// upcall last.
-class Ends {
+class Finisher {
  public:
-  Ends(Operations& operations, Pools& pools, PieceSender& pieces, const Owner& owner) noexcept
+  Finisher(Operations& operations, Pools& pools, PieceSender& pieces, const Owner& owner) noexcept
       : operations_(operations), pools_(pools), pieces_(pieces), owner_(owner) {}
-  Ends(const Ends&) = delete;
-  Ends& operator=(const Ends&) = delete;
+  Finisher(const Finisher&) = delete;
+  Finisher& operator=(const Finisher&) = delete;
 
   /// Ends the operation with op.outcome. No provider uses its memory any more. The peer is not told.
   void finish(Operation& op) noexcept;
@@ -58,11 +58,11 @@ class Ends {
   /// the active list.
   bool step_fin(RecvOp& op) noexcept;
   /// Sends a FIN for the peer's operation `peer_op` as soon as there is room. False: out of memory.
-  bool owe_fin(const transport::LinkRef& link, wire::OpId peer_op, Status status) noexcept;
+  bool queue_fin(const transport::LinkRef& link, wire::OpId peer_op, Status status) noexcept;
   /// Handles a FIN of the peer: ends the operation that it names.
   void on_fin(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
-  /// Ends all keys of rails to the memory of the send, which has some (op.keyed).
+  /// Ends all keys of rails to the memory of the send, which has some (op.has_rail_keys).
   void end_rail_keys(SendOp& op) noexcept;
   /// Ends one rail's key of the send; ends the send, too, when its receiver has ended it and no other rail's
   /// key is left.
@@ -89,9 +89,9 @@ class Ends {
   const Owner& owner_;
 };
 
-/// Ends the key that the receive offered to its sender (share.cpp).
+/// Ends the key that the receive offered to its sender (mapped_both.cpp).
 inline void end_offered_key(RecvOp& op) noexcept {
-  static_cast<void>(op.link->invalidate(op.key.second(op.sink_key_bytes)));
+  static_cast<void>(op.link->invalidate(op.key.sink_key(op.sink_key_bytes)));
   op.sink_key_bytes = 0;
 }
 

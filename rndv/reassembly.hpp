@@ -1,18 +1,19 @@
-// Ahead: which bytes of a message have come beyond the first byte that is missing. A fragment carries its
-// place in the message, so fragments may come in any order: by several links, or by the two paths of one link
-// (PIO and buffered).
+// Reassembly: which bytes of a message have come beyond the first byte that is missing. A fragment carries
+// its place in the message, so fragments may come in any order: by several links, or by the two paths of one
+// link (PIO and buffered).
 //
 //   0 ........ moved      begin .... end      begin .. end       length
 //   |  all here  |  gap  |   a range   | gap |  a range |   gap   |
 //
-// Most messages never need an Ahead: the fragments of one link come in order, and only `moved` grows. A range
-// appears when a fragment overtakes another one, grows with its neighbours, and goes when the gap before it
-// is closed. The number of ranges is limited, so that a peer that sends its fragments badly on purpose costs
-// a bounded amount of memory. An honest peer leaves at most as many gaps as it has fragments in flight.
+// Most messages never need an Reassembly: the fragments of one link come in order, and only `moved` grows. A
+// range appears when a fragment overtakes another one, grows with its neighbours, and goes when the gap
+// before it is closed. The number of ranges is limited, so that a peer that sends its fragments badly on
+// purpose costs a bounded amount of memory. An honest peer leaves at most as many gaps as it has fragments in
+// flight.
 //
-// An Ahead also has the ranges that a provider is placing: their bytes are reserved, and not there yet. Each
-// such range has the number of the device whose link brings it, because the range is dropped when that link
-// dies.
+// An Reassembly also has the ranges that a provider is placing: their bytes are reserved, and not there yet.
+// Each such range has the number of the device whose link brings it, because the range is dropped when that
+// link dies.
 #pragma once
 
 #include <algorithm>
@@ -24,22 +25,22 @@
 
 namespace stria::rndv {
 
-class Ahead {
+class Reassembly {
  public:
-  static constexpr std::size_t kMost = 1024;  ///< ranges at a time
+  static constexpr std::size_t kMaxRanges = 1024;  ///< ranges at a time
   /// Ranges being placed at a time. Links deliver in order, and read one or two fragments ahead.
-  static constexpr std::size_t kMostPlaced = 64;
+  static constexpr std::size_t kMaxPlaced = 64;
 
   bool empty() const noexcept { return ranges_.empty() && placed_.empty(); }
   /// Whether a byte of [begin, end) is there, or is being placed.
-  bool meets(std::uint64_t begin, std::uint64_t end) const noexcept {
+  bool overlaps(std::uint64_t begin, std::uint64_t end) const noexcept {
     for (const Placed& one : placed_)
       if (one.begin < end && begin < one.end) return true;
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), end, begins_before);
     return after != ranges_.begin() && (after - 1)->end > begin;
   }
-  /// Adds the range [begin, end), for which meets() is false. False: there are kMost ranges, and nothing
-  /// changed. Throws std::bad_alloc.
+  /// Adds the range [begin, end), for which overlaps() is false. False: there are kMaxRanges ranges, and
+  /// nothing changed. Throws std::bad_alloc.
   bool add(std::uint64_t begin, std::uint64_t end) {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), end, begins_before);
     const bool joins_after = after != ranges_.end() && after->begin == end;
@@ -52,22 +53,21 @@ class Ahead {
     } else if (joins_after) {
       after->begin = begin;
     } else {
-      if (ranges_.size() == kMost) return false;
+      if (ranges_.size() == kMaxRanges) return false;
       ranges_.insert(after, {begin, end});
     }
     return true;
   }
-  /// All bytes before `at` are there now: removes the range that begins at `at`. Returns the first missing
-  /// byte: the end of that range, or `at` when there is no such range.
-  std::uint64_t take_from(std::uint64_t at) noexcept {
+  /// Removes the range that begins at `at`, because all bytes before `at` are there now. Returns the first
+  /// missing byte: the end of that range, or `at` when there is no such range.
+  std::uint64_t remove_from(std::uint64_t at) noexcept {
     if (ranges_.empty() || ranges_.front().begin != at) return at;
     const std::uint64_t end = ranges_.front().end;
     ranges_.erase(ranges_.begin());
     return end;
   }
-  /// All bytes from `at` on are there. Returns the first byte of the range that reaches `at`, or `at` when no
-  /// range does.
-  std::uint64_t reaching(std::uint64_t at) const noexcept {
+  /// The begin of the range that ends at `at` or contains it; `at` when no range does.
+  std::uint64_t begin_of_range_up_to(std::uint64_t at) const noexcept {
     const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), at, begins_before);
     return after != ranges_.begin() && (after - 1)->end >= at ? (after - 1)->begin : at;
   }
@@ -87,14 +87,14 @@ class Ahead {
   }
 
   bool is_placing() const noexcept { return !placed_.empty(); }
-  /// A provider places [begin, end), for which meets() is false, from now on, by a link of `device`. False:
-  /// kMostPlaced ranges are being placed already. Throws std::bad_alloc.
+  /// Notes that a provider places [begin, end), for which overlaps() is false, by a link of `device`.
+  /// False: kMaxPlaced ranges are being placed already. Throws std::bad_alloc.
   bool start_placing(std::uint64_t begin, std::uint64_t end, std::uint8_t device) {
-    if (placed_.size() == kMostPlaced) return false;
+    if (placed_.size() == kMaxPlaced) return false;
     placed_.push_back({begin, end, device});
     return true;
   }
-  /// The range [begin, end) is not being placed any more. False: it was not being placed.
+  /// Notes that the range [begin, end) is not being placed any more. False: it was not being placed.
   bool stop_placing(std::uint64_t begin, std::uint64_t end) noexcept {
     return std::erase_if(placed_, [=](const Placed& one) { return one.begin == begin && one.end == end; }) !=
            0;
@@ -104,7 +104,7 @@ class Ahead {
     std::erase_if(placed_, [=](const Placed& one) { return one.device == device; });
   }
 
-  Ahead* next = nullptr;  ///< in an AheadPool: the next spare one
+  Reassembly* next = nullptr;  ///< in an ReassemblyPool: the next spare one
 
  private:
   struct Range {
@@ -120,49 +120,49 @@ class Ahead {
   std::vector<Placed> placed_;  // in no order
 };
 
-/// The spare Aheads of an engine: no receive uses them, and they keep the memory of their ranges.
-class AheadPool {
+/// The spare Reassemblies of an engine: no receive uses them, and they keep the memory of their ranges.
+class ReassemblyPool {
  public:
-  AheadPool() = default;
-  AheadPool(const AheadPool&) = delete;
-  AheadPool& operator=(const AheadPool&) = delete;
-  ~AheadPool() {
+  ReassemblyPool() = default;
+  ReassemblyPool(const ReassemblyPool&) = delete;
+  ReassemblyPool& operator=(const ReassemblyPool&) = delete;
+  ~ReassemblyPool() {
     while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
   }
 
-  /// Returns an empty Ahead, spare or new. Throws std::bad_alloc.
-  Ahead* take() {
-    if (spare_ == nullptr) return new Ahead;
+  /// Returns an empty Reassembly, spare or new. Throws std::bad_alloc.
+  Reassembly* acquire() {
+    if (spare_ == nullptr) return new Reassembly;
     return std::exchange(spare_, spare_->next);
   }
-  /// Records that bytes [begin, end) of a receive came, none of them a second time. The receive has all bytes
-  /// before `moved`. `of_receive` is its Ahead, or null: one is taken when it is needed, and given back when
-  /// it is empty. False: there are Ahead::kMost ranges, or no memory to remember one more; the bytes are not
-  /// recorded.
-  [[gnu::noinline]] bool came(Ahead*& of_receive, std::uint64_t& moved, std::uint64_t begin,
-                              std::uint64_t end) noexcept try {
+  /// Notes that bytes [begin, end) of a receive came, none of them a second time. The receive has all bytes
+  /// before `moved`. `of_receive` is its Reassembly, or null: one is taken when it is needed, and given back
+  /// when it is empty. False: there are Reassembly::kMaxRanges ranges, or no memory to remember one more; the
+  /// bytes are not noted.
+  [[gnu::noinline]] bool note_received(Reassembly*& of_receive, std::uint64_t& moved, std::uint64_t begin,
+                                       std::uint64_t end) noexcept try {
     if (begin != moved) {
-      if (of_receive == nullptr) of_receive = take();
+      if (of_receive == nullptr) of_receive = acquire();
       return of_receive->add(begin, end);
     }
     moved = end;
     if (of_receive == nullptr) return true;
-    moved = of_receive->take_from(end);
-    if (of_receive->empty()) give_back(of_receive);
+    moved = of_receive->remove_from(end);
+    if (of_receive->empty()) release(of_receive);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
-  /// Takes the Ahead back from its receive, and sets `of_receive` to null. No effect when it is null.
-  void give_back(Ahead*& of_receive) noexcept {
-    Ahead* const ahead = std::exchange(of_receive, nullptr);
-    if (ahead == nullptr) return;
-    ahead->clear();
-    ahead->next = std::exchange(spare_, ahead);
+  /// Takes the Reassembly back from its receive, and sets `of_receive` to null. No effect when it is null.
+  void release(Reassembly*& of_receive) noexcept {
+    Reassembly* const reassembly = std::exchange(of_receive, nullptr);
+    if (reassembly == nullptr) return;
+    reassembly->clear();
+    reassembly->next = std::exchange(spare_, reassembly);
   }
 
  private:
-  Ahead* spare_ = nullptr;
+  Reassembly* spare_ = nullptr;
 };
 
 }  // namespace stria::rndv

@@ -1,4 +1,4 @@
-// Reads: what the receiver of one message knows while it reads the message by several links
+// RailReads: what the receiver of one message knows while it reads the message by several links
 // (rail_reader.hpp): the keys of the rails, and the gets under way.
 //
 //   rail   unknown ──► asked ──► open                its key came
@@ -7,7 +7,7 @@
 //
 // A rail that was left out stays out for this message: the other links read the bytes that it did not bring.
 // A key that came is kept until the message is over, and is then ended by a packet of its rail
-// (rail_ends.cpp).
+// (end_rail_keys.cpp).
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct GetPiece : transport::Completion {
   Division::Range range{0, 0};
 };
 
-class Reads {
+class RailReads {
  public:
   struct Rail {
     enum class State : std::uint8_t { asked, open, left_out };
@@ -42,7 +42,7 @@ class Reads {
   void clear() noexcept {
     count_ = in_flight_ = 0;
     ended_ = 0;
-    refused = counted = false;
+    get_refused = counted = false;
     for (GetPiece& piece : pieces_) piece.op = nullptr;
   }
   /// The flags of a FIN have a bit for each number.
@@ -71,7 +71,7 @@ class Reads {
     if (Rail* const rail = find(link)) rail->state = Rail::State::left_out;
   }
   /// The rail is dead: it is left out, and its key, if it has one, has ended.
-  void lose(const transport::LinkRef& link) noexcept {
+  void rail_died(const transport::LinkRef& link) noexcept {
     Rail* const rail = find(link);
     if (rail == nullptr) return;
     rail->state = Rail::State::left_out;
@@ -98,15 +98,15 @@ class Reads {
   }
   bool any_in_flight() const noexcept { return in_flight_ != 0; }
 
-  bool refused = false;  ///< a get by the main link was refused, and no more begin
-  bool counted = false;  ///< the message is in the counters
+  bool get_refused = false;  ///< a get by the main link was refused, and no more begin
+  bool counted = false;      ///< the message is in the counters
 
  private:
   unsigned count_ = 0;
   unsigned in_flight_ = 0;
   std::uint8_t ended_ = 0;
   std::array<Rail, STRIA_DEVICES_MAX> rails_;  // the first count_ are in use
-  std::array<GetPiece, Division::kMost> pieces_;
+  std::array<GetPiece, Division::kMaxPieces> pieces_;
 };
 
 }  // namespace stria::rndv

@@ -12,28 +12,28 @@
 // A send whose FIN has come waits for END_KEYs as it waits for zero-copy sends: its memory is handed back
 // when no key shows that memory any more. A rail that dies takes its key with it, and the receiver counts the
 // key as ended. When the peer dies, the keys that are left end at once.
-#include "rndv/ends.hpp"
+#include "rndv/finisher.hpp"
 
 namespace stria::rndv {
 
 using transport::Header;
 
-[[gnu::cold, gnu::noinline]] void Ends::end_rail_keys(SendOp& op) noexcept {
+[[gnu::cold, gnu::noinline]] void Finisher::end_rail_keys(SendOp& op) noexcept {
   op.rail_keys->end();
-  pools_.rail_keys.give_back(*op.rail_keys);
-  op.keyed = false;
+  pools_.rail_keys.release(*op.rail_keys);
+  op.has_rail_keys = false;
   operations_.deactivate(op);  // no answer with a key is due any more
 }
 
 /// The receiver has ended the send: from now on only the keys of `rails` (a bit for each number) are awaited.
 /// The announced key ends here and not with the send, because a provider may give the key's number to another
 /// key while the send waits.
-[[gnu::cold, gnu::noinline]] void Ends::await_rail_keys(SendOp& op, std::uint8_t rails) noexcept {
+[[gnu::cold, gnu::noinline]] void Finisher::await_rail_keys(SendOp& op, std::uint8_t rails) noexcept {
   op.rail_keys->await(rails);
   end_announced_key(op);
 }
 
-[[gnu::cold, gnu::noinline]] void Ends::end_rail_key(SendOp& op, RailKey& one) noexcept {
+[[gnu::cold, gnu::noinline]] void Finisher::end_rail_key(SendOp& op, RailKey& one) noexcept {
   RailKeysOfSend& keys = *op.rail_keys;
   if (!keys.is_over()) {
     one.end();
@@ -46,11 +46,11 @@ using transport::Header;
 /// Sends END_KEY by each rail that has a key, for a receive that has read by rails and reads no more. False:
 /// a packet found no room; call again. A rail that does not send any more is dead: its key counts as ended,
 /// and FIN tells the sender so. A key that the provider cannot end by a packet is left to the sender.
-[[gnu::cold, gnu::noinline]] bool Ends::end_keys_by_rails(RecvOp& op) noexcept {
-  Reads& reads = pools_.divisions.reads(op.division);
+[[gnu::cold, gnu::noinline]] bool Finisher::end_keys_by_rails(RecvOp& op) noexcept {
+  RailReads& reads = pools_.divisions.reads(op.division);
   const Header header = wire::make_header(wire::Kind::end_key, op.peer_op);
   bool waits = false;
-  for (Reads::Rail& rail : reads.rails()) {
+  for (RailReads::Rail& rail : reads.rails()) {
     if (rail.key.bytes == 0) continue;
     const Status sent = rail.link->send_invalidate(header, nullptr, 0, rail.key);
     if (sent == Status::no_resource)

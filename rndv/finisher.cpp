@@ -1,4 +1,4 @@
-#include "rndv/ends.hpp"
+#include "rndv/finisher.hpp"
 
 #include <new>
 
@@ -8,22 +8,22 @@ using transport::Header;
 using transport::LinkRef;
 using transport::Packet;
 
-bool Ends::is_held(const Operation& op) noexcept {
+bool Finisher::is_held(const Operation& op) noexcept {
   if (op.kind == Operation::Kind::send)
     return op.zcopy_sends != 0 || (op.divided && op.pieces != nullptr) ||
-           (op.keyed && op.rail_keys->is_awaited());
-  return op.state == Operation::State::receiving && op.ahead != nullptr && op.ahead->is_placing();
+           (op.has_rail_keys && op.rail_keys->is_awaited());
+  return op.state == Operation::State::receiving && op.reassembly != nullptr && op.reassembly->is_placing();
 }
 
 /// Ends all keys of the send. A FIN that was sent with invalidate has ended the announced key already; a peer
 /// that ended the operation in another way must not keep the key alive.
-void Ends::end_key(SendOp& op) noexcept {
-  if (op.keyed) [[unlikely]]
+void Finisher::end_key(SendOp& op) noexcept {
+  if (op.has_rail_keys) [[unlikely]]
     end_rail_keys(op);
   end_announced_key(op);
 }
 
-void Ends::end_announced_key(SendOp& op) noexcept {
+void Finisher::end_announced_key(SendOp& op) noexcept {
   if (op.key.bytes() == 0) return;
   transport::Key key;
   op.key.copy_to(key);
@@ -31,23 +31,23 @@ void Ends::end_announced_key(SendOp& op) noexcept {
   op.key.clear(pools_.keys);
 }
 
-[[gnu::cold, gnu::noinline]] void Ends::end_division(RecvOp& op) noexcept {
-  pools_.aheads.give_back(op.ahead);
-  pools_.divisions.give_back(op.division);
+[[gnu::cold, gnu::noinline]] void Finisher::end_division(RecvOp& op) noexcept {
+  pools_.reassemblies.release(op.reassembly);
+  pools_.divisions.release(op.division);
   op.divided = false;
 }
 
-void Ends::finish(Operation& op) noexcept {
+void Finisher::finish(Operation& op) noexcept {
   operations_.deactivate(op);
-  operations_.take_name(op);
-  if (op.state == Operation::State::receiving) pools_.aheads.give_back(op.ahead);
+  operations_.end_name(op);
+  if (op.state == Operation::State::receiving) pools_.reassemblies.release(op.reassembly);
   op.state = Operation::State::idle;
   operations_.ended(op);
   if (op.kind == Operation::Kind::recv) {
     auto& recv = static_cast<RecvOp&>(op);
     if (op.sink_key_bytes != 0) [[unlikely]]
       end_offered_key(recv);
-    if (recv.key.is_outside()) [[unlikely]]
+    if (recv.key.uses_block()) [[unlikely]]
       recv.key.clear(pools_.keys);
     if (op.divided) [[unlikely]]
       end_division(recv);
@@ -67,7 +67,7 @@ void Ends::finish(Operation& op) noexcept {
   }
 }
 
-void Ends::end(Operation& op) noexcept {
+void Finisher::end(Operation& op) noexcept {
   if (op.divided && op.kind == Operation::Kind::send) pieces_.stop(static_cast<SendOp&>(op));
   if (!is_held(op)) {
     finish(op);
@@ -80,7 +80,7 @@ void Ends::end(Operation& op) noexcept {
   operations_.hold(op);
 }
 
-void Ends::end_receiving(RecvOp& op) noexcept {
+void Finisher::end_receiving(RecvOp& op) noexcept {
   if (is_held(op)) [[unlikely]] {
     operations_.hold(op);
     return;
@@ -91,7 +91,7 @@ void Ends::end_receiving(RecvOp& op) noexcept {
     return;
   }
   if (!op.divided)
-    pools_.aheads.give_back(op.ahead);
+    pools_.reassemblies.release(op.reassembly);
   else if (op.state == Operation::State::receiving)
     end_division(op);  // a receive that was read by rails has its keys there, which are still to be ended
   operations_.deactivate(op);
@@ -100,7 +100,7 @@ void Ends::end_receiving(RecvOp& op) noexcept {
   step_fin(op);
 }
 
-bool Ends::step_fin(RecvOp& op) noexcept {
+bool Finisher::step_fin(RecvOp& op) noexcept {
   if (op.failed) {  // the link is dead, or the sender refused: no FIN is due
     finish(op);
     return true;
@@ -124,7 +124,7 @@ bool Ends::step_fin(RecvOp& op) noexcept {
   return true;
 }
 
-bool Ends::owe_fin(const LinkRef& link, wire::OpId peer_op, Status status) noexcept {
+bool Finisher::queue_fin(const LinkRef& link, wire::OpId peer_op, Status status) noexcept {
   auto* op = new (std::nothrow) RecvOp;
   if (op == nullptr) return false;
   operations_.began(*op);
@@ -138,7 +138,7 @@ bool Ends::owe_fin(const LinkRef& link, wire::OpId peer_op, Status status) noexc
   return true;
 }
 
-void Ends::on_fin(const LinkRef& link, const Packet& packet) noexcept {
+void Finisher::on_fin(const LinkRef& link, const Packet& packet) noexcept {
   Operation* op = operations_.ended_by(*packet.header);
   const auto status = static_cast<std::int32_t>(packet.header->immediate);
   if (op == nullptr || op->link != &link) return;
@@ -159,28 +159,28 @@ void Ends::on_fin(const LinkRef& link, const Packet& packet) noexcept {
     op->failed = true;  // the completion of its get or put ends the operation
     return;
   }
-  if (op->kind == Operation::Kind::send && op->keyed) [[unlikely]]
+  if (op->kind == Operation::Kind::send && op->has_rail_keys) [[unlikely]]
     await_rail_keys(static_cast<SendOp&>(*op), packet.header->flags);
   end(*op);
 }
 
-void Ends::abandon(SendOp& op) noexcept {
+void Finisher::abandon(SendOp& op) noexcept {
   if (op.state == Operation::State::idle) return;
   operations_.deactivate(op);
-  operations_.take_name(op);
+  operations_.end_name(op);
   end_key(op);
   op.state = Operation::State::idle;
   op.peer_op = 0;
   operations_.ended(op);
 }
 
-void Ends::end_all(Status why) noexcept {
+void Finisher::end_all(Status why) noexcept {
   while (Operation* op = operations_.first_of_lists()) {
     if (op->kind == Operation::Kind::send) {
       auto& send = static_cast<SendOp&>(*op);
       if (send.divided) pieces_.drop(send);
-      if (send.keyed) pools_.rail_keys.give_back(*send.rail_keys);
-      send.keyed = false;
+      if (send.has_rail_keys) pools_.rail_keys.release(*send.rail_keys);
+      send.has_rail_keys = false;
       send.key.clear(pools_.keys);
     }
     op->sink_key_bytes = 0;  // the key went with the provider
@@ -189,13 +189,13 @@ void Ends::end_all(Status why) noexcept {
   }
 }
 
-std::uint64_t Ends::fail_link(const LinkRef& link, Status why) noexcept {
+std::uint64_t Finisher::fail_link(const LinkRef& link, Status why) noexcept {
   // Ending an operation calls the owner, which may start and end others. So all operations of the link are
   // moved to `doomed` first, and ended afterwards.
   IntrusiveList<Operation> doomed;
   const auto doom = [&](Operation& op) {
     if (op.link != &link) return;
-    if (op.kind == Operation::Kind::send && op.keyed && op.rail_keys->is_awaited()) {
+    if (op.kind == Operation::Kind::send && op.has_rail_keys && op.rail_keys->is_awaited()) {
       end_rail_keys(static_cast<SendOp&>(op));
       is_held(op) ? operations_.hold(op) : operations_.move_to(doomed, op);
       return;

@@ -1,9 +1,9 @@
 // The scheme mapped by both: two cores copy one message between memories that both processes map, each byte
 // once. The receiver reads from the end of the message through the sender's key, by loads, a piece at a time;
 // the sender puts its part, the first half, through the receiver's key, by stores, and tells the receiver of
-// each piece by a fragment without a payload. When one
-// side leaves the library, the other goes on: a receiver that has read its half reads on towards the bytes
-// that the sender has put, and also reads the bytes that a sender that left would have put.
+// each piece by a fragment without a payload. When one side leaves the library, the other goes on: a receiver
+// that has read its half reads on towards the bytes that the sender has put, and also reads the bytes that a
+// sender that left would have put.
 //
 //   sender   fast_register ── RTS{length, op, key} ──►  receiver: match, fast_register
 //            ◄── RTR{first half, piece, key} ──
@@ -27,28 +27,26 @@ constexpr std::uint32_t kKibPerUs = 4;  // a put that is slower was interrupted
 
 }  // namespace
 
-/// Reads the next piece at the end of the message, but not the piece that the sender is putting, unless the
-/// sender is silent.
-bool Reader::step_sharing(RecvOp& op) noexcept {
+bool Reader::step_mapped_both(RecvOp& op) noexcept {
   if (op.in_flight) return false;
-  if (op.refused) get_was_refused(op);
+  if (op.get_refused) get_was_refused(op);
   if (op.failed || op.outcome != Status::ok || op.moved >= op.tail) {
-    ends_.end_receiving(op);
+    finisher_.end_receiving(op);
     return true;
   }
-  pass_ahead(op);
+  skip_received(op);
   if (!op.helps) return go_on_without_get(op);
   const std::uint64_t piece = op.fragment_bytes, missing = op.tail - op.moved;
   const std::uint64_t at_work = std::min(piece, senders_part(op.length, op.fragment_bytes) - op.moved);
   std::uint64_t bytes = std::min(piece, missing - std::min(missing, at_work));
   if (bytes == 0) {
     const std::uint32_t patience_us =
-        options_.patience_us + (op.begun ? op.fragment_bytes / 1024 / kKibPerUs : 0);
+        options_.patience_us + (op.put_begun ? op.fragment_bytes / 1024 / kKibPerUs : 0);
     if (!is_silent(op.link->silence, patience_us)) return false;
     bytes = missing;
   }
-  if (read_end(op, bytes) == Status::no_resource) return false;
-  if (!op.in_flight && op.moved >= op.tail) ends_.end_receiving(op);
+  if (read_tail(op, bytes) == Status::no_resource) return false;
+  if (!op.in_flight && op.moved >= op.tail) finisher_.end_receiving(op);
   return true;
 }
 
@@ -61,7 +59,7 @@ bool Reader::go_on_without_get(RecvOp& op) noexcept {
   end_offered_key(op);
   op.fragment_bytes = 0;
   op.state = Operation::State::rtr_due;
-  return requests_.ask(op);
+  return requests_.send_rtr(op);
 }
 
 }  // namespace stria::rndv
