@@ -94,8 +94,8 @@ std::uint32_t fragment_for(const Facts& facts, std::uint32_t most, std::uint32_t
   const Parameters& p = parameters(path_of(facts));
   const double length = static_cast<double>(facts.length);
   const double all_us = kib_of(facts) * p.pipeline_us_per_kib + packing_us(facts);
-  // With n fragments the first waits for nobody, the last for nothing: all_us / n of it is not overlapped,
-  // and n * fragment_us comes on top. Their sum is least where they are equal.
+  // With n fragments, the packing of the first one and the unpacking of the last one are not overlapped: that
+  // is all_us / n. The fixed costs add n * fragment_us. The sum is least where both are equal.
   const double pieces = std::sqrt(all_us / p.fragment_us);
   const double bytes = std::floor(length / std::max(1.0, pieces) / kUnit) * kUnit;
   const auto fragment = static_cast<std::uint32_t>(

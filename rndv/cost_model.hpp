@@ -17,7 +17,7 @@ namespace stria::rndv {
 
 struct Protocol;
 
-/// What a message's bytes are moved by. Each is a protocol of its own (protocols/).
+/// A way to move a message's bytes. Each is a protocol of its own (protocols/).
 enum class Scheme : std::uint8_t {
   none,         ///< nothing to move
   get,          ///< the receiver reads the sender's memory through its key
@@ -47,13 +47,13 @@ struct Facts {
   std::uint64_t length = 0;        ///< bytes to move
   std::uint32_t source_block = 0;  ///< mean contiguous run at the sender, bytes; 0: contiguous
   std::uint32_t sink_block = 0;    ///< mean contiguous run at the receiver, bytes; 0: contiguous
-  bool can_get = false;            ///< the link can, and the sender made a key
+  bool can_get = false;            ///< the link can get, and the sender made a key
   bool can_copy_by_both = false;   ///< the sender can put a part of it through a key of the receiver's
   Force force = Force::automatic;
   bool source_gathered = false;  ///< the sender's key shows its blocks as one run: one work request for all
   bool source_sparse = false;    ///< each run at the sender is a cache line of its own (transport::is_sparse)
   bool sink_sparse = false;      ///< each run at the receiver is a cache line of its own
-  bool turned = false;           ///< one side is a matrix by the other's columns (transport::turned_bytes)
+  bool turned = false;           ///< one side's memory is a matrix by its columns (transport::turned_bytes)
   bool far = false;              ///< the caches of both sides are far apart
   bool flows = false;            ///< fragments flow between far caches (parse_flows)
   bool busy = false;     ///< the receiver has announced messages of its own: its core copies these too
@@ -70,7 +70,7 @@ struct Choice {
   static constexpr std::size_t kSchemes = 5;
   const Protocol* protocol = nullptr;  ///< never null in what choose() returns
   Scheme scheme = Scheme::none;        ///< of the protocol
-  std::array<double, kSchemes> us{};
+  std::array<double, kSchemes> us{};   ///< predicted time of each Scheme
 
   /// The predicted time of a scheme; 0 where it does not apply.
   double us_of(Scheme one) const noexcept { return us[static_cast<std::size_t>(one)]; }
@@ -88,15 +88,16 @@ const char* reason_of(const Facts& facts, const Choice& choice) noexcept;
 /// all would not take much longer between near caches. `chosen` is choose(facts).
 bool can_help(const Facts& facts, const Choice& chosen) noexcept;
 
-/// The fragment of a pipeline, at most `most` bytes: few enough that what each costs by itself stays small,
-/// many enough that both sides work at the same time. A multiple of 512. `longest`, where each is read while
-/// it is written and that is no slower than at once: then both sides work at the same time anyway; and where
-/// a matrix is turned, whose fragments are to hold as many of its columns as they can.
+/// The length of a pipeline's fragments, a multiple of 512 of at most `most` bytes: long enough that the
+/// fixed cost of each stays small, short enough that both sides work at the same time. In two cases fragments
+/// are longer, up to `longest`: where each is read while it is written, and that is no slower than to write
+/// it first, both sides work at the same time anyway; and where a matrix is turned, a fragment should hold as
+/// many of its columns as it can.
 std::uint32_t fragment_for(const Facts& facts, std::uint32_t most, std::uint32_t longest) noexcept;
 
-/// The fragment of a pipeline on a link whose packets have up to `eager_max` bytes, or `zcopy_max` where they
-/// are sent out of the memory itself (0: they are not). Fragments that are sent so are not packed, so they
-/// may be longer than `most`.
+/// The length of a pipeline's fragments on a link whose packets have up to `eager_max` bytes, or `zcopy_max`
+/// where they are sent out of the memory itself (0: they are not). Fragments that are sent so are not packed,
+/// so they may be longer than `most`.
 std::uint32_t fragment_on_link(const Facts& facts, std::uint32_t most, std::uint32_t eager_max,
                                std::uint32_t zcopy_max) noexcept;
 
@@ -122,21 +123,21 @@ bool packs_very_long(std::uint64_t length, std::uint32_t block, bool sparse) noe
 /// the provider's memory.
 bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool far) noexcept;
 
-/// The longest message of a worker to itself that goes eagerly, which is two copies of one core; a get is
-/// one.
+/// The longest message of a worker to itself, in bytes, that goes eagerly: that takes two copies by one core,
+/// and a get takes one.
 inline constexpr std::uint32_t kSelfEager = 4096;
-/// The longest message to a far peer that goes eagerly, where fragments do not flow (Facts::flows).
+/// The longest message to a far peer, in bytes, that goes eagerly where fragments do not flow (Facts::flows).
 inline constexpr std::uint32_t kFarEager = 131072;
 
-/// Where the sender's memory is equal blocks at equal distances: the least of them, in bytes, that an adapter
-/// reads in place, each by a work request of its own, or all by one where a key gathers them; smaller ones
-/// are packed. Not for what is forced.
+/// The shortest block, in bytes, of memory of equal blocks at equal distances that an adapter reads in place:
+/// each block by a work request of its own, or, if `gathered`, all by one. Shorter blocks are packed. A
+/// forced scheme does not depend on this.
 std::uint32_t least_block_in_place(bool gathered = false) noexcept;
 
-/// The model's parameters on one host; docs/notebook/rendezvous.md has the measurements. Those of an adapter
-/// are no measurements but what 100 Gb/s, a way there and back of 4 us, 8 million reads a second of one
-/// connection, and 100 million reads a second across the bus come to. Those of a network are rough: TCP
-/// between two processes of a host.
+/// The model's parameters; the values here are those of one host (docs/notebook/rendezvous.md has the
+/// measurements). The parameters of an adapter are not measured: they follow from 100 Gb/s, a round trip of 4
+/// us, 8 million reads a second of one connection, and 100 million reads a second across the bus. The
+/// parameters of a network are rough: TCP between two processes of a host.
 struct Parameters {
   double get_start_us = 2.0;            ///< system call and page look-up
   double get_us_per_kib = 0.078;        ///< copy by one core through the kernel
@@ -150,11 +151,10 @@ struct Parameters {
   double mapped_us_per_block = 0.0002;      ///< for each block of the side that has more of them
   double mapped_us_per_source = 0.0025;     ///< more where each block at the sender is a line
   double mapped_us_per_sink = 0.005;        ///< more where each block at the receiver is a line
-  double mapped_both_start_us =
-      1.4;  ///< start of mapped by both: the RTR's way and one more key; from 80 KiB on
-  double mapped_both_far_us = 0.7;  ///< more of that start between far caches
-  double mapped_piece_us = 8.0;     ///< time for which each side copies before it checks the other's progress
-  double pipeline_start_us = 0.7;   ///< the RTR's way and the first fragment's
+  double mapped_both_start_us = 1.4;        ///< instead, by both: the RTR's way and one more key
+  double mapped_both_far_us = 0.7;          ///< more of that start between far caches
+  double mapped_piece_us = 8.0;    ///< time for which each side copies before it checks the other's progress
+  double pipeline_start_us = 0.7;  ///< the RTR's way and the first fragment's
   double pipeline_us_per_kib = 0.045;     ///< both cores copy at the same time
   double far_start_us = 2.4;              ///< more of a pipeline's start between far caches
   double far_us_per_kib = 0.066;          ///< bytes of a pipeline between far caches
@@ -167,19 +167,18 @@ struct Parameters {
   double pipeline_us_per_line = 0.004;    ///< more where each block is a line
   double fragment_us = 0.5;               ///< what a fragment costs a side, whatever it holds
   double packs_long_blocks = transport::kManyRuns;  ///< most blocks that packs_long() leaves eager
-  double packs_very_long_blocks = 16384;            ///< blocks that take longer to pack than an announcement
-  double packs_very_long_sparse_blocks = 2048;      ///< fewer are enough where each block is a line
+  double packs_very_long_blocks = 16384;            ///< most blocks that packs_very_long() leaves eager
+  double packs_very_long_sparse_blocks = 2048;      ///< the most where each block is a line
   std::uint64_t mapped_bytes = 8192;                ///< shortest message of many blocks that goes mapped
   std::uint64_t mapped_long_bytes = 65536;          ///< shortest message of long blocks that goes mapped
   double mapped_sparse_blocks = 1024;               ///< fewest blocks, each a line, that go mapped
-  std::uint32_t longest_fragment =
-      131072;  ///< in bytes; of 512 KiB in two both sides work less at the same time
-  std::uint64_t packs_very_long_bytes =
-      131072;  ///< longest message of short blocks that packs_very_long() leaves eager
-  std::uint64_t packs_long_bytes = 32768;  ///< longest message of short blocks that packs_long() leaves eager
+  std::uint32_t longest_fragment = 131072;          ///< with longer ones both sides overlap less
+  std::uint64_t packs_very_long_bytes = 131072;  ///< most bytes in short blocks that packs_very_long() leaves
+  std::uint64_t packs_long_bytes = 32768;        ///< most bytes in short blocks that packs_long() leaves
 };
 /// What moves the bytes of a path.
 enum class Path : std::uint8_t { one_host, adapter, network };
+/// The parameters of a path.
 const Parameters& parameters(Path path = Path::one_host) noexcept;
 /// The parameters of one host where a copy through the kernel costs what was measured.
 Parameters fitted(const hw::Choices& choices) noexcept;

@@ -16,11 +16,11 @@
 namespace stria::rndv {
 namespace {
 
-/// Bytes of the first slice: 4.5 us by get, so a sender that waits for this receiver notices nothing.
+/// Bytes of the first slice, so few that a sender that waits for this receiver notices no delay.
 constexpr std::uint64_t kFirstSlice = std::uint64_t{32} * 1024;
-/// How often the slice doubles while the link stays silent: to 128 KiB, which takes 12 us.
+/// How often the slice doubles while the link stays silent.
 constexpr unsigned kDoublings = 2;
-/// Rounds of progress() from one search for a silent link to the next; a round without traffic takes 50 ns.
+/// Rounds of progress() from one search for a silent link to the next.
 constexpr std::uint32_t kSearchEvery = 16;
 
 std::uint16_t now_us() noexcept {
