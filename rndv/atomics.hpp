@@ -61,7 +61,8 @@ class Atomics {
   /// dropped. False: the answer is malformed.
   [[nodiscard]] bool on_word(const transport::LinkRef& link, const transport::Packet& packet) noexcept;
 
-  /// Sends the answers that wait for the link; returns how many were sent. Sets `rest` when some still wait.
+  /// Sends the answers that wait for the link; returns how many were sent. Sets `rest` to whether some still
+  /// wait; leaves it as it is when none waited.
   unsigned flush(const transport::LinkRef& link, bool& rest) noexcept;
   /// The link is dead: ends the atomics that the engine of its peer was asked for, and drops the answers that
   /// wait for the link. The atomics that a provider has are ended by the provider. Returns the number of

@@ -64,7 +64,7 @@ bool parse_flows(std::string_view text) noexcept {
   return text == "on" || (text == "auto" && hw::machine_profile().choices.flows);
 }
 
-bool can_help(const Facts& facts, const Choice& chosen) noexcept {
+bool can_help(const MessageFacts& facts, const Choice& chosen) noexcept {
   constexpr double kMuchLonger = 4;
   constexpr std::uint64_t kLeast = 4096;  // below, the key in each announcement weighs more
   // Of an adapter's key one side alone decides when it ends: fragments and gets do not mix.
@@ -73,13 +73,13 @@ bool can_help(const Facts& facts, const Choice& chosen) noexcept {
       facts.force != Force::automatic || facts.length < kLeast)
     return false;
   // How long a sender is silent does not depend on its distance, so times between near caches are compared.
-  Facts near = facts;
+  MessageFacts near = facts;
   near.far = near.flows = false;
   const Choice choice = facts.far ? choose(near) : chosen;
   return choice.read_us() <= kMuchLonger * choice.us_of(Scheme::pipeline);
 }
 
-std::uint32_t fragment_for(const Facts& facts, std::uint32_t most, std::uint32_t longest) noexcept {
+std::uint32_t fragment_for(const MessageFacts& facts, std::uint32_t most, std::uint32_t longest) noexcept {
   // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
   const bool read_meanwhile = facts.source_block == 0 || facts.source_block >= transport::kLongBlock;
   const bool costs_nothing = !facts.far || (facts.flows && facts.source_block == 0);
@@ -103,14 +103,14 @@ std::uint32_t fragment_for(const Facts& facts, std::uint32_t most, std::uint32_t
   return fragment;
 }
 
-std::uint32_t fragment_on_link(const Facts& facts, std::uint32_t most, std::uint32_t eager_max,
+std::uint32_t fragment_on_link(const MessageFacts& facts, std::uint32_t most, std::uint32_t eager_max,
                                std::uint32_t zcopy_max) noexcept {
   if (zcopy_max == 0 || !by_pieces(facts.source_block)) return fragment_for(facts, most, eager_max);
   const std::uint32_t in_place = std::min(zcopy_max, parameters(path_of(facts)).longest_fragment);
   return fragment_for(facts, std::max(most, in_place), std::max(eager_max, zcopy_max));
 }
 
-std::uint32_t piece_of(const Facts& facts) noexcept {
+std::uint32_t piece_of(const MessageFacts& facts) noexcept {
   constexpr std::uint64_t kLeast = 1024, kMost = 524288;
   const Parameters& p = parameters();
   const std::uint64_t half = facts.length / 2;
@@ -190,7 +190,7 @@ void use_machine_profile() noexcept {
   [[maybe_unused]] static const bool taken = (one_host = fitted(hw::machine_profile().choices), true);
 }
 
-Choice choose(const Facts& facts) noexcept {
+Choice choose(const MessageFacts& facts) noexcept {
   Choice choice;
   // A worker's messages to itself are read: a pipeline's two copies would follow each other.
   const bool by_cost = facts.force == Force::automatic && !facts.self;
@@ -213,7 +213,7 @@ Choice choose(const Facts& facts) noexcept {
   return choice;
 }
 
-const char* reason_of(const Facts& facts, const Choice& choice) noexcept {
+const char* reason_of(const MessageFacts& facts, const Choice& choice) noexcept {
   const Protocol& taken = *choice.protocol;
   const bool is_read = taken.keys == Keys::senders;
   if (facts.length == 0 || (facts.force == Force::automatic && !(facts.self && is_read)))

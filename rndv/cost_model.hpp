@@ -31,8 +31,8 @@ std::string_view to_string(Scheme scheme) noexcept;
 /// else what get forces.
 enum class Force : std::uint8_t { automatic, get, both, pipeline };
 Force parse_force(std::string_view text) noexcept;
-/// Whether fragments flow between far caches (Facts::flows), by the text of STRIA_RNDV_FLOWS. auto: where the
-/// machine's profile says that storing to far cores keeps up with their taking (hw/machine.hpp).
+/// Whether fragments flow between far caches (MessageFacts::flows), by the text of STRIA_RNDV_FLOWS. auto:
+/// where the machine's profile says that storing to far cores keeps up with their taking (hw/machine.hpp).
 bool parse_flows(std::string_view text) noexcept;
 
 /// Whether both sides may copy a part of a message each (mapped by both), by the text of STRIA_RNDV_SHARE, or
@@ -43,7 +43,7 @@ inline bool parse_copy_by_both(std::string_view text, Force force) noexcept {
 
 /// What is known of a message, its path and the user's wish when a protocol is chosen. The sender knows less
 /// of it than the receiver: what it does not know has the values here.
-struct Facts {
+struct MessageFacts {
   std::uint64_t length = 0;        ///< bytes to move
   std::uint32_t source_block = 0;  ///< mean contiguous run at the sender, bytes; 0: contiguous
   std::uint32_t sink_block = 0;    ///< mean contiguous run at the receiver, bytes; 0: contiguous
@@ -80,30 +80,30 @@ struct Choice {
 };
 
 /// Chooses the protocol that is predicted to take least, or the one that the user forces, where it applies.
-Choice choose(const Facts& facts) noexcept;
+Choice choose(const MessageFacts& facts) noexcept;
 /// Why choose() made this choice, for people; constant text.
-const char* reason_of(const Facts& facts, const Choice& choice) noexcept;
+const char* reason_of(const MessageFacts& facts, const Choice& choice) noexcept;
 
 /// Whether the receiver of a pipeline may read a part of the message where the sender is silent: a get of it
 /// all would not take much longer between near caches. `chosen` is choose(facts).
-bool can_help(const Facts& facts, const Choice& chosen) noexcept;
+bool can_help(const MessageFacts& facts, const Choice& chosen) noexcept;
 
 /// The length of a pipeline's fragments, a multiple of 512 of at most `most` bytes: long enough that the
 /// fixed cost of each stays small, short enough that both sides work at the same time. In two cases fragments
 /// are longer, up to `longest`: where each is read while it is written, and that is no slower than to write
 /// it first, both sides work at the same time anyway; and where a matrix is turned, a fragment should hold as
 /// many of its columns as it can.
-std::uint32_t fragment_for(const Facts& facts, std::uint32_t most, std::uint32_t longest) noexcept;
+std::uint32_t fragment_for(const MessageFacts& facts, std::uint32_t most, std::uint32_t longest) noexcept;
 
 /// The length of a pipeline's fragments on a link whose packets have up to `eager_max` bytes, or `zcopy_max`
 /// where they are sent out of the memory itself (0: they are not). Fragments that are sent so are not packed,
 /// so they may be longer than `most`.
-std::uint32_t fragment_on_link(const Facts& facts, std::uint32_t most, std::uint32_t eager_max,
+std::uint32_t fragment_on_link(const MessageFacts& facts, std::uint32_t most, std::uint32_t eager_max,
                                std::uint32_t zcopy_max) noexcept;
 
 /// The piece of the scheme mapped_both: bytes that each side copies before it checks the progress of the
 /// other.
-std::uint32_t piece_of(const Facts& facts) noexcept;
+std::uint32_t piece_of(const MessageFacts& facts) noexcept;
 /// The sender's part of a message that is mapped by both: half of the message, in whole pieces. 0: the
 /// message is too short for two parts.
 std::uint64_t senders_part(std::uint64_t length, std::uint32_t piece) noexcept;
@@ -126,7 +126,8 @@ bool goes_mapped(std::uint64_t length, std::uint32_t block, bool sparse, bool fa
 /// The longest message of a worker to itself, in bytes, that goes eagerly: that takes two copies by one core,
 /// and a get takes one.
 inline constexpr std::uint32_t kSelfEager = 4096;
-/// The longest message to a far peer, in bytes, that goes eagerly where fragments do not flow (Facts::flows).
+/// The longest message to a far peer, in bytes, that goes eagerly where fragments do not flow
+/// (MessageFacts::flows).
 inline constexpr std::uint32_t kFarEager = 131072;
 
 /// The shortest block, in bytes, of memory of equal blocks at equal distances that an adapter reads in place:
@@ -185,7 +186,7 @@ Parameters fitted(const hw::Choices& choices) noexcept;
 /// Fits the parameters of one host to this machine's profile, once in a process. For setup: before the first
 /// call the parameters are the values above.
 void use_machine_profile() noexcept;
-inline Path path_of(const Facts& facts) noexcept {
+inline Path path_of(const MessageFacts& facts) noexcept {
   return facts.offload ? Path::adapter : facts.distant ? Path::network : Path::one_host;
 }
 

@@ -132,7 +132,7 @@ class Engine {
   unsigned progress() noexcept;
   /// No operation is under way.
   bool idle() const noexcept { return operations_.idle(); }
-  /// Whether fragments flow between far caches (Facts::flows in cost_model.hpp).
+  /// Whether fragments flow between far caches (MessageFacts::flows in cost_model.hpp).
   bool flows() const noexcept { return options_.flows; }
   /// Most bytes that one side copies before it handles other traffic.
   std::uint64_t pull_slice() const noexcept { return options_.pull_slice; }

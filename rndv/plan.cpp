@@ -18,8 +18,8 @@ bool can_copy_by_both(const LinkRef& link, const Options& options) noexcept {
 }
 
 /// What the sender knows when it announces a message: nothing of the receiver's memory and caches.
-Facts facts_of_sender(std::uint64_t length, const Blocks& source, const LinkRef& link,
-                      const Options& options) noexcept {
+MessageFacts facts_of_sender(std::uint64_t length, const Blocks& source, const LinkRef& link,
+                             const Options& options) noexcept {
   return {.length = length,
           .source_block = source.mean_bytes,
           .can_get = link.can_get,
@@ -31,7 +31,7 @@ Facts facts_of_sender(std::uint64_t length, const Blocks& source, const LinkRef&
 }
 
 /// What the receiver knows of the message.
-Facts facts_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
+MessageFacts facts_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
   return {.length = m.length,
           .source_block = m.source.mean_bytes,
           .sink_block = m.sink.mean_bytes,
@@ -57,7 +57,7 @@ Facts facts_of(const Message& m, const LinkRef& link, const Options& options) no
 KeyPlan plan_key(std::uint64_t length, const Blocks& source, const LinkRef& link,
                  const Options& options) noexcept {
   KeyPlan plan;
-  Facts best = facts_of_sender(length, source, link, options);
+  MessageFacts best = facts_of_sender(length, source, link, options);
   if (link.gathers && source.mean_bytes != 0) {
     best.source_gathered = true;
     plan.gathered = choose(best).protocol->keys == Keys::senders;
@@ -76,7 +76,7 @@ KeyPlan plan_key(std::uint64_t length, const Blocks& source, const LinkRef& link
 }
 
 ReceivePlan plan_receive(const Message& m, const LinkRef& link, const Options& options) noexcept {
-  const Facts facts = facts_of(m, link, options);
+  const MessageFacts facts = facts_of(m, link, options);
   ReceivePlan plan{.choice = choose(facts)};
   Protocols::call(plan.choice.protocol,
                   [&](const auto& taken) { taken.receive.plan(plan, facts, link, options); });
@@ -84,7 +84,7 @@ ReceivePlan plan_receive(const Message& m, const LinkRef& link, const Options& o
 }
 
 const char* reason_of(const Message& m, const LinkRef& link, const Options& options) noexcept {
-  const Facts facts = facts_of(m, link, options);
+  const MessageFacts facts = facts_of(m, link, options);
   return reason_of(facts, choose(facts));
 }
 

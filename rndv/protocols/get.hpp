@@ -7,7 +7,7 @@
 namespace stria::rndv {
 
 /// The time that the entries of both sides' lists of blocks take in a get.
-inline double entries_us(const Facts& facts) noexcept {
+inline double entries_us(const MessageFacts& facts) noexcept {
   const Parameters& p = parameters(path_of(facts));
   return (source_blocks(facts) - 1) * (facts.source_gathered ? p.get_us_per_gathered : p.get_us_per_source) +
          (sink_blocks(facts) - 1) * p.get_us_per_sink;
@@ -28,9 +28,11 @@ inline constexpr ReceivedBy<ReceivesByGet> kGet{{
     .keys = Keys::senders,
     .forced_by = bits_of({Force::get, Force::both}),
     .applies =
-        [](const Facts& facts) noexcept { return facts.can_get && !facts.mapped && facts.length != 0; },
+        [](const MessageFacts& facts) noexcept {
+          return facts.can_get && !facts.mapped && facts.length != 0;
+        },
     .cost_us =
-        [](const Facts& facts) noexcept {
+        [](const MessageFacts& facts) noexcept {
           if (facts.self) return loads_us(facts);  // its own memory
           const Parameters& p = parameters(path_of(facts));
           const double kib = kib_of(facts);
@@ -38,7 +40,7 @@ inline constexpr ReceivedBy<ReceivesByGet> kGet{{
                  std::max(0.0, kib - kCacheKib) * p.get_us_per_kib_beyond + entries_us(facts);
         },
     .reason =
-        [](const Facts& facts) noexcept {
+        [](const MessageFacts& facts) noexcept {
           return facts.offload   ? "the adapter moves it, without a copy"
                  : facts.distant ? "it comes by connections of its own, straight into place"
                  : facts.far     ? "past far caches one copy costs less than two overlapped ones"

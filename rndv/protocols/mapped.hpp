@@ -9,7 +9,7 @@ namespace stria::rndv {
 /// How long loads by the receiver take. Loads have no list of blocks: a pass over both sides' blocks costs
 /// what the side with more of them does. But the lines of sparse blocks are waited for at both sides, one
 /// after the other.
-inline double loads_us(const Facts& facts) noexcept {
+inline double loads_us(const MessageFacts& facts) noexcept {
   const Parameters& p = parameters();
   const double source = source_blocks(facts), sink = sink_blocks(facts), blocks = std::max(source, sink);
   double us = p.mapped_start_us + kib_of(facts) * p.mapped_us_per_kib + (blocks - 1) * p.mapped_us_per_block;
@@ -33,9 +33,12 @@ inline constexpr ReceivedBy<ReceivesMapped> kMapped{{
     .name = "mapped",
     .keys = Keys::senders,
     .forced_by = bits_of({Force::get, Force::both}),
-    .applies = [](const Facts& facts) noexcept { return facts.mapped && facts.length != 0; },
+    .applies = [](const MessageFacts& facts) noexcept { return facts.mapped && facts.length != 0; },
     .cost_us = loads_us,
-    .reason = [](const Facts&) noexcept { return "the memory is mapped: one copy by loads, no system call"; },
+    .reason =
+        [](const MessageFacts&) noexcept {
+          return "the memory is mapped: one copy by loads, no system call";
+        },
 }};
 
 }  // namespace stria::rndv

@@ -7,7 +7,8 @@
 namespace stria::rndv {
 
 struct ReceivesMappedBoth {
-  static void plan(auto& plan, const Facts& facts, const auto& /*link*/, const auto& /*options*/) noexcept {
+  static void plan(auto& plan, const MessageFacts& facts, const auto& /*link*/,
+                   const auto& /*options*/) noexcept {
     plan.fragment_bytes = piece_of(facts);
     plan.helps = true;
   }
@@ -27,7 +28,7 @@ inline constexpr ReceivedBy<ReceivesMappedBoth> kMappedBoth{{
     .keys = Keys::both,
     .forced_by = bits_of({Force::both}),
     .applies =
-        [](const Facts& facts) noexcept {
+        [](const MessageFacts& facts) noexcept {
           // Beside messages the other way, a part that the sender copies is one that it does not copy of
           // those.
           return facts.mapped && facts.sink_mapped && facts.can_copy_by_both && !facts.self &&
@@ -35,13 +36,13 @@ inline constexpr ReceivedBy<ReceivesMappedBoth> kMappedBoth{{
                  piece_of(facts) <= facts.length / 2;  // the sender's part is a piece or more
         },
     .cost_us =
-        [](const Facts& facts) noexcept {
+        [](const MessageFacts& facts) noexcept {
           const Parameters& p = parameters();
           return p.mapped_both_start_us + (facts.far ? p.mapped_both_far_us : 0) +
                  (loads_us(facts) - p.mapped_start_us) / 2;
         },
     .reason =
-        [](const Facts&) noexcept {
+        [](const MessageFacts&) noexcept {
           return "the memory of both is mapped: each side copies a part of it, once";
         },
 }};

@@ -17,9 +17,9 @@ inline constexpr ReceivedBy<ReceivesNothing> kNothing{{
     .name = "none",
     .keys = Keys::none,
     .forced_by = bits_of({Force::get, Force::both, Force::pipeline}),
-    .applies = [](const Facts& facts) noexcept { return facts.length == 0; },
-    .cost_us = [](const Facts&) noexcept { return 0.0; },
-    .reason = [](const Facts&) noexcept { return "no bytes to move"; },
+    .applies = [](const MessageFacts& facts) noexcept { return facts.length == 0; },
+    .cost_us = [](const MessageFacts&) noexcept { return 0.0; },
+    .reason = [](const MessageFacts&) noexcept { return "no bytes to move"; },
 }};
 
 }  // namespace stria::rndv

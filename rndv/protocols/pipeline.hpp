@@ -8,7 +8,7 @@ namespace stria::rndv {
 
 /// The time that packing and unpacking take beside the bytes. They overlap, so the side that takes longer
 /// counts; or both sides count, where each core has the other half of a message the other way to do too.
-inline double packing_us(const Facts& facts) noexcept {
+inline double packing_us(const MessageFacts& facts) noexcept {
   const Parameters& p = parameters(path_of(facts));
   const double source = source_blocks(facts), sink = sink_blocks(facts);
   const double lines = std::max(facts.source_sparse ? source : 0.0, facts.sink_sparse ? sink : 0.0);
@@ -17,7 +17,7 @@ inline double packing_us(const Facts& facts) noexcept {
 }
 
 /// The time that the start of a pipeline and its bytes take, without packing and unpacking.
-inline double streaming_us(const Facts& facts) noexcept {
+inline double streaming_us(const MessageFacts& facts) noexcept {
   const Parameters& p = parameters(path_of(facts));
   const double kib = kib_of(facts);
   if (facts.far && facts.flows) return p.pipeline_start_us + p.flow_start_us + kib * p.flow_us_per_kib;
@@ -31,7 +31,7 @@ inline double streaming_us(const Facts& facts) noexcept {
 }
 
 struct ReceivesFragments {
-  static void plan(auto& plan, const Facts& facts, const auto& link, const auto& options) noexcept {
+  static void plan(auto& plan, const MessageFacts& facts, const auto& link, const auto& options) noexcept {
     plan.fragment_bytes = options.fragment_fixed ? options.fragment_bytes
                                                  : fragment_on_link(facts, options.fragment_bytes,
                                                                     link.eager_max, link.zcopy_max());
@@ -53,10 +53,10 @@ inline constexpr ReceivedBy<ReceivesFragments> kPipeline{{
     .name = "pipeline",
     .keys = Keys::none,
     .forced_by = bits_of({Force::pipeline}),
-    .applies = [](const Facts& facts) noexcept { return facts.length != 0; },
-    .cost_us = [](const Facts& facts) noexcept { return streaming_us(facts) + packing_us(facts); },
+    .applies = [](const MessageFacts& facts) noexcept { return facts.length != 0; },
+    .cost_us = [](const MessageFacts& facts) noexcept { return streaming_us(facts) + packing_us(facts); },
     .reason =
-        [](const Facts& facts) noexcept {
+        [](const MessageFacts& facts) noexcept {
           if (!facts.can_get && !facts.mapped) return "the link has no get for this memory";
           if (facts.mapped) return "two cores wait for the lines of both sides, not one";
           if (facts.offload) return "blocks too small for one work request each";

@@ -25,15 +25,15 @@ struct Protocol {
   std::string_view name;
   Keys keys;
   std::uint8_t forced_by;  ///< values of Force that want it, a bit each (bits_of)
-  bool (*applies)(const Facts& facts) noexcept;
-  double (*cost_us)(const Facts& facts) noexcept;
+  bool (*applies)(const MessageFacts& facts) noexcept;
+  double (*cost_us)(const MessageFacts& facts) noexcept;
   /// Why it is taken where it costs least, for people; constant text.
-  const char* (*reason)(const Facts& facts) noexcept;
+  const char* (*reason)(const MessageFacts& facts) noexcept;
 };
 
 /// A protocol with what its receiver does, by two functions of Receive. They are generic, so that no file of
 /// a protocol depends on the engine; the list has their type, so they are called directly.
-///   static void plan(ReceivePlan&, const Facts&, const LinkRef&, const Options&)
+///   static void plan(ReceivePlan&, const MessageFacts&, const LinkRef&, const Options&)
 ///       Says how the receive goes on. Before, the plan is to read from the beginning.
 ///   static bool begin(const ReceiveStarter&, RecvOp&, const ReceivePlan&)
 ///       Begins the receive, and may end it. False: it cannot, and nothing changed; the receive is planned
@@ -47,7 +47,7 @@ struct ReceivedBy : Protocol {
 
 /// The base of protocols whose receivers read from the beginning: their plan needs nothing more.
 struct ReadsFromBeginning {
-  static void plan(auto& /*plan*/, const Facts& /*facts*/, const auto& /*link*/,
+  static void plan(auto& /*plan*/, const MessageFacts& /*facts*/, const auto& /*link*/,
                    const auto& /*options*/) noexcept {}
 };
 
@@ -63,7 +63,7 @@ constexpr std::uint8_t bits_of(std::initializer_list<Force> forces) noexcept {
 inline constexpr double kCacheKib = 2048;  // longer messages outgrow the caches
 
 /// The message's length in KiB.
-inline double kib_of(const Facts& facts) noexcept {
+inline double kib_of(const MessageFacts& facts) noexcept {
   return static_cast<double>(facts.length) / 1024.0;
 }
 /// How many blocks a message has at a side whose mean block is `block`.
@@ -71,10 +71,10 @@ inline double blocks_of(std::uint64_t length, std::uint32_t block) noexcept {
   if (block == 0) return 1.0;
   return std::max(1.0, static_cast<double>(length) / block);
 }
-inline double source_blocks(const Facts& facts) noexcept {
+inline double source_blocks(const MessageFacts& facts) noexcept {
   return blocks_of(facts.length, facts.source_block);
 }
-inline double sink_blocks(const Facts& facts) noexcept {
+inline double sink_blocks(const MessageFacts& facts) noexcept {
   return blocks_of(facts.length, facts.sink_block);
 }
 

@@ -18,7 +18,7 @@ constexpr std::uint64_t kLengths[] = {1, 100, 4096, 65536, 1u << 20, 1ull << 40,
 constexpr std::uint32_t kBlocks[] = {0, 1, 8, 4096, 0x7fffffff, ~0u};
 
 Choice ask(std::uint64_t length, std::uint32_t source, std::uint32_t sink, bool can_get, Force force) {
-  Facts facts;
+  MessageFacts facts;
   facts.length = length;
   facts.source_block = source;
   facts.sink_block = sink;
@@ -50,7 +50,7 @@ TEST(CostModel, does_what_the_user_forces) {
 // One side alone ends an adapter's key, so a receiver may not read what fragments also bring.
 TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
   for (const std::uint64_t length : kLengths) {
-    Facts facts;
+    MessageFacts facts;
     facts.length = length;
     facts.can_get = true;
     facts.offload = true;
@@ -67,7 +67,7 @@ TEST(CostModel, what_a_network_brings_is_got_whatever_the_blocks_and_never_helpe
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks) {
-        Facts facts;
+        MessageFacts facts;
         facts.length = length;
         facts.source_block = source;
         facts.sink_block = sink;
@@ -85,7 +85,7 @@ TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed
   const std::uint32_t least = least_block_in_place();
   EXPECT_GE(least, 4096u);
   EXPECT_LE(least, 16384u);
-  Facts facts;
+  MessageFacts facts;
   facts.length = 1ull << 30;  // so long that the start of either way is nothing
   facts.can_get = facts.offload = true;
   for (const std::uint32_t block : {8u, 1024u, least / 2, least - 100, least + 100, least * 2, 1u << 20}) {
@@ -100,7 +100,7 @@ TEST(CostModel, blocks_behind_one_key_are_read_in_place_from_a_fraction_of_that_
   const std::uint32_t least = least_block_in_place(true);
   EXPECT_GE(least, 256u);
   EXPECT_LE(least, least_block_in_place() / 8);
-  Facts facts;
+  MessageFacts facts;
   facts.length = 1ull << 30;
   facts.can_get = facts.offload = facts.source_gathered = true;
   for (const std::uint32_t block : {8u, least / 2, least - 10, least + 10, 4096u, 1u << 20}) {
@@ -114,7 +114,7 @@ TEST(CostModel, mapped_memory_goes_by_fragments_where_two_near_cores_wait_for_it
   for (const std::uint32_t block : {0u, 64u, 1024u, 16384u})
     for (const std::uint64_t mib : {1, 2, 4, 8, 16, 64})
       for (const bool far : {false, true}) {
-        Facts facts;
+        MessageFacts facts;
         facts.length = mib << 20;
         facts.source_block = facts.sink_block = block;
         facts.mapped = true;
@@ -155,7 +155,7 @@ TEST(CostModel, both_sides_copy_between_mapped_memories) {
 }
 
 TEST(CostModel, memory_that_the_sender_cannot_map_is_read_by_the_receiver_alone) {
-  Facts facts{.length = 1u << 20, .can_get = true, .can_copy_by_both = true, .mapped = true};
+  MessageFacts facts{.length = 1u << 20, .can_get = true, .can_copy_by_both = true, .mapped = true};
   EXPECT_EQ(choose(facts).scheme, Scheme::mapped);
   facts.sink_mapped = true;
   facts.can_copy_by_both = false;
@@ -165,7 +165,8 @@ TEST(CostModel, memory_that_the_sender_cannot_map_is_read_by_the_receiver_alone)
 TEST(CostModel, pieces_of_mapped_memory_are_for_a_few_microseconds) {
   for (const std::uint64_t length : {4096ull, 65536ull, 196608ull, 1ull << 20, 16ull << 20, 1ull << 40})
     for (const std::uint32_t block : {0u, 8u, 4096u}) {
-      const Facts facts{.length = length, .source_block = block, .source_sparse = block == 8, .mapped = true};
+      const MessageFacts facts{
+          .length = length, .source_block = block, .source_sparse = block == 8, .mapped = true};
       const std::uint32_t piece = piece_of(facts);
       EXPECT_GE(piece, 1024u);
       EXPECT_LE(piece, 524288u);
@@ -178,7 +179,7 @@ TEST(CostModel, both_is_forced_where_both_memories_are_mapped_and_there_are_two_
   for (const std::uint64_t length : kLengths)
     for (const bool mapped : {false, true})
       for (const bool busy : {false, true}) {
-        Facts facts{.length = length, .can_get = true, .can_copy_by_both = true, .force = Force::both};
+        MessageFacts facts{.length = length, .can_get = true, .can_copy_by_both = true, .force = Force::both};
         facts.busy = busy;
         facts.mapped = facts.sink_mapped = mapped;
         const Scheme read = mapped ? Scheme::mapped : Scheme::get;
@@ -219,7 +220,7 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks) {
-        Facts facts;
+        MessageFacts facts;
         facts.length = length;
         facts.source_block = source;
         facts.sink_block = sink;
@@ -239,7 +240,7 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
         facts.force = Force::pipeline;
         EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
       }
-  Facts middle;
+  MessageFacts middle;
   middle.length = 32768;
   middle.mapped = true;
   EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
@@ -310,26 +311,26 @@ TEST(CostModel, many_small_blocks_and_many_bytes_pack_long) {
 }
 
 TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipeline) {
-  Facts bytes;
+  MessageFacts bytes;
   bytes.length = 128 << 10;
   bytes.can_get = true;
   EXPECT_EQ(choose(bytes).scheme, Scheme::pipeline);
   EXPECT_TRUE(can_help(bytes, choose(bytes)));
-  Facts no_key = bytes;
+  MessageFacts no_key = bytes;
   no_key.can_get = false;
   EXPECT_FALSE(can_help(no_key, choose(no_key)));
-  Facts forced = bytes;
+  MessageFacts forced = bytes;
   forced.force = Force::pipeline;
   EXPECT_FALSE(can_help(forced, choose(forced))) << "the user wants fragments";
-  Facts column = bytes;
+  MessageFacts column = bytes;
   column.source_block = 8;
   EXPECT_FALSE(can_help(column, choose(column))) << "a list entry a double";
-  Facts few = bytes;
+  MessageFacts few = bytes;
   few.length = 1024;
   EXPECT_FALSE(can_help(few, choose(few))) << "not worth a key";
   for (const std::uint64_t kib : {64, 128, 1024, 8192, 65536})
     for (const bool flows : {false, true}) {
-      Facts far = bytes;
+      MessageFacts far = bytes;
       far.length = kib * 1024;
       far.far = true;
       far.flows = flows;
@@ -341,7 +342,7 @@ TEST(CostModel, a_worker_copies_once_what_it_sends_to_itself) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks) {
-        Facts facts;
+        MessageFacts facts;
         facts.length = length;
         facts.source_block = source;
         facts.sink_block = sink;

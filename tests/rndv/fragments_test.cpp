@@ -35,7 +35,7 @@ TEST(Fragments, fragments_are_within_their_bounds_and_finer_where_packing_is_slo
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks)
         for (const std::uint32_t most : {1024u, 1500u, 16384u, 1u << 30}) {
-          Facts facts;
+          MessageFacts facts;
           facts.length = length;
           facts.source_block = source;
           facts.sink_block = sink;
@@ -44,17 +44,17 @@ TEST(Fragments, fragments_are_within_their_bounds_and_finer_where_packing_is_slo
           ASSERT_LE(fragment, most) << length;
           ASSERT_TRUE(fragment % 512 == 0 || fragment == most) << fragment;
         }
-  Facts column;
+  MessageFacts column;
   column.length = 64 << 10;
   column.source_block = 8;
-  Facts rows = column;
+  MessageFacts rows = column;
   rows.source_block = 4096;
   EXPECT_LT(fragment_for(column, 1u << 20, 1u << 20), fragment_for(rows, 1u << 20, 1u << 20));
 }
 
 TEST(Fragments, fragments_are_long_where_they_are_read_while_they_are_written_and_that_costs_nothing) {
   constexpr std::uint32_t kMost = 32768, kLongest = 131072;
-  Facts facts;
+  MessageFacts facts;
   facts.length = 1 << 20;
   EXPECT_LE(fragment_for(facts, kMost, kLongest), kMost);
   facts.grows = true;
@@ -63,13 +63,13 @@ TEST(Fragments, fragments_are_long_where_they_are_read_while_they_are_written_an
   EXPECT_EQ(fragment_for(facts, kMost, 2 * kLongest), kLongest) << "one side waits for the other's half";
   facts.source_block = facts.sink_block = 1024;
   EXPECT_EQ(fragment_for(facts, kMost, kLongest), kLongest);
-  Facts shorter = facts;
+  MessageFacts shorter = facts;
   shorter.length = 4 * kLongest;
   EXPECT_EQ(fragment_for(shorter, kMost, kLongest), std::max(kMost, kLongest / 2)) << "eight, packed whole";
   shorter.source_block = 4096;
   EXPECT_EQ(fragment_for(shorter, kMost, kLongest), kLongest) << "read while they are written";
-  for (std::uint32_t Facts::*side : {&Facts::source_block, &Facts::sink_block}) {
-    Facts small = facts;
+  for (std::uint32_t MessageFacts::*side : {&MessageFacts::source_block, &MessageFacts::sink_block}) {
+    MessageFacts small = facts;
     small.*side = 512;
     EXPECT_LE(fragment_for(small, kMost, kLongest), kMost) << "packed faster at once";
   }
@@ -83,7 +83,7 @@ TEST(Fragments, fragments_are_long_where_they_are_read_while_they_are_written_an
 
 TEST(Fragments, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of_four) {
   constexpr std::uint32_t kMost = 32768, kLongest = 131072;
-  Facts facts;
+  MessageFacts facts;
   facts.length = 1 << 20;
   facts.source_block = 8;
   facts.turned = true;
@@ -91,7 +91,7 @@ TEST(Fragments, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of
     facts.far = far;
     EXPECT_EQ(fragment_for(facts, kMost, kLongest), kLongest) << far;
     EXPECT_EQ(fragment_for(facts, kMost, kMost / 2), kMost) << "a link with short cells cuts them itself";
-    Facts shorter = facts;
+    MessageFacts shorter = facts;
     shorter.length = 3 * kLongest;
     EXPECT_EQ(fragment_for(shorter, kMost, kLongest), kLongest / 2) << "both sides work at the same time";
   }
@@ -101,7 +101,7 @@ TEST(Fragments, fragments_of_a_turned_matrix_hold_as_many_columns_as_they_can_of
 
 TEST(Fragments, fragments_that_are_not_packed_are_as_long_as_the_model_wants_and_the_link_takes) {
   constexpr std::uint32_t kMost = 32768, kEager = 16384;
-  Facts facts;
+  MessageFacts facts;
   facts.length = 8 << 20;
   EXPECT_EQ(fragment_on_link(facts, kMost, kEager, 0), fragment_for(facts, kMost, kEager));
   EXPECT_EQ(fragment_on_link(facts, kMost, kEager, 65536), fragment_for(facts, 65536, 65536));
@@ -113,12 +113,12 @@ TEST(Fragments, fragments_that_are_not_packed_are_as_long_as_the_model_wants_and
 }
 
 TEST(Fragments, long_fragments_end_with_a_cache_line) {
-  Facts turned, grown;
+  MessageFacts turned, grown;
   turned.length = grown.length = 4 << 20;
   turned.source_block = 8;
   turned.turned = true;
   grown.grows = true;
-  for (const Facts& facts : {turned, grown})
+  for (const MessageFacts& facts : {turned, grown})
     for (std::uint32_t longest = 1u << 16; longest < 1u << 19; longest += 24) {
       const std::uint32_t fragment = fragment_for(facts, 1u << 15, longest);
       ASSERT_LE(fragment, longest);

@@ -270,7 +270,7 @@ TEST(SchemesSection, has_the_predicted_time_of_each_scheme) {
   constexpr std::uint64_t kCan = kAll | STRIA_CAP_PUT | STRIA_CAP_MAP_MEMORY;
   Config config = defaults();
   ASSERT_TRUE(config.set("STRIA_RNDV_FLOWS", "off", "test"));
-  rndv::Facts facts{.length = 1 << 20, .can_get = true, .can_copy_by_both = true, .far = true};
+  rndv::MessageFacts facts{.length = 1 << 20, .can_get = true, .can_copy_by_both = true, .far = true};
   rndv::Choice choice = choose(facts);
   const Json row = row_of(schemes_section(config, {device_with(kCan, 100, 16384)}, layouts), 1 << 20);
   ASSERT_EQ(row.at("far"), "pipeline");
@@ -313,7 +313,7 @@ TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_tur
     return schemes_section(defaults(), {device_with(kAll, 100, 128 << 10)}, {from}, into);
   };
   constexpr std::uint64_t kBytes = 256 * 256 * 8;
-  const rndv::Facts facts{.length = kBytes, .sink_block = 8, .can_get = true, .turned = true};
+  const rndv::MessageFacts facts{.length = kBytes, .sink_block = 8, .can_get = true, .turned = true};
   for (const auto& [from, into] : {std::pair(&columns, &rows), std::pair(&rows, &columns)}) {
     const Section section = said(*from, into);
     EXPECT_EQ(section.json.at(0).at("into"), into->name);
