@@ -49,21 +49,21 @@ bool Acceptor::begin(RecvOp& op, const ReceivePlan& plan) const noexcept {
   op.fragment_bytes = plan.fragment_bytes;
   bool began = false;
   Protocols::call(plan.choice.protocol,
-                  [&](const auto& taken) noexcept { began = taken.receive.begin(parts_, op, plan); });
+                  [&](const auto& taken) noexcept { began = taken.receive.begin(starter_, op, plan); });
   return began;
 }
 
 void Acceptor::accept(RecvOp& op, const Announcement& announcement) noexcept {
-  parts_.operations.began(op);
+  starter_.operations.began(op);
   op.peer_op = announcement.sender_op;
-  if (!op.key.set(parts_.keys, announcement.key)) [[unlikely]]
+  if (!op.key.set(starter_.keys, announcement.key)) [[unlikely]]
     log::debug("out of memory for a key of {} bytes; its message comes as fragments", announcement.key.bytes);
   Message message{.length = op.length,
                   .source = announcement.blocks,
                   .sink = blocks_in(op.memory),
                   .has_key = op.key.bytes() != 0,
                   .source_mapped = op.link->can_map && transport::is_mapped(announcement.key),
-                  .busy = parts_.operations.has_sends()};
+                  .busy = starter_.operations.has_sends()};
   if (begin(op, plan_receive(message, *op.link, options_))) return;
   message.sink_mapped = false;
   [[maybe_unused]] const bool began = begin(op, plan_receive(message, *op.link, options_));

@@ -39,7 +39,8 @@ struct ReceiveStarter {
 /// Threads: called with the worker's lock held.
 class Acceptor {
  public:
-  Acceptor(const Options& options, const ReceiveStarter& parts) noexcept : options_(options), parts_(parts) {}
+  Acceptor(const Options& options, const ReceiveStarter& starter) noexcept
+      : options_(options), starter_(starter) {}
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
@@ -50,7 +51,7 @@ class Acceptor {
   bool begin(RecvOp& op, const ReceivePlan& plan) const noexcept;
 
   const Options& options_;
-  const ReceiveStarter parts_;
+  const ReceiveStarter starter_;
 };
 
 }  // namespace stria::rndv

@@ -52,53 +52,52 @@ struct Operation : ListNode {
   };
   Kind kind;
   State state = State::idle;
-  std::uint8_t sink_key_bytes =
-      0;  ///< bytes of the receiver's key, which lies behind the sender's (mapped_both.cpp); 0: none
+  /// Bytes of the receiver's key, which lies behind the sender's (mapped_both.cpp); 0: none.
+  std::uint8_t sink_key_bytes = 0;
   std::uint8_t sends_before = 0;  ///< RecvOp: how many sends had begun before it (Operations::began())
   Status outcome = Status::ok;
   bool active = false;  ///< in a list of the engine
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.
   bool needs_fin : 1 = false;
-  bool remote_half : 1 = false;  ///< on the heap, serves a peer's put or get
-  bool in_flight : 1 = false;    ///< a get or put is under way, the provider still writes or reads the memory
-  bool failed : 1 = false;       ///< its peer failed, or refused, while it was in flight
+  bool remote_half : 1 = false;    ///< on the heap, serves a peer's put or get
+  bool in_flight : 1 = false;      ///< a get or put is under way, the provider still uses the memory
+  bool failed : 1 = false;         ///< its peer failed, or refused, while it was in flight
   bool get_sends_fin : 1 = false;  ///< RecvOp: the get under way also sends the FIN
   bool gathered : 1 = false;       ///< SendOp: its key shows memory that lies apart as one run
   bool helps : 1 = false;          ///< RecvOp: may read from the end what the sender does not send (help.cpp)
   bool unnotified : 1 = false;  ///< SendOp: the piece at `moved` is put, and the receiver not told of it yet
-  bool put_begun : 1 = false;  ///< RecvOp: its sender has begun to put. SendOp: the receiver was told of that
-  bool packs : 1 = false;      ///< SendOp: its fragments are packed, not sent out of the memory
-  bool ending : 1 = false;     ///< SendOp: over, once its zero-copy sends and keys of rails are
-  bool get_refused : 1 =
-      false;  ///< RecvOp: the provider refused the last get, which the engine has yet to handle
-  bool divided : 1 = false;  ///< its message goes in pieces, by all links of the peer (dividing.cpp); RecvOp:
-                             ///< or is read so (rail_reader.hpp)
+  /// RecvOp: the sender has begun to put. SendOp: the receiver was told of that.
+  bool put_begun : 1 = false;
+  bool packs : 1 = false;        ///< SendOp: its fragments are packed, not sent out of the memory
+  bool ending : 1 = false;       ///< SendOp: over, once its zero-copy sends and keys of rails are
+  bool get_refused : 1 = false;  ///< RecvOp: its last get was refused, and the engine has yet to handle that
+  /// Its message goes in pieces by all links of the peer: as fragments (dividing.cpp) or, RecvOp only, read
+  /// by gets (rail_reader.hpp).
+  bool divided : 1 = false;
   bool has_rail_keys : 1 = false;  ///< SendOp: rails have keys of it, or asked for them
-  wire::OpId id = 0;               ///< this worker's name for the operation; 0: none
-  wire::OpId peer_op =
-      0;  ///< the peer's name for it; of a synchronous message the message's (wire::SyncName)
+  wire::OpId id = 0;               ///< this worker's name for it; 0: none
+  wire::OpId peer_op = 0;  ///< the peer's name for it, or that of a synchronous message (wire::SyncName)
   const transport::LinkRef* link = nullptr;
   transport::Payload memory{};  ///< the local memory; its range holds the bytes to move
   std::uint64_t moved = 0;      ///< bytes done from the beginning on: streamed, read or received
   std::uint64_t length = 0;     ///< bytes to move
   union {
-    std::uint64_t region_offset =
-        0;  ///< until the request for a remote get or put is sent: offset in the region
-    Reassembly*
-        reassembly;  ///< RecvOp in state receiving, or divided: what came beyond the first gap; null: nothing
+    /// Until the request for a remote get or put is sent: offset in the region.
+    std::uint64_t region_offset = 0;
+    /// RecvOp in state receiving, or divided: what came beyond the first gap; null: nothing.
+    Reassembly* reassembly;
     Streamer* streamer;  ///< SendOp with zero-copy sends: what sends it
   };
   std::uint32_t fragment_bytes = 0;
   union {
-    std::uint32_t slice_bytes = 0;  ///< RecvOp: of the get under way
-    std::uint32_t zcopy_sends;      ///< SendOp: outstanding, the provider still reads the memory
+    std::uint32_t slice_bytes = 0;  ///< RecvOp: bytes of the get under way
+    std::uint32_t zcopy_sends;      ///< SendOp: zero-copy sends whose memory the provider still reads
     std::uint32_t division;         ///< RecvOp that is divided: the number of its Division
   };
   union {
-    std::uint64_t region = 0;  ///< remote half: the region it works on
-    std::uint64_t tail;        ///< any other RecvOp that receives: the bytes from here on are there
-    SendPiece*
-        pieces;  ///< SendOp that is divided: pieces that are being sent, or that a provider still reads
+    std::uint64_t region = 0;   ///< remote half: the region that it works on
+    std::uint64_t tail;         ///< any other RecvOp that receives: the bytes from here on are there
+    SendPiece* pieces;          ///< SendOp that is divided: pieces being sent, or that a provider still reads
     RailKeysOfSend* rail_keys;  ///< SendOp with rail keys
   };
 
